@@ -1,0 +1,359 @@
+/**
+ * What is stored, as types. Columns keep the specification's spelling; times are integers in
+ * milliseconds UTC (`…_at`, `…_stamp`), money is integer micro-units (`…_micros`), booleans are
+ * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
+ */
+import type { ColumnType, Generated } from 'kysely'
+
+/** 0 or 1: SQLite has no booleans. */
+export type Flag = 0 | 1
+
+/** Set by the database when the row is inserted, never changed afterwards. */
+type Id = Generated<number>
+type Defaulted<T> = ColumnType<T, T | undefined, T>
+
+export interface Database {
+  setting: SettingTable
+  tenant: TenantTable
+  tenant_domain: TenantDomainTable
+  customer: CustomerTable
+  customer_number: CustomerNumberTable
+  wallet: WalletTable
+  ledger_entry: LedgerEntryTable
+  rate_plan: RatePlanTable
+  rate: RateTable
+  dispatcher_set: DispatcherSetTable
+  dispatcher_node: DispatcherNodeTable
+  carrier: CarrierTable
+  carrier_gateway: CarrierGatewayTable
+  outbound_route: OutboundRouteTable
+  inbound_route: InboundRouteTable
+  extension: ExtensionTable
+  cdr: CdrTable
+  call_journal: CallJournalTable
+  cdr_outbox: CdrOutboxTable
+  application_key: ApplicationKeyTable
+  user: UserTable
+}
+
+/** One value per name that the process itself generated and must keep, such as the JWT secret. */
+export interface SettingTable {
+  name: string
+  value: string
+}
+
+export interface TenantTable {
+  id: Id
+  slug: string
+  name: string
+  is_active: Defaulted<Flag>
+  created_at: number
+}
+
+/** A SIP domain belongs to one tenant; a tenant may have several. */
+export interface TenantDomainTable {
+  domain: string
+  tenant_id: number
+}
+
+export interface CustomerTable {
+  id: Id
+  tenant_id: number | null
+  name: string
+  email: string | null
+  /** argon2id of the customer's password on the edge; null: no login. */
+  password_hash: string | null
+  is_active: Defaulted<Flag>
+  rate_plan_id: number | null
+  credit_limit_micros: Defaulted<number>
+  /** 0: unlimited, as for the next two. */
+  max_concurrent_calls: Defaulted<number>
+  max_cps: Defaulted<number>
+  max_daily_spend_micros: Defaulted<number>
+  max_call_seconds: Defaulted<number>
+  low_balance_micros: Defaulted<number>
+  created_at: number
+  updated_at: number
+}
+
+/** Calling numbers by which a customer is recognized. */
+export interface CustomerNumberTable {
+  number: string
+  customer_id: number
+}
+
+export interface WalletTable {
+  id: Id
+  customer_id: number
+  currency: string
+  /** Always the sum of the wallet's ledger entries. */
+  balance_micros: Defaulted<number>
+  updated_at: number
+}
+
+/** Append only: triggers refuse UPDATE and DELETE. */
+export interface LedgerEntryTable {
+  id: Id
+  wallet_id: number
+  kind: 'topup' | 'debit' | 'adjust' | 'refund'
+  amount_micros: number
+  balance_after_micros: number
+  /** Unique per kind: the call uuid of a debit, the payment reference of a top-up. */
+  ref: string
+  actor: string
+  note: string | null
+  created_at: number
+}
+
+export interface RatePlanTable {
+  id: Id
+  tenant_id: number | null
+  name: string
+  currency: Defaulted<string>
+  /** A price is rounded up to this many decimals. */
+  decimals: Defaulted<number>
+  created_at: number
+}
+
+export interface RateTable {
+  id: Id
+  rate_plan_id: number
+  prefix: string
+  description: string | null
+  rate_per_minute_micros: number
+  connect_fee_micros: Defaulted<number>
+  first_increment_seconds: Defaulted<number>
+  first_rate_per_minute_micros: number
+  increment_seconds: Defaulted<number>
+  is_blocked: Defaulted<Flag>
+  effective_from_at: number | null
+  effective_to_at: number | null
+}
+
+export interface DispatcherSetTable {
+  id: Id
+  set_id: number
+  endpoint_name: string
+  tenant_id: number | null
+  /** 8 failover, 4 round robin, 9 weight, 6 random, 0 Call-ID hash. */
+  algorithm: number
+  /** Null: the process's default (`PROBE_…` settings). */
+  probe_interval_ms: number | null
+  probe_timeout_ms: number | null
+  probe_fail_threshold: number | null
+  probe_recover_threshold: number | null
+  /** JSON array of status numbers and ranges, such as `["200-299", 404]`. */
+  probe_ok_codes: string | null
+  voicemail_uri: string | null
+  spy_uri: string | null
+  created_at: number
+  updated_at: number
+}
+
+export interface DispatcherNodeTable {
+  id: Id
+  dispatcher_set_id: number
+  host: string
+  internal_port: Defaulted<number>
+  external_port: Defaulted<number>
+  weight: Defaulted<number>
+  priority: Defaulted<number>
+  description: string | null
+  transport: Defaulted<'udp' | 'tcp' | 'tls'>
+  is_enabled: Defaulted<Flag>
+  /** 0: unlimited. */
+  max_calls: Defaulted<number>
+  /** What an operator asked for; `inactive` survives restarts, probe state does not. */
+  operator_state: Defaulted<'active' | 'inactive'>
+}
+
+export interface CarrierTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  customer_id: number | null
+  is_active: Defaulted<Flag>
+  direction: Defaulted<'in' | 'out' | 'both'>
+  auth_type: Defaulted<'ip' | 'digest' | 'register'>
+  auth_username: string | null
+  auth_password: string | null
+  auth_realm: string | null
+  auth_from_user: string | null
+  auth_from_domain: string | null
+  auth_expires_seconds: number | null
+  caller_id_mode: Defaulted<'pass' | 'fixed' | 'pai'>
+  caller_id_value: string | null
+  /** JSON `{in: [{match, replace}], out: […]}`. */
+  number_rules: Defaulted<string>
+  /** JSON array of codec names, or null: all. */
+  codecs: string | null
+  media: Defaulted<'bypass' | 'anchor'>
+  /** 0: unlimited. */
+  max_calls: Defaulted<number>
+  max_cps: Defaulted<number>
+  inbound_set_id: number | null
+  created_at: number
+  updated_at: number
+}
+
+export interface CarrierGatewayTable {
+  id: Id
+  carrier_id: number
+  host: string
+  port: Defaulted<number>
+  transport: Defaulted<'udp' | 'tcp' | 'tls'>
+  /** Prefix length of the source network that is recognized as this gateway. */
+  netmask: Defaulted<number>
+  is_inbound: Defaulted<Flag>
+  is_outbound: Defaulted<Flag>
+  priority: Defaulted<number>
+  weight: Defaulted<number>
+}
+
+export interface OutboundRouteTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  customer_id: number | null
+  carrier_id: number | null
+  prefix: string
+  priority: Defaulted<number>
+  weight: Defaulted<number>
+  mode: Defaulted<'static' | 'lcr' | 'block'>
+  strip: Defaulted<number>
+  prepend: Defaulted<string>
+  is_active: Defaulted<Flag>
+  is_emergency: Defaulted<Flag>
+  created_at: number
+}
+
+export interface InboundRouteTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  carrier_id: number | null
+  /** Called number prefix, or null: any. */
+  prefix: string | null
+  /** Domain of the Request-URI, or null: any. */
+  domain: string | null
+  target_type: 'set' | 'extension' | 'agent'
+  /** Set id, extension number or agent name, by `target_type`. */
+  target: string
+  priority: Defaulted<number>
+  is_active: Defaulted<Flag>
+  created_at: number
+}
+
+export interface ExtensionTable {
+  id: Id
+  tenant_id: number
+  domain: string
+  extension: string
+  display_name: string
+  email: string | null
+  customer_id: number | null
+  /** Digest secrets HA1; the password itself is not stored. */
+  ha1_md5: string
+  ha1_sha256: string
+  voicemail_enabled: Defaulted<Flag>
+  call_recording: Defaulted<'always' | 'never' | 'on_demand'>
+  created_at: number
+  updated_at: number
+}
+
+/** One row for every INVITE, refused and cancelled ones included. */
+export interface CdrTable {
+  id: Id
+  call_uuid: string
+  call_id: string
+  direction: 'inbound' | 'outbound' | 'internal'
+  caller_id_number: string
+  caller_id_name: string | null
+  destination_number: string
+  start_stamp: number
+  answer_stamp: number | null
+  end_stamp: number
+  /** Milliseconds from INVITE to the first 18x or 2xx, null when none came. */
+  post_dial_delay_ms: number | null
+  duration: number
+  billsec: number
+  disposition: 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
+  sip_code: number
+  hangup_cause: string
+  hangup_by: 'caller' | 'callee' | 'system' | 'api'
+  /** Why the system refused or cut the call, such as `insufficient_funds`; null otherwise. */
+  denial_code: string | null
+  set_id: number | null
+  node: string | null
+  carrier: string | null
+  /** JSON array of `{destination, status, reason, startedAt, endedAt}`, in order. */
+  attempts: string
+  tenant_id: number | null
+  customer_id: number | null
+  rate_prefix: string | null
+  cost_micros: number
+  currency: string | null
+  mos_score: number | null
+  jitter_ms: number | null
+  packet_loss_pct: number | null
+  source_address: string
+  /** The call was closed by a restart, at its last sign of life. */
+  is_recovered: Defaulted<Flag>
+  is_unauthorized_by_ocs: Defaulted<Flag>
+}
+
+/** Answered calls that have not ended: what `kill -9` must not lose. */
+export interface CallJournalTable {
+  call_uuid: string
+  /** JSON of the `OpenCall` (see call-journal.ts). */
+  call: string
+  answered_at: number
+  alive_at: number
+}
+
+/** CDRs that an external OCS has not yet acknowledged. */
+export interface CdrOutboxTable {
+  call_uuid: string
+  /** JSON body of `POST /api/ocs/cdr`. */
+  body: string
+  attempts: Defaulted<number>
+  next_attempt_at: number
+  last_error: string | null
+}
+
+export interface ApplicationKeyTable {
+  id: Id
+  uuid: string
+  kind: 'sbc' | 'pbx' | 'billing'
+  name: string
+  description: string | null
+  key_prefix: string
+  /** SHA-256 of the token: the only stored form of it. */
+  key_hash: Buffer
+  /** JSON array of scopes. */
+  scopes: string
+  rate_limit_rpm: Defaulted<number>
+  expires_at: number | null
+  is_active: Defaulted<Flag>
+  revoked_at: number | null
+  tenant_id: number | null
+  domain: string | null
+  /** JSON array of CIDRs; `[]`: any address. */
+  allowed_ips: Defaulted<string>
+  owner_username: string | null
+  request_count: Defaulted<number>
+  last_used_at: number | null
+  created_at: number
+}
+
+export interface UserTable {
+  id: Id
+  username: string
+  /** argon2id. */
+  password_hash: string
+  role: 'admin' | 'operator' | 'auditor'
+  tenant_id: number | null
+  is_active: Defaulted<Flag>
+  created_at: number
+  updated_at: number
+}
