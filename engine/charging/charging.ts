@@ -1,0 +1,57 @@
+/**
+ * The engine's view of the online charging system (OCS): ask before a call is set up, ask again
+ * before its grant runs out, report when it has ended. `control/billing` implements it in
+ * process; `http-ocs.ts` speaks it over HTTP. Nothing here throws for what a network or a wallet
+ * may do: every expected outcome is a value.
+ */
+import type { CallRecord } from '../../schema/call-record.ts'
+import type { OpenCall } from '../../schema/call-journal.ts'
+
+export interface AuthorizationRequest {
+  readonly callUuid: string
+  readonly caller: string
+  readonly callee: string
+  /** The customer that the source of the call already determines (a carrier's, an extension's). */
+  readonly customerId: number | null
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+}
+
+/** Who pays, and at what price; copied into the call's record. */
+export interface Account {
+  readonly customerId: number | null
+  readonly tenantId: number | null
+  readonly ratePrefix: string | null
+  readonly currency: string | null
+  /** The OCS did not answer and the fail mode let the call pass. */
+  readonly isUnauthorizedByOcs: boolean
+}
+
+export type Verdict =
+  /** `grantedSeconds` counts from the answer; Infinity when the call costs nothing. */
+  | { readonly kind: 'granted'; readonly account: Account; readonly grantedSeconds: number }
+  /** Any OCS answer but 200; `code` such as `insufficient_funds`, `unknown_caller`, `no_rate`. */
+  | { readonly kind: 'denied'; readonly code: string; readonly account: Account | null }
+  /** No answer, and the fail mode is `closed`. */
+  | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }
+
+export type Extension =
+  /** The whole grant since the answer, not the addition. */
+  | { readonly kind: 'granted'; readonly grantedSeconds: number }
+  | { readonly kind: 'denied'; readonly code: string }
+
+export interface Charging {
+  /** Reserves the first part of a call. Safe to repeat: a known `callUuid` gets the same answer. */
+  authorize(request: AuthorizationRequest): Promise<Verdict>
+  /** Asks for more than `usedSeconds`; called before the grant runs out. */
+  extend(callUuid: string, usedSeconds: number): Promise<Extension>
+  /** The call was answered: from now on a crash must not lose it. Returns once it is queued for the next group commit. */
+  answered(call: OpenCall): void
+  /** These answered calls were alive at `nowMs`; at least every 10 s. */
+  alive(callUuids: readonly string[], nowMs: number): void
+  /**
+   * The call has ended: stores its record, takes the cost and forgets reservation and journal in one
+   * transaction. Resolves when that is durable. Safe to repeat: the record is unique by `callUuid`.
+   */
+  report(record: CallRecord): Promise<void>
+}

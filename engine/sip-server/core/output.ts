@@ -1,0 +1,14 @@
+/** What the core wants done. Performed by the driver after the transition that wanted it has finished. */
+import type { Flow } from '../flow.ts'
+
+export type Output =
+  /** Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`. */
+  | { readonly kind: 'send'; readonly text: string; readonly flow: Flow; readonly reference: string }
+  /** Hand one wire payload (no length prefix) to a connected application. */
+  | { readonly kind: 'deliver'; readonly clientId: number; readonly payload: string }
+  /** Close the connection of an application after what was delivered to it before. */
+  | { readonly kind: 'disconnect'; readonly clientId: number }
+  /** Look up addresses of a host name; the answer goes to `SipCore.resolved`. */
+  | { readonly kind: 'resolve'; readonly host: string }
+  /** Close the stream connection of a flow (its peer sent something that cannot be framed or parsed). */
+  | { readonly kind: 'close'; readonly flow: Flow }
