@@ -1,0 +1,116 @@
+/**
+ * What the server tells an application, as wire payloads. The positions of all fields are named
+ * here and nowhere else. `id` is always a fresh id of the server, `commandId` that of the command answered.
+ */
+import { encodeMeta, type Meta } from './meta.ts'
+
+interface RequestEvent {
+  readonly id: string
+  readonly meta: Meta
+  readonly transactionId: string
+  /** Empty outside dialogs. */
+  readonly dialogId: string
+  /** The listener that took a request which begins something new. */
+  readonly local?: { readonly address: string; readonly port: number }
+  readonly text: string
+}
+
+/** A request from the network: new, in a dialog, or a CANCEL. */
+export function encodeRequestEvent(event: RequestEvent): string {
+  const { local } = event
+  const receivedOn = local === undefined ? '' : `${local.address}|${local.port}|`
+  return (
+    `${event.id}|sip|${encodeMeta(event.meta)}|${event.transactionId}|${event.dialogId}|` +
+    `${receivedOn}\r\n${event.text}`
+  )
+}
+
+/** A response from the network, or one made here on its behalf (408, 503). */
+export function encodeResponseEvent(event: {
+  readonly id: string
+  readonly meta: Meta
+  readonly transactionId: string
+  readonly dialogId: string
+  readonly text: string
+}): string {
+  return (
+    `${event.id}|sip|${encodeMeta(event.meta)}|${event.transactionId}|${event.dialogId}|` +
+    `\r\n${event.text}`
+  )
+}
+
+/** A request that the server itself sent in a dialog of the application: a BYE after a timeout. */
+export const encodeUnsolicited = (event: {
+  readonly id: string
+  readonly meta: Meta
+  readonly dialogId: string
+  readonly text: string
+}): string =>
+  `${event.id}|sip|${encodeMeta(event.meta)}|unsolicited|${event.dialogId}|\r\n${event.text}`
+
+/** Answer to `authenticate`. Addresses have the form `proto/host:port`. */
+export const encodeAuthenticated = (
+  id: string,
+  commandId: string,
+  server: {
+    /** Advertised addresses. */
+    readonly hostports: readonly string[]
+    /** Must begin with `v<major>.<minor>.<patch>`. */
+    readonly version: string
+    /** Bound addresses. */
+    readonly localHostports: readonly string[]
+  },
+): string =>
+  `${id}|response|${commandId}|OK|${server.hostports.join(',')}|${server.version}|` +
+  server.localHostports.join(',')
+
+export const encodeOk = (id: string, commandId: string): string => `${id}|response|${commandId}|OK`
+
+export const encodePong = (id: string, commandId: string): string =>
+  `${id}|response|${commandId}|OK|pong`
+
+/** The command breaks the protocol: wrong secret, unreadable, not allowed yet. */
+export const encodeNo = (id: string, commandId: string, reason: string): string =>
+  `${id}|response|${commandId}|NO|${onToken(reason)}`
+
+/** The command was understood, and what it asked for is not possible. */
+export const encodeNok = (id: string, commandId: string, reason: string): string =>
+  `${id}|response|${commandId}|NOK|${onToken(reason)}`
+
+/** A response was sent for the application; `text` is the response as sent. */
+export const encodeResponseSent = (sent: {
+  readonly id: string
+  readonly commandId: string
+  readonly meta: Meta
+  readonly transactionId: string
+  readonly dialogId: string
+  readonly text: string
+}): string =>
+  `${sent.id}|response|${sent.commandId}|OK|${encodeMeta(sent.meta)}|` +
+  `${sent.transactionId}|${sent.dialogId}||Msg sent:|\r\n${sent.text}`
+
+/** A request was sent for the application; its responses will carry `transactionId`. */
+export const encodeRequestSent = (sent: {
+  readonly id: string
+  readonly commandId: string
+  readonly meta: Meta
+  readonly transactionId: string
+  readonly text: string
+}): string =>
+  `${sent.id}|response|${sent.commandId}|OK|${encodeMeta(sent.meta)}|` +
+  `${sent.transactionId}|Msg sent:|\r\n${sent.text}`
+
+/** One final response to a proxied request; more follows, `encodeProxyDone` at the latest. */
+export const encodeProxyResponse = (event: {
+  readonly id: string
+  readonly commandId: string
+  readonly meta: Meta
+  readonly text: string
+}): string =>
+  `${event.id}|response|${event.commandId}|OK|${encodeMeta(event.meta)}|||continue\r\n${event.text}`
+
+export const encodeProxyDone = (id: string, commandId: string): string =>
+  `${id}|response|${commandId}|OK|done`
+
+/** A reason may quote what an application or a peer wrote, which must not end the field. */
+const onToken = (reason: string): string => reason.replaceAll(/[|\r\n]+/g, ' ')
