@@ -1,0 +1,81 @@
+/** The settings of one process, parsed once by `main.ts`; nothing else looks at the environment. */
+import { withoutEffect, type Setting, settings } from './settings.ts'
+
+/** Text of each setting that is set, by name: the environment, and `.env` below it. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type Config = ReturnType<typeof readConfig>
+
+/** One line that names the setting, the value and what is allowed. */
+export class WrongSetting extends Error {
+  override readonly name = 'WrongSetting'
+}
+
+/** @throws {WrongSetting} for the first setting whose text is not allowed. */
+export function readConfig(environment: Environment) {
+  const read = <T>(setting: Setting<T>): T => readSetting(setting, environment)
+  const config = {
+    sip: { listen: sipListen(read), advertisedHost: read(settings.sipAdvertisedHost) },
+    apiListen: read(settings.apiListen),
+    edgeListen: read(settings.edgeListen),
+    databasePath: read(settings.databasePath),
+    drachtio: {
+      url: read(settings.drachtioUrl),
+      listen: read(settings.drachtioListen),
+      secret: read(settings.drachtioSecret),
+    },
+    trustedSources: read(settings.trustedSources),
+    ocs: {
+      url: read(settings.ocsUrl),
+      token: read(settings.ocsToken),
+      timeoutMs: read(settings.ocsTimeoutMs),
+      failMode: read(settings.ocsFailMode),
+    },
+    unknownCaller: read(settings.unknownCaller),
+    nodeTimeoutMs: read(settings.nodeTimeoutMs),
+    probe: {
+      intervalMs: read(settings.probeIntervalMs),
+      timeoutMs: read(settings.probeTimeoutMs),
+      failures: read(settings.probeFailures),
+      successes: read(settings.probeSuccesses),
+    },
+    jwtSecret: read(settings.jwtSecret),
+    admin: { username: read(settings.adminUsername), password: read(settings.adminPassword) },
+    drainSeconds: read(settings.drainSeconds),
+    logLevel: read(settings.logLevel),
+    /** Names of the settings that are set although nothing reads them yet. */
+    ineffective: withoutEffect
+      .filter((setting) => read(setting) !== undefined)
+      .map((setting) => setting.name),
+  }
+  refuseContradictions(config.drachtio)
+  return config
+}
+
+/** An empty text counts as not set, as compose files and shells produce it. */
+function readSetting<T>(setting: Setting<T>, environment: Environment): T {
+  const text = environment[setting.name]
+  const result = setting.read(text === '' ? undefined : text)
+  if (result !== undefined) return result.value
+  const shown = setting.isSecret ? 'set to a value that is not shown' : `"${text}"`
+  throw new WrongSetting(`${setting.name} is ${shown}; allowed is ${setting.allowed}`)
+}
+
+function sipListen(read: <T>(setting: Setting<T>) => T) {
+  return read(settings.sipListen).map((address) => {
+    const { protocol } = address
+    if (protocol === 'udp' || protocol === 'tcp') return { ...address, protocol }
+    throw new WrongSetting(
+      `SIP_LISTEN has "${protocol}/${address.host}:${address.port}"; allowed in this version is udp or tcp`,
+    )
+  })
+}
+
+function refuseContradictions(drachtio: { url: unknown; listen: unknown; secret: unknown }): void {
+  if (drachtio.listen !== undefined && drachtio.secret === undefined)
+    throw new WrongSetting('DRACHTIO_LISTEN is set; DRACHTIO_SECRET must be set with it')
+  if (drachtio.listen !== undefined && drachtio.url !== undefined)
+    throw new WrongSetting(
+      'DRACHTIO_LISTEN is set beside DRACHTIO_URL; allowed is one of them: with DRACHTIO_URL there is no embedded server',
+    )
+}

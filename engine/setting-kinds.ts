@@ -1,0 +1,146 @@
+/** The kinds of values that settings take: how their text is read, and how what is allowed is said. */
+import { isIP, isIPv4 } from 'node:net'
+import { z } from 'zod'
+
+/** `allowed` completes the sentence "allowed is …". */
+export interface Kind<T> {
+  readonly schema: z.ZodType<T, string>
+  readonly allowed: string
+}
+
+export interface HostAndPort {
+  /** IPv6 without brackets. */
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+}
+
+export const listenProtocols = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const
+
+export interface ListenAddress extends HostAndPort {
+  readonly protocol: (typeof listenProtocols)[number]
+}
+
+export interface DrachtioAddress extends HostAndPort {
+  readonly secret: string
+}
+
+export function wholeNumber(minimum: number, maximum: number, unit?: string): Kind<number> {
+  const schema = z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .transform(Number)
+    .pipe(z.number().min(minimum).max(maximum))
+  const range = `a whole number from ${minimum} to ${maximum}`
+  return { schema, allowed: unit === undefined ? range : `${range} (${unit})` }
+}
+
+export function oneOf<const Words extends readonly [string, ...string[]]>(
+  ...words: Words
+): Kind<Words[number]> {
+  return { schema: z.string().pipe(z.enum(words)), allowed: words.join(' or ') }
+}
+
+export function text(minimum: number, maximum: number): Kind<string> {
+  const schema = z.string().min(minimum).max(maximum)
+  return { schema, allowed: `a text of ${minimum} to ${maximum} characters` }
+}
+
+const hostPattern =
+  /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i
+
+const isHost = (value: string): boolean => isIP(value) !== 0 || hostPattern.test(value)
+
+export const hostName: Kind<string> = {
+  schema: z.string().refine(isHost),
+  allowed: 'an IP address or a host name',
+}
+
+export const hostAndPort: Kind<HostAndPort> = {
+  schema: z.string().transform(orIssue(parseHostAndPort)),
+  allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',
+}
+
+export const listenAddresses: Kind<readonly ListenAddress[]> = {
+  schema: z.string().transform(orIssue((value) => listOf(value, parseListenAddress))),
+  allowed: `a comma list of ${listenProtocols.join('|')}/host:port, such as udp/0.0.0.0:5060`,
+}
+
+export const addressRanges: Kind<readonly string[]> = {
+  schema: z
+    .string()
+    .transform(orIssue((value) => (value === 'none' ? [] : listOf(value, parseAddressRange)))),
+  allowed: 'a comma list of address ranges, such as 10.0.0.0/8,::1/128, or none',
+}
+
+export const httpUrl: Kind<string> = {
+  schema: z.string().transform(orIssue(parseHttpUrl)),
+  allowed: 'an http:// or https:// address',
+}
+
+export const drachtioUrl: Kind<DrachtioAddress> = {
+  schema: z.string().transform(orIssue(parseDrachtioUrl)),
+  allowed: 'drachtio://:secret@host:port',
+}
+
+/** Makes a parser whose `undefined` means "wrong" into a zod transformation. */
+function orIssue<T>(parse: (value: string) => T | undefined) {
+  return (value: string, context: z.RefinementCtx): T => {
+    const parsed = parse(value.trim())
+    if (parsed !== undefined) return parsed
+    context.addIssue({ code: 'custom', message: 'wrong form' })
+    return z.NEVER
+  }
+}
+
+function listOf<T>(value: string, parse: (part: string) => T | undefined): T[] | undefined {
+  const parts = value.split(',').map((part) => parse(part.trim()))
+  const parsed = parts.filter((part) => part !== undefined)
+  return parsed.length === parts.length ? parsed : undefined
+}
+
+function parseHostAndPort(value: string): HostAndPort | undefined {
+  const colon = value.lastIndexOf(':')
+  const port = parsePort(value.slice(colon + 1))
+  if (colon < 1 || port === undefined) return undefined
+  const shown = value.slice(0, colon)
+  const isBracketed = shown.startsWith('[') && shown.endsWith(']')
+  const host = isBracketed ? shown.slice(1, -1) : shown
+  const isRight = isBracketed ? isIP(host) === 6 : isIPv4(host) || hostPattern.test(host)
+  return isRight ? { host, port } : undefined
+}
+
+function parsePort(value: string): number | undefined {
+  const port = Number(value)
+  return /^\d{1,5}$/.test(value) && port <= 65_535 ? port : undefined
+}
+
+function parseListenAddress(value: string): ListenAddress | undefined {
+  const slash = value.indexOf('/')
+  const protocol = listenProtocols.find((name) => name === value.slice(0, slash))
+  const address = parseHostAndPort(value.slice(slash + 1))
+  return protocol !== undefined && address !== undefined ? { protocol, ...address } : undefined
+}
+
+/** An address alone is the range that holds only itself. */
+function parseAddressRange(value: string): string | undefined {
+  const [address = '', prefix, ...rest] = value.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return undefined
+  const bits = family === 4 ? 32 : 128
+  if (prefix === undefined) return `${address}/${bits}`
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits ? value : undefined
+}
+
+function parseHttpUrl(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
+  return isHttp ? value.replace(/\/+$/, '') : undefined
+}
+
+function parseDrachtioUrl(value: string): DrachtioAddress | undefined {
+  const match = /^drachtio:\/\/:([^@/]+)@([^/]+)\/?$/.exec(value)
+  const [, secret = '', place = ''] = match ?? []
+  const address = parseHostAndPort(place)
+  return secret !== '' && address !== undefined ? { secret, ...address } : undefined
+}

@@ -1,0 +1,191 @@
+/**
+ * Every setting from outside: name, default, what is allowed, meaning. `tollgate serve --help` is
+ * printed from this table and a test holds the README's table against it.
+ */
+import {
+  addressRanges,
+  drachtioUrl,
+  hostAndPort,
+  hostName,
+  httpUrl,
+  type Kind,
+  listenAddresses,
+  oneOf,
+  text,
+  wholeNumber,
+} from './setting-kinds.ts'
+
+export interface Setting<T> {
+  readonly name: string
+  readonly allowed: string
+  readonly meaning: string
+  /** As text, as it would be set; undefined: unset has a meaning of its own. */
+  readonly defaultText: string | undefined
+  /** What help shows for the default when there is no text for it. */
+  readonly whenUnset: string
+  /** Never shown, in errors neither. */
+  readonly isSecret: boolean
+  /** Undefined: the text is not allowed. */
+  read(value: string | undefined): { readonly value: T } | undefined
+}
+
+const secret = text(1, 200)
+const pemFile = text(1, 1_000)
+
+/** In the order of `--help`. */
+export const settings = {
+  sipListen: withDefault(
+    'SIP_LISTEN',
+    listenAddresses,
+    'udp/0.0.0.0:5060,tcp/0.0.0.0:5060',
+    'where SIP is served; tls, ws and wss are not available in this version',
+  ),
+  sipAdvertisedHost: unset(
+    'SIP_ADVERTISED_HOST',
+    hostName,
+    'the bound address',
+    'public address for Via and Contact behind NAT',
+  ),
+  sipTlsCert: unset('SIP_TLS_CERT', pemFile, '–', 'PEM file for tls and wss'),
+  sipTlsKey: unset('SIP_TLS_KEY', pemFile, '–', 'PEM file for tls and wss'),
+  apiListen: withDefault('API_LISTEN', hostAndPort, '127.0.0.1:8080', 'control API'),
+  edgeListen: withDefault('EDGE_LISTEN', hostAndPort, '127.0.0.1:8081', 'customer edge'),
+  databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
+  drachtioUrl: unset(
+    'DRACHTIO_URL',
+    drachtioUrl,
+    'the embedded server',
+    'use a real drachtio-server',
+  ),
+  drachtioListen: unset(
+    'DRACHTIO_LISTEN',
+    hostAndPort,
+    'no',
+    'let other drachtio apps connect to the embedded server; needs DRACHTIO_SECRET',
+  ),
+  drachtioSecret: hidden(unset('DRACHTIO_SECRET', secret, '–', 'what those apps must present')),
+  trustedSources: withDefault(
+    'TRUSTED_SOURCES',
+    addressRanges,
+    '127.0.0.0/8,::1/128',
+    'sources treated as an anonymous inbound trunk',
+  ),
+  ocsUrl: unset(
+    'OCS_URL',
+    httpUrl,
+    'charging in this process',
+    'external OCS: GET {url}/api/ocs/authorize, POST {url}/api/ocs/cdr',
+  ),
+  ocsToken: hidden(unset('OCS_TOKEN', secret, '–', 'bearer token for it')),
+  ocsTimeoutMs: withDefault(
+    'OCS_TIMEOUT_MS',
+    wholeNumber(50, 60_000, 'ms'),
+    '1000',
+    'how long it may take to answer',
+  ),
+  ocsFailMode: withDefault(
+    'OCS_FAIL_MODE',
+    oneOf('closed', 'open'),
+    'closed',
+    'when it does not answer: refuse the call with 503, or let it pass',
+  ),
+  unknownCaller: withDefault(
+    'UNKNOWN_CALLER',
+    oneOf('deny', 'allow'),
+    'deny',
+    'allow sets up calls of callers without a customer, at cost 0',
+  ),
+  nodeTimeoutMs: withDefault(
+    'NODE_TIMEOUT_MS',
+    wholeNumber(100, 60_000, 'ms'),
+    '1500',
+    'silence after which the next candidate is tried',
+  ),
+  probeIntervalMs: withDefault(
+    'PROBE_INTERVAL_MS',
+    wholeNumber(100, 600_000, 'ms'),
+    '500',
+    'time between two OPTIONS to a node; this and the next three are defaults of a set',
+  ),
+  probeTimeoutMs: withDefault(
+    'PROBE_TIMEOUT_MS',
+    wholeNumber(50, 60_000, 'ms'),
+    '400',
+    'how long a node may take to answer one',
+  ),
+  probeFailures: withDefault(
+    'PROBE_FAILURES',
+    wholeNumber(1, 100),
+    '3',
+    'failures in a row that take a node out',
+  ),
+  probeSuccesses: withDefault(
+    'PROBE_SUCCESSES',
+    wholeNumber(1, 100),
+    '3',
+    'successes in a row that bring it back',
+  ),
+  rtpengine: unset('RTPENGINE', text(1, 1_000), '–', 'udp/host:port of ng, comma list'),
+  paymentWebhookSecret: hidden(
+    unset('PAYMENT_WEBHOOK_SECRET', secret, '–', 'Stripe-style signing secret'),
+  ),
+  jwtSecret: hidden(
+    unset('JWT_SECRET', text(16, 1_000), 'generated, kept in the database', 'signs login tokens'),
+  ),
+  adminUsername: withDefault('ADMIN_USERNAME', text(1, 64), 'admin', 'first start only'),
+  adminPassword: hidden(
+    unset('ADMIN_PASSWORD', text(8, 128), 'random, printed once', 'first start only'),
+  ),
+  drainSeconds: withDefault(
+    'DRAIN_SECONDS',
+    wholeNumber(0, 3_600, 's'),
+    '30',
+    'how long live calls may go on after SIGTERM',
+  ),
+  logLevel: withDefault(
+    'LOG_LEVEL',
+    oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info',
+    'JSON lines on standard error; one line per call at info',
+  ),
+} as const
+
+/** Parsed, but without effect until their feature exists; a start that sets one says so. */
+export const withoutEffect: readonly Setting<unknown>[] = [
+  settings.sipTlsCert,
+  settings.sipTlsKey,
+  settings.rtpengine,
+  settings.paymentWebhookSecret,
+]
+
+function withDefault<T>(
+  name: string,
+  kind: Kind<T>,
+  defaultText: string,
+  meaning: string,
+): Setting<T> {
+  const read = (value = defaultText) => parsed(kind, value)
+  const { allowed } = kind
+  return { name, allowed, meaning, defaultText, whenUnset: defaultText, isSecret: false, read }
+}
+
+function unset<T>(
+  name: string,
+  kind: Kind<T>,
+  whenUnset: string,
+  meaning: string,
+): Setting<T | undefined> {
+  const read = (value: string | undefined) =>
+    value === undefined ? { value: undefined } : parsed(kind, value)
+  const { allowed } = kind
+  return { name, allowed, meaning, defaultText: undefined, whenUnset, isSecret: false, read }
+}
+
+function hidden<T>(setting: Setting<T>): Setting<T> {
+  return { ...setting, isSecret: true }
+}
+
+function parsed<T>(kind: Kind<T>, value: string): { readonly value: T } | undefined {
+  const result = kind.schema.safeParse(value)
+  return result.success ? { value: result.data } : undefined
+}
