@@ -1,0 +1,46 @@
+/**
+ * Runs a Kysely query at once, on the handle itself: inside whatever synchronous transaction is
+ * open. For the control API; statements of the call path are kept by `compiled.ts`.
+ */
+import type { Compilable } from 'kysely'
+import type { SqlValue } from './compiled.ts'
+import type { Store } from './open.ts'
+
+export function all<R>(store: Store, query: Compilable<R>): R[] {
+  const { sql, parameters } = query.compile()
+  return store.sqlite.prepare<SqlValue[], R>(sql).all(...parameters.map(toSqlValue))
+}
+
+export function first<R>(store: Store, query: Compilable<R>): R | undefined {
+  const { sql, parameters } = query.compile()
+  return store.sqlite.prepare<SqlValue[], R>(sql).get(...parameters.map(toSqlValue))
+}
+
+/** Runs an INSERT, UPDATE or DELETE without `returning`. Answers how many rows it touched. */
+export function execute<R>(store: Store, query: Compilable<R>): number {
+  const { sql, parameters } = query.compile()
+  return store.sqlite.prepare<SqlValue[]>(sql).run(...parameters.map(toSqlValue)).changes
+}
+
+/** Runs an INSERT. Answers the id of the new row. */
+export function insert<R>(store: Store, query: Compilable<R>): number {
+  const { sql, parameters } = query.compile()
+  const { lastInsertRowid } = store.sqlite
+    .prepare<SqlValue[]>(sql)
+    .run(...parameters.map(toSqlValue))
+  return Number(lastInsertRowid)
+}
+
+/**
+ * All or nothing: what `work` throws undoes what it wrote. Takes the write lock first, so that
+ * what it reads is still true when it writes; inside another transaction it is a savepoint.
+ */
+export function transaction<T>(store: Store, work: () => T): T {
+  return store.sqlite.transaction(work).immediate()
+}
+
+function toSqlValue(value: unknown): SqlValue {
+  if (value === null || typeof value === 'string' || typeof value === 'number') return value
+  if (typeof value === 'bigint' || Buffer.isBuffer(value)) return value
+  throw new TypeError(`SQLite has no column for a ${typeof value}`)
+}
