@@ -1,0 +1,357 @@
+/**
+ * The map and the habits of this project as a test: who may import whom, sizes, banned calls,
+ * nothing half done, nothing out of place. What has to differ stands in `exceptions`, with its reason.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+
+/** `rule: path` → why this one file may. An entry that is no longer needed fails too. */
+const exceptions: Record<string, string> = {}
+
+const usedExceptions = new Set<string>()
+
+/** The complaints of one rule, without those that have an exception. */
+function without(rule: string, complaints: readonly { path: string; what: string }[]): string[] {
+  return complaints
+    .filter(({ path }) => {
+      const key = `${rule}: ${path}`
+      if (!(key in exceptions)) return true
+      usedExceptions.add(key)
+      return false
+    })
+    .map(({ path, what }) => `${path}: ${what}`)
+}
+
+const roots = ['engine', 'control', 'schema', 'test']
+const files = roots.flatMap((root) => filesUnder(root))
+const sources = files.filter((path) => path.endsWith('.ts') || path.endsWith('.mjs'))
+const production = sources.filter((path) => !path.startsWith('test/'))
+const textOf = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
+const codeOf = new Map([...textOf].map(([path, text]) => [path, withoutComments(text)]))
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}
+
+/** Comments blanked, lines kept; a quoted text is passed over so that `//` in it stays. */
+function withoutComments(text: string): string {
+  return text.replace(
+    /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
+    (match) => (match.startsWith('/') ? match.replace(/[^\n]/g, ' ') : match),
+  )
+}
+
+const lineNumber = (text: string, index: number): number => text.slice(0, index).split('\n').length
+
+// ---- who may import whom -----------------------------------------------------------------------
+
+const shared = [
+  'engine/sip-server/flow.ts',
+  'engine/sip-server/options.ts',
+  'engine/sip-server/errors.ts',
+]
+const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'media', 'charging']
+const anyPackage = /^/
+const onlyNode = /^node:/
+
+/**
+ * What each folder may import besides itself: folders (or files) here, and packages. The longest
+ * entry that holds a file counts. `engine/main.ts`, the commands and the tests may import everything.
+ */
+const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
+  'engine/main.ts': { folders: ['engine', 'control', 'schema'], packages: anyPackage },
+  'engine/commands': { folders: ['engine', 'control', 'schema'], packages: anyPackage },
+  'engine/engine.ts': {
+    folders: [
+      ...['engine/call', ...helpers.map((name) => `engine/${name}`), 'engine/sip-server/index.ts'],
+      ...['engine/config.ts', 'engine/logger.ts', 'schema'],
+    ],
+    packages: onlyNode,
+  },
+  'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },
+  'engine/settings.ts': { folders: ['engine/setting-kinds.ts'], packages: /^zod$/ },
+  'engine/setting-kinds.ts': { folders: [], packages: /^(node:net|zod)$/ },
+  'engine/logger.ts': { folders: [], packages: /^(node:|pino$)/ },
+  'engine/sip-server': { folders: [], packages: onlyNode },
+  // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.
+  'engine/sip-server/message': { folders: shared, packages: /^node:buffer$/ },
+  'engine/sip-server/transaction': {
+    folders: [...shared, 'engine/sip-server/message'],
+    packages: /^$/,
+  },
+  'engine/sip-server/dialog': {
+    folders: [...shared, 'engine/sip-server/message', 'engine/sip-server/transaction'],
+    packages: /^$/,
+  },
+  'engine/sip-server/wire': { folders: shared, packages: /^node:buffer$/ },
+  'engine/sip-server/core': {
+    folders: [
+      ...shared,
+      ...['message', 'transaction', 'dialog', 'wire'].map((name) => `engine/sip-server/${name}`),
+    ],
+    packages: /^node:net$/,
+  },
+  'engine/sip-server/transport': { folders: ['engine/sip-server'], packages: onlyNode },
+  'engine/sip-server/clients': { folders: ['engine/sip-server'], packages: onlyNode },
+  ...Object.fromEntries(
+    helpers.map((name) => [
+      `engine/${name}`,
+      { folders: ['schema'], packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/ },
+    ]),
+  ),
+  'engine/call': {
+    folders: ['schema', ...helpers.map((name) => `engine/${name}`)],
+    packages: /^(node:|drachtio-srf$|drachtio-srf\/|sip-status$)/,
+  },
+  control: { folders: ['schema'], packages: /^(?!drachtio-srf)/ },
+  schema: { folders: [], packages: /^(node:|kysely$|better-sqlite3$)/ },
+}
+
+const holds = (folder: string, path: string): boolean =>
+  path === folder || path.startsWith(`${folder}/`)
+
+const placeOf = (path: string): string =>
+  Object.keys(map)
+    .filter((folder) => holds(folder, path))
+    .toSorted((a, b) => b.length - a.length)[0] ?? ''
+
+function importsOf(path: string): string[] {
+  const code = codeOf.get(path) ?? ''
+  const found = code.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)'([^']+)'/g)
+  return [...found].map(([, specifier = '']) => specifier)
+}
+
+test('every file imports only what the map of ARCHITECTURE.md allows', () => {
+  const complaints = production.flatMap((path) => {
+    const place = placeOf(path)
+    const rule = map[place]
+    if (rule === undefined) return [{ path, what: 'stands in no folder of the map' }]
+    return importsOf(path)
+      .filter((specifier) => {
+        if (!specifier.startsWith('.')) return !rule.packages.test(specifier)
+        const target = normalize(join(dirname(path), specifier))
+        return ![place, ...rule.folders].some((folder) => holds(folder, target))
+      })
+      .map((specifier) => ({ path, what: `may not import ${specifier}` }))
+  })
+  expect(without('imports', complaints)).toEqual([])
+})
+
+test('the embedded SIP server is entered through its one door', () => {
+  const complaints = production
+    .filter((path) => !holds('engine/sip-server', path))
+    .flatMap((path) =>
+      importsOf(path)
+        .filter((specifier) => /sip-server\/(?!index\.ts$)/.test(specifier))
+        .map((specifier) => ({
+          path,
+          what: `imports ${specifier}, not engine/sip-server/index.ts`,
+        })),
+    )
+  expect(without('door', complaints)).toEqual([])
+})
+
+// ---- sizes -------------------------------------------------------------------------------------
+
+test('no file is longer than 400 lines', () => {
+  const complaints = sources.map((path) => ({
+    path,
+    lines: (textOf.get(path) ?? '').trimEnd().split('\n').length,
+  }))
+  const long = complaints.filter(({ lines }) => lines > 400)
+  expect(
+    without(
+      'length',
+      long.map(({ path, lines }) => ({ path, what: `${lines} lines` })),
+    ),
+  ).toEqual([])
+})
+
+test('no folder holds more than 12 source files', () => {
+  const counts = new Map<string, number>()
+  for (const path of production) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
+  const complaints = [...counts]
+    .filter(([, count]) => count > 12)
+    .map(([path, count]) => ({ path, what: `${count} files` }))
+  expect(without('crowd', complaints)).toEqual([])
+})
+
+// ---- banned calls ------------------------------------------------------------------------------
+
+interface Ban {
+  readonly what: string
+  readonly pattern: RegExp
+  readonly instead: string
+  /** Folders or files at the rim, where it belongs. */
+  readonly rim: readonly string[]
+}
+
+const bans: readonly Ban[] = [
+  {
+    what: 'reading the clock',
+    pattern: /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bprocess\.hrtime\b/g,
+    instead: 'take `now: () => number` as an argument',
+    rim: ['engine/main.ts', 'engine/sip-server/options.ts', 'engine/sip-server/server.ts'],
+  },
+  {
+    what: 'drawing random numbers',
+    pattern: /\bMath\.random\b|\brandomBytes\(|\brandomUUID\(|\bgetRandomValues\(|\brandomInt\(/g,
+    instead: 'take `random` (or `randomBytes`) as an argument',
+    rim: ['engine/main.ts', 'engine/sip-server/options.ts', 'engine/sip-server/server.ts'],
+  },
+  {
+    what: 'reading the environment',
+    pattern: /\bprocess\.env\b/g,
+    instead: 'declare the setting in engine/settings.ts and take its value as an argument',
+    rim: ['engine/main.ts'],
+  },
+  {
+    what: 'handling signals or ending the process',
+    pattern: /\bprocess\.(on|once|exit|exitCode)\b/g,
+    instead: 'return an exit code to engine/main.ts',
+    rim: ['engine/main.ts'],
+  },
+  {
+    what: 'starting a timer',
+    pattern: /\b(setTimeout|setInterval|setImmediate)\(/g,
+    instead: 'take `schedule` as an argument, or give a deadline to whoever has the timer',
+    rim: [
+      'engine/main.ts',
+      'engine/engine.ts',
+      'engine/commands',
+      'engine/sip-server/driver.ts',
+      'engine/sip-server/clients',
+      'engine/sip-server/transport',
+    ],
+  },
+  {
+    what: 'printing',
+    pattern: /\bconsole\.\w+\(|\bprocess\.std(out|err)\b/g,
+    instead: 'log through the logger; only commands speak to the terminal',
+    rim: ['engine/main.ts', 'engine/logger.ts', 'engine/commands'],
+  },
+  {
+    what: 'silencing a check',
+    pattern: /@ts-(ignore|expect-error|nocheck)|(ox|es)lint-disable|prettier-ignore/g,
+    instead: 'mend what it complains about',
+    rim: [],
+  },
+  {
+    what: 'a cast that forgets the type',
+    pattern: /\bas (unknown as|never\b|any\b)/g,
+    instead: 'parse the value where it comes in',
+    rim: [],
+  },
+]
+
+test.each(bans)('$what is left to the rim', ({ what, pattern, instead, rim }) => {
+  const complaints = production
+    .filter((path) => !rim.some((folder) => holds(folder, path)))
+    .flatMap((path) => {
+      const code = (what === 'silencing a check' ? textOf : codeOf).get(path) ?? ''
+      return [...code.matchAll(pattern)].map((match) => ({
+        path,
+        what: `line ${lineNumber(code, match.index)}: ${match[0]}; ${instead}`,
+      }))
+    })
+  expect(without(what, complaints)).toEqual([])
+})
+
+// ---- nothing half done -------------------------------------------------------------------------
+
+const self = 'test/tidy.test.ts'
+
+function matchesIn(paths: readonly string[], pattern: RegExp) {
+  return paths
+    .filter((path) => path !== self)
+    .flatMap((path) => {
+      const text = textOf.get(path) ?? ''
+      return [...text.matchAll(pattern)].map((match) => ({
+        path,
+        what: `line ${lineNumber(text, match.index)}: ${match[0].trim()}`,
+      }))
+    })
+}
+
+test('no work is left as a note in the code: open points are issues', () => {
+  expect(without('note', matchesIn(sources, /\b(TODO|FIXME|XXX|HACK)\b|not implemented/g))).toEqual(
+    [],
+  )
+})
+
+test('no code is switched off by a comment', () => {
+  const disabled =
+    /^\s*\/\/\s*(?:(?:const|let|import|export|return|await|if|for|while|expect|test)\b.*[=({;]|.*[;{]$|\}+\)?;?$).*$/gm
+  expect(without('disabled', matchesIn(sources, disabled))).toEqual([])
+})
+
+test('no test is switched off or singled out', () => {
+  const tests = sources.filter((path) => path.startsWith('test/'))
+  const pattern =
+    /\b(?:test|it|describe)\.(?:only|skip|todo|fails)\b|\b(?:xit|xdescribe|fit|fdescribe)\(/g
+  expect(without('switched off', matchesIn(tests, pattern))).toEqual([])
+})
+
+// ---- everything in its place -------------------------------------------------------------------
+
+/** Top level as the user fixed it; beside it stand only files. */
+const topLevel = [
+  ...['engine', 'control', 'schema', 'sipp-scenarios', 'test'],
+  ...['package.json', 'package-lock.json', 'tsconfig.json', 'Dockerfile'],
+  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'LICENSE'],
+  ...['.ci', '.dockerignore', '.gitignore', '.npmrc', '.oxlintrc.json'],
+  ...['.prettierignore', '.prettierrc.json', 'build.mjs', 'knip.json', 'vitest.config.ts'],
+]
+
+/** Made by tools, and ignored by git. */
+const generated = ['.git', 'node_modules', 'dist', 'data', 'coverage', '.env']
+
+test('the top level holds exactly what it should', () => {
+  const found = readdirSync('.').filter((name) => !generated.includes(name))
+  expect(found.toSorted()).toEqual(topLevel.toSorted())
+})
+
+test('file names are kebab-case', () => {
+  const complaints = sources
+    .filter((path) => !/^(?:[a-z0-9-]+\/)*[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:ts|mjs)$/.test(path))
+    .map((path) => ({ path, what: 'is not kebab-case' }))
+  expect(without('names', complaints)).toEqual([])
+})
+
+test('a test of a part of the project stands where the part stands', () => {
+  const complaints = sources
+    .filter((path) => /^test\/(engine|control|schema)\/.*\.test\.ts$/.test(path))
+    .filter((path) => !existsSync(dirname(path).replace(/^test\//, '')))
+    .map((path) => ({ path, what: 'mirrors no folder' }))
+  expect(without('mirror', complaints)).toEqual([])
+})
+
+const scenarios = filesUnder('sipp-scenarios').filter((path) => path.endsWith('.xml'))
+
+test('every SIPp scenario says first what it proves', () => {
+  const complaints = scenarios
+    .filter(
+      (path) => !/^<\?xml[^>]*\?>\s*<!--\s*\S[\s\S]{20,}?-->/.test(readFileSync(path, 'utf8')),
+    )
+    .map((path) => ({ path, what: 'does not begin with a comment' }))
+  expect(without('scenario comment', complaints)).toEqual([])
+})
+
+test('every SIPp scenario is run by a test', () => {
+  const tests = sources.filter((path) => path.startsWith('test/')).map((path) => codeOf.get(path))
+  const complaints = scenarios
+    .filter((path) => {
+      const name = path.replace(/^sipp-scenarios\//, '')
+      const short = name.replace(/\.xml$/, '')
+      return !tests.some((code) => code?.includes(`${name}'`) || code?.includes(`${short}'`))
+    })
+    .map((path) => ({ path, what: 'is run by no test' }))
+  expect(without('scenario run', complaints)).toEqual([])
+})
+
+test('every exception is still needed', () => {
+  expect(Object.keys(exceptions).filter((key) => !usedExceptions.has(key))).toEqual([])
+})
