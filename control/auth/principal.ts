@@ -1,0 +1,51 @@
+/** Who a request is, after authentication and tenant scope. Stores partition by it. */
+import type { Role, Scope } from './scopes.ts'
+
+interface Identity {
+  /** For audit and logs: `key:<uuid>`, `user:<username>`, `customer:<id>`. */
+  readonly actor: string
+  /** As granted, wildcards included. */
+  readonly scopeLabels: readonly string[]
+  readonly scopes: ReadonlySet<Scope>
+  /** The only tenant whose rows exist for this request; null: all tenants. */
+  readonly tenantId: number | null
+  readonly tenantSlug: string | null
+  /** The only SIP domain of that tenant; null: all its domains. */
+  readonly domain: string | null
+}
+
+export interface KeyPrincipal extends Identity {
+  readonly kind: 'key'
+  readonly keyId: number
+  readonly uuid: string
+  readonly rateLimitRpm: number
+}
+
+export interface UserPrincipal extends Identity {
+  readonly kind: 'user'
+  readonly userId: number
+  readonly username: string
+  readonly role: Exclude<Role, 'customer'>
+  readonly jti: string
+  /** Milliseconds UTC. */
+  readonly expiresAt: number
+}
+
+export interface CustomerPrincipal extends Identity {
+  readonly kind: 'customer'
+  readonly customerId: number
+  readonly email: string
+  readonly jti: string
+  readonly expiresAt: number
+}
+
+export type Principal = KeyPrincipal | UserPrincipal | CustomerPrincipal
+
+/** What a request's credential turned out to be. */
+export type Presented =
+  | { readonly kind: 'nothing' }
+  /** Unknown, inactive, revoked or expired; which of them stays inside. */
+  | { readonly kind: 'rejected' }
+  /** A valid key, used from an address that is not on its list. */
+  | { readonly kind: 'wrong-address' }
+  | { readonly kind: 'accepted'; readonly principal: Principal }

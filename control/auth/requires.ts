@@ -1,0 +1,63 @@
+/** The first handler of every route: who may come in. The notes it leaves are the table route → scope. */
+import type { MiddlewareHandler } from 'hono'
+import { ApiError } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { describeHandler, type Access } from '../http/route-notes.ts'
+import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
+import type { Scope } from './scopes.ts'
+
+/** A valid credential that holds this scope: 401 without the first, 403 without the second. */
+export function requires(scope: Scope): MiddlewareHandler<ControlEnv> {
+  return guard({ kind: 'scope', scope }, (principal) => {
+    if (principal.scopes.has(scope)) return
+    throw new ApiError(403, 'insufficient_scope', `The credential lacks the scope ${scope}`)
+  })
+}
+
+/** Any valid credential of a machine or of staff. */
+export function requiresCredential(): MiddlewareHandler<ControlEnv> {
+  return guard({ kind: 'authenticated' }, (principal) => {
+    if (principal.kind !== 'customer') return
+    throw new ApiError(403, 'insufficient_scope', 'A customer session cannot use this route')
+  })
+}
+
+/** A customer's own session; `customerOf(c.var.principal)` is the customer. */
+export function requiresCustomer(): MiddlewareHandler<ControlEnv> {
+  return guard({ kind: 'customer' }, customerOf)
+}
+
+export function customerOf(principal: Principal): CustomerPrincipal {
+  if (principal.kind === 'customer') return principal
+  throw new ApiError(403, 'insufficient_scope', 'This route is for customer sessions')
+}
+
+/** Nobody is asked for a credential. */
+export function openToAll(): MiddlewareHandler<ControlEnv> {
+  const pass: MiddlewareHandler<ControlEnv> = (_, next) => next()
+  describeHandler(pass, { access: { kind: 'public' } })
+  return pass
+}
+
+function guard(
+  access: Access,
+  admit: (principal: Principal) => void,
+): MiddlewareHandler<ControlEnv> {
+  const check: MiddlewareHandler<ControlEnv> = (c, next) => {
+    const principal = principalOf(c.var.presented)
+    admit(principal)
+    c.set('principal', principal)
+    return next()
+  }
+  describeHandler(check, { access })
+  return check
+}
+
+function principalOf(presented: Presented): Principal {
+  if (presented.kind === 'accepted') return presented.principal
+  if (presented.kind === 'wrong-address')
+    throw new ApiError(403, 'address_not_allowed', 'The key is not allowed from this address')
+  throw new ApiError(401, 'unauthorized', 'API key is invalid, expired or unauthorized', {
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  })
+}

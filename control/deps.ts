@@ -1,0 +1,117 @@
+/** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
+import type { Store } from '../schema/open.ts'
+
+export interface ControlDeps {
+  readonly store: Store
+  readonly engine: EnginePort
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** Cryptographically secure. */
+  readonly randomBytes: (size: number) => Buffer
+  readonly log: Log
+  /** The `version` of the health answers. */
+  readonly version: string
+  readonly settings: ControlSettings
+}
+
+export interface ControlSettings {
+  /** Undefined: generated once and kept in the database. */
+  readonly jwtSecret: string | undefined
+}
+
+export type Log = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
+
+export type NodeState = 'active' | 'probing' | 'inactive'
+
+export interface NodeStatus {
+  readonly nodeId: number
+  /** `sip:<host>:<port>;transport=udp`. */
+  readonly destination: string
+  readonly state: NodeState
+  readonly priority: number
+  readonly weight: number
+  /** Smoothed round trip of the probes; null before the first answer. */
+  readonly latencyMs: number | null
+  readonly description: string | null
+  readonly activeCalls: number
+  /** Status 0: silence or transport error, told by `reason`. `at` in milliseconds UTC. */
+  readonly lastProbe: {
+    readonly at: number
+    readonly status: number
+    readonly reason: string
+  } | null
+  readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
+}
+
+export interface SetStatus {
+  readonly setId: number
+  readonly nodes: readonly NodeStatus[]
+}
+
+export type SetStateResult = 'changed' | 'unknown_set' | 'unknown_destination' | 'last_active_node'
+
+export interface DispatcherPort {
+  /** All sets, or the one asked for (none when unknown). */
+  status(setId?: number): readonly SetStatus[]
+  /** Stores the operator's word and applies it to the next INVITE. */
+  setState(setId: number, destination: string, state: NodeState): SetStateResult
+  /** Reads sets and nodes from the database again; live calls are not touched. */
+  reload(): void
+}
+
+export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
+
+export interface ActiveCall {
+  readonly callUuid: string
+  readonly state: CallState
+  readonly direction: 'inbound' | 'outbound' | 'internal'
+  readonly callerNumber: string
+  readonly calledNumber: string
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+  readonly answeredAt: number | null
+  readonly tenantId: number | null
+  readonly customerId: number | null
+  readonly setId: number | null
+  readonly node: string | null
+  readonly carrier: string | null
+}
+
+export interface CallsPort {
+  list(): readonly ActiveCall[]
+  find(callUuid: string): ActiveCall | undefined
+  /** Both legs get BYE (or CANCEL, or a refusal) with this Q.850 cause. */
+  hangUp(callUuid: string, cause: number): 'ending' | 'not_found' | 'already_ending'
+  countByNode(nodeId: number): number
+  countByCarrier(carrierId: number): number
+}
+
+export type RegistrationState = 'registered' | 'unregistered' | 'registering' | 'failed'
+
+/** Present figures and totals since start, by the names under which telemetry shows them. */
+export type TelemetrySnapshot = Readonly<Record<string, number>>
+
+export interface Listener {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+export interface EnginePort {
+  readonly dispatcher: DispatcherPort
+  readonly calls: CallsPort
+  /** Reads carriers, routes, domains and trusted sources from the database again. */
+  reloadRouting(): void
+  /** Outbound registration of a carrier with `auth_type` `register`. */
+  carrierRegistration(carrierId: number): RegistrationState | undefined
+  telemetry(): TelemetrySnapshot
+  listeners(): readonly Listener[]
+  /** SIP is served. */
+  isReady(): boolean
+  /** No new call is taken; the process is about to stop. */
+  isDraining(): boolean
+}

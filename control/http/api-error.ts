@@ -1,0 +1,43 @@
+/** One problem inside a request: where it is (`nodes.0.host`) and what is wrong with it. */
+export interface ErrorDetail {
+  readonly path: string
+  readonly message: string
+}
+
+export type ErrorStatus =
+  400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 500 | 501 | 502 | 503
+
+interface ErrorExtras {
+  readonly details?: readonly ErrorDetail[]
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * An answer that is not a success, thrown anywhere below a route and turned into the envelope by
+ * `error-handler.ts`. `message` is read by the caller of the API: it holds nothing internal.
+ */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly status: ErrorStatus
+  /** snake_case, stable: programs decide on it. */
+  readonly code: string
+  readonly details: readonly ErrorDetail[] | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: ErrorStatus, code: string, message: string, extras: ErrorExtras = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.details = extras.details
+    this.headers = extras.headers ?? {}
+  }
+}
+
+export const badRequest = (message: string, details?: readonly ErrorDetail[]): ApiError =>
+  new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
+
+export const notFound = (what: string): ApiError =>
+  new ApiError(404, 'not_found', `${what} not found`)
+
+export const conflict = (code: string, message: string): ApiError =>
+  new ApiError(409, code, message)

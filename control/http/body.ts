@@ -1,0 +1,41 @@
+/** The bytes of a request, read once and bounded; validation, signatures and idempotency share them. */
+import type { Context } from 'hono'
+import { ApiError } from './api-error.ts'
+
+/** decisions.md §6: a body over 1 MiB is refused with 413. */
+export const MAX_BODY_BYTES = 1_048_576
+
+const bodies = new WeakMap<Request, Promise<Buffer>>()
+
+/** The whole body, exactly as received. Throws 413 as soon as it grows over the limit. */
+export function readBody(c: Context): Promise<Buffer> {
+  const request = c.req.raw
+  const known = bodies.get(request)
+  if (known !== undefined) return known
+  const body = collect(request)
+  bodies.set(request, body)
+  return body
+}
+
+async function collect(request: Request): Promise<Buffer> {
+  refuseDeclaredLength(request.headers.get('content-length'))
+  if (request.body === null) return Buffer.alloc(0)
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request.body) {
+    length += chunk.byteLength
+    if (length > MAX_BODY_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, length)
+}
+
+/** Refuses what the caller announces, before a byte of it is read. */
+export function refuseDeclaredLength(contentLength: string | null | undefined): void {
+  if (contentLength && Number(contentLength) > MAX_BODY_BYTES) throw tooLarge()
+}
+
+const tooLarge = (): ApiError =>
+  new ApiError(413, 'body_too_large', `The body exceeds ${MAX_BODY_BYTES} bytes`, {
+    headers: { Connection: 'close' },
+  })

@@ -1,0 +1,28 @@
+/** The shapes of specification §2.7: every answer but the bare ones of §4.1 and §4.3. */
+import type { Context } from 'hono'
+import type { ErrorDetail } from './api-error.ts'
+
+/** `limit` is the effective one, after clamping. */
+export interface PageMeta {
+  readonly page: number
+  readonly limit: number
+  readonly total: number
+}
+
+export interface ErrorBody {
+  readonly success: false
+  readonly error: string
+  readonly statusCode: number
+  readonly code: string
+  readonly details?: readonly ErrorDetail[]
+  readonly request_id: string
+}
+
+export const ok = <T>(c: Context, data: T, meta?: PageMeta): Response =>
+  c.json(meta === undefined ? { success: true, data } : { success: true, data, meta })
+
+/** 201; `location` is the path of what was created, relative to the server. */
+export function created<T>(c: Context, location: string, data: T): Response {
+  c.header('Location', location)
+  return c.json({ success: true, data }, 201)
+}

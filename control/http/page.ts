@@ -1,0 +1,31 @@
+/** `page` and `limit` of every list (decisions.md §6): default 50, at most 200, clamped. */
+import { z } from 'zod'
+import type { PageMeta } from './envelope.ts'
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 200
+
+/** Digits only: `Number` would also take `1e3`, `0x10` and blanks. */
+const positiveInteger = z
+  .string()
+  .regex(/^[1-9][0-9]{0,8}$/, 'Expected an integer of at least 1')
+  .transform(Number)
+
+/** Spread into a query schema: `z.strictObject({ ...pageQuery, search: … })`. */
+export const pageQuery = {
+  page: positiveInteger.default(1),
+  limit: positiveInteger.transform((limit) => Math.min(limit, MAX_LIMIT)).default(DEFAULT_LIMIT),
+}
+
+export interface Page {
+  readonly page: number
+  readonly limit: number
+}
+
+export const offsetOf = ({ page, limit }: Page): number => (page - 1) * limit
+
+export const pageMeta = ({ page, limit }: Page, total: number): PageMeta => ({ page, limit, total })
+
+/** `%text%` for LIKE … ESCAPE '\', with the text's own wildcards taken literally. */
+export const likePattern = (search: string): string =>
+  `%${search.replaceAll(/[\\%_]/g, (wildcard) => `\\${wildcard}`)}%`

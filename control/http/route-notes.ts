@@ -1,0 +1,44 @@
+/**
+ * What a route says about itself, kept beside the middleware that enforces it: the scope it
+ * demands and the shapes it checks. The OpenAPI document and the test that every route names its
+ * scope read these notes, so neither can drift from what really runs.
+ */
+import type { Hono } from 'hono'
+import type { z } from 'zod'
+
+export interface HandlerNote {
+  /** Who may come in; a route without it on any handler is a mistake. */
+  readonly access?: Access
+  readonly json?: z.ZodType
+  readonly query?: z.ZodType
+  readonly param?: z.ZodType
+}
+
+export type Access =
+  | { readonly kind: 'public' }
+  /** Any valid credential, whatever its scopes. */
+  | { readonly kind: 'authenticated' }
+  | { readonly kind: 'customer' }
+  | { readonly kind: 'scope'; readonly scope: string }
+
+export interface RouteNote extends HandlerNote {
+  readonly method: string
+  readonly path: string
+}
+
+const notes = new WeakMap<object, HandlerNote>()
+
+export function describeHandler(handler: object, note: HandlerNote): void {
+  notes.set(handler, note)
+}
+
+/** Every route of an app with the notes of all its handlers; middleware for all methods is left out. */
+export function routeNotes(app: Pick<Hono, 'routes'>): RouteNote[] {
+  const routes = new Map<string, RouteNote>()
+  for (const { method, path, handler } of app.routes) {
+    if (method === 'ALL') continue
+    const name = `${method} ${path}`
+    routes.set(name, { ...routes.get(name), ...notes.get(handler), method, path })
+  }
+  return [...routes.values()]
+}

@@ -1,0 +1,75 @@
+/**
+ * Zod at the door: what passes is typed, what does not is a 400 with a path for every problem.
+ * Schemas are `z.strictObject`, so that an unknown field is refused instead of ignored.
+ */
+import type { Context, Env, MiddlewareHandler } from 'hono'
+import type { z } from 'zod'
+import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
+import { readBody } from './body.ts'
+import { parseJson } from './json.ts'
+import { describeHandler } from './route-notes.ts'
+
+type Target = 'json' | 'query' | 'param'
+
+/** What hono needs to type `c.req.valid(target)`. */
+interface Checked<T extends Target, S extends z.ZodType> {
+  in: { [key in T]: z.input<S> }
+  out: { [key in T]: z.output<S> }
+}
+
+/** Checks one part of the request. An absent body counts as `{}`. */
+export function validate<T extends Target, S extends z.ZodType>(
+  target: T,
+  schema: S,
+): MiddlewareHandler<Env, string, Checked<T, S>> {
+  const check: MiddlewareHandler<Env, string, Checked<T, S>> = async (c, next) => {
+    const parsed = await schema.safeParseAsync(await read[target](c))
+    if (!parsed.success) throw badRequest(headline[target], problemsOf(parsed.error))
+    c.req.addValidatedData(target, Object(parsed.data))
+    await next()
+  }
+  describeHandler(check, { [target]: schema })
+  return check
+}
+
+const headline: Readonly<Record<Target, string>> = {
+  json: 'The body is not valid',
+  query: 'The query is not valid',
+  param: 'The path is not valid',
+}
+
+const read: Readonly<Record<Target, (c: Context<Env>) => unknown>> = {
+  json: readJson,
+  query: (c) => withoutNul(c.req.query()),
+  param: (c) => withoutNul(c.req.param()),
+}
+
+async function readJson(c: Context): Promise<unknown> {
+  const body = await readBody(c)
+  if (body.length === 0) return {}
+  const mediaType = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase()
+  if (mediaType !== 'application/json' && !mediaType?.endsWith('+json'))
+    throw new ApiError(415, 'unsupported_media_type', 'The body must be application/json')
+  const parsed = parseJson(body.toString('utf8'))
+  if (parsed.kind === 'value') return parsed.value
+  const code = parsed.problem.path === '' ? 'malformed_json' : 'validation_failed'
+  throw new ApiError(400, code, 'The body is not valid JSON', { details: [parsed.problem] })
+}
+
+function withoutNul(values: Record<string, string>): Record<string, string> {
+  for (const [path, value] of Object.entries(values))
+    if (value.includes('\0'))
+      throw badRequest('The request is not valid', [{ path, message: 'contains a NUL character' }])
+  return values
+}
+
+/** One detail per problem; an unknown field is named itself, not only the object that holds it. */
+export function problemsOf(error: z.ZodError): ErrorDetail[] {
+  return error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), message: 'Unknown field' }))
+      : [{ path: pathOf(issue.path), message: issue.message }],
+  )
+}
+
+const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join('.')
