@@ -33,7 +33,11 @@ export interface Database {
   call_journal: CallJournalTable
   cdr_outbox: CdrOutboxTable
   application_key: ApplicationKeyTable
+  application_key_previous: ApplicationKeyPreviousTable
   user: UserTable
+  jwt_denylist: JwtDenylistTable
+  idempotent_answer: IdempotentAnswerTable
+  audit_entry: AuditEntryTable
 }
 
 /** One value per name that the process itself generated and must keep, such as the JWT secret. */
@@ -356,4 +360,55 @@ export interface UserTable {
   is_active: Defaulted<Flag>
   created_at: number
   updated_at: number
+}
+
+/** Tokens that a rotation replaced and that live until their grace ends. */
+export interface ApplicationKeyPreviousTable {
+  id: Id
+  application_key_id: number
+  key_prefix: string
+  key_hash: Buffer
+  expires_at: number
+}
+
+/** Sessions that were logged out before their token expired. */
+export interface JwtDenylistTable {
+  jti: string
+  expires_at: number
+}
+
+/** First answers to requests with an `Idempotency-Key`, kept for 24 hours. */
+export interface IdempotentAnswerTable {
+  actor: string
+  /** Method and path. */
+  operation: string
+  /** SHA-256 of the `Idempotency-Key`. */
+  key_hash: Buffer
+  /** SHA-256 of the body: the same key with another body is a conflict. */
+  request_hash: Buffer
+  status: number
+  /** The answer, encrypted under what only its caller can present again. */
+  sealed: Buffer
+  created_at: number
+}
+
+/** Append only: triggers refuse UPDATE and DELETE. */
+export interface AuditEntryTable {
+  id: Id
+  at: number
+  /** `key:<uuid>`, `user:<username>`, `customer:<id>` or `anonymous`. */
+  actor: string
+  tenant_id: number | null
+  address: string
+  /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, or `tool <name>`. */
+  action: string
+  /** The path as requested. */
+  target: string
+  outcome: 'success' | 'refused' | 'failed'
+  status: number
+  code: string | null
+  /** SHA-256, base64url, of the JSON as the API shows it. */
+  before_digest: string | null
+  after_digest: string | null
+  correlation_id: string
 }

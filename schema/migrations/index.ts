@@ -1,0 +1,17 @@
+/** Every migration, oldest first. Once released, a migration is never edited: add the next one. */
+import { sql as callsAndMoney } from './001-calls-and-money.ts'
+import { sql as access } from './002-access.ts'
+
+export interface Migration {
+  /** 1, 2, 3 … without gaps. */
+  readonly version: number
+  readonly name: string
+  readonly sql: string
+}
+
+export const migrations: readonly Migration[] = [
+  { version: 1, name: 'calls-and-money', sql: callsAndMoney },
+  { version: 2, name: 'access', sql: access },
+]
+
+export const newestVersion = migrations.length
