@@ -4,5 +4,12 @@ import type { CallRecord } from './call-record.ts'
 /** Everything of a call's record that is known once it is answered. */
 export type OpenCall = Omit<
   CallRecord,
-  'answeredAt' | 'endedAt' | 'billsec' | 'disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'isRecovered'
+  | 'answeredAt'
+  | 'endedAt'
+  | 'billsec'
+  | 'disposition'
+  | 'sipCode'
+  | 'hangupCause'
+  | 'hangupBy'
+  | 'isRecovered'
 > & { readonly answeredAt: number }

@@ -1,6 +1,5 @@
 /** The record of one ended call (CDR) as the code sees it; `cdr` is how it is stored. */
-export type Disposition =
-  'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
+export type Disposition = 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
 
 /** One candidate that was tried. Times are milliseconds UTC; status 0: no answer of any kind. */
 export interface Attempt {

@@ -1,0 +1,44 @@
+/** Whether a database is whole: SQLite's own checks, and that its money adds up. Reads only. */
+import { newestVersion } from './migrations/index.ts'
+import type { Store } from './open.ts'
+
+/** More complaints than this tell nothing new. */
+const limit = 20
+
+/** One line per fault; empty: none. */
+export function findDamage(store: Store): string[] {
+  const version = Number(store.sqlite.pragma('user_version', { simple: true }))
+  if (version < newestVersion)
+    return [`schema version ${version} is older than this program's ${newestVersion}: run migrate`]
+  return [...brokenPages(store), ...brokenReferences(store), ...wrongBalances(store)]
+}
+
+function brokenPages(store: Store): string[] {
+  const rows = store.sqlite.prepare<[], string>(`PRAGMA integrity_check(${limit})`).pluck().all()
+  return rows.filter((row) => row !== 'ok')
+}
+
+function brokenReferences(store: Store): string[] {
+  const rows = store.sqlite
+    .prepare<[], { table: string; rowid: number | null; parent: string }>('PRAGMA foreign_key_check')
+    .all()
+  return rows
+    .slice(0, limit)
+    .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to no row of ${parent}`)
+}
+
+/** A balance is the sum of its ledger entries, and the newest entry says so too. */
+function wrongBalances(store: Store): string[] {
+  const rows = store.sqlite
+    .prepare<[], { id: number; balance: number; total: number }>(
+      `SELECT wallet.id AS id, wallet.balance_micros AS balance,
+              coalesce(sum(ledger_entry.amount_micros), 0) AS total
+         FROM wallet LEFT JOIN ledger_entry ON ledger_entry.wallet_id = wallet.id
+        GROUP BY wallet.id HAVING balance <> total LIMIT ${limit}`,
+    )
+    .all()
+  return rows.map(
+    ({ id, balance, total }) =>
+      `wallet ${id} holds ${balance} micro-units, its ledger adds up to ${total}`,
+  )
+}

@@ -1,0 +1,59 @@
+/**
+ * Hot statements: built and typed by Kysely once, then kept as a prepared SQLite statement.
+ * A point read costs 4.9 µs this way, 24 µs when Kysely builds it each time.
+ */
+import type { Compilable, Kysely } from 'kysely'
+import type { Database } from './database.ts'
+import type { Store } from './open.ts'
+
+export type SqlValue = number | bigint | string | Buffer | null
+
+/** Names a value that each execution supplies: `(db, param: Param<{ id: number }>) => … param('id')`. */
+export type Param<P> = <K extends keyof P & string>(name: K) => P[K]
+
+export interface Statement<P, R> {
+  get(values: P): R | undefined
+  all(values: P): R[]
+  /** Reads row by row; no other statement may run on the handle meanwhile. */
+  iterate(values: P): IterableIterator<R>
+  /** How many rows it inserted, changed or deleted. */
+  run(values: P): { readonly changes: number; readonly lastInsertRowid: number | bigint }
+}
+
+/**
+ * Compiles a query whose variable parts are `param('name')`. A parameter stands for exactly one
+ * value: lists (`in`) are not possible.
+ */
+export function compile<P extends { readonly [name in keyof P]: SqlValue }, R>(
+  store: Store,
+  build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
+): Statement<P, R> {
+  // A placeholder pretends to be the value's type: Kysely keeps it untouched among the parameters.
+  const param = (<K extends keyof P & string>(name: K) =>
+    new Placeholder(name) as unknown as P[K]) satisfies Param<P>
+  const query = build(store.db, param).compile()
+  const prepared = store.sqlite.prepare<SqlValue[], R>(query.sql)
+  const bind = binder<P>(query.parameters)
+  return {
+    get: (values) => prepared.get(...bind(values)),
+    all: (values) => prepared.all(...bind(values)),
+    iterate: (values) => prepared.iterate(...bind(values)),
+    run: (values) => prepared.run(...bind(values)),
+  }
+}
+
+class Placeholder {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+function binder<P>(parameters: readonly unknown[]): (values: P) => SqlValue[] {
+  return (values) =>
+    parameters.map((parameter) =>
+      parameter instanceof Placeholder
+        ? (values[parameter.name as keyof P] as SqlValue)
+        : (parameter as SqlValue),
+    )
+}

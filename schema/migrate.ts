@@ -1,0 +1,96 @@
+/** Brings a database to this program's schema: each migration in one transaction, checksums kept. */
+import { createHash } from 'node:crypto'
+import type Sqlite from 'better-sqlite3'
+import { refuseNewer } from './open.ts'
+import { migrations, type Migration } from './migrations/index.ts'
+import { asRefusal, DatabaseRefused } from './refusal.ts'
+
+export interface MigrationReport {
+  readonly from: number
+  readonly to: number
+  /** Names of the migrations that this call applied. */
+  readonly applied: readonly string[]
+  /** Path of the copy that was made before existing data was migrated. */
+  readonly copy: string | null
+}
+
+/**
+ * Applies what is missing. Safe to repeat and to interrupt: a migration and its mark are one transaction.
+ *
+ * @param now milliseconds UTC, written as the time of application and into the copy's name.
+ * @throws {DatabaseRefused} the database is newer, damaged, or was migrated by an altered program.
+ */
+export function migrate(
+  sqlite: Sqlite.Database,
+  now: number,
+  known: readonly Migration[] = migrations,
+): MigrationReport {
+  try {
+    return applyMissing(sqlite, now, known)
+  } catch (error) {
+    throw asRefusal(sqlite.name, error)
+  }
+}
+
+function applyMissing(
+  sqlite: Sqlite.Database,
+  now: number,
+  known: readonly Migration[],
+): MigrationReport {
+  const from = Number(sqlite.pragma('user_version', { simple: true }))
+  refuseNewer(sqlite.name, from, known.length)
+  if (from > 0) verifyChecksums(sqlite, known)
+  const missing = known.filter((migration) => migration.version > from)
+  const copy = from > 0 && missing.length > 0 ? copyBefore(sqlite, from, now) : null
+  for (const migration of missing) applyOne(sqlite, migration, now)
+  return { from, to: known.length, applied: missing.map(({ name }) => name), copy }
+}
+
+function verifyChecksums(sqlite: Sqlite.Database, known: readonly Migration[]): void {
+  const rows = sqlite
+    .prepare<[], { version: number; checksum: Buffer }>(
+      'SELECT version, checksum FROM schema_migration ORDER BY version',
+    )
+    .all()
+  for (const { version, checksum } of rows) {
+    const migration = known[version - 1]
+    if (migration !== undefined && checksum.equals(checksumOf(migration))) continue
+    throw new DatabaseRefused(
+      `cannot use database ${sqlite.name}: its migration ${version} differs from this program's`,
+    )
+  }
+}
+
+/** `VACUUM INTO` makes a consistent copy even while others write; it refuses to overwrite. */
+function copyBefore(sqlite: Sqlite.Database, version: number, now: number): string | null {
+  if (sqlite.memory) return null
+  const copy = `${sqlite.name}.v${version}-${new Date(now).toISOString().replaceAll(/[:.]/g, '')}`
+  sqlite.prepare('VACUUM INTO ?').run(copy)
+  return copy
+}
+
+function applyOne(sqlite: Sqlite.Database, migration: Migration, now: number): void {
+  const apply = sqlite.transaction(() => {
+    // Another process may have migrated between our look and this lock.
+    if (Number(sqlite.pragma('user_version', { simple: true })) >= migration.version) return
+    sqlite.exec(markTable)
+    sqlite.exec(migration.sql)
+    sqlite
+      .prepare(
+        'INSERT INTO schema_migration (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)',
+      )
+      .run(migration.version, migration.name, checksumOf(migration), now)
+    sqlite.pragma(`user_version = ${migration.version}`)
+  })
+  apply.immediate()
+}
+
+const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
+  version INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  checksum BLOB NOT NULL,
+  applied_at INTEGER NOT NULL
+) STRICT`
+
+const checksumOf = (migration: Migration): Buffer =>
+  createHash('sha256').update(migration.sql).digest()

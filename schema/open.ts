@@ -1,0 +1,112 @@
+/** Opens the database file and refuses, untouched, whatever is not Tollgate's or is too new. */
+import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import type { Database } from './database.ts'
+import { newestVersion } from './migrations/index.ts'
+import { asRefusal, DatabaseRefused } from './refusal.ts'
+
+export interface Store {
+  /** The one handle of the process; transactions on it are synchronous. */
+  readonly sqlite: Sqlite.Database
+  /** Builds and types queries on the same handle. */
+  readonly db: Kysely<Database>
+  close(): void
+}
+
+export interface OpenOptions {
+  /** How long a statement waits for another process's write lock. Milliseconds, 0 and up. */
+  readonly busyTimeoutMs?: number
+}
+
+/**
+ * Opens (and creates, with its folder) the database at `path`; `:memory:` works. Does not migrate.
+ *
+ * @throws {DatabaseRefused} the file is not a database, damaged, another program's, or newer than this program.
+ */
+export function openDatabase(path: string, options: OpenOptions = {}): Store {
+  const isFile = path !== ':memory:'
+  if (isFile) refuseByHeader(path)
+  try {
+    if (isFile) mkdirSync(dirname(path), { recursive: true })
+    return openHandle(path, options.busyTimeoutMs ?? 5_000)
+  } catch (error) {
+    throw asRefusal(path, error)
+  }
+}
+
+function openHandle(path: string, busyTimeoutMs: number): Store {
+  const sqlite = new Sqlite(path, { timeout: busyTimeoutMs })
+  try {
+    refuseByContent(path, sqlite)
+    sqlite.pragma('journal_mode = WAL')
+    sqlite.pragma('synchronous = FULL')
+    sqlite.pragma('foreign_keys = ON')
+  } catch (error) {
+    sqlite.close()
+    throw error
+  }
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+  return { sqlite, db, close: () => closeHandle(sqlite) }
+}
+
+function closeHandle(sqlite: Sqlite.Database): void {
+  if (!sqlite.open) return
+  sqlite.pragma('optimize')
+  sqlite.close()
+}
+
+/**
+ * Reads the 100 bytes that every SQLite file starts with (sqlite.org/fileformat2.html §1.3), so
+ * that a file which is not ours is refused before SQLite may write to it.
+ */
+function refuseByHeader(path: string): void {
+  if (!existsSync(path)) return
+  if (!statSync(path).isFile()) throw new DatabaseRefused(`cannot use database ${path}: not a file`)
+  const header = Buffer.alloc(100)
+  const length = readStart(path, header)
+  if (length === 0) return
+  if (length < 100 || header.toString('latin1', 0, 16) !== 'SQLite format 3\0')
+    throw new DatabaseRefused(`cannot use database ${path}: the file is not an SQLite database`)
+  refuseNewer(path, header.readUInt32BE(60), newestVersion)
+}
+
+function readStart(path: string, into: Buffer): number {
+  try {
+    const file = openSync(path, 'r')
+    try {
+      return readSync(file, into, 0, into.length, 0)
+    } finally {
+      closeSync(file)
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new DatabaseRefused(`cannot use database ${path}: ${reason}`)
+  }
+}
+
+/** `user_version` is the number of the newest migration in the file. */
+export function refuseNewer(path: string, version: number, known: number): void {
+  if (version <= known) return
+  throw new DatabaseRefused(
+    `cannot use database ${path}: it has schema version ${version}, this program knows up to ${known}; use a newer Tollgate`,
+  )
+}
+
+/** Damage is looked for in files up to this size, so that the start of a large one is not delayed. */
+const quickCheckLimitBytes = 64 * 1024 * 1024
+
+function refuseByContent(path: string, sqlite: Sqlite.Database): void {
+  const tables = sqlite.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'")
+  const names = new Set(tables.pluck().all())
+  if (names.size === 0) return
+  if (!names.has('schema_migration'))
+    throw new DatabaseRefused(`cannot use database ${path}: it belongs to another program`)
+  if (statSync(path).size > quickCheckLimitBytes) return
+  const verdict = String(sqlite.pragma('quick_check(1)', { simple: true }))
+  if (verdict !== 'ok')
+    throw new DatabaseRefused(`cannot use database ${path}: it is damaged (${firstLine(verdict)})`)
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''

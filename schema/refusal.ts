@@ -1,0 +1,15 @@
+/** The database file cannot be used as it is. `message` is one line for the operator. */
+export class DatabaseRefused extends Error {
+  override readonly name = 'DatabaseRefused'
+}
+
+const unusable = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_CANTOPEN', 'SQLITE_READONLY'])
+
+/** Turns SQLite's own complaints about a file into a `DatabaseRefused`; any other error is returned as it is. */
+export function asRefusal(path: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error
+  const code = String(error.code)
+  const family = code.split('_').slice(0, 2).join('_')
+  if (!unusable.has(family)) return error
+  return new DatabaseRefused(`cannot use database ${path}: ${error.message} (${code})`)
+}
