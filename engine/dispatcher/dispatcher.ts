@@ -1,0 +1,214 @@
+/**
+ * Which backend node gets a call: the facade over sets, probes and algorithms. Answers come from
+ * snapshots in memory; the database is read at `reload` and written when an operator decides.
+ */
+import type { Candidate, DestinationSet, ProbeSettings, SetRecord } from './destination-set.ts'
+import { buildSet } from './destination-set.ts'
+import { formatDestination, isSameDestination, parseDestination } from './destination.ts'
+import type { HealthChange, MonitoredTarget } from './health-monitor.ts'
+import { HealthMonitor } from './health-monitor.ts'
+import type { HostDirectory } from './host-addresses.ts'
+import type { NodeState, OperatorState } from './node-health.ts'
+import { NodeDirectory } from './node-directory.ts'
+import type { NodeReference } from './node-directory.ts'
+import type { Schedule, SendProbe } from './prober.ts'
+import { isLastInService, maySetState } from './set-state.ts'
+import type { SetStatus } from './set-status.ts'
+import { describeSet } from './set-status.ts'
+
+export interface DispatcherDeps {
+  readonly loadSets: () => readonly SetRecord[]
+  readonly saveOperatorState: (nodeId: number, state: OperatorState) => void
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+  readonly schedule: Schedule
+  readonly sendProbe: SendProbe
+  /** Live calls on a node, counted, not kept. */
+  readonly activeCalls: (nodeId: number) => number
+  readonly onNodeChange: (change: NodeChange) => void
+  readonly probeDefaults: ProbeSettings
+  readonly hosts: HostDirectory
+}
+
+export interface NodeChange extends Omit<HealthChange, 'id'> {
+  readonly nodeId: number
+  readonly setId: number
+  readonly destination: string
+}
+
+export type SetStateResult =
+  | {
+      readonly kind: 'changed'
+      readonly setId: number
+      readonly nodeId: number
+      readonly destination: string
+      readonly from: NodeState
+      readonly to: NodeState
+    }
+  | { readonly kind: 'unknown_set' }
+  | { readonly kind: 'unknown_destination' }
+  /** Every other node of the set is in maintenance. */
+  | { readonly kind: 'last_active_node' }
+
+export class Dispatcher {
+  readonly #deps: DispatcherDeps
+  readonly #monitor: HealthMonitor
+  readonly #directory: NodeDirectory
+  #sets: ReadonlyMap<number, DestinationSet> = new Map()
+  #setOfNode: ReadonlyMap<number, number> = new Map()
+  #defaultSetId: number | undefined
+  /** Calls ordered so far per set; survives snapshots, so that no node is favoured by a rebuild. */
+  readonly #turns = new Map<number, number>()
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps
+    this.#directory = new NodeDirectory(deps.hosts)
+    this.#monitor = new HealthMonitor({
+      now: deps.now,
+      schedule: deps.schedule,
+      sendProbe: deps.sendProbe,
+      onChange: (change) => this.#onHealthChange(change),
+    })
+    this.reload()
+  }
+
+  /** Starts probing; before it (and without it) nodes keep the state they have. */
+  start(): void {
+    this.#monitor.start()
+  }
+
+  stop(): void {
+    this.#monitor.stop()
+  }
+
+  /** Reads the sets anew. Nodes that stay keep probe state and counters; live calls are not touched. */
+  reload(): void {
+    const records = this.#deps.loadSets()
+    this.#setOfNode = new Map(
+      records.flatMap((set) => set.nodes.map((node) => [node.nodeId, set.setId] as const)),
+    )
+    this.#monitor.watch(records.flatMap((set) => targetsOf(set, this.#deps.probeDefaults)))
+    this.#sets = new Map(records.map((record) => [record.setId, this.#build(record)]))
+    this.#defaultSetId = records.length === 0 ? undefined : Math.min(...this.#sets.keys())
+    this.#directory.replace(records)
+    for (const setId of this.#turns.keys()) if (!this.#sets.has(setId)) this.#turns.delete(setId)
+  }
+
+  /**
+   * The active nodes of a set in the order in which one call tries them, without the nodes that
+   * have reached their `max_calls`. Empty: 503 `No Backend PBX Nodes Available`.
+   */
+  candidates(setId: number, callId: string): readonly Candidate[] {
+    const set = this.#sets.get(setId)
+    if (!set) return []
+    const turn = this.#turns.get(setId) ?? 0
+    this.#turns.set(setId, turn + 1)
+    const ordered = set.order({ turn, callId, random: this.#deps.random })
+    const candidates: Candidate[] = []
+    for (const node of ordered) {
+      const { maxCalls, nodeId } = node.record
+      if (maxCalls === 0 || this.#deps.activeCalls(nodeId) < maxCalls)
+        candidates.push(node.candidate)
+    }
+    return candidates
+  }
+
+  /** Whether active nodes exist but all have reached `max_calls`: 503 with `Retry-After`. */
+  isAtCapacity(setId: number): boolean {
+    const active = this.#sets.get(setId)?.nodes.filter((node) => node.state === 'active') ?? []
+    return (
+      active.length > 0 &&
+      active.every(({ record }) => {
+        return record.maxCalls > 0 && this.#deps.activeCalls(record.nodeId) >= record.maxCalls
+      })
+    )
+  }
+
+  /** The set that takes calls no route speaks for: the lowest set id. */
+  defaultSetId(): number | undefined {
+    return this.#defaultSetId
+  }
+
+  /** What the store holds of a set: tenant, voicemail and spy address. */
+  setRecord(setId: number): SetRecord | undefined {
+    return this.#sets.get(setId)?.record
+  }
+
+  /** The node that sends from this address and port, see `NodeDirectory`. */
+  nodeAt(address: string, port: number): NodeReference | undefined {
+    return this.#directory.nodeAt(address, port)
+  }
+
+  /** What a live INVITE told about a node (decisions §3): silence, 503 or transport error is `failed`. */
+  reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void {
+    this.#monitor.reportCall(nodeId, outcome)
+  }
+
+  /** One entry per set, or only that of `setId`; empty when there is no such set. */
+  status(setId?: number): readonly SetStatus[] {
+    const sets = [...this.#sets.values()].filter(
+      (set) => setId === undefined || set.record.setId === setId,
+    )
+    return sets.map((set) =>
+      describeSet(set, (nodeId) => this.#monitor.report(nodeId), this.#deps.activeCalls),
+    )
+  }
+
+  /**
+   * An operator's decision (specification §3.2). `inactive` blocks new INVITEs until an operator
+   * ends it, restarts included; `probing` lets the probes decide when the node comes back.
+   */
+  setState(setId: number, destination: string, state: NodeState): SetStateResult {
+    const set = this.#sets.get(setId)
+    if (!set) return { kind: 'unknown_set' }
+    const wanted = parseDestination(destination)
+    const node = wanted && set.nodes.find((each) => isSameDestination(each.record, wanted))
+    if (!node) return { kind: 'unknown_destination' }
+    const { nodeId } = node.record
+    if (!maySetState(nodesInSet(set), nodeId, state)) return { kind: 'last_active_node' }
+    this.#deps.saveOperatorState(nodeId, state === 'inactive' ? 'inactive' : 'active')
+    this.#monitor.setState(nodeId, state)
+    return {
+      kind: 'changed',
+      setId,
+      nodeId,
+      destination: node.destination,
+      from: node.state,
+      to: state,
+    }
+  }
+
+  /** Whether removing this node would leave its set without a node in service (decisions §4: 409). */
+  isLastInService(nodeId: number): boolean {
+    const set = this.#sets.get(this.#setOfNode.get(nodeId) ?? 0)
+    return set !== undefined && isLastInService(nodesInSet(set), nodeId)
+  }
+
+  #build(record: SetRecord): DestinationSet {
+    return buildSet(record, (nodeId) => this.#monitor.stateOf(nodeId) ?? 'active')
+  }
+
+  #onHealthChange({ id: nodeId, ...change }: HealthChange): void {
+    const setId = this.#setOfNode.get(nodeId)
+    const set = setId === undefined ? undefined : this.#sets.get(setId)
+    const node = set?.nodes.find(({ record }) => record.nodeId === nodeId)
+    if (setId === undefined || !set || !node) return
+    this.#sets = new Map(this.#sets).set(setId, this.#build(set.record))
+    this.#deps.onNodeChange({ nodeId, setId, destination: node.destination, ...change })
+  }
+}
+
+function targetsOf(set: SetRecord, defaults: ProbeSettings): MonitoredTarget[] {
+  const settings = { ...defaults, ...set.probe }
+  return set.nodes.map((node) => ({
+    id: node.nodeId,
+    destination: formatDestination(node),
+    settings: { ...settings, timeoutMs: Math.min(settings.timeoutMs, settings.intervalMs) },
+    operatorState: node.operatorState,
+  }))
+}
+
+const nodesInSet = (set: DestinationSet) =>
+  set.nodes.map(({ record, state }) => ({ nodeId: record.nodeId, state }))

@@ -1,0 +1,158 @@
+/**
+ * Keeps the health of everything that is probed: probe results, live calls and operators go in,
+ * changes of state come out. Knows destinations, not dispatcher sets, so that carrier gateways
+ * can be watched by a second one.
+ */
+import { smoothLatency } from './latency.ts'
+import type { Health, NodeState, OperatorState } from './node-health.ts'
+import { afterCall, afterProbe, newHealth } from './node-health.ts'
+import type { ProbeTarget, Schedule, SendProbe, Verdict } from './prober.ts'
+import { Prober } from './prober.ts'
+
+export interface MonitoredTarget extends ProbeTarget {
+  readonly operatorState: OperatorState
+}
+
+export interface HealthChange {
+  readonly id: number
+  readonly from: NodeState
+  readonly to: NodeState
+  readonly cause: 'probe' | 'call' | 'operator' | 'reload'
+  /** What the last probe said, or who acted. */
+  readonly reason: string
+  readonly at: number
+}
+
+/** What is known of one target. */
+export interface HealthReport extends Health {
+  /** Smoothed round trip; undefined until a probe was answered. */
+  readonly latencyMs: number | undefined
+  readonly lastProbe: Pick<Verdict, 'at' | 'status' | 'reason'> | undefined
+  readonly probes: number
+  readonly failedProbes: number
+}
+
+export interface HealthMonitorDeps {
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly sendProbe: SendProbe
+  readonly onChange: (change: HealthChange) => void
+}
+
+interface Watched {
+  target: MonitoredTarget
+  report: HealthReport
+}
+
+export class HealthMonitor {
+  readonly #deps: HealthMonitorDeps
+  readonly #prober: Prober
+  #watched: ReadonlyMap<number, Watched> = new Map()
+
+  constructor(deps: HealthMonitorDeps) {
+    this.#deps = deps
+    this.#prober = new Prober({
+      now: deps.now,
+      schedule: deps.schedule,
+      sendProbe: deps.sendProbe,
+      onVerdict: (id, verdict) => this.#onVerdict(id, verdict),
+    })
+  }
+
+  start(): void {
+    this.#prober.start()
+  }
+
+  stop(): void {
+    this.#prober.stop()
+  }
+
+  /**
+   * Replaces the targets. One with the same id and destination keeps its health, unless the
+   * operator's word has changed meanwhile; every other starts anew.
+   */
+  watch(targets: readonly MonitoredTarget[]): void {
+    const before = this.#watched
+    this.#watched = new Map(
+      targets.map((target) => [target.id, { target, report: carriedOver(target, before) }]),
+    )
+    this.#prober.watch(targets)
+    for (const { target, report } of this.#watched.values()) {
+      const from = before.get(target.id)?.report.state
+      if (from !== undefined && from !== report.state)
+        this.#announce(target.id, from, report.state, 'reload', 'reloaded')
+    }
+  }
+
+  stateOf(id: number): NodeState | undefined {
+    return this.#watched.get(id)?.report.state
+  }
+
+  report(id: number): HealthReport | undefined {
+    return this.#watched.get(id)?.report
+  }
+
+  /** A failed call is a failed probe, and asks for a real one at once. */
+  reportCall(id: number, outcome: 'answered' | 'failed'): void {
+    const watched = this.#watched.get(id)
+    if (!watched) return
+    const health = afterCall(watched.report, outcome, watched.target.settings)
+    this.#move(watched, health, 'call', `call ${outcome}`)
+    if (outcome === 'failed') this.#prober.probeNow(id)
+  }
+
+  /** The operator's decision holds at once; a probe follows, so that a wrong one is soon noticed. */
+  setState(id: number, state: NodeState): void {
+    const watched = this.#watched.get(id)
+    if (!watched) return
+    const operatorState = state === 'inactive' ? 'inactive' : 'active'
+    watched.target = { ...watched.target, operatorState }
+    this.#move(watched, newHealth(state), 'operator', 'set by operator')
+    if (state !== 'inactive') this.#prober.probeNow(id)
+  }
+
+  #onVerdict(id: number, verdict: Verdict): void {
+    const watched = this.#watched.get(id)
+    if (!watched) return
+    const { report, target } = watched
+    const { at, status, reason, latencyMs } = verdict
+    watched.report = {
+      ...report,
+      latencyMs:
+        latencyMs === undefined ? report.latencyMs : smoothLatency(report.latencyMs, latencyMs),
+      lastProbe: { at, status, reason },
+      probes: report.probes + 1,
+      failedProbes: report.failedProbes + (verdict.isUp ? 0 : 1),
+    }
+    const health = afterProbe(report, verdict.isUp, target.settings)
+    this.#move(watched, health, 'probe', status === 0 ? reason : `${status} ${reason}`)
+  }
+
+  #move(watched: Watched, health: Health, cause: HealthChange['cause'], reason: string): void {
+    const from = watched.report.state
+    const { state, failures, successes } = health
+    watched.report = { ...watched.report, state, failures, successes }
+    if (from !== state) this.#announce(watched.target.id, from, state, cause, reason)
+  }
+
+  #announce(
+    id: number,
+    from: NodeState,
+    to: NodeState,
+    cause: HealthChange['cause'],
+    reason: string,
+  ): void {
+    this.#deps.onChange({ id, from, to, cause, reason, at: this.#deps.now() })
+  }
+}
+
+function carriedOver(target: MonitoredTarget, before: ReadonlyMap<number, Watched>): HealthReport {
+  const known = before.get(target.id)
+  const isSameNode = known?.target.destination === target.destination
+  const fresh = newHealth(target.operatorState)
+  if (!known || !isSameNode)
+    return { ...fresh, latencyMs: undefined, lastProbe: undefined, probes: 0, failedProbes: 0 }
+  const isInactive = known.report.state === 'inactive'
+  const hasOperatorChanged = isInactive !== (target.operatorState === 'inactive')
+  return hasOperatorChanged ? { ...known.report, ...fresh } : known.report
+}

@@ -1,0 +1,128 @@
+/**
+ * The addresses behind host names, kept fresh by their TTL, so that a packet's source address can
+ * be recognized without a lookup. Sending uses the name itself. A name that stops resolving keeps
+ * its last addresses: a broken DNS server must not end recognition.
+ */
+import { ADDRCONFIG } from 'node:dns'
+import { lookup, resolve4, resolve6 } from 'node:dns/promises'
+import { isIP, SocketAddress } from 'node:net'
+import type { Cancel, Schedule } from './prober.ts'
+
+export interface Resolution {
+  readonly addresses: readonly string[]
+  readonly ttlMs: number
+}
+
+/** Resolves a name to its A and AAAA records; rejects or answers no address when it cannot. */
+export type ResolveHost = (host: string) => Promise<Resolution>
+
+/** What recognition needs: addresses now, and a number that grows when any of them has changed. */
+export interface HostDirectory {
+  readonly version: number
+  addressesOf(host: string): readonly string[]
+  /** Replaces the names that `owner` needs; literal addresses are fine and cost nothing. */
+  watch(owner: string, hosts: readonly string[]): void
+}
+
+const MIN_REFRESH_MS = 5_000
+const MAX_REFRESH_MS = 3_600_000
+const RETRY_MS = 5_000
+
+interface Entry {
+  addresses: readonly string[]
+  cancel: Cancel
+}
+
+export class HostAddresses implements HostDirectory {
+  readonly #resolve: ResolveHost
+  readonly #schedule: Schedule
+  readonly #wanted = new Map<string, ReadonlySet<string>>()
+  readonly #entries = new Map<string, Entry>()
+  #version = 0
+
+  constructor(resolve: ResolveHost, schedule: Schedule) {
+    this.#resolve = resolve
+    this.#schedule = schedule
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  addressesOf(host: string): readonly string[] {
+    if (isIP(host) !== 0) return [canonicalAddress(host)]
+    return this.#entries.get(host.toLowerCase())?.addresses ?? []
+  }
+
+  watch(owner: string, hosts: readonly string[]): void {
+    const names = hosts.filter((host) => isIP(host) === 0).map((host) => host.toLowerCase())
+    this.#wanted.set(owner, new Set(names))
+    const all = new Set([...this.#wanted.values()].flatMap((set) => [...set]))
+    for (const [host, entry] of this.#entries) {
+      if (all.has(host)) continue
+      entry.cancel()
+      this.#entries.delete(host)
+    }
+    for (const host of all) if (!this.#entries.has(host)) this.#add(host)
+  }
+
+  stop(): void {
+    for (const entry of this.#entries.values()) entry.cancel()
+    this.#entries.clear()
+    this.#wanted.clear()
+  }
+
+  #add(host: string): void {
+    const entry: Entry = { addresses: [], cancel: () => undefined }
+    this.#entries.set(host, entry)
+    this.#refresh(host, entry)
+  }
+
+  #refresh(host: string, entry: Entry): void {
+    this.#resolve(host).then(
+      (resolution) => this.#onResolved(host, entry, resolution),
+      () => this.#onResolved(host, entry, { addresses: [], ttlMs: RETRY_MS }),
+    )
+  }
+
+  #onResolved(host: string, entry: Entry, { addresses, ttlMs }: Resolution): void {
+    if (this.#entries.get(host) !== entry) return
+    const fresh = addresses.map(canonicalAddress).sort()
+    if (fresh.length > 0 && fresh.join() !== entry.addresses.join()) {
+      entry.addresses = fresh
+      this.#version += 1
+    }
+    const delayMs =
+      fresh.length === 0 ? RETRY_MS : Math.min(Math.max(ttlMs, MIN_REFRESH_MS), MAX_REFRESH_MS)
+    entry.cancel = this.#schedule(() => this.#refresh(host, entry), delayMs)
+  }
+}
+
+/** One spelling per address: IPv4-mapped IPv6 as IPv4, IPv6 compressed in lower case. */
+export function canonicalAddress(address: string): string {
+  if (!address.includes(':')) return address
+  if (isIP(address) !== 6) return address
+  const compressed = new SocketAddress({ address, family: 'ipv6' }).address
+  return compressed.startsWith('::ffff:') && compressed.includes('.')
+    ? compressed.slice('::ffff:'.length)
+    : compressed
+}
+
+/** Names known only to the hosts file have no TTL. */
+const HOSTS_FILE_TTL_MS = 60_000
+
+/** DNS first, for the TTL; then the system's resolver, for the hosts file. */
+export async function resolveHost(host: string): Promise<Resolution> {
+  const [v4, v6] = await Promise.allSettled([
+    resolve4(host, { ttl: true }),
+    resolve6(host, { ttl: true }),
+  ])
+  const records = [v4, v6].flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  if (records.length > 0)
+    return {
+      addresses: records.map((record) => record.address),
+      ttlMs: Math.min(...records.map((record) => record.ttl)) * 1_000,
+    }
+  const found = await lookup(host, { all: true, hints: ADDRCONFIG })
+  return { addresses: found.map((each) => each.address), ttlMs: HOSTS_FILE_TTL_MS }
+}

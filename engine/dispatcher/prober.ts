@@ -1,0 +1,220 @@
+/**
+ * When OPTIONS are sent (decisions §4). Each target has its own fixed slot in the interval, so the
+ * schedule does not drift and the load is spread. A probe is one OPTIONS and, if that is silent for
+ * half of the timeout, a second one: either answer counts. Probes of one target never overlap.
+ *
+ * With interval 500, timeout 400 and 3 failures, a node that dies right after it answered is out
+ * after 3 × 500 + 400 = 1900 ms, because two probes never start further apart than the interval.
+ */
+import type { ProbeSettings } from './destination-set.ts'
+
+export type Cancel = () => void
+/** Runs `action` once after `delayMs`, unless cancelled before. */
+export type Schedule = (action: () => void, delayMs: number) => Cancel
+
+export type ProbeResult =
+  | { readonly kind: 'answered'; readonly status: number; readonly reason: string }
+  | { readonly kind: 'silence' }
+  | { readonly kind: 'transport-error'; readonly reason: string }
+
+/** Sends one OPTIONS and waits at most `timeoutMs` for its final answer. Never rejects. */
+export type SendProbe = (destination: string, timeoutMs: number) => Promise<ProbeResult>
+
+export interface ProbeTarget {
+  readonly id: number
+  readonly destination: string
+  readonly settings: ProbeSettings
+}
+
+/** How one probe ended. */
+export interface Verdict {
+  /** When it ended, milliseconds UTC. */
+  readonly at: number
+  /** An answer whose status is one of the target's `okCodes`. */
+  readonly isUp: boolean
+  /** 0: no answer. */
+  readonly status: number
+  readonly reason: string
+  /** Round trip of the OPTIONS that was answered. */
+  readonly latencyMs: number | undefined
+}
+
+export interface ProberDeps {
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly sendProbe: SendProbe
+  readonly onVerdict: (id: number, verdict: Verdict) => void
+}
+
+/** Slots one golden ratio apart stay evenly spread however many targets come and go. */
+const GOLDEN_RATIO = 0.618_033_988_749_895
+
+export class Prober {
+  readonly #deps: ProberDeps
+  readonly #loops = new Map<number, ProbeLoop>()
+  #targetsSeen = 0
+  #isRunning = false
+
+  constructor(deps: ProberDeps) {
+    this.#deps = deps
+  }
+
+  /** Replaces the targets. One whose destination and settings stay keeps its slot and its probe. */
+  watch(targets: readonly ProbeTarget[]): void {
+    const wanted = new Map(targets.map((target) => [target.id, target]))
+    for (const [id, loop] of this.#loops) {
+      const target = wanted.get(id)
+      if (target && isSameTarget(loop.target, target)) continue
+      loop.stop()
+      this.#loops.delete(id)
+    }
+    for (const target of targets) if (!this.#loops.has(target.id)) this.#add(target)
+  }
+
+  start(): void {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    for (const loop of this.#loops.values()) loop.start()
+  }
+
+  stop(): void {
+    this.#isRunning = false
+    for (const loop of this.#loops.values()) loop.stop()
+  }
+
+  /** Probes outside of the schedule, unless a probe of this target is on its way. */
+  probeNow(id: number): void {
+    if (this.#isRunning) this.#loops.get(id)?.probeNow()
+  }
+
+  #add(target: ProbeTarget): void {
+    this.#targetsSeen += 1
+    const slotMs = ((this.#targetsSeen * GOLDEN_RATIO) % 1) * target.settings.intervalMs
+    const loop = new ProbeLoop(target, slotMs, this.#deps)
+    this.#loops.set(target.id, loop)
+    if (this.#isRunning) loop.start()
+  }
+}
+
+/** One probe on its way: at most two OPTIONS, one verdict. */
+interface Attempt {
+  readonly deadline: number
+  readonly timers: Cancel[]
+}
+
+/** A timer this late means that the process itself stood still, not that the node was silent. */
+const STALL_MS = 20
+
+class ProbeLoop {
+  readonly target: ProbeTarget
+  readonly #slotMs: number
+  readonly #deps: ProberDeps
+  #nextDue = 0
+  #cancelDue: Cancel | undefined
+  #attempt: Attempt | undefined
+  #isDueWaiting = false
+
+  constructor(target: ProbeTarget, slotMs: number, deps: ProberDeps) {
+    this.target = target
+    this.#slotMs = slotMs
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#nextDue = this.#deps.now() + this.#slotMs
+    this.#arm()
+  }
+
+  stop(): void {
+    this.#cancelDue?.()
+    this.#isDueWaiting = false
+    this.#forgetAttempt()
+  }
+
+  probeNow(): void {
+    if (!this.#attempt) this.#begin()
+  }
+
+  #arm(): void {
+    const delayMs = Math.max(0, this.#nextDue - this.#deps.now())
+    this.#cancelDue = this.#deps.schedule(() => this.#onDue(), delayMs)
+  }
+
+  #onDue(): void {
+    const { intervalMs } = this.target.settings
+    this.#nextDue += intervalMs
+    const missed = Math.floor((this.#deps.now() - this.#nextDue) / intervalMs) + 1
+    if (missed > 0) this.#nextDue += missed * intervalMs
+    this.#arm()
+    // A due probe waits for one that a failed call has started: never two, never a longer gap.
+    if (this.#attempt) this.#isDueWaiting = true
+    else this.#begin()
+  }
+
+  #begin(): void {
+    const { timeoutMs } = this.target.settings
+    const attempt: Attempt = { deadline: this.#deps.now() + timeoutMs, timers: [] }
+    this.#attempt = attempt
+    const halfMs = timeoutMs / 2
+    attempt.timers.push(
+      this.#deps.schedule(() => this.#send(attempt, timeoutMs - halfMs), halfMs),
+      this.#deps.schedule(() => this.#onDeadline(attempt), timeoutMs),
+    )
+    this.#send(attempt, timeoutMs)
+  }
+
+  #send(attempt: Attempt, timeoutMs: number): void {
+    const sentAt = this.#deps.now()
+    this.#deps.sendProbe(this.target.destination, timeoutMs).then(
+      (result) => this.#onResult(attempt, result, this.#deps.now() - sentAt),
+      (error: unknown) =>
+        this.#onResult(attempt, { kind: 'transport-error', reason: String(error) }, 0),
+    )
+  }
+
+  #onResult(attempt: Attempt, result: ProbeResult, latencyMs: number): void {
+    // Silence of the first OPTIONS proves nothing while the second is on its way.
+    if (attempt !== this.#attempt || result.kind === 'silence') return
+    const at = this.#deps.now()
+    if (result.kind === 'transport-error')
+      return this.#finish({
+        at,
+        isUp: false,
+        status: 0,
+        reason: result.reason,
+        latencyMs: undefined,
+      })
+    const { status, reason } = result
+    const isUp = this.target.settings.okCodes.some(({ from, to }) => status >= from && status <= to)
+    this.#finish({ at, isUp, status, reason, latencyMs })
+  }
+
+  #onDeadline(attempt: Attempt): void {
+    const at = this.#deps.now()
+    const silent = { at, isUp: false, status: 0, reason: 'no answer', latencyMs: undefined }
+    // After a stall the answer may already be in the socket: let it be read first.
+    if (at - attempt.deadline > STALL_MS)
+      attempt.timers.push(this.#deps.schedule(() => this.#finish(silent), STALL_MS))
+    else this.#finish(silent)
+  }
+
+  #finish(verdict: Verdict): void {
+    this.#forgetAttempt()
+    const isDue = this.#isDueWaiting
+    this.#isDueWaiting = false
+    if (isDue) this.#begin()
+    this.#deps.onVerdict(this.target.id, verdict)
+  }
+
+  #forgetAttempt(): void {
+    for (const cancel of this.#attempt?.timers ?? []) cancel()
+    this.#attempt = undefined
+  }
+}
+
+function isSameTarget(one: ProbeTarget, other: ProbeTarget): boolean {
+  return (
+    one.destination === other.destination &&
+    JSON.stringify(one.settings) === JSON.stringify(other.settings)
+  )
+}

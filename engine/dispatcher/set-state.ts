@@ -1,0 +1,25 @@
+/** May this node take that state? The last-node rule of specification §3.2 and decisions §4. */
+import type { NodeState } from './node-health.ts'
+
+export interface NodeInSet {
+  readonly nodeId: number
+  readonly state: NodeState
+}
+
+/**
+ * Whether taking this node out (maintenance, removal) would leave no node in service. A `probing`
+ * node is in service: it comes back by itself. A node in maintenance can never be the last one.
+ */
+export function isLastInService(nodes: readonly NodeInSet[], nodeId: number): boolean {
+  const inService = nodes.filter((node) => node.state !== 'inactive')
+  return inService.length === 1 && inService[0]?.nodeId === nodeId
+}
+
+/** Only maintenance can be refused; `active` and `probing` are always allowed. */
+export function maySetState(
+  nodes: readonly NodeInSet[],
+  nodeId: number,
+  state: NodeState,
+): boolean {
+  return state !== 'inactive' || !isLastInService(nodes, nodeId)
+}
