@@ -18,8 +18,8 @@ await build({
     // drachtio-srf and what it needs are CommonJS and require Node's modules.
     js: [
       '#!/usr/bin/env node',
-      "import { createRequire } from 'node:module'",
-      'const require = createRequire(import.meta.url)',
+      "import { createRequire as requireFrom } from 'node:module'",
+      'const require = requireFrom(import.meta.url)',
     ].join('\n'),
   },
 })

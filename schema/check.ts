@@ -20,7 +20,9 @@ function brokenPages(store: Store): string[] {
 
 function brokenReferences(store: Store): string[] {
   const rows = store.sqlite
-    .prepare<[], { table: string; rowid: number | null; parent: string }>('PRAGMA foreign_key_check')
+    .prepare<[], { table: string; rowid: number | null; parent: string }>(
+      'PRAGMA foreign_key_check',
+    )
     .all()
   return rows
     .slice(0, limit)

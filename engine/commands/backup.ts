@@ -1,0 +1,32 @@
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { readConfig } from '../config.ts'
+import { openDatabase } from '../../schema/open.ts'
+import { type Command, WrongUsage } from './command.ts'
+
+export const backup: Command = {
+  name: 'backup',
+  argument: 'FILE',
+  summary: 'Writes a consistent copy of the database to a new file, also while it is in use.',
+  run: async ({ argument: file }, world) => {
+    const { databasePath } = readConfig(world.environment)
+    if (!existsSync(databasePath)) throw new WrongUsage(`there is no database ${databasePath}`)
+    if (existsSync(file)) throw new WrongUsage(`${file} exists; a backup is never written over`)
+    copyDatabase(databasePath, file)
+    world.print(`${databasePath} is copied to ${file}`)
+    return 0
+  },
+}
+
+/** The file gets its name when it is whole, so an interrupted copy is never taken for a backup. */
+function copyDatabase(databasePath: string, file: string): void {
+  const unfinished = `${file}.unfinished`
+  rmSync(unfinished, { force: true })
+  const store = openDatabase(databasePath)
+  try {
+    // Unlike SQLite's online backup, this needs no restart when another process writes meanwhile.
+    store.sqlite.prepare('VACUUM INTO ?').run(unfinished)
+  } finally {
+    store.close()
+  }
+  renameSync(unfinished, file)
+}

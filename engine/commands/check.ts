@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs'
+import { readConfig } from '../config.ts'
+import { findDamage } from '../../schema/check.ts'
+import { openDatabase } from '../../schema/open.ts'
+import type { Command } from './command.ts'
+
+export const check: Command = {
+  name: 'check',
+  summary: 'Tells whether the settings are right and the database is whole; changes nothing.',
+  run: async (_input, world) => {
+    const { databasePath } = readConfig(world.environment)
+    world.print('settings: right')
+    if (!existsSync(databasePath)) {
+      world.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
+      return 0
+    }
+    const store = openDatabase(databasePath)
+    try {
+      const damage = findDamage(store)
+      for (const line of damage) world.print(`database: ${line}`)
+      if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
+      return damage.length === 0 ? 0 : 1
+    } finally {
+      store.close()
+    }
+  },
+}

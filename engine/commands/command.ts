@@ -1,0 +1,57 @@
+/** What every command of `tollgate` is made of, and what the outside world gives to it. */
+import type { Environment } from '../config.ts'
+
+/** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
+export interface World {
+  readonly environment: Environment
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  /** Cryptographically secure. */
+  readonly randomBytes: (size: number) => Buffer
+  /** One line on standard output. */
+  readonly print: (line: string) => void
+  /** One line on standard error. */
+  readonly complain: (line: string) => void
+  /** Standard input up to its end. */
+  readonly readInput: () => Promise<string>
+  /** Calls `listener` at each SIGTERM or SIGINT from now on. */
+  readonly onStopSignal: (listener: () => void) => void
+  /** Calls `listener` once for an error that nothing caught; the process ends after it. */
+  readonly onCrash: (listener: (error: unknown) => void) => void
+}
+
+/** 0 done, 1 failed, 2 wrong usage. */
+export type ExitCode = 0 | 1 | 2
+
+export interface Option {
+  /** Shown in help, such as `NAME`. */
+  readonly value: string
+  readonly meaning: string
+  readonly isRequired?: boolean
+}
+
+export interface Input {
+  /** What stands behind the name of the command; empty when the command takes nothing there. */
+  readonly argument: string
+  readonly options: Readonly<Record<string, string | undefined>>
+}
+
+export interface Command {
+  /** One word or two, such as `key create`. */
+  readonly name: string
+  readonly summary: string
+  /** Shown in help, such as `FILE.json`. Absent: the command takes none. */
+  readonly argument?: string
+  readonly options?: Readonly<Record<string, Option>>
+  /** Printed below the options by `--help`. */
+  readonly details?: () => string
+  /** @throws {WrongUsage} and whatever stops it; the caller turns both into one line. */
+  readonly run: (input: Input, world: World) => Promise<ExitCode>
+}
+
+/** The command cannot run as it was called or set up: exit code 2. */
+export class WrongUsage extends Error {
+  override readonly name = 'WrongUsage'
+}

@@ -1,0 +1,49 @@
+/** The texts of `--help`. */
+import { settings } from '../settings.ts'
+import type { Command } from './command.ts'
+
+export function overview(commands: readonly Command[]): string {
+  const rows = commands.map((command) => [callOf(command), command.summary] as const)
+  return [
+    'tollgate: a telephony platform in one process. Without a command it serves.',
+    '',
+    ...table(rows),
+    '',
+    'tollgate <command> --help tells more. Settings come from the environment and from .env:',
+    'see tollgate serve --help.',
+  ].join('\n')
+}
+
+export function commandHelp(command: Command): string {
+  const options = Object.entries(command.options ?? {}).map(
+    ([name, { value, meaning }]) => [`--${name} ${value}`, meaning] as const,
+  )
+  return [
+    `tollgate ${callOf(command)}`,
+    '',
+    command.summary,
+    ...(options.length === 0 ? [] : ['', 'Options:', ...table(options)]),
+    ...(command.details === undefined ? [] : ['', command.details()]),
+  ].join('\n')
+}
+
+/** Every setting with its default, what is allowed, and its meaning. */
+export function settingsHelp(): string {
+  const paragraphs = Object.values(settings).map(
+    ({ name, whenUnset, allowed, meaning }) =>
+      `  ${name}\n      ${meaning}\n      default: ${whenUnset}; allowed: ${allowed}`,
+  )
+  return ['Settings (environment, or .env in the working directory):', ...paragraphs].join('\n')
+}
+
+function callOf(command: Command): string {
+  const required = Object.entries(command.options ?? {})
+    .filter(([, option]) => option.isRequired === true)
+    .map(([name, option]) => `--${name} ${option.value}`)
+  return [command.name, command.argument, ...required].filter(Boolean).join(' ')
+}
+
+function table(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+}

@@ -1,0 +1,80 @@
+/** `tollgate <command>`: finds the command, reads its options, runs it, and says in one line why it failed. */
+import { parseArgs } from 'node:util'
+import { DatabaseRefused } from '../../schema/refusal.ts'
+import { WrongSetting } from '../config.ts'
+import { backup } from './backup.ts'
+import { check } from './check.ts'
+import { type Command, type ExitCode, type Input, type World, WrongUsage } from './command.ts'
+import { commandHelp, overview } from './help.ts'
+import { migrateCommand } from './migrate.ts'
+import { serve } from './serve.ts'
+import { sipServer } from './sip-server.ts'
+
+/** In the order of the overview. The first is what `tollgate` alone does. */
+const commands: readonly Command[] = [serve, migrateCommand, backup, check, sipServer]
+
+export async function runCommandLine(words: readonly string[], world: World): Promise<ExitCode> {
+  try {
+    return await dispatch(words, world)
+  } catch (error) {
+    world.complain(`tollgate: ${oneLine(error)}`)
+    if (world.environment['LOG_LEVEL'] === 'debug' && error instanceof Error)
+      world.complain(error.stack ?? '')
+    return isWrongUsage(error) ? 2 : 1
+  }
+}
+
+async function dispatch(words: readonly string[], world: World): Promise<ExitCode> {
+  const [first = '', second = ''] = words
+  if (first === '--help' || first === '-h' || first === 'help')
+    return answer(world, overview(commands))
+  const command =
+    commands.find(({ name }) => name === `${first} ${second}`) ??
+    commands.find(({ name }) => name === first) ??
+    (first === '' || first.startsWith('-') ? serve : undefined)
+  if (command === undefined) throw new WrongUsage(`unknown command "${first}"; see tollgate --help`)
+  const isNamed = command.name.startsWith(first) && first !== ''
+  const rest = words.slice(isNamed ? command.name.split(' ').length : 0)
+  if (rest.includes('--help') || rest.includes('-h')) return answer(world, commandHelp(command))
+  return command.run(readInput(command, rest), world)
+}
+
+function answer(world: World, text: string): ExitCode {
+  world.print(text)
+  return 0
+}
+
+/** @throws {WrongUsage} */
+function readInput(command: Command, words: readonly string[]): Input {
+  const names = Object.keys(command.options ?? {})
+  const parsed = parseWords(words, names)
+  const [argument = '', ...more] = parsed.positionals
+  if (argument === '' && command.argument !== undefined)
+    throw new WrongUsage(`${command.name} needs ${command.argument}`)
+  const surplus = command.argument === undefined ? argument : more[0]
+  if (surplus !== undefined && surplus !== '')
+    throw new WrongUsage(`${command.name} does not take "${surplus}"`)
+  for (const [name, option] of Object.entries(command.options ?? {}))
+    if (option.isRequired === true && parsed.values[name] === undefined)
+      throw new WrongUsage(`${command.name} needs --${name} ${option.value}`)
+  return { argument, options: parsed.values }
+}
+
+function parseWords(words: readonly string[], names: readonly string[]) {
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' } as const]))
+  try {
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
+    return { values, positionals }
+  } catch (error) {
+    // Node's advice on quoting follows the first sentence.
+    throw new WrongUsage(oneLine(error).split('. ', 1)[0])
+  }
+}
+
+function oneLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return text.replaceAll(/\s*\n\s*/g, ' ').trim()
+}
+
+const isWrongUsage = (error: unknown): boolean =>
+  error instanceof WrongUsage || error instanceof WrongSetting || error instanceof DatabaseRefused

@@ -1,0 +1,22 @@
+import { readConfig } from '../config.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { openDatabase } from '../../schema/open.ts'
+import type { Command } from './command.ts'
+
+export const migrateCommand: Command = {
+  name: 'migrate',
+  summary: 'Brings the database to the schema of this program; serve does it too.',
+  run: async (_input, world) => {
+    const { databasePath } = readConfig(world.environment)
+    const store = openDatabase(databasePath)
+    try {
+      const report = migrate(store.sqlite, world.now())
+      for (const name of report.applied) world.print(`applied ${name}`)
+      if (report.copy !== null) world.print(`the old database is kept as ${report.copy}`)
+      world.print(`${databasePath} has schema version ${report.to}`)
+      return 0
+    } finally {
+      store.close()
+    }
+  },
+}

@@ -1,0 +1,50 @@
+/** JSON lines on standard error, written behind so that a slow terminal never holds up a call. */
+import { destination, pino, stdTimeFunctions } from 'pino'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+
+export type Log = (
+  level: LogLevel,
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
+
+export interface Logger {
+  readonly log: Log
+  /** Writes at once what is still waiting; called before the process ends. */
+  flush(): void
+}
+
+const standardError = 2
+
+/** @param file a file descriptor, or a path to append to. */
+export function createLogger(
+  level: LogLevel | 'silent',
+  file: number | string = standardError,
+): Logger {
+  const output = destination({ dest: file, sync: false })
+  // A closed pipe at the other end is no reason to drop calls.
+  output.on('error', () => {})
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    output,
+  )
+  return {
+    log: (messageLevel, message, fields) => {
+      if (fields === undefined) logger[messageLevel](message)
+      else logger[messageLevel](fields, message)
+    },
+    flush: () => {
+      try {
+        output.flushSync()
+      } catch {
+        // The file was never opened, or its reader has gone: nobody is left to tell.
+      }
+    },
+  }
+}

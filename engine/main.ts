@@ -1,0 +1,47 @@
+/** Where the outside enters: arguments, settings, time, randomness, signals, the terminal. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { parseEnv } from 'node:util'
+import { runCommandLine } from './commands/index.ts'
+import type { World } from './commands/command.ts'
+
+const environment = { ...readEnvironmentFile('.env'), ...process.env }
+
+// drachtio-srf reads `process.env` for every header of every message, and each read leaves
+// JavaScript: 14 % of the CPU of a call. A plain object in its place costs nothing to read.
+Object.defineProperty(process, 'env', {
+  value: environment,
+  writable: true,
+  enumerable: true,
+  configurable: true,
+})
+
+const world: World = {
+  environment,
+  now: Date.now,
+  random: Math.random,
+  randomBytes,
+  print: (line) => process.stdout.write(`${line}\n`),
+  complain: (line) => process.stderr.write(`${line}\n`),
+  readInput: () => text(process.stdin),
+  onStopSignal: (listener) => {
+    process.on('SIGTERM', listener)
+    process.on('SIGINT', listener)
+  },
+  onCrash: (listener) => {
+    const end = (error: unknown) => {
+      listener(error)
+      process.exit(1)
+    }
+    process.once('uncaughtException', end)
+    process.once('unhandledRejection', end)
+  },
+}
+
+process.exit(await runCommandLine(process.argv.slice(2), world))
+
+/** The environment proper wins over the file. */
+function readEnvironmentFile(path: string): Record<string, string | undefined> {
+  return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {}
+}

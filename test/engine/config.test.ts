@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { readConfig, WrongSetting } from '../../engine/config.ts'
+import { settings } from '../../engine/settings.ts'
+
+test('an empty environment gives the documented defaults', () => {
+  expect(readConfig({})).toEqual({
+    sip: {
+      listen: [
+        { protocol: 'udp', host: '0.0.0.0', port: 5060 },
+        { protocol: 'tcp', host: '0.0.0.0', port: 5060 },
+      ],
+      advertisedHost: undefined,
+    },
+    apiListen: { host: '127.0.0.1', port: 8080 },
+    edgeListen: { host: '127.0.0.1', port: 8081 },
+    databasePath: 'data/tollgate.db',
+    drachtio: { url: undefined, listen: undefined, secret: undefined },
+    trustedSources: ['127.0.0.0/8', '::1/128'],
+    ocs: { url: undefined, token: undefined, timeoutMs: 1000, failMode: 'closed' },
+    unknownCaller: 'deny',
+    nodeTimeoutMs: 1500,
+    probe: { intervalMs: 500, timeoutMs: 400, failures: 3, successes: 3 },
+    jwtSecret: undefined,
+    admin: { username: 'admin', password: undefined },
+    drainSeconds: 30,
+    logLevel: 'info',
+    ineffective: [],
+  })
+})
+
+const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown, unknown][] = [
+  [
+    'SIP_LISTEN',
+    'udp/[::1]:5062, tcp/sip.example.com:0',
+    (config) => config.sip.listen,
+    [
+      { protocol: 'udp', host: '::1', port: 5062 },
+      { protocol: 'tcp', host: 'sip.example.com', port: 0 },
+    ],
+  ],
+  [
+    'SIP_ADVERTISED_HOST',
+    'sip.example.com',
+    (config) => config.sip.advertisedHost,
+    'sip.example.com',
+  ],
+  ['API_LISTEN', '0.0.0.0:80', (config) => config.apiListen, { host: '0.0.0.0', port: 80 }],
+  [
+    'DRACHTIO_URL',
+    'drachtio://:cymru@10.0.0.1:9022',
+    (config) => config.drachtio.url,
+    { secret: 'cymru', host: '10.0.0.1', port: 9022 },
+  ],
+  [
+    'TRUSTED_SOURCES',
+    '10.0.0.0/8, 192.0.2.7,2001:db8::/32',
+    (config) => config.trustedSources,
+    ['10.0.0.0/8', '192.0.2.7/32', '2001:db8::/32'],
+  ],
+  ['TRUSTED_SOURCES', 'none', (config) => config.trustedSources, []],
+  ['OCS_URL', 'https://ocs.example.com/', (config) => config.ocs.url, 'https://ocs.example.com'],
+  ['OCS_FAIL_MODE', 'open', (config) => config.ocs.failMode, 'open'],
+  ['DRAIN_SECONDS', '0', (config) => config.drainSeconds, 0],
+  ['PROBE_INTERVAL_MS', '', (config) => config.probe.intervalMs, 500],
+]
+
+test.each(right)('%s=%s is understood', (name, value, pick, expected) => {
+  expect(pick(readConfig({ [name]: value }))).toEqual(expected)
+})
+
+const wrong: [string, string][] = [
+  ['SIP_LISTEN', '0.0.0.0:5060'],
+  ['SIP_LISTEN', 'udp/0.0.0.0:70000'],
+  ['SIP_LISTEN', 'udp/0.0.0.0:5060,'],
+  ['SIP_LISTEN', 'sctp/0.0.0.0:5060'],
+  ['SIP_ADVERTISED_HOST', 'not a host'],
+  ['API_LISTEN', '8080'],
+  ['EDGE_LISTEN', '[127.0.0.1]:80'],
+  ['DRACHTIO_URL', 'drachtio://10.0.0.1:9022'],
+  ['TRUSTED_SOURCES', '10.0.0.0/33'],
+  ['TRUSTED_SOURCES', 'localhost'],
+  ['OCS_URL', 'ftp://ocs.example.com'],
+  ['OCS_TIMEOUT_MS', 'abc'],
+  ['OCS_TIMEOUT_MS', '49'],
+  ['OCS_FAIL_MODE', 'shut'],
+  ['UNKNOWN_CALLER', 'maybe'],
+  ['PROBE_FAILURES', '0'],
+  ['PROBE_FAILURES', '1.5'],
+  ['DRAIN_SECONDS', '-1'],
+  ['LOG_LEVEL', 'loud'],
+]
+
+test.each(wrong)(
+  '%s=%s is refused in one line that names both and what is allowed',
+  (name, value) => {
+    const allowed = Object.values(settings).find((setting) => setting.name === name)?.allowed
+    expect(() => readConfig({ [name]: value })).toThrow(
+      new WrongSetting(`${name} is "${value}"; allowed is ${allowed}`),
+    )
+  },
+)
+
+test('a protocol that this version cannot serve is refused, not ignored', () => {
+  expect(() => readConfig({ SIP_LISTEN: 'udp/0.0.0.0:5060,tls/0.0.0.0:5061' })).toThrow(
+    'SIP_LISTEN has "tls/0.0.0.0:5061"; allowed in this version is udp or tcp',
+  )
+})
+
+test('the value of a secret is not shown when it is wrong', () => {
+  expect(() => readConfig({ JWT_SECRET: 'hunter2' })).toThrow(/^JWT_SECRET is set to a value that/)
+  expect(() => readConfig({ JWT_SECRET: 'hunter2' })).not.toThrow(/hunter2/)
+})
+
+test('a listener for drachtio apps needs a secret, and an embedded server', () => {
+  const DRACHTIO_LISTEN = '127.0.0.1:9022'
+  expect(() => readConfig({ DRACHTIO_LISTEN })).toThrow('DRACHTIO_SECRET must be set with it')
+  expect(() =>
+    readConfig({ DRACHTIO_LISTEN, DRACHTIO_SECRET: 'x', DRACHTIO_URL: 'drachtio://:x@h:9022' }),
+  ).toThrow('allowed is one of them')
+})
+
+test('a setting that has no effect yet is accepted and named', () => {
+  const config = readConfig({ RTPENGINE: 'udp/127.0.0.1:22222', SIP_TLS_CERT: 'cert.pem' })
+  expect(config.ineffective).toEqual(['SIP_TLS_CERT', 'RTPENGINE'])
+})
+
+test('the README lists every setting with its default', () => {
+  const readme = readFileSync('README.md', 'utf8')
+  for (const { name, whenUnset } of Object.values(settings)) {
+    const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\` |`))
+    expect(row, `${name} in README.md`).toContain(`| ${whenUnset} |`)
+  }
+})

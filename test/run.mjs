@@ -1,0 +1,115 @@
+/**
+ * `npm test`: everything. Installs the peer programs that the suites drive where they are missing
+ * and that is possible; what cannot run is listed by name, and fails with CI=true. Ends with the
+ * line `N passed, N failed`.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+
+/** Programs that are not from npm, the Debian packages that have them, and the suites that need them. */
+const peers = [{ program: 'sipp', debianPackage: 'sip-tester', suites: 'test/sipp' }]
+
+const isCi = process.env.CI === 'true'
+
+const isInstalled = (program) => run('sh', ['-c', `command -v ${program}`]).status === 0
+
+function run(command, words, options = {}) {
+  return spawnSync(command, words, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
+}
+
+function installWithApt(debianPackage) {
+  if (!isInstalled('apt-get')) return
+  const isRoot = process.getuid?.() === 0
+  if (!isRoot && run('sudo', ['-n', 'true']).status !== 0) return
+  const apt = (...words) =>
+    run(isRoot ? 'apt-get' : 'sudo', isRoot ? words : ['-n', 'apt-get', ...words], {
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      timeout: 300_000,
+    }).status === 0
+  const install = () => apt('install', '-y', '-q', '--no-install-recommends', debianPackage)
+  console.log(`installing ${debianPackage} with apt-get`)
+  if (!install() && apt('update', '-q')) install()
+}
+
+function testFilesUnder(folder) {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join(folder, name))
+    .toSorted()
+}
+
+/** Test files that cannot run here, with the reason. */
+function findMissingPeers() {
+  const missing = []
+  for (const { program, debianPackage, suites } of peers) {
+    if (!isInstalled(program)) installWithApt(debianPackage)
+    if (isInstalled(program)) continue
+    const reason = `${program} is missing (Debian package ${debianPackage})`
+    for (const file of testFilesUnder(suites)) missing.push({ file, reason })
+  }
+  return missing
+}
+
+function build() {
+  const built = run('node', ['build.mjs'], { stdio: ['ignore', 'inherit', 'inherit'] })
+  return built.status === 0
+}
+
+function runVitest(words, excluded) {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
+  const report = join(folder, 'report.json')
+  try {
+    const { status } = run(
+      process.execPath,
+      [
+        ...['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests'],
+        ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
+        ...excluded.flatMap(({ file }) => ['--exclude', file]),
+        ...words,
+      ],
+      { stdio: ['ignore', 'inherit', 'inherit'] },
+    )
+    return { status, ...readReport(report) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function readReport(path) {
+  try {
+    const { numPassedTests, testResults } = JSON.parse(readFileSync(path, 'utf8'))
+    const failed = []
+    const skipped = []
+    for (const { name, status, assertionResults } of testResults) {
+      const file = relative(process.cwd(), name)
+      for (const test of assertionResults) {
+        if (test.status === 'failed') failed.push(`${file}: ${test.fullName}`)
+        else if (test.status !== 'passed') skipped.push(`${file}: ${test.fullName}`)
+      }
+      // A file that could not be loaded fails without a failed test.
+      if (status === 'failed' && !assertionResults.some((test) => test.status === 'failed'))
+        failed.push(file)
+    }
+    return { passed: numPassedTests, failed, skipped }
+  } catch {
+    return { passed: 0, failed: ['vitest gave no report'], skipped: [] }
+  }
+}
+
+const missing = findMissingPeers()
+const result = build()
+  ? runVitest(process.argv.slice(2), missing)
+  : { status: 1, passed: 0, failed: ['build.mjs'], skipped: [] }
+
+const failed = [...result.failed]
+for (const test of result.skipped) console.log(`skipped: ${test}`)
+for (const { file, reason } of missing) {
+  console.log(`${isCi ? 'failed' : 'skipped'}: ${file}: ${reason}`)
+  if (isCi) failed.push(file)
+}
+if (result.status !== 0 && failed.length === 0) failed.push('an error outside the tests')
+for (const name of failed) console.log(`failed: ${name}`)
+console.log(`${result.passed} passed, ${failed.length} failed`)
+process.exit(failed.length === 0 ? 0 : 1)
