@@ -1,5 +1,7 @@
 /** Answered calls that have not ended, kept so that a crash loses none of them. */
 import type { CallRecord } from './call-record.ts'
+import { compile, type Param } from './compiled.ts'
+import type { Store } from './open.ts'
 
 /** Everything of a call's record that is known once it is answered. */
 export type OpenCall = Omit<
@@ -13,3 +15,105 @@ export type OpenCall = Omit<
   | 'hangupBy'
   | 'isRecovered'
 > & { readonly answeredAt: number }
+
+/** A price as it was when a call started: later changes of the rate do not touch the call. */
+export interface Tariff {
+  readonly prefix: string
+  readonly currency: string
+  readonly connectFeeMicros: number
+  readonly firstIncrementSeconds: number
+  readonly firstRatePerMinuteMicros: number
+  readonly incrementSeconds: number
+  readonly ratePerMinuteMicros: number
+  /** A price is rounded up to this many decimals, 0 to 6. */
+  readonly decimals: number
+}
+
+export interface JournalEntry {
+  readonly call: OpenCall
+  readonly tariff: Tariff | null
+  /** Last sign of life, milliseconds UTC. */
+  readonly aliveAt: number
+}
+
+export interface CallJournal {
+  /** Safe to repeat. */
+  open(call: OpenCall, tariff: Tariff | null): void
+  alive(callUuids: readonly string[], nowMs: number): void
+  close(callUuid: string): void
+  /** What the last run left open, oldest first. */
+  entries(): JournalEntry[]
+}
+
+/** Statements only: the caller opens the transaction. */
+export function callJournal(store: Store): CallJournal {
+  const open = compile(
+    store,
+    (db, param: Param<{ uuid: string; call: string; tariff: string | null; at: number }>) =>
+      db
+        .insertInto('call_journal')
+        .values({
+          call_uuid: param('uuid'),
+          call: param('call'),
+          tariff: param('tariff'),
+          answered_at: param('at'),
+          alive_at: param('at'),
+        })
+        .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
+  )
+  const alive = compile(store, (db, param: Param<{ uuid: string; now: number }>) =>
+    db
+      .updateTable('call_journal')
+      .set({ alive_at: param('now') })
+      .where('call_uuid', '=', param('uuid'))
+      .where('alive_at', '<', param('now')),
+  )
+  const close = compile(store, (db, param: Param<{ uuid: string }>) =>
+    db.deleteFrom('call_journal').where('call_uuid', '=', param('uuid')),
+  )
+  const entries = compile(store, (db) =>
+    db
+      .selectFrom('call_journal')
+      .select(['call', 'tariff', 'alive_at'])
+      .orderBy('answered_at')
+      .orderBy('call_uuid'),
+  )
+  return {
+    open: (call, tariff) => {
+      open.run({
+        uuid: call.callUuid,
+        call: JSON.stringify(call),
+        tariff: tariff === null ? null : JSON.stringify(tariff),
+        at: call.answeredAt,
+      })
+    },
+    alive: (callUuids, now) => {
+      for (const uuid of callUuids) alive.run({ uuid, now })
+    },
+    close: (uuid) => {
+      close.run({ uuid })
+    },
+    // Only `open` above writes these texts.
+    entries: () =>
+      entries.all({}).map((row) => ({
+        call: JSON.parse(row.call) as OpenCall,
+        tariff: row.tariff === null ? null : (JSON.parse(row.tariff) as Tariff),
+        aliveAt: row.alive_at,
+      })),
+  }
+}
+
+/** The record of a call that a crash cut off: it ended at its last sign of life. */
+export function recoveredRecord({ call, aliveAt }: JournalEntry): CallRecord {
+  const endedAt = Math.max(aliveAt, call.answeredAt)
+  return {
+    ...call,
+    endedAt,
+    billsec: Math.ceil((endedAt - call.answeredAt) / 1_000),
+    disposition: 'ANSWERED',
+    sipCode: 200,
+    hangupCause: 'PROCESS_RESTART',
+    hangupBy: 'system',
+    isRecovered: true,
+  }
+}

@@ -1,3 +1,8 @@
+import { toFlag } from './columns.ts'
+import { compile, type Param } from './compiled.ts'
+import type { CdrTable } from './database.ts'
+import type { Store } from './open.ts'
+
 /** The record of one ended call (CDR) as the code sees it; `cdr` is how it is stored. */
 export type Disposition = 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
 
@@ -39,4 +44,90 @@ export interface CallRecord {
   readonly sourceAddress: string
   readonly isRecovered: boolean
   readonly isUnauthorizedByOcs: boolean
+}
+
+/** What a call cost, and in which currency; null: nobody pays for it. */
+export interface CallCost {
+  readonly costMicros: number
+  readonly currency: string | null
+}
+
+type CdrColumns = Omit<CdrTable, 'id' | 'mos_score' | 'jitter_ms' | 'packet_loss_pct' | Flags>
+type Flags = 'is_recovered' | 'is_unauthorized_by_ocs'
+type CdrValues = CdrColumns & Record<Flags, 0 | 1>
+
+/** Stores a record once: false when the call already has one, which then stays as it is. */
+export function insertCallRecord(store: Store): (record: CallRecord, cost: CallCost) => boolean {
+  const insert = compile(store, (db, param: Param<CdrValues>) =>
+    db
+      .insertInto('cdr')
+      .values({
+        call_uuid: param('call_uuid'),
+        call_id: param('call_id'),
+        direction: param('direction'),
+        caller_id_number: param('caller_id_number'),
+        caller_id_name: param('caller_id_name'),
+        destination_number: param('destination_number'),
+        start_stamp: param('start_stamp'),
+        answer_stamp: param('answer_stamp'),
+        end_stamp: param('end_stamp'),
+        post_dial_delay_ms: param('post_dial_delay_ms'),
+        duration: param('duration'),
+        billsec: param('billsec'),
+        disposition: param('disposition'),
+        sip_code: param('sip_code'),
+        hangup_cause: param('hangup_cause'),
+        hangup_by: param('hangup_by'),
+        denial_code: param('denial_code'),
+        set_id: param('set_id'),
+        node: param('node'),
+        carrier: param('carrier'),
+        attempts: param('attempts'),
+        tenant_id: param('tenant_id'),
+        customer_id: param('customer_id'),
+        rate_prefix: param('rate_prefix'),
+        cost_micros: param('cost_micros'),
+        currency: param('currency'),
+        source_address: param('source_address'),
+        is_recovered: param('is_recovered'),
+        is_unauthorized_by_ocs: param('is_unauthorized_by_ocs'),
+      })
+      .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
+  )
+  return (record, cost) => insert.run(toColumns(record, cost)).changes === 1
+}
+
+function toColumns(record: CallRecord, cost: CallCost): CdrValues {
+  return {
+    call_uuid: record.callUuid,
+    call_id: record.callId,
+    direction: record.direction,
+    caller_id_number: record.callerNumber,
+    caller_id_name: record.callerName,
+    destination_number: record.calledNumber,
+    start_stamp: record.startedAt,
+    answer_stamp: record.answeredAt,
+    end_stamp: record.endedAt,
+    post_dial_delay_ms: record.postDialDelayMs,
+    // The clock of a machine may step back; a duration may not be negative.
+    duration: Math.max(0, Math.ceil((record.endedAt - record.startedAt) / 1_000)),
+    billsec: record.billsec,
+    disposition: record.disposition,
+    sip_code: record.sipCode,
+    hangup_cause: record.hangupCause,
+    hangup_by: record.hangupBy,
+    denial_code: record.denialCode,
+    set_id: record.setId,
+    node: record.node,
+    carrier: record.carrier,
+    attempts: record.attempts.length === 0 ? '[]' : JSON.stringify(record.attempts),
+    tenant_id: record.tenantId,
+    customer_id: record.customerId,
+    rate_prefix: record.ratePrefix,
+    cost_micros: cost.costMicros,
+    currency: cost.currency,
+    source_address: record.sourceAddress,
+    is_recovered: toFlag(record.isRecovered),
+    is_unauthorized_by_ocs: toFlag(record.isUnauthorizedByOcs),
+  }
 }

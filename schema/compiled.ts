@@ -29,8 +29,10 @@ export function compile<P extends { readonly [name in keyof P]: SqlValue }, R>(
   build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
 ): Statement<P, R> {
   // A placeholder pretends to be the value's type: Kysely keeps it untouched among the parameters.
-  const param = (<K extends keyof P & string>(name: K) =>
-    new Placeholder(name) as unknown as P[K]) satisfies Param<P>
+  const param: Param<P> = (name) => {
+    const placeholder: unknown = new Placeholder(name)
+    return placeholder as P[typeof name]
+  }
   const query = build(store.db, param).compile()
   const prepared = store.sqlite.prepare<SqlValue[], R>(query.sql)
   const bind = binder<P>(query.parameters)

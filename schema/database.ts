@@ -31,6 +31,7 @@ export interface Database {
   extension: ExtensionTable
   cdr: CdrTable
   call_journal: CallJournalTable
+  ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
   application_key: ApplicationKeyTable
   application_key_previous: ApplicationKeyPreviousTable
@@ -311,8 +312,25 @@ export interface CallJournalTable {
   call_uuid: string
   /** JSON of the `OpenCall` (see call-journal.ts). */
   call: string
+  /** JSON of the `Tariff` at which the call started; null: the price is somebody else's, or none. */
+  tariff: string | null
   answered_at: number
   alive_at: number
+}
+
+/** What nodes reported to `POST /api/ocs/cdr`: the same call again gets the same numbers. */
+export interface OcsReportTable {
+  call_uuid: string
+  billsec: number
+  /** 1: another duration than the accepted one; nothing was taken for it, it is kept for audit. */
+  is_conflict: Flag
+  cost_micros: number
+  /** Null: the call has no wallet. */
+  balance_after_micros: number | null
+  currency: string | null
+  /** JSON of the body as it came. */
+  body: string
+  reported_at: number
 }
 
 /** CDRs that an external OCS has not yet acknowledged. */

@@ -28,10 +28,10 @@ CREATE TABLE rate (
   rate_plan_id INTEGER NOT NULL REFERENCES rate_plan (id) ON DELETE CASCADE,
   prefix TEXT NOT NULL,
   description TEXT,
-  rate_per_minute_micros INTEGER NOT NULL CHECK (rate_per_minute_micros >= 0),
-  connect_fee_micros INTEGER NOT NULL DEFAULT 0 CHECK (connect_fee_micros >= 0),
+  rate_per_minute_micros INTEGER NOT NULL CHECK (rate_per_minute_micros BETWEEN 0 AND 1000000000000),
+  connect_fee_micros INTEGER NOT NULL DEFAULT 0 CHECK (connect_fee_micros BETWEEN 0 AND 1000000000000),
   first_increment_seconds INTEGER NOT NULL DEFAULT 1 CHECK (first_increment_seconds BETWEEN 0 AND 86400),
-  first_rate_per_minute_micros INTEGER NOT NULL CHECK (first_rate_per_minute_micros >= 0),
+  first_rate_per_minute_micros INTEGER NOT NULL CHECK (first_rate_per_minute_micros BETWEEN 0 AND 1000000000000),
   increment_seconds INTEGER NOT NULL DEFAULT 1 CHECK (increment_seconds BETWEEN 1 AND 86400),
   is_blocked INTEGER NOT NULL DEFAULT 0 CHECK (is_blocked IN (0, 1)),
   effective_from_at INTEGER,
@@ -248,9 +248,22 @@ CREATE INDEX cdr_customer_start ON cdr (customer_id, start_stamp);
 CREATE TABLE call_journal (
   call_uuid TEXT PRIMARY KEY,
   call TEXT NOT NULL,
+  tariff TEXT,
   answered_at INTEGER NOT NULL,
   alive_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE ocs_report (
+  call_uuid TEXT NOT NULL,
+  billsec INTEGER NOT NULL CHECK (billsec >= 0),
+  is_conflict INTEGER NOT NULL CHECK (is_conflict IN (0, 1)),
+  cost_micros INTEGER NOT NULL CHECK (cost_micros >= 0),
+  balance_after_micros INTEGER,
+  currency TEXT,
+  body TEXT NOT NULL,
+  reported_at INTEGER NOT NULL,
+  PRIMARY KEY (call_uuid, billsec)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX ocs_report_accepted ON ocs_report (call_uuid) WHERE is_conflict = 0;
 CREATE TABLE cdr_outbox (
   call_uuid TEXT PRIMARY KEY,
   body TEXT NOT NULL,
