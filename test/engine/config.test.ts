@@ -125,10 +125,20 @@ test('a setting that has no effect yet is accepted and named', () => {
   expect(config.ineffective).toEqual(['SIP_TLS_CERT', 'RTPENGINE'])
 })
 
-test('the README lists every setting with its default', () => {
-  const readme = readFileSync('README.md', 'utf8')
-  for (const { name, whenUnset } of Object.values(settings)) {
-    const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\` |`))
-    expect(row, `${name} in README.md`).toContain(`| ${whenUnset} |`)
-  }
+test('the README lists every setting with its default and meaning', () => {
+  const rows = readFileSync('README.md', 'utf8')
+    .split('\n')
+    .filter((line) => /^\| `[A-Z_]+`/.test(line))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    )
+  const declared = Object.values(settings).map(({ name, whenUnset, meaning }) => [
+    `\`${name}\``,
+    whenUnset,
+    meaning,
+  ])
+  expect(rows).toEqual(declared)
 })
