@@ -1,0 +1,188 @@
+/** The only place where the SIP core meets sockets and the clock. */
+import type { Output } from './core/output.ts'
+import type { Flow } from './flow.ts'
+import type { Log } from './options.ts'
+
+/** The side of the core that is driven from outside: events and `now` in, outputs and a deadline out. */
+export interface DrivenCore {
+  receive(text: string, flow: Flow, now: number): void
+  sendFailed(reference: string, reason: string, now: number): void
+  resolved(host: string, addresses: readonly string[], now: number): void
+  connectionClosed(flow: Flow, now: number): void
+  clientConnected(clientId: number, now: number): void
+  clientDisconnected(clientId: number, now: number): void
+  command(clientId: number, payload: string, now: number): void
+  handleTimeout(now: number): void
+  nextDeadline(): number | undefined
+  nextOutput(): Output | undefined
+}
+
+/** Where outputs go. None may call the driver back before it returns, except for `disconnect`. */
+export interface Ports {
+  send(text: string, flow: Flow, reference: string): void
+  close(flow: Flow): void
+  deliver(clientId: number, payload: string): void
+  disconnect(clientId: number): void
+  resolve(host: string): void
+}
+
+export interface DriverOptions {
+  readonly now: () => number
+  readonly log: Log
+  /** Asked for each packet before it is decoded; false drops it in silence. */
+  readonly admit: (source: Flow) => boolean
+}
+
+/** Longest delay that `setTimeout` takes. */
+const maxDelayMs = 2_147_483_647
+
+/** A core that fails on a timeout is not asked again at once: the same deadline is still due. */
+const pauseAfterFailureMs = 1_000
+
+/**
+ * Feeds the core one event at a time and performs what it wants done after each. An exception in the
+ * core ends that event, is logged, and goes no further: one packet must not end the server.
+ */
+export class Driver {
+  readonly #core: DrivenCore
+  readonly #ports: Ports
+  readonly #options: DriverOptions
+  #wakeup: NodeJS.Timeout | undefined
+  /** The deadline that `#wakeup` was set for. */
+  #armedFor = Infinity
+  #notBefore = 0
+  #isPerforming = false
+  #isStopped = false
+
+  constructor(core: DrivenCore, ports: Ports, options: DriverOptions) {
+    this.#core = core
+    this.#ports = ports
+    this.#options = options
+  }
+
+  packet(bytes: Buffer, flow: Flow): void {
+    if (this.#isStopped) return
+    try {
+      if (!this.#options.admit(flow)) return
+      this.#core.receive(bytes.toString('utf8'), flow, this.#options.now())
+    } catch (error) {
+      this.#report('packet', error, { address: flow.address, port: flow.port })
+    }
+    this.#settle()
+  }
+
+  command(clientId: number, payload: string): void {
+    if (this.#isStopped) return
+    try {
+      this.#core.command(clientId, payload, this.#options.now())
+    } catch (error) {
+      this.#report('command', error, { clientId })
+    }
+    this.#settle()
+  }
+
+  sendFailed(reference: string, reason: string): void {
+    this.#event('failed send', (now) => this.#core.sendFailed(reference, reason, now))
+  }
+
+  resolved(host: string, addresses: readonly string[]): void {
+    this.#event('resolved host', (now) => this.#core.resolved(host, addresses, now))
+  }
+
+  connectionClosed(flow: Flow): void {
+    this.#event('closed connection', (now) => this.#core.connectionClosed(flow, now))
+  }
+
+  clientConnected(clientId: number): void {
+    this.#event('new client', (now) => this.#core.clientConnected(clientId, now))
+  }
+
+  clientDisconnected(clientId: number): void {
+    this.#event('lost client', (now) => this.#core.clientDisconnected(clientId, now))
+  }
+
+  /** Nothing reaches the core from here on. */
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#wakeup)
+  }
+
+  #event(what: string, transition: (now: number) => void): void {
+    if (this.#isStopped) return
+    try {
+      transition(this.#options.now())
+    } catch (error) {
+      this.#report(what, error, {})
+    }
+    this.#settle()
+  }
+
+  /** Outputs run after the transition has finished, so nothing can re-enter a machine. */
+  #settle(): void {
+    if (this.#isPerforming) return
+    this.#isPerforming = true
+    for (let output = this.#nextOutput(); output !== undefined; output = this.#nextOutput()) {
+      try {
+        this.#perform(output)
+      } catch (error) {
+        this.#report(`output ${output.kind}`, error, {})
+      }
+    }
+    this.#isPerforming = false
+    this.#arm()
+  }
+
+  #nextOutput(): Output | undefined {
+    try {
+      return this.#core.nextOutput()
+    } catch (error) {
+      this.#report('next output', error, {})
+      return undefined
+    }
+  }
+
+  #perform(output: Output): void {
+    switch (output.kind) {
+      case 'send':
+        return this.#ports.send(output.text, output.flow, output.reference)
+      case 'deliver':
+        return this.#ports.deliver(output.clientId, output.payload)
+      case 'disconnect':
+        return this.#ports.disconnect(output.clientId)
+      case 'resolve':
+        return this.#ports.resolve(output.host)
+      case 'close':
+        return this.#ports.close(output.flow)
+    }
+  }
+
+  /**
+   * Moves the wake-up only when the deadline came nearer. Most deadlines are withdrawn: a wake-up that
+   * finds nothing due is cheaper than setting a timer for every packet.
+   */
+  #arm(): void {
+    const deadline = this.#core.nextDeadline()
+    if (deadline === undefined || deadline >= this.#armedFor || this.#isStopped) return
+    clearTimeout(this.#wakeup)
+    this.#armedFor = deadline
+    const delay = Math.ceil(Math.max(deadline, this.#notBefore) - this.#options.now())
+    this.#wakeup = setTimeout(this.#onWakeup, Math.min(Math.max(0, delay), maxDelayMs))
+  }
+
+  readonly #onWakeup = (): void => {
+    this.#armedFor = Infinity
+    const now = this.#options.now()
+    try {
+      this.#core.handleTimeout(now)
+    } catch (error) {
+      this.#notBefore = now + pauseAfterFailureMs
+      this.#report('timeout', error, {})
+    }
+    this.#settle()
+  }
+
+  #report(what: string, error: unknown, fields: Readonly<Record<string, unknown>>): void {
+    const stack = error instanceof Error ? error.stack : String(error)
+    this.#options.log('error', `SIP core failed, event dropped: ${what}`, { ...fields, stack })
+  }
+}

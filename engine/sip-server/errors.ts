@@ -1,0 +1,20 @@
+/** What can go wrong at the start; everything later is an event or a value. */
+
+/** An address cannot be listened on: taken, not ours, or not allowed. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+  /** The reason's code, `EADDRINUSE` for instance. */
+  readonly code: string
+
+  constructor(what: string, host: string, port: number, cause: unknown) {
+    const code = errorCode(cause)
+    super(`cannot listen on ${what}/${host}:${port}: ${code}`, { cause })
+    this.code = code
+  }
+}
+
+/** The code of a system error, or else its text. */
+export const errorCode = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message
+}

@@ -1,0 +1,6 @@
+/** The door of the embedded SIP server. */
+export { createSipServer, type SipServer } from './server.ts'
+export type { SipServerOptions } from './options.ts'
+export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
+export type { Flow, Listener, Protocol } from './flow.ts'
+export { ListenError } from './errors.ts'

@@ -1,0 +1,26 @@
+/** Unguessable tokens: branches, tags, transaction ids. */
+
+/** Random bytes are drawn in one piece for some hundred tokens: a draw costs far more than a token. */
+const poolBytes = 4_096
+
+/** 80 bits: nobody guesses a dialog, and none occurs twice. */
+const defaultTokenBytes = 10
+
+/**
+ * @param randomBytes must be of cryptographic quality
+ * @returns a function that gives a new token of hexadecimal digits, two for each byte asked for
+ */
+export function randomTokens(
+  randomBytes: (size: number) => Uint8Array,
+): (bytes?: number) => string {
+  let pool = Buffer.alloc(0)
+  let used = 0
+  return (bytes = defaultTokenBytes) => {
+    if (used + bytes > pool.length) {
+      pool = Buffer.from(randomBytes(Math.max(poolBytes, bytes)))
+      used = 0
+    }
+    used += bytes
+    return pool.toString('hex', used - bytes, used)
+  }
+}

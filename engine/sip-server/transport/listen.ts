@@ -1,0 +1,52 @@
+/** Binding and releasing a TCP server, as promises. */
+import type { Server } from 'node:net'
+import { ListenError } from '../errors.ts'
+
+export interface BoundAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** What is written but not yet sent when a server stops gets this long. Milliseconds. */
+const flushMs = 500
+
+/** @throws ListenError when the address cannot be bound. */
+export function listen(
+  server: Server,
+  what: string,
+  host: string,
+  port: number,
+): Promise<BoundAddress> {
+  return new Promise((resolve, reject) => {
+    const refused = (error: Error) => reject(new ListenError(what, host, port, error))
+    server.once('error', refused)
+    server.listen({ host, port, ipv6Only: true, backlog: 511 }, () => {
+      server.off('error', refused)
+      // Later errors are failed accepts, for want of file descriptors: the peer tries again.
+      server.on('error', () => undefined)
+      const bound = server.address()
+      if (bound === null || typeof bound === 'string')
+        return reject(new ListenError(what, host, port, 'no address'))
+      resolve({ host: bound.address, port: bound.port })
+    })
+  })
+}
+
+interface Closable {
+  /** Closes after what was written. */
+  close(): void
+  destroy(): void
+}
+
+/** Resolves when the server and all its connections are closed. */
+export function stopListening(server: Server, connections: Iterable<Closable>): Promise<void> {
+  const open = [...connections]
+  for (const connection of open) connection.close()
+  const impatience = setTimeout(() => open.forEach((connection) => connection.destroy()), flushMs)
+  return new Promise((resolve) => {
+    server.close(() => {
+      clearTimeout(impatience)
+      resolve()
+    })
+  })
+}

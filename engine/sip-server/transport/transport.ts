@@ -1,0 +1,57 @@
+/** What every transport does, and whom it tells what happened. */
+import { networkInterfaces } from 'node:os'
+import type { Flow, Listener, Protocol } from '../flow.ts'
+
+/** One listening socket and everything that runs over it. */
+export interface Transport {
+  readonly listener: Listener
+  /**
+   * Sends one SIP message. Never throws; a failure comes back later as `sendFailed`. On a stream, a
+   * flow with a `connectionId` names that connection and no other: once it is closed, sending on it
+   * fails. Without one, a connection to the same address and port is used again or opened.
+   */
+  send(text: string, flow: Flow, reference: string): void
+  /** Closes the connection of a flow; nothing for UDP. */
+  close(flow: Flow): void
+  /** Releases the port and all connections. */
+  stop(): Promise<void>
+  /** Open connections; 0 for UDP. */
+  readonly connections: number
+}
+
+/** All are called from the event loop, never inside a call to the transport. */
+export interface TransportCallbacks {
+  /** One whole message, or on UDP one datagram. `bytes` is only valid during the call. */
+  readonly message: (bytes: Buffer, flow: Flow) => void
+  readonly sendFailed: (reference: string, reason: string) => void
+  /** A stream connection is gone, whoever closed it. */
+  readonly connectionClosed: (flow: Flow) => void
+}
+
+/** The listener of a socket that has just been bound. */
+export function boundListener(
+  protocol: Protocol,
+  bound: { readonly address: string; readonly port: number },
+  advertisedHost: string | undefined,
+): Listener {
+  return {
+    protocol,
+    address: bound.address,
+    port: bound.port,
+    advertisedHost: advertisedHost ?? usableAddress(bound.address),
+    advertisedPort: bound.port,
+  }
+}
+
+/**
+ * Peers cannot answer to `0.0.0.0`: a socket bound to all interfaces shows the first one that is not
+ * internal, or else the loopback address.
+ */
+function usableAddress(address: string): string {
+  if (address !== '0.0.0.0' && address !== '::') return address
+  const family = address === '::' ? 'IPv6' : 'IPv4'
+  for (const addresses of Object.values(networkInterfaces()))
+    for (const candidate of addresses ?? [])
+      if (candidate.family === family && !candidate.internal) return candidate.address
+  return family === 'IPv6' ? '::1' : '127.0.0.1'
+}
