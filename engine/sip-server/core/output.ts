@@ -3,7 +3,12 @@ import type { Flow } from '../flow.ts'
 
 export type Output =
   /** Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`. */
-  | { readonly kind: 'send'; readonly text: string; readonly flow: Flow; readonly reference: string }
+  | {
+      readonly kind: 'send'
+      readonly text: string
+      readonly flow: Flow
+      readonly reference: string
+    }
   /** Hand one wire payload (no length prefix) to a connected application. */
   | { readonly kind: 'deliver'; readonly clientId: number; readonly payload: string }
   /** Close the connection of an application after what was delivered to it before. */

@@ -1,0 +1,63 @@
+/** CANCEL from the network: RFC 3261 §9.2. */
+import type { Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { Via } from '../message/via.ts'
+import { serverKey } from '../transaction/matching.ts'
+import { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
+import { encodeRequestEvent } from '../wire/event.ts'
+import { answer, responseTo } from './outbound-response.ts'
+import { requestText } from './request-text.ts'
+import type { Stack } from './stack.ts'
+
+/**
+ * Hop by hop: answered here, 200 whatever the INVITE's state. An INVITE without a final response
+ * ends with 487, and its application learns of it; one that was answered is not touched (§9.2).
+ */
+export function receiveCancel(
+  stack: Stack,
+  cancel: SipMessage,
+  via: Via,
+  arrival: { readonly vias: readonly string[]; readonly key: string; readonly flow: Flow },
+  now: number,
+): void {
+  const inbound = stack.inboundByKey.get(serverKey(cancel, via, 'INVITE'))
+  const transaction = new NonInviteServerTransaction(
+    arrival.key,
+    arrival.flow,
+    {
+      onAckTimeout: () => undefined,
+      onTerminated: () => stack.serverTransactions.delete(arrival.key),
+    },
+    stack,
+  )
+  stack.serverTransactions.set(arrival.key, transaction)
+  const reply = (status: number, reason: string): void =>
+    transaction.respond(
+      status,
+      responseTo(
+        cancel,
+        arrival.vias,
+        status,
+        reason,
+        inbound?.localTag ?? stack.options.token(),
+        '',
+      ),
+      now,
+    )
+  if (inbound === undefined) return reply(481, 'Call/Transaction Does Not Exist')
+  reply(200, 'OK')
+  if (!stack.inbound.has(inbound.transactionId)) return
+  // Before the 487: the answer is the application's last word on its side.
+  const dialogId = inbound.wasAnswered ? inbound.dialogId : ''
+  answer(stack, inbound, 487, 'Request Terminated', '', now)
+  stack.deliver(
+    inbound.clientId,
+    encodeRequestEvent({
+      id: stack.nextId(),
+      meta: stack.networkMeta(cancel.text, arrival.flow, now),
+      transactionId: inbound.transactionId,
+      dialogId,
+      text: requestText(cancel, arrival.vias),
+    }),
+  )
+}

@@ -1,0 +1,223 @@
+/** The text of the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
+import { isIP } from 'node:net'
+import type { Dialog } from '../dialog/dialog.ts'
+import type { Flow, Listener } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import { parseUri } from '../message/uri.ts'
+import type { SentRequest } from '../transaction/sent-request.ts'
+import {
+  asNameAddr,
+  contentLengthLine,
+  contentTypeLine,
+  resolveLocalhost,
+  sortAppHeaders,
+  tagOf,
+  type AppHeaders,
+} from './app-headers.ts'
+import { advertised, chooseListener, flowTo, hopOf, isOwnAddress, type Hop } from './next-hop.ts'
+import type { Stack } from './stack.ts'
+
+export interface Composed {
+  readonly sent: SentRequest
+  /** Our Contact, '' where the method has none. */
+  readonly contact: string
+  /** Where it goes; the address is not yet known while `hostToResolve` is set. */
+  readonly flow: Flow
+  readonly hostToResolve: string | undefined
+}
+
+interface Problem {
+  readonly problem: string
+}
+
+const MAX_FORWARDS = '70'
+
+export function composeOutOfDialog(
+  stack: Stack,
+  command: { readonly routeUrl: string },
+  message: SipMessage,
+): Composed | Problem {
+  const route = message.get('Route')
+  const target = command.routeUrl !== '' ? command.routeUrl : (route ?? message.uri)
+  const way = wayTo(stack, target)
+  if ('problem' in way) return way
+  const { flow, hostToResolve } = way
+  const { listener } = flow
+  const localhost = advertised(listener)
+  const headers = sortAppHeaders(message, localhost)
+  const contentType = contentTypeLine(headers, message.body)
+  if (contentType === undefined) return { problem: 'missing content-type' }
+  const uri = requestUri(message.uri, localhost)
+  const from = withTag(stack, headers.from ?? `<sip:${localhost}${transportParam(listener)}>`)
+  const contact = contactFor(message.method, headers, from, listener)
+  const sent = compose({
+    method: message.method,
+    uri,
+    listener,
+    branch: stack.newBranch(),
+    routes: headers.routes,
+    maxForwards: headers.maxForwards ?? MAX_FORWARDS,
+    from,
+    to: asNameAddr(headers.to ?? uri),
+    callId: headers.callId ?? stack.options.token(),
+    cseq: headers.cseq ?? 1,
+    lines: contactLine(contact) + headers.lines + contentType,
+    body: message.body,
+  })
+  return { sent, contact, flow, hostToResolve }
+}
+
+export function composeInDialog(
+  stack: Stack,
+  dialog: Dialog,
+  message: SipMessage,
+): Composed | Problem {
+  const way = wayInDialog(stack, dialog)
+  if ('problem' in way) return way
+  const { listener } = way.flow
+  const headers = sortAppHeaders(message, advertised(listener))
+  const contentType = contentTypeLine(headers, message.body)
+  if (contentType === undefined) return { problem: 'missing content-type' }
+  dialog.localCseq += 1
+  if (message.method === 'INVITE' && headers.contact !== undefined) dialog.contact = headers.contact
+  const contact = isTargetRefresh(message.method) ? dialog.contact : ''
+  const sent = composeFor(dialog, message.method, dialog.localCseq, {
+    listener,
+    branch: stack.newBranch(),
+    maxForwards: headers.maxForwards ?? MAX_FORWARDS,
+    lines: contactLine(contact) + headers.lines + contentType,
+    body: message.body,
+  })
+  return { sent, contact, ...way }
+}
+
+/** A request of the stack's own, or an ACK, in a dialog: everything but number and lines comes from it. */
+export function composeFor(
+  dialog: Dialog,
+  method: string,
+  cseq: number,
+  rest: {
+    readonly listener: Listener
+    readonly branch: string
+    readonly maxForwards?: string
+    readonly lines: string
+    readonly body: string
+  },
+): SentRequest {
+  const { uri, routes } = dialog.nextRequestRoute()
+  const { callId, local: from, remote: to } = dialog
+  const { maxForwards = MAX_FORWARDS } = rest
+  return compose({ ...rest, method, uri, routes, from, to, callId, cseq, maxForwards })
+}
+
+/** By the dialog's flow where it is bound to one, else by route set or remote target. */
+export function wayInDialog(
+  stack: Stack,
+  dialog: Dialog,
+): { readonly flow: Flow; readonly hostToResolve: string | undefined } | Problem {
+  if (dialog.isFlowBound) return { flow: dialog.flow, hostToResolve: undefined }
+  const { uri, routes } = dialog.nextRequestRoute()
+  return wayTo(stack, routes[0] ?? uri, dialog.flow.listener)
+}
+
+function wayTo(
+  stack: Stack,
+  target: string,
+  preferred?: Listener,
+): { readonly flow: Flow; readonly hostToResolve: string | undefined } | Problem {
+  const listeners = stack.options.listeners()
+  const hop = hopOf(target)
+  if (hop === undefined) return { problem: `invalid request-uri: ${target}` }
+  const listener = listenerFor(listeners, hop, preferred)
+  if (listener === undefined) return { problem: 'requested protocol/transport not available' }
+  if (isOwnAddress(listeners, hop.host, hop.port, listener.protocol))
+    return { problem: 'can not send request to myself' }
+  const hostToResolve = isIP(hop.host) === 0 ? hop.host : undefined
+  return { flow: flowTo(listener, hop.host, hop.port), hostToResolve }
+}
+
+/** Without `transport=` any listener is better than none (protocol page 2.2). */
+function listenerFor(
+  listeners: readonly Listener[],
+  hop: Hop,
+  preferred: Listener | undefined,
+): Listener | undefined {
+  const fits =
+    preferred?.protocol === hop.protocol && isIP(preferred.address) === (isIP(hop.host) || 4)
+  if (fits) return preferred
+  const chosen = chooseListener(listeners, hop.protocol, hop.host)
+  if (chosen !== undefined || hop.isExplicit) return chosen
+  return listeners[0]
+}
+
+interface Parts {
+  readonly method: string
+  readonly uri: string
+  readonly listener: Listener
+  readonly branch: string
+  readonly routes: readonly string[]
+  readonly maxForwards: string
+  readonly from: string
+  readonly to: string
+  readonly callId: string
+  readonly cseq: number
+  readonly lines: string
+  readonly body: string
+}
+
+function compose(parts: Parts): SentRequest {
+  const { method, uri, listener, branch, routes, maxForwards, from, to, callId, cseq } = parts
+  // RFC 3581 §3: ask for the answer to come to the port we send from.
+  const rport = listener.protocol === 'udp' ? ';rport' : ''
+  const via = `SIP/2.0/${listener.protocol.toUpperCase()} ${advertised(listener)}${rport};branch=${branch}`
+  let text = `${method} ${uri} SIP/2.0\r\nVia: ${via}\r\nMax-Forwards: ${maxForwards}\r\n`
+  for (const route of routes) text += `Route: ${route}\r\n`
+  text +=
+    `From: ${from}\r\nTo: ${to}\r\nCall-ID: ${callId}\r\nCSeq: ${cseq} ${method}\r\n` +
+    parts.lines +
+    contentLengthLine(parts.body) +
+    parts.body
+  return { method, uri, via, branch, routes, maxForwards, from, to, callId, cseq, text }
+}
+
+/** A bare number is one of ours; URI headers and `method` have no place in a Request-URI (§19.1.5). */
+function requestUri(uri: string, localhost: string): string {
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(uri)) return `sip:${uri}@${localhost}`
+  const bare = uri.includes('?') ? uri.slice(0, uri.indexOf('?')) : uri
+  const replaced = bare.includes('localhost')
+    ? resolveLocalhost(`<${bare}>`, localhost).slice(1, -1)
+    : bare
+  return replaced.replace(/;method=[^;]*/i, '')
+}
+
+function withTag(stack: Stack, from: string): string {
+  const nameAddr = asNameAddr(from)
+  return tagOf(nameAddr) === '' ? `${nameAddr};tag=${stack.options.token()}` : nameAddr
+}
+
+/** §8.1.1.8 and §12.2.1.1: what can form a dialog or move its target carries a Contact. */
+const isTargetRefresh = (method: string): boolean =>
+  method === 'INVITE' ||
+  method === 'SUBSCRIBE' ||
+  method === 'UPDATE' ||
+  method === 'REFER' ||
+  method === 'NOTIFY'
+
+function contactFor(method: string, headers: AppHeaders, from: string, listener: Listener): string {
+  if (headers.contact !== undefined) return withTransport(headers.contact, listener)
+  if (method !== 'INVITE' && method !== 'SUBSCRIBE') return ''
+  const user = parseUri(from.slice(from.indexOf('<') + 1, from.indexOf('>')))?.user
+  const prefix = user ? `${user}@` : ''
+  return `<sip:${prefix}${advertised(listener)}${transportParam(listener)}>`
+}
+
+/** A Contact that names one of our stream listeners must say so, or the peer would come by UDP. */
+function withTransport(contact: string, listener: Listener): string {
+  if (listener.protocol === 'udp' || contact.includes('transport=')) return contact
+  return contact.replace(advertised(listener), (host) => host + transportParam(listener))
+}
+
+const transportParam = (listener: Listener): string =>
+  listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
+
+const contactLine = (contact: string): string => (contact === '' ? '' : `Contact: ${contact}\r\n`)

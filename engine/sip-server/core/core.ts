@@ -1,0 +1,191 @@
+/**
+ * The SIP core: bytes, commands and `now` go in, outputs and the next deadline come out. It owns no
+ * socket, timer, clock or source of randomness.
+ */
+import { isIP } from 'node:net'
+import type { Flow } from '../flow.ts'
+import { checkResponse } from '../message/check.ts'
+import { parseAppMessage, parseMessage } from '../message/parse.ts'
+import { decodeCommand, type SipCommand } from '../wire/command.ts'
+import { encodeAuthenticated, encodeNo, encodeNok, encodeOk, encodePong } from '../wire/event.ts'
+import { sortAppHeaders } from './app-headers.ts'
+import { receiveRequest, returnFlow } from './inbound-request.ts'
+import { receiveResponse } from './inbound-response.ts'
+import { sendLocalBye } from './local-bye.ts'
+import { bracketed } from './next-hop.ts'
+import { answer, answerStateless, respond } from './outbound-response.ts'
+import {
+  cancelOutbound,
+  sendInDialog,
+  sendOutOfDialog,
+  type AppRequest,
+} from './outbound-request.ts'
+import type { Output } from './output.ts'
+import { annotateVia } from './request-text.ts'
+import { sendAck } from './send-ack.ts'
+import { Stack, type StackOptions } from './stack.ts'
+
+export class SipCore {
+  readonly #stack: Stack
+
+  constructor(options: StackOptions) {
+    this.#stack = new Stack(options)
+  }
+
+  /** One whole SIP message from the network. Nothing in it can make this throw. */
+  receive(text: string, flow: Flow, now: number): void {
+    const stack = this.#stack
+    const message = parseMessage(text)
+    if (message.kind === 'malformed') {
+      const request = message.message
+      stack.options.log('debug', 'malformed message', {
+        from: flow.address,
+        reason: message.reason,
+      })
+      if (request?.kind !== 'request' || request.via === undefined) return
+      const vias = annotateVia(request, request.via, flow)
+      return answerStateless(stack, request, vias, returnFlow(request.via, flow), message)
+    }
+    if (message.kind === 'request') return receiveRequest(stack, message, flow, now)
+    if (checkResponse(message)) receiveResponse(stack, message, flow, now)
+  }
+
+  /** The transport could not send an output that carried `reference`. */
+  sendFailed(reference: string, reason: string, now: number): void {
+    const stack = this.#stack
+    stack.options.log('debug', 'send failed', { reason })
+    stack.clientTransactions.get(reference)?.transportFailed(now)
+    stack.serverTransactions.get(reference)?.transportFailed(now)
+  }
+
+  /** Addresses of a host name that was asked for; none: it cannot be resolved. */
+  resolved(host: string, addresses: readonly string[], now: number): void {
+    const stack = this.#stack
+    const waiting = stack.resolving.get(host) ?? []
+    stack.resolving.delete(host)
+    for (const outbound of waiting) {
+      const { listener, port } = outbound.flow
+      const family = isIP(listener.address)
+      const address = addresses.find((candidate) => isIP(candidate) === family)
+      if (address === undefined) outbound.onFailure('transport', now)
+      else outbound.start({ listener, address, port, connectionId: 0 }, now)
+    }
+  }
+
+  clientConnected(clientId: number): void {
+    this.#stack.applications.connected(clientId)
+  }
+
+  /** What the application left unanswered is refused, and its dialogs end: nobody else knows them. */
+  clientDisconnected(clientId: number, now: number): void {
+    const stack = this.#stack
+    stack.applications.disconnected(clientId)
+    for (const inbound of [...stack.inbound.values()])
+      if (inbound.clientId === clientId)
+        answer(stack, inbound, 503, 'Service Unavailable', 'Retry-After: 5\r\n', now)
+    for (const outbound of [...stack.outbound.values()])
+      if (outbound.clientId === clientId) {
+        outbound.cancel('', now)
+        outbound.finished()
+      }
+    for (const dialog of stack.dialogs.ofClient(clientId))
+      if (dialog.state === 'confirmed')
+        sendLocalBye(stack, dialog, 'Application gone', 'silent', now)
+      else stack.forget(dialog)
+  }
+
+  /** One wire payload from a connected application. */
+  command(clientId: number, payload: string, now: number): void {
+    const stack = this.#stack
+    const { applications } = stack
+    const decoded = decodeCommand(payload)
+    const reply = (text: string): void => stack.deliver(clientId, text)
+    const { id, command } = decoded
+    if (command === undefined) return this.#expel(clientId, id, decoded.problem)
+    if (command.kind === 'authenticate') {
+      if (!stack.options.sameSecret(command.secret, stack.options.secret))
+        return this.#expel(clientId, id, 'incorrect secret')
+      applications.authenticate(clientId, command.tags)
+      return reply(this.#welcome(id))
+    }
+    if (!applications.isAuthenticated(clientId))
+      return this.#expel(clientId, id, 'not authenticated')
+    switch (command.kind) {
+      case 'ping':
+        return reply(encodePong(stack.nextId(), id))
+      case 'route':
+        applications.addRoute(clientId, command.verb)
+        return reply(encodeOk(stack.nextId(), id))
+      case 'remove-route':
+        applications.removeRoute(clientId, command.verb)
+        return reply(encodeOk(stack.nextId(), id))
+      case 'proxy':
+        return reply(encodeNok(stack.nextId(), id, 'proxy is not supported by this server'))
+      case 'sip':
+        return this.#sip(clientId, id, command, now)
+    }
+  }
+
+  /** Fires everything due at `now`. */
+  handleTimeout(now: number): void {
+    this.#stack.deadlines.expire(now)
+  }
+
+  nextDeadline(): number | undefined {
+    return this.#stack.deadlines.next()
+  }
+
+  nextOutput(): Output | undefined {
+    return this.#stack.nextOutput()
+  }
+
+  /** Sizes of all tables: with no call and no transaction they are zero. */
+  stats(): Record<string, number> {
+    return this.#stack.stats()
+  }
+
+  #sip(clientId: number, id: string, command: SipCommand, now: number): void {
+    const stack = this.#stack
+    const { transactionId, dialogId, routeUrl } = command
+    const request: AppRequest = { clientId, id, transactionId, dialogId, routeUrl }
+    const message = parseAppMessage(command.message)
+    if (message === undefined)
+      return stack.deliver(clientId, encodeNok(stack.nextId(), id, 'unreadable SIP message'))
+    if (message.kind === 'response') {
+      if (transactionId === '')
+        return this.#expel(clientId, id, 'a response needs a transaction id')
+      return respond(stack, { clientId, id, transactionId }, message, now)
+    }
+    if (dialogId !== '')
+      return message.method === 'ACK'
+        ? sendAck(stack, request, message, now)
+        : sendInDialog(stack, request, message, now)
+    if (transactionId === '') return sendOutOfDialog(stack, request, message, now)
+    if (message.method === 'CANCEL')
+      return cancelOutbound(stack, request, sortAppHeaders(message, '').lines, now)
+    stack.deliver(
+      clientId,
+      encodeNok(stack.nextId(), id, 'a request cannot quote a transaction id, unless it is CANCEL'),
+    )
+  }
+
+  /** A breach of the protocol ends the connection. */
+  #expel(clientId: number, id: string, reason: string): void {
+    this.#stack.deliver(clientId, encodeNo(this.#stack.nextId(), id, reason))
+    this.#stack.push({ kind: 'disconnect', clientId })
+  }
+
+  #welcome(commandId: string): string {
+    const { listeners, version } = this.#stack.options
+    const all = listeners()
+    const hostports = all.map(
+      (own) => `${own.protocol}/${bracketed(own.advertisedHost)}:${own.advertisedPort}`,
+    )
+    const localHostports = all.map((own) => `${own.protocol}/${bracketed(own.address)}:${own.port}`)
+    return encodeAuthenticated(this.#stack.nextId(), commandId, {
+      hostports,
+      version,
+      localHostports,
+    })
+  }
+}

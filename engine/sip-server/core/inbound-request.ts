@@ -1,0 +1,261 @@
+/** Requests from the network: repeated? in a dialog? a CANCEL? else new, and for an application. */
+import type { Dialog } from '../dialog/dialog.ts'
+import type { Flow } from '../flow.ts'
+import { checkRequest } from '../message/check.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { Via } from '../message/via.ts'
+import type { ServerUser } from '../transaction/context.ts'
+import type { Deadline } from '../transaction/deadlines.ts'
+import { InviteServerTransaction } from '../transaction/invite-server.ts'
+import { serverKey } from '../transaction/matching.ts'
+import { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
+import { dialogId } from '../dialog/dialog.ts'
+import { encodeRequestEvent } from '../wire/event.ts'
+import { receiveAck } from './acknowledge.ts'
+import { receiveCancel } from './cancel.ts'
+import { answer, answerStateless } from './outbound-response.ts'
+import { annotateVia, requestText } from './request-text.ts'
+import type { Stack } from './stack.ts'
+
+/** A request that an application has to answer. */
+export class InboundRequest implements ServerUser {
+  readonly transactionId: string
+  readonly clientId: number
+  readonly request: SipMessage
+  readonly transaction: InviteServerTransaction | NonInviteServerTransaction
+  /** Values of all Via headers, the top one with `received` and `rport`: what every response carries. */
+  readonly vias: readonly string[]
+  readonly receivedAt: number
+  /** The dialog that it came in, or that the application's answer has begun. */
+  dialog: Dialog | undefined
+  readonly isInitial: boolean
+  /** Our tag; the application may choose it in its first response. */
+  localTag: string
+  /** The application has said something about it, so the dialog id is known to it. */
+  wasAnswered = false
+  readonly #stack: Stack
+  readonly #applicationTimer: Deadline<'application'>
+
+  constructor(
+    stack: Stack,
+    start: {
+      readonly clientId: number
+      readonly request: SipMessage
+      readonly vias: readonly string[]
+      readonly key: string
+      readonly flow: Flow
+      readonly dialog: Dialog | undefined
+    },
+    now: number,
+  ) {
+    this.#stack = stack
+    this.transactionId = stack.newTransactionId()
+    this.clientId = start.clientId
+    this.request = start.request
+    this.vias = start.vias
+    this.dialog = start.dialog
+    this.isInitial = start.dialog === undefined
+    this.receivedAt = now
+    this.localTag = start.request.toTag === '' ? stack.options.token() : start.request.toTag
+    const Transaction =
+      start.request.method === 'INVITE' ? InviteServerTransaction : NonInviteServerTransaction
+    this.transaction = new Transaction(start.key, start.flow, this, stack)
+    this.#applicationTimer = stack.deadlines.start(
+      this,
+      'application',
+      stack.timers.applicationMs,
+      now,
+    )
+  }
+
+  /** The id by which the application knows the dialog of this request. */
+  get dialogId(): string {
+    return this.dialog?.id ?? dialogId(this.request.callId, this.request.fromTag)
+  }
+
+  /** The application owes nothing any more. */
+  finished(): void {
+    this.#applicationTimer.cancel()
+    this.#stack.inbound.delete(this.transactionId)
+    if (!this.isInitial && this.dialog && this.request.method === 'INVITE')
+      this.dialog.hasRemoteInvite = false
+  }
+
+  /** The application is silent: the peer must not wait for ever. */
+  onTimer(_timer: 'application', now: number): void {
+    const [status, reason] =
+      this.request.method === 'INVITE'
+        ? ([480, 'Temporarily Unavailable'] as const)
+        : ([500, 'Server Internal Error'] as const)
+    answer(this.#stack, this, status, reason, '', now)
+  }
+
+  onAckTimeout(): void {
+    this.#stack.options.log('debug', 'no ACK for a failure response', {
+      callId: this.request.callId,
+    })
+  }
+
+  onTerminated(): void {
+    const { key } = this.transaction
+    this.#stack.serverTransactions.delete(key)
+    this.#stack.inboundByKey.delete(key)
+    if (this.request.method === 'INVITE') this.#stack.merged.delete(mergeKey(this.request))
+  }
+}
+
+/** Methods that this server understands; others get 501 (RFC 3261 §8.2.1 and §21.5.2). */
+const knownMethods = new Set([
+  'INVITE',
+  'ACK',
+  'BYE',
+  'CANCEL',
+  'OPTIONS',
+  'REGISTER',
+  'UPDATE',
+  'PRACK',
+  'INFO',
+  'REFER',
+  'MESSAGE',
+  'NOTIFY',
+  'SUBSCRIBE',
+  'PUBLISH',
+])
+
+export function receiveRequest(stack: Stack, request: SipMessage, flow: Flow, now: number): void {
+  const via = request.via
+  if (via === undefined) return
+  const key = serverKey(request, via, request.method)
+  if (request.method === 'ACK') return receiveAck(stack, request, key, flow, now)
+  const running = stack.serverTransactions.get(key)
+  if (running) return running.repeated(now)
+
+  const vias = annotateVia(request, via, flow)
+  const responseFlow = returnFlow(via, flow)
+  const fault = checkRequest(request, flow.listener.protocol)
+  if (fault) return answerStateless(stack, request, vias, responseFlow, fault)
+  if (request.method === 'CANCEL')
+    return receiveCancel(stack, request, via, { vias, key, flow: responseFlow }, now)
+  accept(stack, request, { vias, key, flow: responseFlow, source: flow }, now)
+}
+
+interface Arrival {
+  readonly vias: readonly string[]
+  readonly key: string
+  readonly flow: Flow
+  readonly source: Flow
+}
+
+function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number): void {
+  const refuse = (status: number, reason: string, lines = ''): void =>
+    answerStateless(stack, request, arrival.vias, arrival.flow, { status, reason, lines })
+  if (!knownMethods.has(request.method))
+    return refuse(501, 'Not Implemented', `Allow: ${allowed(stack)}\r\n`)
+
+  if (request.toTag !== '') return acceptInDialog(stack, request, arrival, now)
+  // §12.2.2 and RFC 3262 §3: these exist only in dialogs.
+  if (request.method === 'BYE' || request.method === 'UPDATE' || request.method === 'PRACK')
+    return refuse(481, 'Call/Transaction Does Not Exist')
+  // §8.2.2.2: the same request by another way.
+  const merge = request.method === 'INVITE' ? mergeKey(request) : undefined
+  if (merge !== undefined && stack.merged.has(merge)) return refuse(482, 'Loop Detected')
+  // §8.1.1.8: without a Contact there is no way back into the dialog.
+  if (request.method === 'INVITE' && !request.has('Contact'))
+    return refuse(400, 'Missing Contact Header')
+
+  const clientId = stack.applications.next(request.method)
+  if (clientId === undefined) return refuseUnwanted(stack, request, refuse)
+  if (merge !== undefined) stack.merged.set(merge, arrival.key)
+  const inbound = begin(stack, request, arrival, { clientId, dialog: undefined }, now)
+  stack.deliver(
+    clientId,
+    encodeRequestEvent({
+      id: stack.nextId(),
+      meta: stack.networkMeta(request.text, arrival.source, now),
+      transactionId: inbound.transactionId,
+      dialogId: '',
+      local: arrival.source.listener,
+      text: requestText(request, inbound.vias),
+    }),
+  )
+}
+
+/** No application asked for the method: all are away, or none ever wants it. */
+function refuseUnwanted(
+  stack: Stack,
+  request: SipMessage,
+  refuse: (status: number, reason: string, lines?: string) => void,
+): void {
+  const methods = stack.applications.methods()
+  const isAnyoneThere = methods.length > 0
+  if (isAnyoneThere && !methods.includes(request.method))
+    return refuse(405, 'Method Not Allowed', `Allow: ${allowed(stack)}\r\n`)
+  refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
+}
+
+function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now: number): void {
+  const dialog = stack.dialogs.ofRequest(request)
+  const refuse = (status: number, reason: string, lines = ''): void =>
+    answerStateless(stack, request, arrival.vias, arrival.flow, { status, reason, lines })
+  if (dialog === undefined) return refuse(481, 'Call/Transaction Does Not Exist')
+  // §12.2.2: an older number is out of order.
+  if (!dialog.acceptsCseq(request.cseq?.number ?? 0)) return refuse(500, 'Server Internal Error')
+  if (request.method === 'INVITE') {
+    // §14.2: one INVITE at a time in each direction.
+    if (dialog.state === 'early' || dialog.hasRemoteInvite)
+      return refuse(500, 'Server Internal Error', `Retry-After: ${Math.floor(now % 10)}\r\n`)
+    if (dialog.hasLocalInvite) return refuse(491, 'Request Pending')
+    dialog.hasRemoteInvite = true
+  }
+  if (request.method === 'INVITE' || request.method === 'UPDATE') dialog.refreshTarget(request)
+  if (arrival.source.connectionId !== 0 || dialog.isFlowBound) dialog.flow = arrival.source
+
+  const { clientId } = dialog
+  const inbound = begin(stack, request, arrival, { clientId, dialog }, now)
+  // The dialog ends when the BYE arrives (§15.1.2), whatever the application answers.
+  if (request.method === 'BYE') stack.forget(dialog)
+  stack.deliver(
+    clientId,
+    encodeRequestEvent({
+      id: stack.nextId(),
+      meta: stack.networkMeta(request.text, arrival.source, now),
+      transactionId: inbound.transactionId,
+      dialogId: dialog.id,
+      text: requestText(request, inbound.vias),
+    }),
+  )
+}
+
+function begin(
+  stack: Stack,
+  request: SipMessage,
+  arrival: Arrival,
+  owner: { readonly clientId: number; readonly dialog: Dialog | undefined },
+  now: number,
+): InboundRequest {
+  const inbound = new InboundRequest(stack, { request, ...arrival, ...owner }, now)
+  stack.inbound.set(inbound.transactionId, inbound)
+  stack.inboundByKey.set(arrival.key, inbound)
+  stack.serverTransactions.set(arrival.key, inbound.transaction)
+  // §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating.
+  if (request.method === 'INVITE') answer(stack, inbound, 100, 'Trying', '', now)
+  return inbound
+}
+
+/**
+ * RFC 3261 §18.2.2 and RFC 3581 §4: the same connection; by UDP the source address, and the source
+ * port where `rport` asks for it, else the port of the Via.
+ */
+export function returnFlow(via: Via, source: Flow): Flow {
+  if (source.connectionId !== 0 || via.params.has('rport')) return source
+  const maddr = via.params.get('maddr')
+  return { ...source, address: maddr ?? source.address, port: via.port === 0 ? 5_060 : via.port }
+}
+
+const mergeKey = (request: SipMessage): string =>
+  `${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0}`
+
+const allowed = (stack: Stack): string => {
+  const inDialog = ['ACK', 'BYE', 'CANCEL', 'INFO', 'PRACK', 'UPDATE']
+  return [...new Set([...stack.applications.methods(), ...inDialog])].join(', ')
+}

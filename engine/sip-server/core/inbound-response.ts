@@ -1,0 +1,227 @@
+/** Responses from the network: to which request they belong, and what they do to dialogs. */
+import { Dialog } from '../dialog/dialog.ts'
+import { isReliable, type Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import { parseUri } from '../message/uri.ts'
+import { clientKey } from '../transaction/matching.ts'
+import { encodeResponseEvent } from '../wire/event.ts'
+import { tagOf } from './app-headers.ts'
+import { sendLocalBye } from './local-bye.ts'
+import type { OutboundRequest } from './outbound-request.ts'
+import { responseText } from './request-text.ts'
+import { acknowledgeAnswer } from './send-ack.ts'
+import type { Stack } from './stack.ts'
+
+/** RFC 3261 §17.1.3: branch of the top Via and method of the CSeq; strays are dropped. */
+export function receiveResponse(stack: Stack, response: SipMessage, flow: Flow, now: number): void {
+  const branch = response.via?.branch
+  if (branch === undefined) return
+  const transaction = stack.clientTransactions.get(clientKey(branch, response.method))
+  if (transaction?.request.method === response.method) transaction.receive(response, flow, now)
+}
+
+/** A response of a transaction of an application's request. */
+export function handleResponse(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  now: number,
+): void {
+  const { status } = response
+  // §8.1.3.4 and protocol page 2.5: Trying is between the hops.
+  if (status === 100) return
+  if (status < 200) return handleProvisional(stack, outbound, response, flow, now)
+  if (outbound.sent.method === 'INVITE' && status < 300)
+    return handleAnswer(stack, outbound, response, flow, now)
+  if (outbound.hasFinal) return
+  const { dialogId } = outbound
+  if (outbound.isInitial && status < 300 && outbound.sent.method === 'SUBSCRIBE')
+    formDialog(stack, outbound, response, flow, 'confirmed')
+  settleDialog(stack, outbound, response)
+  deliver(stack, outbound, response, dialogId, flow, now)
+  outbound.finished()
+}
+
+function handleProvisional(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  now: number,
+): void {
+  if (outbound.hasFinal || isRepeatedReliable(outbound, response)) return
+  if (outbound.isInitial && outbound.sent.method === 'INVITE' && response.toTag !== '')
+    formDialog(stack, outbound, response, flow, 'early')
+  deliver(stack, outbound, response, outbound.dialogId, flow, now)
+}
+
+/** RFC 3262 §4: a reliable provisional that came before, or out of order, is not passed on. */
+function isRepeatedReliable(outbound: OutboundRequest, response: SipMessage): boolean {
+  const rseq = Number(response.get('RSeq') ?? Number.NaN)
+  if (Number.isNaN(rseq)) return false
+  const last = outbound.lastRSeq.get(response.toTag)
+  if (last !== undefined && rseq !== last + 1) return true
+  outbound.lastRSeq.set(response.toTag, rseq)
+  return false
+}
+
+/** A 2xx to an INVITE: the first one counts, its copies are acknowledged again, other forks ended. */
+function handleAnswer(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  now: number,
+): void {
+  if (outbound.answeredTag === undefined) {
+    outbound.answeredTag = response.toTag
+    if (outbound.hasFinal) return endFork(stack, outbound, response, flow, now)
+    if (outbound.isInitial) formDialog(stack, outbound, response, flow, 'confirmed')
+    else outbound.dialog?.refreshTarget(response)
+    if (outbound.dialog) stack.answered.set(outbound.dialog.id, outbound)
+    deliver(stack, outbound, response, outbound.dialogId, flow, now)
+    return outbound.finished()
+  }
+  if (response.toTag !== outbound.answeredTag) return endFork(stack, outbound, response, flow, now)
+  if (outbound.ack) stack.send(outbound.ack.text, outbound.ack.flow, '')
+}
+
+/** §13.2.2.4: an answer of another fork, or after the application was told of a failure. */
+function endFork(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  now: number,
+): void {
+  const dialog = dialogFrom(outbound, response, flow)
+  dialog.state = 'confirmed'
+  const kept = outbound.ack
+  acknowledgeAnswer(stack, outbound, dialog, '', '')
+  outbound.ack = kept
+  sendLocalBye(stack, dialog, 'Call completed elsewhere', 'silent', now)
+}
+
+/** §12.1.2; the route set is taken again from the 2xx (§13.2.2.4). */
+function formDialog(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  state: 'early' | 'confirmed',
+): void {
+  if (outbound.dialog !== undefined && state === 'early') return
+  const dialog = dialogFrom(outbound, response, flow)
+  dialog.state = state
+  if (outbound.dialog) {
+    // What was sent in the early dialog (PRACK, UPDATE) has used up numbers.
+    dialog.localCseq = outbound.dialog.localCseq
+    dialog.remoteCseq = outbound.dialog.remoteCseq
+    stack.dialogs.remove(outbound.dialog)
+  }
+  outbound.dialog = dialog
+  stack.dialogs.add(dialog)
+}
+
+function dialogFrom(outbound: OutboundRequest, response: SipMessage, flow: Flow): Dialog {
+  const { sent } = outbound
+  const routeSet = [...response.list('Record-Route')].reverse()
+  return new Dialog({
+    role: 'uac',
+    clientId: outbound.clientId,
+    callId: sent.callId,
+    local: sent.from,
+    remote: response.get('To') ?? sent.to,
+    localTag: tagOf(sent.from),
+    remoteTag: response.toTag,
+    localCseq: sent.cseq,
+    remoteCseq: -1,
+    routeSet,
+    // A 2xx without Contact is against §12.1.1: the INVITE's own target is the best guess.
+    remoteTarget: response.contact?.uri ?? sent.uri,
+    contact: outbound.contact,
+    flow,
+    isFlowBound: isReliable(flow.listener.protocol) || isBehindNat(response, flow, routeSet),
+  })
+}
+
+/** A private Contact from a public source leads nowhere: answer where the response came from. */
+function isBehindNat(response: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
+  if (routeSet.length > 0) return false
+  const host = parseUri(response.contact?.uri ?? '')?.host ?? ''
+  return host !== flow.address && isPrivate(host) && !isPrivate(flow.address)
+}
+
+/** RFC 1918, RFC 6598. */
+const isPrivate = (host: string): boolean =>
+  /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/.test(host)
+
+/** What a final response other than a 2xx to INVITE does to the dialog of its request. */
+function settleDialog(stack: Stack, outbound: OutboundRequest, response: SipMessage): void {
+  const { dialog, isInitial, sent } = outbound
+  if (dialog === undefined) return
+  const { status } = response
+  if (sent.method === 'INVITE' && isInitial) return stack.forget(dialog)
+  if (sent.method === 'UPDATE' && status < 300) return dialog.refreshTarget(response)
+  // A challenged BYE is sent again by the application; any other answer ends the dialog.
+  if (sent.method === 'BYE' && status !== 401 && status !== 407) return stack.forget(dialog)
+  if (sent.method === 'NOTIFY' && /\r\nSubscription-State:\s*terminated/i.test(sent.text))
+    stack.forget(dialog)
+}
+
+function deliver(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  dialogId: string,
+  flow: Flow,
+  now: number,
+): void {
+  stack.deliver(
+    outbound.clientId,
+    encodeResponseEvent({
+      id: stack.nextId(),
+      meta: stack.networkMeta(response.text, flow, now),
+      transactionId: outbound.transactionId,
+      dialogId,
+      text: responseText(response),
+    }),
+  )
+}
+
+/** A response that no peer sent: the application must get exactly one final answer (§8.1.3.1). */
+export function deliverLocalFailure(
+  stack: Stack,
+  outbound: OutboundRequest,
+  status: number,
+  reason: string,
+  now: number,
+): void {
+  const { sent, dialogId, dialog } = outbound
+  const text =
+    `SIP/2.0 ${status} ${reason}\r\nVia: ${sent.via}\r\nFrom: ${sent.from}\r\nTo: ${sent.to}\r\n` +
+    `Call-ID: ${sent.callId}\r\nCSeq: ${sent.cseq} ${sent.method}\r\nContent-Length: 0\r\n\r\n`
+  if (dialog && ((sent.method === 'INVITE' && outbound.isInitial) || sent.method === 'BYE'))
+    stack.forget(dialog)
+  stack.deliver(
+    outbound.clientId,
+    encodeResponseEvent({
+      id: stack.nextId(),
+      meta: stack.networkMeta(text, outbound.flow, now),
+      transactionId: outbound.transactionId,
+      dialogId,
+      text,
+    }),
+  )
+  outbound.finished()
+}
+
+/** Timer M: nobody acknowledged the answer, so the peer still waits: acknowledge it and hang up. */
+export function transactionEnded(stack: Stack, outbound: OutboundRequest, now: number): void {
+  const { dialog } = outbound
+  if (outbound.sent.method !== 'INVITE' || dialog === undefined) return
+  if (stack.answered.get(dialog.id) !== outbound) return
+  acknowledgeAnswer(stack, outbound, dialog, '', '')
+  sendLocalBye(stack, dialog, 'ACK timeout', 'tell', now)
+}

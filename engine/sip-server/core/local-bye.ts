@@ -1,0 +1,50 @@
+/** BYEs that the stack sends by itself; the application learns of them as `unsolicited` requests. */
+import type { Dialog } from '../dialog/dialog.ts'
+import type { ClientUser } from '../transaction/context.ts'
+import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
+import { encodeUnsolicited } from '../wire/event.ts'
+import { composeFor, wayInDialog } from './compose.ts'
+import type { Stack } from './stack.ts'
+
+const deaf: Omit<ClientUser, 'onTerminated'> = {
+  onResponse: () => undefined,
+  onFailure: () => undefined,
+}
+
+/** RFC 3261 §13.3.1.4: no ACK for our 2xx within 64·T1. */
+export function endUnacknowledged(stack: Stack, dialog: Dialog, now: number): void {
+  dialog.reliable2xx = undefined
+  sendLocalBye(stack, dialog, 'ACK timeout', 'tell', now)
+}
+
+/** Ends a dialog from our side. `tell`: its application still believes in it. */
+export function sendLocalBye(
+  stack: Stack,
+  dialog: Dialog,
+  text: string,
+  audience: 'tell' | 'silent',
+  now: number,
+): void {
+  if (dialog.state === 'terminated') return
+  stack.forget(dialog)
+  const way = wayInDialog(stack, dialog)
+  // A peer whose host must be looked up first, or that cannot be reached at all, ends by its own timers.
+  const flow = 'problem' in way || way.hostToResolve !== undefined ? dialog.flow : way.flow
+  dialog.localCseq += 1
+  const sent = composeFor(dialog, 'BYE', dialog.localCseq, {
+    listener: flow.listener,
+    branch: stack.newBranch(),
+    lines: `Reason: SIP ;cause=200 ;text="${text}"\r\n`,
+    body: '',
+  })
+  const onTerminated = (): void => {
+    stack.clientTransactions.delete(sent.branch)
+  }
+  const user = { ...deaf, onTerminated }
+  const transaction = new NonInviteClientTransaction(sent, sent.branch, flow, user, stack, now)
+  stack.clientTransactions.set(sent.branch, transaction)
+  if (audience === 'silent') return
+  const meta = stack.applicationMeta(sent.text, flow, now)
+  const event = { id: stack.nextId(), meta, dialogId: dialog.id, text: sent.text }
+  stack.deliver(dialog.clientId, encodeUnsolicited(event))
+}

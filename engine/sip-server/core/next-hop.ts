@@ -1,0 +1,104 @@
+/** Where a request outside dialogs goes first, and by which listener it leaves. */
+import { isIP } from 'node:net'
+import type { Flow, Listener, Protocol } from '../flow.ts'
+import { bareUri } from '../dialog/dialog.ts'
+import { parseUri } from '../message/uri.ts'
+
+export interface Hop {
+  /** IP literal without brackets, or a host name. */
+  readonly host: string
+  readonly port: number
+  readonly protocol: Protocol
+  /** `transport=` or `sips` was given, so no other transport will do. */
+  readonly isExplicit: boolean
+}
+
+const protocols: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls', 'ws', 'wss'])
+
+/**
+ * The hop that a SIP URI, a Route value or a bare `host[:port]` names. Without `transport=` it is
+ * UDP, as in drachtio-server; `sips` and `tls` default to port 5061 (RFC 3261 §19.1.2).
+ */
+export function hopOf(target: string): Hop | undefined {
+  const text = bareUri(target)
+  const uri = parseUri(/^(sips?|tel):/i.test(text) ? text : `sip:${text}`)
+  if (uri === undefined || uri.host === '') return undefined
+  const transport = uri.params.get('transport')?.toLowerCase()
+  if (transport !== undefined && !protocols.has(transport)) return undefined
+  const isSecure = uri.scheme === 'sips'
+  const protocol =
+    transport === undefined ? (isSecure ? 'tls' : 'udp') : secured(transport, isSecure)
+  return {
+    host: uri.params.get('maddr') ?? uri.host,
+    port: uri.port === 0 ? (protocol === 'tls' || protocol === 'wss' ? 5_061 : 5_060) : uri.port,
+    protocol,
+    isExplicit: transport !== undefined || isSecure,
+  }
+}
+
+/** RFC 3261 §26.2.2: `sips:…;transport=tcp` means TLS over TCP. */
+function secured(transport: string, isSecure: boolean): Protocol {
+  if (isSecure && transport === 'tcp') return 'tls'
+  if (isSecure && transport === 'ws') return 'wss'
+  // Checked against `protocols` by the caller.
+  return transport as Protocol
+}
+
+/**
+ * The listener from which `address` is reached: same protocol and family; among those the one that
+ * shares most leading octets with it. A host name that is not looked up yet fits any family.
+ */
+export function chooseListener(
+  listeners: readonly Listener[],
+  protocol: Protocol,
+  address: string,
+): Listener | undefined {
+  const family = isIP(address)
+  let best: Listener | undefined
+  let bestScore = -1
+  for (const listener of listeners) {
+    if (listener.protocol !== protocol) continue
+    if (family !== 0 && isIP(listener.address) !== family && listener.address !== '::') continue
+    const score = sharedOctets(listener.address, address)
+    if (score > bestScore) {
+      best = listener
+      bestScore = score
+    }
+  }
+  return best
+}
+
+function sharedOctets(one: string, other: string): number {
+  const a = one.split('.')
+  const b = other.split('.')
+  let shared = 0
+  while (shared < a.length && a[shared] === b[shared]) shared += 1
+  return shared
+}
+
+/** One of our own addresses: sending there would be a loop. */
+export const isOwnAddress = (
+  listeners: readonly Listener[],
+  address: string,
+  port: number,
+  protocol: Protocol,
+): boolean =>
+  listeners.some(
+    (listener) =>
+      listener.protocol === protocol &&
+      listener.port === port &&
+      (listener.address === address || listener.advertisedHost === address),
+  )
+
+export const flowTo = (listener: Listener, address: string, port: number): Flow => ({
+  listener,
+  address,
+  port,
+  connectionId: 0,
+})
+
+/** `host:port` as Via, Contact and placeholders show it. */
+export const advertised = (listener: Listener): string =>
+  `${bracketed(listener.advertisedHost)}:${listener.advertisedPort}`
+
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

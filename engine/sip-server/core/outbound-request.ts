@@ -1,0 +1,259 @@
+/** Requests of applications, outside dialogs and inside; what their responses do is in inbound-response.ts. */
+import type { Dialog } from '../dialog/dialog.ts'
+import { dialogId as dialogIdOf } from '../dialog/dialog.ts'
+import type { Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { ClientFailure, ClientUser } from '../transaction/context.ts'
+import type { Deadline } from '../transaction/deadlines.ts'
+import { InviteClientTransaction } from '../transaction/invite-client.ts'
+import { clientKey } from '../transaction/matching.ts'
+import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
+import { cancelOf, type SentRequest } from '../transaction/sent-request.ts'
+import { transactionTimeoutMs } from '../transaction/timers.ts'
+import { encodeNok, encodeRequestSent } from '../wire/event.ts'
+import { composeInDialog, composeOutOfDialog, type Composed } from './compose.ts'
+import { deliverLocalFailure, handleResponse, transactionEnded } from './inbound-response.ts'
+import type { Stack } from './stack.ts'
+
+/** What an application asked for: where the answer goes and what it quotes. */
+export interface AppRequest {
+  readonly clientId: number
+  /** Id of the command. */
+  readonly id: string
+  readonly transactionId: string
+  readonly dialogId: string
+  readonly routeUrl: string
+}
+
+type Timer = 'timerC' | 'cancelTimeout'
+
+/** One request of an application, until its final response; an INVITE also until its ACK is settled. */
+export class OutboundRequest implements ClientUser {
+  readonly transactionId: string
+  readonly clientId: number
+  readonly sent: SentRequest
+  readonly contact: string
+  /** The dialog that it was sent in, or that its responses have begun. */
+  dialog: Dialog | undefined
+  readonly isInitial: boolean
+  flow: Flow
+  hasFinal = false
+  wasCancelled = false
+  /** The ACK of its 2xx as sent: repeated for every copy of the 2xx. */
+  ack: { readonly text: string; readonly flow: Flow } | undefined
+  /** Tag of the answer that counts; another tag in a 2xx is another fork (RFC 3261 §13.2.2.4). */
+  answeredTag: string | undefined
+  /** Last RSeq per tag of reliable provisionals: copies are not passed on (RFC 3262 §4). */
+  readonly lastRSeq = new Map<string, number>()
+  readonly #stack: Stack
+  #transaction: InviteClientTransaction | NonInviteClientTransaction | undefined
+  #heldCancel: string | undefined
+  #timerC: Deadline<Timer> | undefined
+  #cancelTimeout: Deadline<Timer> | undefined
+
+  constructor(
+    stack: Stack,
+    clientId: number,
+    composed: Composed,
+    flow: Flow,
+    dialog: Dialog | undefined,
+  ) {
+    this.#stack = stack
+    this.transactionId = stack.newTransactionId()
+    this.clientId = clientId
+    this.sent = composed.sent
+    this.contact = composed.contact
+    this.flow = flow
+    this.dialog = dialog
+    this.isInitial = dialog === undefined
+  }
+
+  /** The dialog id that responses carry: from the first one on for what can form a dialog (1.4). */
+  get dialogId(): string {
+    const { method, callId, from } = this.sent
+    if (this.dialog) return this.dialog.id
+    if (method !== 'INVITE' && method !== 'SUBSCRIBE') return ''
+    const tag = /;tag=([^;]+)/.exec(from)?.[1] ?? ''
+    return dialogIdOf(callId, tag)
+  }
+
+  start(flow: Flow, now: number): void {
+    this.flow = flow
+    const { sent } = this
+    if (this.#heldCancel !== undefined) return this.#failLocally(487, 'Request Terminated', now)
+    this.#transaction =
+      sent.method === 'INVITE'
+        ? new InviteClientTransaction(sent, flow, this, this.#stack, now)
+        : new NonInviteClientTransaction(sent, sent.branch, flow, this, this.#stack, now)
+    this.#stack.clientTransactions.set(sent.branch, this.#transaction)
+  }
+
+  onResponse(response: SipMessage, flow: Flow, now: number): void {
+    if (this.sent.method === 'INVITE') this.#superviseInvite(response.status, now)
+    handleResponse(this.#stack, this, response, flow, now)
+  }
+
+  onFailure(failure: ClientFailure, now: number): void {
+    // RFC 3261 §8.1.3.1: a timeout looks like a 408, a transport error like a 503.
+    if (failure === 'timeout') this.#failLocally(408, 'Request Timeout', now)
+    else this.#failLocally(503, 'Service Unavailable', now)
+  }
+
+  onTerminated(now: number): void {
+    this.#stack.clientTransactions.delete(this.sent.branch)
+    transactionEnded(this.#stack, this, now)
+  }
+
+  onTimer(timer: Timer, now: number): void {
+    if (timer === 'timerC') return this.cancel('', now)
+    this.#stack.clientTransactions.delete(this.sent.branch)
+    this.#failLocally(487, 'Request Terminated', now)
+  }
+
+  /** §9.1: not before a provisional response; until then it is held, and the INVITE not repeated. */
+  cancel(lines: string, now: number): void {
+    if (this.wasCancelled) return
+    this.wasCancelled = true
+    const transaction = this.#transaction
+    if (transaction instanceof InviteClientTransaction && transaction.state === 'proceeding')
+      return this.#sendCancel(lines, now)
+    this.#heldCancel = lines
+    if (transaction instanceof InviteClientTransaction) transaction.stopRetransmitting()
+  }
+
+  /** The application has its final response. */
+  finished(): void {
+    this.hasFinal = true
+    this.#timerC?.cancel()
+    this.#cancelTimeout?.cancel()
+    this.#stack.outbound.delete(this.transactionId)
+    if (!this.isInitial && this.dialog && this.sent.method === 'INVITE')
+      this.dialog.hasLocalInvite = false
+  }
+
+  #superviseInvite(status: number, now: number): void {
+    if (status >= 200) return
+    // §16.6 step 11 as a UAC: an INVITE that rings for ever is cancelled.
+    this.#timerC?.cancel()
+    this.#timerC = this.#stack.deadlines.start(this, 'timerC', this.#stack.timers.cMs, now)
+    if (this.#heldCancel === undefined) return
+    this.#sendCancel(this.#heldCancel, now)
+    this.#heldCancel = undefined
+  }
+
+  #sendCancel(lines: string, now: number): void {
+    const stack = this.#stack
+    const key = clientKey(this.sent.branch, 'CANCEL')
+    const request = { ...this.sent, method: 'CANCEL', text: cancelOf(this.sent, lines) }
+    // Its own answer interests nobody; the INVITE ends with 487.
+    const user: ClientUser = {
+      onResponse: () => undefined,
+      onFailure: () => undefined,
+      onTerminated: () => stack.clientTransactions.delete(key),
+    }
+    const transaction = new NonInviteClientTransaction(request, key, this.flow, user, stack, now)
+    stack.clientTransactions.set(key, transaction)
+    // §9.1: without a final response 64·T1 later the INVITE counts as cancelled.
+    const timeoutMs = transactionTimeoutMs(stack.timers)
+    this.#cancelTimeout = stack.deadlines.start(this, 'cancelTimeout', timeoutMs, now)
+  }
+
+  #failLocally(status: number, reason: string, now: number): void {
+    if (!this.hasFinal) deliverLocalFailure(this.#stack, this, status, reason, now)
+  }
+}
+
+/** An application's request outside any dialog. */
+export function sendOutOfDialog(
+  stack: Stack,
+  command: AppRequest,
+  message: SipMessage,
+  now: number,
+): void {
+  const composed = composeOutOfDialog(stack, command, message)
+  if ('problem' in composed) return refuse(stack, command, composed.problem)
+  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, undefined)
+  launch(stack, command, outbound, composed, now)
+}
+
+/** An application's request inside a dialog; its ACK takes another way (send-ack.ts). */
+export function sendInDialog(
+  stack: Stack,
+  command: AppRequest,
+  message: SipMessage,
+  now: number,
+): void {
+  const dialog = stack.dialogs.find(command.dialogId)
+  if (dialog === undefined || dialog.clientId !== command.clientId)
+    return refuse(stack, command, 'Server error: unable to find dialog for dialog id provided')
+  if (message.method === 'INVITE' && dialog.hasLocalInvite)
+    return refuse(stack, command, 'a re-INVITE is already in progress in this dialog')
+  const composed = composeInDialog(stack, dialog, message)
+  if ('problem' in composed) return refuse(stack, command, composed.problem)
+  if (message.method === 'INVITE') dialog.hasLocalInvite = true
+  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, dialog)
+  launch(stack, command, outbound, composed, now)
+}
+
+/** CANCEL of an INVITE that the application has sent. */
+export function cancelOutbound(
+  stack: Stack,
+  command: AppRequest,
+  lines: string,
+  now: number,
+): void {
+  const outbound = stack.outbound.get(command.transactionId)
+  if (
+    outbound === undefined ||
+    outbound.clientId !== command.clientId ||
+    outbound.sent.method !== 'INVITE' ||
+    !outbound.isInitial
+  )
+    return refuse(
+      stack,
+      command,
+      `unable to cancel unknown transaction id: ${command.transactionId}`,
+    )
+  outbound.cancel(lines, now)
+  const text = cancelOf(outbound.sent, lines)
+  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), text, now)
+}
+
+/** The application learns the transaction id before anything can come back under it. */
+function launch(
+  stack: Stack,
+  command: AppRequest,
+  outbound: OutboundRequest,
+  composed: Composed,
+  now: number,
+): void {
+  stack.outbound.set(outbound.transactionId, outbound)
+  acknowledge(stack, command, composed.flow, outbound.transactionId, outbound.sent.text, now)
+  if (composed.hostToResolve === undefined) return outbound.start(composed.flow, now)
+  const waiting = stack.resolving.get(composed.hostToResolve)
+  if (waiting) waiting.push(outbound)
+  else {
+    stack.resolving.set(composed.hostToResolve, [outbound])
+    stack.push({ kind: 'resolve', host: composed.hostToResolve })
+  }
+}
+
+export function acknowledge(
+  stack: Stack,
+  command: AppRequest,
+  flow: Flow,
+  transactionId: string,
+  text: string,
+  now: number,
+): void {
+  const meta = stack.applicationMeta(text, flow, now)
+  const id = stack.nextId()
+  stack.deliver(
+    command.clientId,
+    encodeRequestSent({ id, commandId: command.id, meta, transactionId, text }),
+  )
+}
+
+export function refuse(stack: Stack, command: AppRequest, problem: string): void {
+  stack.deliver(command.clientId, encodeNok(stack.nextId(), command.id, problem))
+}

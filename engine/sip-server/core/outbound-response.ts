@@ -1,0 +1,223 @@
+/** Responses: an application's, and those that the stack gives by itself. */
+import { Dialog } from '../dialog/dialog.ts'
+import { Reliable2xx } from '../dialog/reliable-2xx.ts'
+import { isReliable, type Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import { parseUri } from '../message/uri.ts'
+import { reasonPhrase } from '../message/reason-phrases.ts'
+import { encodeNok, encodeResponseSent } from '../wire/event.ts'
+import { contentLengthLine, contentTypeLine, sortAppHeaders, tagOf } from './app-headers.ts'
+import type { InboundRequest } from './inbound-request.ts'
+import { endUnacknowledged } from './local-bye.ts'
+import { advertised } from './next-hop.ts'
+import type { Stack } from './stack.ts'
+
+/** Carries out an application's answer to `transactionId`, and tells it what was sent. */
+export function respond(
+  stack: Stack,
+  command: { readonly clientId: number; readonly id: string; readonly transactionId: string },
+  message: SipMessage,
+  now: number,
+): void {
+  const inbound = stack.inbound.get(command.transactionId)
+  if (inbound === undefined || inbound.clientId !== command.clientId)
+    return stack.deliver(
+      command.clientId,
+      encodeNok(stack.nextId(), command.id, 'Response not sent due to unknown transaction'),
+    )
+  const { transaction, request } = inbound
+  const { status } = message
+  const headers = sortAppHeaders(message, advertised(transaction.flow.listener))
+  chooseTag(inbound, headers.to)
+  const contact =
+    headers.contact ?? (needsContact(inbound, status) ? ownContact(inbound) : undefined)
+  if (status > 100 && status < 300) formDialog(stack, inbound, contact ?? ownContact(inbound))
+
+  const contactLine = contact === undefined ? '' : `Contact: ${contact}\r\n`
+  const text = responseTo(
+    request,
+    inbound.vias,
+    status,
+    message.reason === '' ? reasonPhrase(status) : message.reason,
+    status > 100 ? inbound.localTag : '',
+    contactLine + headers.lines + (contentTypeLine(headers, message.body) ?? ''),
+    message.body,
+  )
+  inbound.wasAnswered ||= status > 100
+  const { dialogId } = inbound
+  transaction.respond(status, text, now)
+  afterResponse(stack, inbound, status, text, now)
+  stack.deliver(
+    command.clientId,
+    encodeResponseSent({
+      id: stack.nextId(),
+      commandId: command.id,
+      meta: stack.applicationMeta(text, transaction.flow, now),
+      transactionId: inbound.transactionId,
+      dialogId: hasDialogId(inbound) ? dialogId : '',
+      text,
+    }),
+  )
+}
+
+/** A final response of the stack's own (100, 487, 480, 503, …) to a request with a transaction. */
+export function answer(
+  stack: Stack,
+  inbound: InboundRequest,
+  status: number,
+  reason: string,
+  lines: string,
+  now: number,
+): void {
+  const tag = status > 100 ? inbound.localTag : ''
+  const text = responseTo(inbound.request, inbound.vias, status, reason, tag, lines)
+  inbound.transaction.respond(status, text, now)
+  afterResponse(stack, inbound, status, text, now)
+}
+
+/** RFC 3261 §8.2.7: a refusal that keeps no state; its tag is the same for every copy of the request. */
+export function answerStateless(
+  stack: Stack,
+  request: SipMessage,
+  vias: readonly string[],
+  flow: Flow,
+  refusal: { readonly status: number; readonly reason: string; readonly lines?: string },
+): void {
+  if (request.method === 'ACK') return
+  const { status, reason, lines = '' } = refusal
+  const tag = stableTag(`${vias[0] ?? ''}${request.callId}`)
+  stack.send(responseTo(request, vias, status, reason, tag, lines), flow, '')
+}
+
+/** FNV-1a: equal for equal requests, which is all that is asked of it. */
+function stableTag(text: string): string {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++)
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
+  return `s${hash.toString(36)}`
+}
+
+/** RFC 3261 §8.2.6: what every response copies from its request. `tag` is added to a To without one. */
+export function responseTo(
+  request: SipMessage,
+  vias: readonly string[],
+  status: number,
+  reason: string,
+  tag: string,
+  lines: string,
+  body = '',
+): string {
+  let head = `SIP/2.0 ${status} ${reason}\r\n`
+  for (const via of vias) head += `Via: ${via}\r\n`
+  const to = request.get('To') ?? ''
+  head += `From: ${request.get('From') ?? ''}\r\nTo: ${to}`
+  if (tag !== '' && request.toTag === '') head += `;tag=${tag}`
+  head += `\r\nCall-ID: ${request.callId}\r\nCSeq: ${request.get('CSeq') ?? ''}\r\n`
+  // §12.1.1: the route set goes back in every response that can form a dialog.
+  if (status > 100 && status < 300 && request.toTag === '' && request.has('Record-Route'))
+    for (const route of request.all('Record-Route')) head += `Record-Route: ${route}\r\n`
+  if (status === 100 && request.has('Timestamp'))
+    head += `Timestamp: ${request.get('Timestamp') ?? ''}\r\n`
+  return head + lines + contentLengthLine(body) + body
+}
+
+/** The application may choose our tag, but only before anybody has seen one. */
+function chooseTag(inbound: InboundRequest, to: string | undefined): void {
+  if (!inbound.isInitial || inbound.wasAnswered || to === undefined) return
+  const tag = tagOf(to)
+  if (tag !== '') inbound.localTag = tag
+}
+
+const needsContact = (inbound: InboundRequest, status: number): boolean =>
+  (inbound.request.method === 'INVITE' || inbound.request.method === 'SUBSCRIBE') &&
+  status >= 200 &&
+  status < 300
+
+/** Where requests of this dialog reach us: the listener that took its first one. */
+function ownContact(inbound: InboundRequest): string {
+  if (inbound.dialog) return inbound.dialog.contact
+  const { listener } = inbound.transaction.flow
+  const uri = parseUri(inbound.request.uri)
+  const user = uri?.user ? `${uri.user}@` : ''
+  const transport = listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
+  return `<sip:${user}${advertised(listener)}${transport}>`
+}
+
+/** R1 names the dialog for INVITE, SUBSCRIBE and everything inside dialogs. */
+const hasDialogId = (inbound: InboundRequest): boolean =>
+  !inbound.isInitial ||
+  inbound.request.method === 'INVITE' ||
+  inbound.request.method === 'SUBSCRIBE'
+
+/** §12.1.1: a provisional response with a tag begins an early dialog, a 2xx the dialog itself. */
+function formDialog(stack: Stack, inbound: InboundRequest, contact: string): void {
+  const { request, transaction } = inbound
+  if (!inbound.isInitial) {
+    if (inbound.dialog && request.method === 'INVITE') inbound.dialog.contact = contact
+    return
+  }
+  if (inbound.dialog || (request.method !== 'INVITE' && request.method !== 'SUBSCRIBE')) return
+  const routeSet = request.list('Record-Route')
+  inbound.dialog = new Dialog({
+    role: 'uas',
+    clientId: inbound.clientId,
+    callId: request.callId,
+    local: `${request.get('To') ?? ''};tag=${inbound.localTag}`,
+    remote: request.get('From') ?? '',
+    localTag: inbound.localTag,
+    remoteTag: request.fromTag,
+    localCseq: 0,
+    remoteCseq: request.cseq?.number ?? 0,
+    routeSet,
+    remoteTarget: request.contact?.uri ?? '',
+    contact,
+    flow: transaction.flow,
+    isFlowBound: isBehindNat(request, transaction.flow, routeSet),
+  })
+  stack.dialogs.add(inbound.dialog)
+}
+
+/**
+ * A stream is answered on its connection. By UDP, a peer whose own Via names another address than
+ * the one its packets come from sits behind NAT, and its Contact leads nowhere (RFC 3581, RFC 5626).
+ */
+function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
+  if (isReliable(flow.listener.protocol)) return true
+  const via = request.via
+  if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
+  const contact = parseUri(request.contact?.uri ?? '')
+  const isContactReached = contact?.host === flow.address
+  return !isContactReached && via.host !== flow.address
+}
+
+function afterResponse(
+  stack: Stack,
+  inbound: InboundRequest,
+  status: number,
+  text: string,
+  now: number,
+): void {
+  if (status < 200) return
+  inbound.finished()
+  const { dialog, request, transaction } = inbound
+  if (dialog === undefined) return
+  if (status >= 300) {
+    if (inbound.isInitial) stack.forget(dialog)
+    return
+  }
+  if (request.method === 'SUBSCRIBE') dialog.state = 'confirmed'
+  // The peer may have hung up while the application was answering its re-INVITE.
+  if (request.method !== 'INVITE' || dialog.state === 'terminated') return
+  dialog.state = 'confirmed'
+  dialog.reliable2xx = new Reliable2xx(
+    {
+      cseq: request.cseq?.number ?? 0,
+      transactionId: inbound.transactionId,
+      text,
+      flow: transaction.flow,
+    },
+    stack,
+    (at) => endUnacknowledged(stack, dialog, at),
+    now,
+  )
+}

@@ -1,0 +1,159 @@
+/**
+ * What the parts of the core share: tables, outputs, identifiers. Each part is a set of functions
+ * over one `Stack`, split by the direction in which a message travels.
+ */
+import { isReliable, type Flow, type Listener } from '../flow.ts'
+import type { Dialog } from '../dialog/dialog.ts'
+import { Dialogs } from '../dialog/dialogs.ts'
+import type { TransactionContext } from '../transaction/context.ts'
+import { Deadlines } from '../transaction/deadlines.ts'
+import type { InviteClientTransaction } from '../transaction/invite-client.ts'
+import type { InviteServerTransaction } from '../transaction/invite-server.ts'
+import type { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
+import type { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
+import type { Timers } from '../transaction/timers.ts'
+import type { Meta } from '../wire/meta.ts'
+import { Applications } from './applications.ts'
+import type { InboundRequest } from './inbound-request.ts'
+import type { OutboundRequest } from './outbound-request.ts'
+import type { Output } from './output.ts'
+
+export type Log = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
+
+export interface StackOptions {
+  readonly listeners: () => readonly Listener[]
+  readonly timers: Timers
+  /** What applications must quote; compared in constant time by the caller of `sameSecret`. */
+  readonly secret: string
+  readonly sameSecret: (given: string, expected: string) => boolean
+  /** An unguessable token of letters and digits: branches and tags. */
+  readonly token: () => string
+  /** Reported to applications; starts with `v<major>.<minor>.<patch>`. */
+  readonly version: string
+  readonly log: Log
+}
+
+type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
+type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
+
+export class Stack implements TransactionContext {
+  readonly options: StackOptions
+  readonly timers: Timers
+  readonly deadlines = new Deadlines()
+  readonly applications = new Applications()
+  readonly dialogs = new Dialogs()
+  readonly clientTransactions = new Map<string, ClientTransaction>()
+  readonly serverTransactions = new Map<string, ServerTransaction>()
+  /** Requests that wait for an application's final response, by the id it quotes. */
+  readonly inbound = new Map<string, InboundRequest>()
+  /** The same INVITEs and others by server transaction: where a CANCEL or an ACK goes. */
+  readonly inboundByKey = new Map<string, InboundRequest>()
+  /** Requests of applications, until their final response was delivered. */
+  readonly outbound = new Map<string, OutboundRequest>()
+  /** Requests whose next hop is a host name that is being looked up. */
+  readonly resolving = new Map<string, OutboundRequest[]>()
+  /** INVITEs by Call-ID, From tag and CSeq, to recognize one that came by two ways (§8.2.2.2). */
+  readonly merged = new Map<string, string>()
+  /** UAC INVITEs that were answered with 2xx, by dialog: who sends and repeats their ACK. */
+  readonly answered = new Map<string, OutboundRequest>()
+  #outputs: Output[] = []
+  #nextOutput = 0
+  #ids = 0
+
+  constructor(options: StackOptions) {
+    this.options = options
+    this.timers = options.timers
+  }
+
+  send(text: string, flow: Flow, reference: string): void {
+    this.#outputs.push({ kind: 'send', text, flow, reference })
+  }
+
+  deliver(clientId: number, payload: string): void {
+    this.#outputs.push({ kind: 'deliver', clientId, payload })
+  }
+
+  push(output: Output): void {
+    this.#outputs.push(output)
+  }
+
+  nextOutput(): Output | undefined {
+    const output = this.#outputs[this.#nextOutput]
+    if (output === undefined) {
+      if (this.#nextOutput > 0) {
+        this.#outputs = []
+        this.#nextOutput = 0
+      }
+      return undefined
+    }
+    this.#nextOutput += 1
+    return output
+  }
+
+  /** A new id for a message to an application, or for a transaction: unique in this process. */
+  nextId(): string {
+    this.#ids += 1
+    return this.#ids.toString(36)
+  }
+
+  newTransactionId(): string {
+    return `${this.options.token()}-${this.nextId()}`
+  }
+
+  newBranch(): string {
+    return `z9hG4bK${this.options.token()}`
+  }
+
+  /** Removes a dialog and what hangs on it. */
+  forget(dialog: Dialog): void {
+    dialog.reliable2xx?.stop()
+    this.answered.delete(dialog.id)
+    this.dialogs.remove(dialog)
+  }
+
+  networkMeta(text: string, flow: Flow, now: number): Meta {
+    return {
+      source: 'network',
+      bytes: text.length,
+      protocol: flow.listener.protocol,
+      address: flow.address,
+      port: flow.port,
+      time: now,
+    }
+  }
+
+  /** For UDP our listener; for streams the remote end, as the real server reports it. */
+  applicationMeta(text: string, flow: Flow, now: number): Meta {
+    const { listener } = flow
+    const isStream = isReliable(listener.protocol)
+    return {
+      source: 'application',
+      bytes: text.length,
+      protocol: listener.protocol,
+      address: isStream ? flow.address : listener.advertisedHost,
+      port: isStream ? flow.port : listener.advertisedPort,
+      time: now,
+    }
+  }
+
+  stats(): Record<string, number> {
+    return {
+      applications: this.applications.size,
+      clientTransactions: this.clientTransactions.size,
+      serverTransactions: this.serverTransactions.size,
+      dialogs: this.dialogs.size,
+      inboundRequests: this.inbound.size,
+      inboundByKey: this.inboundByKey.size,
+      outboundRequests: this.outbound.size,
+      resolving: this.resolving.size,
+      merged: this.merged.size,
+      answered: this.answered.size,
+      deadlines: this.deadlines.size,
+      outputs: this.#outputs.length - this.#nextOutput,
+    }
+  }
+}

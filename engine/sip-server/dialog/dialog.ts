@@ -1,0 +1,111 @@
+/**
+ * One dialog as one side sees it: RFC 3261 §12. Identifiers, sequence numbers, route set and
+ * targets; no messages are sent from here.
+ */
+import type { Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import { parseUri } from '../message/uri.ts'
+import type { Reliable2xx } from './reliable-2xx.ts'
+
+/** The party that sent the INVITE is `uac`; the dialog's id carries that party's tag. */
+export type DialogRole = 'uac' | 'uas'
+
+export type DialogState = 'early' | 'confirmed' | 'terminated'
+
+interface DialogStart {
+  readonly role: DialogRole
+  readonly clientId: number
+  readonly callId: string
+  /** Header values that name the two parties, each with its tag; `remote` may lack one (RFC 2543). */
+  readonly local: string
+  readonly remote: string
+  readonly localTag: string
+  readonly remoteTag: string
+  readonly localCseq: number
+  /** -1 while the other side has not sent a request. */
+  readonly remoteCseq: number
+  readonly routeSet: readonly string[]
+  readonly remoteTarget: string
+  /** Our Contact in this dialog. */
+  readonly contact: string
+  readonly flow: Flow
+  /** Requests go back by `flow` instead of to the remote target: a stream, or a peer behind NAT. */
+  readonly isFlowBound: boolean
+}
+
+export class Dialog {
+  readonly id: string
+  readonly role: DialogRole
+  readonly clientId: number
+  readonly callId: string
+  readonly localTag: string
+  readonly local: string
+  state: DialogState = 'early'
+  remoteTag: string
+  remote: string
+  localCseq: number
+  remoteCseq: number
+  routeSet: readonly string[]
+  remoteTarget: string
+  contact: string
+  flow: Flow
+  isFlowBound: boolean
+  /** A re-INVITE of ours, or of the peer, that has no final response yet (§14). */
+  hasLocalInvite = false
+  hasRemoteInvite = false
+  /** The 2xx of ours that still waits for its ACK. */
+  reliable2xx: Reliable2xx | undefined
+
+  constructor(start: DialogStart) {
+    this.role = start.role
+    this.clientId = start.clientId
+    this.callId = start.callId
+    this.local = start.local
+    this.remote = start.remote
+    this.localTag = start.localTag
+    this.remoteTag = start.remoteTag
+    this.localCseq = start.localCseq
+    this.remoteCseq = start.remoteCseq
+    this.routeSet = start.routeSet
+    this.remoteTarget = start.remoteTarget
+    this.contact = start.contact
+    this.flow = start.flow
+    this.isFlowBound = start.isFlowBound
+    this.id = dialogId(start.callId, start.role === 'uac' ? start.localTag : start.remoteTag)
+  }
+
+  /** §12.2.2: a request with a number below the last one is out of order. Equal numbers belong to ACK. */
+  acceptsCseq(number: number): boolean {
+    if (number < this.remoteCseq) return false
+    this.remoteCseq = number
+    return true
+  }
+
+  /** §12.2.1.2 and §12.2.2: target refresh requests and their 2xx move the remote target. */
+  refreshTarget(message: SipMessage): void {
+    const target = message.contact?.uri
+    if (target !== undefined) this.remoteTarget = target
+  }
+
+  /** §12.2.1.1: Request-URI and Route of the next request; a strict router takes the first route's place. */
+  nextRequestRoute(): { readonly uri: string; readonly routes: readonly string[] } {
+    const [first, ...rest] = this.routeSet
+    if (first === undefined) return { uri: this.remoteTarget, routes: [] }
+    if (isLoose(first)) return { uri: this.remoteTarget, routes: this.routeSet }
+    return { uri: bareUri(first), routes: [...rest, `<${this.remoteTarget}>`] }
+  }
+}
+
+/** The id that drachtio applications know: Call-ID and the tag of the party that sent the INVITE. */
+export const dialogId = (callId: string, inviterTag: string): string =>
+  `${callId};from-tag=${inviterTag}`
+
+const isLoose = (route: string): boolean => parseUri(bareUri(route))?.params.has('lr') ?? false
+
+/** The URI inside `<…>`, or the value itself. */
+export function bareUri(value: string): string {
+  const open = value.indexOf('<')
+  if (open === -1) return value.trim()
+  const close = value.indexOf('>', open)
+  return value.slice(open + 1, close === -1 ? undefined : close)
+}

@@ -1,0 +1,47 @@
+/** All dialogs, found by the id that applications quote and by what a request from the network carries. */
+import type { SipMessage } from '../message/message.ts'
+import type { Dialog } from './dialog.ts'
+
+export class Dialogs {
+  readonly #byId = new Map<string, Dialog>()
+  readonly #byLocalTag = new Map<string, Dialog>()
+
+  add(dialog: Dialog): void {
+    this.#byId.set(dialog.id, dialog)
+    this.#byLocalTag.set(localKey(dialog.callId, dialog.localTag), dialog)
+  }
+
+  remove(dialog: Dialog): void {
+    dialog.state = 'terminated'
+    // A later dialog may have taken the same id: an upstream fork that came twice.
+    if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id)
+    const key = localKey(dialog.callId, dialog.localTag)
+    if (this.#byLocalTag.get(key) === dialog) this.#byLocalTag.delete(key)
+  }
+
+  find(id: string): Dialog | undefined {
+    return this.#byId.get(id)
+  }
+
+  /**
+   * RFC 3261 §12: Call-ID, local tag (To) and remote tag (From). Our tags are unique, so the remote
+   * one only has to agree; before the 2xx each fork of an INVITE of ours brings its own.
+   */
+  ofRequest(request: SipMessage): Dialog | undefined {
+    const dialog = this.#byLocalTag.get(localKey(request.callId, request.toTag))
+    if (dialog === undefined || dialog.state === 'terminated') return undefined
+    const isFork = dialog.role === 'uac' && dialog.state === 'early'
+    const agrees = dialog.remoteTag.toLowerCase() === request.fromTag.toLowerCase()
+    return agrees || isFork ? dialog : undefined
+  }
+
+  ofClient(clientId: number): readonly Dialog[] {
+    return [...this.#byId.values()].filter((dialog) => dialog.clientId === clientId)
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+}
+
+const localKey = (callId: string, tag: string): string => `${callId} ${tag.toLowerCase()}`

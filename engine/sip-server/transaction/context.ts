@@ -1,0 +1,26 @@
+/** What a transaction needs from its surroundings, and whom it tells what happened (RFC 3261 §17, "TU"). */
+import type { Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Timers } from './timers.ts'
+
+export interface TransactionContext {
+  readonly timers: Timers
+  readonly deadlines: Deadlines
+  /** `reference` comes back if the transport fails. */
+  send(text: string, flow: Flow, reference: string): void
+}
+
+export type ClientFailure = 'timeout' | 'transport'
+
+export interface ClientUser {
+  onResponse(response: SipMessage, flow: Flow, now: number): void
+  onFailure(failure: ClientFailure, now: number): void
+  onTerminated(now: number): void
+}
+
+export interface ServerUser {
+  /** Timer H: nobody acknowledged the final response. */
+  onAckTimeout(now: number): void
+  onTerminated(now: number): void
+}

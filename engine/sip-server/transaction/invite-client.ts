@@ -1,0 +1,162 @@
+/**
+ * INVITE client transaction: RFC 3261 §17.1.1 with the Accepted state of RFC 6026 §7.2, in which
+ * every copy of a 2xx, also of another fork, still reaches the user, who acknowledges it.
+ */
+import { isReliable, type Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { ClientUser, TransactionContext } from './context.ts'
+import type { Deadline } from './deadlines.ts'
+import type { Table } from './machine.ts'
+import { ackOfFailure, type SentRequest } from './sent-request.ts'
+import { transactionTimeoutMs } from './timers.ts'
+
+type State = 'calling' | 'proceeding' | 'completed' | 'accepted' | 'terminated'
+type Timer = 'timerA' | 'timerB' | 'timerD' | 'timerM'
+type Event = Timer | 'receive1xx' | 'receive2xx' | 'receive3xx-6xx' | 'transportError'
+type Action =
+  | 'resend'
+  | 'backOffA'
+  | 'stopAB'
+  | 'startD'
+  | 'startM'
+  | 'sendAck'
+  | 'passUp'
+  | 'reportTimeout'
+  | 'reportTransportError'
+
+export const inviteClient: Table<State, Event, Action> = {
+  calling: {
+    timerA: { to: 'calling', do: ['resend', 'backOffA'] },
+    timerB: { to: 'terminated', do: ['stopAB', 'reportTimeout'] },
+    transportError: { to: 'terminated', do: ['stopAB', 'reportTransportError'] },
+    receive1xx: { to: 'proceeding', do: ['stopAB', 'passUp'] },
+    receive2xx: { to: 'accepted', do: ['stopAB', 'startM', 'passUp'] },
+    'receive3xx-6xx': { to: 'completed', do: ['stopAB', 'sendAck', 'startD', 'passUp'] },
+  },
+  proceeding: {
+    receive1xx: { to: 'proceeding', do: ['passUp'] },
+    receive2xx: { to: 'accepted', do: ['startM', 'passUp'] },
+    'receive3xx-6xx': { to: 'completed', do: ['sendAck', 'startD', 'passUp'] },
+  },
+  accepted: {
+    receive2xx: { to: 'accepted', do: ['passUp'] },
+    timerM: { to: 'terminated', do: [] },
+  },
+  completed: {
+    'receive3xx-6xx': { to: 'completed', do: ['sendAck'] },
+    transportError: { to: 'terminated', do: [] },
+    timerD: { to: 'terminated', do: [] },
+  },
+  terminated: {},
+}
+
+export class InviteClientTransaction {
+  readonly request: SentRequest
+  readonly #flow: Flow
+  readonly #user: ClientUser
+  readonly #context: TransactionContext
+  #state: State = 'calling'
+  #intervalA: number
+  #timerA: Deadline<Timer> | undefined
+  #timerB: Deadline<Timer> | undefined
+  #response: SipMessage | undefined
+  #from: Flow
+
+  constructor(
+    request: SentRequest,
+    flow: Flow,
+    user: ClientUser,
+    context: TransactionContext,
+    now: number,
+  ) {
+    this.request = request
+    this.#flow = flow
+    this.#from = flow
+    this.#user = user
+    this.#context = context
+    this.#intervalA = context.timers.t1Ms
+    context.send(request.text, flow, request.branch)
+    if (!isReliable(flow.listener.protocol))
+      this.#timerA = context.deadlines.start(this, 'timerA', this.#intervalA, now)
+    this.#timerB = this.#start('timerB', now)
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  get flow(): Flow {
+    return this.#flow
+  }
+
+  receive(response: SipMessage, flow: Flow, now: number): void {
+    this.#response = response
+    this.#from = flow
+    const { status } = response
+    this.#step(status < 200 ? 'receive1xx' : status < 300 ? 'receive2xx' : 'receive3xx-6xx', now)
+    this.#response = undefined
+  }
+
+  transportFailed(now: number): void {
+    this.#step('transportError', now)
+  }
+
+  /** The user no longer wants an answer: a copy that was lost need not be repeated. */
+  stopRetransmitting(): void {
+    this.#timerA?.cancel()
+  }
+
+  onTimer(timer: Timer, now: number): void {
+    this.#step(timer, now)
+  }
+
+  #step(event: Event, now: number): void {
+    const step = inviteClient[this.#state][event]
+    if (!step) return
+    this.#state = step.to
+    for (const action of step.do) this.#perform(action, now)
+    if (step.to === 'terminated') this.#user.onTerminated(now)
+  }
+
+  #perform(action: Action, now: number): void {
+    switch (action) {
+      case 'resend':
+        return this.#context.send(this.request.text, this.#flow, this.request.branch)
+      case 'backOffA':
+        this.#intervalA *= 2
+        this.#timerA = this.#context.deadlines.start(this, 'timerA', this.#intervalA, now)
+        return
+      case 'stopAB':
+        this.#timerA?.cancel()
+        this.#timerB?.cancel()
+        return
+      case 'startD':
+        // §17.1.1.2: zero on reliable transports, at least 32 s (64·T1) otherwise.
+        if (isReliable(this.#flow.listener.protocol))
+          this.#context.deadlines.start(this, 'timerD', 0, now)
+        else this.#start('timerD', now)
+        return
+      case 'startM':
+        this.#start('timerM', now)
+        return
+      case 'sendAck':
+        if (this.#response) {
+          const ack = ackOfFailure(this.request, this.#response.get('To') ?? this.request.to)
+          this.#context.send(ack, this.#flow, this.request.branch)
+        }
+        return
+      case 'passUp':
+        if (this.#response) this.#user.onResponse(this.#response, this.#from, now)
+        return
+      case 'reportTimeout':
+        return this.#user.onFailure('timeout', now)
+      case 'reportTransportError':
+        return this.#user.onFailure('transport', now)
+    }
+  }
+
+  #start(timer: Timer, now: number): Deadline<Timer> {
+    const { deadlines, timers } = this.#context
+    return deadlines.start(this, timer, transactionTimeoutMs(timers), now)
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * INVITE server transaction: RFC 3261 §17.2.1, with the Accepted state of RFC 6026 §7.1.
+ * Retransmitting a 2xx is the dialog's work, so Accepted only absorbs repeated INVITEs.
+ */
+import { isReliable, type Flow } from '../flow.ts'
+import type { ServerUser, TransactionContext } from './context.ts'
+import type { Deadline } from './deadlines.ts'
+import type { Table } from './machine.ts'
+import { transactionTimeoutMs } from './timers.ts'
+
+type State = 'proceeding' | 'accepted' | 'completed' | 'confirmed' | 'terminated'
+type Timer = 'timerG' | 'timerH' | 'timerI' | 'timerL'
+type Event = Timer | 'invite' | 'ack' | 'send1xx' | 'send2xx' | 'send3xx-6xx' | 'transportError'
+type Action =
+  | 'resend'
+  | 'startG'
+  | 'backOffG'
+  | 'startH'
+  | 'stopGH'
+  | 'startI'
+  | 'startL'
+  | 'forgetResponse'
+  | 'reportAckTimeout'
+
+export const inviteServer: Table<State, Event, Action> = {
+  proceeding: {
+    invite: { to: 'proceeding', do: ['resend'] },
+    send1xx: { to: 'proceeding', do: ['resend'] },
+    send2xx: { to: 'accepted', do: ['resend', 'startL', 'forgetResponse'] },
+    'send3xx-6xx': { to: 'completed', do: ['resend', 'startG', 'startH'] },
+  },
+  accepted: {
+    timerL: { to: 'terminated', do: [] },
+  },
+  completed: {
+    invite: { to: 'completed', do: ['resend'] },
+    ack: { to: 'confirmed', do: ['stopGH', 'forgetResponse', 'startI'] },
+    timerG: { to: 'completed', do: ['resend', 'backOffG'] },
+    timerH: { to: 'terminated', do: ['stopGH', 'reportAckTimeout'] },
+    transportError: { to: 'terminated', do: ['stopGH'] },
+  },
+  confirmed: { timerI: { to: 'terminated', do: [] } },
+  terminated: {},
+}
+
+export class InviteServerTransaction {
+  readonly key: string
+  readonly #flow: Flow
+  readonly #user: ServerUser
+  readonly #context: TransactionContext
+  #state: State = 'proceeding'
+  #response = ''
+  #intervalG: number
+  #timerG: Deadline<Timer> | undefined
+  #timerH: Deadline<Timer> | undefined
+
+  constructor(key: string, flow: Flow, user: ServerUser, context: TransactionContext) {
+    this.key = key
+    this.#flow = flow
+    this.#user = user
+    this.#context = context
+    this.#intervalG = context.timers.t1Ms
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  get flow(): Flow {
+    return this.#flow
+  }
+
+  /** A copy of the INVITE. */
+  repeated(now: number): void {
+    this.#step('invite', now)
+  }
+
+  /** The ACK of a failure response; the ACK of a 2xx belongs to the dialog. */
+  acknowledged(now: number): void {
+    this.#step('ack', now)
+  }
+
+  respond(status: number, text: string, now: number): void {
+    const event = status < 200 ? 'send1xx' : status < 300 ? 'send2xx' : 'send3xx-6xx'
+    if (!inviteServer[this.#state][event]) return
+    this.#response = text
+    this.#step(event, now)
+  }
+
+  transportFailed(now: number): void {
+    this.#step('transportError', now)
+  }
+
+  onTimer(timer: Timer, now: number): void {
+    this.#step(timer, now)
+  }
+
+  #step(event: Event, now: number): void {
+    const step = inviteServer[this.#state][event]
+    if (!step) return
+    this.#state = step.to
+    for (const action of step.do) this.#perform(action, now)
+    if (step.to === 'terminated') this.#user.onTerminated(now)
+  }
+
+  #perform(action: Action, now: number): void {
+    const { deadlines, timers } = this.#context
+    switch (action) {
+      case 'resend':
+        if (this.#response !== '') this.#context.send(this.#response, this.#flow, this.key)
+        return
+      case 'startG':
+        if (!isReliable(this.#flow.listener.protocol))
+          this.#timerG = deadlines.start(this, 'timerG', this.#intervalG, now)
+        return
+      case 'backOffG':
+        this.#intervalG = Math.min(this.#intervalG * 2, timers.t2Ms)
+        this.#timerG = deadlines.start(this, 'timerG', this.#intervalG, now)
+        return
+      case 'startH':
+        this.#timerH = deadlines.start(this, 'timerH', transactionTimeoutMs(timers), now)
+        return
+      case 'stopGH':
+        this.#timerG?.cancel()
+        this.#timerH?.cancel()
+        return
+      case 'startI':
+        deadlines.start(
+          this,
+          'timerI',
+          isReliable(this.#flow.listener.protocol) ? 0 : timers.t4Ms,
+          now,
+        )
+        return
+      case 'startL':
+        deadlines.start(this, 'timerL', transactionTimeoutMs(timers), now)
+        return
+      case 'forgetResponse':
+        this.#response = ''
+        return
+      case 'reportAckTimeout':
+        return this.#user.onAckTimeout(now)
+    }
+  }
+}

@@ -1,0 +1,145 @@
+/** Non-INVITE client transaction: RFC 3261 §17.1.2. */
+import { isReliable, type Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { ClientUser, TransactionContext } from './context.ts'
+import type { Deadline } from './deadlines.ts'
+import type { Table } from './machine.ts'
+import type { SentRequest } from './sent-request.ts'
+import { transactionTimeoutMs } from './timers.ts'
+
+type State = 'trying' | 'proceeding' | 'completed' | 'terminated'
+type Timer = 'timerE' | 'timerF' | 'timerK'
+type Event = Timer | 'receive1xx' | 'receiveFinal' | 'transportError'
+type Action =
+  | 'resend'
+  | 'backOffE'
+  | 'repeatEAtT2'
+  | 'stopEF'
+  | 'startK'
+  | 'passUp'
+  | 'reportTimeout'
+  | 'reportTransportError'
+
+export const nonInviteClient: Table<State, Event, Action> = {
+  trying: {
+    timerE: { to: 'trying', do: ['resend', 'backOffE'] },
+    timerF: { to: 'terminated', do: ['stopEF', 'reportTimeout'] },
+    transportError: { to: 'terminated', do: ['stopEF', 'reportTransportError'] },
+    receive1xx: { to: 'proceeding', do: ['passUp'] },
+    receiveFinal: { to: 'completed', do: ['stopEF', 'startK', 'passUp'] },
+  },
+  proceeding: {
+    timerE: { to: 'proceeding', do: ['resend', 'repeatEAtT2'] },
+    timerF: { to: 'terminated', do: ['stopEF', 'reportTimeout'] },
+    transportError: { to: 'terminated', do: ['stopEF', 'reportTransportError'] },
+    receive1xx: { to: 'proceeding', do: ['passUp'] },
+    receiveFinal: { to: 'completed', do: ['stopEF', 'startK', 'passUp'] },
+  },
+  completed: { timerK: { to: 'terminated', do: [] } },
+  terminated: {},
+}
+
+export class NonInviteClientTransaction {
+  readonly request: SentRequest
+  readonly #reference: string
+  readonly #flow: Flow
+  readonly #user: ClientUser
+  readonly #context: TransactionContext
+  #state: State = 'trying'
+  #intervalE: number
+  #timerE: Deadline<Timer> | undefined
+  readonly #timerF: Deadline<Timer>
+  #response: SipMessage | undefined
+  #from: Flow
+
+  constructor(
+    request: SentRequest,
+    reference: string,
+    flow: Flow,
+    user: ClientUser,
+    context: TransactionContext,
+    now: number,
+  ) {
+    this.request = request
+    this.#reference = reference
+    this.#flow = flow
+    this.#from = flow
+    this.#user = user
+    this.#context = context
+    this.#intervalE = context.timers.t1Ms
+    context.send(request.text, flow, reference)
+    if (!isReliable(flow.listener.protocol))
+      this.#timerE = context.deadlines.start(this, 'timerE', this.#intervalE, now)
+    this.#timerF = context.deadlines.start(
+      this,
+      'timerF',
+      transactionTimeoutMs(context.timers),
+      now,
+    )
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  get flow(): Flow {
+    return this.#flow
+  }
+
+  receive(response: SipMessage, flow: Flow, now: number): void {
+    this.#response = response
+    this.#from = flow
+    this.#step(response.status < 200 ? 'receive1xx' : 'receiveFinal', now)
+    this.#response = undefined
+  }
+
+  transportFailed(now: number): void {
+    this.#step('transportError', now)
+  }
+
+  onTimer(timer: Timer, now: number): void {
+    this.#step(timer, now)
+  }
+
+  #step(event: Event, now: number): void {
+    const step = nonInviteClient[this.#state][event]
+    if (!step) return
+    this.#state = step.to
+    for (const action of step.do) this.#perform(action, now)
+    if (step.to === 'terminated') this.#user.onTerminated(now)
+  }
+
+  #perform(action: Action, now: number): void {
+    const { deadlines, timers } = this.#context
+    switch (action) {
+      case 'resend':
+        return this.#context.send(this.request.text, this.#flow, this.#reference)
+      case 'backOffE':
+        this.#intervalE = Math.min(this.#intervalE * 2, timers.t2Ms)
+        this.#timerE = deadlines.start(this, 'timerE', this.#intervalE, now)
+        return
+      case 'repeatEAtT2':
+        this.#timerE = deadlines.start(this, 'timerE', timers.t2Ms, now)
+        return
+      case 'stopEF':
+        this.#timerE?.cancel()
+        this.#timerF.cancel()
+        return
+      case 'startK':
+        deadlines.start(
+          this,
+          'timerK',
+          isReliable(this.#flow.listener.protocol) ? 0 : timers.t4Ms,
+          now,
+        )
+        return
+      case 'passUp':
+        if (this.#response) this.#user.onResponse(this.#response, this.#from, now)
+        return
+      case 'reportTimeout':
+        return this.#user.onFailure('timeout', now)
+      case 'reportTransportError':
+        return this.#user.onFailure('transport', now)
+    }
+  }
+}

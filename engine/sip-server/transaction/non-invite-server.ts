@@ -1,0 +1,93 @@
+/** Non-INVITE server transaction: RFC 3261 §17.2.2. */
+import { isReliable, type Flow } from '../flow.ts'
+import type { ServerUser, TransactionContext } from './context.ts'
+import type { Table } from './machine.ts'
+import { transactionTimeoutMs } from './timers.ts'
+
+type State = 'trying' | 'proceeding' | 'completed' | 'terminated'
+type Event = 'timerJ' | 'request' | 'send1xx' | 'sendFinal' | 'transportError'
+type Action = 'resend' | 'startJ'
+
+export const nonInviteServer: Table<State, Event, Action> = {
+  trying: {
+    send1xx: { to: 'proceeding', do: ['resend'] },
+    sendFinal: { to: 'completed', do: ['resend', 'startJ'] },
+  },
+  proceeding: {
+    request: { to: 'proceeding', do: ['resend'] },
+    send1xx: { to: 'proceeding', do: ['resend'] },
+    sendFinal: { to: 'completed', do: ['resend', 'startJ'] },
+    transportError: { to: 'terminated', do: [] },
+  },
+  completed: {
+    request: { to: 'completed', do: ['resend'] },
+    timerJ: { to: 'terminated', do: [] },
+    transportError: { to: 'completed', do: [] },
+  },
+  terminated: {},
+}
+
+export class NonInviteServerTransaction {
+  readonly key: string
+  readonly #flow: Flow
+  readonly #user: ServerUser
+  readonly #context: TransactionContext
+  #state: State = 'trying'
+  #response = ''
+
+  constructor(key: string, flow: Flow, user: ServerUser, context: TransactionContext) {
+    this.key = key
+    this.#flow = flow
+    this.#user = user
+    this.#context = context
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  get flow(): Flow {
+    return this.#flow
+  }
+
+  /** A copy of the request. */
+  repeated(now: number): void {
+    this.#step('request', now)
+  }
+
+  respond(status: number, text: string, now: number): void {
+    const event = status < 200 ? 'send1xx' : 'sendFinal'
+    if (!nonInviteServer[this.#state][event]) return
+    this.#response = text
+    this.#step(event, now)
+  }
+
+  transportFailed(now: number): void {
+    this.#step('transportError', now)
+  }
+
+  onTimer(timer: 'timerJ', now: number): void {
+    this.#step(timer, now)
+  }
+
+  #step(event: Event, now: number): void {
+    const step = nonInviteServer[this.#state][event]
+    if (!step) return
+    this.#state = step.to
+    for (const action of step.do) this.#perform(action, now)
+    if (step.to === 'terminated') this.#user.onTerminated(now)
+  }
+
+  #perform(action: Action, now: number): void {
+    const { deadlines, timers } = this.#context
+    if (action === 'resend') this.#context.send(this.#response, this.#flow, this.key)
+    else
+      deadlines.start(
+        this,
+        'timerJ',
+        // §17.2.2: zero on reliable transports.
+        isReliable(this.#flow.listener.protocol) ? 0 : transactionTimeoutMs(timers),
+        now,
+      )
+  }
+}

@@ -1,0 +1,24 @@
+/** RFC 3261 §17.1.1.1 and Table 4; every other transaction timer is derived from these. Milliseconds. */
+export interface Timers {
+  /** Round-trip estimate: first retransmission; 64·T1 ends a transaction. */
+  readonly t1Ms: number
+  /** Longest interval between retransmissions of non-INVITE requests and INVITE responses. */
+  readonly t2Ms: number
+  /** How long a message may live in the network. */
+  readonly t4Ms: number
+  /** Timer C (§16.6): an INVITE without a final answer is cancelled this long after its last provisional. */
+  readonly cMs: number
+  /** A request that the application has not answered ends with 480 (INVITE) or 500 after this. */
+  readonly applicationMs: number
+}
+
+export const defaultTimers: Timers = {
+  t1Ms: 500,
+  t2Ms: 4_000,
+  t4Ms: 5_000,
+  cMs: 185_000,
+  applicationMs: 240_000,
+}
+
+/** Timers B, F, H, J, L, M, and D on unreliable transports: 64·T1. */
+export const transactionTimeoutMs = (timers: Timers): number => 64 * timers.t1Ms
