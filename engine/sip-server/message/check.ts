@@ -1,0 +1,176 @@
+/**
+ * What is wrong with a message that can be read, and what a request deserves for it. Only fields that
+ * the stack itself acts on are judged: a malformed Date or Subject is nobody's reason to refuse a
+ * call (RFC 3261 §8.2.2, §16.3). A 405, 415, 420 or 483 is the answer of the layers above.
+ */
+import type { Protocol } from '../flow.ts'
+import { byteLength } from './decode.ts'
+import { splitOutside } from './headers.ts'
+import { type SipMessage } from './message.ts'
+import { type NameAddr, parseNameAddr } from './name-addr.ts'
+import { parseContentLength, parseRAck } from './simple-fields.ts'
+import { parseUri } from './uri.ts'
+import { parseVia, type Via } from './via.ts'
+
+export interface Refusal {
+  readonly status: number
+  readonly reason: string
+}
+
+/**
+ * The answer to a request that must not be processed; `undefined` when it may. An ACK is judged too:
+ * the caller drops it instead of answering.
+ */
+export function checkRequest(message: SipMessage, protocol: Protocol): Refusal | undefined {
+  if (!isVersion2(message)) return { status: 505, reason: 'Version Not Supported' }
+  const flaw =
+    flawInCounts(message) ??
+    flawInIdentity(message) ??
+    flawInAddresses(message) ??
+    flawInLength(message, protocol) ??
+    flawOfMethod(message)
+  return flaw === undefined ? checkRequestUri(message.uri) : { status: 400, reason: flaw }
+}
+
+/** Whether a response may be processed; one that may not is dropped (RFC 3261 §8.1.3, §18.1.2). */
+export function checkResponse(message: SipMessage): boolean {
+  if (!isVersion2(message)) return false
+  const flaw = flawInCounts(message) ?? flawInIdentity(message) ?? flawInLength(message, 'udp')
+  return flaw === undefined
+}
+
+const isVersion2 = (message: SipMessage): boolean => message.version.toUpperCase() === 'SIP/2.0'
+
+/** RFC 3261 §8.1.1; Max-Forwards is not among them because RFC 2543 did not know it. */
+const mandatory = ['Via', 'From', 'To', 'Call-ID', 'CSeq'] as const
+
+/** Headers that the stack reads and that may stand only once (RFC 3261 §7.3.1, §20). */
+const single = new Map<string, number>(
+  [
+    ...[
+      'From',
+      'To',
+      'Call-ID',
+      'CSeq',
+      'Max-Forwards',
+      'Content-Length',
+      'Content-Type',
+      'Expires',
+    ],
+    ...['Session-Expires', 'Min-SE', 'RSeq', 'RAck', 'Event', 'Subscription-State', 'Refer-To'],
+    ...['Replaces', 'Min-Expires'],
+  ].map((name, index) => [name, 1 << index]),
+)
+
+function flawInCounts(message: SipMessage): string | undefined {
+  let seen = 0
+  for (const name of message.names()) {
+    const bit = single.get(name)
+    if (bit === undefined) continue
+    if ((seen & bit) !== 0) return `Multiple ${name} Headers`
+    seen |= bit
+  }
+  const absent = mandatory.find((name) => !message.has(name))
+  return absent === undefined ? undefined : missing(absent)
+}
+
+/** What names the transaction and the dialog. */
+function flawInIdentity(message: SipMessage): string | undefined {
+  const { via, cseq, callId } = message
+  if (!isUsable(via) || hasEmptyPart(message.get('Via'))) return bad('Via')
+  if (!/^[^\0- \x7f]+$/.test(callId)) return bad('Call-ID')
+  if (cseq === undefined) return bad('CSeq')
+  if (message.kind === 'request' && cseq.method !== message.method) return 'CSeq Method Mismatch'
+  if (!isAddress(message.from) || hasEmptyPart(message.get('From'))) return bad('From')
+  if (!isAddress(message.to) || hasEmptyPart(message.get('To'))) return bad('To')
+  return undefined
+}
+
+/** RFC 4475 §3.2.1: the magic cookie without anything behind it identifies no transaction. */
+const isUsable = (via: Via | undefined): boolean => via !== undefined && via.branch !== 'z9hG4bK'
+
+/** Any scheme will do (RFC 4475 §3.3.4), but a SIP URI has to be one. */
+function isAddress(address: NameAddr | undefined): boolean {
+  if (address === undefined) return false
+  return !/^sips?:/i.test(address.uri) || parseUri(address.uri) !== undefined
+}
+
+/** `;;`, `,,` and separators at the end: RFC 4475 §3.1.2.1. */
+function hasEmptyPart(value: string | undefined): boolean {
+  if (value === undefined || !/[;,][ \t]*(?:[;,]|$)|^,/.test(value)) return false
+  return splitOutside(value, ',').some(
+    (element) => element === '' || splitOutside(element, ';').includes(''),
+  )
+}
+
+/** What the stack would have to send to, or route by. */
+function flawInAddresses(message: SipMessage): string | undefined {
+  const vias = message.list('Via')
+  if (vias.length > 1 && vias.some((via) => parseVia(via) === undefined)) return bad('Via')
+  if (!areContacts(message)) return bad('Contact')
+  if (!areAddresses(message, 'Route')) return bad('Route')
+  if (!areAddresses(message, 'Record-Route')) return bad('Record-Route')
+  if (message.has('Max-Forwards') && message.maxForwards === undefined) return bad('Max-Forwards')
+  return undefined
+}
+
+/** `*` removes bindings and means something only there (RFC 3261 §10.2.2). */
+function areContacts(message: SipMessage): boolean {
+  const isWildcard = message.method === 'REGISTER' && message.get('Contact') === '*'
+  return isWildcard || areAddresses(message, 'Contact')
+}
+
+const areAddresses = (message: SipMessage, name: string): boolean =>
+  message
+    .all(name)
+    .every(
+      (line) =>
+        !hasEmptyPart(line) &&
+        splitOutside(line, ',').every((element) => isAddress(parseNameAddr(element))),
+    )
+
+/**
+ * RFC 3261 §18.3: a datagram may leave Content-Length out, as may a WebSocket frame (RFC 7118 §5); a
+ * stream may not. Octets too many are cut off by the parser, octets too few cannot be made up for.
+ */
+function flawInLength(message: SipMessage, protocol: Protocol): string | undefined {
+  const value = message.get('Content-Length')
+  const isStream = protocol === 'tcp' || protocol === 'tls'
+  if (value === undefined) return isStream ? missing('Content-Length') : undefined
+  const length = parseContentLength(value)
+  if (length === undefined || length > byteLength(message.body)) return bad('Content-Length')
+  return undefined
+}
+
+/** Headers without which a method means nothing: RFC 3262 §7.2, 3515 §2.1, 6665 §8.2.1, 3261 §20.15. */
+const needed: Readonly<Record<string, string>> = {
+  PRACK: 'RAck',
+  REFER: 'Refer-To',
+  SUBSCRIBE: 'Event',
+  NOTIFY: 'Event',
+}
+
+function flawOfMethod(message: SipMessage): string | undefined {
+  const name = Object.hasOwn(needed, message.method) ? needed[message.method] : undefined
+  if (name !== undefined && !message.has(name)) return missing(name)
+  if (message.method === 'PRACK' && parseRAck(message.get('RAck') ?? '') === undefined)
+    return bad('RAck')
+  if (message.bodyStart < message.text.length && !message.has('Content-Type'))
+    return missing('Content-Type')
+  return undefined
+}
+
+/** RFC 3261 §8.2.2.1; RFC 4475 §3.1.2.7, §3.1.2.11: neither brackets nor headers belong there. */
+function checkRequestUri(text: string): Refusal | undefined {
+  const scheme = /^([A-Za-z][\w+.-]*):/.exec(text)?.[1]?.toLowerCase()
+  if (scheme === undefined) return { status: 400, reason: 'Bad Request-URI' }
+  if (scheme !== 'sip' && scheme !== 'sips' && scheme !== 'tel')
+    return { status: 416, reason: 'Unsupported URI Scheme' }
+  const uri = parseUri(text)
+  return uri === undefined || uri.headers.length > 0
+    ? { status: 400, reason: 'Bad Request-URI' }
+    : undefined
+}
+
+const bad = (name: string): string => `Bad ${name} Header`
+const missing = (name: string): string => `Missing ${name} Header`

@@ -1,0 +1,69 @@
+/**
+ * Bytes ⇄ text, without loss for any input. SIP text is UTF-8 (RFC 3261 §7), but a body may hold
+ * arbitrary bytes (ISUP, SMS). A byte that is not UTF-8 becomes one lone surrogate, U+DC80 to
+ * U+DCFF, and goes back to the same byte: such a body crosses an application unharmed, and nobody has
+ * to carry a flag beside the text. (Python knows this as `surrogateescape`.)
+ */
+import { isUtf8 } from 'node:buffer'
+
+/** One message or datagram as text. `encodeMessage` gives back exactly these bytes. */
+export function decodeMessage(bytes: Buffer): string {
+  return isUtf8(bytes) ? bytes.toString('utf8') : decodeEscaping(bytes)
+}
+
+export function encodeMessage(text: string): Buffer {
+  return hasEscapedBytes(text) ? encodeEscaped(text) : Buffer.from(text, 'utf8')
+}
+
+/** Bytes that a text takes on the wire. */
+export function byteLength(text: string): number {
+  return hasEscapedBytes(text) ? encodeEscaped(text).length : Buffer.byteLength(text, 'utf8')
+}
+
+const escaped = /[\uDC80-\uDCFF]/u
+
+/** Whether a text came from bytes that were not UTF-8. Answered at once for Latin-1 strings. */
+export const hasEscapedBytes = (text: string): boolean => escaped.test(text)
+
+const escapeBase = 0xdc00
+
+function decodeEscaping(bytes: Buffer): string {
+  const parts: string[] = []
+  let start = 0
+  let at = 0
+  while (at < bytes.length) {
+    const length = sequenceLength(bytes, at)
+    if (length > 0) {
+      at += length
+      continue
+    }
+    parts.push(
+      bytes.toString('utf8', start, at),
+      String.fromCharCode(escapeBase + (bytes[at] ?? 0)),
+    )
+    at++
+    start = at
+  }
+  parts.push(bytes.toString('utf8', start))
+  return parts.join('')
+}
+
+/** Length of the valid UTF-8 sequence at a position; 0 when none starts there. */
+function sequenceLength(bytes: Buffer, at: number): number {
+  const lead = bytes[at] ?? 0
+  if (lead < 0x80) return 1
+  const length = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+  return length > 0 && isUtf8(bytes.subarray(at, at + length)) ? length : 0
+}
+
+function encodeEscaped(text: string): Buffer {
+  const parts: Buffer[] = []
+  let start = 0
+  for (const match of text.matchAll(/[\uDC80-\uDCFF]/gu)) {
+    parts.push(Buffer.from(text.slice(start, match.index), 'utf8'))
+    parts.push(Buffer.of(match[0].charCodeAt(0) - escapeBase))
+    start = match.index + 1
+  }
+  parts.push(Buffer.from(text.slice(start), 'utf8'))
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,201 @@
+/**
+ * Header names and the grammar that header values share: lists, parameters, quoted strings.
+ * Everything here takes one pass over its text and answers a value for any input.
+ */
+
+/** RFC 3261 §7.3.3 and the registry's later compact forms (RFC 3515, 3892, 3841, 4028, 4474, 6665). */
+const compactForms: Readonly<Record<string, string>> = {
+  a: 'Accept-Contact',
+  b: 'Referred-By',
+  c: 'Content-Type',
+  d: 'Request-Disposition',
+  e: 'Content-Encoding',
+  f: 'From',
+  i: 'Call-ID',
+  j: 'Reject-Contact',
+  k: 'Supported',
+  l: 'Content-Length',
+  m: 'Contact',
+  n: 'Identity-Info',
+  o: 'Event',
+  r: 'Refer-To',
+  s: 'Subject',
+  t: 'To',
+  u: 'Allow-Events',
+  v: 'Via',
+  x: 'Session-Expires',
+  y: 'Identity',
+}
+
+const knownNames = [
+  ...['Accept', 'Accept-Encoding', 'Accept-Language', 'Alert-Info', 'Allow', 'Answer-Mode'],
+  ...['Authentication-Info', 'Authorization', 'Call-Info', 'Content-Disposition', 'Content-ID'],
+  ...['Content-Language', 'CSeq', 'Date', 'Diversion', 'Error-Info', 'Expires', 'Feature-Caps'],
+  ...['Flow-Timer', 'Geolocation', 'History-Info', 'In-Reply-To', 'Join', 'Max-Breadth'],
+  ...[
+    'Max-Forwards',
+    'MIME-Version',
+    'Min-Expires',
+    'Min-SE',
+    'Organization',
+    'P-Access-Network-Info',
+  ],
+  ...['P-Asserted-Identity', 'P-Associated-URI', 'P-Called-Party-ID', 'P-Charging-Vector'],
+  ...[
+    'P-Early-Media',
+    'P-Preferred-Identity',
+    'P-Visited-Network-ID',
+    'Path',
+    'Priority',
+    'Privacy',
+  ],
+  ...[
+    'Proxy-Authenticate',
+    'Proxy-Authorization',
+    'Proxy-Require',
+    'RAck',
+    'Reason',
+    'Record-Route',
+  ],
+  ...['Recv-Info', 'Info-Package', 'Remote-Party-ID', 'Replaces', 'Reply-To', 'Require'],
+  ...['Retry-After', 'Route', 'RSeq', 'Server', 'Service-Route', 'Session-ID', 'SIP-ETag'],
+  ...['SIP-If-Match', 'Subscription-State', 'Suppress-If-Match', 'Target-Dialog', 'Timestamp'],
+  ...['Unsupported', 'User-Agent', 'Warning', 'WWW-Authenticate', ...Object.values(compactForms)],
+]
+
+/** Spelling as usually seen on the wire → canonical name. Fixed size: unknown names are not kept. */
+const canonicalNames = new Map<string, string>([
+  ...knownNames.map((name) => [name, name] as const),
+  ...knownNames.map((name) => [name.toLowerCase(), name] as const),
+  ...Object.entries(compactForms),
+  ...Object.entries(compactForms).map(([form, name]) => [form.toUpperCase(), name] as const),
+])
+
+/** The long, usually seen spelling of a header name; `undefined` for a header not known here. */
+export const knownName = (name: string): string | undefined =>
+  canonicalNames.get(name) ?? canonicalNames.get(name.toLowerCase())
+
+/** The long, usually seen spelling of a header name; a name not known here comes back as given. */
+export const canonicalName = (name: string): string => knownName(name) ?? name
+
+const token = /^[\w.!%*+`'~-]+$/
+
+/** RFC 3261 §25.1 `token`: methods, header names, option tags, parameter names. */
+export const isToken = (text: string): boolean => token.test(text)
+
+const backslash = 0x5c
+const quote = 0x22
+const lessThan = 0x3c
+const greaterThan = 0x3e
+const equals = 0x3d
+const semicolon = 0x3b
+
+export const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
+
+/** First position at or after `from` that is not a space or tab. */
+export function skipBlanks(text: string, from: number): number {
+  let at = from
+  while (at < text.length && isBlank(text.charCodeAt(at))) at++
+  return at
+}
+
+/** Without surrounding spaces and tabs. Other white space is content in SIP, so this is not `trim`. */
+export function trimBlanks(text: string): string {
+  const start = skipBlanks(text, 0)
+  let end = text.length
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return start === 0 && end === text.length ? text : text.slice(start, end)
+}
+
+/** Position after the quoted string that opens at `open`; -1 when it never closes. */
+export function endOfQuoted(text: string, open: number): number {
+  for (let at = open + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) return at + 1
+    if (code === backslash) at++
+  }
+  return -1
+}
+
+/** Content of a quoted string given with its quotes, quoted pairs resolved. */
+export function unquote(quoted: string): string {
+  const inner = quoted.slice(1, -1)
+  return inner.includes('\\') ? inner.replace(/\\([\s\S])/g, '$1') : inner
+}
+
+/**
+ * Parts of a text at a separator that stands outside quoted strings and angle brackets, trimmed;
+ * empty parts are kept. An unclosed quote or bracket reaches to the end.
+ */
+export function splitOutside(text: string, separator: ',' | ';'): string[] {
+  const parts: string[] = []
+  const wanted = separator.charCodeAt(0)
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === wanted) {
+      parts.push(trimBlanks(text.slice(start, at)))
+      start = at + 1
+    } else if (code === quote) {
+      const end = endOfQuoted(text, at)
+      at = end === -1 ? text.length : end - 1
+    } else if (code === lessThan) {
+      const end = text.indexOf('>', at)
+      at = end === -1 ? text.length : end
+    }
+  }
+  parts.push(trimBlanks(text.slice(start)))
+  return parts
+}
+
+/** Elements of a comma list (RFC 3261 §7.3.1), trimmed, in order; empty elements are left out. */
+export function splitList(value: string): readonly string[] {
+  if (!value.includes(',')) return value === '' ? [] : [value]
+  return splitOutside(value, ',').filter((part) => part !== '')
+}
+
+export type Params = ReadonlyMap<string, string>
+const noParams: Params = new Map<string, string>()
+
+/**
+ * Reads `;name[=value]…` from a position to the end. Names are lower case, quoted values resolved,
+ * a parameter without value is ''. Empty parameters (`;;`) are skipped: whether they are tolerable is
+ * the business of `check.ts`. `undefined`: something else stands there, or a name stands there twice.
+ */
+export function parseParams(text: string, from: number): Params | undefined {
+  let at = skipBlanks(text, from)
+  if (at === text.length) return noParams
+  const params = new Map<string, string>()
+  while (at < text.length) {
+    if (text.charCodeAt(at) !== semicolon) return undefined
+    const start = skipBlanks(text, at + 1)
+    const nameEnd = endOfWord(text, start)
+    const name = text.slice(start, nameEnd)
+    at = skipBlanks(text, nameEnd)
+    let value = ''
+    if (at < text.length && text.charCodeAt(at) === equals) {
+      const open = skipBlanks(text, at + 1)
+      const isQuoted = text.charCodeAt(open) === quote
+      const end = isQuoted ? endOfQuoted(text, open) : endOfWord(text, open)
+      if (end === -1 || name === '') return undefined
+      value = isQuoted ? unquote(text.slice(open, end)) : text.slice(open, end)
+      at = skipBlanks(text, end)
+    }
+    if (name === '') continue
+    const key = name.toLowerCase()
+    if (params.has(key)) return undefined
+    params.set(key, value)
+  }
+  return params
+}
+
+/** A parameter name or unquoted value ends at a blank or a separator. */
+function endOfWord(text: string, from: number): number {
+  let at = from
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code <= 0x20 || code === semicolon || code === equals || code === quote) break
+    if (code === lessThan || code === greaterThan || code === 0x2c) break
+  }
+  return at
+}

@@ -1,0 +1,68 @@
+import {
+  endOfQuoted,
+  type Params,
+  parseParams,
+  skipBlanks,
+  trimBlanks,
+  unquote,
+} from './headers.ts'
+
+/** From, To, Contact, Route, Refer-To, P-Asserted-Identity … (RFC 3261 §20.10). */
+export interface NameAddr {
+  /** Without its quotes, quoted pairs resolved; '' when absent. */
+  readonly displayName: string
+  /** As sent, without angle brackets. Any scheme. */
+  readonly uri: string
+  /** Of the header, not of the URI. Names lower case. */
+  readonly params: Params
+}
+
+/**
+ * Reads one `name-addr` or `addr-spec` with its parameters. Without angle brackets everything from the
+ * first `;` belongs to the header, and the URI may hold neither comma nor question mark (§20).
+ */
+export function parseNameAddr(value: string): NameAddr | undefined {
+  const start = skipBlanks(value, 0)
+  if (value.charCodeAt(start) === 0x22) {
+    const end = endOfQuoted(value, start)
+    if (end === -1) return undefined
+    const open = skipBlanks(value, end)
+    return bracketed(value, open, unquote(value.slice(start, end)))
+  }
+  const open = value.indexOf('<', start)
+  if (open === -1) return bare(value, start)
+  const displayName = trimBlanks(value.slice(start, open))
+  return unquotedName.test(displayName) ? bracketed(value, open, displayName) : undefined
+}
+
+/** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and harm nobody. */
+const unquotedName = /^[^",;:@<>\\]*$/
+const scheme = /^[A-Za-z][\w+.-]*:/
+
+function bracketed(value: string, open: number, displayName: string): NameAddr | undefined {
+  if (value.charCodeAt(open) !== 0x3c) return undefined
+  const close = value.indexOf('>', open)
+  if (close === -1) return undefined
+  return withParams(value, displayName, value.slice(open + 1, close), close + 1)
+}
+
+function bare(value: string, start: number): NameAddr | undefined {
+  const semicolon = value.indexOf(';', start)
+  const end = semicolon === -1 ? value.length : semicolon
+  const uri = trimBlanks(value.slice(start, end))
+  return uri.includes('?') || uri.includes(',') ? undefined : withParams(value, '', uri, end)
+}
+
+function withParams(
+  value: string,
+  displayName: string,
+  uri: string,
+  paramsAt: number,
+): NameAddr | undefined {
+  if (!scheme.test(uri) || unsafe.test(uri)) return undefined
+  const params = parseParams(value, paramsAt)
+  return params === undefined ? undefined : { displayName, uri, params }
+}
+
+/** No URI holds blanks, controls, quotes or angle brackets unescaped (RFC 3986 §2). */
+const unsafe = /[\0-\x20\x7f"<>]/

@@ -1,0 +1,187 @@
+import { byteLength, decodeMessage, encodeMessage, hasEscapedBytes } from './decode.ts'
+import { isBlank, isToken, knownName, skipBlanks } from './headers.ts'
+import { type HeaderIndex, type HeaderLine, SipMessage, type StartLine } from './message.ts'
+import { parseContentLength } from './simple-fields.ts'
+
+/** A text that is no SIP message, with the answer that it deserves. */
+export interface Malformed {
+  readonly kind: 'malformed'
+  readonly status: number
+  readonly reason: string
+  /** Enough to answer by. `undefined`: a response, an ACK, or nothing that an answer could follow. */
+  readonly message: SipMessage | undefined
+}
+
+/**
+ * Reads one whole message (RFC 3261 §7). Line breaks before it and octets after its Content-Length are
+ * cut off (§7.5, §18.3). Malformed is only what prevents reading; `check.ts` judges the fields.
+ */
+export function parseMessage(received: string): SipMessage | Malformed {
+  const text = withoutLeadingBreaks(received)
+  const startEnd = endOfLine(text, 0)
+  const line = text.slice(0, startEnd)
+  const start = parseStartLine(line)
+  const index = indexHeaders(text, startEnd)
+  if (start === undefined) return malformed(text, line, index, startLineFlaw(line))
+  if (index.flaw !== undefined) return malformed(text, line, index, index.flaw)
+  if (hasEscapedBytes(text) && hasEscapedBytes(text.slice(0, index.bodyStart)))
+    return malformed(text, line, index, 'Header Is Not UTF-8')
+  return withoutExtraOctets(new SipMessage(text, start, index), start, index)
+}
+
+/**
+ * Reads what a drachtio application sends: few headers, any spelling, bare line feeds, no blank line
+ * at the end of a message without body; its Content-Length is no measure, and a line that is no
+ * header is left out. `undefined`: no start line.
+ */
+export function parseAppMessage(received: string): SipMessage | undefined {
+  const text = withoutLeadingBreaks(received)
+  const startEnd = endOfLine(text, 0)
+  const start = parseStartLine(text.slice(0, startEnd).trim())
+  return start && new SipMessage(text, start, indexHeaders(text, startEnd))
+}
+
+function withoutLeadingBreaks(text: string): string {
+  let from = 0
+  while (text.charCodeAt(from) === carriageReturn || text.charCodeAt(from) === lineFeed) from++
+  return from === 0 ? text : text.slice(from)
+}
+
+const carriageReturn = 0x0d
+const lineFeed = 0x0a
+
+function endOfLine(text: string, from: number): number {
+  const end = text.indexOf('\n', from)
+  if (end === -1) return text.length
+  return end > from && text.charCodeAt(end - 1) === carriageReturn ? end - 1 : end
+}
+
+/** RFC 3261 §7.1, §7.2: exactly one space between the parts; only the reason phrase may hold more. */
+function parseStartLine(line: string): StartLine | undefined {
+  if (/^SIP\//i.test(line)) return parseStatusLine(line)
+  const methodEnd = line.indexOf(' ')
+  const uriEnd = line.indexOf(' ', methodEnd + 1)
+  if (methodEnd < 1 || uriEnd <= methodEnd + 1) return undefined
+  const method = line.slice(0, methodEnd)
+  const version = line.slice(uriEnd + 1)
+  if (!isToken(method) || !versions.test(version)) return undefined
+  const uri = line.slice(methodEnd + 1, uriEnd)
+  return { kind: 'request', method, uri, version, status: 0, reason: '' }
+}
+
+const versions = /^SIP\/\d{1,5}\.\d{1,5}$/i
+const statusLine = /^(SIP\/\d{1,5}\.\d{1,5}) ([1-6]\d\d)(?: (.*))?$/i
+
+function parseStatusLine(line: string): StartLine | undefined {
+  const match = statusLine.exec(line)
+  if (match === null) return undefined
+  const [, version = '', status, reason = ''] = match
+  return { kind: 'response', method: '', uri: '', version, status: Number(status), reason }
+}
+
+const startLineFlaw = (line: string): string =>
+  /^\S+ [^ ]+ [^ ]+$/.test(line) ? 'Bad SIP Version' : 'Bad Request Line'
+
+interface IndexedHeaders extends HeaderIndex {
+  /** Why this is no header part; what cannot be read is not in the index. */
+  readonly flaw: string | undefined
+}
+
+/** One pass over the header lines: what each header is called, and where its value stands. */
+function indexHeaders(text: string, startEnd: number): IndexedHeaders {
+  const lines: HeaderLine[] = []
+  let hasPlainHeaders = true
+  let flaw = text.charCodeAt(startEnd) === carriageReturn ? undefined : 'Bad Line Break'
+  let previous: HeaderLine | undefined
+  let at = text.indexOf('\n', startEnd) + 1 || text.length
+  let colon = -1
+  let carriage = -1
+  while (at < text.length) {
+    const lineBreak = nextOrEnd(text, '\n', at)
+    if (carriage < at) carriage = nextOrEnd(text, '\r', at)
+    if (carriage !== lineBreak - 1) flaw ??= 'Bad Line Break'
+    const end =
+      lineBreak > at && text.charCodeAt(lineBreak - 1) === carriageReturn
+        ? lineBreak - 1
+        : lineBreak
+    if (end === at)
+      return { lines, bodyStart: Math.min(lineBreak + 1, text.length), hasPlainHeaders, flaw }
+    if (isBlank(text.charCodeAt(at))) {
+      hasPlainHeaders = false
+      if (previous === undefined) flaw ??= 'Bad Header Line'
+      else extend(previous, text, end)
+    } else {
+      if (colon < at) colon = nextOrEnd(text, ':', at)
+      previous = colon < end ? headerLine(text, at, colon, end) : undefined
+      if (previous === undefined) flaw ??= 'Bad Header Line'
+      else {
+        lines.push(previous)
+        if (colon - at < 2) hasPlainHeaders = false
+      }
+    }
+    at = lineBreak + 1
+  }
+  return {
+    lines,
+    bodyStart: text.length,
+    hasPlainHeaders,
+    flaw: flaw ?? 'No Blank Line After Headers',
+  }
+}
+
+function nextOrEnd(text: string, wanted: string, from: number): number {
+  const at = text.indexOf(wanted, from)
+  return at === -1 ? text.length : at
+}
+
+/** RFC 3261 §7.3.1: blanks may stand before and after the colon. */
+function headerLine(text: string, at: number, colon: number, end: number): HeaderLine | undefined {
+  let nameEnd = colon
+  while (nameEnd > at && isBlank(text.charCodeAt(nameEnd - 1))) nameEnd--
+  const written = text.slice(at, nameEnd)
+  const known = knownName(written)
+  if (known === undefined && !isToken(written)) return undefined
+  const valueStart = Math.min(skipBlanks(text, colon + 1), end)
+  return {
+    name: known ?? written,
+    valueStart,
+    valueEnd: trimmedEnd(text, valueStart, end),
+    isFolded: false,
+  }
+}
+
+function extend(line: HeaderLine, text: string, end: number): void {
+  line.valueEnd = trimmedEnd(text, line.valueStart, end)
+  line.isFolded = true
+}
+
+function trimmedEnd(text: string, from: number, to: number): number {
+  let end = to
+  while (end > from && isBlank(text.charCodeAt(end - 1))) end--
+  return end
+}
+
+/** RFC 3261 §18.3: what follows the body in a datagram is no part of the message. */
+function withoutExtraOctets(message: SipMessage, start: StartLine, index: HeaderIndex): SipMessage {
+  const value = message.get('Content-Length')
+  const length = value === undefined ? undefined : parseContentLength(value)
+  const body = message.body
+  if (length === undefined || length >= byteLength(body)) return message
+  const kept = decodeMessage(encodeMessage(body).subarray(0, length))
+  return new SipMessage(message.text.slice(0, index.bodyStart) + kept, start, index)
+}
+
+/** An answer needs a Via to follow; a response and an ACK are never answered (RFC 3261 §8.1.3, §17). */
+function malformed(text: string, line: string, index: HeaderIndex, flaw: string): Malformed {
+  const isResponse = /^SIP\//i.test(line)
+  const method = /^[^ ]*/.exec(line)?.[0] ?? ''
+  const start = { kind: 'request', method, uri: '', version: '', status: 0, reason: '' } as const
+  const message = new SipMessage(text, start, index)
+  const isAnswerable = !isResponse && method !== 'ACK' && message.has('Via')
+  return {
+    kind: 'malformed',
+    status: 400,
+    reason: flaw,
+    message: isAnswerable ? message : undefined,
+  }
+}

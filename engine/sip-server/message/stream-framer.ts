@@ -1,0 +1,144 @@
+import { decodeMessage } from './decode.ts'
+import { parseContentLength } from './simple-fields.ts'
+
+/** What a stream delivered. After `unframeable` nothing more comes: the connection has to be closed. */
+export type Frame =
+  /** One whole message as text. */
+  | { readonly kind: 'message'; readonly text: string }
+  /** A keep-alive of two line breaks; it wants one line break back (RFC 5626 §4.4.1). */
+  | { readonly kind: 'ping' }
+  | { readonly kind: 'unframeable'; readonly reason: Unframeable }
+
+export type Unframeable = 'too-large' | 'no-content-length' | 'bad-content-length'
+
+export interface FramerLimits {
+  /** Largest message, header part and body together. */
+  readonly maxBytes: number
+}
+
+/** Limit of a message on a stream, as of a UDP datagram. */
+export const defaultLimits: FramerLimits = { maxBytes: 65_536 }
+
+const carriageReturn = 0x0d
+const lineFeed = 0x0a
+const endOfHeader = Buffer.from('\r\n\r\n')
+const nothing = Buffer.alloc(0)
+
+/**
+ * Cuts a byte stream into SIP messages by Content-Length (RFC 3261 §18.3). Each byte is searched once
+ * and copied at most a fixed number of times however the stream is cut, and no more than one message
+ * is ever held.
+ */
+export class StreamFramer {
+  readonly #maxBytes: number
+  /** Holds `#held` bytes of an unfinished message; grows by doubling up to the limit. */
+  #buffer: Buffer = nothing
+  #held = 0
+  /** Bytes of the unfinished message that hold no end of header. */
+  #searched = 0
+  /** Size of the unfinished message, once its header part is complete. */
+  #size: number | undefined
+  /** Bytes of a possible ping seen since the last message: 0 to 3. */
+  #blank = 0
+  #isBroken = false
+
+  constructor(limits: FramerLimits = defaultLimits) {
+    this.#maxBytes = limits.maxBytes
+  }
+
+  /** Takes bytes in whatever pieces the socket delivers; answers everything that they complete. */
+  receive(bytes: Buffer): readonly Frame[] {
+    const frames: Frame[] = []
+    let rest = bytes
+    while (rest.length > 0 && !this.#isBroken) {
+      if (this.#held === 0) rest = this.#skipLineBreaks(rest, frames)
+      if (rest.length > 0) rest = this.#take(rest, frames)
+    }
+    return frames
+  }
+
+  /** RFC 3261 §7.5: line breaks between messages mean nothing, except two in a row. */
+  #skipLineBreaks(bytes: Buffer, frames: Frame[]): Buffer {
+    let at = 0
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at]
+      if (byte !== carriageReturn && byte !== lineFeed) break
+      const isExpected = byte === endOfHeader[this.#blank]
+      this.#blank = isExpected ? this.#blank + 1 : byte === carriageReturn ? 1 : 0
+      if (this.#blank < endOfHeader.length) continue
+      this.#blank = 0
+      frames.push({ kind: 'ping' })
+    }
+    if (at < bytes.length) this.#blank = 0
+    return bytes.subarray(at)
+  }
+
+  /** Continues or begins a message; answers the bytes that belong to the next one. */
+  #take(bytes: Buffer, frames: Frame[]): Buffer {
+    const before = this.#held
+    const view = before === 0 ? bytes : this.#append(bytes)
+    this.#size ??= this.#findSize(view, frames)
+    if (this.#isBroken) return nothing
+    if (this.#size === undefined || view.length < this.#size) {
+      if (before === 0) this.#append(bytes)
+      return nothing
+    }
+    const size = this.#size
+    frames.push({ kind: 'message', text: decodeMessage(view.subarray(0, size)) })
+    this.#forget()
+    return bytes.subarray(size - before)
+  }
+
+  /** Keeps bytes for later, not more than the message can need; answers all that is kept. */
+  #append(bytes: Buffer): Buffer {
+    const wanted = (this.#size ?? this.#maxBytes) - this.#held
+    const held = this.#held + Math.min(bytes.length, wanted)
+    if (held > this.#buffer.length) {
+      const capacity = Math.min(Math.max(held, 2 * this.#buffer.length), this.#maxBytes)
+      const larger = Buffer.allocUnsafeSlow(capacity)
+      this.#buffer.copy(larger, 0, 0, this.#held)
+      this.#buffer = larger
+    }
+    bytes.copy(this.#buffer, this.#held, 0, wanted)
+    this.#held = held
+    return this.#buffer.subarray(0, held)
+  }
+
+  /** Size of the message that begins here, once its header part is complete. */
+  #findSize(view: Buffer, frames: Frame[]): number | undefined {
+    const end = view.indexOf(endOfHeader, Math.max(0, this.#searched - 3))
+    this.#searched = view.length
+    if (end === -1)
+      return view.length < this.#maxBytes ? undefined : this.#fail('too-large', frames)
+    const length = contentLength(view.toString('latin1', 0, end))
+    if (typeof length === 'string') return this.#fail(length, frames)
+    const size = end + endOfHeader.length + length
+    return size <= this.#maxBytes ? size : this.#fail('too-large', frames)
+  }
+
+  #fail(reason: Unframeable, frames: Frame[]): undefined {
+    frames.push({ kind: 'unframeable', reason })
+    this.#forget()
+    this.#isBroken = true
+  }
+
+  #forget(): void {
+    this.#buffer = nothing
+    this.#held = 0
+    this.#searched = 0
+    this.#size = undefined
+  }
+}
+
+const contentLengthLine = /\r\n(?:content-length|l)[ \t]*:([^\r\n]*(?:\r\n[ \t][^\r\n]*)*)/gi
+
+/** RFC 3261 §20.14 over a header part; several must agree, or a receiver behind us could cut elsewhere. */
+function contentLength(headerPart: string): number | Unframeable {
+  let length: number | undefined
+  for (const [, value = ''] of headerPart.matchAll(contentLengthLine)) {
+    const bytes = parseContentLength(value.trim())
+    if (bytes === undefined || (length ?? bytes) !== bytes) return 'bad-content-length'
+    length = bytes
+  }
+  return length ?? 'no-content-length'
+}

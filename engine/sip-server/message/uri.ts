@@ -1,0 +1,154 @@
+import { type Params } from './headers.ts'
+import { parseSentBy } from './via.ts'
+
+/** A SIP, SIPS (RFC 3261 §19.1) or tel URI (RFC 3966). Escapes are kept as written. */
+export interface Uri {
+  readonly scheme: 'sip' | 'sips' | 'tel'
+  /** User part; of a tel URI the number. '' when absent. */
+  readonly user: string
+  readonly password: string
+  /** IPv6 without brackets; '' of a tel URI. */
+  readonly host: string
+  /** 0 when absent. */
+  readonly port: number
+  /** Names lower case; a parameter without value is ''. */
+  readonly params: Params
+  /** What follows `?`: header names and values, escapes resolved. */
+  readonly headers: readonly (readonly [string, string])[]
+}
+
+/** Reads a sip, sips or tel URI. `undefined`: another scheme, or not what the grammar allows. */
+export function parseUri(text: string): Uri | undefined {
+  const colon = text.indexOf(':')
+  const scheme = text.slice(0, colon).toLowerCase()
+  if (scheme === 'tel') return parseTel(text.slice(colon + 1))
+  return scheme === 'sip' || scheme === 'sips' ? parseSip(scheme, text.slice(colon + 1)) : undefined
+}
+
+/** Printable, no separators of a header, every `%` an escape. Wider than the RFC: `#` is a dialled key. */
+const userPart = /^(?:[^\0-\x20\x7f"<>@%[\]\\^`{|}]|%[\da-f]{2})*$/i
+/** RFC 3261 `pvalue`, `pname`, `hname`, `hvalue`, with what differs between them allowed in all. */
+const parameterPart = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};?]|%[\da-f]{2})*$/i
+
+function parseSip(scheme: 'sip' | 'sips', rest: string): Uri | undefined {
+  const at = rest.indexOf('@')
+  const userInfo = rest.slice(0, Math.max(at, 0))
+  if (at === 0 || !userPart.test(userInfo)) return undefined
+  const colon = userInfo.indexOf(':')
+  const address = rest.slice(at + 1)
+  const headersAt = address.indexOf('?')
+  const beforeHeaders = headersAt === -1 ? address : address.slice(0, headersAt)
+  const paramsAt = beforeHeaders.indexOf(';')
+  const sentBy = parseSentBy(paramsAt === -1 ? beforeHeaders : beforeHeaders.slice(0, paramsAt))
+  const params = parseUriParams(paramsAt === -1 ? '' : beforeHeaders.slice(paramsAt + 1))
+  const headers = parseUriHeaders(headersAt === -1 ? '' : address.slice(headersAt + 1))
+  if (sentBy === undefined || params === undefined || headers === undefined) return undefined
+  if (colon === 0 || headersAt === address.length - 1) return undefined
+  return {
+    scheme,
+    user: colon === -1 ? userInfo : userInfo.slice(0, colon),
+    password: colon === -1 ? '' : userInfo.slice(colon + 1),
+    host: sentBy.host,
+    port: sentBy.port,
+    params,
+    headers,
+  }
+}
+
+/** RFC 3966 §3: a global number, or a local one with letters of the keypad. */
+const telNumber = /^(?:\+[\d().-]*\d[\d().-]*|[\da-f*#().-]+)$/i
+
+function parseTel(rest: string): Uri | undefined {
+  const paramsAt = rest.indexOf(';')
+  const user = paramsAt === -1 ? rest : rest.slice(0, paramsAt)
+  const params = parseUriParams(paramsAt === -1 ? '' : rest.slice(paramsAt + 1))
+  if (!telNumber.test(user) || params === undefined) return undefined
+  return { scheme: 'tel', user, password: '', host: '', port: 0, params, headers: [] }
+}
+
+const none: Params = new Map<string, string>()
+
+/** A name twice is not a URI (RFC 3261 §19.1.1): two readers could act on two different values. */
+function parseUriParams(text: string): Params | undefined {
+  if (text === '') return none
+  const params = new Map<string, string>()
+  for (const part of text.split(';')) {
+    const equals = part.indexOf('=')
+    const name = (equals === -1 ? part : part.slice(0, equals)).toLowerCase()
+    if (name === '' || params.has(name) || !parameterPart.test(part)) return undefined
+    params.set(name, equals === -1 ? '' : part.slice(equals + 1))
+  }
+  return params
+}
+
+function parseUriHeaders(text: string): (readonly [string, string])[] | undefined {
+  if (text === '') return []
+  const headers: (readonly [string, string])[] = []
+  for (const part of text.split('&')) {
+    const equals = part.indexOf('=')
+    const value = unescape(part.slice(equals + 1))
+    if (equals < 1 || value === undefined || !hvalue.test(part)) return undefined
+    headers.push([part.slice(0, equals), value])
+  }
+  return headers
+}
+
+const hvalue = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};]|%[\da-f]{2})*$/i
+
+/** Resolves escapes. `undefined`: no UTF-8, or a control character that would end a header line. */
+function unescape(text: string): string | undefined {
+  if (!text.includes('%')) return text
+  try {
+    const plain = decodeURIComponent(text)
+    return /[\0-\x08\x0a-\x1f\x7f]/.test(plain) ? undefined : plain
+  } catch {
+    return undefined
+  }
+}
+
+/** Parameters that must stand in both URIs or in neither (RFC 3261 §19.1.4, with its examples). */
+const neverIgnored = ['user', 'ttl', 'method', 'maddr', 'transport']
+
+/** Whether two URIs are equivalent (RFC 3261 §19.1.4; tel: RFC 3966 §4). Unreadable: as text. */
+export function sameUri(a: string | Uri, b: string | Uri): boolean {
+  const [left, right] = [asUri(a), asUri(b)]
+  if (left === undefined || right === undefined) return a === b
+  if (left.scheme !== right.scheme || left.port !== right.port) return false
+  if (left.host.toLowerCase() !== right.host.toLowerCase()) return false
+  if (comparableUser(left) !== comparableUser(right)) return false
+  if (plainEscapes(left.password) !== plainEscapes(right.password)) return false
+  return sameParams(left, right) && comparableHeaders(left) === comparableHeaders(right)
+}
+
+const asUri = (uri: string | Uri) => (typeof uri === 'string' ? parseUri(uri) : uri)
+
+const comparableUser = (uri: Uri): string =>
+  uri.scheme === 'tel' ? uri.user.replace(/[().-]/g, '').toLowerCase() : plainEscapes(uri.user)
+
+function sameParams(left: Uri, right: Uri): boolean {
+  const mustAppear =
+    left.scheme === 'tel' ? [...left.params.keys(), ...right.params.keys()] : neverIgnored
+  if (mustAppear.some((name) => left.params.has(name) !== right.params.has(name))) return false
+  for (const [name, value] of left.params) {
+    const other = right.params.get(name)
+    if (other !== undefined && comparable(value) !== comparable(other)) return false
+  }
+  return true
+}
+
+const comparable = (value: string): string => plainEscapes(value).toLowerCase()
+
+const comparableHeaders = (uri: Uri): string =>
+  JSON.stringify(uri.headers.map(([name, value]) => [name.toLowerCase(), value]).sort(byText))
+
+function byText(a: readonly string[], b: readonly string[]): number {
+  const [left, right] = [a.join('='), b.join('=')]
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** An escaped character equals the plain one unless it is reserved. */
+const plainEscapes = (text: string): string =>
+  text.replace(/%[\da-f]{2}/gi, (escape) => {
+    const character = String.fromCharCode(parseInt(escape.slice(1), 16))
+    return /[\w.!~*'()-]/.test(character) ? character : escape.toUpperCase()
+  })
