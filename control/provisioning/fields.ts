@@ -1,0 +1,94 @@
+/** Fields that several resources share: what a name, an amount, a host or a port may be. */
+import { isIPv4, isIPv6 } from 'node:net'
+import { z } from 'zod'
+import { parseMoney, parseTime } from '../../schema/columns.ts'
+
+/** No control characters: texts end up in SIP headers and log lines. */
+// eslint-disable-next-line no-control-regex -- these are what is refused
+const controlCharacter = /[\u0000-\u001f\u007f\u2028\u2029]/
+
+export const text = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .refine((value) => !controlCharacter.test(value), 'contains a control character')
+
+/** The name by which people and seed files refer to a resource; unique among its kind. */
+export const name = text(100)
+  .min(1)
+  .refine((value) => value === value.trim(), 'starts or ends with a space')
+
+/** Whatever a body refers to: by id, or by name as seed files do. */
+export const reference = z.union([z.int().min(1), name], {
+  error: 'must be an id (a number) or a name',
+})
+export type Reference = z.output<typeof reference>
+
+const maxAmountUnits = 1_000_000_000
+
+/** An amount of money: a JSON number or a decimal text, at most six decimals; read as micro-units. */
+export const money = (range: { readonly min?: number; readonly max?: number } = {}) =>
+  z.union([z.string(), z.number()], { error: 'must be an amount' }).transform((amount, context) => {
+    const micros = parseMoney(amount)
+    const { min = 0, max = maxAmountUnits } = range
+    if (micros !== undefined && micros >= min * 1_000_000 && micros <= max * 1_000_000)
+      return micros
+    context.addIssue({
+      code: 'custom',
+      message: `must be an amount from ${min} to ${max} with at most six decimals, such as "0.25"`,
+    })
+    return z.NEVER
+  })
+
+/** An RFC 3339 date-time, read as milliseconds UTC. */
+export const time = z.string().transform((value, context) => {
+  const ms = parseTime(value)
+  if (ms !== undefined) return ms
+  context.addIssue({ code: 'custom', message: 'must be an RFC 3339 date-time' })
+  return z.NEVER
+})
+
+export const port = z.int().min(1).max(65_535)
+
+const labels = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/
+
+/** A host name, written small and without the final dot. A last label of digits is a wrong IPv4 address. */
+function isHostName(host: string): boolean {
+  return host.length <= 253 && labels.test(host) && !/(?:^|\.)\d+$/.test(host)
+}
+
+const everywhere = new Set(['0.0.0.0', '::', '255.255.255.255'])
+
+/** Where a SIP request can be sent: IPv4 address, FQDN, or IPv6 address (brackets are taken off). */
+export const host = z
+  .string()
+  .max(255)
+  .transform((value) =>
+    value
+      .toLowerCase()
+      .replace(/^\[(.*)\]$/, '$1')
+      .replace(/(?<=[a-z0-9])\.$/, ''),
+  )
+  .refine(
+    (value) => (isIPv4(value) || isIPv6(value) || isHostName(value)) && !everywhere.has(value),
+    'must be an IPv4 address, an IPv6 address or a fully qualified domain name',
+  )
+
+/** A SIP domain, as it stands in a Request-URI or a realm. */
+export const domain = z
+  .string()
+  .max(253)
+  .transform((value) => value.toLowerCase().replace(/\.$/, ''))
+  .refine((value) => isHostName(value) || isIPv4(value), 'must be a domain name')
+
+/** The start of a telephone number, a leading `+` does not count; the empty text starts every number. */
+export const prefix = z
+  .string()
+  .max(20)
+  .regex(/^\+?[0-9*#]*$/, 'must be the start of a telephone number: digits, *, # and a leading +')
+  .transform((digits) => digits.replace('+', ''))
+
+/** 0: unlimited. */
+export const limit = z.int().min(0).max(1_000_000)
+
+export const isAddress = (value: string): boolean => isIPv4(value) || isIPv6(value)

@@ -1,0 +1,46 @@
+/**
+ * A resource as both roads see it that write one: the REST routes (`resource-routes.ts`) and the
+ * seed file (`seed.ts`). Its store implements this; the body is checked once, in one place.
+ */
+import type { z } from 'zod'
+
+/** Who writes or reads, and when. */
+export interface Reach {
+  /** The only tenant whose rows exist; null: all tenants. */
+  readonly tenantId: number | null
+  /** For the ledger and the audit: `key:<uuid>`, `user:<username>`, `seed`. */
+  readonly actor: string
+  /** Milliseconds UTC. */
+  readonly now: number
+}
+
+export interface Slice {
+  readonly limit: number
+  readonly offset: number
+  /** Part of the name; undefined: all. */
+  readonly search: string | undefined
+}
+
+export interface Rows<View> {
+  readonly rows: readonly View[]
+  /** How many there are beyond this slice too. */
+  readonly total: number
+}
+
+/**
+ * Bodies are values of `body`; `document` gives a stored row back as such a body (write-only
+ * fields left out), so that a change is the document with some fields replaced. Everything that
+ * is refused is an `ApiError` whose details hold the path inside the body.
+ */
+export interface Resource<Body extends z.ZodObject, View> {
+  /** As read in an answer: `Carrier not found`. */
+  readonly noun: string
+  readonly body: Body
+  list(reach: Reach, slice: Slice): Rows<View>
+  find(reach: Reach, id: number): View | undefined
+  document(reach: Reach, id: number): z.input<Body> | undefined
+  insert(body: z.output<Body>, reach: Reach): number
+  /** Puts `body` in the place of what row `id` holds; absent secrets stay as they are. */
+  replace(id: number, body: z.output<Body>, reach: Reach): void
+  remove(id: number, reach: Reach): 'removed' | 'absent'
+}

@@ -1,0 +1,40 @@
+/** What every write shares: one transaction, and the database's own refusals as answers. */
+import type { Store } from '../../schema/open.ts'
+import { transaction } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+
+/** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that others still need. */
+export function write<T>(store: Store, work: () => T): T {
+  try {
+    return transaction(store, work)
+  } catch (error) {
+    throw asConflict(error) ?? error
+  }
+}
+
+/** Where a body carries what the database calls by another name. */
+const fieldNames: Readonly<Record<string, string>> = {
+  'customer_number.number': 'numbers',
+  'tenant_domain.domain': 'domains',
+  "index 'rate_identity'": 'prefix',
+}
+
+/** UNIQUE and foreign keys are checked by SQLite, so that no race lets a second one through. */
+function asConflict(error: unknown): ApiError | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  if (error.code === 'SQLITE_CONSTRAINT_UNIQUE' || error.code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
+    return duplicate(error.message)
+  if (error.code === 'SQLITE_CONSTRAINT_FOREIGNKEY')
+    return new ApiError(409, 'in_use', 'Others still refer to it')
+  return undefined
+}
+
+function duplicate(message: string): ApiError {
+  const [, constraint = ''] = /constraint failed: (.*)$/.exec(message) ?? []
+  const columns = constraint.split(', ')
+  const column = columns.at(-1) ?? ''
+  const path = fieldNames[constraint] ?? fieldNames[column] ?? column.replace(/^.*\./, '')
+  return new ApiError(409, 'duplicate', `Another one has this ${path.replaceAll('_', ' ')}`, {
+    details: [{ path, message: 'is already taken' }],
+  })
+}

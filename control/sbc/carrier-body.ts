@@ -1,0 +1,117 @@
+/** Carriers with their gateways as a body (decisions.md §7). */
+import { isIPv4 } from 'node:net'
+import { z } from 'zod'
+import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/number-rule.ts'
+import type { ErrorDetail } from '../http/api-error.ts'
+import { host, isAddress, limit, name, reference, text } from '../provisioning/fields.ts'
+import { unsupportedTransport } from '../provisioning/not-supported.ts'
+import { transport } from './dispatcher-body.ts'
+
+const gatewayBody = z
+  .strictObject({
+    host,
+    port: z
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(0)
+      .describe('0: calls go to 5060, and come from any port.'),
+    transport: transport.default('udp'),
+    netmask: z
+      .int()
+      .min(8)
+      .max(128)
+      .optional()
+      .describe('Prefix length of the source network; absent: the address alone.'),
+    inbound: z.boolean().default(true),
+    outbound: z.boolean().default(true),
+    priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
+    weight: z.int().min(1).max(100).default(100),
+  })
+  .superRefine(({ host: address, netmask }, context) => {
+    if (netmask === undefined) return
+    if (!isAddress(address))
+      context.addIssue({ code: 'custom', path: ['netmask'], message: 'needs an address as host' })
+    else if (isIPv4(address) && netmask > 32)
+      context.addIssue({ code: 'custom', path: ['netmask'], message: 'is at most 32 for IPv4' })
+  })
+  .transform((gateway) => ({
+    ...gateway,
+    netmask: gateway.netmask ?? (gateway.host.includes(':') ? 128 : 32),
+  }))
+
+export type GatewayBody = z.output<typeof gatewayBody>
+
+const numberRule = z
+  .strictObject({ match: z.string().max(maxRuleLength), replace: z.string().max(maxRuleLength) })
+  .superRefine((rule, context) => {
+    const message = numberRuleProblem(rule)
+    if (message !== undefined) context.addIssue({ code: 'custom', path: ['match'], message })
+  })
+
+const numberRules = z.array(numberRule).max(maxNumberRules).default([])
+
+const callerId = z
+  .strictObject({
+    mode: z.enum(['pass', 'fixed', 'pai']).default('pass'),
+    value: z
+      .string()
+      .regex(/^[0-9A-Za-z*#+._-]{1,64}$/, 'must be a number or a SIP user name')
+      .nullish(),
+  })
+  .refine(({ mode, value }) => mode !== 'fixed' || typeof value === 'string', {
+    path: ['value'],
+    message: 'is required with mode "fixed"',
+  })
+
+const auth = z.strictObject({
+  type: z.enum(['ip', 'digest', 'register']).default('ip'),
+  username: text(128).min(1).nullish(),
+  password: text(128).min(1).nullish().describe('Write only: never returned.'),
+  realm: text(253).nullish(),
+  from_user: text(128).nullish(),
+  from_domain: text(253).nullish(),
+  expires: z.int().min(60).max(86_400).nullish(),
+})
+
+export const carrierBody = z.strictObject({
+  name,
+  tenant: reference.nullish(),
+  customer: reference.nullish().describe('Who pays for the calls that the carrier sends.'),
+  customer_id: reference.nullish(),
+  is_active: z.boolean().default(true),
+  direction: z.enum(['in', 'out', 'both']).default('both'),
+  gateways: z.array(gatewayBody).min(1).max(32),
+  auth: auth.default({ type: 'ip' }),
+  caller_id: callerId.default({ mode: 'pass' }),
+  number_rules: z.strictObject({ in: numberRules, out: numberRules }).default({ in: [], out: [] }),
+  codecs: z.array(text(32)).max(32).nullish(),
+  media: z.enum(['bypass', 'anchor']).default('bypass'),
+  max_calls: limit.default(0).describe('0: unlimited.'),
+  max_cps: limit.default(0).describe('0: unlimited.'),
+  inbound_set: reference.nullish().describe('Number or name; absent: inbound routes decide.'),
+  inbound_set_id: reference.nullish(),
+})
+
+export type CarrierBody = z.output<typeof carrierBody>
+export type CarrierDocument = z.input<typeof carrierBody>
+
+/** Fields of the shape that nothing acts on yet. */
+export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail | false)[] => [
+  ...body.gateways.map((gateway, index) =>
+    unsupportedTransport(`gateways.${index}.transport`, gateway.transport),
+  ),
+  body.auth.type !== 'ip' && {
+    path: 'auth.type',
+    message: `auth "${body.auth.type}" is not supported yet: carriers are recognized by address`,
+  },
+  ...(['username', 'password', 'realm', 'from_user', 'from_domain', 'expires'] as const).map(
+    (field) =>
+      body.auth[field] != null && {
+        path: `auth.${field}`,
+        message: 'has no effect with auth "ip"',
+      },
+  ),
+  body.media === 'anchor' && { path: 'media', message: 'media "anchor" is not supported yet' },
+  body.codecs != null && { path: 'codecs', message: 'codecs are not supported yet' },
+]

@@ -1,0 +1,261 @@
+/** Carriers and their gateways, as rows. Gateways that stay keep their id. */
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import type { CarrierGatewayTable, CarrierTable } from '../../schema/database.ts'
+import type { NumberRules } from '../../schema/number-rule.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import { refuseUnsupported } from '../provisioning/not-supported.ts'
+import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains, grouped } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import {
+  carrierBody,
+  unsupportedInCarrier,
+  type CarrierBody,
+  type CarrierDocument,
+  type GatewayBody,
+} from './carrier-body.ts'
+import { isAmbiguous } from './gateway-conflicts.ts'
+import { resolveSet } from './set-reference.ts'
+
+type GatewayRow = Selectable<CarrierGatewayTable>
+
+interface CarrierRow extends Selectable<CarrierTable> {
+  readonly slug: string | null
+  readonly customer: string | null
+}
+
+export interface CarrierView {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly customer_id: number | null
+  readonly customer: string | null
+  readonly is_active: boolean
+  readonly direction: 'in' | 'out' | 'both'
+  readonly gateways: readonly (GatewayBody & { readonly id: number })[]
+  readonly auth: { readonly type: 'ip' | 'digest' | 'register' }
+  readonly caller_id: { readonly mode: 'pass' | 'fixed' | 'pai'; readonly value: string | null }
+  readonly number_rules: NumberRules
+  readonly media: 'bypass' | 'anchor'
+  readonly max_calls: number
+  readonly max_cps: number
+  readonly inbound_set_id: number | null
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
+  readonly noun = 'Carrier'
+  readonly body = carrierBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<CarrierView> {
+    const matching = this.#visible(reach).where((row) => contains(row, ['carrier.name'], search))
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('carrier')
+      .select(names)
+      .orderBy('carrier.name')
+      .limit(limit)
+      .offset(offset)
+    return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): CarrierView | undefined {
+    const rows = this.#visible(reach)
+      .selectAll('carrier')
+      .select(names)
+      .where('carrier.id', '=', id)
+    return this.#views(all(this.#store, rows))[0]
+  }
+
+  document(reach: Reach, id: number): CarrierDocument | undefined {
+    const carrier = this.find(reach, id)
+    if (carrier === undefined) return undefined
+    const { id: _id, created_at: _created, updated_at: _updated, customer: _, ...fields } = carrier
+    return {
+      ...fields,
+      number_rules: { in: [...carrier.number_rules.in], out: [...carrier.number_rules.out] },
+      gateways: carrier.gateways.map(({ id: _gateway, ...gateway }) => gateway),
+    }
+  }
+
+  insert(body: CarrierBody, reach: Reach): number {
+    return write(this.#store, () => {
+      const columns = this.#columnsOf(body, reach)
+      const id = insert(
+        this.#store,
+        this.#store.db.insertInto('carrier').values({ ...columns, created_at: reach.now }),
+      )
+      this.#putGateways(id, body, reach)
+      return id
+    })
+  }
+
+  replace(id: number, body: CarrierBody, reach: Reach): void {
+    write(this.#store, () => {
+      const columns = this.#columnsOf(body, reach)
+      execute(this.#store, this.#store.db.updateTable('carrier').set(columns).where('id', '=', id))
+      this.#putGateways(id, body, reach)
+    })
+  }
+
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    if (this.find(reach, id) === undefined) return 'absent'
+    write(this.#store, () =>
+      execute(this.#store, this.#store.db.deleteFrom('carrier').where('id', '=', id)),
+    )
+    return 'removed'
+  }
+
+  #columnsOf(body: CarrierBody, reach: Reach) {
+    refuseUnsupported(unsupportedInCarrier(body))
+    const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const customer = either('customer', body.customer, body.customer_id)
+    const set = either('inbound_set', body.inbound_set, body.inbound_set_id)
+    return {
+      name: body.name,
+      tenant_id: tenantId,
+      customer_id: resolve(this.#store, 'customer', customer, { tenantId, reach }),
+      is_active: toFlag(body.is_active),
+      direction: body.direction,
+      caller_id_mode: body.caller_id.mode,
+      caller_id_value: body.caller_id.value ?? null,
+      number_rules: JSON.stringify(body.number_rules),
+      max_calls: body.max_calls,
+      max_cps: body.max_cps,
+      inbound_set_id: resolveSet(this.#store, 'inbound_set', set, { tenantId, reach }),
+      updated_at: reach.now,
+    }
+  }
+
+  #putGateways(carrierId: number, body: CarrierBody, reach: Reach): void {
+    this.#refuseAmbiguous(carrierId, body, reach)
+    const { db } = this.#store
+    const before = new Map(this.#gatewaysOf([carrierId]).map((row) => [gatewayKey(row), row.id]))
+    const kept = body.gateways.map((gateway) => before.get(gatewayKey(gateway)))
+    for (const id of before.values())
+      if (!kept.includes(id))
+        execute(this.#store, db.deleteFrom('carrier_gateway').where('id', '=', id))
+    for (const [index, gateway] of body.gateways.entries()) {
+      const columns = gatewayColumnsOf(gateway)
+      const id = kept[index]
+      execute(
+        this.#store,
+        id === undefined
+          ? db.insertInto('carrier_gateway').values({ carrier_id: carrierId, ...columns })
+          : db.updateTable('carrier_gateway').set(columns).where('id', '=', id),
+      )
+    }
+  }
+
+  /** decisions.md §2: ambiguous gateways are refused when they are written. */
+  #refuseAmbiguous(carrierId: number, body: CarrierBody, reach: Reach): void {
+    for (const [index, gateway] of body.gateways.entries()) {
+      const twin = body.gateways.findIndex((each) => gatewayKey(each) === gatewayKey(gateway))
+      if (twin < index) throw badReference(`gateways.${index}.host`, `repeats gateways.${twin}`)
+    }
+    if (!body.is_active || body.direction === 'out') return
+    const others = this.#inboundGatewaysBeside(carrierId)
+    for (const [index, gateway] of body.gateways.entries()) {
+      const rival = gateway.inbound && others.find((other) => isAmbiguous(gateway, other))
+      if (rival) throw ambiguous(index, reach.tenantId === null ? rival.name : undefined)
+    }
+  }
+
+  #inboundGatewaysBeside(carrierId: number) {
+    const query = this.#store.db
+      .selectFrom('carrier_gateway')
+      .innerJoin('carrier', 'carrier.id', 'carrier_gateway.carrier_id')
+      .select(['carrier.name', 'host', 'port', 'netmask'])
+      .where('carrier.id', '<>', carrierId)
+      .where('carrier.is_active', '=', 1)
+      .where('carrier.direction', '<>', 'out')
+      .where('is_inbound', '=', 1)
+    return all(this.#store, query)
+  }
+
+  #views(rows: readonly CarrierRow[]): CarrierView[] {
+    const gateways = grouped(
+      this.#gatewaysOf(rows.map(({ id }) => id)),
+      (gateway) => gateway.carrier_id,
+    )
+    return rows.map((row) => viewOf(row, gateways.get(row.id) ?? []))
+  }
+
+  #gatewaysOf(carrierIds: readonly number[]): GatewayRow[] {
+    const query = this.#store.db
+      .selectFrom('carrier_gateway')
+      .selectAll()
+      .where('carrier_id', 'in', carrierIds)
+      .orderBy('id')
+    return all(this.#store, query)
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('carrier')
+      .leftJoin('tenant', 'tenant.id', 'carrier.tenant_id')
+      .leftJoin('customer', 'customer.id', 'carrier.customer_id')
+      .$if(tenantId !== null, (query) => query.where('carrier.tenant_id', '=', tenantId))
+  }
+}
+
+/** What a view needs, beside the row itself. */
+const names = ['tenant.slug', 'customer.name as customer'] as const
+
+/** Another tenant's carrier is not named. */
+function ambiguous(index: number, rival: string | undefined): ApiError {
+  const owner = rival === undefined ? 'another carrier' : `the carrier ${JSON.stringify(rival)}`
+  return new ApiError(409, 'ambiguous_gateway', 'A source would belong to two carriers', {
+    details: [
+      { path: `gateways.${index}.host`, message: `${owner} has the same network and port` },
+    ],
+  })
+}
+
+const gatewayKey = (gateway: Pick<GatewayBody, 'host' | 'port' | 'transport' | 'netmask'>) =>
+  `${gateway.host} ${gateway.port} ${gateway.transport} ${gateway.netmask}`
+
+const gatewayColumnsOf = ({ inbound, outbound, ...gateway }: GatewayBody) => ({
+  ...gateway,
+  is_inbound: toFlag(inbound),
+  is_outbound: toFlag(outbound),
+})
+
+function viewOf(row: CarrierRow, gateways: readonly GatewayRow[]): CarrierView {
+  return {
+    id: row.id,
+    name: row.name,
+    tenant: row.slug,
+    customer_id: row.customer_id,
+    customer: row.customer,
+    is_active: fromFlag(row.is_active),
+    direction: row.direction,
+    gateways: gateways.map(({ carrier_id: _, is_inbound, is_outbound, ...gateway }) => ({
+      ...gateway,
+      inbound: fromFlag(is_inbound),
+      outbound: fromFlag(is_outbound),
+    })),
+    auth: { type: row.auth_type },
+    caller_id: { mode: row.caller_id_mode, value: row.caller_id_value },
+    number_rules: JSON.parse(row.number_rules) as NumberRules,
+    media: row.media,
+    max_calls: row.max_calls,
+    max_cps: row.max_cps,
+    inbound_set_id: row.inbound_set_id,
+    created_at: timeToText(row.created_at),
+    updated_at: timeToText(row.updated_at),
+  }
+}

@@ -1,0 +1,84 @@
+/** Dispatcher sets and their nodes as a body (specification §2.6 and §8, decisions.md §7). */
+import { z } from 'zod'
+import { host, limit, name, port, reference, text } from '../provisioning/fields.ts'
+
+/** §2.6: failover, round robin, weight, random, Call-ID hash. Forms send them as text. */
+const algorithm = z
+  .union([z.literal([8, 4, 9, 6, 0]), z.literal(['8', '4', '9', '6', '0'])], {
+    error: 'must be 8 (failover), 4 (round robin), 9 (weight), 6 (random) or 0 (Call-ID hash)',
+  })
+  .transform(Number)
+
+export const transport = z.enum(['udp', 'tcp', 'tls'])
+
+/** `404`, `"404"` or `"200-299"`: final answers to OPTIONS that mean "up". */
+const okCode = z
+  .union([z.int(), z.string()], { error: 'must be a status or a range of them' })
+  .transform(String)
+  .refine((code) => {
+    const [, from, to = from] = /^([2-6]\d\d)(?:-([2-6]\d\d))?$/.exec(code) ?? []
+    return from !== undefined && Number(from) <= Number(to)
+  }, 'must be a final SIP status such as 404, or a range such as "200-299"')
+
+/** Absent values are the process's (`PROBE_…` settings). */
+const probe = z
+  .strictObject({
+    interval_ms: z.int().min(100).max(60_000).optional(),
+    timeout_ms: z.int().min(50).max(30_000).optional(),
+    fail_threshold: z.int().min(1).max(20).optional(),
+    recover_threshold: z.int().min(1).max(20).optional(),
+    ok_codes: z.array(okCode).min(1).max(20).optional(),
+  })
+  .refine(
+    ({ interval_ms, timeout_ms }) =>
+      interval_ms === undefined || timeout_ms === undefined || timeout_ms <= interval_ms,
+    { path: ['timeout_ms'], message: 'is longer than interval_ms' },
+  )
+
+export const nodeBody = z.strictObject({
+  host,
+  internal_port: port.default(5060).describe('Where calls and probes go.'),
+  external_port: port.default(5080).describe('A second port from which the node may call.'),
+  weight: z.int().min(1).max(100).default(100),
+  priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
+  description: text(100).nullish(),
+  transport: transport.default('udp'),
+  is_enabled: z.boolean().default(true),
+  max_calls: limit.default(0).describe('0: unlimited.'),
+})
+
+export type NodeBody = z.output<typeof nodeBody>
+
+const nodes = z
+  .array(nodeBody)
+  .min(1)
+  .max(100)
+  .superRefine((members, context) => {
+    const seen = new Set<string>()
+    for (const [index, node] of members.entries()) {
+      const key = nodeKey(node)
+      if (seen.has(key))
+        context.addIssue({
+          code: 'custom',
+          path: [index, 'host'],
+          message: 'is in the set already, with the same port and transport',
+        })
+      seen.add(key)
+    }
+  })
+
+export const dispatcherBody = z.strictObject({
+  endpoint_name: name,
+  algorithm,
+  set_id: z.int().min(1).max(65_535).optional().describe('Absent: the lowest free number.'),
+  tenant: reference.nullish(),
+  nodes,
+  probe: probe.nullish(),
+})
+
+export type DispatcherBody = z.output<typeof dispatcherBody>
+export type DispatcherDocument = z.input<typeof dispatcherBody>
+
+/** What makes a node the same node after a change: where its calls go. */
+export const nodeKey = (node: Pick<NodeBody, 'host' | 'internal_port' | 'transport'>): string =>
+  `${node.host} ${node.internal_port} ${node.transport}`

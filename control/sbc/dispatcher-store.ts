@@ -1,0 +1,288 @@
+/** Dispatcher sets and nodes, as rows. Nodes keep their id and the operator's state over a change. */
+import { toFlag } from '../../schema/columns.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { ApiError, notFound } from '../http/api-error.ts'
+import { refuseUnsupported, unsupportedTransport } from '../provisioning/not-supported.ts'
+import { tenantOf } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains, grouped } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import {
+  dispatcherBody,
+  nodeKey,
+  type DispatcherBody,
+  type DispatcherDocument,
+  type NodeBody,
+} from './dispatcher-body.ts'
+import {
+  viewOf,
+  type DispatcherView,
+  type NodeRow,
+  type NodeView,
+  type SetRow,
+} from './dispatcher-view.ts'
+
+export class DispatcherStore implements Resource<typeof dispatcherBody, DispatcherView> {
+  readonly noun = 'Dispatcher set'
+  readonly body = dispatcherBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<DispatcherView> {
+    const matching = this.#visible(reach).where((row) =>
+      contains(row, ['dispatcher_set.endpoint_name'], search),
+    )
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('dispatcher_set')
+      .select('tenant.slug')
+      .orderBy('set_id')
+      .limit(limit)
+      .offset(offset)
+    return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): DispatcherView | undefined {
+    const rows = this.#visible(reach)
+      .selectAll('dispatcher_set')
+      .select('tenant.slug')
+      .where('dispatcher_set.id', '=', id)
+    return this.#views(all(this.#store, rows))[0]
+  }
+
+  document(reach: Reach, id: number): DispatcherDocument | undefined {
+    const set = this.find(reach, id)
+    if (set === undefined) return undefined
+    const { endpoint_name, algorithm, set_id, tenant, nodes, probe } = set
+    return {
+      endpoint_name,
+      algorithm: algorithm as DispatcherDocument['algorithm'],
+      set_id,
+      tenant,
+      probe,
+      nodes: nodes.map(
+        ({ id: _id, destination: _destination, operator_state: _state, ...node }) => node,
+      ),
+    }
+  }
+
+  insert(body: DispatcherBody, reach: Reach): number {
+    refuseUnsupported(unsupportedNodes(body.nodes))
+    return write(this.#store, () => {
+      const id = insert(
+        this.#store,
+        this.#store.db.insertInto('dispatcher_set').values({
+          ...columnsOf(body),
+          set_id: body.set_id ?? this.#freeSetId(),
+          tenant_id: tenantOf(this.#store, body.tenant, reach),
+          created_at: reach.now,
+          updated_at: reach.now,
+        }),
+      )
+      this.#putNodes(id, body.nodes)
+      return id
+    })
+  }
+
+  /** Without `set_id` the set keeps its number. */
+  replace(id: number, body: DispatcherBody, reach: Reach): void {
+    refuseUnsupported(unsupportedNodes(body.nodes))
+    write(this.#store, () => {
+      const before = this.find(reach, id)
+      if (before === undefined) throw notFound(this.noun)
+      const set_id = body.set_id ?? before.set_id
+      if (set_id !== before.set_id) this.#renumber(before.set_id, set_id)
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('dispatcher_set')
+          .set({
+            ...columnsOf(body),
+            set_id,
+            tenant_id: tenantOf(this.#store, body.tenant, reach),
+            updated_at: reach.now,
+          })
+          .where('id', '=', id),
+      )
+      this.#putNodes(id, body.nodes)
+    })
+  }
+
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    return write(this.#store, () => {
+      const set = this.find(reach, id)
+      if (set === undefined) return 'absent'
+      const user = this.#userOf(set.set_id)
+      if (user !== undefined)
+        throw new ApiError(409, 'in_use', `${user} still sends calls to this set`)
+      execute(this.#store, this.#store.db.deleteFrom('dispatcher_set').where('id', '=', id))
+      return 'removed'
+    })
+  }
+
+  /** Adds one node. Answers its id; 409 when the set has it already. */
+  insertNode(reach: Reach, id: number, node: NodeBody): number {
+    refuseUnsupported([unsupportedTransport('transport', node.transport)])
+    return write(this.#store, () => {
+      const set = this.find(reach, id)
+      if (set === undefined) throw notFound(this.noun)
+      if (set.nodes.length >= 100)
+        throw new ApiError(409, 'set_full', 'A set has at most 100 nodes')
+      return this.#insertNode(id, node)
+    })
+  }
+
+  replaceNode(reach: Reach, id: number, nodeId: number, node: NodeBody): void {
+    refuseUnsupported([unsupportedTransport('transport', node.transport)])
+    write(this.#store, () => {
+      const { nodes } = this.#setOfNode(reach, id, nodeId)
+      refuseEmptySet(nodes.map((each) => (each.id === nodeId ? { ...each, ...node } : each)))
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('dispatcher_node')
+          .set(nodeColumnsOf(node))
+          .where('id', '=', nodeId),
+      )
+    })
+  }
+
+  removeNode(reach: Reach, id: number, nodeId: number): void {
+    write(this.#store, () => {
+      const { nodes } = this.#setOfNode(reach, id, nodeId)
+      refuseEmptySet(nodes.filter((node) => node.id !== nodeId))
+      execute(this.#store, this.#store.db.deleteFrom('dispatcher_node').where('id', '=', nodeId))
+    })
+  }
+
+  /** Name of a carrier or inbound route whose calls go to the set. */
+  #userOf(setId: number): string | undefined {
+    const { db } = this.#store
+    const carriers = db.selectFrom('carrier').select('name').where('inbound_set_id', '=', setId)
+    const routes = db
+      .selectFrom('inbound_route')
+      .select('name')
+      .where('target_type', '=', 'set')
+      .where('target', '=', String(setId))
+    return first(this.#store, carriers.unionAll(routes).limit(1))?.name
+  }
+
+  /** Who sends calls to a set goes on doing so when its number changes. */
+  #renumber(from: number, to: number): void {
+    const { db } = this.#store
+    execute(
+      this.#store,
+      db.updateTable('carrier').set({ inbound_set_id: to }).where('inbound_set_id', '=', from),
+    )
+    execute(
+      this.#store,
+      db
+        .updateTable('inbound_route')
+        .set({ target: String(to) })
+        .where('target_type', '=', 'set')
+        .where('target', '=', String(from)),
+    )
+  }
+
+  #setOfNode(reach: Reach, id: number, nodeId: number): DispatcherView {
+    const set = this.find(reach, id)
+    if (set === undefined) throw notFound(this.noun)
+    if (!set.nodes.some((node) => node.id === nodeId)) throw notFound('Node')
+    return set
+  }
+
+  /** Nodes that stay are changed in place, so that live calls and probe state keep their node. */
+  #putNodes(setRowId: number, nodes: readonly NodeBody[]): void {
+    const { db } = this.#store
+    const before = new Map(this.#nodesOf([setRowId]).map((row) => [nodeKey(row), row]))
+    const kept = nodes.map((node) => before.get(nodeKey(node)))
+    refuseEmptySet(
+      nodes.map((node, index) => ({
+        is_enabled: node.is_enabled,
+        operator_state: kept[index]?.operator_state ?? 'active',
+      })),
+    )
+    for (const row of before.values())
+      if (!kept.includes(row))
+        execute(this.#store, db.deleteFrom('dispatcher_node').where('id', '=', row.id))
+    for (const [index, node] of nodes.entries()) {
+      const row = kept[index]
+      if (row === undefined) this.#insertNode(setRowId, node)
+      else
+        execute(
+          this.#store,
+          db.updateTable('dispatcher_node').set(nodeColumnsOf(node)).where('id', '=', row.id),
+        )
+    }
+  }
+
+  #insertNode(setRowId: number, node: NodeBody): number {
+    return insert(
+      this.#store,
+      this.#store.db
+        .insertInto('dispatcher_node')
+        .values({ dispatcher_set_id: setRowId, ...nodeColumnsOf(node) }),
+    )
+  }
+
+  #freeSetId(): number {
+    const taken = all(this.#store, this.#store.db.selectFrom('dispatcher_set').select('set_id'))
+    const numbers = new Set(taken.map(({ set_id }) => set_id))
+    for (let candidate = 1; candidate <= 65_535; candidate += 1)
+      if (!numbers.has(candidate)) return candidate
+    throw new ApiError(409, 'no_free_set_id', 'Every dispatcher set id is taken')
+  }
+
+  #views(rows: readonly SetRow[]): DispatcherView[] {
+    const nodes = grouped(this.#nodesOf(rows.map(({ id }) => id)), (node) => node.dispatcher_set_id)
+    return rows.map((row) => viewOf(row, nodes.get(row.id) ?? []))
+  }
+
+  #nodesOf(setRowIds: readonly number[]): NodeRow[] {
+    const query = this.#store.db
+      .selectFrom('dispatcher_node')
+      .selectAll()
+      .where('dispatcher_set_id', 'in', setRowIds)
+      .orderBy('id')
+    return all(this.#store, query)
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('dispatcher_set')
+      .leftJoin('tenant', 'tenant.id', 'dispatcher_set.tenant_id')
+      .$if(tenantId !== null, (query) => query.where('dispatcher_set.tenant_id', '=', tenantId))
+  }
+}
+
+const unsupportedNodes = (nodes: readonly NodeBody[]) =>
+  nodes.map(({ transport }, index) => unsupportedTransport(`nodes.${index}.transport`, transport))
+
+/** §3.2: a set always has a node in service; taking the last one out is refused. */
+function refuseEmptySet(nodes: readonly Pick<NodeView, 'is_enabled' | 'operator_state'>[]): void {
+  if (nodes.some((node) => node.is_enabled && node.operator_state === 'active')) return
+  throw new ApiError(409, 'last_active_node', 'The set would be left without a node in service')
+}
+
+const columnsOf = ({ endpoint_name, algorithm, probe }: DispatcherBody) => ({
+  endpoint_name,
+  algorithm,
+  probe_interval_ms: probe?.interval_ms ?? null,
+  probe_timeout_ms: probe?.timeout_ms ?? null,
+  probe_fail_threshold: probe?.fail_threshold ?? null,
+  probe_recover_threshold: probe?.recover_threshold ?? null,
+  probe_ok_codes: probe?.ok_codes === undefined ? null : JSON.stringify(probe.ok_codes),
+})
+
+const nodeColumnsOf = (node: NodeBody) => ({
+  ...node,
+  description: node.description ?? null,
+  is_enabled: toFlag(node.is_enabled),
+})

@@ -1,0 +1,66 @@
+/** Dispatcher sets as the API shows them: as their body, with ids and what the engine needs to know. */
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText } from '../../schema/columns.ts'
+import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
+import type { DispatcherDocument, NodeBody } from './dispatcher-body.ts'
+
+export type NodeRow = Selectable<DispatcherNodeTable>
+export type SetRow = Selectable<DispatcherSetTable> & { readonly slug: string | null }
+
+export interface NodeView extends Required<NodeBody> {
+  readonly id: number
+  /** `sip:<host>:<port>;transport=udp` */
+  readonly destination: string
+  /** What an operator asked for. */
+  readonly operator_state: 'active' | 'inactive'
+}
+
+export interface DispatcherView {
+  readonly id: number
+  readonly set_id: number
+  readonly endpoint_name: string
+  readonly algorithm: number
+  readonly tenant: string | null
+  readonly probe: NonNullable<DispatcherDocument['probe']> | null
+  readonly nodes: readonly NodeView[]
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export function viewOf(row: SetRow, nodes: readonly NodeRow[]): DispatcherView {
+  return {
+    id: row.id,
+    set_id: row.set_id,
+    endpoint_name: row.endpoint_name,
+    algorithm: row.algorithm,
+    tenant: row.slug,
+    probe: probeOf(row),
+    nodes: nodes.map(nodeViewOf),
+    created_at: timeToText(row.created_at),
+    updated_at: timeToText(row.updated_at),
+  }
+}
+
+function nodeViewOf({ dispatcher_set_id: _, ...row }: NodeRow): NodeView {
+  const host = row.host.includes(':') ? `[${row.host}]` : row.host
+  return {
+    ...row,
+    is_enabled: fromFlag(row.is_enabled),
+    destination: `sip:${host}:${row.internal_port};transport=${row.transport}`,
+  }
+}
+
+function probeOf(row: SetRow): DispatcherView['probe'] {
+  const probe = {
+    ...(row.probe_interval_ms === null ? {} : { interval_ms: row.probe_interval_ms }),
+    ...(row.probe_timeout_ms === null ? {} : { timeout_ms: row.probe_timeout_ms }),
+    ...(row.probe_fail_threshold === null ? {} : { fail_threshold: row.probe_fail_threshold }),
+    ...(row.probe_recover_threshold === null
+      ? {}
+      : { recover_threshold: row.probe_recover_threshold }),
+    ...(row.probe_ok_codes === null
+      ? {}
+      : { ok_codes: JSON.parse(row.probe_ok_codes) as string[] }),
+  }
+  return Object.keys(probe).length === 0 ? null : probe
+}

@@ -1,0 +1,157 @@
+/** Inbound routes, as rows. */
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import type { InboundRouteTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { refuseUnsupported } from '../provisioning/not-supported.ts'
+import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import {
+  inboundRouteBody,
+  unsupportedInInboundRoute,
+  type InboundRouteBody,
+  type InboundRouteDocument,
+} from './route-body.ts'
+import { resolveSet } from './set-reference.ts'
+
+interface Row extends Selectable<InboundRouteTable> {
+  readonly slug: string | null
+  readonly carrier: string | null
+}
+
+export interface InboundRouteView {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly carrier_id: number | null
+  readonly carrier: string | null
+  readonly prefix: string | null
+  readonly domain: string | null
+  readonly priority: number
+  readonly is_active: boolean
+  readonly set_id: number | null
+  readonly extension: string | null
+  readonly agent: string | null
+  readonly created_at: string
+}
+
+export class InboundRouteStore implements Resource<typeof inboundRouteBody, InboundRouteView> {
+  readonly noun = 'Inbound route'
+  readonly body = inboundRouteBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<InboundRouteView> {
+    const matching = this.#visible(reach).where((row) =>
+      contains(row, ['inbound_route.name', 'prefix', 'inbound_route.domain'], search),
+    )
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('inbound_route')
+      .select(names)
+      .orderBy('inbound_route.name')
+      .limit(limit)
+      .offset(offset)
+    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): InboundRouteView | undefined {
+    const query = this.#visible(reach)
+      .selectAll('inbound_route')
+      .select(names)
+      .where('inbound_route.id', '=', id)
+    const row = first(this.#store, query)
+    return row === undefined ? undefined : viewOf(row)
+  }
+
+  document(reach: Reach, id: number): InboundRouteDocument | undefined {
+    const route = this.find(reach, id)
+    if (route === undefined) return undefined
+    const { id: _id, created_at: _at, carrier: _carrier, ...document } = route
+    return document
+  }
+
+  insert(body: InboundRouteBody, reach: Reach): number {
+    return write(this.#store, () =>
+      insert(
+        this.#store,
+        this.#store.db
+          .insertInto('inbound_route')
+          .values({ ...this.#columnsOf(body, reach), created_at: reach.now }),
+      ),
+    )
+  }
+
+  replace(id: number, body: InboundRouteBody, reach: Reach): void {
+    write(this.#store, () =>
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('inbound_route')
+          .set(this.#columnsOf(body, reach))
+          .where('id', '=', id),
+      ),
+    )
+  }
+
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    if (this.find(reach, id) === undefined) return 'absent'
+    execute(this.#store, this.#store.db.deleteFrom('inbound_route').where('id', '=', id))
+    return 'removed'
+  }
+
+  #columnsOf(body: InboundRouteBody, reach: Reach) {
+    refuseUnsupported(unsupportedInInboundRoute(body))
+    const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const carrier = either('carrier', body.carrier, body.carrier_id)
+    const set = either('set', body.set, body.set_id)
+    const setId = resolveSet(this.#store, 'set', set, { tenantId, reach })
+    if (setId === null) throw badReference('set_id', 'is required: where do the calls go?')
+    return {
+      name: body.name,
+      tenant_id: tenantId,
+      carrier_id: resolve(this.#store, 'carrier', carrier, { tenantId, reach }),
+      prefix: body.prefix ?? null,
+      domain: body.domain ?? null,
+      target_type: 'set' as const,
+      target: String(setId),
+      priority: body.priority,
+      is_active: toFlag(body.is_active),
+    }
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('inbound_route')
+      .leftJoin('tenant', 'tenant.id', 'inbound_route.tenant_id')
+      .leftJoin('carrier', 'carrier.id', 'inbound_route.carrier_id')
+      .$if(tenantId !== null, (query) => query.where('inbound_route.tenant_id', '=', tenantId))
+  }
+}
+
+const names = ['tenant.slug', 'carrier.name as carrier'] as const
+
+const viewOf = (row: Row): InboundRouteView => ({
+  id: row.id,
+  name: row.name,
+  tenant: row.slug,
+  carrier_id: row.carrier_id,
+  carrier: row.carrier,
+  prefix: row.prefix,
+  domain: row.domain,
+  priority: row.priority,
+  is_active: fromFlag(row.is_active),
+  set_id: row.target_type === 'set' ? Number(row.target) : null,
+  extension: row.target_type === 'extension' ? row.target : null,
+  agent: row.target_type === 'agent' ? row.target : null,
+  created_at: timeToText(row.created_at),
+})

@@ -1,0 +1,167 @@
+/** Outbound routes, as rows. */
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import type { OutboundRouteTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { refuseUnsupported } from '../provisioning/not-supported.ts'
+import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import {
+  outboundRouteBody,
+  unsupportedInOutboundRoute,
+  type OutboundRouteBody,
+  type OutboundRouteDocument,
+} from './route-body.ts'
+
+interface Row extends Selectable<OutboundRouteTable> {
+  readonly slug: string | null
+  readonly customer: string | null
+  readonly carrier: string | null
+}
+
+export interface OutboundRouteView {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly customer_id: number | null
+  readonly customer: string | null
+  readonly carrier_id: number | null
+  readonly carrier: string | null
+  readonly prefix: string
+  readonly priority: number
+  readonly weight: number
+  readonly mode: 'static' | 'lcr' | 'block'
+  readonly strip: number
+  readonly prepend: string
+  readonly is_active: boolean
+  readonly emergency: boolean
+  readonly created_at: string
+}
+
+export class OutboundRouteStore implements Resource<typeof outboundRouteBody, OutboundRouteView> {
+  readonly noun = 'Outbound route'
+  readonly body = outboundRouteBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<OutboundRouteView> {
+    const matching = this.#visible(reach).where((row) =>
+      contains(row, ['outbound_route.name', 'prefix'], search),
+    )
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('outbound_route')
+      .select(names)
+      .orderBy('outbound_route.name')
+      .limit(limit)
+      .offset(offset)
+    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): OutboundRouteView | undefined {
+    const query = this.#visible(reach)
+      .selectAll('outbound_route')
+      .select(names)
+      .where('outbound_route.id', '=', id)
+    const row = first(this.#store, query)
+    return row === undefined ? undefined : viewOf(row)
+  }
+
+  document(reach: Reach, id: number): OutboundRouteDocument | undefined {
+    const route = this.find(reach, id)
+    if (route === undefined) return undefined
+    const { id: _id, created_at: _at, carrier: _carrier, customer: _customer, ...document } = route
+    return document
+  }
+
+  insert(body: OutboundRouteBody, reach: Reach): number {
+    return write(this.#store, () =>
+      insert(
+        this.#store,
+        this.#store.db
+          .insertInto('outbound_route')
+          .values({ ...this.#columnsOf(body, reach), created_at: reach.now }),
+      ),
+    )
+  }
+
+  replace(id: number, body: OutboundRouteBody, reach: Reach): void {
+    write(this.#store, () =>
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('outbound_route')
+          .set(this.#columnsOf(body, reach))
+          .where('id', '=', id),
+      ),
+    )
+  }
+
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    if (this.find(reach, id) === undefined) return 'absent'
+    execute(this.#store, this.#store.db.deleteFrom('outbound_route').where('id', '=', id))
+    return 'removed'
+  }
+
+  #columnsOf(body: OutboundRouteBody, reach: Reach) {
+    refuseUnsupported(unsupportedInOutboundRoute(body))
+    const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const customer = either('customer', body.customer, body.customer_id)
+    const carrier = either('carrier', body.carrier, body.carrier_id)
+    if (carrier === null && body.mode !== 'block')
+      throw badReference('carrier', 'is required, unless mode is "block"')
+    return {
+      name: body.name,
+      tenant_id: tenantId,
+      customer_id: resolve(this.#store, 'customer', customer, { tenantId, reach }),
+      carrier_id: resolve(this.#store, 'carrier', carrier, { tenantId, reach }),
+      prefix: body.prefix,
+      priority: body.priority,
+      weight: body.weight,
+      mode: body.mode,
+      strip: body.strip,
+      prepend: body.prepend,
+      is_active: toFlag(body.is_active),
+      is_emergency: toFlag(body.emergency),
+    }
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('outbound_route')
+      .leftJoin('tenant', 'tenant.id', 'outbound_route.tenant_id')
+      .leftJoin('customer', 'customer.id', 'outbound_route.customer_id')
+      .leftJoin('carrier', 'carrier.id', 'outbound_route.carrier_id')
+      .$if(tenantId !== null, (query) => query.where('outbound_route.tenant_id', '=', tenantId))
+  }
+}
+
+const names = ['tenant.slug', 'customer.name as customer', 'carrier.name as carrier'] as const
+
+const viewOf = (row: Row): OutboundRouteView => ({
+  id: row.id,
+  name: row.name,
+  tenant: row.slug,
+  customer_id: row.customer_id,
+  customer: row.customer,
+  carrier_id: row.carrier_id,
+  carrier: row.carrier,
+  prefix: row.prefix,
+  priority: row.priority,
+  weight: row.weight,
+  mode: row.mode,
+  strip: row.strip,
+  prepend: row.prepend,
+  is_active: fromFlag(row.is_active),
+  emergency: fromFlag(row.is_emergency),
+  created_at: timeToText(row.created_at),
+})

@@ -1,0 +1,66 @@
+/** Outbound and inbound routes as bodies (decisions.md §2 and §7). */
+import { z } from 'zod'
+import type { ErrorDetail } from '../http/api-error.ts'
+import { domain, name, prefix, reference } from '../provisioning/fields.ts'
+
+export const outboundRouteBody = z.strictObject({
+  name,
+  tenant: reference.nullish(),
+  customer: reference.nullish().describe('Absent: for every customer.'),
+  customer_id: reference.nullish(),
+  carrier: reference.nullish().describe('Required, unless mode is "block".'),
+  carrier_id: reference.nullish(),
+  prefix: prefix.default('').describe('Start of the called number; empty: every number.'),
+  priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
+  weight: z.int().min(1).max(100).default(100),
+  mode: z.enum(['static', 'lcr', 'block']).default('static'),
+  strip: z.int().min(0).max(32).default(0).describe('Digits taken from the front of the number.'),
+  prepend: z
+    .string()
+    .regex(/^[0-9*#+]{0,20}$/, 'must be up to 20 digits, *, # or +')
+    .default('')
+    .describe('Put in front of the number after `strip`.'),
+  is_active: z.boolean().default(true),
+  emergency: z.boolean().default(false).describe('Skips wallet and limits.'),
+})
+
+export type OutboundRouteBody = z.output<typeof outboundRouteBody>
+export type OutboundRouteDocument = z.input<typeof outboundRouteBody>
+
+export const unsupportedInOutboundRoute = (
+  body: OutboundRouteBody,
+): readonly (ErrorDetail | false)[] => [
+  body.mode === 'lcr' && {
+    path: 'mode',
+    message: 'mode "lcr" is not supported yet: carriers have no prices',
+  },
+]
+
+/** `set_id`, `extension` or `agent` says where calls go. */
+export const inboundRouteBody = z.strictObject({
+  name,
+  tenant: reference.nullish(),
+  carrier: reference.nullish().describe('Absent: from any carrier.'),
+  carrier_id: reference.nullish(),
+  prefix: prefix.nullish().describe('Start of the called number; absent: every number.'),
+  domain: domain.nullish().describe('Of the Request-URI; absent: every domain.'),
+  priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
+  is_active: z.boolean().default(true),
+  set: reference.nullish().describe('Number or name of a dispatcher set.'),
+  set_id: reference.nullish(),
+  extension: z.string().max(20).nullish(),
+  agent: name.nullish(),
+})
+
+export type InboundRouteBody = z.output<typeof inboundRouteBody>
+export type InboundRouteDocument = z.input<typeof inboundRouteBody>
+
+export const unsupportedInInboundRoute = (
+  body: InboundRouteBody,
+): readonly (ErrorDetail | false)[] => [
+  body.extension != null && {
+    path: 'extension',
+    message: 'routes to extensions are not supported yet',
+  },
+  body.agent != null && { path: 'agent', message: 'routes to agents are not supported yet' },
+]

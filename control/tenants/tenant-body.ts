@@ -1,0 +1,27 @@
+/** `{slug, name, domains[], is_active}`: a customer organisation and its SIP domains. */
+import { z } from 'zod'
+import { domain, name } from '../provisioning/fields.ts'
+
+export const maxDomains = 100
+
+/** As in `X-Tenant-Slug`. */
+export const slug = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+    'must be 1 to 63 small letters, digits and inner hyphens',
+  )
+
+export const tenantBody = z.strictObject({
+  slug,
+  name: name.optional().describe('Shown to people; the slug where absent.'),
+  is_active: z.boolean().default(true),
+  domains: z
+    .array(domain)
+    .max(maxDomains)
+    .refine((domains) => new Set(domains).size === domains.length, 'holds a domain twice')
+    .default([]),
+})
+
+export type TenantBody = z.output<typeof tenantBody>
+export type TenantDocument = z.input<typeof tenantBody>

@@ -1,0 +1,137 @@
+/** Tenants and their domains, as rows. A tenant's own credential sees its own tenant only. */
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import type { TenantTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import { contains } from '../provisioning/rows.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { write } from '../provisioning/write.ts'
+import { tenantBody, type TenantBody, type TenantDocument } from './tenant-body.ts'
+
+export interface TenantView {
+  readonly id: number
+  readonly slug: string
+  readonly name: string
+  readonly is_active: boolean
+  readonly domains: readonly string[]
+  readonly created_at: string
+}
+
+export class TenantStore implements Resource<typeof tenantBody, TenantView> {
+  readonly noun = 'Tenant'
+  readonly body = tenantBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<TenantView> {
+    const matching = this.#visible(reach).where((row) => contains(row, ['slug', 'name'], search))
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = all(this.#store, matching.selectAll().orderBy('slug').limit(limit).offset(offset))
+    return { rows: this.#views(rows), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): TenantView | undefined {
+    const rows = all(this.#store, this.#visible(reach).selectAll().where('id', '=', id))
+    return this.#views(rows)[0]
+  }
+
+  document(reach: Reach, id: number): TenantDocument | undefined {
+    const tenant = this.find(reach, id)
+    if (tenant === undefined) return undefined
+    const { slug, name, is_active, domains } = tenant
+    return { slug, name, is_active, domains: [...domains] }
+  }
+
+  insert(body: TenantBody, reach: Reach): number {
+    refuseTenantCredential(reach)
+    return write(this.#store, () => {
+      const id = insert(
+        this.#store,
+        this.#store.db.insertInto('tenant').values({ ...columnsOf(body), created_at: reach.now }),
+      )
+      this.#putDomains(id, body.domains)
+      return id
+    })
+  }
+
+  replace(id: number, body: TenantBody, reach: Reach): void {
+    refuseTenantCredential(reach)
+    write(this.#store, () => {
+      execute(
+        this.#store,
+        this.#store.db.updateTable('tenant').set(columnsOf(body)).where('id', '=', id),
+      )
+      this.#putDomains(id, body.domains)
+    })
+  }
+
+  /** 409 as long as anything belongs to the tenant, its call records included. */
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    refuseTenantCredential(reach)
+    return write(this.#store, () => {
+      const { db } = this.#store
+      const cdr = first(this.#store, db.selectFrom('cdr').select('id').where('tenant_id', '=', id))
+      if (cdr !== undefined)
+        throw new ApiError(409, 'in_use', 'The tenant has call records: deactivate it instead')
+      const removed = execute(this.#store, db.deleteFrom('tenant').where('id', '=', id))
+      return removed === 0 ? 'absent' : 'removed'
+    })
+  }
+
+  /** Domains that stay are not touched: extensions refer to them. */
+  #putDomains(tenantId: number, domains: readonly string[]): void {
+    const { db } = this.#store
+    const before = this.#domainsOf([tenantId]).map(({ domain }) => domain)
+    for (const domain of before.filter((known) => !domains.includes(known)))
+      execute(this.#store, db.deleteFrom('tenant_domain').where('domain', '=', domain))
+    for (const domain of domains.filter((wanted) => !before.includes(wanted)))
+      execute(this.#store, db.insertInto('tenant_domain').values({ domain, tenant_id: tenantId }))
+  }
+
+  #views(rows: readonly Selectable<TenantTable>[]): TenantView[] {
+    const domains = this.#domainsOf(rows.map(({ id }) => id))
+    return rows.map((row) => ({
+      id: row.id,
+      slug: row.slug,
+      name: row.name,
+      is_active: fromFlag(row.is_active),
+      domains: domains.filter((each) => each.tenant_id === row.id).map(({ domain }) => domain),
+      created_at: timeToText(row.created_at),
+    }))
+  }
+
+  #domainsOf(tenantIds: readonly number[]) {
+    const query = this.#store.db
+      .selectFrom('tenant_domain')
+      .selectAll()
+      .where('tenant_id', 'in', tenantIds)
+      .orderBy('domain')
+    return all(this.#store, query)
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('tenant')
+      .$if(tenantId !== null, (query) => query.where('id', '=', tenantId))
+  }
+}
+
+const columnsOf = ({ slug, name, is_active }: TenantBody) => ({
+  slug,
+  name: name ?? slug,
+  is_active: toFlag(is_active),
+})
+
+/** A tenant neither makes tenants nor takes domains to itself. */
+function refuseTenantCredential(reach: Reach): void {
+  if (reach.tenantId === null) return
+  throw new ApiError(403, 'wrong_tenant', 'Only a global credential may change tenants')
+}
