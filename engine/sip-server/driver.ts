@@ -1,6 +1,7 @@
 /** The only place where the SIP core meets sockets and the clock. */
 import type { Output } from './core/output.ts'
 import type { Flow } from './flow.ts'
+import { decodeMessage } from './message/decode.ts'
 import type { Log } from './options.ts'
 
 /** The side of the core that is driven from outside: events and `now` in, outputs and a deadline out. */
@@ -60,15 +61,13 @@ export class Driver {
     this.#options = options
   }
 
-  packet(bytes: Buffer, flow: Flow): void {
-    if (this.#isStopped) return
-    try {
-      if (!this.#options.admit(flow)) return
-      this.#core.receive(bytes.toString('utf8'), flow, this.#options.now())
-    } catch (error) {
-      this.#report('packet', error, { address: flow.address, port: flow.port })
-    }
-    this.#settle()
+  datagram(bytes: Buffer, flow: Flow): void {
+    if (!this.#isStopped && this.#admits(flow)) this.#receive(decodeMessage(bytes), flow)
+  }
+
+  /** One message from a stream. */
+  message(text: string, flow: Flow): void {
+    if (!this.#isStopped && this.#admits(flow)) this.#receive(text, flow)
   }
 
   command(clientId: number, payload: string): void {
@@ -105,6 +104,24 @@ export class Driver {
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#wakeup)
+  }
+
+  #admits(flow: Flow): boolean {
+    try {
+      return this.#options.admit(flow)
+    } catch (error) {
+      this.#report('admission', error, { address: flow.address, port: flow.port })
+      return false
+    }
+  }
+
+  #receive(text: string, flow: Flow): void {
+    try {
+      this.#core.receive(text, flow, this.#options.now())
+    } catch (error) {
+      this.#report('packet', error, { address: flow.address, port: flow.port })
+    }
+    this.#settle()
   }
 
   #event(what: string, transition: (now: number) => void): void {

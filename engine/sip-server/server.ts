@@ -144,7 +144,8 @@ class EmbeddedServer implements SipServer {
     const { protocol, host, port } = address
     const { advertisedHost } = this.#options
     const callbacks: TransportCallbacks = {
-      message: (bytes, flow) => this.#driver.packet(bytes, flow),
+      datagram: (bytes, flow) => this.#driver.datagram(bytes, flow),
+      message: (text, flow) => this.#driver.message(text, flow),
       sendFailed: (reference, reason) => this.#driver.sendFailed(reference, reason),
       connectionClosed: (flow) => this.#driver.connectionClosed(flow),
     }

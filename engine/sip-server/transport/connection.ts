@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { errorCode } from '../errors.ts'
 import type { Flow } from '../flow.ts'
+import { encodeMessage } from '../message/decode.ts'
 import { StreamFramer } from '../message/stream-framer.ts'
 import type { StreamLimits } from './tcp.ts'
 import type { TransportCallbacks } from './transport.ts'
@@ -50,7 +51,7 @@ export class Connection {
       setImmediate(this.#callbacks.sendFailed, reference, 'the peer does not read')
       return
     }
-    this.#socket.write(text, (error) => {
+    this.#socket.write(encodeMessage(text), (error) => {
       if (error) this.#callbacks.sendFailed(reference, this.#failure ?? errorCode(error))
     })
   }
@@ -78,14 +79,23 @@ export class Connection {
   }
 
   #read(chunk: Buffer): void {
-    const { messages, pings, problem } = this.#framer.push(chunk)
-    if (messages.length > 0 && !this.#hasDelivered) {
+    for (const frame of this.#framer.receive(chunk)) {
+      if (frame.kind === 'message') this.#deliver(frame.text)
+      else if (frame.kind === 'ping') this.#socket.write('\r\n')
+      else this.#fail(frame.reason)
+    }
+  }
+
+  #deliver(text: string): void {
+    if (!this.#hasDelivered) {
       this.#hasDelivered = true
       this.#socket.setTimeout(this.#limits.idleMs)
     }
-    // Keep-alive of RFC 5626 §4.4.1: each double CRLF is answered with a single one.
-    if (pings > 0) this.#socket.write('\r\n'.repeat(pings))
-    for (const message of messages) this.#callbacks.message(message, this.flow)
-    if (problem !== undefined) this.close()
+    this.#callbacks.message(text, this.flow)
+  }
+
+  #fail(reason: string): void {
+    this.#failure ??= reason
+    this.close()
   }
 }

@@ -21,8 +21,10 @@ export interface Transport {
 
 /** All are called from the event loop, never inside a call to the transport. */
 export interface TransportCallbacks {
-  /** One whole message, or on UDP one datagram. `bytes` is only valid during the call. */
-  readonly message: (bytes: Buffer, flow: Flow) => void
+  /** One datagram, not yet decoded. */
+  readonly datagram: (bytes: Buffer, flow: Flow) => void
+  /** One whole message from a stream. */
+  readonly message: (text: string, flow: Flow) => void
   readonly sendFailed: (reference: string, reason: string) => void
   /** A stream connection is gone, whoever closed it. */
   readonly connectionClosed: (flow: Flow) => void

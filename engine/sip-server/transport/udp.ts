@@ -3,6 +3,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { errorCode, ListenError } from '../errors.ts'
 import type { Flow, Listener } from '../flow.ts'
+import { encodeMessage } from '../message/decode.ts'
 import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
 
 /**
@@ -54,7 +55,7 @@ class UdpTransport implements Transport {
     socket.on('message', (bytes, remote) => {
       if (isKeepAlive(bytes)) return
       const flow = { listener, address: remote.address, port: remote.port, connectionId: 0 }
-      callbacks.message(bytes, flow)
+      callbacks.datagram(bytes, flow)
     })
     // Failed sends report to their callback. What is left here concerns no message: an ICMP error
     // for an earlier datagram, on systems that report it to unconnected sockets.
@@ -63,7 +64,7 @@ class UdpTransport implements Transport {
 
   send(text: string, flow: Flow, reference: string): void {
     try {
-      this.#socket.send(Buffer.from(text), flow.port, flow.address, (error) => {
+      this.#socket.send(encodeMessage(text), flow.port, flow.address, (error) => {
         if (error !== null) this.#callbacks.sendFailed(reference, errorCode(error))
       })
     } catch (error) {

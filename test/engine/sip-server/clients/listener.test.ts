@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { Clients } from '../../../../engine/sip-server/clients/client.ts'
+import { AdminListener } from '../../../../engine/sip-server/clients/listener.ts'
+import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
+
+const cleanUp: (() => unknown)[] = []
+afterEach(async () => {
+  for (const step of cleanUp.splice(0)) await step()
+})
+
+async function setUp(limits = { maxClients: 4, maxBufferedBytes: 100_000 }) {
+  const seen: string[] = []
+  const dropped: unknown[] = []
+  let wake: () => void = () => undefined
+  const saw = (what: string) => {
+    seen.push(what)
+    wake()
+  }
+  const clients = new Clients({
+    connected: (clientId) => saw(`connected ${clientId}`),
+    payload: (clientId, payload) => saw(`from ${clientId}: ${payload}`),
+    disconnected: (clientId) => saw(`disconnected ${clientId}`),
+  })
+  const listener = new AdminListener(clients, limits, (_level, _message, fields) =>
+    dropped.push(fields?.['reason']),
+  )
+  const { port } = await listener.start('127.0.0.1', 0)
+  cleanUp.push(() => listener.stop())
+  const seeing = async (what: string) => {
+    while (!seen.includes(what)) await new Promise<void>((resolve) => (wake = resolve))
+  }
+  const app = (): Socket => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    cleanUp.unshift(() => socket.destroy())
+    return socket
+  }
+  return { clients, seen, dropped, seeing, app, listener }
+}
+
+test('an application sends frames and is sent frames', async () => {
+  const { clients, seeing, app } = await setUp()
+  const socket = app()
+  socket.write('6#1|ping7#2|')
+  await seeing('from 1: 1|ping')
+  socket.write('route')
+  await seeing('from 1: 2|route')
+  clients.deliver(1, 'grüße')
+  const [bytes] = await once(socket, 'data')
+  expect(String(bytes)).toBe(encodeFrame('grüße'))
+})
+
+test('a stream that is not framed is closed', async () => {
+  const { seeing, app, dropped } = await setUp()
+  const socket = app()
+  socket.write('GET / HTTP/1.1\r\n')
+  await once(socket, 'close')
+  await seeing('disconnected 1')
+  expect(dropped).toEqual(['length is not a number'])
+})
+
+test('an oversized frame is closed', async () => {
+  const { seeing, app } = await setUp()
+  const socket = app()
+  socket.write('262145#')
+  await once(socket, 'close')
+  await seeing('disconnected 1')
+})
+
+test('an application that does not read is dropped at the bound', async () => {
+  const { clients, seeing, app, dropped } = await setUp()
+  app().pause()
+  await seeing('connected 1')
+  const payload = 'x'.repeat(50_000)
+  for (let sent = 0; sent < 200 && clients.size === 1; sent++) {
+    clients.deliver(1, payload)
+    await new Promise(setImmediate)
+  }
+  await seeing('disconnected 1')
+  expect(dropped).toEqual(['it does not read'])
+})
+
+test('a disconnected application still gets what was delivered before', async () => {
+  const { clients, seeing, app } = await setUp()
+  const socket = app()
+  await seeing('connected 1')
+  clients.deliver(1, 'NO')
+  clients.disconnect(1)
+  const [bytes] = await once(socket, 'data')
+  expect(String(bytes)).toBe('2#NO')
+  await once(socket, 'close')
+})
+
+test('more applications than allowed are refused', async () => {
+  const { seeing, app, seen } = await setUp({ maxClients: 1, maxBufferedBytes: 1_000 })
+  app()
+  await seeing('connected 1')
+  await once(app(), 'close')
+  expect(seen).toEqual(['connected 1'])
+})
+
+test('stopping ends the connections', async () => {
+  const { listener, seeing, app } = await setUp()
+  const socket = app()
+  await seeing('connected 1')
+  await Promise.all([once(socket, 'close'), listener.stop(), seeing('disconnected 1')])
+})

@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Output } from '../../../engine/sip-server/core/output.ts'
+import { Driver, type DrivenCore } from '../../../engine/sip-server/driver.ts'
+import type { Flow } from '../../../engine/sip-server/flow.ts'
+
+const listener = {
+  protocol: 'udp',
+  address: '127.0.0.1',
+  port: 5060,
+  advertisedHost: '127.0.0.1',
+  advertisedPort: 5060,
+} as const
+const flow: Flow = { listener, address: '192.0.2.1', port: 5062, connectionId: 0 }
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000 }))
+afterEach(() => void vi.useRealTimers())
+
+function setUp(admit: (source: Flow) => boolean = () => true) {
+  const log: string[] = []
+  const errors: unknown[] = []
+  const outputs: Output[] = []
+  const core = {
+    deadline: undefined as number | undefined,
+    onReceive: (_text: string): void => undefined,
+    onTimeout: (): void => undefined,
+  }
+  const driven: DrivenCore = {
+    receive: (text, _flow, now) => {
+      log.push(`receive ${text} at ${now}`)
+      core.onReceive(text)
+    },
+    sendFailed: (reference, reason, now) => log.push(`sendFailed ${reference} ${reason} at ${now}`),
+    resolved: (host, addresses, now) => log.push(`resolved ${host} ${addresses.length} at ${now}`),
+    connectionClosed: (closed, now) => log.push(`closed ${closed.port} at ${now}`),
+    clientConnected: (clientId, now) => log.push(`connected ${clientId} at ${now}`),
+    clientDisconnected: (clientId, now) => log.push(`disconnected ${clientId} at ${now}`),
+    command: (clientId, payload, now) => log.push(`command ${clientId} ${payload} at ${now}`),
+    handleTimeout: (now) => {
+      log.push(`timeout at ${now}`)
+      core.deadline = undefined
+      core.onTimeout()
+    },
+    nextDeadline: () => core.deadline,
+    nextOutput: () => outputs.shift(),
+  }
+  const driver: Driver = new Driver(
+    driven,
+    {
+      send: (text, to, reference) => log.push(`send ${text} to ${to.port} as ${reference}`),
+      close: (closing) => log.push(`close ${closing.port}`),
+      deliver: (clientId, payload) => log.push(`deliver ${clientId} ${payload}`),
+      disconnect: (clientId) => {
+        log.push(`disconnect ${clientId}`)
+        driver.clientDisconnected(clientId)
+      },
+      resolve: (host) => log.push(`resolve ${host}`),
+    },
+    {
+      now: Date.now,
+      admit,
+      log: (level, message, fields) => errors.push({ level, message, ...fields }),
+    },
+  )
+  const packet = (text: string) => driver.datagram(Buffer.from(text), flow)
+  return { driver, core, outputs, log, errors, packet }
+}
+
+test('every event reaches the core with the time, and its outputs are performed in order', () => {
+  const { driver, core, outputs, log, packet } = setUp()
+  core.onReceive = () =>
+    outputs.push(
+      { kind: 'send', text: '100', flow, reference: 'r1' },
+      { kind: 'deliver', clientId: 1, payload: 'p' },
+      { kind: 'resolve', host: 'h' },
+      { kind: 'close', flow },
+    )
+  packet('grüße')
+  driver.message('streamed', flow)
+  driver.command(1, 'ping')
+  driver.sendFailed('r1', 'refused')
+  driver.resolved('h', ['192.0.2.1'])
+  driver.connectionClosed(flow)
+  driver.clientConnected(2)
+  const performed = ['send 100 to 5062 as r1', 'deliver 1 p', 'resolve h', 'close 5062']
+  expect(log).toEqual([
+    'receive grüße at 1000',
+    ...performed,
+    'receive streamed at 1000',
+    ...performed,
+    'command 1 ping at 1000',
+    'sendFailed r1 refused at 1000',
+    'resolved h 1 at 1000',
+    'closed 5062 at 1000',
+    'connected 2 at 1000',
+  ])
+})
+
+test('an output that causes an event does not overtake the outputs before it', () => {
+  const { core, outputs, log, packet } = setUp()
+  core.onReceive = () =>
+    outputs.push(
+      { kind: 'disconnect', clientId: 1 },
+      { kind: 'deliver', clientId: 2, payload: 'p' },
+    )
+  packet('x')
+  expect(log).toEqual([
+    'receive x at 1000',
+    'disconnect 1',
+    'disconnected 1 at 1000',
+    'deliver 2 p',
+  ])
+})
+
+test('a source that is not admitted costs nothing', () => {
+  const { driver, log, packet } = setUp((source) => source.address !== flow.address)
+  packet('x')
+  driver.message('x', flow)
+  expect(log).toEqual([])
+})
+
+test('the core is woken at its deadline', () => {
+  const { core, log, packet } = setUp()
+  core.deadline = 1_500
+  packet('x')
+  vi.advanceTimersByTime(499)
+  expect(log).toHaveLength(1)
+  vi.advanceTimersByTime(1)
+  expect(log.at(-1)).toBe('timeout at 1500')
+})
+
+test('an earlier deadline moves the one wake-up, a later one leaves it', () => {
+  const { core, log, packet } = setUp()
+  core.deadline = 5_000
+  packet('a')
+  core.deadline = 2_000
+  packet('b')
+  expect(vi.getTimerCount()).toBe(1)
+  core.deadline = 9_000
+  packet('c')
+  expect(vi.getTimerCount()).toBe(1)
+  core.onTimeout = () => {
+    core.deadline = 9_000
+    core.onTimeout = () => undefined
+  }
+  vi.advanceTimersByTime(8_000)
+  expect(log.slice(3)).toEqual(['timeout at 2000', 'timeout at 9000'])
+})
+
+test('a deadline beyond what setTimeout takes does not fire at once', () => {
+  const { core, log, packet } = setUp()
+  core.deadline = 1e12
+  packet('x')
+  vi.advanceTimersByTime(60_000)
+  expect(log).toHaveLength(1)
+})
+
+test('an exception in the core drops that packet, is logged, and the server goes on', () => {
+  const { core, outputs, log, errors, packet } = setUp()
+  core.onReceive = (text) => {
+    outputs.push({ kind: 'send', text, flow, reference: 'r' })
+    if (text === 'poison') throw new Error('bug')
+  }
+  packet('poison')
+  packet('good')
+  expect(errors).toEqual([
+    {
+      level: 'error',
+      message: 'SIP core failed, event dropped: packet',
+      address: '192.0.2.1',
+      port: 5062,
+      stack: expect.stringContaining('Error: bug'),
+    },
+  ])
+  expect(log.at(-1)).toBe('send good to 5062 as r')
+})
+
+test('a core that fails at its deadline is asked again, but not without a pause', () => {
+  const { core, log, errors, packet } = setUp()
+  core.deadline = 1_100
+  core.onTimeout = () => {
+    core.deadline = 1_100
+    throw new Error('bug')
+  }
+  packet('x')
+  vi.advanceTimersByTime(3_099)
+  expect(log.slice(1)).toEqual(['timeout at 1100', 'timeout at 2100', 'timeout at 3100'])
+  expect(errors).toHaveLength(3)
+})
+
+test('after the stop nothing reaches the core', () => {
+  const { driver, core, log, packet } = setUp()
+  core.deadline = 1_100
+  packet('x')
+  driver.stop()
+  packet('y')
+  driver.message('y', flow)
+  driver.command(1, 'ping')
+  driver.sendFailed('r', 'late')
+  vi.advanceTimersByTime(1_000)
+  expect(log).toEqual(['receive x at 1000'])
+})

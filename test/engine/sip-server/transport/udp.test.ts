@@ -1,0 +1,119 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { afterEach, expect, test } from 'vitest'
+import type { Flow } from '../../../../engine/sip-server/flow.ts'
+import { openUdp } from '../../../../engine/sip-server/transport/udp.ts'
+
+const cleanUp: (() => unknown)[] = []
+afterEach(async () => {
+  for (const step of cleanUp.splice(0)) await step()
+})
+
+async function setUp(host: string, advertisedHost?: string) {
+  const received: { text: string; flow: Flow }[] = []
+  const failed: string[] = []
+  let wake: () => void = () => undefined
+  const transport = await openUdp(host, 0, advertisedHost, {
+    message: () => undefined,
+    datagram: (bytes, flow) => {
+      received.push({ text: String(bytes), flow })
+      wake()
+    },
+    sendFailed: (reference, reason) => {
+      failed.push(`${reference}: ${reason}`)
+      wake()
+    },
+    connectionClosed: () => undefined,
+  })
+  cleanUp.push(() => transport.stop())
+  const changed = () => new Promise<void>((resolve) => (wake = resolve))
+  return { transport, received, failed, changed }
+}
+
+async function peer(type: 'udp4' | 'udp6') {
+  const socket = createSocket(type)
+  socket.bind(0, type === 'udp4' ? '127.0.0.1' : '::1')
+  await once(socket, 'listening')
+  cleanUp.push(() => socket.close())
+  return socket
+}
+
+test.each([
+  ['127.0.0.1', 'udp4'],
+  ['::1', 'udp6'],
+] as const)('datagrams go both ways on %s', async (host, type) => {
+  const { transport, received, changed } = await setUp(host)
+  const { listener } = transport
+  expect(listener).toMatchObject({ address: host, advertisedHost: host, protocol: 'udp' })
+  const socket = await peer(type)
+  socket.send('OPTIONS …', listener.port, host)
+  await changed()
+  const [message] = received
+  expect(message?.text).toBe('OPTIONS …')
+  expect(message?.flow).toEqual({
+    listener,
+    address: host,
+    port: socket.address().port,
+    connectionId: 0,
+  })
+  expect(message?.flow.listener).toBe(listener)
+  if (message) transport.send('SIP/2.0 200 grüße', message.flow, 'r1')
+  const [answer] = await once(socket, 'message')
+  expect(String(answer)).toBe('SIP/2.0 200 grüße')
+})
+
+test('keep-alives are not messages', async () => {
+  const { transport, received, changed } = await setUp('127.0.0.1')
+  const socket = await peer('udp4')
+  for (const datagram of ['\r\n\r\n', '\0\0\0\0', ' ', '', '\r\n\r\nOPTIONS …'])
+    socket.send(datagram, transport.listener.port, '127.0.0.1')
+  await changed()
+  expect(received.map(({ text }) => text)).toEqual(['\r\n\r\nOPTIONS …'])
+})
+
+test('a datagram that cannot be sent comes back with its reference, later', async () => {
+  const { transport, failed, changed } = await setUp('127.0.0.1')
+  const flow = { listener: transport.listener, address: '127.0.0.1', connectionId: 0 }
+  transport.send('x', { ...flow, port: 70_000 }, 'bad port')
+  transport.send('x'.repeat(70_000), { ...flow, port: 9 }, 'too long')
+  expect(failed).toEqual([])
+  while (failed.length < 2) await changed()
+  expect(failed.toSorted()).toEqual(['bad port: ERR_SOCKET_BAD_PORT', 'too long: EMSGSIZE'])
+})
+
+test('sending after the stop fails and does not throw', async () => {
+  const { transport, failed, changed } = await setUp('127.0.0.1')
+  await transport.stop()
+  cleanUp.length = 0
+  transport.send(
+    'x',
+    { listener: transport.listener, address: '127.0.0.1', port: 9, connectionId: 0 },
+    'late',
+  )
+  await changed()
+  expect(failed).toEqual(['late: ERR_SOCKET_DGRAM_NOT_RUNNING'])
+})
+
+test('a socket on all interfaces shows an address that peers can use', async () => {
+  const all = await setUp('0.0.0.0')
+  expect(all.transport.listener.address).toBe('0.0.0.0')
+  expect(all.transport.listener.advertisedHost).toMatch(/^(?!0\.0\.0\.0)\d+\.\d+\.\d+\.\d+$/)
+  const named = await setUp('0.0.0.0', 'sip.example.net')
+  expect(named.transport.listener.advertisedHost).toBe('sip.example.net')
+})
+
+test('a port that is taken is a ListenError in one line', async () => {
+  const { transport } = await setUp('127.0.0.1')
+  const { port } = transport.listener
+  const callbacks = {
+    message: () => undefined,
+    datagram: () => undefined,
+    sendFailed: () => undefined,
+    connectionClosed: () => undefined,
+  }
+  await expect(openUdp('127.0.0.1', port, undefined, callbacks)).rejects.toMatchObject({
+    name: 'ListenError',
+    code: 'EADDRINUSE',
+    message: `cannot listen on udp/127.0.0.1:${port}: EADDRINUSE`,
+  })
+})

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import {
+  encodeFrame,
+  FrameReader,
+  maxFrameBytes,
+} from '../../../../engine/sip-server/wire/frame.ts'
+
+const stream = (...payloads: string[]): Buffer => Buffer.from(payloads.map(encodeFrame).join(''))
+
+test('a frame counts bytes, not characters', () => {
+  expect(encodeFrame('a|ping')).toBe('6#a|ping')
+  expect(encodeFrame('grüße 👋')).toBe('12#grüße 👋')
+})
+
+test('frames are read again wherever the stream was cut', () => {
+  const payloads = ['1|ping', 'grüße 👋|route|invite', 'x'.repeat(300)]
+  const bytes = stream(...payloads)
+  for (let size = 1; size <= bytes.length; size++) {
+    const reader = new FrameReader()
+    const read: string[] = []
+    for (let at = 0; at < bytes.length; at += size)
+      read.push(...reader.push(bytes.subarray(at, at + size)).payloads)
+    expect(read, `cut every ${size} bytes`).toEqual(payloads)
+  }
+})
+
+test('a frame of the greatest length passes, one byte more is a problem before it arrives', () => {
+  const reader = new FrameReader()
+  expect(reader.push(stream('x'.repeat(maxFrameBytes))).payloads).toHaveLength(1)
+  expect(reader.push(Buffer.from(`${maxFrameBytes + 1}#`))).toEqual({
+    payloads: [],
+    problem: 'frame is too long',
+  })
+})
+
+test.each([
+  ['GET / HTTP/1.1', 'length is not a number'],
+  ['#x', 'length is missing or zero'],
+  ['0#', 'length is missing or zero'],
+  ['-1#x', 'length is not a number'],
+  ['0000000000001#x', 'frame is too long'],
+])('%j is a problem, not an exception', (bytes, problem) => {
+  expect(new FrameReader().push(Buffer.from(bytes)).problem).toBe(problem)
+})
+
+test('frames before a problem are kept, nothing after it is read', () => {
+  const reader = new FrameReader()
+  const broken = Buffer.concat([stream('1|ping'), Buffer.from('oops'), stream('2|ping')])
+  expect(reader.push(broken)).toEqual({
+    payloads: ['1|ping'],
+    problem: 'length is not a number',
+  })
+  expect(reader.push(stream('3|ping')).payloads).toEqual([])
+})
+
+test('a frame that arrives byte by byte costs time in proportion to its length', () => {
+  const reader = new FrameReader()
+  const bytes = stream('x'.repeat(maxFrameBytes))
+  const payloads: string[] = []
+  for (let at = 0; at < bytes.length; at++)
+    payloads.push(...reader.push(bytes.subarray(at, at + 1)).payloads)
+  expect(payloads[0]).toHaveLength(maxFrameBytes)
+})
