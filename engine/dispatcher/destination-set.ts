@@ -36,7 +36,7 @@ export interface NodeRecord {
   readonly weight: number
   /** 1 to 100; lower is preferred (specification §2.6). */
   readonly priority: number
-  readonly description: string
+  readonly description: string | null
   /** 0: unlimited. */
   readonly maxCalls: number
   readonly operatorState: OperatorState
@@ -79,8 +79,6 @@ export interface DestinationSet {
   readonly nodes: readonly Node[]
   /** Orders the active nodes for one call. */
   readonly order: Order<Node>
-  /** Whether any active node has a `maxCalls`. */
-  readonly isLimited: boolean
 }
 
 export function buildSet(
@@ -101,7 +99,6 @@ export function buildSet(
         priority: node.record.priority,
       })),
     ),
-    isLimited: active.some((node) => node.record.maxCalls > 0),
   }
 }
 

@@ -38,19 +38,8 @@ export interface NodeChange extends Omit<HealthChange, 'id'> {
   readonly destination: string
 }
 
-export type SetStateResult =
-  | {
-      readonly kind: 'changed'
-      readonly setId: number
-      readonly nodeId: number
-      readonly destination: string
-      readonly from: NodeState
-      readonly to: NodeState
-    }
-  | { readonly kind: 'unknown_set' }
-  | { readonly kind: 'unknown_destination' }
-  /** Every other node of the set is in maintenance. */
-  | { readonly kind: 'last_active_node' }
+/** `last_active_node`: every other node of the set is in maintenance. */
+export type SetStateResult = 'changed' | 'unknown_set' | 'unknown_destination' | 'last_active_node'
 
 export class Dispatcher {
   readonly #deps: DispatcherDeps
@@ -89,11 +78,14 @@ export class Dispatcher {
     this.#setOfNode = new Map(
       records.flatMap((set) => set.nodes.map((node) => [node.nodeId, set.setId] as const)),
     )
-    this.#monitor.watch(records.flatMap((set) => targetsOf(set, this.#deps.probeDefaults)))
+    const changes = this.#monitor.watch(
+      records.flatMap((set) => targetsOf(set, this.#deps.probeDefaults)),
+    )
     this.#sets = new Map(records.map((record) => [record.setId, this.#build(record)]))
     this.#defaultSetId = records.length === 0 ? undefined : Math.min(...this.#sets.keys())
     this.#directory.replace(records)
     for (const setId of this.#turns.keys()) if (!this.#sets.has(setId)) this.#turns.delete(setId)
+    for (const change of changes) this.#announce(change)
   }
 
   /**
@@ -162,27 +154,20 @@ export class Dispatcher {
    */
   setState(setId: number, destination: string, state: NodeState): SetStateResult {
     const set = this.#sets.get(setId)
-    if (!set) return { kind: 'unknown_set' }
+    if (!set) return 'unknown_set'
     const wanted = parseDestination(destination)
     const node = wanted && set.nodes.find((each) => isSameDestination(each.record, wanted))
-    if (!node) return { kind: 'unknown_destination' }
+    if (!node) return 'unknown_destination'
     const { nodeId } = node.record
-    if (!maySetState(nodesInSet(set), nodeId, state)) return { kind: 'last_active_node' }
+    if (!maySetState(nodesInSet(set), nodeId, state)) return 'last_active_node'
     this.#deps.saveOperatorState(nodeId, state === 'inactive' ? 'inactive' : 'active')
     this.#monitor.setState(nodeId, state)
-    return {
-      kind: 'changed',
-      setId,
-      nodeId,
-      destination: node.destination,
-      from: node.state,
-      to: state,
-    }
+    return 'changed'
   }
 
   /** Whether removing this node would leave its set without a node in service (decisions §4: 409). */
   isLastInService(nodeId: number): boolean {
-    const set = this.#sets.get(this.#setOfNode.get(nodeId) ?? 0)
+    const set = this.#setOf(nodeId)
     return set !== undefined && isLastInService(nodesInSet(set), nodeId)
   }
 
@@ -190,13 +175,24 @@ export class Dispatcher {
     return buildSet(record, (nodeId) => this.#monitor.stateOf(nodeId) ?? 'active')
   }
 
-  #onHealthChange({ id: nodeId, ...change }: HealthChange): void {
-    const setId = this.#setOfNode.get(nodeId)
-    const set = setId === undefined ? undefined : this.#sets.get(setId)
+  #onHealthChange(change: HealthChange): void {
+    const set = this.#setOf(change.id)
+    if (!set) return
+    this.#sets = new Map(this.#sets).set(set.record.setId, this.#build(set.record))
+    this.#announce(change)
+  }
+
+  #announce({ id: nodeId, ...change }: HealthChange): void {
+    const set = this.#setOf(nodeId)
     const node = set?.nodes.find(({ record }) => record.nodeId === nodeId)
-    if (setId === undefined || !set || !node) return
-    this.#sets = new Map(this.#sets).set(setId, this.#build(set.record))
+    if (!set || !node) return
+    const { setId } = set.record
     this.#deps.onNodeChange({ nodeId, setId, destination: node.destination, ...change })
+  }
+
+  #setOf(nodeId: number): DestinationSet | undefined {
+    const setId = this.#setOfNode.get(nodeId)
+    return setId === undefined ? undefined : this.#sets.get(setId)
   }
 }
 

@@ -28,8 +28,8 @@ export interface HealthReport extends Health {
   /** Smoothed round trip; undefined until a probe was answered. */
   readonly latencyMs: number | undefined
   readonly lastProbe: Pick<Verdict, 'at' | 'status' | 'reason'> | undefined
-  readonly probes: number
-  readonly failedProbes: number
+  /** Probes that ended: with any answer, and without success. */
+  readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
 }
 
 export interface HealthMonitorDeps {
@@ -69,19 +69,24 @@ export class HealthMonitor {
 
   /**
    * Replaces the targets. One with the same id and destination keeps its health, unless the
-   * operator's word has changed meanwhile; every other starts anew.
+   * operator's word has changed meanwhile; every other starts anew. Returns what that changed, so
+   * that the caller can tell it after its own tables are new.
    */
-  watch(targets: readonly MonitoredTarget[]): void {
+  watch(targets: readonly MonitoredTarget[]): readonly HealthChange[] {
     const before = this.#watched
     this.#watched = new Map(
       targets.map((target) => [target.id, { target, report: carriedOver(target, before) }]),
     )
     this.#prober.watch(targets)
+    const at = this.#deps.now()
+    const changes: HealthChange[] = []
     for (const { target, report } of this.#watched.values()) {
       const from = before.get(target.id)?.report.state
-      if (from !== undefined && from !== report.state)
-        this.#announce(target.id, from, report.state, 'reload', 'reloaded')
+      if (from === undefined || from === report.state) continue
+      const cause = { cause: 'reload', reason: 'reloaded' } as const
+      changes.push({ id: target.id, from, to: report.state, ...cause, at })
     }
+    return changes
   }
 
   stateOf(id: number): NodeState | undefined {
@@ -121,8 +126,11 @@ export class HealthMonitor {
       latencyMs:
         latencyMs === undefined ? report.latencyMs : smoothLatency(report.latencyMs, latencyMs),
       lastProbe: { at, status, reason },
-      probes: report.probes + 1,
-      failedProbes: report.failedProbes + (verdict.isUp ? 0 : 1),
+      probes: {
+        sent: report.probes.sent + 1,
+        answered: report.probes.answered + (verdict.status === 0 ? 0 : 1),
+        failed: report.probes.failed + (verdict.isUp ? 0 : 1),
+      },
     }
     const health = afterProbe(report, verdict.isUp, target.settings)
     this.#move(watched, health, 'probe', status === 0 ? reason : `${status} ${reason}`)
@@ -132,26 +140,20 @@ export class HealthMonitor {
     const from = watched.report.state
     const { state, failures, successes } = health
     watched.report = { ...watched.report, state, failures, successes }
-    if (from !== state) this.#announce(watched.target.id, from, state, cause, reason)
-  }
-
-  #announce(
-    id: number,
-    from: NodeState,
-    to: NodeState,
-    cause: HealthChange['cause'],
-    reason: string,
-  ): void {
-    this.#deps.onChange({ id, from, to, cause, reason, at: this.#deps.now() })
+    if (from === state) return
+    const at = this.#deps.now()
+    this.#deps.onChange({ id: watched.target.id, from, to: state, cause, reason, at })
   }
 }
+
+const noProbes = { sent: 0, answered: 0, failed: 0 }
 
 function carriedOver(target: MonitoredTarget, before: ReadonlyMap<number, Watched>): HealthReport {
   const known = before.get(target.id)
   const isSameNode = known?.target.destination === target.destination
   const fresh = newHealth(target.operatorState)
   if (!known || !isSameNode)
-    return { ...fresh, latencyMs: undefined, lastProbe: undefined, probes: 0, failedProbes: 0 }
+    return { ...fresh, latencyMs: undefined, lastProbe: undefined, probes: noProbes }
   const isInactive = known.report.state === 'inactive'
   const hasOperatorChanged = isInactive !== (target.operatorState === 'inactive')
   return hasOperatorChanged ? { ...known.report, ...fresh } : known.report

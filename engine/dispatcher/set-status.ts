@@ -12,7 +12,7 @@ export interface NodeStatus {
   readonly weight: number
   /** Smoothed round trip of the probes, to a tenth of a millisecond; null until one was answered. */
   readonly latencyMs: number | null
-  readonly description: string
+  readonly description: string | null
   readonly activeCalls: number
   /** 0: unlimited. */
   readonly maxCalls: number
@@ -25,9 +25,8 @@ export interface NodeStatus {
   /** Consecutive failures and successes. */
   readonly failures: number
   readonly successes: number
-  /** Since the node is watched. */
-  readonly probes: number
-  readonly failedProbes: number
+  /** Since the node is watched; `sent` counts probes that have ended, repeats not included. */
+  readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
 }
 
 export interface SetStatus {
@@ -82,7 +81,6 @@ function describeNode(
     lastProbe: report?.lastProbe ?? null,
     failures: report?.failures ?? 0,
     successes: report?.successes ?? 0,
-    probes: report?.probes ?? 0,
-    failedProbes: report?.failedProbes ?? 0,
+    probes: report?.probes ?? { sent: 0, answered: 0, failed: 0 },
   }
 }

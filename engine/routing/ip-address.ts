@@ -1,0 +1,69 @@
+/** IP addresses as numbers, for matching by network. IPv4-mapped IPv6 addresses are IPv4. */
+import { isIP, SocketAddress } from 'node:net'
+
+export interface IpAddress {
+  readonly family: 4 | 6
+  /** 32-bit words, most significant first: one for IPv4, four for IPv6. */
+  readonly words: readonly number[]
+}
+
+export interface Network {
+  readonly address: IpAddress
+  /** Bits that must agree: 0 to 32, or to 128. */
+  readonly prefixLength: number
+}
+
+const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+
+export function parseAddress(text: string): IpAddress | undefined {
+  const mapped = MAPPED.exec(text)?.[1]
+  const plain = mapped ?? text
+  const family = isIP(plain)
+  if (family === 4) return { family: 4, words: [wordOf(plain.split('.').map(Number))] }
+  return family === 6 && !plain.includes('%') ? parseIpv6(plain) : undefined
+}
+
+/** `10.0.0.0/8`, `fd00::/8`, or one address. Bits behind the prefix are ignored. */
+export function parseNetwork(text: string): Network | undefined {
+  const [host = '', length, ...rest] = text.trim().split('/')
+  const address = parseAddress(host)
+  if (!address || rest.length > 0) return undefined
+  const bits = address.family === 4 ? 32 : 128
+  if (length === undefined) return { address, prefixLength: bits }
+  const isValid = /^\d{1,3}$/.test(length) && Number(length) <= bits
+  return isValid ? { address, prefixLength: Number(length) } : undefined
+}
+
+/** Equal for exactly the addresses that agree in the first `prefixLength` bits. */
+export function networkKey({ family, words }: IpAddress, prefixLength: number): string {
+  const kept = words.map((word, index) => {
+    const bits = Math.min(Math.max(prefixLength - index * 32, 0), 32)
+    return bits === 0 ? 0 : (word & (0xffffffff << (32 - bits))) >>> 0
+  })
+  return `${family}:${kept.join(':')}/${prefixLength}`
+}
+
+function parseIpv6(text: string): IpAddress {
+  // The canonical form has no leading zeros, and dots only in the last 32 bits.
+  const canonical = new SocketAddress({ address: text, family: 'ipv6' }).address
+  const hex = canonical.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...parts: string[]) => {
+    const word = wordOf(parts.slice(0, 4).map(Number))
+    return `${(word >>> 16).toString(16)}:${(word & 0xffff).toString(16)}`
+  })
+  const [head = '', tail] = hex.split('::')
+  const first = groupsOf(head)
+  const last = groupsOf(tail ?? '')
+  const groups = [...first, ...Array<number>(8 - first.length - last.length).fill(0), ...last]
+  const words = [0, 2, 4, 6].map(
+    (index) => (((groups[index] ?? 0) << 16) | (groups[index + 1] ?? 0)) >>> 0,
+  )
+  const [one, two, three, four = 0] = words
+  const isMapped = one === 0 && two === 0 && three === 0xffff
+  return isMapped ? { family: 4, words: [four] } : { family: 6, words }
+}
+
+const groupsOf = (text: string) =>
+  text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
+
+const wordOf = (bytes: readonly number[]) =>
+  bytes.reduce((word, byte) => ((word << 8) | byte) >>> 0, 0)

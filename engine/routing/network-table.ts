@@ -1,0 +1,36 @@
+/** Longest matching network for an address: one map per prefix length, longest first. */
+import type { Network } from './ip-address.ts'
+import { networkKey, parseAddress } from './ip-address.ts'
+
+interface Level<Value> {
+  readonly family: 4 | 6
+  readonly prefixLength: number
+  readonly values: Map<string, Value[]>
+}
+
+export class NetworkTable<Value> {
+  readonly #levels: Level<Value>[] = []
+
+  constructor(entries: Iterable<readonly [Network, Value]>) {
+    for (const [network, value] of entries) this.#add(network, value)
+    this.#levels.sort((one, other) => other.prefixLength - one.prefixLength)
+  }
+
+  /** The values of every network around an address, the smallest network first. */
+  *lookup(address: string): Generator<Value> {
+    const parsed = parseAddress(address)
+    if (!parsed) return
+    for (const { family, prefixLength, values } of this.#levels)
+      if (family === parsed.family) yield* values.get(networkKey(parsed, prefixLength)) ?? []
+  }
+
+  #add({ address, prefixLength }: Network, value: Value): void {
+    const { family } = address
+    let level = this.#levels.find(
+      (each) => each.family === family && each.prefixLength === prefixLength,
+    )
+    if (!level) this.#levels.push((level = { family, prefixLength, values: new Map() }))
+    const key = networkKey(address, prefixLength)
+    level.values.set(key, [...(level.values.get(key) ?? []), value])
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Which routes a called number takes, in order (decisions §7): the customer's before the tenant's
+ * before global ones, longest prefix, lower priority number, then drawn by weight.
+ */
+import { orderByPreference } from './by-preference.ts'
+import { digitsOf, PrefixTable } from './prefix-table.ts'
+import type { OutboundRouteRecord } from './routing-records.ts'
+
+export interface OutboundCaller {
+  readonly customerId: number | null
+  readonly tenantId: number | null
+}
+
+export type MatchedRoutes =
+  | { readonly kind: 'routes'; readonly routes: readonly OutboundRouteRecord[] }
+  | { readonly kind: 'emergency'; readonly routes: readonly OutboundRouteRecord[] }
+  | { readonly kind: 'blocked'; readonly route: OutboundRouteRecord }
+
+export class OutboundRoutes {
+  readonly #table: PrefixTable<OutboundRouteRecord>
+
+  constructor(routes: readonly OutboundRouteRecord[]) {
+    const active = routes.filter((route) => route.isActive)
+    this.#table = new PrefixTable(active.map((route) => [route.prefix, route] as const))
+  }
+
+  /**
+   * Later routes are for failover. A blocking route ends the list; when it stands first, the call
+   * is refused. Emergency routes come before all others and cannot be blocked, but only for
+   * exactly that number: what merely starts with 112 is an ordinary call, and is paid for.
+   */
+  match(caller: OutboundCaller, calledNumber: string, random: () => number): MatchedRoutes {
+    const tiers: OutboundRouteRecord[][] = [[], [], []]
+    const emergency: OutboundRouteRecord[] = []
+    for (const routes of this.#table.matching(calledNumber))
+      for (const route of orderByPreference(routes, random)) {
+        const tier = tierOf(route, caller)
+        if (tier === undefined) continue
+        if (!route.isEmergency) tiers[tier]?.push(route)
+        else if (digitsOf(route.prefix) === digitsOf(calledNumber) && route.mode !== 'block')
+          emergency.push(route)
+      }
+    if (emergency.length > 0) return { kind: 'emergency', routes: emergency }
+    const ordered = tiers.flat()
+    const blockAt = ordered.findIndex((route) => route.mode === 'block')
+    const [first] = ordered
+    if (first && blockAt === 0) return { kind: 'blocked', route: first }
+    return { kind: 'routes', routes: blockAt === -1 ? ordered : ordered.slice(0, blockAt) }
+  }
+}
+
+/** 0 the customer's own, 1 its tenant's, 2 everyone's; undefined: not for this caller. */
+function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 | undefined {
+  if (route.customerId !== null) return route.customerId === caller.customerId ? 0 : undefined
+  if (route.tenantId !== null) return route.tenantId === caller.tenantId ? 1 : undefined
+  return 2
+}
+
+/**
+ * The number as a route sends it. Stripping and prepending work on the digits, so a leading `+` is
+ * dropped by either; `prepend` may bring it back.
+ */
+export function rewriteByRoute(route: OutboundRouteRecord, calledNumber: string): string {
+  if (route.strip === 0 && route.prepend === '') return calledNumber
+  return route.prepend + digitsOf(calledNumber).slice(route.strip)
+}

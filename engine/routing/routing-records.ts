@@ -1,0 +1,110 @@
+/** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
+export type Transport = 'udp' | 'tcp' | 'tls'
+
+export interface GatewayRecord {
+  readonly gatewayId: number
+  /** Address or host name. */
+  readonly host: string
+  /** Where calls go, and from where UDP packets must come. 0: sent to 5060, recognized from any. */
+  readonly port: number
+  readonly transport: Transport
+  /** Prefix length of the network around `host` that is recognized as this gateway. */
+  readonly netmask: number
+  readonly isInbound: boolean
+  readonly isOutbound: boolean
+  /** Lower is preferred. */
+  readonly priority: number
+  /** 1 to 100, relative among gateways of equal priority. */
+  readonly weight: number
+}
+
+/** How the carrier knows this SBC. `ip`: by its address; `digest`, `register`: by credentials. */
+export interface CarrierAuth {
+  readonly type: 'ip' | 'digest' | 'register'
+  readonly username: string | null
+  readonly password: string | null
+  readonly realm: string | null
+  readonly fromUser: string | null
+  readonly fromDomain: string | null
+  readonly expiresSeconds: number | null
+}
+
+export type RewriteNumber = (number: string) => string
+
+export interface CallerIdRule {
+  readonly mode: 'pass' | 'fixed' | 'pai'
+  readonly value: string | null
+}
+
+export interface CarrierRecord {
+  readonly carrierId: number
+  readonly name: string
+  readonly tenantId: number | null
+  readonly customerId: number | null
+  readonly isActive: boolean
+  readonly direction: 'in' | 'out' | 'both'
+  readonly auth: CarrierAuth
+  readonly callerId: CallerIdRule
+  readonly numberRules: { readonly in: RewriteNumber; readonly out: RewriteNumber }
+  /** Null: all. */
+  readonly codecs: readonly string[] | null
+  readonly media: 'bypass' | 'anchor'
+  /** 0: unlimited, as for the next. */
+  readonly maxCalls: number
+  /** New calls in any second. */
+  readonly maxCps: number
+  readonly inboundSetId: number | null
+  readonly gateways: readonly GatewayRecord[]
+}
+
+export interface OutboundRouteRecord {
+  readonly routeId: number
+  readonly name: string
+  readonly tenantId: number | null
+  /** Null: for every customer. */
+  readonly customerId: number | null
+  readonly carrierId: number | null
+  /** Leading digits of the called number, a leading `+` does not count; empty: every number. */
+  readonly prefix: string
+  readonly priority: number
+  readonly weight: number
+  readonly mode: 'static' | 'block'
+  /** Digits taken from the front, then `prepend` put there. */
+  readonly strip: number
+  readonly prepend: string
+  readonly isActive: boolean
+  readonly isEmergency: boolean
+}
+
+export interface InboundRouteRecord {
+  readonly routeId: number
+  readonly name: string
+  readonly tenantId: number | null
+  /** Null: from any carrier. */
+  readonly carrierId: number | null
+  /** Null: any called number, any domain. */
+  readonly prefix: string | null
+  readonly domain: string | null
+  readonly target: InboundTarget
+  readonly priority: number
+  readonly isActive: boolean
+}
+
+export type InboundTarget =
+  | { readonly kind: 'set'; readonly setId: number }
+  | {
+      readonly kind: 'extension'
+      readonly extension: string
+      readonly tenantId: number | null
+      /** The route's domain; null: the called one. */
+      readonly domain: string | null
+    }
+  | { readonly kind: 'agent'; readonly name: string; readonly tenantId: number | null }
+
+export interface RoutingRecords {
+  readonly carriers: readonly CarrierRecord[]
+  readonly outboundRoutes: readonly OutboundRouteRecord[]
+  readonly inboundRoutes: readonly InboundRouteRecord[]
+  /** Rows that cannot be used, one sentence each, for the log. */
+  readonly problems: readonly string[]
+}

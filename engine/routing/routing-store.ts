@@ -1,0 +1,187 @@
+/** Carriers and routes from the database. A row that cannot be used is left out and told. */
+import { fromFlag } from '../../schema/columns.ts'
+import type { Database } from '../../schema/database.ts'
+import type { NumberRule } from '../../schema/number-rule.ts'
+import { compileNumberRules, numberRuleProblem } from '../../schema/number-rule.ts'
+import type { Store } from '../../schema/open.ts'
+import { all } from '../../schema/query.ts'
+import type { Selectable } from 'kysely'
+import type {
+  CarrierRecord,
+  GatewayRecord,
+  InboundRouteRecord,
+  InboundTarget,
+  OutboundRouteRecord,
+  RewriteNumber,
+  RoutingRecords,
+} from './routing-records.ts'
+
+export function loadRouting(store: Store): RoutingRecords {
+  const problems: string[] = []
+  return {
+    carriers: loadCarriers(store, problems),
+    outboundRoutes: loadOutboundRoutes(store, problems),
+    inboundRoutes: loadInboundRoutes(store, problems),
+    problems,
+  }
+}
+
+function loadCarriers(store: Store, problems: string[]): CarrierRecord[] {
+  const gateways = all(store, store.db.selectFrom('carrier_gateway').selectAll().orderBy('id'))
+  return all(store, store.db.selectFrom('carrier').selectAll().orderBy('id')).flatMap((row) => {
+    const numberRules = compileBoth(row.number_rules)
+    const codecs = row.codecs === null ? null : readTexts(row.codecs)
+    if (typeof numberRules !== 'string' && codecs !== undefined) {
+      const own = gateways.filter((gateway) => gateway.carrier_id === row.id).map(gatewayOf)
+      return [carrierOf(row, own, numberRules, codecs)]
+    }
+    // Without its rules a carrier would be sent wrong numbers: better none.
+    const reason = typeof numberRules === 'string' ? numberRules : 'codecs are not a list of names'
+    problems.push(`carrier ${row.name} is not used: ${reason}`)
+    return []
+  })
+}
+
+function carrierOf(
+  row: Selectable<Database['carrier']>,
+  gateways: readonly GatewayRecord[],
+  numberRules: CarrierRecord['numberRules'],
+  codecs: readonly string[] | null,
+): CarrierRecord {
+  return {
+    carrierId: row.id,
+    name: row.name,
+    tenantId: row.tenant_id,
+    customerId: row.customer_id,
+    isActive: fromFlag(row.is_active),
+    direction: row.direction,
+    auth: {
+      type: row.auth_type,
+      username: row.auth_username,
+      password: row.auth_password,
+      realm: row.auth_realm,
+      fromUser: row.auth_from_user,
+      fromDomain: row.auth_from_domain,
+      expiresSeconds: row.auth_expires_seconds,
+    },
+    callerId: { mode: row.caller_id_mode, value: row.caller_id_value },
+    numberRules,
+    codecs,
+    media: row.media,
+    maxCalls: row.max_calls,
+    maxCps: row.max_cps,
+    inboundSetId: row.inbound_set_id,
+    gateways,
+  }
+}
+
+const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord => ({
+  gatewayId: row.id,
+  host: row.host,
+  port: row.port,
+  transport: row.transport,
+  netmask: row.netmask,
+  isInbound: fromFlag(row.is_inbound),
+  isOutbound: fromFlag(row.is_outbound),
+  priority: row.priority,
+  weight: row.weight,
+})
+
+function loadOutboundRoutes(store: Store, problems: string[]): OutboundRouteRecord[] {
+  const rows = all(store, store.db.selectFrom('outbound_route').selectAll().orderBy('id'))
+  return rows.flatMap((row) => {
+    const { mode } = row
+    // Least cost needs what carriers charge; rates so far are only what customers pay.
+    if (mode === 'lcr') {
+      problems.push(`outbound route ${row.name} is not used: there are no carrier rates for lcr`)
+      return []
+    }
+    return [
+      {
+        routeId: row.id,
+        name: row.name,
+        tenantId: row.tenant_id,
+        customerId: row.customer_id,
+        carrierId: row.carrier_id,
+        prefix: row.prefix,
+        priority: row.priority,
+        weight: row.weight,
+        mode,
+        strip: row.strip,
+        prepend: row.prepend,
+        isActive: fromFlag(row.is_active),
+        isEmergency: fromFlag(row.is_emergency),
+      },
+    ]
+  })
+}
+
+function loadInboundRoutes(store: Store, problems: string[]): InboundRouteRecord[] {
+  const rows = all(store, store.db.selectFrom('inbound_route').selectAll().orderBy('id'))
+  return rows.flatMap((row) => {
+    const target = targetOf(row)
+    if (!target) {
+      problems.push(`inbound route ${row.name} is not used: ${row.target} is not a set id`)
+      return []
+    }
+    return [
+      {
+        routeId: row.id,
+        name: row.name,
+        tenantId: row.tenant_id,
+        carrierId: row.carrier_id,
+        prefix: row.prefix,
+        domain: row.domain,
+        target,
+        priority: row.priority,
+        isActive: fromFlag(row.is_active),
+      },
+    ]
+  })
+}
+
+function targetOf(row: Selectable<Database['inbound_route']>): InboundTarget | undefined {
+  const { target_type: kind, target, tenant_id: tenantId, domain } = row
+  if (kind === 'extension') return { kind, extension: target, tenantId, domain }
+  if (kind === 'agent') return { kind, name: target, tenantId }
+  return /^\d{1,5}$/.test(target) ? { kind, setId: Number(target) } : undefined
+}
+
+/** Both directions of `number_rules` as functions, or what is wrong with them. */
+function compileBoth(json: string): { in: RewriteNumber; out: RewriteNumber } | string {
+  const stored = readJson(json)
+  const inbound = readRules(stored, 'in')
+  const outbound = readRules(stored, 'out')
+  if (!inbound || !outbound) return 'number_rules are not {in: [{match, replace}], out: […]}'
+  for (const rule of [...inbound, ...outbound]) {
+    const problem = numberRuleProblem(rule)
+    if (problem !== undefined) return `number rule ${rule.match}: ${problem}`
+  }
+  return { in: compileNumberRules(inbound), out: compileNumberRules(outbound) }
+}
+
+function readRules(stored: unknown, direction: 'in' | 'out'): NumberRule[] | undefined {
+  if (typeof stored !== 'object' || stored === null) return undefined
+  const list: unknown = direction in stored ? Reflect.get(stored, direction) : []
+  return Array.isArray(list) && list.every(isRule) ? list : undefined
+}
+
+const isRule = (rule: unknown): rule is NumberRule =>
+  typeof rule === 'object' &&
+  rule !== null &&
+  typeof Reflect.get(rule, 'match') === 'string' &&
+  typeof Reflect.get(rule, 'replace') === 'string'
+
+function readTexts(json: string): readonly string[] | undefined {
+  const stored = readJson(json)
+  if (!Array.isArray(stored)) return undefined
+  return stored.every((each) => typeof each === 'string') ? stored : undefined
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Who is calling, and where the call may go (decisions §2 and §7): the facade over sources, inbound
+ * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
+ */
+import { orderByPreference } from './by-preference.ts'
+import { CarrierLimits } from './carrier-limits.ts'
+import { InboundRoutes } from './inbound-routes.ts'
+import type { OutboundCaller } from './outbound-routes.ts'
+import { OutboundRoutes, rewriteByRoute } from './outbound-routes.ts'
+import type {
+  CallerIdRule,
+  CarrierAuth,
+  CarrierRecord,
+  GatewayRecord,
+  InboundTarget,
+  OutboundRouteRecord,
+  RoutingRecords,
+  Transport,
+} from './routing-records.ts'
+import { CarrierSources, TrustedSources } from './sources.ts'
+
+export interface RoutingDeps {
+  readonly load: () => RoutingRecords
+  /** Networks in CIDR notation, checked by `config.ts`. */
+  readonly trustedSources: readonly string[]
+  readonly nodeAt: (
+    address: string,
+    port: number,
+  ) => { readonly nodeId: number; readonly setId: number } | undefined
+  readonly defaultSetId: () => number | undefined
+  /** Addresses behind host names; see `engine/dispatcher/host-addresses.ts`. */
+  readonly hosts: {
+    readonly version: number
+    addressesOf(host: string): readonly string[]
+    watch(owner: string, hosts: readonly string[]): void
+  }
+  /** Live calls of a carrier, counted, not kept. */
+  readonly activeCarrierCalls: (carrierId: number) => number
+  /** False while probes of this gateway fail. */
+  readonly isGatewayUp: (gatewayId: number) => boolean
+  /** A row that cannot be used, in one sentence. */
+  readonly onProblem: (problem: string) => void
+  readonly now: () => number
+  readonly random: () => number
+}
+
+export type Origin =
+  | { readonly kind: 'trusted' }
+  | {
+      readonly kind: 'carrier'
+      readonly carrierId: number
+      readonly gatewayId: number
+      readonly name: string
+      readonly customerId: number | null
+      readonly tenantId: number | null
+      readonly inboundSetId: number | null
+    }
+  | { readonly kind: 'node'; readonly nodeId: number; readonly setId: number }
+  | { readonly kind: 'unknown' }
+
+/** One carrier gateway offered to one call. */
+export interface GatewayCandidate {
+  readonly kind: 'gateway'
+  readonly gatewayId: number
+  readonly carrierId: number
+  readonly carrierName: string
+  readonly routeName: string
+  /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
+  readonly uri: string
+  readonly host: string
+  readonly port: number
+  readonly transport: Transport
+  /** The called number as this carrier wants it. */
+  readonly number: string
+  readonly auth: CarrierAuth
+  readonly callerId: CallerIdRule
+  /** Null: all. */
+  readonly codecs: readonly string[] | null
+  readonly media: 'bypass' | 'anchor'
+}
+
+export type OutboundDecision =
+  | {
+      readonly kind: 'gateways'
+      /** In the order in which they are tried; never empty. */
+      readonly gateways: readonly GatewayCandidate[]
+      /** The call skips wallet, limits and drain. */
+      readonly isEmergency: boolean
+    }
+  /** 403. */
+  | { readonly kind: 'blocked'; readonly routeName: string }
+  /** Every carrier of the routes has reached `max_calls` or `max_cps`: 503 with `Retry-After`. */
+  | { readonly kind: 'limited' }
+  /** There is a route, but nothing behind it can take a call now: 503. */
+  | { readonly kind: 'unavailable' }
+  /** No route knows the number. */
+  | { readonly kind: 'none' }
+
+/** What a call is sent to at most, however many routes match. */
+const MAX_GATEWAYS = 16
+
+export class Routing {
+  readonly #deps: RoutingDeps
+  readonly #trusted: TrustedSources
+  readonly #limits: CarrierLimits
+  #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
+  #sources = new CarrierSources([], () => [])
+  #sourcesVersion = -1
+  #inbound = new InboundRoutes([])
+  #outbound = new OutboundRoutes([])
+
+  /** @throws {RangeError} when `trustedSources` holds a text that is no network. */
+  constructor(deps: RoutingDeps) {
+    this.#deps = deps
+    this.#trusted = new TrustedSources(deps.trustedSources)
+    this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now)
+    this.reload()
+  }
+
+  /** Reads carriers and routes anew; live calls are not touched. */
+  reload(): void {
+    const { carriers, inboundRoutes, outboundRoutes, problems } = this.#deps.load()
+    this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
+    this.#inbound = new InboundRoutes(inboundRoutes)
+    this.#outbound = new OutboundRoutes(outboundRoutes)
+    this.#limits.keepOnly(new Set(this.#carriers.keys()))
+    const gateways = carriers.flatMap((carrier) => carrier.gateways)
+    this.#deps.hosts.watch(
+      'routing',
+      gateways.map((gateway) => gateway.host),
+    )
+    this.#buildSources()
+    for (const problem of problems) this.#deps.onProblem(problem)
+  }
+
+  /** Carrier before node before trusted network; extensions are recognized by their credentials. */
+  recognize({ address, port }: { readonly address: string; readonly port: number }): Origin {
+    if (this.#deps.hosts.version !== this.#sourcesVersion) this.#buildSources()
+    const source = this.#sources.find(address, port)
+    if (source) {
+      const { carrierId, name, customerId, tenantId, inboundSetId } = source.carrier
+      const { gatewayId } = source.gateway
+      return { kind: 'carrier', carrierId, gatewayId, name, customerId, tenantId, inboundSetId }
+    }
+    const node = this.#deps.nodeAt(address, port)
+    if (node) return { kind: 'node', ...node }
+    return this.#trusted.has(address) ? { kind: 'trusted' } : { kind: 'unknown' }
+  }
+
+  /** A number as the carrier sent it, in this house's form. */
+  inboundNumber(origin: Origin, number: string): string {
+    const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
+    return carrier ? carrier.numberRules.in(number) : number
+  }
+
+  /**
+   * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or the
+   * default set. `none`: an unknown source, or there is no set at all.
+   */
+  inboundTarget(
+    origin: Origin,
+    calledNumber: string,
+    domain: string,
+  ): InboundTarget | { readonly kind: 'none' } {
+    if (origin.kind === 'unknown') return { kind: 'none' }
+    const caller =
+      origin.kind === 'carrier' ? origin : { carrierId: null, tenantId: null, inboundSetId: null }
+    if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
+    const routed = this.#inbound.find(caller, calledNumber, domain)
+    if (routed) return routed
+    const setId = this.#deps.defaultSetId()
+    return setId === undefined ? { kind: 'none' } : { kind: 'set', setId }
+  }
+
+  /**
+   * The gateways for a call to the outside, in order. `tenantId` opens the routes that a tenant
+   * shares among its customers and extensions.
+   */
+  outboundCandidates(
+    customerId: number | null,
+    calledNumber: string,
+    tenantId: number | null = null,
+  ): OutboundDecision {
+    const caller: OutboundCaller = { customerId, tenantId }
+    const matched = this.#outbound.match(caller, calledNumber, this.#deps.random)
+    if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
+    if (matched.routes.length === 0) return { kind: 'none' }
+    const isEmergency = matched.kind === 'emergency'
+    const gateways: GatewayCandidate[] = []
+    let isLimited = false
+    for (const route of matched.routes) {
+      const carrier = this.#outboundCarrier(route)
+      if (!carrier) continue
+      if (!isEmergency && this.#limits.isReached(carrier)) isLimited = true
+      else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber))
+      if (gateways.length >= MAX_GATEWAYS) break
+    }
+    if (gateways.length === 0) return { kind: isLimited ? 'limited' : 'unavailable' }
+    return { kind: 'gateways', gateways: gateways.slice(0, MAX_GATEWAYS), isEmergency }
+  }
+
+  /**
+   * Asked once for each call from a carrier and before each attempt to one: false when the carrier
+   * has reached `max_calls` or `max_cps` (503 with `Retry-After`); else the call is counted.
+   */
+  admitCarrierCall(carrierId: number, isEmergency = false): boolean {
+    const carrier = this.#carriers.get(carrierId)
+    if (!carrier) return true
+    if (!isEmergency && this.#limits.isReached(carrier)) return false
+    this.#limits.noteStart(carrier)
+    return true
+  }
+
+  #buildSources(): void {
+    const { hosts } = this.#deps
+    this.#sourcesVersion = hosts.version
+    this.#sources = new CarrierSources([...this.#carriers.values()], (host) =>
+      hosts.addressesOf(host),
+    )
+  }
+
+  #outboundCarrier(route: OutboundRouteRecord): CarrierRecord | undefined {
+    const carrier = route.carrierId === null ? undefined : this.#carriers.get(route.carrierId)
+    return carrier?.isActive === true && carrier.direction !== 'in' ? carrier : undefined
+  }
+
+  #gatewaysOf(
+    carrier: CarrierRecord,
+    route: OutboundRouteRecord,
+    calledNumber: string,
+  ): GatewayCandidate[] {
+    const usable = carrier.gateways.filter(
+      (gateway) => gateway.isOutbound && this.#deps.isGatewayUp(gateway.gatewayId),
+    )
+    const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
+    return orderByPreference(usable, this.#deps.random).map((gateway) =>
+      candidateOf(carrier, gateway, route.name, number),
+    )
+  }
+}
+
+function candidateOf(
+  carrier: CarrierRecord,
+  gateway: GatewayRecord,
+  routeName: string,
+  number: string,
+): GatewayCandidate {
+  const { carrierId, name: carrierName, auth, callerId, codecs, media } = carrier
+  const { gatewayId, host, transport } = gateway
+  const port = gateway.port === 0 ? defaultPort(transport) : gateway.port
+  const uri = `sip:${host.includes(':') ? `[${host}]` : host}:${port};transport=${transport}`
+  return {
+    ...{ kind: 'gateway', gatewayId, carrierId, carrierName, routeName },
+    ...{ uri, host, port, transport, number, auth, callerId, codecs, media },
+  }
+}
+
+/** RFC 3261 §19.1.2. */
+const defaultPort = (transport: Transport) => (transport === 'tls' ? 5_061 : 5_060)
