@@ -58,6 +58,12 @@ export class SipCore {
     stack.serverTransactions.get(reference)?.transportFailed(now)
   }
 
+  /** A stream connection is gone: nothing can come back for the requests that were sent on it. */
+  connectionClosed(flow: Flow, now: number): void {
+    for (const transaction of [...this.#stack.clientTransactions.values()])
+      if (transaction.flow.connectionId === flow.connectionId) transaction.transportFailed(now)
+  }
+
   /** Addresses of a host name that was asked for; none: it cannot be resolved. */
   resolved(host: string, addresses: readonly string[], now: number): void {
     const stack = this.#stack

@@ -1,0 +1,389 @@
+import { expect, test } from 'vitest'
+import {
+  VirtualServer,
+  callee,
+  header,
+  responseOf,
+  sdp,
+  sip,
+  tagIn,
+  udp,
+  type SentMessage,
+} from '../../../support/sip-core.ts'
+
+const contact = 'Contact: <sip:bob@192.0.2.20:5060>'
+
+/** The application sends an INVITE; returns what left and the transaction id of its responses. */
+function invite(
+  server: VirtualServer,
+  lines: string[] = ['from: sip:alice@localhost'],
+  uri = 'sip:bob@192.0.2.20',
+) {
+  server.command(`sip||\r\n${sip(`INVITE ${uri} SIP/2.0`, lines, sdp)}`)
+  const [sent] = server.takeSent()
+  const [reply] = server.takeDelivered()
+  return {
+    sent: sent as SentMessage,
+    text: sent?.text ?? '',
+    transactionId: reply?.tokens[10] ?? '',
+    reply,
+  }
+}
+
+const dialogIdOf = (text: string): string =>
+  `${header(text, 'Call-ID')};from-tag=${tagIn(header(text, 'From'))}`
+
+function answer(
+  server: VirtualServer,
+  request: string,
+  status: number,
+  toTag = 'bt',
+  lines = [contact],
+) {
+  server.receive(
+    responseOf(request, status, { toTag, extra: lines, body: status === 200 ? sdp : '' }),
+    callee,
+  )
+}
+
+const acknowledge = (server: VirtualServer, text: string): string =>
+  server.command(`sip||${dialogIdOf(text)}\r\n${sip('ACK sip:bob@192.0.2.20 SIP/2.0', [])}`)
+
+test('an INVITE of the application is completed: Via, tag, Call-ID, CSeq, Contact, Max-Forwards, type', () => {
+  const { text, sent, reply } = invite(new VirtualServer())
+  expect(header(text, 'Via')).toMatch(/^SIP\/2\.0\/UDP 198\.51\.100\.10:5060;rport;branch=z9hG4bK/)
+  expect(header(text, 'From')).toMatch(/^<sip:alice@198\.51\.100\.10:5060>;tag=./)
+  expect(header(text, 'To')).toBe('<sip:bob@192.0.2.20>')
+  expect(header(text, 'Contact')).toBe('<sip:alice@198.51.100.10:5060>')
+  expect(header(text, 'Max-Forwards')).toBe('70')
+  expect(header(text, 'CSeq')).toBe('1 INVITE')
+  expect(header(text, 'Content-Type')).toBe('application/sdp')
+  expect(header(text, 'Call-ID')).not.toBe('')
+  expect(sent.flow).toMatchObject({ address: '192.0.2.20', port: 5060 })
+  expect(reply?.sip).toBe(text)
+})
+
+test('Call-ID, CSeq, tag and unknown headers of the application stay as it gave them', () => {
+  const { text } = invite(new VirtualServer(), [
+    'From: <sip:alice@198.51.100.10>;tag=mine',
+    'Call-ID: cid-r',
+    'CSeq: 7002 INVITE',
+    'X-Foo: bar',
+    'Via: SIP/2.0/UDP 1.1.1.1',
+    'Record-Route: <sip:1.1.1.1>',
+  ])
+  expect([header(text, 'Call-ID'), header(text, 'CSeq'), header(text, 'X-Foo')]).toEqual([
+    'cid-r',
+    '7002 INVITE',
+    'bar',
+  ])
+  expect(tagIn(header(text, 'From'))).toBe('mine')
+  expect(text.match(/Via:/g)).toHaveLength(1)
+  expect(text).not.toContain('Record-Route')
+})
+
+// RFC 3261 §17.1.1.2.
+test('an unanswered INVITE is repeated with doubling back-off and ends as 408 after 64*T1', () => {
+  const server = new VirtualServer()
+  const start = server.now
+  const { transactionId } = invite(server)
+  server.advance(32_000)
+  expect(server.takeSent().map(({ at }) => at - start)).toEqual([
+    500, 1_500, 3_500, 7_500, 15_500, 31_500,
+  ])
+  const events = server.takeDelivered()
+  expect(events.map(({ sip: text }) => text.split('\r\n')[0])).toEqual([
+    'SIP/2.0 408 Request Timeout',
+  ])
+  expect(events[0]?.tokens[8]).toBe(transactionId)
+  expect(server.core.stats()['outboundRequests']).toBe(0)
+})
+
+test('a transport error ends an INVITE as 503 at once', () => {
+  const server = new VirtualServer()
+  const { sent } = invite(server)
+  server.sendFailed(sent.reference)
+  expect(server.takeDelivered()[0]?.sip).toContain('SIP/2.0 503 Service Unavailable')
+})
+
+test('100 stays with the stack, other provisionals carry transaction and dialog id', () => {
+  const server = new VirtualServer()
+  const { text, transactionId } = invite(server)
+  answer(server, text, 100)
+  expect(server.takeDelivered()).toEqual([])
+  answer(server, text, 180)
+  const [event] = server.takeDelivered()
+  expect(event?.tokens.slice(8, 10)).toEqual([transactionId, dialogIdOf(text)])
+  server.advance(10_000)
+  expect(server.takeSent()).toEqual([])
+})
+
+// RFC 3261 §17.1.1.3.
+test('a failure is acknowledged by the stack on the same branch, again for every copy', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 486)
+  answer(server, text, 486)
+  const acks = server.takeSent()
+  expect(acks).toHaveLength(2)
+  expect(header(acks[0]?.text ?? '', 'Via')).toBe(header(text, 'Via'))
+  expect(header(acks[0]?.text ?? '', 'CSeq')).toBe('1 ACK')
+  expect(tagIn(header(acks[0]?.text ?? '', 'To'))).toBe('bt')
+  expect(server.takeDelivered()).toHaveLength(1)
+})
+
+// RFC 3261 §13.2.2.4.
+test('the ACK of a 200 goes to the Contact with a new branch, and again for every copy of the 200', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 200, 'bt', ['Contact: <sip:bob@192.0.2.77:5070>'])
+  acknowledge(server, text)
+  const [ack] = server.takeSent()
+  expect(ack?.text.startsWith('ACK sip:bob@192.0.2.77:5070 SIP/2.0\r\n')).toBe(true)
+  expect(ack?.flow).toMatchObject({ address: '192.0.2.77', port: 5070 })
+  expect(header(ack?.text ?? '', 'Via')).not.toBe(header(text, 'Via'))
+  answer(server, text, 200)
+  expect(server.takeSent().map((sent) => sent.text)).toEqual([ack?.text])
+})
+
+test('a second 200 with another tag is acknowledged and ended, and the application never sees it', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 200)
+  acknowledge(server, text)
+  server.takeSent()
+  server.takeDelivered()
+  answer(server, text, 200, 'fork2', ['Contact: <sip:bob@192.0.2.30>'])
+  const sent = server.takeSent()
+  expect(sent.map((message) => message.text.split('\r\n')[0])).toEqual([
+    'ACK sip:bob@192.0.2.30 SIP/2.0',
+    'BYE sip:bob@192.0.2.30 SIP/2.0',
+  ])
+  expect(tagIn(header(sent[1]?.text ?? '', 'To'))).toBe('fork2')
+  expect(server.takeDelivered()).toEqual([])
+  expect(server.core.stats()['dialogs']).toBe(1)
+})
+
+test('CANCEL waits for a provisional, then goes with the branch of the INVITE', () => {
+  const server = new VirtualServer()
+  const { text, transactionId } = invite(server)
+  const id = server.command(
+    `sip|${transactionId}|\r\n${sip('CANCEL sip:bob@192.0.2.20 SIP/2.0', ['Reason: SIP;cause=200'])}`,
+  )
+  expect(server.takeSent()).toEqual([])
+  expect(server.takeDelivered()[0]?.tokens.slice(2, 4)).toEqual([id, 'OK'])
+  answer(server, text, 180)
+  const [cancel] = server.takeSent()
+  expect(cancel?.text.startsWith('CANCEL sip:bob@192.0.2.20 SIP/2.0\r\n')).toBe(true)
+  expect(header(cancel?.text ?? '', 'Via')).toBe(header(text, 'Via'))
+  expect(header(cancel?.text ?? '', 'Reason')).toBe('SIP;cause=200')
+  answer(server, text, 487)
+  expect(server.takeDelivered().at(-1)?.sip).toContain('SIP/2.0 487')
+})
+
+test('a cancelled INVITE that is never answered ends as 487 after 64*T1', () => {
+  const server = new VirtualServer()
+  const { text, transactionId } = invite(server)
+  answer(server, text, 180)
+  server.command(`sip|${transactionId}|\r\n${sip('CANCEL sip:bob@192.0.2.20 SIP/2.0', [])}`)
+  server.takeDelivered()
+  server.advance(32_000)
+  expect(server.takeDelivered().map((event) => event.sip.split('\r\n')[0])).toEqual([
+    'SIP/2.0 487 Request Terminated',
+  ])
+  server.advance(40_000)
+  const { applications, ...tables } = server.core.stats()
+  expect(applications).toBe(1)
+  expect(Object.values(tables).every((size) => size === 0)).toBe(true)
+})
+
+test('a 200 that crosses the CANCEL is passed on, and ended once the application acknowledges it', () => {
+  const server = new VirtualServer()
+  const { text, transactionId } = invite(server)
+  answer(server, text, 180)
+  server.command(`sip|${transactionId}|\r\n${sip('CANCEL sip:bob@192.0.2.20 SIP/2.0', [])}`)
+  answer(server, text, 200)
+  server.takeSent()
+  server.takeDelivered()
+  acknowledge(server, text)
+  expect(server.takeStartLines()).toEqual([
+    'ACK sip:bob@192.0.2.20:5060 SIP/2.0',
+    'BYE sip:bob@192.0.2.20:5060 SIP/2.0',
+  ])
+  expect(server.takeDelivered().at(-1)?.tokens[8]).toBe('unsolicited')
+  expect(server.core.stats()['dialogs']).toBe(0)
+})
+
+test('a 200 that the application never acknowledges is acknowledged and ended by the stack', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 200, 'bt', [])
+  server.advance(32_000)
+  expect(server.takeStartLines()).toEqual([
+    'ACK sip:bob@192.0.2.20 SIP/2.0',
+    'BYE sip:bob@192.0.2.20 SIP/2.0',
+  ])
+  expect(server.core.stats()['dialogs']).toBe(0)
+})
+
+// RFC 3261 §16.6 step 11, as drachtio-server does it for its user agents.
+test('an INVITE that rings for ever is cancelled by timer C', () => {
+  const server = new VirtualServer({ timers: { cMs: 185_000 } })
+  const { text } = invite(server)
+  answer(server, text, 180)
+  server.advance(100_000)
+  answer(server, text, 180)
+  server.advance(184_000)
+  expect(server.takeSent()).toEqual([])
+  server.advance(1_000)
+  expect(server.takeStartLines()).toEqual(['CANCEL sip:bob@192.0.2.20 SIP/2.0'])
+})
+
+test('sequence numbers rise by one in the dialog, and a re-INVITE is acknowledged with its own', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 200)
+  acknowledge(server, text)
+  server.takeSent()
+  const dialogId = dialogIdOf(text)
+  server.command(`sip||${dialogId}\r\n${sip('INVITE sip:placeholder SIP/2.0', [], sdp)}`)
+  const [reinvite] = server.takeSent()
+  answer(server, reinvite?.text ?? '', 200, 'bt')
+  server.command(`sip||${dialogId}\r\n${sip('INFO sip:placeholder SIP/2.0', [])}`)
+  acknowledge(server, text)
+  const rest = server.takeSent()
+  expect([reinvite, ...rest].map((sent) => header(sent?.text ?? '', 'CSeq'))).toEqual([
+    '2 INVITE',
+    '3 INFO',
+    '2 ACK',
+  ])
+})
+
+test('the route set of a UAC is the recorded route reversed, taken from the 200', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 180, 'bt', [contact, 'Record-Route: <sip:192.0.2.9;lr>'])
+  answer(server, text, 200, 'bt', [contact, 'Record-Route: <sip:192.0.2.1;lr>, <sip:192.0.2.2;lr>'])
+  acknowledge(server, text)
+  const [ack] = server.takeSent()
+  expect(ack?.text).toContain('Route: <sip:192.0.2.2;lr>\r\nRoute: <sip:192.0.2.1;lr>\r\n')
+  expect(ack?.flow.address).toBe('192.0.2.2')
+})
+
+test('a BYE of the application ends the dialog with its answer, not with a challenge', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 200)
+  acknowledge(server, text)
+  server.takeSent()
+  const bye = `sip||${dialogIdOf(text)}\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`
+  server.command(bye)
+  answer(server, server.takeSent()[0]?.text ?? '', 407)
+  expect(server.core.stats()['dialogs']).toBe(1)
+  server.command(bye)
+  answer(server, server.takeSent()[0]?.text ?? '', 200)
+  expect(server.core.stats()['dialogs']).toBe(0)
+})
+
+test('a host name is looked up first; without an address the request ends as 503', () => {
+  const server = new VirtualServer()
+  const { sent, transactionId } = invite(server, [], 'sip:bob@pbx.example')
+  expect(sent).toBeUndefined()
+  expect(server.other).toEqual([{ kind: 'resolve', host: 'pbx.example' }])
+  server.resolved('pbx.example', ['192.0.2.55'])
+  expect(server.takeSent()[0]?.flow.address).toBe('192.0.2.55')
+  const second = invite(server, [], 'sip:bob@gone.example')
+  server.resolved('gone.example', [])
+  const [event] = server.takeDelivered()
+  expect(event?.sip).toContain('SIP/2.0 503')
+  expect(event?.tokens[8]).toBe(second.transactionId)
+  expect(transactionId).not.toBe(second.transactionId)
+})
+
+test('the proxy token is the next hop, whatever the Request-URI says', () => {
+  const server = new VirtualServer()
+  server.command(
+    `sip|||sip:192.0.2.9:5070;transport=tcp\r\n${sip('OPTIONS sip:peer.example.com SIP/2.0', [])}`,
+  )
+  const [sent] = server.takeSent()
+  expect(sent?.flow).toMatchObject({
+    address: '192.0.2.9',
+    port: 5070,
+    listener: { protocol: 'tcp' },
+  })
+  expect(sent?.text.startsWith('OPTIONS sip:peer.example.com SIP/2.0\r\n')).toBe(true)
+})
+
+test.each([
+  ['sip:bob@198.51.100.10', 'can not send request to myself'],
+  ['sip:bob@192.0.2.20;transport=tls', 'requested protocol/transport not available'],
+])('a request to %s is refused: %s', (uri, reason) => {
+  const server = new VirtualServer()
+  const id = server.command(`sip||\r\n${sip(`OPTIONS ${uri} SIP/2.0`, [])}`)
+  expect(server.takeDelivered()[0]?.tokens.slice(2)).toEqual([id, 'NOK', reason])
+  expect(server.takeSent()).toEqual([])
+})
+
+test('a body of unknown type is refused, and SDP is recognized', () => {
+  const server = new VirtualServer()
+  server.command('sip||\r\nMESSAGE sip:bob@192.0.2.20 SIP/2.0\r\n\r\nhello')
+  expect(server.takeDelivered()[0]?.tokens.slice(3)).toEqual(['NOK', 'missing content-type'])
+})
+
+test('a reliable provisional is passed on once, and its PRACK goes in the early dialog', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 183, 'bt', [contact, 'RSeq: 17', 'Require: 100rel'])
+  answer(server, text, 183, 'bt', [contact, 'RSeq: 17', 'Require: 100rel'])
+  expect(server.takeDelivered()).toHaveLength(1)
+  server.command(
+    `sip||${dialogIdOf(text)}\r\n${sip('PRACK sip:bob@192.0.2.20 SIP/2.0', ['rack: 17 1 INVITE'])}`,
+  )
+  const [prack] = server.takeSent()
+  expect(header(prack?.text ?? '', 'RAck')).toBe('17 1 INVITE')
+  expect(header(prack?.text ?? '', 'CSeq')).toBe('2 PRACK')
+})
+
+// RFC 3261 §17.1.2.2, RFC 4320 is about the other side.
+test('a non-INVITE request is repeated at T1 doubling to T2 and ends as 408 after 64*T1', () => {
+  const server = new VirtualServer()
+  const start = server.now
+  server.command(`sip||\r\n${sip('OPTIONS sip:bob@192.0.2.20 SIP/2.0', [])}`)
+  server.takeDelivered()
+  server.advance(33_000)
+  expect(server.takeSent().map(({ at }) => at - start)).toEqual([
+    0, 500, 1_500, 3_500, 7_500, 11_500, 15_500, 19_500, 23_500, 27_500, 31_500,
+  ])
+  expect(server.takeDelivered()[0]?.sip).toContain('SIP/2.0 408')
+})
+
+test('a stray response is dropped', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  server.receive(responseOf(text.replace(/branch=[^;\r]+/, 'branch=z9hG4bKother'), 200), callee)
+  expect(server.takeDelivered()).toEqual([])
+})
+
+test('a wrong secret, or a command before the secret, ends the connection', () => {
+  const server = new VirtualServer()
+  for (const payload of ['authenticate|wrong|', 'route|invite', 'nonsense']) {
+    server.core.clientConnected(2)
+    const id = server.command(payload, 2)
+    expect(server.takeDelivered()[0]?.tokens.slice(1, 4)).toEqual(['response', id, 'NO'])
+    expect(server.other.splice(0)).toEqual([{ kind: 'disconnect', clientId: 2 }])
+  }
+})
+
+test('a connected application learns version and addresses in the shape that apps parse', () => {
+  const server = new VirtualServer({ listeners: [{ ...udp, advertisedHost: '203.0.113.1' }] })
+  server.core.clientConnected(2)
+  const id = server.command('authenticate|cymru|', 2)
+  expect(server.takeDelivered()[0]?.tokens.slice(1)).toEqual([
+    'response',
+    id,
+    'OK',
+    'udp/203.0.113.1:5060',
+    'v0.9.99-test',
+    'udp/198.51.100.10:5060',
+  ])
+})

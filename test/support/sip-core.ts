@@ -1,0 +1,204 @@
+/**
+ * A SipCore on a virtual network with virtual time: what it sends and tells is collected, what it
+ * receives is injected. One UDP and one TCP listener at 198.51.100.10:5060, one application.
+ */
+import { SipCore } from '../../engine/sip-server/core/core.ts'
+import type { Output } from '../../engine/sip-server/core/output.ts'
+import type { Flow, Listener } from '../../engine/sip-server/flow.ts'
+import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/timers.ts'
+
+export const udp: Listener = {
+  protocol: 'udp',
+  address: '198.51.100.10',
+  port: 5060,
+  advertisedHost: '198.51.100.10',
+  advertisedPort: 5060,
+}
+export const tcp: Listener = { ...udp, protocol: 'tcp' }
+
+export const caller: Flow = {
+  listener: udp,
+  address: '203.0.113.7',
+  port: 5060,
+  connectionId: 0,
+}
+export const callee: Flow = { ...caller, address: '192.0.2.20' }
+export const tcpCaller: Flow = { ...caller, listener: tcp, port: 40_000, connectionId: 7 }
+
+export interface SentMessage {
+  readonly at: number
+  readonly text: string
+  readonly flow: Flow
+  readonly reference: string
+}
+
+/** A payload that the application received: its leader's tokens and the SIP message. */
+export interface Delivered {
+  readonly tokens: readonly string[]
+  readonly sip: string
+}
+
+export class VirtualServer {
+  readonly core: SipCore
+  now = 1_000_000
+  readonly sent: SentMessage[] = []
+  readonly delivered: Delivered[] = []
+  readonly other: Output[] = []
+  #commands = 0
+
+  constructor(options: { timers?: Partial<Timers>; listeners?: readonly Listener[] } = {}) {
+    let tokens = 0
+    this.core = new SipCore({
+      listeners: () => options.listeners ?? [udp, tcp],
+      timers: { ...defaultTimers, ...options.timers },
+      secret: 'cymru',
+      sameSecret: (given, expected) => given === expected,
+      token: () => `tok${++tokens}`,
+      version: 'v0.9.99-test',
+      log: () => undefined,
+    })
+    this.core.clientConnected(1)
+    this.command('authenticate|cymru|')
+    for (const verb of ['invite', 'options', 'message', 'refer', 'subscribe', 'notify', 'info'])
+      this.command(`route|${verb}`)
+    this.delivered.length = 0
+  }
+
+  receive(text: string, flow: Flow = caller): void {
+    this.core.receive(text, flow, this.now)
+    this.#drain()
+  }
+
+  /** Sends one wire payload without its id; answers with the id that the reply will quote. */
+  command(payload: string, clientId = 1): string {
+    this.#commands += 1
+    const id = `c${this.#commands}`
+    this.core.command(clientId, `${id}|${payload}`, this.now)
+    this.#drain()
+    return id
+  }
+
+  disconnect(clientId: number): void {
+    this.core.clientDisconnected(clientId, this.now)
+    this.#drain()
+  }
+
+  resolved(host: string, addresses: readonly string[]): void {
+    this.core.resolved(host, addresses, this.now)
+    this.#drain()
+  }
+
+  sendFailed(reference: string): void {
+    this.core.sendFailed(reference, 'no route', this.now)
+    this.#drain()
+  }
+
+  /** Moves time forward, stopping at every deadline on the way. */
+  advance(ms: number): void {
+    const end = this.now + ms
+    for (;;) {
+      const next = this.core.nextDeadline()
+      if (next === undefined || next > end) break
+      this.now = Math.max(this.now, next)
+      this.core.handleTimeout(this.now)
+      this.#drain()
+    }
+    this.now = end
+  }
+
+  /** Takes what was sent since the last call. */
+  takeSent(): SentMessage[] {
+    return this.sent.splice(0)
+  }
+
+  takeDelivered(): Delivered[] {
+    return this.delivered.splice(0)
+  }
+
+  /** First lines of what was sent since the last call. */
+  takeStartLines(): string[] {
+    return this.takeSent().map(({ text }) => text.slice(0, text.indexOf('\r\n')))
+  }
+
+  #drain(): void {
+    for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
+      if (output.kind === 'send') this.sent.push({ ...output, at: this.now })
+      else if (output.kind === 'deliver') this.delivered.push(split(output.payload))
+      else this.other.push(output)
+    }
+  }
+}
+
+function split(payload: string): Delivered {
+  const end = payload.indexOf('\r\n')
+  if (end === -1) return { tokens: payload.split('|'), sip: '' }
+  return { tokens: payload.slice(0, end).split('|'), sip: payload.slice(end + 2) }
+}
+
+/** Builds a SIP message; `lines` are whole header lines without line ends. */
+export function sip(startLine: string, lines: readonly string[], body = ''): string {
+  const type = body === '' ? [] : ['Content-Type: application/sdp']
+  const length = `Content-Length: ${Buffer.byteLength(body)}`
+  return [startLine, ...lines, ...type, length, '', body].join('\r\n')
+}
+
+export const sdp = 'v=0\r\no=- 1 1 IN IP4 203.0.113.7\r\ns=-\r\n'
+
+/** One call from `caller`; every field can be replaced by a later line of the same name. */
+export function requestOf(
+  method: string,
+  options: {
+    uri?: string
+    branch?: string
+    via?: string
+    toTag?: string
+    fromTag?: string
+    callId?: string
+    cseq?: number
+    extra?: readonly string[]
+    body?: string
+  } = {},
+): string {
+  const tag = options.toTag === undefined ? '' : `;tag=${options.toTag}`
+  const via =
+    options.via ?? `SIP/2.0/UDP 203.0.113.7:5060;branch=${options.branch ?? `z9hG4bK-${method}-1`}`
+  return sip(
+    `${method} ${options.uri ?? 'sip:18005551212@198.51.100.10'} SIP/2.0`,
+    [
+      `Via: ${via}`,
+      'Max-Forwards: 70',
+      `From: <sip:alice@203.0.113.7>;tag=${options.fromTag ?? 'f1'}`,
+      `To: <sip:18005551212@198.51.100.10>${tag}`,
+      `Call-ID: ${options.callId ?? 'c1@203.0.113.7'}`,
+      `CSeq: ${options.cseq ?? 1} ${method}`,
+      'Contact: <sip:alice@203.0.113.7:5060>',
+      ...(options.extra ?? []),
+    ],
+    options.body ?? '',
+  )
+}
+
+/** A response to a request that the server sent, as its peer would build it. */
+export function responseOf(
+  request: string,
+  status: number,
+  options: { toTag?: string; extra?: readonly string[]; body?: string } = {},
+): string {
+  const copied = request.split('\r\n').filter((line) => /^(Via|From|Call-ID|CSeq):/.test(line))
+  const to = header(request, 'To')
+  const tagged =
+    to.includes(';tag=') || options.toTag === undefined ? to : `${to};tag=${options.toTag}`
+  return sip(
+    `SIP/2.0 ${status} Reason`,
+    [...copied, `To: ${tagged}`, ...(options.extra ?? [])],
+    options.body ?? '',
+  )
+}
+
+export function header(text: string, name: string): string {
+  const head = text.slice(0, text.indexOf('\r\n\r\n'))
+  const line = head.split('\r\n').find((candidate) => candidate.startsWith(`${name}: `))
+  return line?.slice(name.length + 2) ?? ''
+}
+
+export const tagIn = (value: string): string => /;tag=([^;]+)/.exec(value)?.[1] ?? ''
