@@ -30,7 +30,7 @@ function brokenReferences(store: Store): string[] {
 }
 
 /** A balance is the sum of its ledger entries, and the newest entry says so too. */
-function wrongBalances(store: Store): string[] {
+export function wrongBalances(store: Store): string[] {
   const rows = store.sqlite
     .prepare<[], { id: number; balance: number; total: number }>(
       `SELECT wallet.id AS id, wallet.balance_micros AS balance,

@@ -15,9 +15,9 @@ interface Write<T> {
   /** Only statements, no memory: it runs again when its group has to be repeated. */
   readonly run: () => T
   /** Called once, after the commit, in the order of the writes. */
-  readonly done: (result: T) => void
-  /** This write alone can never be stored: a constraint refuses it. */
-  readonly refused: (error: unknown) => void
+  readonly done?: (result: T) => void
+  /** This write alone can never be stored: a constraint refuses it. Absent: `onFailure` hears of it. */
+  readonly refused?: (error: unknown) => void
 }
 
 interface Pending {
@@ -54,9 +54,9 @@ export class GroupCommit {
         result = { value: write.run() }
       },
       done: () => {
-        if (result !== undefined) write.done(result.value)
+        if (result !== undefined) write.done?.(result.value)
       },
-      refused: write.refused,
+      refused: write.refused ?? ((error) => this.#deps.onFailure(error, this.#pending.length)),
     })
     if (this.#failures > 0) return
     if (this.#pending.length >= groupRows) this.flush()

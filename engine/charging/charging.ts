@@ -43,7 +43,10 @@ export type Extension =
 export interface Charging {
   /** Reserves the first part of a call. Safe to repeat: a known `callUuid` gets the same answer. */
   authorize(request: AuthorizationRequest): Promise<Verdict>
-  /** Asks for more than `usedSeconds`; called before the grant runs out. */
+  /**
+   * Asks for more than `usedSeconds`; called before the grant runs out. Denied: nothing is added, and
+   * the call may use up what it was granted. The same question again adds nothing.
+   */
   extend(callUuid: string, usedSeconds: number): Promise<Extension>
   /** The call was answered: from now on a crash must not lose it. Returns once it is queued for the next group commit. */
   answered(call: OpenCall): void

@@ -1,0 +1,96 @@
+/** One customer's money and limits in memory: what is there, what is promised, what is allowed. */
+
+/** The terms of a customer as an operator set them. Limits of 0 do not limit. */
+export interface Terms {
+  readonly customerId: number
+  readonly tenantId: number | null
+  /** The customer and its tenant are both active. */
+  readonly isActive: boolean
+  readonly planId: number | null
+  /** Null: there is nothing to pay with. */
+  readonly walletId: number | null
+  /** Of the wallet. */
+  readonly currency: string | null
+  readonly creditLimitMicros: number
+  readonly maxConcurrentCalls: number
+  /** Calls per second. */
+  readonly maxCps: number
+  /** Per day in UTC. */
+  readonly maxDailySpendMicros: number
+  readonly maxCallSeconds: number
+}
+
+const dayMs = 86_400_000
+
+/** Midnight UTC before `now`. */
+export const startOfDay = (now: number): number => now - (now % dayMs)
+
+/**
+ * The balance is always the committed one of the database; what live calls may still cost is
+ * reserved. Nobody gets a promise beyond `availableMicros`, so the sum of what was debited and what is
+ * reserved stays within what was paid in plus the credit limit.
+ */
+export class Account {
+  terms: Terms
+  balanceMicros: number
+  reservedMicros = 0
+  openCalls = 0
+  readonly #attempts = new RollingSecond()
+  #spentMicros = 0
+  #spentOn = -1
+
+  constructor(terms: Terms, balanceMicros: number) {
+    this.terms = terms
+    this.balanceMicros = balanceMicros
+  }
+
+  /** Negative after a lowered credit limit, or when a call had to be billed beyond its grant. */
+  get availableMicros(): number {
+    if (this.terms.walletId === null) return 0
+    return this.balanceMicros + this.terms.creditLimitMicros - this.reservedMicros
+  }
+
+  /** What may still be promised today; Infinity without a daily limit. */
+  dailyBudgetMicros(now: number): number {
+    if (this.terms.maxDailySpendMicros === 0) return Infinity
+    const spent = this.#spentOn === startOfDay(now) ? this.#spentMicros : 0
+    return this.terms.maxDailySpendMicros - spent - this.reservedMicros
+  }
+
+  /** Counts a debit that was committed at `now`. */
+  addSpending(micros: number, now: number): void {
+    const today = startOfDay(now)
+    if (this.#spentOn !== today) this.setSpending(0, now)
+    this.#spentMicros += micros
+  }
+
+  /** What the ledger says was debited since midnight. */
+  setSpending(micros: number, now: number): void {
+    this.#spentOn = startOfDay(now)
+    this.#spentMicros = micros
+  }
+
+  /** False: one more call within this second is too many. A refused attempt does not count. */
+  admitAttempt(now: number): boolean {
+    return this.terms.maxCps === 0 || this.#attempts.admit(now, this.terms.maxCps)
+  }
+}
+
+/** The times of the calls of the last second, oldest first from `#start` on. */
+class RollingSecond {
+  #times: number[] = []
+  #start = 0
+
+  admit(now: number, limit: number): boolean {
+    while ((this.#times[this.#start] ?? Infinity) <= now - 1_000) this.#start += 1
+    if (this.#times.length - this.#start >= limit) return false
+    if (this.#start > 1_000) this.#forgetPassed()
+    this.#times.push(now)
+    return true
+  }
+
+  #forgetPassed(): void {
+    this.#times = this.#times.slice(this.#start)
+    this.#start = 0
+  }
+}

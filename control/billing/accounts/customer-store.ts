@@ -1,0 +1,84 @@
+/** Reads customers, their numbers and what they spent from the database. */
+import type { Store } from '../../../schema/open.ts'
+import { compile, type Param } from '../../../schema/compiled.ts'
+import { all } from '../../../schema/query.ts'
+import { type Terms, startOfDay } from './account.ts'
+
+export interface StoredCustomer {
+  readonly terms: Terms
+  readonly balanceMicros: number
+}
+
+export function loadCustomers(store: Store): StoredCustomer[] {
+  const rows = all(
+    store,
+    store.db
+      .selectFrom('customer')
+      .leftJoin('wallet', 'wallet.customer_id', 'customer.id')
+      .leftJoin('tenant', 'tenant.id', 'customer.tenant_id')
+      .selectAll('customer')
+      .select([
+        'wallet.id as wallet_id',
+        'wallet.currency',
+        'wallet.balance_micros',
+        'tenant.is_active as is_tenant_active',
+      ]),
+  )
+  return rows.map((row) => ({
+    terms: {
+      customerId: row.id,
+      tenantId: row.tenant_id,
+      isActive: row.is_active === 1 && row.is_tenant_active !== 0,
+      planId: row.rate_plan_id,
+      walletId: row.wallet_id,
+      currency: row.currency,
+      creditLimitMicros: row.credit_limit_micros,
+      maxConcurrentCalls: row.max_concurrent_calls,
+      maxCps: row.max_cps,
+      maxDailySpendMicros: row.max_daily_spend_micros,
+      maxCallSeconds: row.max_call_seconds,
+    },
+    balanceMicros: row.balance_micros ?? 0,
+  }))
+}
+
+/** Calling numbers → customer, as they are written. */
+export function loadNumbers(store: Store): Map<string, number> {
+  const rows = all(store, store.db.selectFrom('customer_number').selectAll())
+  return new Map(rows.map((row) => [row.number, row.customer_id]))
+}
+
+/**
+ * Extension numbers → customer. Extensions of several domains may share a number: one that does not
+ * tell a single customer tells none.
+ */
+export function loadExtensions(store: Store): Map<string, number> {
+  const rows = all(store, store.db.selectFrom('extension').select(['extension', 'customer_id']))
+  const owners = new Map<string, number | null>()
+  for (const { extension, customer_id: owner } of rows) {
+    const known = owners.get(extension)
+    owners.set(extension, known === undefined || known === owner ? owner : null)
+  }
+  return new Map(
+    [...owners].flatMap(([number, owner]) => (owner === null ? [] : [[number, owner]])),
+  )
+}
+
+/** Micro-units debited from a wallet since midnight UTC. Reads only the entries since then. */
+export function spendingReader(store: Store): (walletId: number, now: number) => number {
+  const newestFirst = compile(store, (db, param: Param<{ walletId: number }>) =>
+    db
+      .selectFrom('ledger_entry')
+      .select(['kind', 'amount_micros', 'created_at'])
+      .where('wallet_id', '=', param('walletId'))
+      .orderBy('id', 'desc'),
+  )
+  return (walletId, now) => {
+    let spentMicros = 0
+    for (const entry of newestFirst.iterate({ walletId })) {
+      if (entry.created_at < startOfDay(now)) break
+      if (entry.kind === 'debit') spentMicros -= entry.amount_micros
+    }
+    return spentMicros
+  }
+}

@@ -1,0 +1,71 @@
+/** Who pays for a call: all customers in memory, found by id, calling number or extension. */
+import type { Store } from '../../../schema/open.ts'
+import { Account } from './account.ts'
+import {
+  loadCustomers,
+  loadExtensions,
+  loadNumbers,
+  spendingReader,
+  type StoredCustomer,
+} from './customer-store.ts'
+
+export class Customers {
+  readonly #store: Store
+  readonly #readSpending: (walletId: number, now: number) => number
+  readonly #accounts = new Map<number, Account>()
+  #numbers = new Map<string, number>()
+  #extensions = new Map<string, number>()
+
+  constructor(store: Store, now: number) {
+    this.#store = store
+    this.#readSpending = spendingReader(store)
+    this.reload(now)
+  }
+
+  /** An explicit customer, or else the caller's number (with or without `+`), or its extension. */
+  resolve(customerId: number | null, caller: string): Account | undefined {
+    return this.byId(customerId ?? this.#ownerOf(caller))
+  }
+
+  byId(customerId: number | null | undefined): Account | undefined {
+    return customerId === null || customerId === undefined
+      ? undefined
+      : this.#accounts.get(customerId)
+  }
+
+  all(): IterableIterator<Account> {
+    return this.#accounts.values()
+  }
+
+  #ownerOf(caller: string): number | undefined {
+    const otherSpelling = caller.startsWith('+') ? caller.slice(1) : `+${caller}`
+    return (
+      this.#numbers.get(caller) ?? this.#numbers.get(otherSpelling) ?? this.#extensions.get(caller)
+    )
+  }
+
+  /** Takes over what is stored now. Reservations and counters of live calls stay. */
+  reload(now: number): void {
+    this.#numbers = loadNumbers(this.#store)
+    this.#extensions = loadExtensions(this.#store)
+    const gone = new Set(this.#accounts.keys())
+    for (const customer of loadCustomers(this.#store)) {
+      gone.delete(customer.terms.customerId)
+      this.#take(customer, now)
+    }
+    for (const customerId of gone) this.#accounts.delete(customerId)
+  }
+
+  #take({ terms, balanceMicros }: StoredCustomer, now: number): void {
+    const known = this.#accounts.get(terms.customerId)
+    const account = known ?? new Account(terms, balanceMicros)
+    const isNewlyLimited =
+      terms.maxDailySpendMicros > 0 &&
+      (known === undefined || known.terms.maxDailySpendMicros === 0)
+    account.terms = terms
+    account.balanceMicros = balanceMicros
+    if (isNewlyLimited && terms.walletId !== null)
+      account.setSpending(this.#readSpending(terms.walletId, now), now)
+    this.#accounts.set(terms.customerId, account)
+  }
+}

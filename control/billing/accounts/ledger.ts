@@ -1,0 +1,138 @@
+/** The only way money moves: one append-only entry, and the wallet's balance with it. */
+import { compile, type Param } from '../../../schema/compiled.ts'
+import type { LedgerEntryTable } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { transaction } from '../../../schema/query.ts'
+
+export type EntryKind = LedgerEntryTable['kind']
+
+export interface Entry {
+  readonly walletId: number
+  readonly kind: EntryKind
+  /** Signed: what is added to the balance. */
+  readonly amountMicros: number
+  /** Unique per kind: repeating an entry takes or gives nothing. */
+  readonly ref: string
+  /** Who caused it: `ocs`, `key:<uuid>`, `user:<name>`, `payment`. */
+  readonly actor: string
+  readonly note: string | null
+  /** Milliseconds UTC. */
+  readonly at: number
+}
+
+export type Posting =
+  | { readonly kind: 'posted'; readonly balanceMicros: number }
+  /** An entry of this kind and reference exists: its own numbers, whatever was asked now. */
+  | {
+      readonly kind: 'duplicate'
+      readonly walletId: number
+      readonly amountMicros: number
+      readonly balanceMicros: number
+    }
+  | { readonly kind: 'unknown_wallet' }
+
+export interface Ledger {
+  /** Posts one entry in a transaction, or in the one that is open. */
+  post(entry: Entry): Posting
+  find(kind: EntryKind, ref: string): Extract<Posting, { kind: 'duplicate' }> | undefined
+  /** As stored, within the open transaction; null: there is no such wallet. */
+  balance(walletId: number | null): number | null
+}
+
+export function createLedger(store: Store): Ledger {
+  const statements = prepare(store)
+  const find: Ledger['find'] = (kind, ref) => {
+    const row = statements.find.get({ kind, ref })
+    if (row === undefined) return undefined
+    return {
+      kind: 'duplicate',
+      walletId: row.wallet_id,
+      amountMicros: row.amount_micros,
+      balanceMicros: row.balance_after_micros,
+    }
+  }
+  const write = (entry: Entry): Posting => {
+    const { changes } = statements.insert.run({
+      walletId: entry.walletId,
+      kind: entry.kind,
+      amount: entry.amountMicros,
+      ref: entry.ref,
+      actor: entry.actor,
+      note: entry.note,
+      at: entry.at,
+    })
+    if (changes === 0) return find(entry.kind, entry.ref) ?? { kind: 'unknown_wallet' }
+    const wallet = statements.change.get({
+      walletId: entry.walletId,
+      amount: entry.amountMicros,
+      at: entry.at,
+    })
+    if (wallet === undefined) throw new Error(`wallet ${entry.walletId} vanished`)
+    return { kind: 'posted', balanceMicros: wallet.balance_micros }
+  }
+  return {
+    find,
+    balance: (walletId) => statements.balance.get({ walletId })?.balance_micros ?? null,
+    post: (entry) =>
+      store.sqlite.inTransaction ? write(entry) : transaction(store, () => write(entry)),
+  }
+}
+
+function prepare(store: Store) {
+  return {
+    insert: compile(store, (db, param: Param<EntryValues>) =>
+      db
+        .insertInto('ledger_entry')
+        .columns([
+          ...(['wallet_id', 'kind', 'amount_micros', 'balance_after_micros'] as const),
+          ...(['ref', 'actor', 'note', 'created_at'] as const),
+        ])
+        .expression((eb) =>
+          eb
+            .selectFrom('wallet')
+            .select((wallet) => [
+              'wallet.id',
+              wallet.val(param('kind')).as('kind'),
+              wallet.val(param('amount')).as('amount_micros'),
+              wallet('wallet.balance_micros', '+', param('amount')).as('balance_after_micros'),
+              wallet.val(param('ref')).as('ref'),
+              wallet.val(param('actor')).as('actor'),
+              wallet.val(param('note')).as('note'),
+              wallet.val(param('at')).as('created_at'),
+            ])
+            .where('wallet.id', '=', param('walletId')),
+        )
+        .onConflict((conflict) => conflict.columns(['kind', 'ref']).doNothing()),
+    ),
+    change: compile(store, (db, param: Param<{ walletId: number; amount: number; at: number }>) =>
+      db
+        .updateTable('wallet')
+        .set((eb) => ({
+          balance_micros: eb('balance_micros', '+', param('amount')),
+          updated_at: param('at'),
+        }))
+        .where('id', '=', param('walletId'))
+        .returning('balance_micros'),
+    ),
+    balance: compile(store, (db, param: Param<{ walletId: number | null }>) =>
+      db.selectFrom('wallet').select('balance_micros').where('id', 'is', param('walletId')),
+    ),
+    find: compile(store, (db, param: Param<{ kind: EntryKind; ref: string }>) =>
+      db
+        .selectFrom('ledger_entry')
+        .select(['wallet_id', 'amount_micros', 'balance_after_micros'])
+        .where('kind', '=', param('kind'))
+        .where('ref', '=', param('ref')),
+    ),
+  }
+}
+
+interface EntryValues {
+  readonly walletId: number
+  readonly kind: EntryKind
+  readonly amount: number
+  readonly ref: string
+  readonly actor: string
+  readonly note: string | null
+  readonly at: number
+}

@@ -1,0 +1,125 @@
+/** Calls that nodes report over HTTP: the same call gets the same numbers, however often it comes. */
+import type { CallRecord } from '../../../schema/call-record.ts'
+import { compile, type Param } from '../../../schema/compiled.ts'
+import type { OcsReportTable } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { createLedger } from '../accounts/ledger.ts'
+import type { Charge } from './charge.ts'
+import type { Settlement, Written } from './settlement.ts'
+
+export type ReportAnswer =
+  | {
+      readonly kind: 'settled'
+      readonly costMicros: number
+      /** Null: the call has no wallet. */
+      readonly balanceAfterMicros: number | null
+      readonly currency: string | null
+      readonly isDuplicate: boolean
+    }
+  /** Another duration of this call was accepted before; this one is kept for audit. */
+  | { readonly kind: 'conflict' }
+
+const duplicate = (
+  costMicros: number,
+  balanceAfterMicros: number | null,
+  currency: string | null,
+): ReportAnswer => ({
+  kind: 'settled',
+  costMicros,
+  balanceAfterMicros,
+  currency,
+  isDuplicate: true,
+})
+
+export class ReportedCalls {
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #ledger: ReturnType<typeof createLedger>
+  readonly #settlement: Settlement
+
+  constructor(store: Store, settlement: Settlement) {
+    this.#statements = prepare(store)
+    this.#ledger = createLedger(store)
+    this.#settlement = settlement
+  }
+
+  /** Runs inside a transaction of the caller. `body` is what the node sent. */
+  write(record: CallRecord, charge: Charge, body: string, now: number): Written<ReportAnswer> {
+    const earlier = this.#earlier(record)
+    if (earlier?.kind === 'conflict') this.#keep(record, earlier, body, now)
+    if (earlier !== undefined) return { answer: earlier, posting: undefined }
+    this.#settlement.store(record, charge)
+    const posting = this.#settlement.debit(record.callUuid, charge)
+    const { account, tariff, costMicros } = charge
+    const answer: ReportAnswer = {
+      kind: 'settled',
+      costMicros,
+      balanceAfterMicros: this.#ledger.balance(account?.terms.walletId ?? null),
+      currency: tariff?.currency ?? null,
+      isDuplicate: false,
+    }
+    this.#keep(record, answer, body, now)
+    return { answer, posting }
+  }
+
+  /** What was accepted for this call, over HTTP or from the engine in this process. */
+  #earlier({ callUuid, billsec }: CallRecord): ReportAnswer | undefined {
+    const report = this.#statements.accepted.get({ callUuid })
+    if (report !== undefined)
+      return report.billsec === billsec
+        ? duplicate(report.cost_micros, report.balance_after_micros, report.currency)
+        : { kind: 'conflict' }
+    const record = this.#statements.record.get({ callUuid })
+    if (record === undefined) return undefined
+    if (record.billsec !== billsec) return { kind: 'conflict' }
+    const debit = this.#ledger.find('debit', callUuid)
+    // A record without a debit: the node that reports it and its OCS share this database.
+    return debit && duplicate(-debit.amountMicros, debit.balanceMicros, record.currency)
+  }
+
+  #keep(record: CallRecord, answer: ReportAnswer, body: string, now: number): void {
+    const isSettled = answer.kind === 'settled'
+    this.#statements.keep.run({
+      call_uuid: record.callUuid,
+      billsec: record.billsec,
+      is_conflict: isSettled ? 0 : 1,
+      cost_micros: isSettled ? answer.costMicros : 0,
+      balance_after_micros: isSettled ? answer.balanceAfterMicros : null,
+      currency: isSettled ? answer.currency : null,
+      body,
+      reported_at: now,
+    })
+  }
+}
+
+function prepare(store: Store) {
+  return {
+    accepted: compile(store, (db, param: Param<{ callUuid: string }>) =>
+      db
+        .selectFrom('ocs_report')
+        .select(['billsec', 'cost_micros', 'balance_after_micros', 'currency'])
+        .where('call_uuid', '=', param('callUuid'))
+        .where('is_conflict', '=', 0),
+    ),
+    record: compile(store, (db, param: Param<{ callUuid: string }>) =>
+      db
+        .selectFrom('cdr')
+        .select(['billsec', 'currency'])
+        .where('call_uuid', '=', param('callUuid')),
+    ),
+    keep: compile(store, (db, param: Param<OcsReportTable>) =>
+      db
+        .insertInto('ocs_report')
+        .values({
+          call_uuid: param('call_uuid'),
+          billsec: param('billsec'),
+          is_conflict: param('is_conflict'),
+          cost_micros: param('cost_micros'),
+          balance_after_micros: param('balance_after_micros'),
+          currency: param('currency'),
+          body: param('body'),
+          reported_at: param('reported_at'),
+        })
+        .onConflict((conflict) => conflict.columns(['call_uuid', 'billsec']).doNothing()),
+    ),
+  }
+}

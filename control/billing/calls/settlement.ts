@@ -1,0 +1,118 @@
+/** An ended call becomes a record, a debit and a ledger entry: in one transaction, and once. */
+import {
+  callJournal,
+  type JournalEntry,
+  type OpenCall,
+  type Tariff,
+} from '../../../schema/call-journal.ts'
+import { type CallRecord, insertCallRecord } from '../../../schema/call-record.ts'
+import type { GroupCommit } from '../../../schema/group-commit.ts'
+import type { Store } from '../../../schema/open.ts'
+import { createLedger, type Posting } from '../accounts/ledger.ts'
+import type { Charge } from './charge.ts'
+import type { Reservations } from './reservations.ts'
+
+interface SettlementDeps {
+  readonly store: Store
+  readonly group: GroupCommit
+  readonly reservations: Reservations
+  readonly now: () => number
+}
+
+/** What the statements of one call did; no posting: nothing was taken. */
+export interface Written<T> {
+  readonly answer: T
+  readonly posting: Posting | undefined
+}
+
+export class Settlement {
+  readonly #deps: SettlementDeps
+  readonly #insert: ReturnType<typeof insertCallRecord>
+  readonly #journal: ReturnType<typeof callJournal>
+  readonly #ledger: ReturnType<typeof createLedger>
+
+  constructor(deps: SettlementDeps) {
+    this.#deps = deps
+    this.#insert = insertCallRecord(deps.store)
+    this.#journal = callJournal(deps.store)
+    this.#ledger = createLedger(deps.store)
+  }
+
+  /** Stores the call; resolves when it is durable. A call that is stored already changes nothing. */
+  settle(record: CallRecord, charge: Charge): Promise<void> {
+    return this.queue(record.callUuid, charge, () => ({
+      answer: undefined,
+      posting: this.#write(record, charge),
+    }))
+  }
+
+  /**
+   * Queues the statements of one ended call, and lets memory follow when they are committed.
+   * Rejects only when the database refuses this very record for ever.
+   */
+  queue<T>(callUuid: string, charge: Charge, run: () => Written<T>): Promise<T> {
+    const { group, reservations } = this.#deps
+    reservations.end(callUuid, charge.costMicros)
+    return new Promise((resolve, reject) => {
+      group.add({
+        run,
+        done: ({ answer, posting }) => {
+          this.#apply(callUuid, charge, posting)
+          resolve(answer)
+        },
+        refused: (error) => {
+          reservations.release(callUuid)
+          reject(error instanceof Error ? error : new Error(String(error)))
+        },
+      })
+    })
+  }
+
+  #write(record: CallRecord, charge: Charge): Posting | undefined {
+    return this.store(record, charge) ? this.debit(record.callUuid, charge) : undefined
+  }
+
+  /** False: the call has a record already. Runs inside a transaction of the caller. */
+  store(record: CallRecord, { tariff, costMicros }: Charge): boolean {
+    if (record.answeredAt !== null) this.#journal.close(record.callUuid)
+    return this.#insert(record, { costMicros, currency: tariff?.currency ?? record.currency })
+  }
+
+  /** Takes the cost from the wallet, once per call. Runs inside a transaction of the caller. */
+  debit(callUuid: string, { account, costMicros }: Charge): Posting | undefined {
+    const walletId = account?.terms.walletId ?? null
+    if (walletId === null || costMicros === 0) return undefined
+    return this.#ledger.post({
+      walletId,
+      kind: 'debit',
+      amountMicros: -costMicros,
+      ref: callUuid,
+      actor: 'ocs',
+      note: null,
+      at: this.#deps.now(),
+    })
+  }
+
+  /** After the commit, and only then, memory follows the database. */
+  #apply(callUuid: string, { account, costMicros }: Charge, posting: Posting | undefined): void {
+    if (posting?.kind === 'posted' && account !== undefined) {
+      account.balanceMicros = posting.balanceMicros
+      account.addSpending(costMicros, this.#deps.now())
+    }
+    this.#deps.reservations.release(callUuid)
+  }
+
+  /** The call was answered: a crash from now on must not lose it. */
+  open(call: OpenCall, tariff: Tariff | null): void {
+    this.#deps.group.add({ run: () => this.#journal.open(call, tariff) })
+  }
+
+  alive(callUuids: readonly string[], now: number): void {
+    this.#deps.group.add({ run: () => this.#journal.alive(callUuids, now) })
+  }
+
+  /** What the last run left open. */
+  leftOpen(): JournalEntry[] {
+    return this.#journal.entries()
+  }
+}

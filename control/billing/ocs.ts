@@ -1,0 +1,304 @@
+/**
+ * The online charging system (OCS): who may call, how long, and what it cost. Asked by the engine in
+ * process (it is the engine's `Charging` port) and by nodes over HTTP (`ocs-routes.ts`).
+ *
+ * Deciding is memory only. Memory follows the database: a balance changes after the commit that changed
+ * it, and reservations are the promises to live calls on top of it. They are not stored: after a crash
+ * no call of the process is alive that still needs one.
+ */
+import { recoveredRecord, type JournalEntry, type OpenCall } from '../../schema/call-journal.ts'
+import type { CallRecord } from '../../schema/call-record.ts'
+import { wrongBalances } from '../../schema/check.ts'
+import { GroupCommit } from '../../schema/group-commit.ts'
+import type { Store } from '../../schema/open.ts'
+import { Customers } from './accounts/customers.ts'
+import { type MoneyMove, type MoneyMoved, MoneyMoves } from './accounts/money-moves.ts'
+import {
+  admit,
+  type Admission,
+  type CallQuestion,
+  prolong,
+  type Prolongation,
+} from './calls/admission.ts'
+import { type Charge, chargeReserved, chargeUnreserved } from './calls/charge.ts'
+import { ReportedCalls, type ReportAnswer } from './calls/reported-calls.ts'
+import { Reservations } from './calls/reservations.ts'
+import { Settlement } from './calls/settlement.ts'
+import { type Verdict, toVerdict } from './calls/verdict.ts'
+import { costMicros } from './pricing/price.ts'
+import { loadRates } from './pricing/load-rates.ts'
+import type { Rate, RateTable } from './pricing/rate-table.ts'
+
+export interface OcsDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** Runs `work` once after `delayMs`; answers how to call it off. */
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  /** Callers without a customer are refused, or let through at no cost. */
+  readonly unknownCaller: 'deny' | 'allow'
+  readonly log: (
+    level: 'info' | 'warn' | 'error',
+    message: string,
+    fields: Readonly<Record<string, unknown>>,
+  ) => void
+}
+
+/** New calls are refused while more writes than this wait for the database. */
+const maxWaitingWrites = 10_000
+const housekeepingMs = 1_000
+
+export class Ocs {
+  readonly #deps: OcsDeps
+  readonly #group: GroupCommit
+  readonly #customers: Customers
+  readonly #reservations = new Reservations()
+  readonly #settlement: Settlement
+  readonly #reported: ReportedCalls
+  readonly #moves: MoneyMoves
+  readonly #verdicts = new Map<string, number>()
+  #rates: RateTable
+  #cancelHousekeeping: (() => void) | undefined
+  #dataVersion: unknown
+
+  constructor(deps: OcsDeps) {
+    const { store, now, schedule } = deps
+    this.#deps = deps
+    this.#group = new GroupCommit({
+      sqlite: store.sqlite,
+      schedule,
+      onFailure: (error, waiting) =>
+        deps.log('error', 'billing: records cannot be stored', { error, waiting }),
+    })
+    this.#customers = new Customers(store, now())
+    this.#rates = loadRates(store)
+    this.#settlement = new Settlement({
+      store,
+      group: this.#group,
+      reservations: this.#reservations,
+      now,
+    })
+    this.#reported = new ReportedCalls(store, this.#settlement)
+    this.#moves = new MoneyMoves(store, this.#customers)
+    this.#dataVersion = this.#readDataVersion()
+  }
+
+  /** Bills what the last run left open, then looks after lost calls and changes from outside. */
+  start(): { readonly recoveredCalls: number } {
+    const left = this.#settlement.leftOpen()
+    for (const entry of left) this.#recover(entry)
+    this.#group.flush()
+    this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)
+    return { recoveredCalls: left.length }
+  }
+
+  /** Writes what waits. False: the database did not take it. */
+  stop(): boolean {
+    this.#cancelHousekeeping?.()
+    return this.#group.flush()
+  }
+
+  // ---- the engine's port -----------------------------------------------------------------------
+
+  authorize(question: CallQuestion): Promise<Verdict> {
+    return Promise.resolve(toVerdict(this.admit(question)))
+  }
+
+  extend(
+    callUuid: string,
+    usedSeconds: number,
+  ): Promise<{ kind: 'granted'; grantedSeconds: number } | { kind: 'denied'; code: string }> {
+    const answer = this.prolong(callUuid, usedSeconds)
+    return Promise.resolve(
+      answer.kind === 'denied'
+        ? answer
+        : { kind: 'granted', grantedSeconds: answer.reservation.grantedSeconds },
+    )
+  }
+
+  answered(call: OpenCall): void {
+    this.#reservations.touch(call.callUuid, this.#deps.now())
+    this.#settlement.open(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
+  }
+
+  alive(callUuids: readonly string[], nowMs: number): void {
+    for (const callUuid of callUuids) this.#reservations.touch(callUuid, nowMs)
+    this.#settlement.alive(callUuids, nowMs)
+  }
+
+  report(record: CallRecord): Promise<void> {
+    return this.#settlement.settle(record, this.#charge(record))
+  }
+
+  // ---- the same for nodes that ask over HTTP ---------------------------------------------------
+
+  admit(question: CallQuestion): Admission {
+    const admission: Admission =
+      this.#group.stats().waiting > maxWaitingWrites
+        ? { kind: 'overloaded' }
+        : admit(question, this.#books(), this.#deps.unknownCaller, this.#deps.now())
+    const verdict = admission.kind === 'denied' ? admission.code : admission.kind
+    this.#verdicts.set(verdict, (this.#verdicts.get(verdict) ?? 0) + 1)
+    return admission
+  }
+
+  prolong(callUuid: string, usedSeconds: number): Prolongation {
+    return prolong(callUuid, usedSeconds, this.#books(), this.#deps.now())
+  }
+
+  /** A node's report; `body` is what it sent, kept for audit. Resolves when it is durable. */
+  reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer> {
+    const charge = this.#charge(record)
+    return this.#settlement.queue(record.callUuid, charge, () =>
+      this.#reported.write(record, charge, body, this.#deps.now()),
+    )
+  }
+
+  // ---- money, customers and rates --------------------------------------------------------------
+
+  /** Moves money now: the next authorize sees it. Safe to repeat by kind and reference. */
+  move(move: MoneyMove): MoneyMoved {
+    return this.#moves.move(move, this.#deps.now())
+  }
+
+  balanceOf(customerId: number): Balance | undefined {
+    const account = this.#customers.byId(customerId)
+    if (account === undefined) return undefined
+    const { balanceMicros, reservedMicros, availableMicros, terms, openCalls } = account
+    const { currency, creditLimitMicros } = terms
+    return {
+      balanceMicros,
+      reservedMicros,
+      availableMicros,
+      creditLimitMicros,
+      currency,
+      openCalls,
+    }
+  }
+
+  /** Explains a price: the rate of a plan for a number at a time, and what `seconds` of it cost. */
+  quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
+    const rate = this.#rates.find(planId, number, at)
+    return rate && { rate, costMicros: costMicros(rate.tariff, seconds) }
+  }
+
+  /** Takes over customers, numbers and balances as they are stored now. Live calls keep their terms. */
+  reloadCustomers(): void {
+    this.#customers.reload(this.#deps.now())
+  }
+
+  /** Takes over the rates as they are stored now, for calls that start from now on. */
+  reloadRates(): void {
+    this.#rates = loadRates(this.#deps.store)
+  }
+
+  reload(): void {
+    this.reloadCustomers()
+    this.reloadRates()
+  }
+
+  /** One line per fault in the books: ledgers against balances, and these against memory. */
+  check(): string[] {
+    const stored = new Customers(this.#deps.store, this.#deps.now())
+    const forgotten = [...stored.all()].flatMap(({ terms: { customerId }, balanceMicros }) => {
+      const remembered = this.#customers.byId(customerId)?.balanceMicros
+      return remembered === balanceMicros
+        ? []
+        : [`customer ${customerId} has ${balanceMicros} micro-units, memory says ${remembered}`]
+    })
+    return [...wrongBalances(this.#deps.store), ...forgotten]
+  }
+
+  /** Present figures, and verdicts since the start by `granted`, `overloaded` or denial code. */
+  stats(): OcsStats {
+    const { waiting, commits, failures } = this.#group.stats()
+    let reservedMicros = 0
+    for (const account of this.#customers.all()) reservedMicros += account.reservedMicros
+    return {
+      openCalls: this.#reservations.size,
+      reservedMicros,
+      waitingWrites: waiting,
+      commits,
+      commitFailures: failures,
+      verdicts: Object.fromEntries(this.#verdicts),
+    }
+  }
+
+  // ---- inside ----------------------------------------------------------------------------------
+
+  #books() {
+    return { customers: this.#customers, rates: this.#rates, reservations: this.#reservations }
+  }
+
+  #charge(record: CallRecord): Charge {
+    const reservation = this.#reservations.find(record.callUuid)
+    if (reservation !== undefined) return chargeReserved(reservation, record.billsec)
+    const { customerId, callerNumber: caller, calledNumber: callee, startedAt, billsec } = record
+    const call = { customerId, caller, callee, startedAt, billsec }
+    return chargeUnreserved(call, this.#customers, this.#rates)
+  }
+
+  /** A call of the last run ends at its last sign of life, at the price of its start. */
+  #recover(entry: JournalEntry): void {
+    const record = recoveredRecord(entry)
+    const { tariff } = entry
+    const charge: Charge =
+      tariff === null
+        ? this.#charge(record)
+        : {
+            account: this.#customers.byId(record.customerId),
+            tariff,
+            costMicros: costMicros(tariff, record.billsec),
+          }
+    this.#settlement.settle(record, charge).catch((error: unknown) => {
+      this.#deps.log('error', 'billing: a call of the last run cannot be stored', { error, record })
+    })
+  }
+
+  #keepHouse(): void {
+    const lost = this.#reservations.expire(this.#deps.now())
+    if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
+    this.#followOutsideChanges()
+    this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)
+  }
+
+  /** Another process (`tollgate seed`) may write while this one serves. */
+  #followOutsideChanges(): void {
+    const dataVersion = this.#readDataVersion()
+    if (dataVersion === this.#dataVersion) return
+    this.#dataVersion = dataVersion
+    this.reload()
+  }
+
+  #readDataVersion(): unknown {
+    return this.#deps.store.sqlite.pragma('data_version', { simple: true })
+  }
+}
+
+export interface Balance {
+  readonly balanceMicros: number
+  /** Held for live calls. */
+  readonly reservedMicros: number
+  /** Balance + credit limit − reserved. */
+  readonly availableMicros: number
+  readonly creditLimitMicros: number
+  /** Null: the customer has no wallet yet. */
+  readonly currency: string | null
+  readonly openCalls: number
+}
+
+export interface Quote {
+  readonly rate: Rate
+  readonly costMicros: number
+}
+
+export interface OcsStats {
+  /** Calls that hold a reservation or wait for their debit. */
+  readonly openCalls: number
+  readonly reservedMicros: number
+  readonly waitingWrites: number
+  readonly commits: number
+  /** Since the last success. */
+  readonly commitFailures: number
+  readonly verdicts: Readonly<Record<string, number>>
+}

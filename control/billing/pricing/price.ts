@@ -1,0 +1,49 @@
+/** What a call costs, in integer micro-units. Exact: no floating point takes part in money. */
+import type { Tariff } from '../../../schema/call-journal.ts'
+
+/**
+ * The price of `seconds` of talk: connect fee + first increment + every further increment begun, each
+ * part rounded up to a micro-unit, the sum rounded up to the plan's decimals. No talk costs nothing.
+ *
+ * @param seconds whole seconds from answer to end, 0 and up.
+ */
+export function costMicros(tariff: Tariff, seconds: number): number {
+  if (seconds <= 0) return 0
+  return roundUp(tariff, baseMicros(tariff) + furtherMicros(tariff, seconds))
+}
+
+/** What an answered call costs at least, before rounding: connect fee and first increment. */
+export const baseMicros = (tariff: Tariff): number =>
+  tariff.connectFeeMicros +
+  multiplyDivide(tariff.firstIncrementSeconds, tariff.firstRatePerMinuteMicros, 60, 'up')
+
+function furtherMicros(tariff: Tariff, seconds: number): number {
+  if (seconds <= tariff.firstIncrementSeconds) return 0
+  const increments = Math.ceil((seconds - tariff.firstIncrementSeconds) / tariff.incrementSeconds)
+  return multiplyDivide(increments * tariff.incrementSeconds, tariff.ratePerMinuteMicros, 60, 'up')
+}
+
+/** The smallest amount that the plan can charge: 100 micro-units for 4 decimals. */
+export const quantumMicros = (tariff: Tariff): number => 10 ** (6 - tariff.decimals)
+
+function roundUp(tariff: Tariff, micros: number): number {
+  const quantum = quantumMicros(tariff)
+  const above = micros % quantum
+  return above === 0 ? micros : micros - above + quantum
+}
+
+/**
+ * `a × b ÷ c` rounded to an integer. Products beyond 2^53 are computed with BigInt; a result beyond
+ * it (nine billion currency units) stops there.
+ */
+export function multiplyDivide(a: number, b: number, c: number, rounding: 'up' | 'down'): number {
+  const product = a * b
+  if (product <= Number.MAX_SAFE_INTEGER) {
+    const rest = product % c
+    const whole = (product - rest) / c
+    return rest > 0 && rounding === 'up' ? whole + 1 : whole
+  }
+  const divisor = BigInt(c)
+  const exact = BigInt(a) * BigInt(b) + (rounding === 'up' ? divisor - 1n : 0n)
+  return Math.min(Number(exact / divisor), Number.MAX_SAFE_INTEGER)
+}
