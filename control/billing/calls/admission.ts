@@ -115,9 +115,12 @@ export function rateOf(
 const grant = (affordable: number, target: number, maxSeconds: number): number =>
   affordable === Infinity ? maxSeconds : Math.min(affordable, target, maxSeconds)
 
-/** What this call may cost in all, `reservedMicros` of it being reserved for it already. */
+/**
+ * What this call may cost in all, `reservedMicros` of it being reserved for it already. A debt adds
+ * nothing and takes nothing: calls that are free of charge are free for debtors too.
+ */
 const budgetOf = (account: Account, reservedMicros: number, now: number): number =>
-  reservedMicros + Math.min(account.availableMicros, account.dailyBudgetMicros(now))
+  reservedMicros + Math.max(0, Math.min(account.availableMicros, account.dailyBudgetMicros(now)))
 
 /** Which of the two budgets was too small. */
 function shortage(
@@ -126,7 +129,7 @@ function shortage(
   tariff: Tariff,
   now: number,
 ): 'insufficient_funds' | 'daily_spend_limit' {
-  const withFunds = affordableSeconds(tariff, reservedMicros + account.availableMicros)
+  const withFunds = affordableSeconds(tariff, reservedMicros + Math.max(0, account.availableMicros))
   const withBoth = affordableSeconds(tariff, budgetOf(account, reservedMicros, now))
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
 }

@@ -1,0 +1,63 @@
+/** In-process authorizations: customer by number, longest prefix among 100,000 rates, reservation. */
+import {
+  addCustomer,
+  addPlan,
+  endedCall,
+  freshStore,
+  ocsOn,
+  question,
+  topUp,
+} from '../support/books.ts'
+
+export const describe = 'authorize: authorizations and settled calls per CPU-second, in process'
+
+const batch = 10_000
+const rounds = 20
+
+export async function run(): Promise<void> {
+  const store = freshStore()
+  const rates = Array.from({ length: 100_000 }, (_, index) => ({
+    prefix: String(100_000 + index),
+    first_rate_per_minute_micros: 60_000,
+    rate_per_minute_micros: 60_000,
+  }))
+  const planId = store.sqlite.transaction(() => addPlan(store, rates))()
+  const customers = Array.from({ length: 1_000 }, (_, index) =>
+    addCustomer(store, { name: `+1555${1_000 + index}`, rate_plan_id: planId }),
+  )
+  const { ocs, time } = ocsOn(store)
+  for (const customerId of customers) topUp(ocs, customerId, 1_000_000_000_000)
+  let authorizeMs = 0
+  let settleMs = 0
+  for (let round = 0; round < rounds; round += 1) {
+    const questions = Array.from({ length: batch }, (_, index) =>
+      question(
+        `call-${round}-${index}`,
+        `+${100_000 + ((index * 7_919) % 100_000)}5551234`,
+        `+1555${1_000 + (index % 1_000)}`,
+      ),
+    )
+    authorizeMs += await cpuMs(async () => {
+      for (const asked of questions) await ocs.authorize(asked)
+    })
+    settleMs += await cpuMs(async () => {
+      const reports = questions.map((asked) => ocs.report(endedCall(asked.callUuid, 42)))
+      time.advance(20)
+      await Promise.all(reports)
+    })
+  }
+  const count = batch * rounds
+  console.log(`  authorize          ${rate(count, authorizeMs)}`)
+  console.log(`  record and debit   ${rate(count, settleMs)} (in memory, without fsync)`)
+  store.close()
+}
+
+const rate = (count: number, ms: number): string =>
+  `${Math.round((count / ms) * 1_000).toLocaleString('en')} per second, ${((ms / count) * 1_000).toFixed(2)} µs each`
+
+async function cpuMs(work: () => Promise<void>): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
+}

@@ -1,0 +1,165 @@
+/** A database with a rate plan and customers, and an OCS on it, in virtual time. */
+import type { CallRecord } from '../../schema/call-record.ts'
+import type { OpenCall } from '../../schema/call-journal.ts'
+import type { CustomerTable, RateTable } from '../../schema/database.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { openDatabase, type Store } from '../../schema/open.ts'
+import { execute, insert } from '../../schema/query.ts'
+import type { Insertable } from 'kysely'
+import { Ocs } from '../../control/billing/ocs.ts'
+import { ManualTime } from './manual-time.ts'
+
+/** 2026-01-05T10:00:00Z. */
+export const start = 1_767_607_200_000
+
+/** Connect 0.40; first minute 0.20 in one step; then 0.10 per minute by the second. */
+export const goldenRate = {
+  prefix: '49',
+  connect_fee_micros: 400_000,
+  first_increment_seconds: 60,
+  first_rate_per_minute_micros: 200_000,
+  increment_seconds: 1,
+  rate_per_minute_micros: 100_000,
+}
+
+/** 0.06 per minute, 0.001 per second. */
+export const plainRate = {
+  prefix: '1',
+  first_rate_per_minute_micros: 60_000,
+  rate_per_minute_micros: 60_000,
+}
+
+export function freshStore(path = ':memory:'): Store {
+  const store = openDatabase(path)
+  migrate(store.sqlite, start)
+  return store
+}
+
+export function addPlan(
+  store: Store,
+  rates: readonly Omit<Insertable<RateTable>, 'rate_plan_id'>[],
+  name = 'default',
+): number {
+  const planId = insert(store, store.db.insertInto('rate_plan').values({ name, created_at: start }))
+  for (const rate of rates)
+    execute(store, store.db.insertInto('rate').values({ ...rate, rate_plan_id: planId }))
+  return planId
+}
+
+/** A customer with its wallet and a calling number equal to its name. */
+export function addCustomer(
+  store: Store,
+  customer: Partial<Insertable<CustomerTable>> & { readonly name: string },
+): number {
+  const { db } = store
+  const row = { created_at: start, updated_at: start, ...customer }
+  const customerId = insert(store, db.insertInto('customer').values(row))
+  const number = { number: customer.name, customer_id: customerId }
+  execute(store, db.insertInto('customer_number').values(number))
+  const wallet = { customer_id: customerId, currency: 'USD', updated_at: start }
+  execute(store, db.insertInto('wallet').values(wallet))
+  return customerId
+}
+
+export interface Books {
+  readonly store: Store
+  readonly time: ManualTime
+  readonly ocs: Ocs
+  readonly log: string[]
+}
+
+export function ocsOn(
+  store: Store,
+  time = new ManualTime(start),
+  unknownCaller: 'deny' | 'allow' = 'deny',
+): Books {
+  const log: string[] = []
+  const ocs = new Ocs({
+    store,
+    now: time.now,
+    schedule: time.schedule,
+    unknownCaller,
+    log: (level, message) => log.push(`${level} ${message}`),
+  })
+  return { store, time, ocs, log }
+}
+
+let topUps = 0
+
+export function topUp(ocs: Ocs, customerId: number, amountMicros: number): void {
+  topUps += 1
+  const ref = `top-up-${topUps}`
+  ocs.move({ customerId, kind: 'topup', amountMicros, ref, actor: 'test', note: null })
+}
+
+/** An OCS with customer 1, called `+15550001`, who has `balanceMicros` and the golden and plain rates. */
+export function customerWith(
+  balanceMicros: number,
+  terms: Partial<Insertable<CustomerTable>> = {},
+): Books & { readonly customerId: number } {
+  const store = freshStore()
+  const planId = addPlan(store, [goldenRate, plainRate])
+  const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId, ...terms })
+  const books = ocsOn(store)
+  if (balanceMicros > 0) topUp(books.ocs, customerId, balanceMicros)
+  return { ...books, customerId }
+}
+
+export const question = (callUuid: string, callee = '4930123', caller = '+15550001') => ({
+  callUuid,
+  caller,
+  callee,
+  customerId: null,
+  startedAt: start,
+})
+
+export function openCall(
+  callUuid: string,
+  answeredAt: number,
+  more: Partial<OpenCall> = {},
+): OpenCall {
+  return {
+    callUuid,
+    callId: `${callUuid}@192.0.2.1`,
+    direction: 'outbound',
+    callerNumber: '+15550001',
+    callerName: null,
+    calledNumber: '4930123',
+    startedAt: answeredAt - 2_000,
+    answeredAt,
+    postDialDelayMs: 180,
+    denialCode: null,
+    setId: 1,
+    node: 'sip:192.0.2.10:5060;transport=udp',
+    carrier: null,
+    attempts: [],
+    tenantId: null,
+    customerId: null,
+    ratePrefix: '49',
+    currency: 'USD',
+    sourceAddress: '192.0.2.1',
+    isUnauthorizedByOcs: false,
+    ...more,
+  }
+}
+
+/** A call that talked for `billsec` seconds; 0: it was never answered. */
+export function endedCall(
+  callUuid: string,
+  billsec: number,
+  more: Partial<CallRecord> = {},
+): CallRecord {
+  const answeredAt = start + 2_000
+  return {
+    ...openCall(callUuid, answeredAt),
+    answeredAt: billsec > 0 ? answeredAt : null,
+    endedAt: answeredAt + billsec * 1_000,
+    billsec,
+    disposition: billsec > 0 ? 'ANSWERED' : 'NO ANSWER',
+    sipCode: billsec > 0 ? 200 : 480,
+    hangupCause: 'NORMAL_CLEARING',
+    hangupBy: 'caller',
+    isRecovered: false,
+    ...more,
+  }
+}

@@ -1,0 +1,39 @@
+/** Time that moves only when a test moves it. */
+export class ManualTime {
+  #now: number
+  #timers: { readonly at: number; readonly work: () => void }[] = []
+
+  constructor(now: number) {
+    this.#now = now
+  }
+
+  readonly now = (): number => this.#now
+
+  readonly schedule = (work: () => void, delayMs: number): (() => void) => {
+    const timer = { at: this.#now + delayMs, work }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer)
+    }
+  }
+
+  /** Runs what falls due on the way, earliest first. */
+  advance(ms: number): void {
+    const target = this.#now + ms
+    for (;;) {
+      const due = this.#timers
+        .filter(({ at }) => at <= target)
+        .toSorted((a, b) => a.at - b.at)
+        .at(0)
+      if (due === undefined) break
+      this.#timers = this.#timers.filter((other) => other !== due)
+      this.#now = Math.max(this.#now, due.at)
+      due.work()
+    }
+    this.#now = target
+  }
+
+  get waiting(): number {
+    return this.#timers.length
+  }
+}
