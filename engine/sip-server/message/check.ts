@@ -46,20 +46,12 @@ const mandatory = ['Via', 'From', 'To', 'Call-ID', 'CSeq'] as const
 
 /** Headers that the stack reads and that may stand only once (RFC 3261 §7.3.1, §20). */
 const single = new Map<string, number>(
-  [
-    ...[
-      'From',
-      'To',
-      'Call-ID',
-      'CSeq',
-      'Max-Forwards',
-      'Content-Length',
-      'Content-Type',
-      'Expires',
-    ],
-    ...['Session-Expires', 'Min-SE', 'RSeq', 'RAck', 'Event', 'Subscription-State', 'Refer-To'],
-    ...['Replaces', 'Min-Expires'],
-  ].map((name, index) => [name, 1 << index]),
+  (
+    'From To Call-ID CSeq Max-Forwards Content-Length Content-Type Expires Min-Expires ' +
+    'Session-Expires Min-SE RSeq RAck Event Subscription-State Refer-To Replaces'
+  )
+    .split(' ')
+    .map((name, index) => [name, 1 << index]),
 )
 
 function flawInCounts(message: SipMessage): string | undefined {

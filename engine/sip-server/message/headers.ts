@@ -27,41 +27,19 @@ const compactForms: Readonly<Record<string, string>> = {
   y: 'Identity',
 }
 
-const knownNames = [
-  ...['Accept', 'Accept-Encoding', 'Accept-Language', 'Alert-Info', 'Allow', 'Answer-Mode'],
-  ...['Authentication-Info', 'Authorization', 'Call-Info', 'Content-Disposition', 'Content-ID'],
-  ...['Content-Language', 'CSeq', 'Date', 'Diversion', 'Error-Info', 'Expires', 'Feature-Caps'],
-  ...['Flow-Timer', 'Geolocation', 'History-Info', 'In-Reply-To', 'Join', 'Max-Breadth'],
-  ...[
-    'Max-Forwards',
-    'MIME-Version',
-    'Min-Expires',
-    'Min-SE',
-    'Organization',
-    'P-Access-Network-Info',
-  ],
-  ...['P-Asserted-Identity', 'P-Associated-URI', 'P-Called-Party-ID', 'P-Charging-Vector'],
-  ...[
-    'P-Early-Media',
-    'P-Preferred-Identity',
-    'P-Visited-Network-ID',
-    'Path',
-    'Priority',
-    'Privacy',
-  ],
-  ...[
-    'Proxy-Authenticate',
-    'Proxy-Authorization',
-    'Proxy-Require',
-    'RAck',
-    'Reason',
-    'Record-Route',
-  ],
-  ...['Recv-Info', 'Info-Package', 'Remote-Party-ID', 'Replaces', 'Reply-To', 'Require'],
-  ...['Retry-After', 'Route', 'RSeq', 'Server', 'Service-Route', 'Session-ID', 'SIP-ETag'],
-  ...['SIP-If-Match', 'Subscription-State', 'Suppress-If-Match', 'Target-Dialog', 'Timestamp'],
-  ...['Unsupported', 'User-Agent', 'Warning', 'WWW-Authenticate', ...Object.values(compactForms)],
-]
+const otherNames =
+  'Accept Accept-Encoding Accept-Language Alert-Info Allow Answer-Mode Authentication-Info ' +
+  'Authorization Call-Info Content-Disposition Content-ID Content-Language CSeq Date Diversion ' +
+  'Error-Info Expires Feature-Caps Flow-Timer Geolocation History-Info In-Reply-To Info-Package Join ' +
+  'Max-Breadth Max-Forwards MIME-Version Min-Expires Min-SE Organization P-Access-Network-Info ' +
+  'P-Asserted-Identity P-Associated-URI P-Called-Party-ID P-Charging-Vector P-Early-Media ' +
+  'P-Preferred-Identity P-Visited-Network-ID Path Priority Privacy Proxy-Authenticate ' +
+  'Proxy-Authorization Proxy-Require RAck Reason Record-Route Recv-Info Remote-Party-ID Replaces ' +
+  'Reply-To Require Retry-After Route RSeq Server Service-Route Session-ID SIP-ETag SIP-If-Match ' +
+  'Subscription-State Suppress-If-Match Target-Dialog Timestamp Unsupported User-Agent Warning ' +
+  'WWW-Authenticate'
+
+const knownNames = [...otherNames.split(' '), ...Object.values(compactForms)]
 
 /** Spelling as usually seen on the wire → canonical name. Fixed size: unknown names are not kept. */
 const canonicalNames = new Map<string, string>([

@@ -74,9 +74,9 @@ export class SipMessage {
 
   /** First value of a header, unfolded and trimmed. */
   get(name: string): string | undefined {
+    for (const line of this.#lines) if (line.name === name) return this.#value(line)
     const wanted = canonicalName(name)
-    for (const line of this.#lines) if (line.name === wanted) return this.#value(line)
-    const other = this.#otherSpelling(wanted)
+    const other = wanted === name ? this.#otherSpelling(wanted) : wanted
     return other === undefined ? undefined : this.get(other)
   }
 

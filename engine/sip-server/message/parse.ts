@@ -90,43 +90,55 @@ interface IndexedHeaders extends HeaderIndex {
 /** One pass over the header lines: what each header is called, and where its value stands. */
 function indexHeaders(text: string, startEnd: number): IndexedHeaders {
   const lines: HeaderLine[] = []
-  let hasPlainHeaders = true
   let flaw = text.charCodeAt(startEnd) === carriageReturn ? undefined : 'Bad Line Break'
-  let previous: HeaderLine | undefined
-  let at = text.indexOf('\n', startEnd) + 1 || text.length
+  let hasShortName = false
   let colon = -1
   let carriage = -1
-  while (at < text.length) {
+  let at = Math.min(nextOrEnd(text, '\n', startEnd) + 1, text.length)
+  for (let end = 0, next = at; at < text.length; at = next) {
     const lineBreak = nextOrEnd(text, '\n', at)
+    next = Math.min(lineBreak + 1, text.length)
     if (carriage < at) carriage = nextOrEnd(text, '\r', at)
     if (carriage !== lineBreak - 1) flaw ??= 'Bad Line Break'
-    const end =
-      lineBreak > at && text.charCodeAt(lineBreak - 1) === carriageReturn
-        ? lineBreak - 1
-        : lineBreak
-    if (end === at)
-      return { lines, bodyStart: Math.min(lineBreak + 1, text.length), hasPlainHeaders, flaw }
-    if (isBlank(text.charCodeAt(at))) {
-      hasPlainHeaders = false
-      if (previous === undefined) flaw ??= 'Bad Header Line'
-      else extend(previous, text, end)
-    } else {
-      if (colon < at) colon = nextOrEnd(text, ':', at)
-      previous = colon < end ? headerLine(text, at, colon, end) : undefined
-      if (previous === undefined) flaw ??= 'Bad Header Line'
-      else {
-        lines.push(previous)
-        if (colon - at < 2) hasPlainHeaders = false
-      }
-    }
-    at = lineBreak + 1
+    end = Math.min(carriage, lineBreak)
+    if (end === at && lineBreak - end < 2) return indexed(lines, next, flaw, hasShortName)
+    if (colon < at) colon = nextOrEnd(text, ':', at)
+    const isRead = lineBreak - end < 2 && addLine(lines, text, at, colon, end)
+    if (!isRead) flaw ??= 'Bad Header Line'
+    else if (colon - at < 2) hasShortName = true
   }
-  return {
-    lines,
-    bodyStart: text.length,
-    hasPlainHeaders,
-    flaw: flaw ?? 'No Blank Line After Headers',
+  return indexed(lines, at, flaw ?? 'No Blank Line After Headers', hasShortName)
+}
+
+function indexed(
+  lines: HeaderLine[],
+  bodyStart: number,
+  flaw: string | undefined,
+  hasShortName: boolean,
+) {
+  const hasPlainHeaders =
+    flaw === undefined && !hasShortName && !lines.some((line) => line.isFolded)
+  return { lines, bodyStart, hasPlainHeaders, flaw }
+}
+
+/** A header line, or one that continues the header before it (RFC 3261 §7.3.1). */
+function addLine(
+  lines: HeaderLine[],
+  text: string,
+  at: number,
+  colon: number,
+  end: number,
+): boolean {
+  if (isBlank(text.charCodeAt(at))) {
+    const last = lines.at(-1)
+    if (last === undefined) return false
+    last.valueEnd = trimmedEnd(text, last.valueStart, end)
+    last.isFolded = true
+    return true
   }
+  const line = colon < end ? headerLine(text, at, colon, end) : undefined
+  if (line !== undefined) lines.push(line)
+  return line !== undefined
 }
 
 function nextOrEnd(text: string, wanted: string, from: number): number {
@@ -148,11 +160,6 @@ function headerLine(text: string, at: number, colon: number, end: number): Heade
     valueEnd: trimmedEnd(text, valueStart, end),
     isFolded: false,
   }
-}
-
-function extend(line: HeaderLine, text: string, end: number): void {
-  line.valueEnd = trimmedEnd(text, line.valueStart, end)
-  line.isFolded = true
 }
 
 function trimmedEnd(text: string, from: number, to: number): number {

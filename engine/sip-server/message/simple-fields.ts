@@ -26,7 +26,7 @@ export function parseCSeq(value: string): CSeq | undefined {
 }
 
 /** An unsigned decimal of at most `max`; leading zeros are allowed, signs and blanks are not. */
-export function parseNumber(value: string, max: number): number | undefined {
+function parseNumber(value: string, max: number): number | undefined {
   if (value === '' || value.length > 64) return undefined
   let number = 0
   for (let at = 0; at < value.length; at++) {

@@ -95,12 +95,12 @@ function parseUriHeaders(text: string): (readonly [string, string])[] | undefine
 
 const hvalue = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};]|%[\da-f]{2})*$/i
 
-/** Resolves escapes. `undefined`: no UTF-8, or a control character that would end a header line. */
+/** Resolves escapes. `undefined`: no UTF-8, or what would break a header line. */
 function unescape(text: string): string | undefined {
   if (!text.includes('%')) return text
   try {
     const plain = decodeURIComponent(text)
-    return /[\0-\x08\x0a-\x1f\x7f]/.test(plain) ? undefined : plain
+    return /[\r\n\0]/.test(plain) ? undefined : plain
   } catch {
     return undefined
   }
@@ -139,7 +139,7 @@ function sameParams(left: Uri, right: Uri): boolean {
 const comparable = (value: string): string => plainEscapes(value).toLowerCase()
 
 const comparableHeaders = (uri: Uri): string =>
-  JSON.stringify(uri.headers.map(([name, value]) => [name.toLowerCase(), value]).sort(byText))
+  JSON.stringify(uri.headers.map(([name, value]) => [name.toLowerCase(), value]).toSorted(byText))
 
 function byText(a: readonly string[], b: readonly string[]): number {
   const [left, right] = [a.join('='), b.join('=')]

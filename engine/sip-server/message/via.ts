@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import { isToken, type Params, parseParams, skipBlanks, trimBlanks } from './headers.ts'
 
 /** One value of RFC 3261 §20.42. */
@@ -17,6 +16,7 @@ export interface Via {
 
 const slash = 0x2f
 const colon = 0x3a
+const openBracket = 0x5b
 
 /** Reads one Via value; blanks may stand around its slashes and its colon. `undefined`: unreadable. */
 export function parseVia(value: string): Via | undefined {
@@ -63,29 +63,30 @@ export interface SentBy {
 }
 
 const hostName = /^[\w-][\w.-]*$/
+/** Whether it is an address at all is left to the socket that would use it. */
+const ipv6 = /^[\da-f]*:[\da-f:.]+$/i
 
 /** `host[:port]` with a name, an IPv4 address or a bracketed IPv6 address; port 0 when absent. */
 export function parseSentBy(text: string): SentBy | undefined {
-  const isBracketed = text.charCodeAt(0) === 0x5b
-  const end = isBracketed ? text.indexOf(']') + 1 : text.indexOf(':')
-  const hostEnd = end <= 0 ? (isBracketed ? 0 : end === 0 ? 0 : text.length) : end
-  const host = isBracketed ? text.slice(1, hostEnd - 1) : trimBlanks(text.slice(0, hostEnd))
-  if (isBracketed ? !isIPv6(host) : !hostName.test(host)) return undefined
-  const colonAt = skipBlanks(text, hostEnd)
+  const isBracketed = text.charCodeAt(0) === openBracket
+  const delimiter = text.indexOf(isBracketed ? ']' : ':')
+  if (delimiter === -1) return hostName.test(text) ? { host: text, port: 0 } : undefined
+  const host = isBracketed ? text.slice(1, delimiter) : trimBlanks(text.slice(0, delimiter))
+  if (!(isBracketed ? ipv6 : hostName).test(host)) return undefined
+  const colonAt = isBracketed ? skipBlanks(text, delimiter + 1) : delimiter
   if (colonAt === text.length) return { host, port: 0 }
-  if (text.charCodeAt(colonAt) !== colon) return undefined
   const port = parsePort(text, skipBlanks(text, colonAt + 1))
-  return port === undefined ? undefined : { host, port }
+  return text.charCodeAt(colonAt) !== colon || port === 0 ? undefined : { host, port }
 }
 
-/** 1 to 65535, up to the end of the text. */
-function parsePort(text: string, from: number): number | undefined {
-  if (from === text.length || text.length - from > 5) return undefined
+/** 1 to 65535, up to the end of the text; 0 for anything else. */
+function parsePort(text: string, from: number): number {
+  if (text.length - from > 5) return 0
   let port = 0
   for (let at = from; at < text.length; at++) {
     const digit = text.charCodeAt(at) - 0x30
-    if (digit < 0 || digit > 9) return undefined
+    if (digit < 0 || digit > 9) return 0
     port = port * 10 + digit
   }
-  return port >= 1 && port <= 65_535 ? port : undefined
+  return port <= 65_535 ? port : 0
 }
