@@ -1,0 +1,385 @@
+/** Calls of an unmodified drachtio-srf through the server, against peers on raw sockets. */
+import { once } from 'node:events'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { sdp, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
+import { startRig, variants, type Rig, type Variant } from '../../support/sip-rig.ts'
+import type { Srf, SrfDialog, SrfRequest } from '../../support/srf.ts'
+
+let rig: Rig | undefined
+afterEach(async () => {
+  expect(rig?.errors).toEqual([])
+  await rig?.stop()
+  rig = undefined
+})
+
+async function start(variant: Variant, prepare?: (srf: Srf) => void): Promise<Rig> {
+  rig = await startRig(variant, prepare)
+  return rig
+}
+
+/** A dialog as soon as the application has it. */
+function dialogs() {
+  const waiting: ((dialog: SrfDialog) => void)[] = []
+  const ready: SrfDialog[] = []
+  return {
+    put: (dialog: SrfDialog) => {
+      const waiter = waiting.shift()
+      if (waiter) waiter(dialog)
+      else ready.push(dialog)
+    },
+    next: (): Promise<SrfDialog> => {
+      const dialog = ready.shift()
+      return dialog ? Promise.resolve(dialog) : new Promise((resolve) => waiting.push(resolve))
+    },
+  }
+}
+
+/** The peer calls, the application answers with `createUAS`, the peer acknowledges. */
+async function answeredCall(variant: Variant) {
+  const answered = dialogs()
+  const { uri, peer, ...rest } = await start(variant, (srf) =>
+    srf.invite((req, res) => {
+      void srf.createUAS(req, res, { localSdp: sdp('app') }).then(answered.put)
+    }),
+  )
+  const caller = await peer()
+  const leg = caller.leg(uri('app'))
+  caller.request('INVITE', leg, { body: sdp('caller') })
+  await caller.next('100 INVITE')
+  const ok = await caller.next('200 INVITE')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  return { ...rest, uri, caller, leg, ok, dialog: await answered.next() }
+}
+
+/** The application calls the peer, which answers. */
+async function outgoingCall(variant: Variant) {
+  const { srf, peer, ...rest } = await start(variant)
+  const callee = await peer()
+  const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app') })
+  const invite = await callee.next('INVITE')
+  callee.reply(invite, 180, { tag: 'callee' })
+  callee.reply(invite, 200, { tag: 'callee', body: sdp('callee') })
+  const ack = await callee.next('ACK')
+  const leg = callee.calledLeg(invite, 'callee')
+  return { ...rest, srf, callee, invite, ack, leg, dialog: await dialing }
+}
+
+const branchOf = (message: PeerMessage): string =>
+  /branch=([^;]+)/.exec(message.get('Via'))?.[1] ?? ''
+
+/** The body of what a peer or an application got, by the name that `sdp` gave it. */
+const nameOf = (body: string): string => /s=(.*)\r\n/.exec(body)?.[1] ?? ''
+
+describe.each(variants)('application by $app, SIP by $sip', (variant) => {
+  test('an application answers a call, and the caller ends it', async () => {
+    const { caller, leg, ok, dialog } = await answeredCall(variant)
+    expect(nameOf(ok.body)).toBe('app')
+    expect(nameOf(dialog.remote.sdp)).toBe('caller')
+    expect(dialog.id).toBe(`${leg.callId};from-tag=${/tag=(.*)/.exec(leg.from)?.[1]}`)
+    const destroyed = once(dialog, 'destroy')
+    caller.request('BYE', leg)
+    await caller.next('200 BYE')
+    expect((await destroyed)[1]).toBe('normal release')
+  })
+
+  test('an application answers a call and ends it', async () => {
+    const { caller, leg, dialog } = await answeredCall(variant)
+    const ended = dialog.destroy({ headers: { 'X-Reason': 'done' } })
+    const bye = await caller.next('BYE')
+    expect(bye.uri).toBe(caller.uri)
+    expect(bye.get('X-Reason')).toBe('done')
+    expect(bye.get('Call-ID')).toBe(leg.callId)
+    expect(bye.get('From')).toBe(leg.to)
+    expect(bye.get('To')).toBe(leg.from)
+    caller.reply(bye, 200)
+    expect((await ended).method).toBe('BYE')
+  })
+
+  test('a request tells where it came from and on which address it was received', async () => {
+    const seen: SrfRequest[] = []
+    const { uri, peer, server } = await start(variant, (srf) =>
+      srf.options((req, res) => {
+        seen.push(req)
+        res.send(200, { headers: { 'X-Answer': 'yes' } })
+      }),
+    )
+    const caller = await peer()
+    caller.request('OPTIONS', caller.leg(uri('app')))
+    const ok = await caller.next('200 OPTIONS')
+    expect(ok.get('X-Answer')).toBe('yes')
+    expect(ok.get('To')).toMatch(/;tag=./)
+    expect(seen[0]).toMatchObject({ source_address: '127.0.0.1', protocol: variant.sip })
+    expect(seen[0]?.receivedOn).toBe(`127.0.0.1:${server.listeners[0]?.port}`)
+    expect(seen[0]?.stackTime).toMatch(/^\d\d:\d\d:\d\d\.\d{6}$/)
+  })
+
+  test('an application calls, is answered, and ends the call', async () => {
+    const { callee, invite, ack, dialog, leg } = await outgoingCall(variant)
+    expect(invite.get('Max-Forwards')).toBe('70')
+    expect(invite.get('From')).toMatch(/tag=./)
+    expect(nameOf(invite.body)).toBe('app')
+    expect(ack.get('CSeq')).toBe(invite.get('CSeq').replace('INVITE', 'ACK'))
+    expect(ack.uri).toBe(callee.uri)
+    expect(branchOf(ack)).not.toBe(branchOf(invite))
+    expect(nameOf(dialog.remote.sdp)).toBe('callee')
+    const ended = dialog.destroy()
+    const bye = await callee.next('BYE')
+    expect(bye.get('To')).toBe(leg.from)
+    callee.reply(bye, 200)
+    await ended
+  })
+
+  test('an application calls, is answered, and the called side ends the call', async () => {
+    const { callee, dialog, leg } = await outgoingCall(variant)
+    const destroyed = once(dialog, 'destroy')
+    callee.request('BYE', leg)
+    await callee.next('200 BYE')
+    await destroyed
+  })
+
+  test('busy is a rejection with the status, and the failure is acknowledged in its transaction', async () => {
+    const { srf, peer } = await start(variant)
+    const callee = await peer()
+    const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app') })
+    const invite = await callee.next('INVITE')
+    callee.reply(invite, 486, { tag: 'callee' })
+    await expect(dialing).rejects.toMatchObject({ status: 486 })
+    expect(branchOf(await callee.next('ACK'))).toBe(branchOf(invite))
+  })
+
+  test('a call without an offer gets the answer in the ACK', async () => {
+    const { srf, peer } = await start(variant)
+    const callee = await peer()
+    const dialing = srf.createUAC(callee.uri, { noAck: true })
+    const invite = await callee.next('INVITE')
+    expect(invite.body).toBe('')
+    callee.reply(invite, 200, { tag: 'callee', body: sdp('offer') })
+    const late = await dialing
+    expect(nameOf(late.sdp)).toBe('offer')
+    const acknowledged = late.ack(sdp('answer'))
+    expect(nameOf((await callee.next('ACK')).body)).toBe('answer')
+    expect((await acknowledged).connected).toBe(true)
+  })
+
+  test('a challenged call is repeated with credentials', async () => {
+    const { srf, peer } = await start(variant)
+    const callee = await peer()
+    const auth = { username: 'alice', password: 'secret' }
+    const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app'), auth })
+    const first = await callee.next('INVITE')
+    callee.reply(first, 407, {
+      tag: 'challenge',
+      headers: ['Proxy-Authenticate: Digest realm="example.net", nonce="n1", qop="auth"'],
+    })
+    const second = await callee.next('INVITE')
+    expect(second.get('Proxy-Authorization')).toContain('username="alice"')
+    expect(second.get('Call-ID')).toBe(first.get('Call-ID'))
+    expect(second.get('From')).toBe(first.get('From'))
+    expect(parseInt(second.get('CSeq'), 10)).toBe(parseInt(first.get('CSeq'), 10) + 1)
+    callee.reply(second, 200, { tag: 'callee', body: sdp('callee') })
+    await callee.next(
+      (message) =>
+        message.method === 'ACK' &&
+        message.get('CSeq') === second.get('CSeq').replace('INVITE', 'ACK'),
+    )
+    expect((await dialing).connected).toBe(true)
+  })
+
+  test('the next hop is where the request goes, whatever its URI says', async () => {
+    const { srf, peer } = await start(variant)
+    const hop = await peer()
+    const dialing = srf.createUAC('sip:bob@elsewhere.invalid', {
+      localSdp: sdp('app'),
+      proxy: hop.uri,
+    })
+    const invite = await hop.next('INVITE')
+    expect(invite.uri).toBe('sip:bob@elsewhere.invalid')
+    hop.reply(invite, 200, { tag: 'callee', body: sdp('callee') })
+    await hop.next('ACK')
+    expect((await dialing).connected).toBe(true)
+  })
+
+  test('a host name is looked up, and one that does not exist is a 503', async () => {
+    const { srf, peer } = await start(variant)
+    const callee = await peer()
+    const named = callee.uri.replace('127.0.0.1', 'localhost')
+    const asking = await srf.request(named, { method: 'OPTIONS' })
+    const answered = once(asking, 'response')
+    callee.reply(await callee.next('OPTIONS'), 200, { tag: 'x' })
+    expect((await answered)[0].status).toBe(200)
+
+    const transport = variant.sip === 'udp' ? '' : ';transport=tcp'
+    const lost = await srf.request(`sip:a@nowhere.invalid${transport}`, { method: 'OPTIONS' })
+    expect((await once(lost, 'response'))[0].status).toBe(503)
+  })
+
+  test('a cancelled call ends with 487', async () => {
+    const { srf, peer } = await start(variant)
+    const callee = await peer()
+    const cbRequest = vi.fn<(error: unknown, request: SrfRequest) => void>()
+    const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app') }, { cbRequest })
+    const refused = expect(dialing).rejects.toMatchObject({ status: 487 })
+    const invite = await callee.next('INVITE')
+    callee.reply(invite, 180, { tag: 'callee' })
+    await vi.waitFor(() => expect(cbRequest).toHaveBeenCalled(), { interval: 1 })
+    cbRequest.mock.lastCall?.[1].cancel()
+    const cancel = await callee.next('CANCEL')
+    expect(branchOf(cancel)).toBe(branchOf(invite))
+    expect(cancel.uri).toBe(invite.uri)
+    callee.reply(cancel, 200, { tag: 'callee' })
+    callee.reply(invite, 487, { tag: 'callee' })
+    await callee.next('ACK')
+    await refused
+  })
+
+  test('a caller who cancels gets 200 and 487, and the application learns of it', async () => {
+    let cancelled: (() => void) | undefined
+    const told = new Promise<void>((resolve) => (cancelled = resolve))
+    const { uri, peer } = await start(variant, (srf) =>
+      srf.invite((req, res) => {
+        req.on('cancel', () => {
+          cancelled?.()
+          res.send(487)
+        })
+        res.send(180)
+      }),
+    )
+    const caller = await peer()
+    const leg = caller.leg(uri('app'))
+    caller.request('INVITE', leg)
+    await caller.next('180 INVITE')
+    caller.request('CANCEL', leg)
+    const [ok, terminated] = await Promise.all([
+      caller.next('200 CANCEL'),
+      caller.next('487 INVITE'),
+    ])
+    expect(ok.get('To')).toBe(terminated.get('To'))
+    await told
+  })
+
+  test('a re-INVITE of the application changes the session', async () => {
+    const { callee, dialog, invite } = await outgoingCall(variant)
+    const modifying = dialog.modify(sdp('app again'))
+    const again = await callee.next('INVITE')
+    expect(nameOf(again.body)).toBe('app again')
+    expect(again.uri).toBe(callee.uri)
+    expect(again.get('Call-ID')).toBe(invite.get('Call-ID'))
+    expect(again.get('CSeq')).not.toBe(invite.get('CSeq'))
+    callee.reply(again, 200, { body: sdp('callee again') })
+    const ack = await callee.next('ACK')
+    expect(ack.get('CSeq')).toBe(again.get('CSeq').replace('INVITE', 'ACK'))
+    expect(nameOf(await modifying)).toBe('callee again')
+  })
+
+  test('a re-INVITE of the peer is answered with the present session', async () => {
+    const { caller, leg } = await answeredCall(variant)
+    caller.request('INVITE', leg, { body: sdp('caller again') })
+    const ok = await caller.next(
+      (message) => message.get('CSeq') === '2 INVITE' && message.status === 200,
+    )
+    expect(nameOf(ok.body)).toBe('app')
+    caller.request('ACK', leg)
+    caller.request('BYE', leg)
+    await caller.next('200 BYE')
+  })
+
+  test.each(['INFO', 'REFER', 'UPDATE', 'OPTIONS', 'MESSAGE', 'NOTIFY'])(
+    '%s travels in both directions of a dialog',
+    async (method) => {
+      const { caller, leg, dialog } = await answeredCall(variant)
+      const arrived = once(dialog, method.toLowerCase())
+      caller.request(method, leg, {
+        headers: ['X-Way: in', 'Refer-To: <sip:c@127.0.0.1>', 'Event: x'],
+      })
+      const [request, response] = await arrived
+      expect(request.get('X-Way')).toBe('in')
+      response.send(202, { headers: { 'X-Answer': 'taken' } })
+      expect((await caller.next(`202 ${method}`)).get('X-Answer')).toBe('taken')
+
+      const answered = dialog.request({ method, headers: { 'X-Way': 'out' } })
+      const received = await caller.next(method)
+      expect(received.get('X-Way')).toBe('out')
+      caller.reply(received, 202)
+      expect((await answered).status).toBe(202)
+    },
+  )
+
+  test('a B2BUA joins two legs, and the end of one ends the other', async () => {
+    const { caller, leg, callee } = await bridgedCall(variant)
+    caller.request('BYE', leg)
+    await caller.next('200 BYE')
+    callee.peer.reply(await callee.peer.next('BYE'), 200)
+  })
+
+  test('a B2BUA leg that is ended by the called side ends the calling side', async () => {
+    const { caller, callee } = await bridgedCall(variant)
+    callee.peer.request('BYE', callee.leg)
+    await callee.peer.next('200 BYE')
+    caller.reply(await caller.next('BYE'), 200)
+  })
+
+  test('a caller who cancels a B2BUA call cancels the other leg', async () => {
+    const { caller, leg, callee } = await ringingCall(variant)
+    caller.request('CANCEL', leg)
+    await caller.next('200 CANCEL')
+    await caller.next('487 INVITE')
+    callee.peer.reply(await callee.peer.next('CANCEL'), 200, { tag: 'callee' })
+    callee.peer.reply(callee.invite, 487, { tag: 'callee' })
+    await callee.peer.next('ACK')
+  })
+
+  test('a B2BUA passes a busy answer back', async () => {
+    const { caller, callee } = await ringingCall(variant)
+    callee.peer.reply(callee.invite, 486, { tag: 'callee' })
+    await callee.peer.next('ACK')
+    await caller.next('486 INVITE')
+  })
+})
+
+async function ringingCall(variant: Variant) {
+  const target: { uri: string } = { uri: '' }
+  const { uri, peer } = await start(variant, (srf) =>
+    srf.invite((req, res) => {
+      srf
+        .createB2BUA(req, res, target.uri, { proxyRequestHeaders: ['Subject'] })
+        .then(({ uas, uac }) => {
+          uas.on('destroy', () => void uac.destroy())
+          uac.on('destroy', () => void uas.destroy())
+          if (!uas.connected) void uac.destroy()
+          if (!uac.connected) void uas.destroy()
+        })
+        .catch(() => undefined)
+    }),
+  )
+  const [caller, calleePeer] = await Promise.all([peer(), peer()])
+  target.uri = calleePeer.uri
+  const leg = caller.leg(uri('app'))
+  caller.request('INVITE', leg, { body: sdp('caller'), headers: ['Subject: hello'] })
+  const invite = await calleePeer.next('INVITE')
+  expect(invite.get('Subject')).toBe('hello')
+  expect(invite.get('Call-ID')).not.toBe(leg.callId)
+  calleePeer.reply(invite, 180, { tag: 'callee' })
+  await caller.next('180 INVITE')
+  return {
+    caller,
+    leg,
+    callee: { peer: calleePeer, invite, leg: calleePeer.calledLeg(invite, 'callee') },
+  }
+}
+
+async function bridgedCall(variant: Variant): Promise<{
+  caller: SipPeer
+  leg: ReturnType<SipPeer['leg']>
+  callee: { peer: SipPeer; leg: ReturnType<SipPeer['leg']> }
+}> {
+  const ringing = await ringingCall(variant)
+  const { caller, leg, callee } = ringing
+  callee.peer.reply(callee.invite, 200, { tag: 'callee', body: sdp('callee') })
+  const ok = await caller.next('200 INVITE')
+  expect(nameOf(ok.body)).toBe('callee')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await callee.peer.next('ACK')
+  return ringing
+}

@@ -1,0 +1,84 @@
+/** The raw sockets of a scripted SIP peer: datagrams, or streams cut into messages. */
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import type { Listener } from '../../engine/sip-server/index.ts'
+
+/** One whole message, and the way back to where it came from. */
+type Receive = (text: string, answer: (text: string) => void) => void
+
+export interface PeerSocket {
+  readonly host: string
+  readonly port: number
+  /** To the listener; by TCP on a connection of the peer's own. */
+  send(text: string): void
+  close(): void
+}
+
+/** Bound to the same address as the listener, on a free port. */
+export const openPeerSocket = (listener: Listener, receive: Receive): Promise<PeerSocket> =>
+  listener.protocol === 'udp' ? openUdp(listener, receive) : openTcp(listener, receive)
+
+async function openUdp(listener: Listener, receive: Receive): Promise<PeerSocket> {
+  const host = listener.advertisedHost
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+  socket.on('message', (bytes, { port, address }) =>
+    receive(String(bytes), (text) => socket.send(text, port, address)),
+  )
+  socket.bind(0, host)
+  await once(socket, 'listening')
+  return {
+    host,
+    port: socket.address().port,
+    send: (text) => socket.send(text, listener.port, host),
+    close: () => socket.close(),
+  }
+}
+
+async function openTcp(listener: Listener, receive: Receive): Promise<PeerSocket> {
+  const host = listener.advertisedHost
+  const sockets = new Set<Socket>()
+  let dialled: Socket | undefined
+  const adopt = (socket: Socket): Socket => {
+    let buffered = ''
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      if (dialled === socket) dialled = undefined
+    })
+    socket.on('data', (bytes) => {
+      buffered += String(bytes)
+      for (let text = firstMessage(buffered); text !== ''; text = firstMessage(buffered)) {
+        buffered = buffered.slice(text.length)
+        receive(text, (answer) => socket.write(answer))
+      }
+    })
+    return socket
+  }
+  const server = createServer(adopt).listen(0, host)
+  await once(server, 'listening')
+  const bound = server.address()
+  return {
+    host,
+    port: bound !== null && typeof bound === 'object' ? bound.port : 0,
+    send: (text) => {
+      dialled ??= adopt(connect(listener.port, host))
+      dialled.write(text)
+    },
+    close: () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** The first whole message of a stream (ASCII); empty while there is none. */
+function firstMessage(buffered: string): string {
+  const end = buffered.indexOf('\r\n\r\n')
+  if (end === -1) return ''
+  const length = /\r\ncontent-length: *(\d+)/i.exec(buffered.slice(0, end))?.[1] ?? '0'
+  const size = end + 4 + Number(length)
+  return buffered.length >= size ? buffered.slice(0, size) : ''
+}

@@ -1,0 +1,83 @@
+/** A running SIP server with drachtio-srf on one side and scripted peers on the other. */
+import { createSipServer, type SipServer } from '../../engine/sip-server/index.ts'
+import { SipPeer } from './sip-peer.ts'
+import { connectByTcp, connectInProcess, type ConnectedSrf, type Srf } from './srf.ts'
+
+export interface Variant {
+  readonly app: 'tcp' | 'in process'
+  readonly sip: 'udp' | 'tcp'
+}
+
+/** Each guarantee holds for both ways to connect an application and for both SIP transports. */
+export const variants: readonly Variant[] = [
+  { app: 'tcp', sip: 'udp' },
+  { app: 'tcp', sip: 'tcp' },
+  { app: 'in process', sip: 'udp' },
+  { app: 'in process', sip: 'tcp' },
+]
+
+export interface Rig {
+  readonly server: SipServer
+  readonly srf: Srf
+  readonly app: ConnectedSrf
+  /** Errors that the server logged. */
+  readonly errors: unknown[]
+  /** Where a peer sends to: `sip:` URI of the server. */
+  readonly uri: (user: string) => string
+  readonly peer: () => Promise<SipPeer>
+  /** One more application, connected in the same way. */
+  readonly connect: (prepare?: (srf: Srf) => void) => Promise<ConnectedSrf>
+  readonly stop: () => Promise<void>
+}
+
+/** Short enough that a whole RFC 3261 life of a transaction, 64·T1, takes 320 ms. */
+export const fastTimers = { t1Ms: 5, t2Ms: 40, t4Ms: 50 }
+
+/** @param prepare registers handlers before the application connects */
+export async function startRig(
+  variant: Variant,
+  prepare: (srf: Srf) => void = () => undefined,
+  timers: Partial<typeof fastTimers> = {},
+): Promise<Rig> {
+  const errors: unknown[] = []
+  const server = createSipServer({
+    listen: [{ protocol: variant.sip, host: '127.0.0.1', port: 0 }],
+    admin: { host: '127.0.0.1', port: 0 },
+    secret: 'cymru',
+    timers,
+    log: (level, message, fields) => {
+      if (level === 'error') errors.push({ message, ...fields })
+    },
+  })
+  await server.start()
+  const connector = variant.app === 'tcp' ? connectByTcp : connectInProcess
+  const apps: ConnectedSrf[] = []
+  const connect = async (prepareOther?: (srf: Srf) => void): Promise<ConnectedSrf> => {
+    const app = await connector(server, {}, prepareOther)
+    apps.push(app)
+    return app
+  }
+  const app = await connect(prepare)
+  const peers: SipPeer[] = []
+  const [listener] = server.listeners
+  if (listener === undefined) throw new Error('the server has no listener')
+  return {
+    server,
+    srf: app.srf,
+    app,
+    errors,
+    uri: (user) =>
+      `sip:${user}@127.0.0.1:${listener.port}${variant.sip === 'udp' ? '' : ';transport=tcp'}`,
+    peer: async () => {
+      const peer = await SipPeer.open(listener)
+      peers.push(peer)
+      return peer
+    },
+    connect,
+    stop: async () => {
+      for (const peer of peers) peer.close()
+      for (const connected of apps) connected.close()
+      await server.stop()
+    },
+  }
+}
