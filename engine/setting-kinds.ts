@@ -46,6 +46,14 @@ export function text(minimum: number, maximum: number): Kind<string> {
   return { schema, allowed: `a text of ${minimum} to ${maximum} characters` }
 }
 
+export const userName: Kind<string> = {
+  schema: z
+    .string()
+    .regex(/^[\w.@+-]{1,64}$/)
+    .transform((name) => name.toLowerCase()),
+  allowed: '1 to 64 letters, digits or . _ @ + -',
+}
+
 const hostPattern =
   /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i
 
@@ -60,6 +68,10 @@ export const hostAndPort: Kind<HostAndPort> = {
   schema: z.string().transform(orIssue(parseHostAndPort)),
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',
 }
+
+/** The text that `hostAndPort` reads. */
+export const formatHostAndPort = ({ host, port }: HostAndPort): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 export const listenAddresses: Kind<readonly ListenAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseListenAddress))),

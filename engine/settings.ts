@@ -12,6 +12,7 @@ import {
   listenAddresses,
   oneOf,
   text,
+  userName,
   wholeNumber,
 } from './setting-kinds.ts'
 
@@ -132,7 +133,7 @@ export const settings = {
   jwtSecret: hidden(
     unset('JWT_SECRET', text(16, 1_000), 'generated, kept in the database', 'signs login tokens'),
   ),
-  adminUsername: withDefault('ADMIN_USERNAME', text(1, 64), 'admin', 'first start only'),
+  adminUsername: withDefault('ADMIN_USERNAME', userName, 'admin', 'first start only'),
   adminPassword: hidden(
     unset('ADMIN_PASSWORD', text(8, 128), 'random, printed once', 'first start only'),
   ),

@@ -1,6 +1,6 @@
 import { readConfig } from '../config.ts'
 import { createLogger } from '../logger.ts'
-import { type Kind, hostAndPort, listenAddresses } from '../setting-kinds.ts'
+import { formatHostAndPort, hostAndPort, type Kind, listenAddresses } from '../setting-kinds.ts'
 import { createSipServer, ListenError } from '../sip-server/index.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
 
@@ -58,8 +58,8 @@ function readOption<T>(input: Input, name: string, kind: Kind<T>): T {
 
 function addressesOf(server: ReturnType<typeof createSipServer>): string {
   const sip = server.listeners.map(
-    ({ protocol, address, port }) => `${protocol}/${address}:${port}`,
+    ({ protocol, address, port }) => `${protocol}/${formatHostAndPort({ host: address, port })}`,
   )
   const admin = server.adminAddress
-  return `sip=${sip.join(',')} admin=${admin === undefined ? '' : `${admin.host}:${admin.port}`}`
+  return `sip=${sip.join(',')} admin=${admin === undefined ? '' : formatHostAndPort(admin)}`
 }

@@ -1,0 +1,40 @@
+import { SrfClient } from '../../call/sip/srf-client.ts'
+import type { Log } from '../../logger.ts'
+import { createSipServer } from '../../sip-server/index.ts'
+import type { World } from '../command.ts'
+
+export interface Endpoint {
+  readonly client: SrfClient
+  readonly port: number
+  stop(): Promise<void>
+}
+
+/**
+ * One SIP endpoint of the demo on a free loopback port: an embedded server of its own with
+ * drachtio-srf on it, as any application would use them.
+ */
+export async function startEndpoint(
+  world: World,
+  log: Log,
+  prepare: (client: SrfClient) => void,
+): Promise<Endpoint> {
+  const secret = world.randomBytes(16).toString('hex')
+  const server = createSipServer({
+    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    secret,
+    log,
+  })
+  await server.start()
+  const client = new SrfClient(log)
+  prepare(client)
+  const open = server.connectInProcess.bind(server)
+  const connected = await client.connect({ kind: 'in-process', open, secret })
+  const port = server.listeners[0]?.port
+  if (connected.kind === 'refused' || port === undefined)
+    throw new Error('a demo endpoint cannot connect to its SIP server')
+  const stop = async () => {
+    client.disconnect()
+    await server.stop()
+  }
+  return { client, port, stop }
+}

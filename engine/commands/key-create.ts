@@ -1,0 +1,48 @@
+import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
+import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
+import { KeyCache } from '../../control/auth/keys/key-cache.ts'
+import { KeyStore } from '../../control/auth/keys/key-store.ts'
+import { type Command, type Input, WrongUsage } from './command.ts'
+import { withStore } from './with-store.ts'
+
+export const keyCreate: Command = {
+  name: 'key create',
+  summary: 'Makes an application key and prints its token, alone. It is shown this once.',
+  options: {
+    name: { value: 'NAME', meaning: 'unique in its tenant', isRequired: true },
+    kind: { value: 'sbc|pbx|billing', meaning: 'default sbc' },
+    scopes: { value: 'A,B', meaning: 'such as dispatcher:read,cdrs:*; default *:read' },
+    tenant: { value: 'SLUG', meaning: 'bound to this tenant; default: global' },
+    'expires-at': { value: 'TIME', meaning: 'RFC 3339; default: never' },
+  },
+  run: async (input, world) => {
+    const body = readBody(input)
+    await withStore(world, (store) => {
+      const keys = new KeyStore(store, new KeyCache())
+      const { now, randomBytes } = world
+      world.print(issueKey({ store, keys, now, randomBytes }, body, consoleGrantor).token)
+    })
+    return 0
+  },
+}
+
+/** Field of the REST body → the option that fills it. */
+const optionOf: Readonly<Record<string, string>> = {
+  tenant_slug: 'tenant',
+  expires_at: 'expires-at',
+}
+
+function readBody({ options }: Input) {
+  const { name, kind, scopes, tenant, 'expires-at': expiresAt } = options
+  const result = newKeyBody.safeParse({
+    name,
+    kind,
+    scopes: scopes?.split(',').map((scope) => scope.trim()),
+    expires_at: expiresAt,
+    ...(tenant === undefined ? {} : { tenant_scope: 'tenant', tenant_slug: tenant }),
+  })
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const field = String(issue?.path[0])
+  throw new WrongUsage(`--${optionOf[field] ?? field}: ${issue?.message ?? 'is not allowed'}`)
+}

@@ -1,0 +1,22 @@
+/**
+ * One serving process per database: a second one would take the live calls of the first for calls
+ * that a crash left open, and bill them. The lock is the operating system's, so it ends with its
+ * process however that ends.
+ */
+import Sqlite from 'better-sqlite3'
+import { DatabaseRefused } from '../schema/refusal.ts'
+
+/** @throws {DatabaseRefused} another process serves this database. */
+export function lockForServing(databasePath: string): { release(): void } {
+  if (databasePath === ':memory:') return { release: () => undefined }
+  const lock = new Sqlite(`${databasePath}.lock`, { timeout: 0 })
+  try {
+    lock.exec('BEGIN EXCLUSIVE')
+  } catch {
+    lock.close()
+    throw new DatabaseRefused(
+      `cannot use database ${databasePath}: another tollgate process is serving it`,
+    )
+  }
+  return { release: () => void lock.close() }
+}

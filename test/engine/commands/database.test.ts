@@ -1,0 +1,106 @@
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { runCommandLine } from '../../../engine/commands/index.ts'
+import { newestVersion } from '../../../schema/migrations/index.ts'
+import { openDatabase } from '../../../schema/open.ts'
+import { fakeWorld } from './fake-world.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+
+async function migrated(name: string): Promise<string> {
+  const path = join(folder, name)
+  await runCommandLine(['migrate'], fakeWorld({ DATABASE_PATH: path }))
+  return path
+}
+
+/** Makes a wallet whose balance is not what its ledger says. */
+function losesMoney(path: string): void {
+  const store = openDatabase(path)
+  store.sqlite.exec(`
+    INSERT INTO customer (id, name, created_at, updated_at) VALUES (1, 'acme', 0, 0);
+    INSERT INTO wallet (id, customer_id, currency, balance_micros, updated_at) VALUES (5, 1, 'USD', 700, 0);
+    INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
+      VALUES (5, 'topup', 1000, 1000, 'r', 'test', 0);`)
+  store.close()
+}
+
+test('migrate creates the database, and repeated it changes nothing', async () => {
+  const path = join(folder, 'new', 'a.db')
+  const first = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['migrate'], first)).toBe(0)
+  expect(first.printed).toContain(`${path} has schema version ${newestVersion}`)
+  expect(first.printed.length).toBe(newestVersion + 1)
+
+  const again = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['migrate'], again)).toBe(0)
+  expect(again.printed).toEqual([`${path} has schema version ${newestVersion}`])
+})
+
+test('a database of a newer version is refused with exit code 2, in one line, untouched', async () => {
+  const path = await migrated('newer.db')
+  const store = openDatabase(path)
+  store.sqlite.pragma('user_version = 9999')
+  store.close()
+  const before = statSync(path).mtimeMs
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['migrate'], world)).toBe(2)
+  expect(world.complaints).toEqual([expect.stringContaining('it has schema version 9999')])
+  expect(statSync(path).mtimeMs).toBe(before)
+})
+
+test('a file that is not a database is refused with exit code 2', async () => {
+  const path = join(folder, 'text.db')
+  writeFileSync(path, 'not a database, but long enough to be taken for one '.repeat(10))
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['migrate'], world)).toBe(2)
+  expect(world.complaints).toHaveLength(1)
+})
+
+test('a backup is whole, while the database is open elsewhere', async () => {
+  const path = await migrated('busy.db')
+  const open = openDatabase(path)
+  open.sqlite.exec("INSERT INTO setting (name, value) VALUES ('answer', '42')")
+  const file = join(folder, 'copy.db')
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['backup', file], world)).toBe(0)
+  open.close()
+
+  const copy = openDatabase(file)
+  expect(copy.sqlite.prepare('SELECT name, value FROM setting').all()).toContainEqual({
+    name: 'answer',
+    value: '42',
+  })
+  copy.close()
+})
+
+test('a backup is never written over another file', async () => {
+  const path = await migrated('kept.db')
+  const file = join(folder, 'precious')
+  writeFileSync(file, 'mine')
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['backup', file], world)).toBe(2)
+  expect(world.complaints).toEqual([`tollgate: ${file} exists; a backup is never written over`])
+})
+
+test('a backup of nothing is refused and creates nothing', async () => {
+  const path = join(folder, 'absent.db')
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['backup', join(folder, 'b.db')], world)).toBe(2)
+  expect(existsSync(path)).toBe(false)
+})
+
+test('check finds a wallet whose balance is not the sum of its ledger', async () => {
+  const path = await migrated('money.db')
+  const whole = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['check'], whole)).toBe(0)
+  expect(whole.printed).toEqual(['settings: right', `database: ${path} is whole`])
+
+  losesMoney(path)
+  const broken = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['check'], broken)).toBe(1)
+  expect(broken.printed).toContain(
+    'database: wallet 5 holds 700 micro-units, its ledger adds up to 1000',
+  )
+})

@@ -1,0 +1,31 @@
+import type { World } from '../../../engine/commands/command.ts'
+
+export interface FakeWorld extends World {
+  readonly printed: string[]
+  readonly complaints: string[]
+  /** Delivers a SIGTERM. */
+  readonly signal: () => void
+}
+
+/** A world without a terminal, in which it is always the same moment. */
+export function fakeWorld(environment: Record<string, string>, input = ''): FakeWorld {
+  const printed: string[] = []
+  const complaints: string[] = []
+  const listeners: (() => void)[] = []
+  return {
+    environment,
+    now: () => Date.UTC(2026, 10, 20),
+    random: () => 0.5,
+    randomBytes: (size) => Buffer.alloc(size, 7),
+    print: (line) => void printed.push(line),
+    complain: (line) => void complaints.push(line),
+    readInput: () => Promise.resolve(input),
+    onStopSignal: (listener) => void listeners.push(listener),
+    onCrash: () => undefined,
+    printed,
+    complaints,
+    signal: () => {
+      for (const listener of listeners) listener()
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { runCommandLine } from '../../../engine/commands/index.ts'
+import { settings } from '../../../engine/settings.ts'
+import { fakeWorld } from './fake-world.ts'
+
+const commands = [
+  ...['serve', 'demo', 'migrate', 'seed', 'key create', 'user create'],
+  ...['backup', 'check', 'sip-server'],
+]
+
+test('--help lists every command', async () => {
+  const world = fakeWorld({})
+  expect(await runCommandLine(['--help'], world)).toBe(0)
+  const listed = world.printed.join('\n').matchAll(/^ {2}([a-z-]+(?: create)?)/gm)
+  expect([...listed].map(([, name]) => name)).toEqual(commands)
+})
+
+test.each(commands)('%s --help tells how to call it', async (name) => {
+  const world = fakeWorld({})
+  expect(await runCommandLine([...name.split(' '), '--help'], world)).toBe(0)
+  expect(world.printed.join('\n')).toContain(`tollgate ${name}`)
+})
+
+test('serve --help lists every setting with its default and what is allowed', async () => {
+  const world = fakeWorld({})
+  await runCommandLine(['serve', '--help'], world)
+  const help = world.printed.join('\n')
+  for (const { name, meaning, whenUnset, allowed } of Object.values(settings))
+    expect(help).toContain(
+      `  ${name}\n      ${meaning}\n      default: ${whenUnset}; allowed: ${allowed}`,
+    )
+})
+
+const misuse: [string, string[], string][] = [
+  ['an unknown command', ['sreve'], 'unknown command "sreve"; see tollgate --help'],
+  ['an unknown option', ['check', '--fast'], "Unknown option '--fast'"],
+  ['a missing argument', ['backup'], 'backup needs FILE'],
+  ['a surplus argument', ['check', 'twice'], 'check does not take "twice"'],
+  ['a missing option', ['key', 'create'], 'key create needs --name NAME'],
+  [
+    'a wrong address',
+    ['sip-server', '--listen', '5060', '--admin', 'x:1', '--secret', 's'],
+    '--listen is "5060"',
+  ],
+]
+
+test.each(misuse)('%s is wrong usage: exit code 2 and one line', async (_what, words, line) => {
+  const world = fakeWorld({})
+  expect(await runCommandLine(words, world)).toBe(2)
+  expect(world.complaints).toEqual([expect.stringContaining(`tollgate: ${line}`)])
+  expect(world.complaints[0]).not.toContain('\n')
+})
+
+test('a wrong setting stops any command with exit code 2 and the line that names it', async () => {
+  const world = fakeWorld({ DRAIN_SECONDS: 'long' })
+  expect(await runCommandLine(['migrate'], world)).toBe(2)
+  expect(world.complaints).toEqual([
+    'tollgate: DRAIN_SECONDS is "long"; allowed is a whole number from 0 to 3600 (s)',
+  ])
+})
+
+test('a stack is shown only with LOG_LEVEL=debug', async () => {
+  const world = fakeWorld({ DRAIN_SECONDS: 'long', LOG_LEVEL: 'debug' })
+  await runCommandLine(['migrate'], world)
+  expect(world.complaints).toHaveLength(2)
+  expect(world.complaints[1]).toContain('at ')
+})
