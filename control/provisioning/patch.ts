@@ -1,42 +1,45 @@
-/** A PATCH body: absent keeps, null clears (decisions.md §5). */
+/** A PATCH: absent keeps, null clears or returns to the default (decisions.md §5). */
 import { z } from 'zod'
 import { badRequest } from '../http/api-error.ts'
-import { problemsOf } from '../http/validate.ts'
 
-/** The shape of a PATCH: every field of the body, none required, without defaults. */
-export function patchOf(body: z.ZodObject): z.ZodObject {
-  const fields = Object.entries(body.shape).map(
-    ([field, type]) => [field, withoutDefault(type).nullish()] as const,
-  )
+/** The shape of a PATCH: every field of the body but those of `except`; none required, none with a default. */
+export function patchOf(body: z.ZodObject, except: readonly string[] = []): z.ZodObject {
+  const fields = Object.entries(body.shape)
+    .filter(([field]) => !except.includes(field))
+    .map(([field, type]) => [field, withoutDefault(type).nullish()] as const)
   return z.strictObject(Object.fromEntries(fields))
 }
 
 function withoutDefault(type: z.core.$ZodType): z.ZodType {
   const inner = type instanceof z.ZodDefault ? type.unwrap() : type
   if (inner instanceof z.ZodType) return inner
-  throw new TypeError('only classic zod types are used in bodies')
+  throw new TypeError('bodies are made of classic zod types')
 }
 
 /**
- * The whole body after a PATCH: the stored document with the given fields in place of its own,
- * checked again as a whole. A reference replaces the other spelling of itself (`carrier`, `carrier_id`).
+ * The whole body after a PATCH, both as checked by their schemas. A reference replaces the other
+ * spelling of itself (`carrier`, `carrier_id`). Throws 400 where null is given for a required field.
  */
 export function patched<Body extends z.ZodObject>(
   body: Body,
-  document: z.input<Body>,
+  document: z.output<Body>,
   patch: Readonly<Record<string, unknown>>,
 ): z.output<Body> {
   const merged: Record<string, unknown> = { ...document }
   for (const [field, value] of Object.entries(patch)) {
     if (value === undefined) continue
     delete merged[otherSpelling(field)]
-    if (value === null) delete merged[field]
-    else merged[field] = value
+    merged[field] = value ?? cleared(body, field)
   }
-  const parsed = body.safeParse(merged)
-  if (!parsed.success) throw badRequest('The body is not valid', problemsOf(parsed.error))
-  return parsed.data
+  return merged as z.output<Body>
 }
 
 const otherSpelling = (field: string): string =>
   field.endsWith('_id') ? field.slice(0, -3) : `${field}_id`
+
+function cleared(body: z.ZodObject, field: string): unknown {
+  const type = body.shape[field]
+  const empty = type === undefined ? undefined : z.safeParse(type, undefined)
+  if (empty?.success) return empty.data
+  throw badRequest('The body is not valid', [{ path: field, message: 'cannot be cleared' }])
+}

@@ -27,12 +27,22 @@ export function either(
   return named ?? numbered ?? null
 }
 
-/** The id behind a reference. What the writer cannot see does not exist; throws 400 at `path`. */
+/** Whose row refers: a tenant's to its own and to the platform's rows, `any` where the row has no tenant itself. */
+export interface Owner {
+  readonly tenantId: number | null | 'any'
+  readonly reach: Reach
+}
+
+/**
+ * The id behind a reference. What the writer cannot see does not exist for him, except what the row
+ * refers to already (`current`), so that a tenant may change the rest of it. Throws 400.
+ */
 export function resolve(
   store: Store,
   kind: Exclude<Referable, 'tenant'>,
   reference: Reference | null,
-  owner: { readonly tenantId: number | null; readonly reach: Reach },
+  owner: Owner,
+  current?: number | null,
 ): number | null {
   if (reference === null) return null
   const row = first(
@@ -42,13 +52,18 @@ export function resolve(
       .select(['id', 'tenant_id'])
       .where(typeof reference === 'number' ? 'id' : nameColumns[kind], '=', reference),
   )
+  if (row !== undefined && row.id === current) return row.id
   const isVisible = owner.reach.tenantId === null || row?.tenant_id === owner.reach.tenantId
   if (row === undefined || !isVisible)
     throw badReference(kind, `there is no ${kind} ${JSON.stringify(reference)}`)
-  if (row.tenant_id !== null && row.tenant_id !== owner.tenantId)
+  if (isForeign(row.tenant_id, owner))
     throw badReference(kind, `${kind} ${JSON.stringify(reference)} belongs to another tenant`)
   return row.id
 }
+
+/** Whether a row of `tenantId` may not be referred to, though the writer sees it. */
+export const isForeign = (tenantId: number | null, owner: Owner): boolean =>
+  owner.tenantId !== 'any' && tenantId !== null && tenantId !== owner.tenantId
 
 /** The tenant that a body's row shall belong to: the writer's own, or for a global writer the one it names. */
 export function tenantOf(

@@ -28,19 +28,29 @@ export interface Rows<View> {
 }
 
 /**
- * Bodies are values of `body`; `document` gives a stored row back as such a body (write-only
- * fields left out), so that a change is the document with some fields replaced. Everything that
- * is refused is an `ApiError` whose details hold the path inside the body.
+ * Bodies are values that `body` has checked; `document` gives a stored row back as such a body (secrets
+ * and what is only said once left out), so that a change is the document with some fields replaced.
+ * Everything that is refused is an `ApiError` whose details hold the path inside the body.
  */
-export interface Resource<Body extends z.ZodObject, View> {
+export interface Writable<Body extends z.ZodObject> {
   /** As read in an answer: `Carrier not found`. */
   readonly noun: string
   readonly body: Body
+  /** The id of the row that a body names: what makes a seed file repeatable. */
+  identify(body: z.output<Body>): number | undefined
+  insert(body: z.output<Body>, reach: Reach, secretHash?: string): number
+  /** Puts `body` in the place of what row `id` holds; absent secrets stay as they are. */
+  replace(id: number, body: z.output<Body>, reach: Reach, secretHash?: string): void
+}
+
+/** What has routes of its own. */
+export interface Resource<Body extends z.ZodObject, View> extends Writable<Body> {
+  /** Fields of the body that a change cannot have. */
+  readonly onlyAtCreation?: readonly string[]
   list(reach: Reach, slice: Slice): Rows<View>
   find(reach: Reach, id: number): View | undefined
-  document(reach: Reach, id: number): z.input<Body> | undefined
-  insert(body: z.output<Body>, reach: Reach): number
-  /** Puts `body` in the place of what row `id` holds; absent secrets stay as they are. */
-  replace(id: number, body: z.output<Body>, reach: Reach): void
+  document(reach: Reach, id: number): z.output<Body> | undefined
+  /** The slow hash of a body's password, made off the event loop; without it the write makes it itself. */
+  hashSecret?(body: z.output<Body>): Promise<string | undefined>
   remove(id: number, reach: Reach): 'removed' | 'absent'
 }

@@ -94,7 +94,6 @@ export const carrierBody = z.strictObject({
 })
 
 export type CarrierBody = z.output<typeof carrierBody>
-export type CarrierDocument = z.input<typeof carrierBody>
 
 /** Fields of the shape that nothing acts on yet. */
 export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail | false)[] => [

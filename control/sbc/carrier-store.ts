@@ -15,7 +15,6 @@ import {
   carrierBody,
   unsupportedInCarrier,
   type CarrierBody,
-  type CarrierDocument,
   type GatewayBody,
 } from './carrier-body.ts'
 import { isAmbiguous } from './gateway-conflicts.ts'
@@ -80,7 +79,12 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return this.#views(all(this.#store, rows))[0]
   }
 
-  document(reach: Reach, id: number): CarrierDocument | undefined {
+  identify({ name }: CarrierBody): number | undefined {
+    const query = this.#store.db.selectFrom('carrier').select('id').where('name', '=', name)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): CarrierBody | undefined {
     const carrier = this.find(reach, id)
     if (carrier === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, customer: _, ...fields } = carrier
@@ -105,7 +109,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
 
   replace(id: number, body: CarrierBody, reach: Reach): void {
     write(this.#store, () => {
-      const columns = this.#columnsOf(body, reach)
+      const columns = this.#columnsOf(body, reach, this.find(reach, id))
       execute(this.#store, this.#store.db.updateTable('carrier').set(columns).where('id', '=', id))
       this.#putGateways(id, body, reach)
     })
@@ -119,15 +123,16 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return 'removed'
   }
 
-  #columnsOf(body: CarrierBody, reach: Reach) {
+  #columnsOf(body: CarrierBody, reach: Reach, before?: CarrierView) {
     refuseUnsupported(unsupportedInCarrier(body))
     const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const owner = { tenantId, reach }
     const customer = either('customer', body.customer, body.customer_id)
     const set = either('inbound_set', body.inbound_set, body.inbound_set_id)
     return {
       name: body.name,
       tenant_id: tenantId,
-      customer_id: resolve(this.#store, 'customer', customer, { tenantId, reach }),
+      customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
       is_active: toFlag(body.is_active),
       direction: body.direction,
       caller_id_mode: body.caller_id.mode,
@@ -135,7 +140,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       number_rules: JSON.stringify(body.number_rules),
       max_calls: body.max_calls,
       max_cps: body.max_cps,
-      inbound_set_id: resolveSet(this.#store, 'inbound_set', set, { tenantId, reach }),
+      inbound_set_id: resolveSet(this.#store, 'inbound_set', set, owner, before?.inbound_set_id),
       updated_at: reach.now,
     }
   }

@@ -77,7 +77,6 @@ export const dispatcherBody = z.strictObject({
 })
 
 export type DispatcherBody = z.output<typeof dispatcherBody>
-export type DispatcherDocument = z.input<typeof dispatcherBody>
 
 /** What makes a node the same node after a change: where its calls go. */
 export const nodeKey = (node: Pick<NodeBody, 'host' | 'internal_port' | 'transport'>): string =>

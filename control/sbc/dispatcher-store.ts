@@ -8,13 +8,7 @@ import { tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
-import {
-  dispatcherBody,
-  nodeKey,
-  type DispatcherBody,
-  type DispatcherDocument,
-  type NodeBody,
-} from './dispatcher-body.ts'
+import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
 import {
   viewOf,
   type DispatcherView,
@@ -57,13 +51,21 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return this.#views(all(this.#store, rows))[0]
   }
 
-  document(reach: Reach, id: number): DispatcherDocument | undefined {
+  identify({ endpoint_name }: DispatcherBody): number | undefined {
+    const query = this.#store.db
+      .selectFrom('dispatcher_set')
+      .select('id')
+      .where('endpoint_name', '=', endpoint_name)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): DispatcherBody | undefined {
     const set = this.find(reach, id)
     if (set === undefined) return undefined
     const { endpoint_name, algorithm, set_id, tenant, nodes, probe } = set
     return {
       endpoint_name,
-      algorithm: algorithm as DispatcherDocument['algorithm'],
+      algorithm,
       set_id,
       tenant,
       probe,

@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
-import type { DispatcherDocument, NodeBody } from './dispatcher-body.ts'
+import type { DispatcherBody, NodeBody } from './dispatcher-body.ts'
 
 export type NodeRow = Selectable<DispatcherNodeTable>
 export type SetRow = Selectable<DispatcherSetTable> & { readonly slug: string | null }
@@ -21,7 +21,7 @@ export interface DispatcherView {
   readonly endpoint_name: string
   readonly algorithm: number
   readonly tenant: string | null
-  readonly probe: NonNullable<DispatcherDocument['probe']> | null
+  readonly probe: NonNullable<DispatcherBody['probe']> | null
   readonly nodes: readonly NodeView[]
   readonly created_at: string
   readonly updated_at: string

@@ -9,12 +9,7 @@ import { badReference, either, resolve, tenantOf } from '../provisioning/referen
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
-import {
-  inboundRouteBody,
-  unsupportedInInboundRoute,
-  type InboundRouteBody,
-  type InboundRouteDocument,
-} from './route-body.ts'
+import { inboundRouteBody, unsupportedInInboundRoute, type InboundRouteBody } from './route-body.ts'
 import { resolveSet } from './set-reference.ts'
 
 interface Row extends Selectable<InboundRouteTable> {
@@ -73,7 +68,12 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     return row === undefined ? undefined : viewOf(row)
   }
 
-  document(reach: Reach, id: number): InboundRouteDocument | undefined {
+  identify({ name }: InboundRouteBody): number | undefined {
+    const query = this.#store.db.selectFrom('inbound_route').select('id').where('name', '=', name)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): InboundRouteBody | undefined {
     const route = this.find(reach, id)
     if (route === undefined) return undefined
     const { id: _id, created_at: _at, carrier: _carrier, ...document } = route
@@ -97,7 +97,7 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
         this.#store,
         this.#store.db
           .updateTable('inbound_route')
-          .set(this.#columnsOf(body, reach))
+          .set(this.#columnsOf(body, reach, this.find(reach, id)))
           .where('id', '=', id),
       ),
     )
@@ -109,17 +109,18 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     return 'removed'
   }
 
-  #columnsOf(body: InboundRouteBody, reach: Reach) {
+  #columnsOf(body: InboundRouteBody, reach: Reach, before?: InboundRouteView) {
     refuseUnsupported(unsupportedInInboundRoute(body))
     const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const owner = { tenantId, reach }
     const carrier = either('carrier', body.carrier, body.carrier_id)
     const set = either('set', body.set, body.set_id)
-    const setId = resolveSet(this.#store, 'set', set, { tenantId, reach })
+    const setId = resolveSet(this.#store, 'set', set, owner, before?.set_id)
     if (setId === null) throw badReference('set_id', 'is required: where do the calls go?')
     return {
       name: body.name,
       tenant_id: tenantId,
-      carrier_id: resolve(this.#store, 'carrier', carrier, { tenantId, reach }),
+      carrier_id: resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id),
       prefix: body.prefix ?? null,
       domain: body.domain ?? null,
       target_type: 'set' as const,

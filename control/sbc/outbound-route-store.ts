@@ -13,7 +13,6 @@ import {
   outboundRouteBody,
   unsupportedInOutboundRoute,
   type OutboundRouteBody,
-  type OutboundRouteDocument,
 } from './route-body.ts'
 
 interface Row extends Selectable<OutboundRouteTable> {
@@ -76,7 +75,12 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     return row === undefined ? undefined : viewOf(row)
   }
 
-  document(reach: Reach, id: number): OutboundRouteDocument | undefined {
+  identify({ name }: OutboundRouteBody): number | undefined {
+    const query = this.#store.db.selectFrom('outbound_route').select('id').where('name', '=', name)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): OutboundRouteBody | undefined {
     const route = this.find(reach, id)
     if (route === undefined) return undefined
     const { id: _id, created_at: _at, carrier: _carrier, customer: _customer, ...document } = route
@@ -100,7 +104,7 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
         this.#store,
         this.#store.db
           .updateTable('outbound_route')
-          .set(this.#columnsOf(body, reach))
+          .set(this.#columnsOf(body, reach, this.find(reach, id)))
           .where('id', '=', id),
       ),
     )
@@ -112,9 +116,10 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     return 'removed'
   }
 
-  #columnsOf(body: OutboundRouteBody, reach: Reach) {
+  #columnsOf(body: OutboundRouteBody, reach: Reach, before?: OutboundRouteView) {
     refuseUnsupported(unsupportedInOutboundRoute(body))
     const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const owner = { tenantId, reach }
     const customer = either('customer', body.customer, body.customer_id)
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')
@@ -122,8 +127,8 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     return {
       name: body.name,
       tenant_id: tenantId,
-      customer_id: resolve(this.#store, 'customer', customer, { tenantId, reach }),
-      carrier_id: resolve(this.#store, 'carrier', carrier, { tenantId, reach }),
+      customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
+      carrier_id: resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id),
       prefix: body.prefix,
       priority: body.priority,
       weight: body.weight,

@@ -25,7 +25,6 @@ export const outboundRouteBody = z.strictObject({
 })
 
 export type OutboundRouteBody = z.output<typeof outboundRouteBody>
-export type OutboundRouteDocument = z.input<typeof outboundRouteBody>
 
 export const unsupportedInOutboundRoute = (
   body: OutboundRouteBody,
@@ -53,7 +52,6 @@ export const inboundRouteBody = z.strictObject({
 })
 
 export type InboundRouteBody = z.output<typeof inboundRouteBody>
-export type InboundRouteDocument = z.input<typeof inboundRouteBody>
 
 export const unsupportedInInboundRoute = (
   body: InboundRouteBody,

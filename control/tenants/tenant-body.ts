@@ -24,4 +24,3 @@ export const tenantBody = z.strictObject({
 })
 
 export type TenantBody = z.output<typeof tenantBody>
-export type TenantDocument = z.input<typeof tenantBody>

@@ -8,7 +8,7 @@ import { ApiError } from '../http/api-error.ts'
 import { contains } from '../provisioning/rows.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
-import { tenantBody, type TenantBody, type TenantDocument } from './tenant-body.ts'
+import { tenantBody, type TenantBody } from './tenant-body.ts'
 
 export interface TenantView {
   readonly id: number
@@ -43,7 +43,12 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     return this.#views(rows)[0]
   }
 
-  document(reach: Reach, id: number): TenantDocument | undefined {
+  identify({ slug }: TenantBody): number | undefined {
+    const query = this.#store.db.selectFrom('tenant').select('id').where('slug', '=', slug)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): TenantBody | undefined {
     const tenant = this.find(reach, id)
     if (tenant === undefined) return undefined
     const { slug, name, is_active, domains } = tenant

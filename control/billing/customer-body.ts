@@ -1,0 +1,34 @@
+/** Customers as a body: who pays, by which numbers he is known, and how far he may go (decisions.md §9). */
+import { z } from 'zod'
+import { limit, money, name, reference } from '../provisioning/fields.ts'
+
+/** A calling number, or the user part of a SIP address. */
+const callingNumber = z
+  .string()
+  .regex(/^[0-9A-Za-z*#+._-]{1,64}$/, 'must be a number or a SIP user name')
+
+/** ISO 4217. */
+export const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/, 'must be three capital letters, such as "USD"')
+
+export const customerBody = z.strictObject({
+  name,
+  tenant: reference.nullish(),
+  email: z.email().max(254).nullish(),
+  password: z.string().min(8).max(128).optional().describe('Write only: the login of the edge.'),
+  is_active: z.boolean().default(true),
+  rate_plan: reference.nullish(),
+  rate_plan_id: reference.nullish(),
+  numbers: z.array(callingNumber).max(1_000).default([]),
+  credit_limit: money().default(0).describe('How far the balance may go below zero.'),
+  max_concurrent_calls: limit.default(0).describe('0: unlimited, as for the next three.'),
+  max_cps: limit.default(0).describe('Calls per second.'),
+  max_daily_spend: money().default(0),
+  max_call_seconds: z.int().min(0).max(86_400).default(0),
+  low_balance_threshold: money().default(0),
+  currency: currency.nullish().describe("Absent: the rate plan's, or USD."),
+  balance: money().optional().describe('Credited once, when it is first given.'),
+})
+
+export type CustomerBody = z.output<typeof customerBody>

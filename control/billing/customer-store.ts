@@ -1,0 +1,327 @@
+/** Customers with their numbers and wallet, as rows. Money moves through the ledger only. */
+import type { Selectable } from 'kysely'
+import { hash, hashSync } from '@node-rs/argon2'
+import {
+  fromFlag,
+  moneyToDecimal,
+  moneyToNumber,
+  timeToText,
+  toFlag,
+} from '../../schema/columns.ts'
+import type { CustomerTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains, grouped } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import { createLedger, type Ledger } from './accounts/ledger.ts'
+import { customerBody, type CustomerBody } from './customer-body.ts'
+
+interface Row extends Selectable<CustomerTable> {
+  readonly slug: string | null
+  readonly rate_plan: string | null
+  readonly currency: string | null
+  readonly balance_micros: number | null
+}
+
+export interface CustomerView {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly email: string | null
+  readonly has_password: boolean
+  readonly is_active: boolean
+  readonly rate_plan_id: number | null
+  readonly rate_plan: string | null
+  readonly numbers: readonly string[]
+  readonly credit_limit: number
+  readonly max_concurrent_calls: number
+  readonly max_cps: number
+  readonly max_daily_spend: number
+  readonly max_call_seconds: number
+  readonly low_balance_threshold: number
+  readonly currency: string
+  /** Decimal text, exact. */
+  readonly balance: string
+  readonly balance_number: number
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export class CustomerStore implements Resource<typeof customerBody, CustomerView> {
+  readonly noun = 'Customer'
+  readonly body = customerBody
+  readonly onlyAtCreation = ['balance']
+  readonly #store: Store
+  readonly #ledger: Ledger
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#ledger = createLedger(store)
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<CustomerView> {
+    const matching = this.#visible(reach).where((row) =>
+      contains(row, ['customer.name', 'customer.email'], search),
+    )
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('customer')
+      .select(joined)
+      .orderBy('customer.name')
+      .limit(limit)
+      .offset(offset)
+    return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): CustomerView | undefined {
+    const row = this.#row(reach, id)
+    return row === undefined ? undefined : this.#views([row])[0]
+  }
+
+  identify({ name }: CustomerBody): number | undefined {
+    const query = this.#store.db.selectFrom('customer').select('id').where('name', '=', name)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): CustomerBody | undefined {
+    const row = this.#row(reach, id)
+    if (row === undefined) return undefined
+    return {
+      name: row.name,
+      tenant: row.slug,
+      email: row.email,
+      is_active: fromFlag(row.is_active),
+      rate_plan_id: row.rate_plan_id,
+      numbers: this.#numbersOf([id]).map(({ number }) => number),
+      credit_limit: row.credit_limit_micros,
+      max_concurrent_calls: row.max_concurrent_calls,
+      max_cps: row.max_cps,
+      max_daily_spend: row.max_daily_spend_micros,
+      max_call_seconds: row.max_call_seconds,
+      low_balance_threshold: row.low_balance_micros,
+    }
+  }
+
+  async hashSecret({ password }: CustomerBody): Promise<string | undefined> {
+    return password == null ? undefined : hash(password)
+  }
+
+  insert(body: CustomerBody, reach: Reach, passwordHash?: string): number {
+    return write(this.#store, () => {
+      const { tenantId, planId, currency } = this.#refer(body, reach)
+      const id = insert(
+        this.#store,
+        this.#store.db.insertInto('customer').values({
+          ...columnsOf(body, passwordHash),
+          tenant_id: tenantId,
+          rate_plan_id: planId,
+          created_at: reach.now,
+          updated_at: reach.now,
+        }),
+      )
+      this.#putNumbers(id, body.numbers)
+      insert(
+        this.#store,
+        this.#store.db
+          .insertInto('wallet')
+          .values({ customer_id: id, currency: currency ?? 'USD', updated_at: reach.now }),
+      )
+      this.#creditOnce(id, body.balance, reach)
+      return id
+    })
+  }
+
+  replace(id: number, body: CustomerBody, reach: Reach, passwordHash?: string): void {
+    write(this.#store, () => {
+      const before = this.#row(reach, id)
+      const { tenantId, planId, currency } = this.#refer(body, reach, before?.rate_plan_id)
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('customer')
+          .set({
+            ...columnsOf(body, passwordHash),
+            tenant_id: tenantId,
+            rate_plan_id: planId,
+            updated_at: reach.now,
+          })
+          .where('id', '=', id),
+      )
+      this.#putNumbers(id, body.numbers)
+      if (currency !== null && currency !== before?.currency) this.#changeCurrency(id, currency)
+      this.#creditOnce(id, body.balance, reach)
+    })
+  }
+
+  /** Only who never moved money or made a call: their records keep referring to him. */
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    if (this.#row(reach, id) === undefined) return 'absent'
+    const { db } = this.#store
+    return write(this.#store, () => {
+      const calls = db.selectFrom('cdr').select('id').where('customer_id', '=', id).limit(1)
+      if (first(this.#store, calls) !== undefined || this.#hasEntries(id))
+        throw new ApiError(409, 'in_use', 'The customer has a history: deactivate it instead')
+      execute(this.#store, db.deleteFrom('wallet').where('customer_id', '=', id))
+      execute(this.#store, db.deleteFrom('customer').where('id', '=', id))
+      return 'removed'
+    })
+  }
+
+  /** The plan decides the currency; null where neither body nor plan names one. */
+  #refer(body: CustomerBody, reach: Reach, currentPlan?: number | null) {
+    const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const reference = either('rate_plan', body.rate_plan, body.rate_plan_id)
+    const owner = { tenantId, reach }
+    const planId = resolve(this.#store, 'rate_plan', reference, owner, currentPlan)
+    const plans = this.#store.db.selectFrom('rate_plan').select('currency')
+    const plan = planId === null ? undefined : first(this.#store, plans.where('id', '=', planId))
+    if (plan !== undefined && body.currency != null && body.currency !== plan.currency)
+      throw badReference('currency', `the rate plan is in ${plan.currency}`)
+    return { tenantId, planId, currency: body.currency ?? plan?.currency ?? null }
+  }
+
+  #changeCurrency(customerId: number, currency: string): void {
+    if (this.#hasEntries(customerId))
+      throw new ApiError(409, 'currency_fixed', 'The wallet holds another currency already')
+    execute(
+      this.#store,
+      this.#store.db.updateTable('wallet').set({ currency }).where('customer_id', '=', customerId),
+    )
+  }
+
+  /** Safe to repeat: the ledger takes one opening entry per customer. */
+  #creditOnce(customerId: number, balanceMicros: number | undefined, reach: Reach): void {
+    if (balanceMicros === undefined || balanceMicros === 0) return
+    const wallets = this.#store.db.selectFrom('wallet').select('id')
+    const wallet = first(this.#store, wallets.where('customer_id', '=', customerId))
+    if (wallet === undefined) throw new Error(`customer ${customerId} has no wallet`)
+    this.#ledger.post({
+      walletId: wallet.id,
+      kind: 'topup',
+      amountMicros: balanceMicros,
+      ref: `opening:${customerId}`,
+      actor: reach.actor,
+      note: 'opening balance',
+      at: reach.now,
+    })
+  }
+
+  #hasEntries(customerId: number): boolean {
+    const entries = this.#store.db
+      .selectFrom('ledger_entry')
+      .innerJoin('wallet', 'wallet.id', 'ledger_entry.wallet_id')
+      .select('ledger_entry.id')
+      .where('wallet.customer_id', '=', customerId)
+      .limit(1)
+    return first(this.#store, entries) !== undefined
+  }
+
+  #putNumbers(customerId: number, numbers: readonly string[]): void {
+    const { db } = this.#store
+    const others = db
+      .selectFrom('customer_number')
+      .select('number')
+      .where('number', 'in', numbers)
+      .where('customer_id', '<>', customerId)
+    const taken = first(this.#store, others)
+    if (taken !== undefined) throw numberTaken(numbers.indexOf(taken.number))
+    execute(this.#store, db.deleteFrom('customer_number').where('customer_id', '=', customerId))
+    for (const number of new Set(numbers))
+      execute(
+        this.#store,
+        db.insertInto('customer_number').values({ number, customer_id: customerId }),
+      )
+  }
+
+  #views(rows: readonly Row[]): CustomerView[] {
+    const numbers = grouped(
+      this.#numbersOf(rows.map(({ id }) => id)),
+      (number) => number.customer_id,
+    )
+    return rows.map((row) => viewOf(row, numbers.get(row.id)?.map(({ number }) => number) ?? []))
+  }
+
+  #numbersOf(customerIds: readonly number[]) {
+    const query = this.#store.db
+      .selectFrom('customer_number')
+      .selectAll()
+      .where('customer_id', 'in', customerIds)
+      .orderBy('number')
+    return all(this.#store, query)
+  }
+
+  #row(reach: Reach, id: number): Row | undefined {
+    const query = this.#visible(reach)
+      .selectAll('customer')
+      .select(joined)
+      .where('customer.id', '=', id)
+    return first(this.#store, query)
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('customer')
+      .leftJoin('tenant', 'tenant.id', 'customer.tenant_id')
+      .leftJoin('rate_plan', 'rate_plan.id', 'customer.rate_plan_id')
+      .leftJoin('wallet', 'wallet.customer_id', 'customer.id')
+      .$if(tenantId !== null, (query) => query.where('customer.tenant_id', '=', tenantId))
+  }
+}
+
+const joined = [
+  'tenant.slug',
+  'rate_plan.name as rate_plan',
+  'wallet.currency',
+  'wallet.balance_micros',
+] as const
+
+const numberTaken = (index: number): ApiError =>
+  new ApiError(409, 'duplicate', 'Another customer has this number', {
+    details: [{ path: `numbers.${index}`, message: 'is already taken' }],
+  })
+
+/** Without a password in the body the stored one stays. */
+function columnsOf(body: CustomerBody, passwordHash: string | undefined) {
+  const secret = passwordHash ?? (body.password == null ? undefined : hashSync(body.password))
+  return {
+    name: body.name,
+    email: body.email?.toLowerCase() ?? null,
+    ...(secret === undefined ? {} : { password_hash: secret }),
+    is_active: toFlag(body.is_active),
+    credit_limit_micros: body.credit_limit,
+    max_concurrent_calls: body.max_concurrent_calls,
+    max_cps: body.max_cps,
+    max_daily_spend_micros: body.max_daily_spend,
+    max_call_seconds: body.max_call_seconds,
+    low_balance_micros: body.low_balance_threshold,
+  }
+}
+
+const viewOf = (row: Row, numbers: readonly string[]): CustomerView => ({
+  id: row.id,
+  name: row.name,
+  tenant: row.slug,
+  email: row.email,
+  has_password: row.password_hash !== null,
+  is_active: fromFlag(row.is_active),
+  rate_plan_id: row.rate_plan_id,
+  rate_plan: row.rate_plan,
+  numbers,
+  credit_limit: moneyToNumber(row.credit_limit_micros),
+  max_concurrent_calls: row.max_concurrent_calls,
+  max_cps: row.max_cps,
+  max_daily_spend: moneyToNumber(row.max_daily_spend_micros),
+  max_call_seconds: row.max_call_seconds,
+  low_balance_threshold: moneyToNumber(row.low_balance_micros),
+  currency: row.currency ?? 'USD',
+  balance: moneyToDecimal(row.balance_micros ?? 0),
+  balance_number: moneyToNumber(row.balance_micros ?? 0),
+  created_at: timeToText(row.created_at),
+  updated_at: timeToText(row.updated_at),
+})

@@ -1,0 +1,38 @@
+/** Rate plans and rates as bodies (decisions.md §9). */
+import { z } from 'zod'
+import { money, name, prefix, reference, text, time } from '../provisioning/fields.ts'
+import { currency } from './customer-body.ts'
+
+export const ratePlanBody = z.strictObject({
+  name,
+  tenant: reference.nullish(),
+  currency: currency.default('USD'),
+  decimals: z.int().min(0).max(6).default(4).describe('Prices are rounded up to these decimals.'),
+})
+
+export type RatePlanBody = z.output<typeof ratePlanBody>
+
+/** No call is dearer: amounts stay exact over the longest call. */
+const price = money({ max: 10_000 })
+
+/** 86400: a day. */
+const seconds = z.int().max(86_400)
+
+export const rateBody = z.strictObject({
+  rate_plan: reference.nullish(),
+  rate_plan_id: reference.nullish(),
+  prefix: prefix.describe('Start of the called number; empty: every number.'),
+  description: text(200).nullish(),
+  rate_per_minute: price,
+  connect_fee: price.default(0),
+  first_increment: seconds.min(0).default(1).describe('Seconds that are charged at least.'),
+  first_rate_per_minute: price
+    .optional()
+    .describe('Price of the first increment; absent: `rate_per_minute`.'),
+  increment: seconds.min(1).default(1).describe('Seconds by which the rest is charged.'),
+  blocked: z.boolean().default(false).describe('Calls to this prefix are refused.'),
+  effective_from: time.nullish(),
+  effective_to: time.nullish().describe('The first moment at which it no longer holds.'),
+})
+
+export type RateBody = z.output<typeof rateBody>

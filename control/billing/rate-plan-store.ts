@@ -1,0 +1,133 @@
+/** Rate plans, as rows. */
+import type { Selectable } from 'kysely'
+import { timeToText } from '../../schema/columns.ts'
+import type { RatePlanTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import { tenantOf } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import { ratePlanBody, type RatePlanBody } from './rate-body.ts'
+
+interface Row extends Selectable<RatePlanTable> {
+  readonly slug: string | null
+}
+
+export interface RatePlanView {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly currency: string
+  readonly decimals: number
+  readonly created_at: string
+}
+
+export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView> {
+  readonly noun = 'Rate plan'
+  readonly body = ratePlanBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<RatePlanView> {
+    const matching = this.#visible(reach).where((row) => contains(row, ['rate_plan.name'], search))
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('rate_plan')
+      .select('tenant.slug')
+      .orderBy('rate_plan.name')
+      .limit(limit)
+      .offset(offset)
+    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): RatePlanView | undefined {
+    const query = this.#visible(reach)
+      .selectAll('rate_plan')
+      .select('tenant.slug')
+      .where('rate_plan.id', '=', id)
+    const row = first(this.#store, query)
+    return row === undefined ? undefined : viewOf(row)
+  }
+
+  identify({ name }: RatePlanBody): number | undefined {
+    const query = this.#store.db.selectFrom('rate_plan').select('id').where('name', '=', name)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): RatePlanBody | undefined {
+    const plan = this.find(reach, id)
+    if (plan === undefined) return undefined
+    const { id: _id, created_at: _at, ...document } = plan
+    return document
+  }
+
+  insert(body: RatePlanBody, reach: Reach): number {
+    const { name, currency, decimals } = body
+    return write(this.#store, () =>
+      insert(
+        this.#store,
+        this.#store.db.insertInto('rate_plan').values({
+          name,
+          currency,
+          decimals,
+          tenant_id: tenantOf(this.#store, body.tenant, reach),
+          created_at: reach.now,
+        }),
+      ),
+    )
+  }
+
+  /** The currency stays while customers pay in it: their wallets are in that currency. */
+  replace(id: number, body: RatePlanBody, reach: Reach): void {
+    const { name, currency, decimals } = body
+    write(this.#store, () => {
+      if (this.find(reach, id)?.currency !== currency) this.#refuseIfUsed(id)
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('rate_plan')
+          .set({ name, currency, decimals, tenant_id: tenantOf(this.#store, body.tenant, reach) })
+          .where('id', '=', id),
+      )
+    })
+  }
+
+  /** Takes the plan's rates with it; 409 while a customer has it. */
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    if (this.find(reach, id) === undefined) return 'absent'
+    write(this.#store, () =>
+      execute(this.#store, this.#store.db.deleteFrom('rate_plan').where('id', '=', id)),
+    )
+    return 'removed'
+  }
+
+  #refuseIfUsed(id: number): void {
+    const customers = this.#store.db.selectFrom('customer').select('id')
+    if (first(this.#store, customers.where('rate_plan_id', '=', id).limit(1)) !== undefined)
+      throw new ApiError(409, 'in_use', 'Customers of this plan have wallets in its currency')
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('rate_plan')
+      .leftJoin('tenant', 'tenant.id', 'rate_plan.tenant_id')
+      .$if(tenantId !== null, (query) => query.where('rate_plan.tenant_id', '=', tenantId))
+  }
+}
+
+const viewOf = (row: Row): RatePlanView => ({
+  id: row.id,
+  name: row.name,
+  tenant: row.slug,
+  currency: row.currency,
+  decimals: row.decimals,
+  created_at: timeToText(row.created_at),
+})

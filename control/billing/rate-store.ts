@@ -1,0 +1,199 @@
+/** Rates, as rows. A rate belongs to the tenant of its plan. */
+import { sql, type Selectable } from 'kysely'
+import {
+  fromFlag,
+  moneyToDecimal,
+  moneyToNumber,
+  timeToText,
+  toFlag,
+} from '../../schema/columns.ts'
+import type { RateTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { badReference, either, resolve } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import { rateBody, type RateBody } from './rate-body.ts'
+
+export interface RateRow extends Selectable<RateTable> {
+  readonly rate_plan: string
+}
+
+export interface RateView {
+  readonly id: number
+  readonly rate_plan_id: number
+  readonly rate_plan: string
+  readonly prefix: string
+  readonly description: string | null
+  readonly rate_per_minute: number
+  readonly rate_per_minute_exact: string
+  readonly connect_fee: number
+  readonly connect_fee_exact: string
+  readonly first_increment: number
+  readonly first_rate_per_minute: number
+  readonly first_rate_per_minute_exact: string
+  readonly increment: number
+  readonly blocked: boolean
+  readonly effective_from: string | null
+  readonly effective_to: string | null
+}
+
+/** Rates of one plan only, where `ratePlanId` is given. */
+export interface RateSlice extends Slice {
+  readonly ratePlanId?: number | undefined
+}
+
+export class RateStore implements Resource<typeof rateBody, RateView> {
+  readonly noun = 'Rate'
+  readonly body = rateBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search, ratePlanId }: RateSlice): Rows<RateView> {
+    const matching = this.#visible(reach)
+      .where((row) => contains(row, ['rate.prefix', 'rate.description'], search))
+      .$if(ratePlanId !== undefined, (query) =>
+        query.where('rate.rate_plan_id', '=', ratePlanId ?? 0),
+      )
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('rate')
+      .select('rate_plan.name as rate_plan')
+      .orderBy('rate.rate_plan_id')
+      .orderBy('rate.prefix')
+      .orderBy('rate.effective_from_at')
+      .limit(limit)
+      .offset(offset)
+    return { rows: all(this.#store, rows).map(rateView), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): RateView | undefined {
+    const row = this.#row(reach, id)
+    return row === undefined ? undefined : rateView(row)
+  }
+
+  identify(body: RateBody): number | undefined {
+    const planId = this.#planOf(body, { tenantId: null, actor: '', now: 0 })
+    const query = this.#store.db
+      .selectFrom('rate')
+      .select('id')
+      .where('rate_plan_id', '=', planId)
+      .where('prefix', '=', body.prefix)
+      .where(sql`ifnull(effective_from_at, -1)`, '=', body.effective_from ?? -1)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): RateBody | undefined {
+    const row = this.#row(reach, id)
+    if (row === undefined) return undefined
+    return {
+      rate_plan_id: row.rate_plan_id,
+      prefix: row.prefix,
+      description: row.description,
+      rate_per_minute: row.rate_per_minute_micros,
+      connect_fee: row.connect_fee_micros,
+      first_increment: row.first_increment_seconds,
+      first_rate_per_minute: row.first_rate_per_minute_micros,
+      increment: row.increment_seconds,
+      blocked: fromFlag(row.is_blocked),
+      effective_from: row.effective_from_at,
+      effective_to: row.effective_to_at,
+    }
+  }
+
+  insert(body: RateBody, reach: Reach): number {
+    return write(this.#store, () => {
+      const rate_plan_id = this.#planOf(body, reach)
+      return insert(
+        this.#store,
+        this.#store.db.insertInto('rate').values({ rate_plan_id, ...rateColumns(body) }),
+      )
+    })
+  }
+
+  replace(id: number, body: RateBody, reach: Reach): void {
+    write(this.#store, () => {
+      const rate_plan_id = this.#planOf(body, reach, this.#row(reach, id)?.rate_plan_id)
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('rate')
+          .set({ rate_plan_id, ...rateColumns(body) })
+          .where('id', '=', id),
+      )
+    })
+  }
+
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    if (this.#row(reach, id) === undefined) return 'absent'
+    execute(this.#store, this.#store.db.deleteFrom('rate').where('id', '=', id))
+    return 'removed'
+  }
+
+  #planOf(body: RateBody, reach: Reach, current?: number): number {
+    const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
+    const id = resolve(this.#store, 'rate_plan', plan, { tenantId: 'any', reach }, current)
+    if (id === null) throw badReference('rate_plan', 'is required')
+    return id
+  }
+
+  #row(reach: Reach, id: number): RateRow | undefined {
+    const query = this.#visible(reach)
+      .selectAll('rate')
+      .select('rate_plan.name as rate_plan')
+      .where('rate.id', '=', id)
+    return first(this.#store, query)
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('rate')
+      .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
+      .$if(tenantId !== null, (query) => query.where('rate_plan.tenant_id', '=', tenantId))
+  }
+}
+
+/** Throws 400 for a period that ends before it begins. */
+export function rateColumns(body: Omit<RateBody, 'rate_plan' | 'rate_plan_id'>) {
+  const { effective_from = null, effective_to = null } = body
+  if (effective_from !== null && effective_to !== null && effective_to <= effective_from)
+    throw badReference('effective_to', 'is not after effective_from')
+  return {
+    prefix: body.prefix,
+    description: body.description ?? null,
+    rate_per_minute_micros: body.rate_per_minute,
+    connect_fee_micros: body.connect_fee,
+    first_increment_seconds: body.first_increment,
+    first_rate_per_minute_micros: body.first_rate_per_minute ?? body.rate_per_minute,
+    increment_seconds: body.increment,
+    is_blocked: toFlag(body.blocked),
+    effective_from_at: effective_from,
+    effective_to_at: effective_to,
+  }
+}
+
+export const rateView = (row: RateRow): RateView => ({
+  id: row.id,
+  rate_plan_id: row.rate_plan_id,
+  rate_plan: row.rate_plan,
+  prefix: row.prefix,
+  description: row.description,
+  rate_per_minute: moneyToNumber(row.rate_per_minute_micros),
+  rate_per_minute_exact: moneyToDecimal(row.rate_per_minute_micros),
+  connect_fee: moneyToNumber(row.connect_fee_micros),
+  connect_fee_exact: moneyToDecimal(row.connect_fee_micros),
+  first_increment: row.first_increment_seconds,
+  first_rate_per_minute: moneyToNumber(row.first_rate_per_minute_micros),
+  first_rate_per_minute_exact: moneyToDecimal(row.first_rate_per_minute_micros),
+  increment: row.increment_seconds,
+  blocked: fromFlag(row.is_blocked),
+  effective_from: row.effective_from_at === null ? null : timeToText(row.effective_from_at),
+  effective_to: row.effective_to_at === null ? null : timeToText(row.effective_to_at),
+})

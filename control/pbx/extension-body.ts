@@ -1,0 +1,23 @@
+/** Extensions as a body (specification §2.3, decisions.md §6). */
+import { z } from 'zod'
+import { domain, reference, text } from '../provisioning/fields.ts'
+
+export const extensionBody = z.strictObject({
+  extension: z.string().regex(/^[0-9*#+]{2,20}$/, 'must be 2 to 20 digits, *, # or +'),
+  password: z
+    .string()
+    .min(8)
+    .max(128)
+    .optional()
+    .describe('Required at creation. Write only: stored as digest secrets.'),
+  display_name: text(100).min(1),
+  voicemail_enabled: z.boolean().default(true),
+  call_recording: z.enum(['always', 'never', 'on_demand']).default('always'),
+  email: z.email().max(254).nullish(),
+  tenant: reference.nullish(),
+  domain: domain.nullish().describe("Absent: the tenant's only domain."),
+  customer: reference.nullish().describe('Who pays for its calls.'),
+  customer_id: reference.nullish(),
+})
+
+export type ExtensionBody = z.output<typeof extensionBody>

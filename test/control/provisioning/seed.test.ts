@@ -1,0 +1,227 @@
+import { expect, test } from 'vitest'
+import { seedFile, SeedRefused } from '../../../control/provisioning/seed.ts'
+import { all, first } from '../../../schema/query.ts'
+import { emptyStore } from '../../support/empty-store.ts'
+
+const now = Date.UTC(2026, 0, 2)
+
+const complete = {
+  tenants: [{ slug: 'acme', name: 'Acme', domains: ['acme.example'] }],
+  rate_plans: [{ name: 'default', currency: 'EUR', decimals: 4 }],
+  rates: [
+    { rate_plan: 'default', prefix: '49', rate_per_minute: '0.10', connect_fee: 0.4 },
+    { rate_plan: 'default', prefix: '49900', rate_per_minute: 0, blocked: true },
+  ],
+  customers: [
+    {
+      name: 'acme',
+      tenant: 'acme',
+      rate_plan: 'default',
+      numbers: ['+4930100', '101'],
+      balance: '10.00',
+      password: 'correct horse',
+      email: 'Billing@acme.example',
+    },
+  ],
+  dispatcher: [
+    {
+      endpoint_name: 'pbx',
+      algorithm: '8',
+      set_id: 1,
+      nodes: [{ host: '10.0.0.1' }, { host: 'pbx2.example.com', priority: 20 }],
+    },
+  ],
+  carriers: [
+    {
+      name: 'loop',
+      gateways: [{ host: '192.0.2.1', port: 5070 }],
+      customer: 'acme',
+      tenant: 'acme',
+      inbound_set: 'pbx',
+      number_rules: { in: [{ match: '^00', replace: '+' }], out: [] },
+    },
+  ],
+  outbound_routes: [{ name: 'world', prefix: '+', carrier: 'loop', tenant: 'acme' }],
+  inbound_routes: [{ name: 'in', prefix: '4930', set: 'pbx' }],
+  extensions: [
+    {
+      tenant: 'acme',
+      extension: '101',
+      password: 'secret-101',
+      display_name: 'Reception',
+      customer: 'acme',
+    },
+  ],
+}
+
+const tables = [
+  ...(['tenant', 'tenant_domain', 'rate_plan', 'rate', 'customer', 'customer_number'] as const),
+  ...(['wallet', 'ledger_entry', 'dispatcher_set', 'dispatcher_node', 'carrier'] as const),
+  ...(['carrier_gateway', 'outbound_route', 'inbound_route', 'extension'] as const),
+]
+
+/** Everything stored, except what is salted. */
+const contents = (store: ReturnType<typeof emptyStore>) =>
+  tables.map((table) =>
+    all(store, store.db.selectFrom(table).selectAll()).map((row) => ({
+      ...row,
+      password_hash: undefined,
+    })),
+  )
+
+test('a seed file brings every kind of resource, with references by name', () => {
+  const store = emptyStore()
+  const report = seedFile(store, JSON.stringify(complete), now)
+  expect(Object.values(report)).toEqual([
+    { created: 1, updated: 0 },
+    { created: 1, updated: 0 },
+    { created: 2, updated: 0 },
+    { created: 1, updated: 0 },
+    { created: 1, updated: 0 },
+    { created: 1, updated: 0 },
+    { created: 1, updated: 0 },
+    { created: 1, updated: 0 },
+    { created: 1, updated: 0 },
+  ])
+  const { db } = store
+  const carrier = first(store, db.selectFrom('carrier').selectAll())
+  const customer = first(store, db.selectFrom('customer').selectAll())
+  expect(carrier).toMatchObject({ inbound_set_id: 1, customer_id: customer?.id })
+  expect(first(store, db.selectFrom('outbound_route').selectAll())).toMatchObject({
+    carrier_id: carrier?.id,
+    prefix: '',
+  })
+  expect(first(store, db.selectFrom('wallet').selectAll())).toMatchObject({
+    currency: 'EUR',
+    balance_micros: 10_000_000,
+  })
+  expect(first(store, db.selectFrom('ledger_entry').selectAll())).toMatchObject({
+    kind: 'topup',
+    actor: 'seed',
+    amount_micros: 10_000_000,
+  })
+})
+
+test('a seed file may be applied again and again: nothing changes, and the balance is credited once', () => {
+  const store = emptyStore()
+  seedFile(store, JSON.stringify(complete), now)
+  const once = contents(store)
+  const report = seedFile(store, JSON.stringify(complete), now)
+  expect(report.customers).toEqual({ created: 0, updated: 1 })
+  expect(contents(store)).toEqual(once)
+})
+
+test("applying a changed file changes what it names, and keeps the nodes' ids and the operator's word", () => {
+  const store = emptyStore()
+  seedFile(store, JSON.stringify(complete), now)
+  const { db, sqlite } = store
+  sqlite.exec("UPDATE dispatcher_node SET operator_state = 'inactive' WHERE host = '10.0.0.1'")
+  const before = all(store, db.selectFrom('dispatcher_node').selectAll())
+  const [set] = complete.dispatcher
+  const changed = {
+    dispatcher: [
+      {
+        ...set,
+        nodes: [
+          { host: '10.0.0.9' },
+          ...(set?.nodes ?? []).slice(0, 1),
+          { host: 'pbx2.example.com' },
+        ],
+      },
+    ],
+  }
+  seedFile(store, JSON.stringify(changed), now)
+  const after = all(store, db.selectFrom('dispatcher_node').selectAll())
+  expect(after).toHaveLength(3)
+  expect(after[0]).toEqual(before[0])
+  expect(after[1]).toEqual({ ...before[1], priority: 10 })
+})
+
+test.each([
+  ['not JSON', '{', 'the file: is not valid JSON'],
+  ['an unknown section', '{"carrier":[]}', 'carrier: Unknown field'],
+  [
+    'an unknown field',
+    '{"tenants":[{"slug":"a","color":"red"}]}',
+    'tenants[0].color: Unknown field',
+  ],
+  [
+    'a wrong port, by its place',
+    JSON.stringify({
+      carriers: [
+        { name: 'a', gateways: [{ host: '192.0.2.1' }] },
+        { name: 'b', gateways: [{ host: '192.0.2.2', port: 70_000 }] },
+      ],
+    }),
+    'carriers[1].gateways[0].port: ',
+  ],
+  [
+    'a reference to nothing',
+    JSON.stringify({ outbound_routes: [{ name: 'a', carrier: 'nowhere' }] }),
+    'outbound_routes[0].carrier: there is no carrier "nowhere"',
+  ],
+  [
+    'an element twice',
+    JSON.stringify({ tenants: [{ slug: 'a' }, { slug: 'a' }] }),
+    'tenants[1]: repeats tenants[0]',
+  ],
+  [
+    'a NUL byte',
+    JSON.stringify({ tenants: [{ slug: 'a', name: 'x\u0000y' }] }),
+    'tenants[0].name: contains a NUL character',
+  ],
+  [
+    'what is not supported',
+    JSON.stringify({
+      carriers: [{ name: 'a', media: 'anchor', gateways: [{ host: '192.0.2.1' }] }],
+    }),
+    'carriers[0].media: media "anchor" is not supported yet',
+  ],
+])('a file with %s is refused, with one line that names it', (_, text, line) => {
+  const store = emptyStore()
+  expect(() => seedFile(store, text, now)).toThrow(SeedRefused)
+  expect(() => seedFile(store, text, now)).toThrow(line)
+})
+
+test('every problem that can be seen in the file is reported at once', () => {
+  const text = JSON.stringify({
+    tenants: [{ slug: 'A' }],
+    dispatcher: [{ endpoint_name: 'x', algorithm: 5, nodes: [{ host: '300.1.1.1' }] }],
+  })
+  try {
+    seedFile(emptyStore(), text, now)
+    expect.unreachable()
+  } catch (error) {
+    const problems = error instanceof SeedRefused ? error.problems : []
+    expect(problems.map((line) => line.split(':')[0])).toEqual([
+      'tenants[0].slug',
+      'dispatcher[0].algorithm',
+      'dispatcher[0].nodes[0].host',
+    ])
+    expect(String(error)).toContain('(and 2 more)')
+  }
+})
+
+test('a file that fails at its last element leaves nothing behind', () => {
+  const store = emptyStore()
+  const broken = {
+    ...complete,
+    extensions: [
+      ...complete.extensions,
+      { ...complete.extensions[0], customer: 'nobody', extension: '102' },
+    ],
+  }
+  expect(() => seedFile(store, JSON.stringify(broken), now)).toThrow(
+    'extensions[1].customer: there is no customer "nobody"',
+  )
+  expect(contents(store).flat()).toEqual([])
+})
+
+test('no password of a seed file is stored as text', () => {
+  const store = emptyStore()
+  seedFile(store, JSON.stringify(complete), now)
+  const bytes = store.sqlite.serialize().toString('latin1')
+  expect(bytes).toContain('acme.example')
+  expect(bytes).not.toContain('correct horse')
+  expect(bytes).not.toContain('secret-101')
+})

@@ -1,0 +1,9 @@
+import { migrate } from '../../schema/migrate.ts'
+import { openDatabase, type Store } from '../../schema/open.ts'
+
+/** A migrated database in memory. */
+export function emptyStore(): Store {
+  const store = openDatabase(':memory:')
+  migrate(store.sqlite, 0)
+  return store
+}
