@@ -87,7 +87,7 @@ export class HostAddresses implements HostDirectory {
 
   #onResolved(host: string, entry: Entry, { addresses, ttlMs }: Resolution): void {
     if (this.#entries.get(host) !== entry) return
-    const fresh = addresses.map(canonicalAddress).sort()
+    const fresh = addresses.map(canonicalAddress).toSorted()
     if (fresh.length > 0 && fresh.join() !== entry.addresses.join()) {
       entry.addresses = fresh
       this.#version += 1

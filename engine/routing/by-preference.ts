@@ -14,6 +14,8 @@ export function orderByPreference<Item extends Preference>(
 ): Item[] {
   return items
     .map((item) => ({ item, arrival: -Math.log(1 - random()) / item.weight }))
-    .sort((one, other) => one.item.priority - other.item.priority || one.arrival - other.arrival)
+    .toSorted(
+      (one, other) => one.item.priority - other.item.priority || one.arrival - other.arrival,
+    )
     .map(({ item }) => item)
 }

@@ -5,14 +5,14 @@ export const digitsOf = (number: string) => (number.startsWith('+') ? number.sli
 
 export class PrefixTable<Value> {
   readonly #values = new Map<string, Value[]>()
-  #longest = 0
+  readonly #longest: number
 
   constructor(entries: Iterable<readonly [string, Value]>) {
     for (const [prefix, value] of entries) {
       const digits = digitsOf(prefix)
       this.#values.set(digits, [...(this.#values.get(digits) ?? []), value])
-      this.#longest = Math.max(this.#longest, digits.length)
     }
+    this.#longest = Math.max(0, ...[...this.#values.keys()].map((prefix) => prefix.length))
   }
 
   /** What is stored under the prefixes of a number, longest first; equal prefixes together. */

@@ -250,8 +250,20 @@ function candidateOf(
   const port = gateway.port === 0 ? defaultPort(transport) : gateway.port
   const uri = `sip:${host.includes(':') ? `[${host}]` : host}:${port};transport=${transport}`
   return {
-    ...{ kind: 'gateway', gatewayId, carrierId, carrierName, routeName },
-    ...{ uri, host, port, transport, number, auth, callerId, codecs, media },
+    kind: 'gateway',
+    gatewayId,
+    carrierId,
+    carrierName,
+    routeName,
+    uri,
+    host,
+    port,
+    transport,
+    number,
+    auth,
+    callerId,
+    codecs,
+    media,
   }
 }
 

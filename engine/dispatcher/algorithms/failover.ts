@@ -28,5 +28,5 @@ function tiersByPriority<Item>(entries: readonly Entry<Item>[]): Entry<Item>[][]
     if (tier) tier.push(entry)
     else tiers.set(entry.priority, [entry])
   }
-  return [...tiers].sort(([one], [other]) => one - other).map(([, tier]) => tier)
+  return [...tiers].toSorted(([one], [other]) => one - other).map(([, tier]) => tier)
 }

@@ -1,0 +1,269 @@
+import { expect, test } from 'vitest'
+import type { AlgorithmCode } from '../../../engine/dispatcher/algorithms/index.ts'
+import { sampleNode, sampleSet, simulate, uriOf } from './samples.ts'
+
+const three = [sampleNode(1), sampleNode(2), sampleNode(3)]
+const ids = (list: readonly { readonly nodeId: number }[]) => list.map(({ nodeId }) => nodeId)
+
+test('a candidate says where to send, in the form of the specification', () => {
+  const { dispatcher } = simulate([sampleSet([sampleNode(1)])])
+  expect(dispatcher.candidates(1, 'c')).toEqual([
+    {
+      kind: 'node',
+      nodeId: 1,
+      setId: 1,
+      uri: 'sip:192.0.2.1:5060;transport=udp',
+      host: '192.0.2.1',
+      port: 5060,
+      transport: 'udp',
+    },
+  ])
+})
+
+test('a node that was never probed is active', () => {
+  const { dispatcher } = simulate([sampleSet(three)])
+  expect(dispatcher.status()[0]).toMatchObject({ totalNodes: 3, activeNodes: 3, probingNodes: 0 })
+  expect(dispatcher.status()[0]?.nodes[0]).toMatchObject({ latencyMs: null, lastProbe: null })
+})
+
+test('an unknown set has no candidates, and neither has one without nodes', () => {
+  const { dispatcher } = simulate([sampleSet([])])
+  expect(dispatcher.candidates(1, 'c')).toEqual([])
+  expect(dispatcher.candidates(9, 'c')).toEqual([])
+})
+
+test.each<AlgorithmCode>([0, 4, 6, 8, 9])(
+  'algorithm %i offers active nodes only, whatever happened to the others',
+  (algorithm) => {
+    const { dispatcher } = simulate([sampleSet(three, { algorithm })])
+    dispatcher.setState(1, uriOf(2), 'inactive')
+    dispatcher.setState(1, uriOf(3), 'probing')
+    for (let call = 0; call < 20; call += 1)
+      expect(ids(dispatcher.candidates(1, `call-${call}`))).toEqual([1])
+    dispatcher.setState(1, uriOf(2), 'active')
+    expect(ids(dispatcher.candidates(1, 'c')).toSorted()).toEqual([1, 2])
+  },
+)
+
+test('weights stay exact when a node leaves and comes back', () => {
+  const weights = [sampleNode(1), sampleNode(2, { weight: 50 }), sampleNode(3, { weight: 50 })]
+  const { dispatcher } = simulate([sampleSet(weights, { algorithm: 9 })])
+  const firsts = (calls: number) =>
+    Array.from({ length: calls }, (_, call) => dispatcher.candidates(1, `${call}`)[0]?.nodeId)
+  const countOf = (list: readonly (number | undefined)[], nodeId: number) =>
+    list.filter((each) => each === nodeId).length
+  firsts(5)
+  dispatcher.setState(1, uriOf(3), 'inactive')
+  const without = firsts(30)
+  expect([countOf(without, 1), countOf(without, 2), countOf(without, 3)]).toEqual([20, 10, 0])
+  dispatcher.setState(1, uriOf(3), 'active')
+  const again = firsts(40)
+  expect([countOf(again, 1), countOf(again, 2), countOf(again, 3)]).toEqual([20, 10, 10])
+})
+
+test('a node at max_calls is left out, and the set is at capacity when all are', () => {
+  const nodes = [sampleNode(1, { maxCalls: 2, priority: 1 }), sampleNode(2, { maxCalls: 1 })]
+  const { dispatcher, calls } = simulate([sampleSet(nodes)])
+  calls.set(1, 2)
+  expect(ids(dispatcher.candidates(1, 'c'))).toEqual([2])
+  expect(dispatcher.isAtCapacity(1)).toBe(false)
+  calls.set(2, 1)
+  expect(dispatcher.candidates(1, 'c')).toEqual([])
+  expect(dispatcher.isAtCapacity(1)).toBe(true)
+  calls.set(1, 1)
+  expect(ids(dispatcher.candidates(1, 'c'))).toEqual([1])
+})
+
+test('a set whose nodes are all down is not at capacity', () => {
+  const { dispatcher } = simulate([sampleSet([sampleNode(1)])])
+  dispatcher.setState(1, uriOf(1), 'probing')
+  expect(dispatcher.isAtCapacity(1)).toBe(false)
+})
+
+test('the default set is the one with the lowest id', () => {
+  const { dispatcher } = simulate([sampleSet([], { setId: 7 }), sampleSet([], { setId: 3 })])
+  expect(dispatcher.defaultSetId()).toBe(3)
+  expect(simulate([]).dispatcher.defaultSetId()).toBeUndefined()
+})
+
+test('an operator state is stored, announced and holds from the next call on', () => {
+  const { dispatcher, saved, changes } = simulate([sampleSet(three)])
+  expect(dispatcher.setState(1, 'SIP:192.0.2.1', 'inactive')).toBe('changed')
+  expect(saved).toEqual([[1, 'inactive']])
+  expect(changes).toMatchObject([
+    {
+      nodeId: 1,
+      setId: 1,
+      destination: uriOf(1),
+      from: 'active',
+      to: 'inactive',
+      cause: 'operator',
+    },
+  ])
+  expect(ids(dispatcher.candidates(1, 'c'))).not.toContain(1)
+  dispatcher.setState(1, uriOf(1), 'probing')
+  expect(saved.at(-1)).toEqual([1, 'active'])
+})
+
+test('maintenance outlasts any number of answers, and probes tell that the node is there', async () => {
+  const { clock, dispatcher, stateOf } = simulate([sampleSet(three)])
+  dispatcher.start()
+  dispatcher.setState(1, uriOf(1), 'inactive')
+  await clock.advance(10_000)
+  expect(stateOf(1)).toBe('inactive')
+  expect(dispatcher.status(1)[0]?.nodes[0]?.lastProbe?.status).toBe(200)
+})
+
+test('a node that an operator set to probing comes back by its answers', async () => {
+  const { clock, dispatcher, stateOf } = simulate([sampleSet(three)])
+  dispatcher.start()
+  dispatcher.setState(1, uriOf(1), 'probing')
+  expect(stateOf(1)).toBe('probing')
+  await clock.advance(1_600)
+  expect(stateOf(1)).toBe('active')
+})
+
+test('an operator error names what is wrong and changes nothing', () => {
+  const { dispatcher, saved, changes } = simulate([sampleSet([sampleNode(1), sampleNode(2)])])
+  expect(dispatcher.setState(9, uriOf(1), 'inactive')).toBe('unknown_set')
+  expect(dispatcher.setState(1, 'sip:192.0.2.9:5060', 'inactive')).toBe('unknown_destination')
+  expect(dispatcher.setState(1, 'not a uri', 'inactive')).toBe('unknown_destination')
+  dispatcher.setState(1, uriOf(1), 'inactive')
+  expect(dispatcher.setState(1, uriOf(2), 'inactive')).toBe('last_active_node')
+  expect(dispatcher.isLastInService(2)).toBe(true)
+  expect(dispatcher.isLastInService(1)).toBe(false)
+  expect(saved).toHaveLength(1)
+  expect(changes).toHaveLength(1)
+})
+
+test('when the operator state cannot be stored, it does not hold either', () => {
+  const { dispatcher, stateOf } = simulate([sampleSet(three)], {
+    saveOperatorState: () => {
+      throw new Error('disk full')
+    },
+  })
+  expect(() => dispatcher.setState(1, uriOf(1), 'inactive')).toThrow('disk full')
+  expect(stateOf(1)).toBe('active')
+})
+
+test('a stored maintenance holds from the start', () => {
+  const { dispatcher, stateOf } = simulate([
+    sampleSet([sampleNode(1, { operatorState: 'inactive' }), sampleNode(2)]),
+  ])
+  expect(stateOf(1)).toBe('inactive')
+  expect(ids(dispatcher.candidates(1, 'c'))).toEqual([2])
+})
+
+test('a reload keeps the probe state of nodes that stay and starts new ones as active', async () => {
+  const { clock, nodes, stored, dispatcher, stateOf, changes } = simulate([sampleSet(three)])
+  dispatcher.start()
+  nodes.dead.add(uriOf(1))
+  await clock.advance(2_500)
+  expect(stateOf(1)).toBe('probing')
+  const probes = dispatcher.status(1)[0]?.nodes[0]?.probes
+  stored.sets = [sampleSet([sampleNode(1, { weight: 5 }), sampleNode(2), sampleNode(4)])]
+  dispatcher.reload()
+  expect(stateOf(1)).toBe('probing')
+  expect(dispatcher.status(1)[0]?.nodes[0]).toMatchObject({ weight: 5, probes })
+  expect([stateOf(3), stateOf(4)]).toEqual([undefined, 'active'])
+  expect(changes).toHaveLength(1)
+  await clock.advance(1_000)
+  expect(stateOf(1)).toBe('probing')
+})
+
+test('a node that moved to another address starts anew', async () => {
+  const { clock, nodes, stored, dispatcher, stateOf } = simulate([sampleSet(three)])
+  dispatcher.start()
+  nodes.dead.add(uriOf(1))
+  await clock.advance(2_500)
+  stored.sets = [sampleSet([sampleNode(1, { host: '192.0.2.77' }), sampleNode(2)])]
+  dispatcher.reload()
+  expect(stateOf(1)).toBe('active')
+  await clock.advance(1_000)
+  expect(dispatcher.status(1)[0]?.nodes[0]?.latencyMs).toBe(2)
+})
+
+test('a reload follows the operator state in the database, and tells it after it holds', () => {
+  const seen: (string | undefined)[] = []
+  const simulation = simulate([sampleSet(three)], {
+    onNodeChange: (change) => {
+      const offered = ids(simulation.dispatcher.candidates(1, 'c'))
+      seen.push(`${change.nodeId} ${change.to} ${change.cause} ${offered.includes(change.nodeId)}`)
+    },
+  })
+  const { stored, dispatcher } = simulation
+  stored.sets = [sampleSet([sampleNode(1, { operatorState: 'inactive' }), ...three.slice(1)])]
+  dispatcher.reload()
+  stored.sets = [sampleSet(three)]
+  dispatcher.reload()
+  expect(seen).toEqual(['1 inactive reload false', '1 active reload true'])
+})
+
+test('a reload in the middle of a probe loses neither the probe nor its count', async () => {
+  const { clock, nodes, dispatcher, changes } = simulate([sampleSet(three)])
+  dispatcher.start()
+  nodes.dead.add(uriOf(1))
+  for (let step = 0; step < 19; step += 1) {
+    await clock.advance(100)
+    dispatcher.reload()
+  }
+  expect(changes).toMatchObject([{ nodeId: 1, to: 'probing' }])
+})
+
+test('probe settings of a set override the defaults one by one', async () => {
+  const probe = { failuresToProbing: 1, okCodes: [{ from: 404, to: 404 }] }
+  const { clock, nodes, dispatcher, stateOf } = simulate([sampleSet(three, { probe })])
+  nodes.statuses.set(uriOf(1), 404)
+  nodes.statuses.set(uriOf(2), 200)
+  dispatcher.start()
+  await clock.advance(600)
+  expect([stateOf(1), stateOf(2)]).toEqual(['active', 'probing'])
+})
+
+test('status tells the state of each node with its calls and its last probe', async () => {
+  const described = sampleNode(1, { description: 'Frankfurt', maxCalls: 40, priority: 2 })
+  const { clock, nodes, dispatcher, calls } = simulate([
+    sampleSet([described, sampleNode(2)], { algorithm: 9, name: 'pbx' }),
+  ])
+  nodes.statuses.set(uriOf(2), 503)
+  calls.set(1, 17)
+  dispatcher.start()
+  await clock.advance(2_000)
+  const [status] = dispatcher.status(1)
+  expect(status).toMatchObject({
+    setId: 1,
+    name: 'pbx',
+    algorithm: 9,
+    activeNodes: 1,
+    probingNodes: 1,
+  })
+  expect(status?.nodes[0]).toMatchObject({
+    destination: uriOf(1),
+    state: 'active',
+    priority: 2,
+    weight: 100,
+    latencyMs: 2,
+    description: 'Frankfurt',
+    activeCalls: 17,
+    maxCalls: 40,
+    lastProbe: { status: 200 },
+    probes: { sent: 4, answered: 4, failed: 0 },
+  })
+  expect(status?.nodes[1]).toMatchObject({
+    state: 'probing',
+    lastProbe: { status: 503 },
+    probes: { sent: 4, answered: 4, failed: 4 },
+  })
+  expect(dispatcher.status(2)).toEqual([])
+})
+
+test('a call that holds a list of candidates is not disturbed by what happens to the set', () => {
+  const { dispatcher, stored } = simulate([sampleSet(three)])
+  const held = dispatcher.candidates(1, 'c')
+  const before = ids(held)
+  dispatcher.setState(1, uriOf(1), 'inactive')
+  stored.sets = []
+  dispatcher.reload()
+  expect(ids(held)).toEqual(before)
+  expect(() => dispatcher.reportOutcome(1, 'failed')).not.toThrow()
+})

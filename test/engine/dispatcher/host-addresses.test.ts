@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import type { Resolution } from '../../../engine/dispatcher/host-addresses.ts'
+import {
+  canonicalAddress,
+  HostAddresses,
+  resolveHost,
+} from '../../../engine/dispatcher/host-addresses.ts'
+import { VirtualClock } from './virtual-clock.ts'
+
+function start(answer: (host: string) => Promise<Resolution>) {
+  const clock = new VirtualClock()
+  const asked: string[] = []
+  const hosts = new HostAddresses(async (host) => {
+    asked.push(host)
+    return answer(host)
+  }, clock.schedule)
+  return { clock, asked, hosts }
+}
+
+test('a literal address is its own and is never looked up', async () => {
+  const { clock, asked, hosts } = start(async () => ({ addresses: ['10.0.0.1'], ttlMs: 1_000 }))
+  hosts.watch('test', ['192.0.2.1', '2001:db8::1'])
+  await clock.advance(0)
+  expect(hosts.addressesOf('192.0.2.1')).toEqual(['192.0.2.1'])
+  expect(hosts.addressesOf('2001:DB8:0::1')).toEqual(['2001:db8::1'])
+  expect(asked).toEqual([])
+})
+
+test('a name is refreshed when its TTL has passed, and not before', async () => {
+  const { clock, asked, hosts } = start(async () => ({ addresses: ['10.0.0.1'], ttlMs: 60_000 }))
+  hosts.watch('test', ['PBX.example.com'])
+  await clock.advance(59_000)
+  expect(asked).toEqual(['pbx.example.com'])
+  expect(hosts.addressesOf('pbx.Example.com')).toEqual(['10.0.0.1'])
+  await clock.advance(1_000)
+  expect(asked).toHaveLength(2)
+})
+
+test('a TTL of zero does not make a storm of look-ups', async () => {
+  const { clock, asked, hosts } = start(async () => ({ addresses: ['10.0.0.1'], ttlMs: 0 }))
+  hosts.watch('test', ['pbx.example.com'])
+  await clock.advance(20_000)
+  expect(asked).toHaveLength(5)
+})
+
+test('a name that stops resolving keeps its addresses and is tried again', async () => {
+  let isBroken = false
+  const { clock, asked, hosts } = start(async () => {
+    if (isBroken) throw new Error('SERVFAIL')
+    return { addresses: ['10.0.0.1'], ttlMs: 10_000 }
+  })
+  hosts.watch('test', ['pbx.example.com'])
+  await clock.advance(5_000)
+  isBroken = true
+  await clock.advance(60_000)
+  expect(hosts.addressesOf('pbx.example.com')).toEqual(['10.0.0.1'])
+  expect(asked.length).toBeGreaterThan(5)
+})
+
+test('the version grows only when addresses change', async () => {
+  let addresses = ['10.0.0.2', '10.0.0.1']
+  const { clock, hosts } = start(async () => ({ addresses, ttlMs: 10_000 }))
+  hosts.watch('test', ['pbx.example.com'])
+  await clock.advance(0)
+  const { version } = hosts
+  addresses = ['10.0.0.1', '10.0.0.2']
+  await clock.advance(10_000)
+  expect(hosts.version).toBe(version)
+  addresses = ['10.0.0.3']
+  await clock.advance(10_000)
+  expect(hosts.version).toBe(version + 1)
+})
+
+test('a name is kept while any owner needs it, and then forgotten with its timer', async () => {
+  const { clock, hosts } = start(async () => ({ addresses: ['10.0.0.1'], ttlMs: 10_000 }))
+  hosts.watch('dispatcher', ['pbx.example.com'])
+  hosts.watch('routing', ['pbx.example.com'])
+  await clock.advance(0)
+  hosts.watch('dispatcher', [])
+  expect(hosts.addressesOf('pbx.example.com')).toEqual(['10.0.0.1'])
+  hosts.watch('routing', [])
+  expect(hosts.addressesOf('pbx.example.com')).toEqual([])
+  expect(clock.pending).toBe(0)
+})
+
+test('stop leaves no timer, also when a look-up is still on its way', async () => {
+  const { clock, hosts } = start(async () => ({ addresses: ['10.0.0.1'], ttlMs: 10_000 }))
+  hosts.watch('test', ['pbx.example.com'])
+  hosts.stop()
+  await clock.advance(20_000)
+  expect(clock.pending).toBe(0)
+})
+
+test('one spelling per address', () => {
+  expect(canonicalAddress('::ffff:192.0.2.1')).toBe('192.0.2.1')
+  expect(canonicalAddress('2001:0DB8:0000::0001')).toBe('2001:db8::1')
+  expect(canonicalAddress('192.0.2.1')).toBe('192.0.2.1')
+  expect(canonicalAddress('not:an:address')).toBe('not:an:address')
+})
+
+test('names of the hosts file are resolved by the system', async () => {
+  const { addresses, ttlMs } = await resolveHost('localhost')
+  expect(addresses.some((address) => address === '127.0.0.1' || address === '::1')).toBe(true)
+  expect(ttlMs).toBeGreaterThan(0)
+})

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { isLastInService, maySetState } from '../../../engine/dispatcher/set-state.ts'
+
+const nodes = (...states: ('active' | 'probing' | 'inactive')[]) =>
+  states.map((state, index) => ({ nodeId: index + 1, state }))
+
+test('the last node that is not in maintenance cannot be taken out', () => {
+  expect(maySetState(nodes('active', 'inactive'), 1, 'inactive')).toBe(false)
+  expect(maySetState(nodes('active'), 1, 'inactive')).toBe(false)
+})
+
+test('a probing node counts as in service, for itself and for the others', () => {
+  expect(maySetState(nodes('active', 'probing'), 1, 'inactive')).toBe(true)
+  expect(maySetState(nodes('inactive', 'probing'), 2, 'inactive')).toBe(false)
+})
+
+test('maintenance of a node in maintenance is no change, even where all are', () => {
+  expect(maySetState(nodes('inactive', 'active'), 1, 'inactive')).toBe(true)
+  expect(maySetState(nodes('inactive', 'inactive'), 1, 'inactive')).toBe(true)
+})
+
+test('active and probing are always allowed', () => {
+  expect(maySetState(nodes('active'), 1, 'probing')).toBe(true)
+  expect(maySetState(nodes('inactive'), 1, 'active')).toBe(true)
+})
+
+test('a node that is not in the set is never its last one', () => {
+  expect(isLastInService(nodes('active'), 9)).toBe(false)
+})

@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import {
+  loadSets,
+  operatorStateWriter,
+  parseOkCodes,
+} from '../../../engine/dispatcher/set-store.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import type { Store } from '../../../schema/open.ts'
+import { openDatabase } from '../../../schema/open.ts'
+import { execute } from '../../../schema/query.ts'
+
+let store: Store
+
+beforeEach(() => {
+  store = openDatabase(':memory:')
+  migrate(store.sqlite, 0)
+})
+afterEach(() => store.close())
+
+function insertSet(
+  setId: number,
+  fields: { probe_ok_codes?: string; probe_interval_ms?: number } = {},
+): void {
+  const row = {
+    set_id: setId,
+    endpoint_name: `set ${setId}`,
+    algorithm: 9,
+    created_at: 0,
+    updated_at: 0,
+  }
+  execute(store, store.db.insertInto('dispatcher_set').values({ ...row, ...fields }))
+}
+
+function insertNode(setRow: number, host: string, fields: { is_enabled?: 0 | 1 } = {}): void {
+  const row = { dispatcher_set_id: setRow, host, ...fields }
+  execute(store, store.db.insertInto('dispatcher_node').values(row))
+}
+
+test('sets are read in order of their id, each with its enabled nodes and the defaults of §2.6', () => {
+  insertSet(20, { probe_interval_ms: 250, probe_ok_codes: '["200-299", 404]' })
+  insertSet(10)
+  insertNode(1, '192.0.2.1')
+  insertNode(1, '192.0.2.2', { is_enabled: 0 })
+  insertNode(2, 'pbx.example.com')
+  const [first, second] = loadSets(store)
+  expect(first).toMatchObject({ setId: 10, name: 'set 10', algorithm: 9, probe: {} })
+  expect(first?.nodes.map((node) => node.host)).toEqual(['pbx.example.com'])
+  expect(second?.probe).toEqual({
+    intervalMs: 250,
+    okCodes: [
+      { from: 200, to: 299 },
+      { from: 404, to: 404 },
+    ],
+  })
+  expect(second?.nodes).toEqual([
+    {
+      nodeId: 1,
+      host: '192.0.2.1',
+      port: 5060,
+      externalPort: 5080,
+      transport: 'udp',
+      weight: 100,
+      priority: 10,
+      description: null,
+      maxCalls: 0,
+      operatorState: 'active',
+    },
+  ])
+})
+
+test("the operator's word is in the database when the writer returns", () => {
+  insertSet(1)
+  insertNode(1, '192.0.2.1')
+  insertNode(1, '192.0.2.2')
+  const save = operatorStateWriter(store)
+  save(1, 'inactive')
+  expect(loadSets(store)[0]?.nodes.map((node) => node.operatorState)).toEqual([
+    'inactive',
+    'active',
+  ])
+  save(1, 'active')
+  expect(loadSets(store)[0]?.nodes[0]?.operatorState).toBe('active')
+})
+
+test.each(['', '[]', '{}', '["2xx"]', '[700]', 'null', '["200-"]'])(
+  'ok_codes %j fall back to the default',
+  (json) => {
+    expect(parseOkCodes(json)).toBeUndefined()
+  },
+)
