@@ -17,12 +17,13 @@ import {
   admit,
   type Admission,
   type CallQuestion,
+  longestCall,
   prolong,
   type Prolongation,
 } from './calls/admission.ts'
 import { type Charge, chargeReserved, chargeUnreserved } from './calls/charge.ts'
 import { ReportedCalls, type ReportAnswer } from './calls/reported-calls.ts'
-import { Reservations } from './calls/reservations.ts'
+import { type Reservation, Reservations } from './calls/reservations.ts'
 import { Settlement } from './calls/settlement.ts'
 import { type Verdict, toVerdict } from './calls/verdict.ts'
 import { costMicros } from './pricing/price.ts'
@@ -144,6 +145,11 @@ export class Ocs {
 
   prolong(callUuid: string, usedSeconds: number): Prolongation {
     return prolong(callUuid, usedSeconds, this.#books(), this.#deps.now())
+  }
+
+  /** How long the call could last at most, as things stand now. */
+  affordableSeconds(reservation: Reservation): number {
+    return longestCall(reservation, this.#deps.now())
   }
 
   /** A node's report; `body` is what it sent, kept for audit. Resolves when it is durable. */

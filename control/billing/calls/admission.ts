@@ -191,3 +191,11 @@ export function prolong(
     reservation: reservations.extend(reservation, prolonged, cost, now),
   }
 }
+
+/** Seconds since the answer that all of the customer's available money would buy for this call. */
+export function longestCall(reservation: Reservation, now: number): number {
+  const { account, tariff, amountMicros, maxSeconds } = reservation
+  if (account === undefined || tariff === null) return maxSeconds
+  const affordable = affordableSeconds(tariff, budgetOf(account, amountMicros, now))
+  return Math.min(affordable, maxSeconds)
+}

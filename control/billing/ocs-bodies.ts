@@ -1,0 +1,124 @@
+/** What nodes ask and report, and what they get: the shapes of `/api/ocs/*` (decisions.md §9). */
+import { z } from 'zod'
+import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
+import type { CallRecord } from '../../schema/call-record.ts'
+import type { Reservation } from './calls/reservations.ts'
+import type { ReportAnswer } from './calls/reported-calls.ts'
+
+const callUuid = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters')
+/** Empty for a caller who withholds the number. */
+const caller = z.string().max(128)
+const callee = z.string().min(1).max(128)
+const time = z.iso.datetime({ offset: true })
+
+/** Fields that this service does not know are ignored: nodes of other makes send their own. */
+export const authorizeQuery = z.object({
+  caller,
+  callee,
+  /** Absent: a new one is made, and returned. */
+  call_uuid: callUuid.optional(),
+  /** The customer that the node knows already, by a carrier or an extension. */
+  customer_id: z.coerce.number().int().positive().optional(),
+})
+
+export const extendBody = z.object({
+  call_uuid: callUuid,
+  /** Since the answer. */
+  used_seconds: z.number().int().min(0).max(31_536_000),
+})
+
+export const cdrBody = z.object({
+  call_uuid: callUuid,
+  caller,
+  callee,
+  billsec: z.number().int().min(0).max(31_536_000),
+  customer_id: z.number().int().positive().nullish(),
+  call_id: z.string().max(256).optional(),
+  direction: z.enum(['inbound', 'outbound', 'internal']).optional(),
+  start_stamp: time.optional(),
+  answer_stamp: time.nullish(),
+  end_stamp: time.optional(),
+  disposition: z
+    .enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'])
+    .optional(),
+  sip_code: z.number().int().min(0).max(699).optional(),
+  hangup_cause: z.string().max(128).optional(),
+  hangup_by: z.enum(['caller', 'callee', 'system', 'api']).optional(),
+  recovered: z.boolean().optional(),
+  unauthorized_by_ocs: z.boolean().optional(),
+})
+
+/** The record of a reported call; what the node left out follows from `billsec` and the time of the report. */
+export function reportedRecord(body: z.output<typeof cdrBody>, now: number): CallRecord {
+  const { billsec } = body
+  const endedAt = stamp(body.end_stamp) ?? now
+  const answeredAt = billsec > 0 ? (stamp(body.answer_stamp) ?? endedAt - billsec * 1_000) : null
+  return {
+    callUuid: body.call_uuid,
+    callId: body.call_id ?? body.call_uuid,
+    direction: body.direction ?? 'outbound',
+    callerNumber: body.caller,
+    callerName: null,
+    calledNumber: body.callee,
+    startedAt: stamp(body.start_stamp) ?? answeredAt ?? endedAt,
+    answeredAt,
+    endedAt,
+    postDialDelayMs: null,
+    billsec,
+    disposition: body.disposition ?? (billsec > 0 ? 'ANSWERED' : 'NO ANSWER'),
+    sipCode: body.sip_code ?? (billsec > 0 ? 200 : 480),
+    hangupCause: body.hangup_cause ?? 'REPORTED_BY_NODE',
+    hangupBy: body.hangup_by ?? 'caller',
+    denialCode: null,
+    setId: null,
+    node: null,
+    carrier: null,
+    attempts: [],
+    tenantId: null,
+    customerId: body.customer_id ?? null,
+    ratePrefix: null,
+    currency: null,
+    sourceAddress: '',
+    isRecovered: body.recovered ?? false,
+    isUnauthorizedByOcs: body.unauthorized_by_ocs ?? false,
+  }
+}
+
+const stamp = (text: string | null | undefined): number | undefined =>
+  text === null || text === undefined ? undefined : Date.parse(text)
+
+/** `null` seconds: without end, because the call costs nothing (more). */
+export function authorizedView(reservation: Reservation, affordableSeconds: number) {
+  const { callUuid, account, tariff } = reservation
+  return {
+    authorized: true,
+    call_uuid: callUuid,
+    customer_id: account?.terms.customerId ?? null,
+    rate_prefix: tariff?.prefix ?? null,
+    rate_per_minute: moneyToNumber(tariff?.ratePerMinuteMicros ?? 0),
+    connect_fee: moneyToNumber(tariff?.connectFeeMicros ?? 0),
+    currency: tariff?.currency ?? null,
+    max_duration_seconds: finite(affordableSeconds),
+    ...grantView(reservation),
+  }
+}
+
+export const grantView = ({ grantedSeconds, amountMicros }: Reservation) => ({
+  granted_seconds: finite(grantedSeconds),
+  reserved: moneyToNumber(amountMicros),
+})
+
+export const settledView = (
+  callUuid: string,
+  answer: Extract<ReportAnswer, { kind: 'settled' }>,
+) => ({
+  call_uuid: callUuid,
+  cost: moneyToNumber(answer.costMicros),
+  cost_exact: moneyToDecimal(answer.costMicros),
+  currency: answer.currency,
+  balance_after:
+    answer.balanceAfterMicros === null ? null : moneyToNumber(answer.balanceAfterMicros),
+  duplicate: answer.isDuplicate,
+})
+
+const finite = (seconds: number): number | null => (seconds === Infinity ? null : seconds)

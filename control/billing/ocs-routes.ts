@@ -1,0 +1,81 @@
+/** Charging over HTTP for nodes with a key of scope `ocs`: bare answers (decisions.md §1.4), mounted at `/api/ocs`. */
+import { Hono } from 'hono'
+import { requires } from '../auth/requires.ts'
+import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { validate } from '../http/validate.ts'
+import { newUuid } from '../uuid.ts'
+import type { DenialCode } from './calls/admission.ts'
+import {
+  authorizedView,
+  authorizeQuery,
+  cdrBody,
+  extendBody,
+  grantView,
+  reportedRecord,
+  settledView,
+} from './ocs-bodies.ts'
+import type { Ocs } from './ocs.ts'
+
+interface OcsRoutesDeps {
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly randomBytes: (size: number) => Buffer
+}
+
+export function ocsRoutes(ocs: Ocs, { now, randomBytes }: OcsRoutesDeps) {
+  // Asking reserves money, so that reading is not enough even for the GET.
+  const node = requires('ocs:write')
+  return new Hono<ControlEnv>()
+    .get('/authorize', node, validate('query', authorizeQuery), (c) => {
+      const { caller, callee, call_uuid, customer_id } = c.req.valid('query')
+      const admission = ocs.admit({
+        callUuid: call_uuid ?? newUuid(randomBytes),
+        caller,
+        callee,
+        customerId: customer_id ?? null,
+        startedAt: now(),
+      })
+      if (admission.kind === 'overloaded') throw overloaded()
+      if (admission.kind === 'denied') throw refusal(admission.code)
+      const { reservation } = admission
+      return c.json(authorizedView(reservation, ocs.affordableSeconds(reservation)))
+    })
+    .post('/extend', node, validate('json', extendBody), (c) => {
+      const { call_uuid, used_seconds } = c.req.valid('json')
+      const answer = ocs.prolong(call_uuid, used_seconds)
+      if (answer.kind === 'denied') throw refusal(answer.code)
+      return c.json({ call_uuid, ...grantView(answer.reservation) })
+    })
+    .post('/cdr', node, validate('json', cdrBody), async (c) => {
+      const body = c.req.valid('json')
+      const record = reportedRecord(body, now())
+      const answer = await ocs.reportFromNode(record, JSON.stringify(body))
+      if (answer.kind === 'conflict')
+        throw conflict('cdr_conflict', 'The call was reported before with another duration')
+      return c.json(settledView(body.call_uuid, answer))
+    })
+}
+
+const refusals: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
+  insufficient_funds: [402, 'The balance does not cover this call'],
+  customer_inactive: [403, 'The customer is not active'],
+  destination_blocked: [403, 'Calls to this destination are blocked'],
+  concurrent_limit: [403, 'The customer has as many calls open as allowed'],
+  cps_limit: [403, 'The customer starts more calls per second than allowed'],
+  daily_spend_limit: [403, "The customer's daily spending limit is reached"],
+  max_call_seconds: [403, 'The call has reached its longest allowed duration'],
+  unknown_caller: [404, 'The caller belongs to no customer'],
+  no_rate: [404, 'There is no rate for this destination'],
+  unknown_call: [404, 'No such call is open'],
+}
+
+function refusal(code: DenialCode): ApiError {
+  const [status, message] = refusals[code]
+  return new ApiError(status, code, message)
+}
+
+const overloaded = (): ApiError =>
+  new ApiError(503, 'overloaded', 'Records cannot be stored at the moment', {
+    headers: { 'Retry-After': '5' },
+  })
