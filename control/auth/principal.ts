@@ -18,6 +18,8 @@ export interface KeyPrincipal extends Identity {
   readonly kind: 'key'
   readonly keyId: number
   readonly uuid: string
+  /** Whose key it is; keys that it creates belong to the same owner. */
+  readonly ownerUsername: string | null
   readonly rateLimitRpm: number
 }
 

@@ -22,12 +22,21 @@ async function collect(request: Request): Promise<Buffer> {
   if (request.body === null) return Buffer.alloc(0)
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of request.body) {
+  for await (const chunk of whole(request.body)) {
     length += chunk.byteLength
     if (length > MAX_BODY_BYTES) throw tooLarge()
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, length)
+}
+
+/** A peer that goes away in the middle is its own fault, not an error of this service. */
+async function* whole(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch {
+    throw new ApiError(400, 'body_incomplete', 'The body ended before it was complete')
+  }
 }
 
 /** Refuses what the caller announces, before a byte of it is read. */

@@ -1,0 +1,66 @@
+/** The order of the middleware and every mount, on one screen. */
+import { Hono } from 'hono'
+import { AuditLog } from './audit/audit-log.ts'
+import { auditRoutes } from './audit/audit-routes.ts'
+import { auditTrail } from './audit/audit-trail.ts'
+import type { Access } from './auth/access.ts'
+import { keyRoutes } from './auth/keys/key-routes.ts'
+import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
+import { userRoutes } from './auth/users/user-routes.ts'
+import { canonicalPath } from './canonical-path.ts'
+import type { ControlDeps } from './deps.ts'
+import { keyHealthRoute, probeRoutes, publicHealthRoute } from './health-routes.ts'
+import type { ControlEnv } from './http/control-env.ts'
+import { errorHandler, notFoundHandler } from './http/error-handler.ts'
+import { authenticate } from './middleware/authenticate.ts'
+import { bodyLimit } from './middleware/body-limit.ts'
+import { correlationId } from './middleware/correlation-id.ts'
+import { cors, preflight } from './middleware/cors.ts'
+import { customerEdge } from './middleware/customer-edge.ts'
+import { rateLimit } from './middleware/rate-limit.ts'
+import { securityHeaders } from './middleware/security-headers.ts'
+import { tenantScope } from './middleware/tenant-scope.ts'
+
+export type ControlApp = Hono<ControlEnv>
+
+/** The control API: everything. */
+export function createApi(deps: ControlDeps, access: Access): ControlApp {
+  const { store, now, engine, version } = deps
+  const app = front(deps, access)
+  const audit = new AuditLog(store)
+  app.use(tenantScope(access.tenants), bodyLimit(), auditTrail(audit, now))
+
+  app.route('/', publicHealthRoute(version))
+  app.route('/', probeRoutes(engine))
+  app.route('/api/v1', keyHealthRoute(version))
+  app.route('/api/v1', loginRoutes({ ...access, now }))
+  app.route('/api/v1', userRoutes(store, access.users, now))
+  app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.idempotency))
+  app.route('/api/v1', auditRoutes(audit))
+  app.route('/api/client', clientLoginRoutes({ ...access, now }))
+  return app
+}
+
+/** The public edge for customers: `/api/client/*` and `GET /health`. */
+export function createEdge(deps: ControlDeps, access: Access): ControlApp {
+  const { store, now, version } = deps
+  const app = front(deps, access)
+  app.use(customerEdge(), tenantScope(access.tenants), bodyLimit())
+  app.use(auditTrail(new AuditLog(store), now))
+
+  app.route('/', publicHealthRoute(version))
+  app.route('/api/client', clientLoginRoutes({ ...access, now }))
+  return app
+}
+
+/** What every request passes first: from here on each answer has its headers. */
+function front({ now, log, randomBytes }: ControlDeps, access: Access): ControlApp {
+  const app = new Hono<ControlEnv>({ getPath: canonicalPath })
+  app.use(correlationId(randomBytes), cors(), securityHeaders())
+  app.use(authenticate(access.verifier, access.sessions, now))
+  app.use(rateLimit(access.limits, access.usage, now))
+  app.options('*', preflight)
+  app.onError(errorHandler(log))
+  app.notFound(notFoundHandler(app))
+  return app
+}

@@ -1,0 +1,32 @@
+/** `GET /audit`: what was changed through the API and the tools, newest first. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requires } from '../auth/requires.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { time } from '../provisioning/fields.ts'
+import type { AuditLog } from './audit-log.ts'
+
+const auditQuery = z.strictObject({
+  ...pageQuery,
+  actor: z.string().max(200).optional(),
+  action: z.string().max(200).optional(),
+  outcome: z.enum(['success', 'refused', 'failed']).optional(),
+  start_date: time.optional(),
+  end_date: time.optional(),
+})
+
+export const auditRoutes = (log: AuditLog) =>
+  new Hono<ControlEnv>().get(
+    '/audit',
+    requires('audit:read'),
+    validate('query', auditQuery),
+    (c) => {
+      const { page, limit, start_date: from, end_date: before, ...rest } = c.req.valid('query')
+      const filter = { tenantId: c.var.principal.tenantId, from, before, ...rest }
+      const found = log.list(filter, { limit, offset: offsetOf({ page, limit }) })
+      return ok(c, found.entries, pageMeta({ page, limit }, found.total))
+    },
+  )

@@ -1,0 +1,50 @@
+/** Everything that decides who may come in, built once per process; shared by both listeners. */
+import type { ControlDeps } from '../deps.ts'
+import { Idempotency } from '../middleware/idempotency.ts'
+import { RateLimits } from '../middleware/rate-limit.ts'
+import { KeyCache } from './keys/key-cache.ts'
+import { KeyStore } from './keys/key-store.ts'
+import { KeyUsage } from './keys/key-usage.ts'
+import { KeyVerifier } from './keys/verify-key.ts'
+import { TenantScope } from './tenants.ts'
+import { jwtSecret } from './users/jwt-secret.ts'
+import { LoginGuard } from './users/login-guard.ts'
+import { PasswordCheck } from './users/passwords.ts'
+import { Sessions } from './users/sessions.ts'
+import { UserStore } from './users/user-store.ts'
+
+export type Access = ReturnType<typeof openAccess>
+
+export function openAccess(deps: Pick<ControlDeps, 'store' | 'now' | 'randomBytes' | 'settings'>) {
+  const { store, now, randomBytes } = deps
+  const cache = new KeyCache()
+  const keys = new KeyStore(store, cache)
+  const users = new UserStore(store)
+  const secret = jwtSecret(store, deps.settings.jwtSecret, randomBytes)
+  let dataVersion = dataVersionOf(deps)
+  const usage = new KeyUsage(store)
+  return {
+    keys,
+    usage,
+    users,
+    verifier: new KeyVerifier(keys, cache),
+    sessions: new Sessions(store, users, secret, randomBytes),
+    passwords: new PasswordCheck(),
+    guard: new LoginGuard(),
+    tenants: new TenantScope(store),
+    limits: new RateLimits(),
+    idempotency: new Idempotency(store, now, randomBytes),
+    /** To be called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */
+    tick(): void {
+      usage.flush()
+      // Another process wrote, such as `tollgate key create`: what is cached may be old.
+      const version = dataVersionOf(deps)
+      if (version !== dataVersion) cache.clear()
+      dataVersion = version
+    },
+  }
+}
+
+/** Changes when another connection has written to the file; this process's own writes do not count. */
+const dataVersionOf = ({ store }: Pick<ControlDeps, 'store'>): number =>
+  Number(store.sqlite.pragma('data_version', { simple: true }))

@@ -1,0 +1,34 @@
+/** Where a request carries its credential (specification §5.1, §5.2). */
+import { isAppKeyToken } from './keys/app-key.ts'
+
+export type Credential =
+  | { readonly kind: 'key'; readonly token: string }
+  | { readonly kind: 'session'; readonly token: string }
+  /** Something was presented that cannot be a credential of this service. */
+  | { readonly kind: 'unreadable' }
+
+/** `Authorization: Bearer …` comes before `X-API-Key`; undefined when neither is there. */
+export function readCredential(
+  authorization: string | undefined,
+  apiKey: string | undefined,
+): Credential | undefined {
+  if (authorization !== undefined) {
+    const token = bearerToken(authorization)
+    if (token === undefined) return { kind: 'unreadable' }
+    if (isAppKeyToken(token)) return { kind: 'key', token }
+    return looksLikeJwt(token) ? { kind: 'session', token } : { kind: 'unreadable' }
+  }
+  if (apiKey === undefined) return undefined
+  return isAppKeyToken(apiKey) ? { kind: 'key', token: apiKey } : { kind: 'unreadable' }
+}
+
+/** RFC 9110 §11.1: the scheme is case-insensitive. */
+function bearerToken(authorization: string): string | undefined {
+  const isBearer = authorization.startsWith('Bearer ') || /^bearer /i.test(authorization)
+  return isBearer ? authorization.slice(7).trim() : undefined
+}
+
+const MAX_JWT_LENGTH = 2_048
+
+const looksLikeJwt = (token: string): boolean =>
+  token.length <= MAX_JWT_LENGTH && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)

@@ -1,0 +1,64 @@
+/** What an application key is (specification §2.1, §2.2): its token's form and its states. */
+import { hash } from 'node:crypto'
+
+export type KeyKind = 'sbc' | 'pbx' | 'billing'
+
+const literals: Readonly<Record<KeyKind, string>> = {
+  sbc: 'sbc_live_',
+  pbx: 'ak_',
+  billing: 'bill_',
+}
+
+/** 48 random bytes are exactly 64 base64url characters. */
+const RANDOM_BYTES = 48
+const tokenForm = /^(?:sbc_live_|ak_|bill_)[\w-]{64}$/
+
+/** Enough to find the few candidates of a token, far too little to guess it; not unique. */
+const KEY_PREFIX_LENGTH = 12
+
+export const newToken = (kind: KeyKind, randomBytes: (size: number) => Buffer): string =>
+  literals[kind] + randomBytes(RANDOM_BYTES).toString('base64url')
+
+export const isAppKeyToken = (text: string): boolean => text.length <= 73 && tokenForm.test(text)
+
+export const keyPrefixOf = (token: string): string => token.slice(0, KEY_PREFIX_LENGTH)
+
+/** SHA-256 in base64; its bytes are the only stored form of a token. 0.3 µs, `createHash` 1.3 µs. */
+export const hashToken = (token: string): string => hash('sha256', token, 'base64')
+
+/** A key as stored, without any form of its token. Times in milliseconds UTC. */
+export interface AppKey {
+  readonly id: number
+  readonly uuid: string
+  readonly kind: KeyKind
+  readonly name: string
+  readonly description: string | null
+  readonly keyPrefix: string
+  readonly scopeLabels: readonly string[]
+  readonly rateLimitRpm: number
+  readonly expiresAt: number | null
+  readonly isActive: boolean
+  /** Set for good: nothing brings a revoked key back. */
+  readonly revokedAt: number | null
+  readonly tenantId: number | null
+  readonly tenantSlug: string | null
+  readonly domain: string | null
+  /** CIDRs; empty: any address. */
+  readonly allowedIps: readonly string[]
+  readonly ownerUsername: string | null
+  readonly requestCount: number
+  readonly lastUsedAt: number | null
+  readonly createdAt: number
+}
+
+export type KeyState = 'active' | 'inactive' | 'expired' | 'revoked'
+export const keyStates = ['active', 'inactive', 'expired', 'revoked'] as const
+
+type KeyFacts = Pick<AppKey, 'revokedAt' | 'isActive' | 'expiresAt'>
+
+/** Specification §3.1. `expires_at` itself is the first moment at which the key is refused. */
+export function keyStateAt(key: KeyFacts, now: number): KeyState {
+  if (key.revokedAt !== null) return 'revoked'
+  if (key.expiresAt !== null && key.expiresAt <= now) return 'expired'
+  return key.isActive ? 'active' : 'inactive'
+}

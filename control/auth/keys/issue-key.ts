@@ -1,0 +1,189 @@
+/**
+ * Keys come into being and get new tokens here, for the API and for `tollgate key create`: who
+ * grants hands out no more than it holds itself.
+ */
+import type { Store } from '../../../schema/open.ts'
+import { first } from '../../../schema/query.ts'
+import { ApiError, badRequest, conflict } from '../../http/api-error.ts'
+import type { Principal } from '../principal.ts'
+import { mayGrant } from '../scopes.ts'
+import { wrongTenant } from '../tenants.ts'
+import { hashToken, keyPrefixOf, keyStateAt, newToken, type AppKey } from './app-key.ts'
+import type { KeyPatch, NewKeyBody } from './key-bodies.ts'
+import type { KeyStore } from './key-store.ts'
+
+/** Who hands out a key, and how far that reaches. */
+export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {
+  readonly username: string | null
+}
+
+/** Somebody at the console of the machine. */
+export const consoleGrantor: Grantor = {
+  scopeLabels: ['*'],
+  tenantId: null,
+  domain: null,
+  username: null,
+}
+
+export const grantorOf = (principal: Principal): Grantor => ({
+  scopeLabels: principal.scopeLabels,
+  tenantId: principal.tenantId,
+  domain: principal.domain,
+  username:
+    principal.kind === 'user'
+      ? principal.username
+      : principal.kind === 'key'
+        ? principal.ownerUsername
+        : null,
+})
+
+export interface KeyMint {
+  readonly store: Store
+  readonly keys: KeyStore
+  readonly now: () => number
+  readonly randomBytes: (size: number) => Buffer
+}
+
+/** The only moment at which a token exists outside its holder's hands. */
+export interface IssuedKey {
+  readonly key: AppKey
+  readonly token: string
+}
+
+export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): IssuedKey {
+  const now = mint.now()
+  refuseEscalation(grantor, body.scopes)
+  refusePast(body.expires_at, now)
+  const tenantId = tenantFor(mint.store, body, grantor)
+  const token = newToken(body.kind, mint.randomBytes)
+  const key = mint.keys.insert({
+    uuid: newUuid(mint.randomBytes),
+    kind: body.kind,
+    name: body.name,
+    description: body.description,
+    keyPrefix: keyPrefixOf(token),
+    keyHash: Buffer.from(hashToken(token), 'base64'),
+    scopeLabels: body.scopes,
+    rateLimitRpm: body.rate_limit_rpm,
+    expiresAt: body.expires_at,
+    isActive: body.is_active,
+    tenantId,
+    domain: domainFor(mint.store, body.domain, tenantId, grantor),
+    allowedIps: body.allowed_ips,
+    ownerUsername: grantor.username,
+    createdAt: now,
+  })
+  if (key === 'name_taken') throw nameTaken()
+  return { key, token }
+}
+
+/** The grantor gets a working token of this key, so it must hold all that the key holds. */
+export function rotateKey(
+  mint: KeyMint,
+  key: AppKey,
+  graceSeconds: number,
+  grantor: Grantor,
+): IssuedKey {
+  const now = mint.now()
+  refuseRevoked(key)
+  if (keyStateAt(key, now) === 'expired')
+    throw conflict('key_expired', 'The key has expired; a new token would be refused as well')
+  refuseEscalation(grantor, key.scopeLabels)
+  const token = newToken(key.kind, mint.randomBytes)
+  const hash = Buffer.from(hashToken(token), 'base64')
+  const graceEndsAt = now + graceSeconds * 1_000
+  return { key: mint.keys.rotate(key, keyPrefixOf(token), hash, graceEndsAt, now), token }
+}
+
+export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: Grantor): AppKey {
+  refuseRevoked(key)
+  refuseEscalation(grantor, key.scopeLabels)
+  if (patch.scopes !== undefined) refuseEscalation(grantor, patch.scopes)
+  refusePast(patch.expires_at ?? null, mint.now())
+  const changed = mint.keys.update(key, {
+    ...(patch.name !== undefined && { name: patch.name }),
+    ...(patch.description !== undefined && { description: patch.description }),
+    ...(patch.scopes !== undefined && { scopeLabels: patch.scopes }),
+    ...(patch.rate_limit_rpm !== undefined && { rateLimitRpm: patch.rate_limit_rpm }),
+    ...(patch.expires_at !== undefined && { expiresAt: patch.expires_at }),
+    ...(patch.is_active !== undefined && { isActive: patch.is_active }),
+    ...(patch.domain !== undefined && {
+      domain: domainFor(mint.store, patch.domain, key.tenantId, grantor),
+    }),
+    ...(patch.allowed_ips !== undefined && { allowedIps: patch.allowed_ips }),
+  })
+  if (changed === 'name_taken') throw nameTaken()
+  return changed
+}
+
+function refuseEscalation(grantor: Grantor, labels: readonly string[]): void {
+  const lacking = labels.filter((label) => !mayGrant(grantor.scopeLabels, label))
+  if (lacking.length === 0) return
+  throw new ApiError(
+    403,
+    'scope_escalation',
+    `The credential does not hold what it would grant: ${lacking.join(', ')}`,
+  )
+}
+
+function refusePast(expiresAt: number | null, now: number): void {
+  if (expiresAt !== null && expiresAt <= now) throw invalid('expires_at', 'must lie in the future')
+}
+
+function refuseRevoked(key: AppKey): void {
+  if (key.revokedAt !== null)
+    throw conflict('key_revoked', 'The key has been revoked, which is permanent')
+}
+
+function tenantFor(store: Store, body: NewKeyBody, grantor: Grantor): number | null {
+  const scope = body.tenant_scope ?? (grantor.tenantId === null ? 'global' : 'tenant')
+  if (scope === 'global') {
+    if (body.tenant_slug !== undefined) throw invalid('tenant_slug', 'needs tenant_scope "tenant"')
+    if (grantor.tenantId !== null) throw wrongTenant()
+    return null
+  }
+  if (body.tenant_slug === undefined) {
+    if (grantor.tenantId === null) throw invalid('tenant_slug', 'is required')
+    return grantor.tenantId
+  }
+  const query = store.db.selectFrom('tenant').select('id').where('slug', '=', body.tenant_slug)
+  const tenant = first(store, query)
+  if (grantor.tenantId !== null && tenant?.id !== grantor.tenantId) throw wrongTenant()
+  if (tenant === undefined) throw invalid('tenant_slug', 'there is no such tenant')
+  return tenant.id
+}
+
+/** A credential that is bound to a domain hands out keys of that domain only. */
+function domainFor(
+  store: Store,
+  domain: string | null | undefined,
+  tenantId: number | null,
+  grantor: Grantor,
+): string | null {
+  const wanted = domain === undefined ? grantor.domain : domain
+  if (grantor.domain !== null && wanted !== grantor.domain) throw wrongTenant()
+  if (wanted === null) return null
+  if (tenantId === null) throw invalid('domain', 'needs a tenant')
+  const query = store.db
+    .selectFrom('tenant_domain')
+    .select('domain')
+    .where('domain', '=', wanted)
+    .where('tenant_id', '=', tenantId)
+  if (first(store, query) === undefined) throw invalid('domain', 'is not a domain of this tenant')
+  return wanted
+}
+
+/** RFC 9562 §5.4: 122 random bits, version 4, variant 10. */
+function newUuid(randomBytes: (size: number) => Buffer): string {
+  const bytes = randomBytes(16)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  const hex = bytes.toString('hex')
+  return [0, 8, 12, 16, 20].map((start, i, all) => hex.slice(start, all[i + 1])).join('-')
+}
+
+const invalid = (path: string, message: string): ApiError =>
+  badRequest('The body is not valid', [{ path, message }])
+
+const nameTaken = (): ApiError =>
+  conflict('name_taken', 'A key of this name exists already in this tenant')

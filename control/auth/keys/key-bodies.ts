@@ -1,0 +1,70 @@
+/** What may be asked of `/application-keys` (decisions.md §5). */
+import { z } from 'zod'
+import { domain, name, text, time } from '../../provisioning/fields.ts'
+import { pageQuery } from '../../http/page.ts'
+import { parseNetwork } from '../address.ts'
+import { isGrantable, MAX_SCOPES } from '../scopes.ts'
+import { keyStates } from './app-key.ts'
+
+const MAX_ALLOWED_IPS = 50
+/** Thirty days. */
+const MAX_GRACE_SECONDS = 2_592_000
+const DEFAULT_RATE_LIMIT_RPM = 1_200
+
+const scopes = z
+  .array(z.string().refine(isGrantable, 'is not a scope of this service'))
+  .max(MAX_SCOPES)
+  .transform((labels) => [...new Set(labels)])
+
+const allowedIps = z
+  .array(z.string().refine((cidr) => parseNetwork(cidr) !== undefined, 'must be a CIDR'))
+  .max(MAX_ALLOWED_IPS)
+
+const rateLimit = z.int().min(1).max(100_000)
+const slug = text(63).min(1)
+
+export const newKeyBody = z.strictObject({
+  name,
+  description: text(500).nullable().default(null),
+  scopes: scopes.default(['*:read']),
+  rate_limit_rpm: rateLimit.default(DEFAULT_RATE_LIMIT_RPM),
+  expires_at: time.nullable().default(null),
+  is_active: z.boolean().default(true),
+  /** Absent: `global`, or for a credential of a tenant that tenant. */
+  tenant_scope: z.enum(['global', 'tenant']).optional(),
+  tenant_slug: slug.optional(),
+  domain: domain.nullable().optional(),
+  kind: z.enum(['sbc', 'pbx', 'billing']).default('sbc'),
+  allowed_ips: allowedIps.default([]),
+})
+export type NewKeyBody = z.output<typeof newKeyBody>
+
+/** Absent keeps, null clears (or returns to the default where a value must be). */
+export const keyPatch = z.strictObject({
+  name: name.optional(),
+  description: text(500).nullable().optional(),
+  scopes: scopes.optional(),
+  rate_limit_rpm: rateLimit
+    .nullable()
+    .transform((limit) => limit ?? DEFAULT_RATE_LIMIT_RPM)
+    .optional(),
+  expires_at: time.nullable().optional(),
+  is_active: z.boolean().optional(),
+  domain: domain.nullable().optional(),
+  allowed_ips: allowedIps
+    .nullable()
+    .transform((cidrs) => cidrs ?? [])
+    .optional(),
+})
+export type KeyPatch = z.output<typeof keyPatch>
+
+export const rotateBody = z.strictObject({
+  grace_seconds: z.int().min(0).max(MAX_GRACE_SECONDS).default(0),
+})
+
+export const keyQuery = z.strictObject({
+  ...pageQuery,
+  search: z.string().max(100).optional(),
+  tenant: slug.optional(),
+  state: z.enum(keyStates).optional(),
+})

@@ -1,0 +1,228 @@
+/** Application keys in the database. Every write forgets the key in the cache before it returns. */
+import { sql } from 'kysely'
+import { compile, type Statement } from '../../../schema/compiled.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first, insert, transaction } from '../../../schema/query.ts'
+import type { AppKey, KeyKind, KeyState } from './app-key.ts'
+import type { KeyCache } from './key-cache.ts'
+import {
+  changedColumns,
+  inState,
+  mentions,
+  toKey,
+  toRow,
+  type KeyChange,
+  type KeyRow,
+  type NewKey,
+} from './key-rows.ts'
+
+/** One token that starts with the wanted prefix: a key's own, or one in its grace. */
+export interface Candidate {
+  readonly key_id: number
+  readonly key_hash: Buffer
+  readonly token_expires_at: number | null
+}
+
+export interface KeyFilter {
+  /** Only keys of this tenant; null: of all tenants and global ones. */
+  readonly tenantId: number | null
+  /** Only keys of this domain; null: of all domains. */
+  readonly domain: string | null
+  /** Within that: keys of the tenant with this slug. */
+  readonly tenantSlug?: string | undefined
+  /** Part of name, description or owner. */
+  readonly search?: string | undefined
+  readonly state?: KeyState | undefined
+  readonly kinds?: readonly KeyKind[]
+}
+
+/** Tokens of one key that may be in their grace at once; the oldest gives way. */
+const MAX_PREVIOUS_TOKENS = 10
+
+export class KeyStore {
+  readonly #store: Store
+  readonly #cache: KeyCache
+  readonly #candidates: Statement<{ prefix: string }, Candidate>
+  readonly #byId: Statement<{ id: number }, KeyRow>
+
+  constructor(store: Store, cache: KeyCache) {
+    this.#store = store
+    this.#cache = cache
+    this.#candidates = compile(store, (db, param) =>
+      db
+        .selectFrom('application_key')
+        .select(['id as key_id', 'key_hash', sql<number | null>`NULL`.as('token_expires_at')])
+        .where('key_prefix', '=', param('prefix'))
+        .unionAll(
+          db
+            .selectFrom('application_key_previous')
+            .select(['application_key_id as key_id', 'key_hash', 'expires_at as token_expires_at'])
+            .where('key_prefix', '=', param('prefix')),
+        ),
+    )
+    this.#byId = compile(store, (_, param) => this.#rows().where('key.id', '=', param('id')))
+  }
+
+  /** Prefixes are not unique: every token that starts like this one. */
+  candidates(prefix: string): readonly Candidate[] {
+    return this.#candidates.all({ prefix })
+  }
+
+  byId(id: number): AppKey | undefined {
+    const row = this.#byId.get({ id })
+    return row && toKey(row)
+  }
+
+  /** Keys outside `tenantId` do not exist for the asker; null: all exist. */
+  byUuid(uuid: string, tenantId: number | null): AppKey | undefined {
+    let query = this.#rows().where('key.uuid', '=', uuid)
+    if (tenantId !== null) query = query.where('key.tenant_id', '=', tenantId)
+    const row = first(this.#store, query)
+    return row && toKey(row)
+  }
+
+  list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
+    const matching = this.#matching(filter, now)
+    const count = matching.clearSelect().select((key) => key.fn.countAll<number>().as('total'))
+    const rows = matching.orderBy('key.id').limit(page.limit).offset(page.offset)
+    return {
+      keys: all(this.#store, rows).map(toKey),
+      total: first(this.#store, count)?.total ?? 0,
+    }
+  }
+
+  /** `'name_taken'` when the tenant has a key of this name, a revoked one included. */
+  insert(key: NewKey): AppKey | 'name_taken' {
+    return transaction(this.#store, () => {
+      if (this.#isNameTaken(key.name, key.tenantId, undefined)) return 'name_taken'
+      const id = insert(
+        this.#store,
+        this.#store.db.insertInto('application_key').values(toRow(key)),
+      )
+      // Somebody may have tried this token before it existed.
+      this.#cache.clear()
+      return this.#existing(id)
+    })
+  }
+
+  update(key: AppKey, change: KeyChange): AppKey | 'name_taken' {
+    return transaction(this.#store, () => {
+      if (change.name !== undefined && this.#isNameTaken(change.name, key.tenantId, key.id))
+        return 'name_taken'
+      const columns = changedColumns(change)
+      if (Object.keys(columns).length > 0) {
+        const update = this.#store.db.updateTable('application_key').set(columns)
+        execute(this.#store, update.where('id', '=', key.id))
+      }
+      this.#cache.forget(key.id)
+      return this.#existing(key.id)
+    })
+  }
+
+  /** For good, and with every token in its grace. Safe to repeat: the first moment stays. */
+  revoke(key: AppKey, now: number): AppKey {
+    return transaction(this.#store, () => {
+      execute(
+        this.#store,
+        this.#store.db
+          .updateTable('application_key')
+          .set({ revoked_at: now, is_active: 0 })
+          .where('id', '=', key.id)
+          .where('revoked_at', 'is', null),
+      )
+      this.#cache.forget(key.id)
+      return this.#existing(key.id)
+    })
+  }
+
+  /** The new token takes the key's place; every older one ends at `graceEndsAt` at the latest. */
+  rotate(
+    key: AppKey,
+    keyPrefix: string,
+    keyHash: Buffer,
+    graceEndsAt: number,
+    now: number,
+  ): AppKey {
+    const { db } = this.#store
+    return transaction(this.#store, () => {
+      const old = first(
+        this.#store,
+        db
+          .selectFrom('application_key')
+          .select(['key_prefix', 'key_hash'])
+          .where('id', '=', key.id),
+      )
+      const previous = db
+        .updateTable('application_key_previous')
+        .set((row) => ({
+          expires_at: row.fn<number>('min', ['expires_at', row.val(graceEndsAt)]),
+        }))
+        .where('application_key_id', '=', key.id)
+      execute(this.#store, previous)
+      if (old && graceEndsAt > now)
+        execute(
+          this.#store,
+          db
+            .insertInto('application_key_previous')
+            .values({ ...old, application_key_id: key.id, expires_at: graceEndsAt }),
+        )
+      const renewed = { key_prefix: keyPrefix, key_hash: keyHash }
+      execute(this.#store, db.updateTable('application_key').set(renewed).where('id', '=', key.id))
+      this.#dropPrevious(key.id, now)
+      this.#cache.clear()
+      return this.#existing(key.id)
+    })
+  }
+
+  #dropPrevious(keyId: number, now: number): void {
+    const { db } = this.#store
+    const newest = db
+      .selectFrom('application_key_previous')
+      .select('id')
+      .where('application_key_id', '=', keyId)
+      .where('expires_at', '>', now)
+      .orderBy('id', 'desc')
+      .limit(MAX_PREVIOUS_TOKENS)
+    execute(
+      this.#store,
+      db
+        .deleteFrom('application_key_previous')
+        .where('application_key_id', '=', keyId)
+        .where('id', 'not in', newest),
+    )
+  }
+
+  #existing(id: number): AppKey {
+    const key = this.byId(id)
+    if (key === undefined) throw new Error(`application key ${id} vanished inside its transaction`)
+    return key
+  }
+
+  #rows() {
+    return this.#store.db
+      .selectFrom('application_key as key')
+      .leftJoin('tenant', 'tenant.id', 'key.tenant_id')
+      .selectAll('key')
+      .select('tenant.slug as tenant_slug')
+  }
+
+  #matching(filter: KeyFilter, now: number) {
+    let query = this.#rows()
+    if (filter.tenantId !== null) query = query.where('key.tenant_id', '=', filter.tenantId)
+    if (filter.domain !== null) query = query.where('key.domain', '=', filter.domain)
+    if (filter.tenantSlug !== undefined) query = query.where('tenant.slug', '=', filter.tenantSlug)
+    if (filter.kinds !== undefined) query = query.where('key.kind', 'in', filter.kinds)
+    if (filter.search !== undefined) query = query.where(mentions(filter.search))
+    return filter.state === undefined ? query : query.where(inState(filter.state, now))
+  }
+
+  #isNameTaken(name: string, tenantId: number | null, except: number | undefined): boolean {
+    let query = this.#store.db
+      .selectFrom('application_key')
+      .select('id')
+      .where('name', '=', name)
+      .where('tenant_id', 'is', tenantId)
+    if (except !== undefined) query = query.where('id', '!=', except)
+    return first(this.#store, query) !== undefined
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Is this token a valid key? Specification §5.4: 12-character prefix, SHA-256 compared with the
+ * stored hashes, expiry and active flag; the quota follows in `rate-limit.ts`.
+ */
+import { timingSafeEqual } from 'node:crypto'
+import { addressCheck } from '../address.ts'
+import type { KeyPrincipal, Presented } from '../principal.ts'
+import { expandScopes } from '../scopes.ts'
+import { hashToken, keyPrefixOf, keyStateAt, type AppKey } from './app-key.ts'
+import type { KeyCache, KnownToken } from './key-cache.ts'
+import type { KeyStore } from './key-store.ts'
+
+const rejected: Presented = { kind: 'rejected' }
+const wrongAddress: Presented = { kind: 'wrong-address' }
+
+export class KeyVerifier {
+  readonly #keys: KeyStore
+  readonly #cache: KeyCache
+
+  constructor(keys: KeyStore, cache: KeyCache) {
+    this.#keys = keys
+    this.#cache = cache
+  }
+
+  /** `token` has the form of a token; expiry is judged at `now` on every request, cached or not. */
+  verify(token: string, address: string, now: number): Presented {
+    const known = this.#lookUp(token)
+    if (known === undefined || !isValidAt(known, now)) return rejected
+    if (!known.isAllowedFrom(address)) return wrongAddress
+    return known.presented
+  }
+
+  #lookUp(token: string): KnownToken | undefined {
+    const hash = hashToken(token)
+    const cached = this.#cache.find(hash)
+    if (cached !== undefined) return cached === 'unknown' ? undefined : cached
+    const found = this.#read(token, Buffer.from(hash, 'base64'))
+    if (found === undefined) this.#cache.rememberUnknown(hash)
+    else this.#cache.remember(hash, found)
+    return found
+  }
+
+  /** Walks all candidates: stopping at the first match would tell its place by time. */
+  #read(token: string, hash: Buffer): KnownToken | undefined {
+    let match: { keyId: number; tokenExpiresAt: number | null } | undefined
+    for (const candidate of this.#keys.candidates(keyPrefixOf(token)))
+      if (timingSafeEqual(candidate.key_hash, hash))
+        match = { keyId: candidate.key_id, tokenExpiresAt: candidate.token_expires_at }
+    const key = match && this.#keys.byId(match.keyId)
+    if (match === undefined || key === undefined) return undefined
+    return {
+      key,
+      tokenExpiresAt: match.tokenExpiresAt,
+      presented: { kind: 'accepted', principal: principalOfKey(key) },
+      isAllowedFrom: addressCheck(key.allowedIps),
+    }
+  }
+}
+
+function isValidAt({ key, tokenExpiresAt }: KnownToken, now: number): boolean {
+  if (tokenExpiresAt !== null && tokenExpiresAt <= now) return false
+  return keyStateAt(key, now) === 'active'
+}
+
+function principalOfKey(key: AppKey): KeyPrincipal {
+  return {
+    kind: 'key',
+    actor: `key:${key.uuid}`,
+    keyId: key.id,
+    uuid: key.uuid,
+    ownerUsername: key.ownerUsername,
+    rateLimitRpm: key.rateLimitRpm,
+    scopeLabels: key.scopeLabels,
+    scopes: expandScopes(key.scopeLabels),
+    tenantId: key.tenantId,
+    tenantSlug: key.tenantSlug,
+    domain: key.domain,
+  }
+}

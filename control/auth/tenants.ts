@@ -1,0 +1,50 @@
+/**
+ * Which tenant a request acts in (specification §5.5, decisions.md §1.3): a tenant's credential in
+ * its own, a global one in all or in the one that `X-Tenant-Slug` names.
+ */
+import { compile, type Statement } from '../../schema/compiled.ts'
+import type { Store } from '../../schema/open.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Principal } from './principal.ts'
+
+interface TenantRow {
+  readonly id: number
+  readonly slug: string
+  readonly is_active: 0 | 1
+}
+
+/** One body for a tenant that is another's and for one that is nobody's. */
+export const wrongTenant = (): ApiError =>
+  new ApiError(403, 'wrong_tenant', 'The credential is not valid for this tenant')
+
+/** Reads rows on each use (5 µs): a tenant that is renamed or switched off is so from the next request. */
+export class TenantScope {
+  readonly #byId: Statement<{ id: number }, TenantRow>
+  readonly #bySlug: Statement<{ slug: string }, TenantRow>
+
+  constructor(store: Store) {
+    this.#byId = compile(store, (db, param) =>
+      db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('id', '=', param('id')),
+    )
+    this.#bySlug = compile(store, (db, param) =>
+      db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('slug', '=', param('slug')),
+    )
+  }
+
+  /** The principal as it acts under this header. Throws 403 for a tenant that is not its own. */
+  narrow(principal: Principal, slug: string | undefined): Principal {
+    if (principal.tenantId === null) {
+      if (slug === undefined) return principal
+      return within(principal, this.#bySlug.get({ slug }))
+    }
+    const own = this.#byId.get({ id: principal.tenantId })
+    if (slug !== undefined && own?.slug !== slug) throw wrongTenant()
+    return within(principal, own)
+  }
+}
+
+function within(principal: Principal, tenant: TenantRow | undefined): Principal {
+  if (tenant === undefined || tenant.is_active === 0) throw wrongTenant()
+  if (principal.tenantId === tenant.id && principal.tenantSlug === tenant.slug) return principal
+  return { ...principal, tenantId: tenant.id, tenantSlug: tenant.slug }
+}

@@ -1,0 +1,37 @@
+/** Five failures in fifteen minutes per name and address lock that pair (decisions.md §6). */
+import { LRUCache } from 'lru-cache'
+import { ApiError } from '../../http/api-error.ts'
+import { RateWindow } from '../../middleware/rate-window.ts'
+import { bucketAddress } from '../address.ts'
+
+const MAX_FAILURES = 5
+const WINDOW_MS = 15 * 60_000
+const MAX_PAIRS = 20_000
+
+export class LoginGuard {
+  readonly #failures = new LRUCache<string, RateWindow>({ max: MAX_PAIRS })
+
+  /** Throws 429 while the pair is locked, whether the password is right or not. */
+  refuseLocked(name: string, address: string, now: number): void {
+    const window = this.#failures.get(pairOf(name, address))
+    if (window === undefined || !window.isFull(now)) return
+    const seconds = Math.max(1, Math.ceil((window.opensAt(now) - now) / 1_000))
+    throw new ApiError(429, 'login_locked', 'Too many failed logins', {
+      headers: { 'Retry-After': String(seconds) },
+    })
+  }
+
+  failed(name: string, address: string, now: number): void {
+    const pair = pairOf(name, address)
+    const window = this.#failures.get(pair) ?? new RateWindow(MAX_FAILURES, WINDOW_MS)
+    window.admit(now)
+    this.#failures.set(pair, window)
+  }
+
+  succeeded(name: string, address: string): void {
+    this.#failures.delete(pairOf(name, address))
+  }
+}
+
+const pairOf = (name: string, address: string): string =>
+  `${bucketAddress(address)} ${name.toLowerCase()}`

@@ -1,0 +1,136 @@
+/** Logging in and out of people: staff under `/auth`, customers under `/client/auth`. */
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../../schema/columns.ts'
+import { ApiError } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { ok } from '../../http/envelope.ts'
+import { validate } from '../../http/validate.ts'
+import type { CustomerPrincipal, Principal } from '../principal.ts'
+import { openToAll, requiresCredential, requiresCustomer } from '../requires.ts'
+import type { LoginGuard } from './login-guard.ts'
+import { MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
+import { SESSION_SECONDS, type Sessions } from './sessions.ts'
+import type { CustomerLogin, UserStore } from './user-store.ts'
+import { userView } from './user-view.ts'
+
+export interface LoginDeps {
+  readonly users: UserStore
+  readonly sessions: Sessions
+  readonly passwords: PasswordCheck
+  readonly guard: LoginGuard
+  readonly now: () => number
+}
+
+const password = z.string().min(1).max(MAX_PASSWORD_LENGTH)
+const loginBody = z.strictObject({ username: z.string().min(1).max(100), password })
+const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), password })
+
+/** Mounted under `/api/v1`. */
+export function loginRoutes(deps: LoginDeps) {
+  const { users, sessions, now } = deps
+  return new Hono<ControlEnv>()
+    .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
+      const { username, password } = c.req.valid('json')
+      const user = users.byUsername(username)
+      await check(c, deps, username, password, user?.is_active ? user.password_hash : null)
+      if (user === undefined) throw wrongLogin()
+      c.set('loginActor', `user:${user.username}`)
+      return tokenAnswer(c, sessions.forUser(user, now()), userView(user))
+    })
+    .get('/auth/me', requiresCredential(), (c) => ok(c, profile(c.var.principal, users)))
+    .post('/auth/logout', requiresCredential(), (c) => {
+      const { principal } = c.var
+      if (principal.kind !== 'user')
+        throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
+      sessions.end(principal, now())
+      return ok(c, { logged_out: true })
+    })
+}
+
+/** Mounted under `/api/client`. */
+export function clientLoginRoutes(deps: LoginDeps) {
+  const { users, sessions, now } = deps
+  return new Hono<ControlEnv>()
+    .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
+      const { email, password } = c.req.valid('json')
+      const customer = users.customerByEmail(email)
+      const hash = customer?.is_active ? customer.password_hash : null
+      await check(c, deps, email, password, hash)
+      if (customer === undefined || hash === null) throw wrongLogin()
+      c.set('loginActor', `customer:${customer.id}`)
+      return tokenAnswer(c, sessions.forCustomer(customer, hash, now()), customerView(customer))
+    })
+    .get('/auth/me', requiresCustomer(), (c) => {
+      const customer = users.customerById(sessionOf(c.var.principal).customerId)
+      if (customer === undefined) throw wrongLogin()
+      return ok(c, customerView(customer))
+    })
+    .post('/auth/logout', requiresCustomer(), (c) => {
+      sessions.end(sessionOf(c.var.principal), now())
+      return ok(c, { logged_out: true })
+    })
+}
+
+/**
+ * Throws unless the password is right and the pair is not locked. Asked again after the slow check:
+ * of many attempts at once only five may learn whether they were right.
+ */
+async function check(
+  c: Context<ControlEnv>,
+  { passwords, guard, now }: LoginDeps,
+  name: string,
+  password: string,
+  passwordHash: string | null | undefined,
+): Promise<void> {
+  const address = c.get('clientAddress')
+  guard.refuseLocked(name, address, now())
+  const isRight = await passwords.matches(password, passwordHash)
+  guard.refuseLocked(name, address, now())
+  if (isRight) {
+    guard.succeeded(name, address)
+    return
+  }
+  guard.failed(name, address, now())
+  throw wrongLogin()
+}
+
+/** A wrong name and a wrong password are the same answer. */
+const wrongLogin = (): ApiError =>
+  new ApiError(401, 'invalid_credentials', 'Username or password is wrong', {
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  })
+
+const tokenAnswer = (c: Context<ControlEnv>, token: string, user: unknown): Response =>
+  ok(c, { token, token_type: 'Bearer', expires_in: SESSION_SECONDS, user })
+
+const customerView = (customer: CustomerLogin) => ({
+  id: customer.id,
+  name: customer.name,
+  email: customer.email,
+  role: 'customer',
+})
+
+function sessionOf(principal: Principal): CustomerPrincipal {
+  if (principal.kind === 'customer') return principal
+  throw new Error('a customer route was reached without a customer')
+}
+
+/** Who the presented credential is, for a person or a key. */
+function profile(principal: Principal, users: UserStore) {
+  const shared = {
+    scopes: principal.scopeLabels,
+    permissions: [...principal.scopes],
+    tenant_slug: principal.tenantSlug,
+    domain: principal.domain,
+  }
+  if (principal.kind === 'key') return { kind: 'key', uuid: principal.uuid, ...shared }
+  if (principal.kind === 'customer') return { kind: 'customer', email: principal.email, ...shared }
+  const user = users.byId(principal.userId)
+  return {
+    kind: 'user',
+    ...(user && userView(user)),
+    ...shared,
+    expires_at: timeToText(principal.expiresAt),
+  }
+}

@@ -1,0 +1,139 @@
+/** `/users`: staff accounts, for those who hold `users:read` and `users:write` (admins). */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { toFlag } from '../../../schema/columns.ts'
+import type { Store } from '../../../schema/open.ts'
+import { first } from '../../../schema/query.ts'
+import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { created, ok } from '../../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../../http/page.ts'
+import { validate } from '../../http/validate.ts'
+import { text } from '../../provisioning/fields.ts'
+import type { Principal } from '../principal.ts'
+import { requires } from '../requires.ts'
+import { mayGrant, roleScopes } from '../scopes.ts'
+import { wrongTenant } from '../tenants.ts'
+import { hashPassword, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from './passwords.ts'
+import type { UserRow, UserStore } from './user-store.ts'
+import { userView } from './user-view.ts'
+
+export const username = z
+  .string()
+  .regex(/^[\w.@+-]{1,64}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
+  .transform((name) => name.toLowerCase())
+export const newPassword = z.string().min(MIN_PASSWORD_LENGTH).max(MAX_PASSWORD_LENGTH)
+export const staffRole = z.enum(['admin', 'operator', 'auditor'])
+
+const newUserBody = z.strictObject({
+  username,
+  password: newPassword,
+  role: staffRole,
+  tenant_slug: text(63).min(1).nullable().optional(),
+  is_active: z.boolean().default(true),
+})
+const userPatch = z.strictObject({
+  password: newPassword.optional(),
+  role: staffRole.optional(),
+  is_active: z.boolean().optional(),
+})
+const userPath = z.strictObject({ id: z.string().max(20) })
+const userQuery = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
+
+export function userRoutes(store: Store, users: UserStore, now: () => number) {
+  const find = (id: string, { tenantId }: Principal): UserRow => {
+    const user = /^[1-9]\d{0,14}$/.test(id) ? users.byId(Number(id)) : undefined
+    if (user === undefined || (tenantId !== null && user.tenant_id !== tenantId))
+      throw notFound('User')
+    return user
+  }
+
+  return new Hono<ControlEnv>()
+    .post('/users', requires('users:write'), validate('json', newUserBody), async (c) => {
+      const body = c.req.valid('json')
+      const { principal } = c.var
+      refuseEscalation(principal, body.role)
+      const user = users.insert({
+        username: body.username,
+        role: body.role,
+        tenant_id: tenantFor(store, body.tenant_slug, principal),
+        is_active: toFlag(body.is_active),
+        password_hash: await hashPassword(body.password),
+        created_at: now(),
+        updated_at: now(),
+      })
+      if (user === undefined) throw conflict('username_taken', 'A user of this name exists already')
+      c.set('change', { before: null, after: userView(user) })
+      return created(c, `/api/v1/users/${user.id}`, userView(user))
+    })
+
+    .get('/users', requires('users:read'), validate('query', userQuery), (c) => {
+      const { search, ...page } = c.req.valid('query')
+      const filter = { tenantId: c.var.principal.tenantId, search }
+      const found = users.list(filter, { limit: page.limit, offset: offsetOf(page) })
+      return ok(c, found.users.map(userView), pageMeta(page, found.total))
+    })
+
+    .get('/users/:id', requires('users:read'), validate('param', userPath), (c) =>
+      ok(c, userView(find(c.req.valid('param').id, c.var.principal))),
+    )
+
+    .patch(
+      '/users/:id',
+      requires('users:write'),
+      validate('param', userPath),
+      validate('json', userPatch),
+      async (c) => {
+        const user = find(c.req.valid('param').id, c.var.principal)
+        const { password, role, is_active: isActive } = c.req.valid('json')
+        refuseEscalation(c.var.principal, user.role)
+        if (role !== undefined) refuseEscalation(c.var.principal, role)
+        const changed = users.update(user.id, {
+          ...(password !== undefined && { password_hash: await hashPassword(password) }),
+          ...(role !== undefined && { role }),
+          ...(isActive !== undefined && { is_active: toFlag(isActive) }),
+          updated_at: now(),
+        })
+        if (changed === 'last_admin') throw lastAdmin()
+        if (changed === undefined) throw notFound('User')
+        c.set('change', { before: userView(user), after: userView(changed) })
+        return ok(c, userView(changed))
+      },
+    )
+
+    .delete('/users/:id', requires('users:write'), validate('param', userPath), (c) => {
+      const user = find(c.req.valid('param').id, c.var.principal)
+      refuseEscalation(c.var.principal, user.role)
+      if (users.remove(user.id) === 'last_admin') throw lastAdmin()
+      c.set('change', { before: userView(user), after: null })
+      return ok(c, { id: user.id, deleted: true })
+    })
+}
+
+/** Nobody makes, changes or removes somebody who may do more than they may. */
+function refuseEscalation(principal: Principal, role: UserRow['role']): void {
+  if (roleScopes[role].every((label) => mayGrant(principal.scopeLabels, label))) return
+  throw new ApiError(403, 'scope_escalation', 'The role holds more than the credential does')
+}
+
+function tenantFor(
+  store: Store,
+  slug: string | null | undefined,
+  { tenantId }: Principal,
+): number | null {
+  if (slug === undefined) return tenantId
+  if (slug === null) {
+    if (tenantId !== null) throw wrongTenant()
+    return null
+  }
+  const query = store.db.selectFrom('tenant').select('id').where('slug', '=', slug)
+  const tenant = first(store, query)
+  if (tenantId !== null && tenant?.id !== tenantId) throw wrongTenant()
+  if (tenant !== undefined) return tenant.id
+  throw badRequest('The body is not valid', [
+    { path: 'tenant_slug', message: 'there is no such tenant' },
+  ])
+}
+
+const lastAdmin = (): ApiError =>
+  conflict('last_admin', 'At least one active admin of all tenants must remain')

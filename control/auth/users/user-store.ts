@@ -1,0 +1,128 @@
+/** People of the staff, and the customers' logins, in the database. */
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import type { UserTable } from '../../../schema/database.ts'
+import { compile, type Statement } from '../../../schema/compiled.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first, insert, transaction } from '../../../schema/query.ts'
+import { likePattern } from '../../http/page.ts'
+
+export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
+
+/** What a login and a session need to know of a customer. */
+export interface CustomerLogin {
+  readonly id: number
+  readonly name: string
+  readonly email: string | null
+  readonly password_hash: string | null
+  readonly is_active: 0 | 1
+  readonly tenant_id: number | null
+}
+
+export interface UserFilter {
+  /** Only users of this tenant; null: all. */
+  readonly tenantId: number | null
+  readonly search?: string | undefined
+}
+
+export class UserStore {
+  readonly #store: Store
+  readonly #byId: Statement<{ id: number }, UserRow>
+  readonly #customer: Statement<{ id: number }, CustomerLogin>
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#byId = compile(store, (_, param) => this.#rows().where('user.id', '=', param('id')))
+    this.#customer = compile(store, (_, param) => this.#customers().where('id', '=', param('id')))
+  }
+
+  byId(id: number): UserRow | undefined {
+    return this.#byId.get({ id })
+  }
+
+  /** Usernames are stored in small letters. */
+  byUsername(username: string): UserRow | undefined {
+    return first(this.#store, this.#rows().where('username', '=', username.toLowerCase()))
+  }
+
+  customerById(id: number): CustomerLogin | undefined {
+    return this.#customer.get({ id })
+  }
+
+  customerByEmail(email: string): CustomerLogin | undefined {
+    return first(this.#store, this.#customers().where('email', '=', email.toLowerCase()))
+  }
+
+  list(filter: UserFilter, page: { limit: number; offset: number }) {
+    let query = this.#rows()
+    if (filter.tenantId !== null) query = query.where('user.tenant_id', '=', filter.tenantId)
+    if (filter.search !== undefined)
+      query = query.where('username', 'like', likePattern(filter.search))
+    const count = query.clearSelect().select((user) => user.fn.countAll<number>().as('total'))
+    return {
+      users: all(this.#store, query.orderBy('user.id').limit(page.limit).offset(page.offset)),
+      total: first(this.#store, count)?.total ?? 0,
+    }
+  }
+
+  isEmpty(): boolean {
+    return first(this.#store, this.#store.db.selectFrom('user').select('id').limit(1)) === undefined
+  }
+
+  /** `undefined`: the username is taken. */
+  insert(user: Insertable<UserTable>): UserRow | undefined {
+    return transaction(this.#store, () => {
+      if (this.byUsername(user.username) !== undefined) return undefined
+      return this.byId(insert(this.#store, this.#store.db.insertInto('user').values(user)))
+    })
+  }
+
+  /** `last_admin`: it would leave nobody who may manage users. Nothing is written then. */
+  update(id: number, change: Updateable<UserTable>): UserRow | 'last_admin' | undefined {
+    return this.#keepingAnAdmin(() => {
+      execute(this.#store, this.#store.db.updateTable('user').set(change).where('id', '=', id))
+    }, id)
+  }
+
+  remove(id: number): 'removed' | 'last_admin' {
+    const outcome = this.#keepingAnAdmin(() => {
+      execute(this.#store, this.#store.db.deleteFrom('user').where('id', '=', id))
+    }, id)
+    return outcome === 'last_admin' ? 'last_admin' : 'removed'
+  }
+
+  #keepingAnAdmin(write: () => void, id: number): UserRow | 'last_admin' | undefined {
+    try {
+      return transaction(this.#store, () => {
+        write()
+        const admins = this.#store.db
+          .selectFrom('user')
+          .select('id')
+          .where('role', '=', 'admin')
+          .where('is_active', '=', 1)
+          .where('tenant_id', 'is', null)
+        if (first(this.#store, admins.limit(1)) === undefined) throw lastAdmin
+        return this.byId(id)
+      })
+    } catch (error) {
+      if (error === lastAdmin) return 'last_admin'
+      throw error
+    }
+  }
+
+  #rows() {
+    return this.#store.db
+      .selectFrom('user')
+      .leftJoin('tenant', 'tenant.id', 'user.tenant_id')
+      .selectAll('user')
+      .select('tenant.slug as tenant_slug')
+  }
+
+  #customers() {
+    return this.#store.db
+      .selectFrom('customer')
+      .select(['id', 'name', 'email', 'password_hash', 'is_active', 'tenant_id'])
+  }
+}
+
+/** Thrown inside the transaction so that it is undone. */
+const lastAdmin = new Error('the last admin')

@@ -1,0 +1,28 @@
+/**
+ * One path for every operation: the aliases of specification §4.2 and §9 become the versioned path
+ * before a route is looked up, so that scopes, limits and audit know a single name.
+ */
+import { getPath } from 'hono/utils/url'
+
+/** First segments that are served as they stand. */
+const unversioned: ReadonlySet<string> = new Set([
+  ...['', 'health', 'livez', 'readyz', 'metrics', 'openapi.json', 'docs', 'console', 'mcp'],
+])
+
+export function canonicalPath(request: Request): string {
+  const path = getPath(request)
+  if (path.startsWith('/api/v1/')) return customerPath(path, 7)
+  if (path.startsWith('/api/client/') || path.startsWith('/api/ocs/')) return path
+  if (path.startsWith('/api/')) return `/api/v1${path.slice(4)}`
+  if (path.startsWith('/client/')) return `/api${path}`
+  const end = path.indexOf('/', 1)
+  const first = path.slice(1, end === -1 ? undefined : end)
+  return unversioned.has(first) ? path : `/api/v1${path}`
+}
+
+/** `/api/v1/client/…` and `/api/v1/ocs/…` are the unversioned paths that §4.3 gives them. */
+function customerPath(path: string, start: number): string {
+  if (path.startsWith('/client/', start) || path.startsWith('/ocs/', start))
+    return `/api${path.slice(start)}`
+  return path
+}

@@ -1,0 +1,31 @@
+/** Is the service there, alive, ready? Two shapes of health: decisions.md §1.5. */
+import { Hono } from 'hono'
+import { openToAll, requiresCredential } from './auth/requires.ts'
+import type { EnginePort } from './deps.ts'
+import { ApiError } from './http/api-error.ts'
+import type { ControlEnv } from './http/control-env.ts'
+import { ok } from './http/envelope.ts'
+
+const SERVICE = 'tollgate'
+
+/** `GET /health`: public and bare, on both listeners. */
+export const publicHealthRoute = (version: string) =>
+  new Hono<ControlEnv>().get('/health', openToAll(), (c) =>
+    c.json({ status: 'ok', service: SERVICE, version }),
+  )
+
+/** `/livez`: the process answers. `/readyz`: it takes calls; 503 before and while it drains. */
+export const probeRoutes = (engine: Pick<EnginePort, 'isReady' | 'isDraining'>) =>
+  new Hono<ControlEnv>()
+    .get('/livez', openToAll(), (c) => ok(c, { status: 'ok' }))
+    .get('/readyz', openToAll(), (c) => {
+      if (engine.isDraining()) throw new ApiError(503, 'draining', 'No new call is taken')
+      if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not served yet')
+      return ok(c, { status: 'ready' })
+    })
+
+/** `GET /api/v1/health`: success for a valid key. Mounted under `/api/v1`. */
+export const keyHealthRoute = (version: string) =>
+  new Hono<ControlEnv>().get('/health', requiresCredential(), (c) =>
+    ok(c, { status: 'ok', service: SERVICE, version }),
+  )

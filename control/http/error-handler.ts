@@ -1,0 +1,63 @@
+/** Whatever goes wrong leaves as the envelope of specification §2.7, and nothing internal with it. */
+import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import type { Log } from '../deps.ts'
+import { ApiError } from './api-error.ts'
+import type { ControlEnv } from './control-env.ts'
+import type { ErrorBody } from './envelope.ts'
+
+export function errorHandler(log: Log): ErrorHandler<ControlEnv> {
+  return (error, c) => answer(c, asApiError(error, c, log))
+}
+
+/** A path without a route is 404; one that other methods use is 405, with those in `Allow`. */
+export function notFoundHandler(app: Hono<ControlEnv>): NotFoundHandler<ControlEnv> {
+  return (c) => {
+    const allowed = methodsOf(app, c.req.path)
+    if (allowed.length === 0)
+      return answer(c, new ApiError(404, 'not_found', 'There is nothing at this path'))
+    const headers = { Allow: allowed.join(', ') }
+    return answer(
+      c,
+      new ApiError(405, 'method_not_allowed', `${c.req.method} is not possible here`, { headers }),
+    )
+  }
+}
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** Middleware is registered for all methods; only a handler of this very method counts. */
+function methodsOf(app: Hono<ControlEnv>, path: string): string[] {
+  const found: string[] = methods.filter((method) =>
+    app.router.match(method, path)[0].some(([[, route]]) => route.method === method),
+  )
+  if (found.includes('GET')) found.push('HEAD')
+  return found.length === 0 ? [] : [...found, 'OPTIONS']
+}
+
+function asApiError(error: Error, c: Context<ControlEnv>, log: Log): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof HTTPException && error.status < 500)
+    return new ApiError(400, 'bad_request', 'The request is not valid')
+  log('error', 'request failed', {
+    method: c.req.method,
+    path: c.req.path,
+    request_id: c.get('correlationId'),
+    error: error.stack ?? error.message,
+  })
+  return new ApiError(500, 'internal_error', 'Internal error')
+}
+
+function answer(c: Context<ControlEnv>, error: ApiError): Response {
+  c.set('refusal', { code: error.code, details: error.details })
+  return c.json(errorBody(error, c.get('correlationId')), error.status, { ...error.headers })
+}
+
+export const errorBody = (error: ApiError, requestId: string): ErrorBody => ({
+  success: false,
+  error: error.message,
+  statusCode: error.status,
+  code: error.code,
+  ...(error.details !== undefined && { details: error.details }),
+  request_id: requestId,
+})

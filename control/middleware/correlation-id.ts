@@ -1,0 +1,27 @@
+import type { MiddlewareHandler } from 'hono'
+import type { ControlEnv } from '../http/control-env.ts'
+import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+
+/** Visible ASCII that needs no quoting in logs: what a caller may choose is repeated to others. */
+const wellFormed = /^[\w.:/+=@-]{1,128}$/
+
+/** Echoes `X-Correlation-ID`, or makes one; the answer, the error envelope and the audit carry it. */
+export function correlationId(
+  randomBytes: (size: number) => Buffer,
+): MiddlewareHandler<ControlEnv> {
+  const newId = idsFrom(randomBytes)
+  return (c, next) => {
+    const given = requestHeader(c, 'x-correlation-id')
+    const id = given !== undefined && wellFormed.test(given) ? given : newId()
+    c.set('correlationId', id)
+    setAnswerHeader(c, 'X-Correlation-ID', id)
+    return next()
+  }
+}
+
+/** A random start and a counter: unique without drawing random bytes for each request. */
+function idsFrom(randomBytes: (size: number) => Buffer): () => string {
+  const start = randomBytes(9).toString('base64url')
+  let count = 0
+  return () => `${start}-${(count += 1).toString(36)}`
+}

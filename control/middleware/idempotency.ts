@@ -1,0 +1,214 @@
+/**
+ * `Idempotency-Key` as Stripe does it (decisions.md §6): the first answer is kept for 24 hours and
+ * given again; the same key with another body is a conflict; a repetition that arrives while the
+ * first is still running waits for it.
+ *
+ * An answer may hold a new token, and no form of a token but its hash may be stored. So answers are
+ * encrypted under what only their caller can present again: the `Idempotency-Key` and, for a
+ * machine, its own token. The database holds neither.
+ */
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
+import type { Context, MiddlewareHandler } from 'hono'
+import { z } from 'zod'
+import { compile, type Statement } from '../../schema/compiled.ts'
+import type { Store } from '../../schema/open.ts'
+import { execute } from '../../schema/query.ts'
+import { readCredential } from '../auth/credential.ts'
+import { badRequest, conflict } from '../http/api-error.ts'
+import { readBody } from '../http/body.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { requestHeader } from '../http/request-head.ts'
+
+const KEPT_MS = 24 * 3_600_000
+const keyForm = /^[\x21-\x7e]{1,255}$/
+/** What an answer carries beside status and body. */
+const keptHeaders = ['Content-Type', 'Location', 'Cache-Control']
+
+/** Which request this is: a repetition has the same. */
+interface Identity {
+  readonly actor: string
+  readonly operation: string
+  readonly keyHash: Buffer
+}
+
+interface Operation {
+  readonly identity: Identity
+  readonly requestHash: Buffer
+  /** What the answer is sealed under. */
+  readonly secret: string
+}
+
+interface KeptAnswer {
+  readonly request_hash: Buffer
+  readonly status: number
+  readonly sealed: Buffer
+}
+
+const answerForm = z.strictObject({ headers: z.record(z.string(), z.string()), body: z.string() })
+type Answer = z.output<typeof answerForm>
+
+interface Running {
+  readonly requestHash: Buffer
+  readonly ended: Promise<void>
+}
+
+export class Idempotency {
+  readonly #store: Store
+  readonly #now: () => number
+  readonly #randomBytes: (size: number) => Buffer
+  readonly #find: Statement<Identity & { after: number }, KeptAnswer>
+  /** Requests that run now; no more than the server has connections. */
+  readonly #running = new Map<string, Running>()
+
+  constructor(store: Store, now: () => number, randomBytes: (size: number) => Buffer) {
+    this.#store = store
+    this.#now = now
+    this.#randomBytes = randomBytes
+    this.#find = compile(store, (db, param) =>
+      db
+        .selectFrom('idempotent_answer')
+        .select(['request_hash', 'status', 'sealed'])
+        .where('actor', '=', param('actor'))
+        .where('operation', '=', param('operation'))
+        .where('key_hash', '=', param('keyHash'))
+        .where('created_at', '>', param('after')),
+    )
+  }
+
+  /**
+   * Stands behind `requires` and `validate`, in front of the handler: a request that was refused
+   * by those has not been carried out and may be repeated with the same key.
+   */
+  once(): MiddlewareHandler<ControlEnv> {
+    return async (c, next) => {
+      const key = requestHeader(c, 'idempotency-key')
+      if (key === undefined) return next()
+      if (!keyForm.test(key))
+        throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
+      const operation = await describeOperation(c, key)
+      const name = nameOf(operation.identity)
+      await this.#waitFor(name, operation)
+      const kept = this.#find.get({ ...operation.identity, after: this.#now() - KEPT_MS })
+      if (kept !== undefined) return replay(kept, operation)
+      await this.#run(c, next, name, operation)
+    }
+  }
+
+  async #waitFor(name: string, operation: Operation): Promise<void> {
+    for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
+      refuseOther(running.requestHash, operation)
+      await running.ended
+    }
+  }
+
+  async #run(
+    c: Context<ControlEnv>,
+    next: () => Promise<void>,
+    name: string,
+    operation: Operation,
+  ): Promise<void> {
+    let end = (): void => undefined
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    this.#running.set(name, { requestHash: operation.requestHash, ended })
+    try {
+      await next()
+      // A server error may not come again: the caller shall be able to try once more.
+      if (c.res.status < 500) await this.#keep(c.res, operation)
+    } finally {
+      this.#running.delete(name)
+      end()
+    }
+  }
+
+  async #keep(response: Response, { identity, requestHash, secret }: Operation): Promise<void> {
+    const now = this.#now()
+    const { db } = this.#store
+    const answer: Answer = {
+      headers: Object.fromEntries(
+        keptHeaders.flatMap((name) => {
+          const value = response.headers.get(name)
+          return value === null ? [] : [[name, value]]
+        }),
+      ),
+      body: await response.clone().text(),
+    }
+    execute(
+      this.#store,
+      db.deleteFrom('idempotent_answer').where('created_at', '<=', now - KEPT_MS),
+    )
+    const row = {
+      actor: identity.actor,
+      operation: identity.operation,
+      key_hash: identity.keyHash,
+      request_hash: requestHash,
+      status: response.status,
+      sealed: seal(JSON.stringify(answer), secret, this.#randomBytes(12)),
+      created_at: now,
+    }
+    execute(this.#store, db.replaceInto('idempotent_answer').values(row))
+  }
+}
+
+async function describeOperation(c: Context<ControlEnv>, key: string): Promise<Operation> {
+  const body = await readBody(c)
+  const credential = readCredential(
+    requestHeader(c, 'authorization'),
+    requestHeader(c, 'x-api-key'),
+  )
+  // A session's token changes at every login; the answer must outlive it.
+  const token = credential?.kind === 'key' ? credential.token : ''
+  const { actor, tenantId } = c.get('principal')
+  return {
+    identity: {
+      actor: `${actor}@${tenantId ?? '*'}`,
+      operation: `${c.req.method} ${c.req.path}`,
+      keyHash: sha256(key),
+    },
+    requestHash: sha256(body),
+    secret: `${key}\0${token}`,
+  }
+}
+
+function replay(kept: KeptAnswer, operation: Operation): Response {
+  refuseOther(kept.request_hash, operation)
+  const opened = open(kept.sealed, operation.secret)
+  if (opened === undefined)
+    throw conflict(
+      'idempotency_answer_sealed',
+      'The request was carried out, but its answer can only be read with the token that made it',
+    )
+  const headers = { ...opened.headers, 'Idempotency-Replayed': 'true' }
+  return new Response(opened.body, { status: kept.status, headers })
+}
+
+function refuseOther(requestHash: Buffer, operation: Operation): void {
+  if (!requestHash.equals(operation.requestHash))
+    throw conflict('idempotency_conflict', 'This Idempotency-Key was used with another body')
+}
+
+const nameOf = ({ actor, operation, keyHash }: Identity): string =>
+  `${actor} ${operation} ${keyHash.toString('base64')}`
+
+const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
+
+const sealingKey = (secret: string, salt: Buffer): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, salt, 'tollgate idempotent answer', 32))
+
+/** AES-256-GCM: 12 bytes nonce (the salt of its key too), 16 bytes tag, ciphertext. */
+function seal(text: string, secret: string, nonce: Buffer): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', sealingKey(secret, nonce), nonce)
+  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext])
+}
+
+function open(sealed: Buffer, secret: string): Answer | undefined {
+  const nonce = sealed.subarray(0, 12)
+  const decipher = createDecipheriv('aes-256-gcm', sealingKey(secret, nonce), nonce)
+  decipher.setAuthTag(sealed.subarray(12, 28))
+  try {
+    const text = Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()])
+    return answerForm.parse(JSON.parse(text.toString('utf8')))
+  } catch {
+    return undefined
+  }
+}

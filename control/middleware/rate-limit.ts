@@ -1,0 +1,117 @@
+/**
+ * Who may ask how often (specification §8, decisions.md §6), and the headers that say so on every
+ * answer: `X-RateLimit-*`, and `RateLimit-Policy` and `RateLimit` of
+ * draft-ietf-httpapi-ratelimit-headers.
+ */
+import type { Context, MiddlewareHandler } from 'hono'
+import { LRUCache } from 'lru-cache'
+import { bucketAddress } from '../auth/address.ts'
+import type { KeyUsage } from '../auth/keys/key-usage.ts'
+import type { Principal } from '../auth/principal.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { setAnswerHeader } from '../http/request-head.ts'
+import { RateWindow } from './rate-window.ts'
+
+const WINDOW_MS = 60_000
+
+/** Signed-in people; a key brings its own `rate_limit_rpm`. */
+const PER_SESSION = 600
+/** Whoever shows no valid credential. Tokens cannot be guessed, so this only keeps floods away. */
+const PER_ADDRESS = 12_000
+/** Passwords can be guessed. */
+const LOGINS_PER_ADDRESS = 10
+
+/** Callers remembered per kind. One that falls out begins anew, with an empty window. */
+const MAX_CALLERS = 20_000
+
+interface Bucket {
+  readonly window: RateWindow
+  readonly policy: 'key' | 'session' | 'address' | 'login'
+}
+
+export class RateLimits {
+  readonly #keys = new LRUCache<number, Bucket>({ max: MAX_CALLERS })
+  readonly #sessions = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
+  readonly #addresses = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
+  readonly #logins = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
+
+  forPrincipal(principal: Principal): Bucket {
+    return principal.kind === 'key'
+      ? bucketIn(this.#keys, principal.keyId, 'key', principal.rateLimitRpm)
+      : bucketIn(this.#sessions, principal.actor, 'session', PER_SESSION)
+  }
+
+  forAddress(address: string): Bucket {
+    return bucketIn(this.#addresses, bucketAddress(address), 'address', PER_ADDRESS)
+  }
+
+  forLogin(address: string): Bucket {
+    return bucketIn(this.#logins, bucketAddress(address), 'login', LOGINS_PER_ADDRESS)
+  }
+}
+
+function bucketIn<K extends string | number>(
+  buckets: LRUCache<K, Bucket>,
+  name: K,
+  policy: Bucket['policy'],
+  limit: number,
+): Bucket {
+  const known = buckets.get(name)
+  if (known === undefined) {
+    const bucket: Bucket = { window: new RateWindow(limit, WINDOW_MS), policy }
+    buckets.set(name, bucket)
+    return bucket
+  }
+  if (known.window.limit !== limit) known.window.setLimit(limit)
+  return known
+}
+
+const loginPaths: ReadonlySet<string> = new Set(['/api/v1/auth/login', '/api/client/auth/login'])
+
+export const isLogin = (c: Context<ControlEnv>): boolean =>
+  c.req.method === 'POST' && loginPaths.has(c.req.path)
+
+export function rateLimit(
+  limits: RateLimits,
+  usage: KeyUsage,
+  now: () => number,
+): MiddlewareHandler<ControlEnv> {
+  return (c, next) => {
+    const presented = c.get('presented')
+    const principal = presented.kind === 'accepted' ? presented.principal : undefined
+    const bucket = bucketOf(c, limits, principal)
+    const time = now()
+    const isAdmitted = bucket.window.admit(time)
+    describe(c, bucket, time)
+    if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
+    if (principal?.kind === 'key') usage.record(principal.keyId, time)
+    return next()
+  }
+}
+
+function bucketOf(
+  c: Context<ControlEnv>,
+  limits: RateLimits,
+  principal: Principal | undefined,
+): Bucket {
+  if (isLogin(c)) return limits.forLogin(c.get('clientAddress'))
+  if (principal !== undefined) return limits.forPrincipal(principal)
+  return limits.forAddress(c.get('clientAddress'))
+}
+
+function describe(c: Context<ControlEnv>, { window, policy }: Bucket, now: number): void {
+  const remaining = String(window.remaining(now))
+  const resetsAt = window.oldestLeavesAt(now)
+  setAnswerHeader(c, 'X-RateLimit-Limit', String(window.limit))
+  setAnswerHeader(c, 'X-RateLimit-Remaining', remaining)
+  setAnswerHeader(c, 'X-RateLimit-Reset', String(Math.ceil(resetsAt / 1_000)))
+  const seconds = Math.ceil((resetsAt - now) / 1_000)
+  setAnswerHeader(c, 'RateLimit-Policy', `"${policy}";q=${window.limit};w=${WINDOW_MS / 1_000}`)
+  setAnswerHeader(c, 'RateLimit', `"${policy}";r=${remaining};t=${seconds}`)
+}
+
+const exceeded = (waitMs: number): ApiError =>
+  new ApiError(429, 'rate_limited', 'Too many requests', {
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+  })

@@ -1,0 +1,165 @@
+/** Binds the API and the customer edge to their ports, and keeps slow and idle peers from piling up. */
+import { createServer, STATUS_CODES, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { createApi, createEdge, type ControlApp } from './app.ts'
+import { openAccess } from './auth/access.ts'
+import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
+import type { ControlDeps } from './deps.ts'
+import { ApiError } from './http/api-error.ts'
+import { errorBody } from './http/error-handler.ts'
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export interface ServerOptions {
+  readonly api: Address
+  readonly edge: Address
+  /** Runs `work` every `intervalMs` until the returned function is called. */
+  readonly every: (intervalMs: number, work: () => void) => () => void
+  readonly limits?: Partial<ConnectionLimits>
+}
+
+export interface ConnectionLimits {
+  /** From the connection to the end of the headers. Milliseconds, as for the next two. */
+  readonly headersMs: number
+  /** From the first byte of a request to the last of its body; 408 after that. */
+  readonly requestMs: number
+  /** A connection without a request is closed. */
+  readonly idleMs: number
+  readonly headerBytes: number
+  /** Per listener; further ones are closed at once. */
+  readonly connections: number
+}
+
+const defaultLimits: ConnectionLimits = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  idleMs: 60_000,
+  headerBytes: 16_384,
+  connections: 4_096,
+}
+
+/** A stopping server waits this long for answers that are under way. */
+const STOP_MS = 2_000
+
+export interface ControlServer {
+  readonly api: Address
+  readonly edge: Address
+  /** Takes no further request, lets answers finish, and writes the key counters. */
+  stop(): Promise<void>
+}
+
+export async function startControl(
+  deps: ControlDeps,
+  options: ServerOptions,
+): Promise<ControlServer> {
+  const access = openAccess(deps)
+  await access.passwords.prepare()
+  const limits = { ...defaultLimits, ...options.limits }
+  const api = await listen(createApi(deps, access), options.api, limits)
+  const edge = await listen(createEdge(deps, access), options.edge, limits).catch(
+    async (error: unknown) => {
+      await close(api)
+      throw error
+    },
+  )
+  const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => {
+    try {
+      access.tick()
+    } catch (error) {
+      deps.log('warn', 'key counters could not be written', { error: String(error) })
+    }
+  })
+  return {
+    api: addressOf(api),
+    edge: addressOf(edge),
+    async stop() {
+      cancel()
+      await Promise.all([close(api), close(edge)])
+      access.tick()
+    },
+  }
+}
+
+function listen(app: ControlApp, address: Address, limits: ConnectionLimits): Promise<Server> {
+  const listener = getRequestListener(app.fetch, {
+    // The web standard classes of the process stay as they are.
+    overrideGlobalObjects: false,
+    errorHandler: () => Response.json(badRequestBody, { status: 400 }),
+  })
+  const server = createServer(
+    {
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      keepAliveTimeout: limits.idleMs,
+      maxHeaderSize: limits.headerBytes,
+      connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
+    },
+    (request, response) => void listener(request, response),
+  )
+  server.maxConnections = limits.connections
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    refuse(socket, statusOf(error.code))
+  })
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject)
+      resolve(server)
+    })
+  })
+}
+
+const badRequestBody = errorBody(new ApiError(400, 'bad_request', 'The request is not valid'), '-')
+
+/** Requests that never reach the application are answered with the envelope too, then cut off. */
+function refuse(socket: Socket, status: 400 | 408 | 431): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const text = STATUS_CODES[status] ?? ''
+  const code = text.toLowerCase().replaceAll(' ', '_')
+  const body = JSON.stringify({
+    success: false,
+    error: text,
+    statusCode: status,
+    code,
+    request_id: '-',
+  })
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${text}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+    () => socket.destroy(),
+  )
+}
+
+function statusOf(code: string | undefined): 400 | 408 | 431 {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
+  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const patience = AbortSignal.timeout(STOP_MS)
+  patience.addEventListener('abort', () => server.closeAllConnections())
+  await closed
+}
+
+function addressOf(server: Server): Address {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('not bound to a port')
+  return hostAndPort(address)
+}
+
+const hostAndPort = ({ address, port }: AddressInfo): Address => ({ host: address, port })

@@ -1,0 +1,185 @@
+/** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
+import { createHash } from 'node:crypto'
+import type { Access } from '../../control/auth/access.ts'
+import { openAccess } from '../../control/auth/access.ts'
+import { createKey, createUser } from '../../control/auth/first-access.ts'
+import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
+import type { ActiveCall, ControlDeps, EnginePort, SetStatus } from '../../control/deps.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { openDatabase, type Store } from '../../schema/open.ts'
+import { insert } from '../../schema/query.ts'
+
+/** What a test looks at in an answer. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The parsed body; undefined when it is not JSON. */
+  readonly body: unknown
+  readonly text: string
+  /** `data` of the envelope, in the shape that the test goes on with. */
+  data<T>(): T
+  /** `code` of an error envelope. */
+  readonly code: string | undefined
+}
+
+export interface TestEngine extends EnginePort {
+  ready: boolean
+  draining: boolean
+  sets: SetStatus[]
+  activeCalls: ActiveCall[]
+}
+
+export interface TestControl {
+  readonly app: ControlApp
+  readonly edge: ControlApp
+  readonly access: Access
+  readonly store: Store
+  readonly engine: TestEngine
+  readonly deps: ControlDeps
+  /** Everything that was logged. */
+  readonly logged: { level: string; message: string; fields: unknown }[]
+  /** Milliseconds UTC; moved by `tick`. */
+  now(): number
+  tick(ms: number): void
+  /** A key with these scopes, made as `tollgate key create` makes it. */
+  key(request?: { name?: string; kind?: string; scopes?: string[]; tenantSlug?: string }): string
+  user(username: string, role: string, password?: string): Promise<void>
+  tenant(slug: string, domains?: readonly string[]): number
+  request(path: string, options?: RequestOptions): Promise<Answer>
+}
+
+export interface RequestOptions {
+  readonly method?: string
+  readonly token?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** An object is sent as JSON, a text as it stands (as `application/json`). */
+  readonly body?: unknown
+  /** The peer's address. */
+  readonly from?: string
+  readonly app?: ControlApp
+}
+
+/** 2026-01-01T00:00:00Z: a whole minute, so that expected times are easy to read. */
+export const startOfTime = Date.UTC(2026, 0, 1)
+
+export function openControl(path = ':memory:'): TestControl {
+  let now = startOfTime
+  const store = openDatabase(path)
+  migrate(store.sqlite, now)
+  const logged: TestControl['logged'] = []
+  const engine = testEngine()
+  const deps: ControlDeps = {
+    store,
+    engine,
+    now: () => now,
+    randomBytes: seededBytes('control'),
+    log: (level, message, fields) => logged.push({ level, message, fields }),
+    version: '0.0.0-test',
+    settings: { jwtSecret: undefined },
+  }
+  const access = openAccess(deps)
+  const app = createApi(deps, access)
+  let keys = 0
+
+  return {
+    ...{ app, access, store, engine, deps, logged },
+    edge: createEdge(deps, access),
+    now: () => now,
+    tick: (ms) => (now += ms),
+    key(request = {}) {
+      const name = request.name ?? `key ${(keys += 1)}`
+      return valueOf(createKey(deps, { scopes: ['*'], ...request, name }))
+    },
+    async user(username, role, password = 'correct horse') {
+      valueOf(await createUser(deps, { username, role, password }))
+    },
+    tenant(slug, domains = []) {
+      const row = { slug, name: slug, created_at: now }
+      const id = insert(store, store.db.insertInto('tenant').values(row))
+      for (const domain of domains)
+        insert(store, store.db.insertInto('tenant_domain').values({ domain, tenant_id: id }))
+      return id
+    },
+    request: (path, options = {}) => send(options.app ?? app, path, options),
+  }
+}
+
+function valueOf<T>(result: { kind: 'created'; value: T } | { kind: 'refused'; problem: string }) {
+  if (result.kind === 'refused') throw new Error(result.problem)
+  return result.value
+}
+
+async function send(app: ControlApp, path: string, options: RequestOptions): Promise<Answer> {
+  const { body, token, from } = options
+  const headers = new Headers(options.headers)
+  if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+  if (body !== undefined && !headers.has('content-type'))
+    headers.set('content-type', 'application/json')
+  const response = await app.request(
+    path,
+    {
+      method: options.method ?? (body === undefined ? 'GET' : 'POST'),
+      headers,
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    },
+    { remoteAddress: from ?? '192.0.2.1' },
+  )
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json') ?? false
+  const parsed: unknown = text === '' || !isJson ? undefined : JSON.parse(text)
+  const envelope = Object(parsed) as { data?: unknown; code?: string }
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: parsed,
+    text,
+    data: <T>() => envelope.data as T,
+    code: envelope.code,
+  }
+}
+
+/** Random-looking bytes that are the same in every run. */
+export function seededBytes(seed: string): (size: number) => Buffer {
+  let count = 0
+  return (size) => {
+    const blocks: Buffer[] = []
+    for (let length = 0; length < size; length += 64)
+      blocks.push(
+        createHash('sha512')
+          .update(`${seed} ${(count += 1)}`)
+          .digest(),
+      )
+    return Buffer.concat(blocks).subarray(0, size)
+  }
+}
+
+/** An engine without calls; a test fills in the data that it needs. */
+export function testEngine(): TestEngine {
+  const engine: TestEngine = {
+    ready: true,
+    draining: false,
+    sets: [],
+    activeCalls: [],
+    dispatcher: {
+      status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
+      setState: () => 'unknown_set',
+      reload: () => undefined,
+    },
+    calls: {
+      list: () => engine.activeCalls,
+      find: (uuid) => engine.activeCalls.find(({ callUuid }) => callUuid === uuid),
+      hangUp: (uuid) =>
+        engine.activeCalls.some(({ callUuid }) => callUuid === uuid) ? 'ending' : 'not_found',
+      countByNode: () => 0,
+      countByCarrier: (id) =>
+        engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
+    },
+    reloadRouting: () => undefined,
+    carrierRegistration: () => undefined,
+    telemetry: () => ({}),
+    listeners: () => [],
+    isReady: () => engine.ready,
+    isDraining: () => engine.draining,
+  }
+  return engine
+}
