@@ -1,0 +1,167 @@
+/**
+ * The program as a user runs it: its own process, a database file, real ports of 127.0.0.1. What
+ * happened is read from the database, as an operator would with `sqlite3`.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import Database from 'better-sqlite3'
+import { freePort } from './free-port.ts'
+
+const program = 'dist/main.js'
+
+export interface StoredCall {
+  readonly call_uuid: string
+  readonly call_id: string
+  readonly disposition: string
+  readonly sip_code: number
+  readonly billsec: number
+  readonly duration: number
+  readonly cost_micros: number
+  readonly hangup_by: string
+  readonly hangup_cause: string
+  readonly denial_code: string | null
+  readonly node: string | null
+  readonly attempts: string
+  readonly is_recovered: number
+  readonly caller_id_number: string
+  readonly destination_number: string
+}
+
+export class TollgateProcess {
+  readonly folder: string
+  readonly sipPort: number
+  readonly apiPort: number
+  readonly databasePath: string
+  readonly log: string[] = []
+  #process: ChildProcess | undefined
+  readonly #environment: Record<string, string>
+
+  private constructor(
+    folder: string,
+    ports: { sip: number; api: number; edge: number },
+    environment: Record<string, string>,
+  ) {
+    this.folder = folder
+    this.sipPort = ports.sip
+    this.apiPort = ports.api
+    this.databasePath = join(folder, 'tollgate.db')
+    this.#environment = {
+      PATH: process.env['PATH'] ?? '',
+      DATABASE_PATH: this.databasePath,
+      SIP_LISTEN: `udp/127.0.0.1:${ports.sip},tcp/127.0.0.1:${ports.sip}`,
+      API_LISTEN: `127.0.0.1:${ports.api}`,
+      EDGE_LISTEN: `127.0.0.1:${ports.edge}`,
+      LOG_LEVEL: 'info',
+      ...environment,
+    }
+  }
+
+  /** Provisions `seed` with `tollgate seed`, starts, and waits until it is ready. */
+  static async start(
+    seed: object,
+    environment: Record<string, string> = {},
+  ): Promise<TollgateProcess> {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
+    const ports = { sip: await freePort(), api: await freePort(), edge: await freePort() }
+    const tollgate = new TollgateProcess(folder, ports, environment)
+    const file = join(folder, 'seed.json')
+    writeFileSync(file, JSON.stringify(seed))
+    await tollgate.run(['seed', file])
+    await tollgate.restart()
+    return tollgate
+  }
+
+  get pid(): number {
+    return this.#process?.pid ?? 0
+  }
+
+  /** Runs one command to its end; answers with its standard output. */
+  async run(words: readonly string[]): Promise<string> {
+    const child = spawn(process.execPath, [program, ...words], { env: this.#environment })
+    let output = ''
+    let complaint = ''
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (complaint += chunk.toString()))
+    const [code] = await once(child, 'close')
+    if (code !== 0)
+      throw new Error(`tollgate ${words.join(' ')}: exit ${String(code)}: ${complaint}`)
+    return output
+  }
+
+  async restart(): Promise<void> {
+    const child = spawn(process.execPath, [program, 'serve'], { env: this.#environment })
+    this.#process = child
+    createInterface({ input: child.stderr }).on('line', (line) => this.log.push(line))
+    const lines = createInterface({ input: child.stdout })
+    for await (const line of lines) if (line.startsWith('ready ')) return
+    throw new Error(`tollgate did not start:\n${this.log.join('\n')}`)
+  }
+
+  /** Ends the process without warning, as a power cut would. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** As `kill`, or politely with SIGTERM; answers with the exit code. */
+  async #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
+    const child = this.#process
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return null
+    const closed = once(child, 'exit')
+    child.kill(signal)
+    const [code] = await closed
+    return typeof code === 'number' ? code : null
+  }
+
+  /** Stops politely and removes everything. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  async terminate(): Promise<number | null> {
+    return this.#end('SIGTERM')
+  }
+
+  query<Row>(sql: string, ...values: readonly unknown[]): Row[] {
+    const database = new Database(this.databasePath, { readonly: true })
+    try {
+      // The statement's columns are the caller's: it wrote the SQL.
+      return database.prepare(sql).all(...values) as Row[]
+    } finally {
+      database.close()
+    }
+  }
+
+  calls(): StoredCall[] {
+    return this.query<StoredCall>('SELECT * FROM cdr ORDER BY id')
+  }
+
+  /** Waits until `count` calls are stored; records are written in groups, shortly after the end. */
+  async waitForCalls(count: number, timeoutMs = 10_000): Promise<StoredCall[]> {
+    const deadline = Date.now() + timeoutMs
+    for (;;) {
+      const calls = this.calls()
+      if (calls.length >= count) return calls
+      if (Date.now() > deadline)
+        throw new Error(`${calls.length} of ${count} calls are stored after ${timeoutMs} ms`)
+      await new Promise((resolve) => setTimeout(resolve, 25))
+    }
+  }
+
+  /** Balance of a customer's wallet in micro-units, and what its ledger adds up to. */
+  wallet(customer: string): { balance: number; ledger: number; debits: number } {
+    const [row] = this.query<{ balance: number; ledger: number; debits: number }>(
+      `SELECT w.balance_micros AS balance,
+         (SELECT ifnull(sum(amount_micros), 0) FROM ledger_entry WHERE wallet_id = w.id) AS ledger,
+         (SELECT count(*) FROM ledger_entry WHERE wallet_id = w.id AND kind = 'debit') AS debits
+       FROM wallet w JOIN customer c ON c.id = w.customer_id WHERE c.name = ?`,
+      customer,
+    )
+    if (row === undefined) throw new Error(`customer ${customer} has no wallet`)
+    return row
+  }
+}
