@@ -62,6 +62,8 @@ export class SipCore {
   connectionClosed(flow: Flow, now: number): void {
     for (const transaction of [...this.#stack.clientTransactions.values()])
       if (transaction.flow.connectionId === flow.connectionId) transaction.transportFailed(now)
+    for (const dialog of this.#stack.dialogs.onConnection(flow.connectionId))
+      dialog.connectionLost()
   }
 
   /** Addresses of a host name that was asked for; none: it cannot be resolved. */

@@ -208,7 +208,8 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
     dialog.hasRemoteInvite = true
   }
   if (request.method === 'INVITE' || request.method === 'UPDATE') dialog.refreshTarget(request)
-  if (arrival.source.connectionId !== 0 || dialog.isFlowBound) dialog.flow = arrival.source
+  if (arrival.source.connectionId !== 0) dialog.isFlowBound = true
+  if (dialog.isFlowBound) dialog.flow = arrival.source
 
   const { clientId } = dialog
   const inbound = begin(stack, request, arrival, { clientId, dialog }, now)

@@ -87,6 +87,12 @@ export class Dialog {
     if (target !== undefined) this.remoteTarget = target
   }
 
+  /** The connection is gone: requests go to the remote target again, over a new one. */
+  connectionLost(): void {
+    this.isFlowBound = false
+    this.flow = { ...this.flow, connectionId: 0 }
+  }
+
   /** §12.2.1.1: Request-URI and Route of the next request; a strict router takes the first route's place. */
   nextRequestRoute(): { readonly uri: string; readonly routes: readonly string[] } {
     const [first, ...rest] = this.routeSet

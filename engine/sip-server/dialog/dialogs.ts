@@ -39,6 +39,10 @@ export class Dialogs {
     return [...this.#byId.values()].filter((dialog) => dialog.clientId === clientId)
   }
 
+  onConnection(connectionId: number): readonly Dialog[] {
+    return [...this.#byId.values()].filter((dialog) => dialog.flow.connectionId === connectionId)
+  }
+
   get size(): number {
     return this.#byId.size
   }
