@@ -12,6 +12,8 @@ export interface PeerSocket {
   readonly port: number
   /** To the listener; by TCP on a connection of the peer's own. */
   send(text: string): void
+  /** Ends all connections; the port stays open. Nothing for UDP. */
+  hangUp(): void
   close(): void
 }
 
@@ -31,6 +33,7 @@ async function openUdp(listener: Listener, receive: Receive): Promise<PeerSocket
     host,
     port: socket.address().port,
     send: (text) => socket.send(text, listener.port, host),
+    hangUp: () => undefined,
     close: () => socket.close(),
   }
 }
@@ -57,6 +60,9 @@ async function openTcp(listener: Listener, receive: Receive): Promise<PeerSocket
     })
     return socket
   }
+  const hangUp = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
   const server = createServer(adopt).listen(0, host)
   await once(server, 'listening')
   const bound = server.address()
@@ -67,9 +73,10 @@ async function openTcp(listener: Listener, receive: Receive): Promise<PeerSocket
       dialled ??= adopt(connect(listener.port, host))
       dialled.write(text)
     },
+    hangUp,
     close: () => {
       server.close()
-      for (const socket of sockets) socket.destroy()
+      hangUp()
     },
   }
 }

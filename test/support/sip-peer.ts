@@ -68,6 +68,11 @@ export interface Content {
 
 type Wanted = string | number | ((message: PeerMessage) => boolean)
 
+interface Waiter {
+  readonly fits: (message: PeerMessage) => boolean
+  take: (message: PeerMessage) => void
+}
+
 let lastNumber = 0
 /** Unique within the test process. */
 const unique = (prefix: string): string => `${prefix}${++lastNumber}`
@@ -81,7 +86,7 @@ export class SipPeer {
   readonly #socket: PeerSocket
   /** The way back of each received request. */
   readonly #answers = new WeakMap<PeerMessage, (text: string) => void>()
-  #waiting: (() => void)[] = []
+  #waiting: Waiter[] = []
 
   private constructor(protocol: Listener['protocol'], socket: PeerSocket) {
     this.protocol = protocol
@@ -99,6 +104,11 @@ export class SipPeer {
     return this.#socket.port
   }
 
+  /** Ends all connections; the port stays open. */
+  hangUp(): void {
+    this.#socket.hangUp()
+  }
+
   close(): void {
     this.#socket.close()
   }
@@ -109,20 +119,24 @@ export class SipPeer {
   }
 
   /** Takes the first message that fits out of the inbox, or waits for it. */
-  async next(wanted: Wanted): Promise<PeerMessage> {
+  next(wanted: Wanted): Promise<PeerMessage> {
     const fits = matcher(wanted)
-    const deadline = AbortSignal.timeout(patienceMs)
-    for (;;) {
-      const at = this.inbox.findIndex(fits)
-      const [message] = at === -1 ? [] : this.inbox.splice(at, 1)
-      if (message) return message
-      await new Promise<void>((resolve, reject) => {
-        this.#waiting.push(resolve)
-        deadline.addEventListener('abort', () =>
-          reject(new Error(`no ${String(wanted)}; there are: ${this.#summary()}`)),
-        )
-      })
-    }
+    const at = this.inbox.findIndex(fits)
+    const [message] = at === -1 ? [] : this.inbox.splice(at, 1)
+    if (message) return Promise.resolve(message)
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { fits, take: resolve }
+      const giveUp = (): void => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiter)
+        reject(new Error(`no ${String(wanted)}; there are: ${this.#summary()}`))
+      }
+      const timer = setTimeout(giveUp, patienceMs)
+      waiter.take = (found) => {
+        clearTimeout(timer)
+        resolve(found)
+      }
+      this.#waiting.push(waiter)
+    })
   }
 
   send(text: string): void {
@@ -215,8 +229,10 @@ export class SipPeer {
   #receive(text: string, answer: (text: string) => void): void {
     const message = new PeerMessage(text)
     this.#answers.set(message, answer)
-    this.inbox.push(message)
-    for (const wake of this.#waiting.splice(0)) wake()
+    const at = this.#waiting.findIndex(({ fits }) => fits(message))
+    const [waiter] = at === -1 ? [] : this.#waiting.splice(at, 1)
+    if (waiter) waiter.take(message)
+    else this.inbox.push(message)
   }
 
   #hostPort(): string {

@@ -168,7 +168,9 @@ export const connectByTcp: Connector = async (server, options = {}, prepare) => 
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }
   srf.on('error', () => undefined)
   srf.connect({ host, port, secret: options.secret ?? 'cymru', reconnect: { maxAttempts: 1 } })
-  return welcomed(srf, () => srf.disconnect())
+  return welcomed(srf, () => {
+    if (srf.app.client.mapServer.size > 0) srf.disconnect()
+  })
 }
 
 /** Without sockets and framing: the library's wire protocol object is replaced. */

@@ -1,0 +1,261 @@
+/** What is left behind after calls, applications and connections are gone: nothing. */
+import { once } from 'node:events'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { sdp, type Leg, type SipPeer } from '../../support/sip-peer.ts'
+import { fastTimers, startRig, variants, type Rig, type Variant } from '../../support/sip-rig.ts'
+import {
+  bookkeeping,
+  connectByTcp,
+  connectInProcess,
+  type Srf,
+  type SrfDialog,
+} from '../../support/srf.ts'
+
+let rig: Rig | undefined
+afterEach(async () => {
+  expect(rig?.errors).toEqual([])
+  await rig?.stop()
+  rig = undefined
+})
+
+async function start(variant: Variant, prepare?: (srf: Srf) => void): Promise<Rig> {
+  rig = await startRig(variant, prepare, fastTimers)
+  return rig
+}
+
+const byTcp: Variant = { app: 'tcp', sip: 'udp' }
+
+/** Every table of the server that belongs to calls, and every map of drachtio-srf. */
+function leftovers({ server, srf }: Rig): Record<string, number> {
+  const lasting = new Set(['applications', 'clients', 'connections'])
+  const sizes = Object.entries({ ...server.stats(), ...bookkeeping(srf) })
+  return Object.fromEntries(sizes.filter(([name, size]) => size !== 0 && !lasting.has(name)))
+}
+
+/** Transactions live 64·T1 = 320 ms beyond their end. */
+const nothingLeft = (from: Rig): Promise<void> =>
+  vi.waitFor(() => expect(leftovers(from)).toEqual({}), { timeout: 1_500, interval: 20 })
+
+type Ending = 'caller' | 'callee' | 'busy' | 'cancel'
+
+async function bridge(variant: Variant) {
+  const target = { uri: '' }
+  const started = await start(variant, (srf) =>
+    srf.invite((req, res) => {
+      srf
+        .createB2BUA(req, res, target.uri, {})
+        .then(({ uas, uac }) => {
+          const end = (dialog: typeof uas) => void dialog.destroy().catch(() => undefined)
+          uas.on('destroy', () => end(uac))
+          uac.on('destroy', () => end(uas))
+          if (!uas.connected) end(uac)
+          if (!uac.connected) end(uas)
+        })
+        .catch(() => undefined)
+    }),
+  )
+  const callee = await started.peer()
+  target.uri = callee.uri
+  return { started, callee }
+}
+
+/** One whole call as both peers see it. `callee` takes the INVITE that bears the caller's subject. */
+async function oneCall(from: Rig, callee: SipPeer, ending: Ending): Promise<void> {
+  const caller = await from.peer()
+  const leg = caller.leg(from.uri('app'))
+  caller.request('INVITE', leg, { body: sdp(leg.callId) })
+  const invite = await callee.next(
+    (message) => message.method === 'INVITE' && message.body.includes(`s=${leg.callId}\r\n`),
+  )
+  const callId = invite.get('Call-ID')
+  const ofCall = (wanted: string) => (message: typeof invite) =>
+    message.get('Call-ID') === callId && message.method === wanted
+  if (ending === 'busy') {
+    callee.reply(invite, 486, { tag: callId })
+    await caller.next('486 INVITE')
+    return acknowledgeFailure(caller, leg)
+  }
+  callee.reply(invite, 180, { tag: callId })
+  await caller.next('180 INVITE')
+  if (ending === 'cancel') {
+    caller.request('CANCEL', leg)
+    await caller.next('487 INVITE')
+    acknowledgeFailure(caller, leg)
+    callee.reply(await callee.next(ofCall('CANCEL')), 200, { tag: callId })
+    return callee.reply(invite, 487, { tag: callId })
+  }
+  callee.reply(invite, 200, { tag: callId, body: sdp('callee') })
+  const ok = await caller.next('200 INVITE')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await callee.next(ofCall('ACK'))
+  if (ending === 'caller') {
+    caller.request('BYE', leg)
+    await caller.next('200 BYE')
+    callee.reply(await callee.next(ofCall('BYE')), 200)
+  } else {
+    callee.request('BYE', callee.calledLeg(invite, callId))
+    caller.reply(await caller.next('BYE'), 200)
+  }
+}
+
+/** The ACK of a failure bears the branch of its INVITE. */
+function acknowledgeFailure(caller: SipPeer, leg: Leg): void {
+  const { branch } = leg
+  const text = caller.request('ACK', { ...leg })
+  caller.send(text.replace(/branch=\S+/, `branch=${branch}`))
+}
+
+describe.each(variants)('application by $app, SIP by $sip', (variant) => {
+  test('after a burst of calls nothing is left, in the server and in drachtio-srf', async () => {
+    const { started, callee } = await bridge(variant)
+    const endings: Ending[] = ['caller', 'callee', 'busy', 'cancel']
+    await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        oneCall(started, callee, endings[i % endings.length] ?? 'caller'),
+      ),
+    )
+    await nothingLeft(started)
+  })
+
+  test('requests that nobody answers leave nothing', async () => {
+    const started = await start(variant)
+    const silent = await started.peer()
+    const dialing = started.srf.createUAC(silent.uri, { localSdp: sdp('app') })
+    const asking = await started.srf.request(silent.uri, { method: 'OPTIONS' })
+    const answered = once(asking, 'response')
+    await expect(dialing).rejects.toMatchObject({ status: 408 })
+    expect((await answered)[0].status).toBe(408)
+    await nothingLeft(started)
+  })
+
+  test('a call that is never acknowledged is ended, and the application is told', async () => {
+    const ended: unknown[] = []
+    const started = await start(variant, (srf) =>
+      srf.invite((req, res) => {
+        void srf.createUAS(req, res, { localSdp: sdp('app') }).then((dialog) => {
+          dialog.on('destroy', (_request, reason) => ended.push(reason))
+        })
+      }),
+    )
+    const caller = await started.peer()
+    caller.request('INVITE', caller.leg(started.uri('app')), { body: sdp('caller') })
+    const bye = await caller.next('BYE')
+    expect(bye.get('Reason')).toContain('ACK timeout')
+    caller.reply(bye, 200)
+    await vi.waitFor(() => expect(ended).toEqual(['ACK timeout']))
+    await nothingLeft(started)
+  })
+
+  test('a caller that hangs up without acknowledging leaves nothing in the server', async () => {
+    const started = await start(variant, (srf) =>
+      srf.invite((req, res) => void srf.createUAS(req, res, { localSdp: sdp('app') })),
+    )
+    const caller = await started.peer()
+    const leg = caller.leg(started.uri('app'))
+    caller.request('INVITE', leg, { body: sdp('caller') })
+    const ok = await caller.next('200 INVITE')
+    caller.learn(leg, ok)
+    caller.request('BYE', leg)
+    await caller.next('200 BYE')
+    // The 200 of the INVITE is not repeated into a dialog that is over.
+    caller.inbox.length = 0
+    await nothingLeft(started)
+    expect(caller.inbox).toEqual([])
+  })
+})
+
+test('an application that is gone has its dialogs ended', async () => {
+  const started = await start(byTcp, (srf) =>
+    srf.invite((req, res) => void srf.createUAS(req, res, { localSdp: sdp('app') })),
+  )
+  const caller = await started.peer()
+  const leg = caller.leg(started.uri('app'))
+  caller.request('INVITE', leg, { body: sdp('caller') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await vi.waitFor(() => expect(started.server.stats()['dialogs']).toBe(1))
+  started.app.close()
+  caller.reply(await caller.next('BYE'), 200)
+  await vi.waitFor(
+    () => expect(started.server.stats()).toMatchObject({ clients: 0, dialogs: 0, deadlines: 0 }),
+    { timeout: 1_500, interval: 20 },
+  )
+})
+
+test('two applications take requests in turn, and one that is gone takes none', async () => {
+  const taken: string[] = []
+  const answering = (name: string) => (srf: Srf) =>
+    srf.options((_req, res) => {
+      taken.push(name)
+      res.send(200)
+    })
+  const started = await start(byTcp, answering('a'))
+  const second = await started.connect(answering('b'))
+  const caller = await started.peer()
+  const ask = async (times: number) => {
+    for (let asked = 0; asked < times; asked++) {
+      caller.request('OPTIONS', caller.leg(started.uri('app')))
+      await caller.next('200 OPTIONS')
+    }
+  }
+  await vi.waitFor(async () => {
+    taken.length = 0
+    await ask(2)
+    expect(taken.toSorted()).toEqual(['a', 'b'])
+  })
+  taken.length = 0
+  await ask(4)
+  expect(taken.filter((name) => name === 'a')).toHaveLength(2)
+  second.close()
+  await vi.waitFor(() => expect(started.server.stats()['clients']).toBe(1))
+  taken.length = 0
+  await ask(3)
+  expect(taken).toEqual(['a', 'a', 'a'])
+})
+
+test('a verb that was given back is not routed any more', async () => {
+  const started = await start(byTcp, (srf) => {
+    srf.options((_req, res) => res.send(200))
+    srf.message((_req, res) => res.send(200))
+  })
+  const caller = await started.peer()
+  caller.request('MESSAGE', caller.leg(started.uri('app')))
+  await caller.next('200 MESSAGE')
+  started.srf.app.client.removeRoute('message')
+  await vi.waitFor(async () => {
+    caller.request('MESSAGE', caller.leg(started.uri('app')))
+    await caller.next('405 MESSAGE')
+  })
+  caller.request('OPTIONS', caller.leg(started.uri('app')))
+  await caller.next('200 OPTIONS')
+})
+
+test.each([
+  ['tcp', connectByTcp],
+  ['in process', connectInProcess],
+])('drachtio-srf is told that its secret is wrong, by %s', async (_name, connector) => {
+  const { server } = await start(byTcp)
+  await expect(connector(server, { secret: 'wrong' })).rejects.toThrow('failed to authenticate')
+  await vi.waitFor(() => expect(server.stats()['clients']).toBe(1))
+})
+
+test('a dialog over a connection that was closed goes on over a new one', async () => {
+  const dialogs: SrfDialog[] = []
+  const started = await start({ app: 'in process', sip: 'tcp' }, (srf) =>
+    srf.invite((req, res) => {
+      void srf.createUAS(req, res, { localSdp: sdp('app') }).then((dialog) => dialogs.push(dialog))
+    }),
+  )
+  const caller = await started.peer()
+  const leg = caller.leg(started.uri('app'))
+  caller.request('INVITE', leg, { body: sdp('caller') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await vi.waitFor(() => expect(dialogs).toHaveLength(1))
+  caller.hangUp()
+  await vi.waitFor(() => expect(started.server.stats()['connections']).toBe(0))
+  const ended = dialogs[0]?.destroy()
+  caller.reply(await caller.next('BYE'), 200)
+  expect((await ended)?.method).toBe('BYE')
+})
