@@ -1,0 +1,189 @@
+/** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
+import type { Charging } from '../charging/charging.ts'
+import type { CallStart, CallState, Direction, Place } from './call.ts'
+import { Call } from './call.ts'
+import type { Deadlines } from './deadlines.ts'
+import { cause } from './record/end-reason.ts'
+
+/** A live call as the API shows it. */
+export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId'> {
+  readonly callUuid: string
+  readonly state: CallState
+  readonly direction: Direction
+  readonly callerNumber: string
+  readonly calledNumber: string
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+  readonly answeredAt: number | null
+  readonly tenantId: number | null
+  readonly customerId: number | null
+}
+
+export interface ActiveCallsDeps {
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly deadlines: Deadlines
+  readonly charging: Pick<Charging, 'alive'>
+}
+
+/** The OCS is told which calls live this often; at most 10 s by the charging contract. */
+const HEARTBEAT_MS = 5_000
+
+export class ActiveCalls {
+  readonly #deps: ActiveCallsDeps
+  readonly #calls = new Map<string, Call>()
+  readonly #byNode = new Map<number, Set<Call>>()
+  readonly #byCarrier = new Map<number, Set<Call>>()
+  #isDraining = false
+  #isBeating = false
+  #onEmpty: (() => void) | undefined
+
+  constructor(deps: ActiveCallsDeps) {
+    this.#deps = deps
+  }
+
+  get size(): number {
+    return this.#calls.size
+  }
+
+  /** No new call is taken any more. */
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  begin(start: CallStart): Call {
+    const call = new Call(start)
+    this.#calls.set(start.callUuid, call)
+    this.#scheduleHeartbeat()
+    return call
+  }
+
+  /** Where the call is being tried from now on: it counts there, and nowhere else. */
+  place(call: Call, place: Place): void {
+    this.#leave(call)
+    call.place = place
+    if (place.nodeId !== null) join(this.#byNode, place.nodeId, call)
+    if (place.carrierId !== null) join(this.#byCarrier, place.carrierId, call)
+  }
+
+  /** The call is over and its record is stored. */
+  finish(call: Call): void {
+    this.#leave(call)
+    this.#calls.delete(call.start.callUuid)
+    if (this.#calls.size === 0) this.#onEmpty?.()
+  }
+
+  list(): readonly ActiveCall[] {
+    return [...this.#calls.values()].map(describe)
+  }
+
+  find(callUuid: string): ActiveCall | undefined {
+    const call = this.#calls.get(callUuid)
+    return call && describe(call)
+  }
+
+  /** Whether this live call was for this number: an INVITE that bears its mark is then a loop. */
+  isCalling(callUuid: string, calledNumber: string): boolean {
+    return this.#calls.get(callUuid)?.start.calledNumber === calledNumber
+  }
+
+  /** Both legs get BYE (or CANCEL, or a refusal) with this Q.850 cause. */
+  hangUp(callUuid: string, q850: number): 'ending' | 'not_found' | 'already_ending' {
+    const call = this.#calls.get(callUuid)
+    if (!call) return 'not_found'
+    return call.stop({ kind: 'cut', by: 'api', cause: q850, code: null })
+      ? 'ending'
+      : 'already_ending'
+  }
+
+  countByNode(nodeId: number): number {
+    return this.#byNode.get(nodeId)?.size ?? 0
+  }
+
+  countByCarrier(carrierId: number): number {
+    return this.#byCarrier.get(carrierId)?.size ?? 0
+  }
+
+  /**
+   * Refuses new calls at once, lets live ones go on until `deadlineMs` (milliseconds UTC), then
+   * hangs them up. Resolves when every call is over and its record is stored.
+   */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isDraining = true
+    if (this.#calls.size === 0) return
+    const emptied = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve
+    })
+    const deadline = this.#deps.deadlines.at(deadlineMs, () =>
+      this.#stopAll(cause.shutdown, 'shutdown'),
+    )
+    await emptied
+    this.#deps.deadlines.cancel(deadline)
+  }
+
+  /** The SIP server is gone and with it every dialog: nothing can be said to anyone any more. */
+  connectionLost(): void {
+    this.#stopAll(cause.connectionLost, 'connection_lost')
+  }
+
+  #stopAll(q850: number, code: string): void {
+    for (const call of this.#calls.values())
+      call.stop({ kind: 'cut', by: 'system', cause: q850, code })
+  }
+
+  #leave(call: Call): void {
+    const { nodeId, carrierId } = call.place
+    if (nodeId !== null) part(this.#byNode, nodeId, call)
+    if (carrierId !== null) part(this.#byCarrier, carrierId, call)
+  }
+
+  /** Runs only while there are calls. */
+  #scheduleHeartbeat(): void {
+    if (this.#isBeating) return
+    this.#isBeating = true
+    this.#deps.deadlines.at(this.#deps.now() + HEARTBEAT_MS, () => {
+      this.#isBeating = false
+      this.#beat()
+    })
+  }
+
+  #beat(): void {
+    if (this.#calls.size === 0) return
+    const alive: string[] = []
+    for (const [callUuid, call] of this.#calls)
+      if (call.answeredAt !== null && !call.stopped) alive.push(callUuid)
+    if (alive.length > 0) this.#deps.charging.alive(alive, this.#deps.now())
+    this.#scheduleHeartbeat()
+  }
+}
+
+function describe(call: Call): ActiveCall {
+  const { callUuid, callerNumber, calledNumber, startedAt } = call.start
+  const { setId, node, carrier } = call.place
+  return {
+    callUuid,
+    state: call.state,
+    direction: call.direction,
+    callerNumber,
+    calledNumber,
+    startedAt,
+    answeredAt: call.answeredAt,
+    tenantId: call.account?.tenantId ?? null,
+    customerId: call.account?.customerId ?? null,
+    setId,
+    node,
+    carrier,
+  }
+}
+
+function join(index: Map<number, Set<Call>>, key: number, call: Call): void {
+  const calls = index.get(key)
+  if (calls) calls.add(call)
+  else index.set(key, new Set([call]))
+}
+
+function part(index: Map<number, Set<Call>>, key: number, call: Call): void {
+  const calls = index.get(key)
+  calls?.delete(call)
+  if (calls?.size === 0) index.delete(key)
+}

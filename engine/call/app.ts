@@ -1,0 +1,48 @@
+/** Which SIP method goes to which handler; everything else is refused. */
+import type { InboundCallDeps } from './inbound-call.ts'
+import { handleInboundCall } from './inbound-call.ts'
+import type { Answer, SipRequest } from './sip/drachtio.ts'
+import { HeaderFilter } from './sip/headers.ts'
+import { ALLOW, respond } from './sip/srf-client.ts'
+import { retryAfter } from './route.ts'
+
+export interface CallControlDeps extends Omit<InboundCallDeps, 'filter'> {
+  /** Lower-case names of the `X-…` headers that pass between the legs, or all of them. */
+  readonly passX?: 'all' | ReadonlySet<string>
+}
+
+/** Asked for so that they are refused here: what nobody asks for the server answers with 503. */
+const refusedMethods = ['register', 'subscribe', 'publish', 'message', 'notify', 'info', 'refer']
+
+/** Call control on a client that is not connected yet. */
+export function startCallControl(deps: CallControlDeps): void {
+  const { client, passX = 'all' } = deps
+  const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
+  const calls: InboundCallDeps = { ...deps, filter }
+  client.onLost(() => deps.calls.connectionLost())
+  client.handle('invite', (request, answer) => {
+    if (request.stackDialogId) refuse(request, answer)
+    else void handleInboundCall(request, answer, calls)
+  })
+  client.handle('options', (request, answer) => {
+    if (request.stackDialogId) refuse(request, answer)
+    else answerOptions(answer, calls)
+  })
+  for (const method of refusedMethods) client.handle(method, refuse)
+  client.handle('*', refuse)
+}
+
+/** RFC 3261 §11.2: what an INVITE would get at this moment. */
+function answerOptions(answer: Answer, deps: InboundCallDeps): void {
+  if (deps.calls.isDraining) respond(answer, 503, undefined, { headers: retryAfter(deps) })
+  else respond(answer, 200, undefined, { headers: capabilities })
+}
+
+const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'timer, 100rel' }
+
+function refuse(request: SipRequest, answer: Answer): void {
+  if (request.method === 'ACK') return
+  // In a dialog that was ours a moment ago; a PRACK may come before there is one.
+  if (request.stackDialogId) respond(answer, request.method === 'PRACK' ? 200 : 481)
+  else respond(answer, 405, undefined, { headers: { Allow: ALLOW } })
+}

@@ -1,0 +1,238 @@
+/**
+ * One attempt to one destination. It ends as a value, exactly once: answered, refused, silent, or
+ * stopped from outside. What comes after that end (a late 200) is taken back here.
+ */
+import type { Attempt } from '../../schema/call-record.ts'
+import type { Candidate } from '../dispatcher/destination-set.ts'
+import type { GatewayCandidate } from '../routing/routing.ts'
+import type { Call } from './call.ts'
+import { Conversation } from './legs/conversation.ts'
+import type { Deadline, Deadlines } from './deadlines.ts'
+import type { End } from './record/end-reason.ts'
+import { cause, reasonHeader } from './record/end-reason.ts'
+import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
+import type { HeaderFilter } from './sip/headers.ts'
+import type { Invite } from './legs/invite.ts'
+import type { Announced } from './legs/outgoing.ts'
+import { inviteFor } from './legs/outgoing.ts'
+import type { SrfClient, UacEnd } from './sip/srf-client.ts'
+
+export type AttemptResult =
+  | { readonly kind: 'answered'; readonly ended: Promise<End> }
+  /** A final answer. `isFinal`: nobody else may be tried, whatever the status. */
+  | {
+      readonly kind: 'rejected'
+      readonly status: number
+      readonly reason: string
+      readonly headers: Headers
+      readonly isFinal: boolean
+    }
+  /** No answer of any kind in time. */
+  | { readonly kind: 'silent' }
+  | { readonly kind: 'not-sent'; readonly reason: string }
+  /** `call.stopped` says why. */
+  | { readonly kind: 'stopped' }
+
+export interface BridgeDeps {
+  readonly client: SrfClient
+  readonly filter: HeaderFilter
+  readonly deadlines: Deadlines
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly nodeTimeoutMs: number
+  readonly ringTimeoutMs: number
+}
+
+/** Given up for another node, or because the caller has gone. */
+const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
+
+export class Bridge {
+  readonly #deps: BridgeDeps
+  readonly #call: Call
+  readonly #invite: Invite
+  readonly #announced: Announced
+  readonly #destination: string
+  readonly #startedAt: number
+  #resolve: (result: AttemptResult) => void = () => undefined
+  #isOver = false
+  #sent: SipRequest | undefined
+  #mustCancel = false
+  #deadline: Deadline | undefined
+  #hasEarlyMedia = false
+  /** The last answer of any kind. */
+  #status = 0
+  #reason = ''
+
+  constructor(
+    deps: BridgeDeps,
+    call: Call,
+    invite: Invite,
+    announced: Announced,
+    destination: string,
+  ) {
+    this.#deps = deps
+    this.#call = call
+    this.#invite = invite
+    this.#announced = announced
+    this.#destination = destination
+    this.#startedAt = deps.now()
+  }
+
+  /** What the record keeps of this attempt; to be asked after it has ended. */
+  get record(): Attempt {
+    return {
+      destination: this.#destination,
+      status: this.#status,
+      reason: this.#reason,
+      startedAt: this.#startedAt,
+      endedAt: this.#deps.now(),
+    }
+  }
+
+  run(candidate: Candidate | GatewayCandidate): Promise<AttemptResult> {
+    const { deadlines, client, filter, nodeTimeoutMs } = this.#deps
+    const { body } = this.#announced
+    const { uri, headers, auth } = inviteFor(candidate, this.#announced, filter)
+    return new Promise((resolve) => {
+      this.#resolve = resolve
+      this.#call.whenStopped((end) => this.#giveUp({ kind: 'stopped' }, end.kind))
+      this.#deadline = deadlines.at(this.#startedAt + nodeTimeoutMs, () =>
+        this.#giveUp({ kind: 'silent' }, 'silence'),
+      )
+      client.invite(
+        { uri, headers, body, auth },
+        {
+          onSent: (request) => this.#onSent(request),
+          onProvisional: (response) => this.#onProvisional(response),
+          onEnd: (end) => this.#onEnd(end),
+        },
+      )
+    })
+  }
+
+  #onSent(request: SipRequest): void {
+    this.#sent = request
+    if (this.#mustCancel) this.#cancel()
+  }
+
+  #onProvisional(response: SipResponse): void {
+    if (this.#isOver) return
+    if (this.#status === 0) this.#ringUntil(this.#deps.now() + this.#deps.ringTimeoutMs)
+    this.#noteAnswer(response)
+    if (response.status <= 100) return
+    if (response.body) this.#hasEarlyMedia = true
+    if (response.body) this.#call.state = 'EARLY'
+    else if (response.status === 180 && this.#call.state === 'DIALING') this.#call.state = 'RINGING'
+    this.#call.firstProgressAt ??= this.#deps.now()
+    this.#invite.progress(response, this.#deps.filter.inviteAnswer(response.headers))
+  }
+
+  #ringUntil(timeMs: number): void {
+    this.#deps.deadlines.cancel(this.#deadline)
+    this.#deadline = this.#deps.deadlines.at(timeMs, () => this.#call.stop({ kind: 'no-answer' }))
+  }
+
+  #onEnd(end: UacEnd): void {
+    if (this.#isOver) return this.#takeBack(end)
+    switch (end.kind) {
+      case 'answered':
+        return this.#answered(end.dialog.res, end.dialog, undefined)
+      case 'offered':
+        return this.#answered(end.offer.res, undefined, end.offer)
+      case 'unusable':
+        this.#noteAnswer(end.response)
+        this.#deps.client.release(end.response)
+        return this.#settle(rejected(502, 'Bad Gateway', {}, true))
+      case 'rejected': {
+        this.#noteAnswer(end.response)
+        const { status, reason, headers } = end.response
+        const passed = this.#deps.filter.inviteAnswer(headers)
+        return this.#settle(rejected(status, reason, passed, this.#hasEarlyMedia))
+      }
+      case 'not-sent':
+        this.#reason = end.reason
+        return this.#settle(end)
+    }
+  }
+
+  /** An end that nobody waits for any more. */
+  #takeBack(end: UacEnd): void {
+    if (end.kind === 'answered') end.dialog.destroy({ headers: givenUp }, () => undefined)
+    else if (end.kind === 'offered') void end.offer.destroy()
+    else if (end.kind === 'unusable') this.#deps.client.release(end.response)
+  }
+
+  /** The called side has answered: so does the caller's leg. Exactly one of the last two is given. */
+  #answered(
+    response: SipResponse,
+    callee: SrfDialog | undefined,
+    offer: PendingOffer | undefined,
+  ): void {
+    this.#noteAnswer(response)
+    this.#isOver = true
+    this.#deps.deadlines.cancel(this.#deadline)
+    this.#call.firstProgressAt ??= this.#deps.now()
+    const conversation = new Conversation(
+      this.#call,
+      this.#deps.filter,
+      () => void offer?.destroy(),
+    )
+    if (callee) conversation.join('callee', callee)
+    const headers = this.#deps.filter.inviteAnswer(response.headers)
+    this.#invite.accept(this.#deps.client, response.body ?? '', headers, (dialog) => {
+      if (!dialog) {
+        this.#call.stop({ kind: 'cancelled' })
+        return this.#resolve({ kind: 'stopped' })
+      }
+      this.#call.answeredAt = this.#deps.now()
+      this.#call.state = 'ACTIVE'
+      const caller = conversation.join('caller', dialog)
+      if (offer) caller.whenAcknowledged((ack) => this.#complete(conversation, offer, ack))
+      return this.#resolve({ kind: 'answered', ended: conversation.ended })
+    })
+  }
+
+  /** The caller's ACK answers the callee's offer. */
+  #complete(conversation: Conversation, offer: PendingOffer, ack: SipRequest): void {
+    offer.ack(ack.body ?? '').then(
+      (dialog) => conversation.join('callee', dialog),
+      () => {
+        this.#deps.client.release(offer.res)
+        this.#call.stop({ kind: 'cut', by: 'system', cause: cause.failure, code: null })
+      },
+    )
+  }
+
+  #giveUp(result: AttemptResult, why: string): void {
+    if (this.#isOver) return
+    if (this.#reason === '') this.#reason = why
+    this.#mustCancel = true
+    if (this.#sent) this.#cancel()
+    this.#settle(result)
+  }
+
+  #cancel(): void {
+    this.#sent?.cancel({ headers: givenUp }, () => undefined)
+  }
+
+  #settle(result: AttemptResult): void {
+    this.#isOver = true
+    this.#deps.deadlines.cancel(this.#deadline)
+    this.#call.whenStopped(undefined)
+    this.#resolve(result)
+  }
+
+  #noteAnswer({ status, reason }: SipResponse): void {
+    this.#status = status
+    this.#reason = reason
+  }
+}
+
+function rejected(
+  status: number,
+  reason: string,
+  headers: Headers,
+  isFinal: boolean,
+): AttemptResult {
+  return { kind: 'rejected', status, reason, headers, isFinal }
+}

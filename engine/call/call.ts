@@ -1,0 +1,76 @@
+/** One call from INVITE to record: what is known about it, its state, and how it is stopped. */
+import type { Account } from '../charging/charging.ts'
+import type { Attempt, CallRecord } from '../../schema/call-record.ts'
+import type { End } from './record/end-reason.ts'
+
+export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
+
+export type Direction = CallRecord['direction']
+
+/** What the INVITE itself tells. */
+export interface CallStart {
+  readonly callUuid: string
+  readonly callId: string
+  readonly callerNumber: string
+  readonly callerName: string | null
+  readonly calledNumber: string
+  /** `address:port` of the sender. */
+  readonly sourceAddress: string
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+}
+
+/** Where a call went, or is being tried. */
+export interface Place {
+  readonly setId: number | null
+  readonly nodeId: number | null
+  /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
+  readonly node: string | null
+  readonly carrierId: number | null
+  readonly carrier: string | null
+}
+
+const nowhere: Place = { setId: null, nodeId: null, node: null, carrierId: null, carrier: null }
+
+export class Call {
+  readonly start: CallStart
+  direction: Direction = 'inbound'
+  state: CallState = 'DIALING'
+  /** Who pays; known after the authorization. */
+  account: Account | null = null
+  /** Changed only by `ActiveCalls.place`, which counts by it. */
+  place: Place = nowhere
+  readonly attempts: Attempt[] = []
+  /** The whole grant since the answer; Infinity when the call costs nothing. */
+  grantedSeconds = Infinity
+  /** Milliseconds UTC; null: not yet, or never. */
+  firstProgressAt: number | null = null
+  answeredAt: number | null = null
+  #stopped: End | undefined
+  #onStop: ((end: End) => void) | undefined
+
+  constructor(start: CallStart) {
+    this.start = start
+  }
+
+  /** Why the call is over, as soon as it is; the first reason counts. */
+  get stopped(): End | undefined {
+    return this.#stopped
+  }
+
+  /**
+   * Ends the call in whatever it is doing. False when it was already ending, so that crossing
+   * BYEs, a hang-up racing an answer and an empty wallet count once.
+   */
+  stop(end: End): boolean {
+    if (this.#stopped) return false
+    this.#stopped = end
+    this.#onStop?.(end)
+    return true
+  }
+
+  /** What stopping means at present: cancel the attempt, or hang up both legs. Replaces the last. */
+  whenStopped(act: ((end: End) => void) | undefined): void {
+    this.#onStop = act
+  }
+}

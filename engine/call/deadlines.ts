@@ -1,0 +1,93 @@
+/**
+ * Many deadlines on one timer: every call has several (silence, ringing, grant), nearly all are
+ * cancelled, so a timer of the runtime for each would cost more than the work they guard. Late by
+ * at most one tick, never early.
+ */
+
+/** Runs `act` once after `delayMs`; the returned function calls it off. */
+export type Schedule = (act: () => void, delayMs: number) => () => void
+
+export interface Deadline {
+  readonly slot: number
+  readonly act: () => void
+}
+
+export interface DeadlinesDeps {
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly schedule: Schedule
+}
+
+const TICK_MS = 50
+
+export class Deadlines {
+  readonly #deps: DeadlinesDeps
+  /** By the tick at which they are due. */
+  readonly #slots = new Map<number, Set<Deadline>>()
+  #lastSlot: number
+  #cancelTick: (() => void) | undefined
+
+  constructor(deps: DeadlinesDeps) {
+    this.#deps = deps
+    this.#lastSlot = Math.floor(deps.now() / TICK_MS)
+  }
+
+  /** Calls `act` at `timeMs` (milliseconds UTC) or up to a tick later, unless cancelled before. */
+  at(timeMs: number, act: () => void): Deadline {
+    if (this.#slots.size === 0) this.#lastSlot = Math.floor(this.#deps.now() / TICK_MS)
+    const deadline = { slot: Math.max(Math.ceil(timeMs / TICK_MS), this.#lastSlot + 1), act }
+    const slot = this.#slots.get(deadline.slot)
+    if (slot) slot.add(deadline)
+    else this.#slots.set(deadline.slot, new Set([deadline]))
+    this.#cancelTick ??= this.#deps.schedule(this.#tick, TICK_MS)
+    return deadline
+  }
+
+  /** Safe to repeat, and after the deadline has passed. */
+  cancel(deadline: Deadline | undefined): void {
+    if (!deadline) return
+    const slot = this.#slots.get(deadline.slot)
+    if (!slot) return
+    slot.delete(deadline)
+    if (slot.size === 0) this.#slots.delete(deadline.slot)
+  }
+
+  get size(): number {
+    let size = 0
+    for (const slot of this.#slots.values()) size += slot.size
+    return size
+  }
+
+  /** Forgets every deadline. */
+  stop(): void {
+    this.#slots.clear()
+    this.#cancelTick?.()
+    this.#cancelTick = undefined
+  }
+
+  readonly #tick = (): void => {
+    const from = this.#lastSlot + 1
+    const present = Math.floor(this.#deps.now() / TICK_MS)
+    // Set first: what an act asks for comes after this tick, whatever happens in it.
+    this.#lastSlot = Math.max(this.#lastSlot, present)
+    this.#cancelTick = this.#deps.schedule(this.#tick, TICK_MS)
+    // After a long pause it is cheaper to look at the slots that exist than at every tick.
+    if (present - from > this.#slots.size) {
+      for (const slot of [...this.#slots.keys()].toSorted((a, b) => a - b))
+        if (slot <= present) this.#run(slot)
+    } else for (let slot = from; slot <= present; slot++) this.#run(slot)
+    if (this.#slots.size > 0) return
+    this.#cancelTick?.()
+    this.#cancelTick = undefined
+  }
+
+  #run(slot: number): void {
+    const due = this.#slots.get(slot)
+    if (!due) return
+    for (const deadline of due) {
+      due.delete(deadline)
+      deadline.act()
+    }
+    this.#slots.delete(slot)
+  }
+}

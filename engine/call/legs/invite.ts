@@ -1,0 +1,66 @@
+/** An INVITE that we received and have not answered yet. */
+import type { Answer, Headers, SipRequest, SipResponse, SrfDialog } from '../sip/drachtio.ts'
+import type { SrfClient } from '../sip/srf-client.ts'
+import { respond } from '../sip/srf-client.ts'
+
+export class Invite {
+  readonly request: SipRequest
+  readonly #answer: Answer
+  #isCancelled = false
+
+  /**
+   * To be made before anything else is done with the request: a CANCEL reaches only a listener that
+   * stands when it comes.
+   */
+  constructor(request: SipRequest, answer: Answer, onCancel: (headers: Headers) => void) {
+    this.request = request
+    this.#answer = answer
+    request.on('cancel', ({ headers }) => {
+      this.#isCancelled = true
+      onCancel(headers)
+    })
+  }
+
+  get headers(): Headers {
+    return this.request.headers
+  }
+
+  /** Undefined: the caller wants the callee to make the offer. */
+  get body(): string | undefined {
+    return this.request.body || undefined
+  }
+
+  /**
+   * Whether a dialog can be formed with this caller. The library would send the 200 before it
+   * finds out that it cannot.
+   */
+  get hasUsableContact(): boolean {
+    try {
+      return this.headers['contact'] !== undefined && !!this.request.getParsedHeader('contact')
+    } catch {
+      return false
+    }
+  }
+
+  progress(response: SipResponse, headers: Headers): void {
+    if (this.#isCancelled) return
+    const body = response.body || undefined
+    respond(this.#answer, response.status, response.reason, { headers, body })
+  }
+
+  /** Final. After a CANCEL the server has sent 487 already, and nothing more may be said. */
+  refuse(status: number, reason: string | undefined, headers: Headers = {}): void {
+    if (!this.#isCancelled) respond(this.#answer, status, reason, { headers })
+  }
+
+  /** 200. `done` gets the caller's dialog, or undefined when the caller has gone. */
+  accept(
+    client: SrfClient,
+    body: string,
+    headers: Headers,
+    done: (dialog: SrfDialog | undefined) => void,
+  ): void {
+    if (this.#isCancelled) return done(undefined)
+    return client.accept(this.request, this.#answer, { localSdp: body, headers }, done)
+  }
+}

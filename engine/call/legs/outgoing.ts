@@ -1,0 +1,83 @@
+/** The INVITE of the called leg: whom it names, where it goes, what it carries. Pure. */
+import type { GatewayCandidate } from '../../routing/routing.ts'
+import type { Candidate } from '../../dispatcher/destination-set.ts'
+import type { Credentials, Headers } from '../sip/drachtio.ts'
+import type { HeaderFilter } from '../sip/headers.ts'
+import { CALL_UUID } from '../sip/headers.ts'
+import type { Party } from '../sip/caller-id.ts'
+import { nameAddr, userPart } from '../sip/caller-id.ts'
+
+export interface Outgoing {
+  readonly uri: string
+  readonly headers: Headers
+  readonly auth: Credentials | undefined
+}
+
+/** What of the received INVITE the called leg is told. */
+export interface Announced {
+  readonly callUuid: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  /** From, as it stands there. */
+  readonly from: Party
+  /** User part of the Request-URI. */
+  readonly calledUser: string
+  /** What is left of Max-Forwards. */
+  readonly hopsLeft: number
+}
+
+/** The server puts its own address where this stands (and in P-Asserted-Identity, too). */
+const OWN_HOST = 'localhost'
+
+export function inviteFor(
+  candidate: Candidate | GatewayCandidate,
+  invite: Announced,
+  filter: HeaderFilter,
+): Outgoing {
+  const headers = filter.invite(invite.headers)
+  headers['Max-Forwards'] = String(invite.hopsLeft)
+  headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
+  // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
+  if (invite.body === undefined) withoutReliability(headers)
+  if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
+  else presentCaller(candidate, invite, headers)
+
+  const user = candidate.kind === 'node' ? invite.calledUser : userPart(candidate.number)
+  const address = `${user}@${candidate.uri.slice('sip:'.length)}`
+  const parameters = address.indexOf(';')
+  headers['To'] = `<sip:${parameters === -1 ? address : address.slice(0, parameters)}>`
+  const auth = candidate.kind === 'node' ? undefined : credentialsOf(candidate)
+  return { uri: `sip:${address}`, headers, auth }
+}
+
+/** How the carrier wants to be told who calls (decisions §7). */
+function presentCaller(gateway: GatewayCandidate, invite: Announced, headers: Headers): void {
+  const { callerId, auth } = gateway
+  const number = callerId.value === null ? invite.from.user : userPart(callerId.value)
+  if (callerId.mode === 'pai')
+    headers['p-asserted-identity'] = nameAddr('', callerUri(number, OWN_HOST))
+  const isFixed = callerId.mode === 'fixed' && callerId.value !== null
+  if (isFixed) delete headers['p-asserted-identity']
+  const user = auth.fromUser ?? (isFixed ? number : invite.from.user)
+  const name = isFixed ? '' : invite.from.name
+  headers['From'] = nameAddr(name, callerUri(user, auth.fromDomain ?? hostOf(invite.from)))
+}
+
+function credentialsOf({ auth }: GatewayCandidate): Credentials | undefined {
+  if (auth.type === 'ip' || auth.username === null || auth.password === null) return undefined
+  return { username: auth.username, password: auth.password }
+}
+
+const callerUri = (user: string, host: string): string =>
+  user === '' ? `sip:${host}` : `sip:${user}@${host}`
+
+/** RFC 3323 §4.1.1.3: an anonymous From names no host, ours neither. */
+const hostOf = (from: Party): string => (from.host === ANONYMOUS_HOST ? ANONYMOUS_HOST : OWN_HOST)
+const ANONYMOUS_HOST = 'anonymous.invalid'
+
+function withoutReliability(headers: Headers): void {
+  const supported = headers['supported']?.split(', ').filter((token) => token !== '100rel')
+  if (!supported) return
+  if (supported.length === 0) delete headers['supported']
+  else headers['supported'] = supported.join(', ')
+}

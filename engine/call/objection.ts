@@ -1,0 +1,54 @@
+/** Why an INVITE is refused before anybody is asked about money or routes. */
+import type { Origin } from '../routing/routing.ts'
+import type { ActiveCalls } from './active-calls.ts'
+import type { End } from './record/end-reason.ts'
+import type { RouteDeps } from './route.ts'
+import { retryAfter } from './route.ts'
+import { ownMark, unsupportedOptions } from './sip/headers.ts'
+import type { Invite } from './legs/invite.ts'
+
+export interface ObjectionDeps extends RouteDeps {
+  readonly calls: Pick<ActiveCalls, 'isDraining' | 'isCalling'>
+}
+
+/** What is looked at. */
+export interface Candidacy {
+  readonly origin: Origin
+  readonly calledNumber: string
+  /** What Max-Forwards leaves for the next hop. */
+  readonly hopsLeft: number
+  readonly isEmergency: boolean
+}
+
+/** Undefined: go on. Counts the call against its carrier's limits. */
+export function objectionTo(
+  invite: Invite,
+  { origin, calledNumber, hopsLeft, isEmergency }: Candidacy,
+  deps: ObjectionDeps,
+): End | undefined {
+  if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
+  if (deps.calls.isDraining && !isEmergency)
+    return refused(503, 'Service Unavailable', 'draining', retryAfter(deps))
+  if (!invite.hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
+  // RFC 3261 §16.3: a back-to-back user agent loops like a proxy when nobody counts.
+  if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')
+  const mark = ownMark(invite.headers)
+  if (mark !== undefined && deps.calls.isCalling(mark, calledNumber))
+    return refused(482, 'Loop Detected', 'loop')
+  const unsupported = unsupportedOptions(invite.headers['require'])
+  if (unsupported !== '')
+    return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
+  if (calledNumber === '') return refused(484, 'Address Incomplete', 'no_number')
+  if (origin.kind === 'carrier' && !deps.routing.admitCarrierCall(origin.carrierId))
+    return refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))
+  return undefined
+}
+
+function refused(
+  status: number,
+  reason: string,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): End {
+  return { kind: 'refused', status, reason, code, headers }
+}

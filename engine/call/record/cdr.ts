@@ -1,0 +1,56 @@
+/** From a call to its record. Pure. */
+import type { OpenCall } from '../../../schema/call-journal.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Call } from '../call.ts'
+import type { End } from './end-reason.ts'
+import { summarize } from './end-reason.ts'
+
+/** The record of a call that is over. `endedAt` in milliseconds UTC. */
+export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
+  const { answeredAt } = call
+  return {
+    ...knownOf(call),
+    answeredAt,
+    endedAt: Math.max(endedAt, answeredAt ?? call.start.startedAt),
+    billsec: answeredAt === null ? 0 : billedSeconds(endedAt - answeredAt, call.grantedSeconds),
+    ...summarize(end, answeredAt !== null),
+    isRecovered: false,
+  }
+}
+
+/** What a crash must not lose of a call that has just been answered. */
+export function openCall(call: Call, answeredAt: number): OpenCall {
+  return { ...knownOf(call), denialCode: null, answeredAt }
+}
+
+/**
+ * Started seconds count whole. Never more than was granted: the cut comes a moment after the
+ * grant has run out, and that moment is ours to pay for.
+ */
+function billedSeconds(talkedMs: number, grantedSeconds: number): number {
+  return Math.min(Math.ceil(Math.max(0, talkedMs) / 1_000), Math.floor(grantedSeconds))
+}
+
+function knownOf(call: Call) {
+  const { start, account, place, firstProgressAt } = call
+  return {
+    callUuid: start.callUuid,
+    callId: start.callId,
+    direction: call.direction,
+    callerNumber: start.callerNumber,
+    callerName: start.callerName,
+    calledNumber: start.calledNumber,
+    startedAt: start.startedAt,
+    postDialDelayMs: firstProgressAt === null ? null : firstProgressAt - start.startedAt,
+    setId: place.setId,
+    node: place.node,
+    carrier: place.carrier,
+    attempts: call.attempts,
+    tenantId: account?.tenantId ?? null,
+    customerId: account?.customerId ?? null,
+    ratePrefix: account?.ratePrefix ?? null,
+    currency: account?.currency ?? null,
+    sourceAddress: start.sourceAddress,
+    isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
+  }
+}

@@ -1,0 +1,110 @@
+/** Where one call may go: what routing and dispatcher say, as candidates in order or a refusal. */
+import type { Candidate } from '../dispatcher/destination-set.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
+import type { GatewayCandidate, Origin, Routing } from '../routing/routing.ts'
+import type { Account } from '../charging/charging.ts'
+import type { Direction } from './call.ts'
+import type { End } from './record/end-reason.ts'
+import { noCandidate } from './cascade.ts'
+
+export type Destination = Candidate | GatewayCandidate
+
+export interface RouteDeps {
+  readonly routing: Pick<
+    Routing,
+    'recognize' | 'inboundNumber' | 'inboundTarget' | 'outboundCandidates' | 'admitCarrierCall'
+  >
+  readonly dispatcher: Pick<Dispatcher, 'candidates' | 'isAtCapacity' | 'reportOutcome'>
+  /** What `Retry-After` says when a limit is reached. */
+  readonly retryAfterSeconds: number
+}
+
+/** What a route depends on. */
+export interface RouteQuestion {
+  readonly origin: Origin
+  readonly calledNumber: string
+  /** Host of the Request-URI. */
+  readonly domain: string
+  readonly callId: string
+}
+
+export type Route =
+  | {
+      readonly kind: 'candidates'
+      readonly direction: Direction
+      readonly candidates: readonly Destination[]
+    }
+  | { readonly kind: 'refused'; readonly direction: Direction; readonly end: End }
+
+/**
+ * The gateways of an emergency number dialled on our own side; undefined for any other call. Such a
+ * call asks no wallet, no limit and no drain.
+ */
+export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route | undefined {
+  if (question.origin.kind !== 'node') return undefined
+  const decision = deps.routing.outboundCandidates(null, question.calledNumber)
+  return decision.kind === 'gateways' && decision.isEmergency
+    ? { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
+    : undefined
+}
+
+/** Decisions §2: a trunk's call goes in; a node's call goes out where a route knows the number. */
+export function routeCall(
+  question: RouteQuestion,
+  account: Account | null,
+  deps: RouteDeps,
+): Route {
+  const { origin, calledNumber } = question
+  if (origin.kind !== 'node') return inward(question, 'inbound', deps)
+  const payer = account?.customerId ?? null
+  const tenant = account?.tenantId ?? null
+  const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
+  switch (decision.kind) {
+    case 'gateways':
+      return { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
+    case 'blocked':
+      return refused('outbound', 403, 'Forbidden', 'destination_blocked')
+    case 'limited':
+      return refused('outbound', 503, 'Service Unavailable', 'carrier_limit', deps)
+    case 'unavailable':
+      return refused('outbound', 503, 'Service Unavailable', 'no_gateway')
+    case 'none':
+      return inward(question, 'internal', deps)
+  }
+}
+
+function inward(question: RouteQuestion, direction: Direction, deps: RouteDeps): Route {
+  const { origin, calledNumber, domain, callId } = question
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain)
+  switch (target.kind) {
+    case 'set': {
+      const candidates = deps.dispatcher.candidates(target.setId, callId)
+      if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
+      return deps.dispatcher.isAtCapacity(target.setId)
+        ? refused(direction, noCandidate.status, noCandidate.reason, 'node_limit', deps)
+        : { kind: 'refused', direction, end: noCandidate }
+    }
+    case 'none':
+      return { kind: 'refused', direction, end: noCandidate }
+    case 'extension':
+    case 'agent':
+      // Neither registers here in this version, so nobody can be reached under it.
+      return refused(direction, 404, 'Not Found', `unknown_${target.kind}`)
+  }
+}
+
+function refused(
+  direction: Direction,
+  status: number,
+  reason: string,
+  code: string,
+  deps?: RouteDeps,
+): Route {
+  const refusal = { kind: 'refused', status, reason, code } as const
+  const end = deps ? { ...refusal, headers: retryAfter(deps) } : refusal
+  return { kind: 'refused', direction, end }
+}
+
+export const retryAfter = (deps: Pick<RouteDeps, 'retryAfterSeconds'>) => ({
+  'Retry-After': String(deps.retryAfterSeconds),
+})

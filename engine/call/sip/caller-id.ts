@@ -1,0 +1,112 @@
+/**
+ * Who calls and who is called, out of From, P-Asserted-Identity and the Request-URI. Pure. Reads
+ * only as much of a header as the number takes; a value that makes no sense yields an empty
+ * number, never an exception.
+ */
+
+export interface Party {
+  /** Unquoted, without line breaks; empty when there is none. */
+  readonly name: string
+  /** The user part as it stands in the URI, still escaped; empty when there is none. */
+  readonly user: string
+  /** Host and port; empty for `tel:`. */
+  readonly host: string
+  /** What was dialled or shows on a display: unescaped, without parameters and separators. */
+  readonly number: string
+}
+
+/** Longer numbers and names are cut: they end in records, logs and headers of our own. */
+const MAX_NUMBER = 64
+const MAX_NAME = 128
+
+/** RFC 3325 §9.1: the asserted identity is who the network says it is; From is what it claims. */
+export function callerOf(asserted: string | undefined, from: string): Party {
+  const claimed = partyOf(from)
+  if (asserted === undefined) return claimed
+  const known = partyOf(asserted)
+  return known.number === '' ? claimed : { ...known, name: known.name || claimed.name }
+}
+
+/** The first (name-addr or addr-spec) of a From, To or P-Asserted-Identity value. */
+export function partyOf(value: string): Party {
+  let name = ''
+  let start = 0
+  if (value.startsWith('"')) {
+    start = endOfQuoted(value)
+    name = unquote(value.slice(1, start))
+    start++
+  }
+  const open = value.indexOf('<', start)
+  const comma = value.indexOf(',', start)
+  if (open === -1 || (comma !== -1 && comma < open && name !== '')) {
+    const end = value.slice(start).search(/[;,\s]/)
+    return { name, ...uriParty(end === -1 ? value.slice(start) : value.slice(start, start + end)) }
+  }
+  if (name === '') name = value.slice(start, open).trim()
+  const close = value.indexOf('>', open)
+  const uri = value.slice(open + 1, close === -1 ? undefined : close)
+  return { name: cleanName(name), ...uriParty(uri) }
+}
+
+/** Whom a Request-URI calls: the user part of `sip:` and `sips:`, the number of `tel:`. */
+export function calledOf(uri: string): Party {
+  return { name: '', ...uriParty(uri) }
+}
+
+/** A number as the user part of a SIP URI: what may not stand there is escaped (RFC 3261 §25.1). */
+export function userPart(number: string): string {
+  return /^[\w\-.!~*'()&=+$,;?/%]*$/.test(number) ? number : encodeURIComponent(number)
+}
+
+/** A display name and a URI as a header value. */
+export function nameAddr(name: string, uri: string): string {
+  return name === '' ? `<${uri}>` : `"${name.replace(/["\\]/g, '\\$&')}" <${uri}>`
+}
+
+function uriParty(uri: string): Omit<Party, 'name'> {
+  const colon = uri.indexOf(':')
+  const scheme = uri.slice(0, colon).toLowerCase()
+  if (scheme === 'tel') {
+    const number = beforeAny(uri.slice(colon + 1), ';').replace(/[-.()]/g, '')
+    return { user: userPart(number), host: '', number: number.slice(0, MAX_NUMBER) }
+  }
+  if (scheme !== 'sip' && scheme !== 'sips') return { user: '', host: '', number: '' }
+  const at = uri.lastIndexOf('@')
+  const host = beforeAny(uri.slice((at === -1 ? colon : at) + 1), ';', '?')
+  if (at === -1) return { user: '', host, number: '' }
+  // A password is nobody's number, and RFC 3261 §19.1.1 warns of it: it goes no further.
+  const user = beforeAny(uri.slice(colon + 1, at), ':')
+  return { user: userPart(user), host, number: unescaped(beforeAny(user, ';')) }
+}
+
+function unescaped(user: string): string {
+  if (!user.includes('%')) return user.slice(0, MAX_NUMBER)
+  try {
+    return cleanName(decodeURIComponent(user)).slice(0, MAX_NUMBER)
+  } catch {
+    return user.slice(0, MAX_NUMBER)
+  }
+}
+
+function beforeAny(text: string, ...marks: readonly string[]): string {
+  let end = text.length
+  for (const mark of marks) {
+    const index = text.indexOf(mark)
+    if (index !== -1 && index < end) end = index
+  }
+  return text.slice(0, end)
+}
+
+/** Index of the closing quote of a value that begins with one. */
+function endOfQuoted(value: string): number {
+  let index = 1
+  while (index < value.length && value[index] !== '"') index += value[index] === '\\' ? 2 : 1
+  return Math.min(index, value.length)
+}
+
+const unquote = (text: string): string =>
+  cleanName(text.includes('\\') ? text.replace(/\\(.)/g, '$1') : text)
+
+/** Control characters (a folded line, an escaped CR) must reach neither a header nor a log. */
+const cleanName = (text: string): string =>
+  text.replace(/[\u0000-\u001f\u007f]+/g, ' ').slice(0, MAX_NAME)

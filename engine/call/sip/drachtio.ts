@@ -1,0 +1,166 @@
+/**
+ * The part of drachtio-srf 5.0.29 that call control uses, as it really behaves. The library's own
+ * declarations are incomplete and partly wrong, so they are not used.
+ */
+import type { Socket } from 'node:net'
+
+/**
+ * Header values by name as the library stores them: lower case, except `X-…`, `P-…` (but not
+ * `P-Asserted-…`) and `Diversion`, which keep the sender's spelling. Repeated headers are one
+ * value, joined with commas.
+ */
+export type Headers = Record<string, string>
+
+export interface SendOptions {
+  readonly headers?: Headers | undefined
+  readonly body?: string | undefined
+}
+
+/** A request that was received, or one that was sent (`source` tells which). */
+export interface SipRequest {
+  readonly method: string
+  readonly uri: string
+  /** Empty, or undefined when the message ended before its blank line. */
+  readonly body: string | undefined
+  readonly headers: Headers
+  readonly source: 'network' | 'application'
+  readonly source_address: string
+  readonly source_port: number
+  readonly stackDialogId: string | undefined
+  getParsedHeader(name: string): unknown
+  on(event: 'cancel', listener: (cancel: { readonly headers: Headers }) => void): void
+  on(event: 'response', listener: (response: SipResponse) => void): void
+  /** Only for an INVITE that was sent. */
+  cancel(options: { readonly headers: Headers }, callback: (error?: unknown) => void): void
+}
+
+/** The answer that we may give to a received request. */
+export interface Answer {
+  readonly finalResponseSent: boolean
+  /** Throws on a status that `sip-status` does not list. The callback comes when it has been sent. */
+  send(
+    status: number,
+    reason: string | undefined,
+    options: SendOptions,
+    callback?: (error: unknown) => void,
+  ): void
+}
+
+/** An answer that was received. */
+export interface SipResponse {
+  readonly status: number
+  readonly reason: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  readonly stackDialogId: string | undefined
+}
+
+/** Sends the ACK of an INVITE; a no-op for other requests. */
+export type Acknowledge = (options?: SendOptions) => void
+
+export interface SrfDialog {
+  readonly id: string
+  readonly connected: boolean
+  readonly res: SipResponse
+  /** Called by the library for each request in the dialog. */
+  handle: (request: SipRequest, answer: Answer) => void
+  on(event: 'destroy', listener: (request: SipRequest, reason: string) => void): void
+  /** Sends BYE; the callback comes with its answer. */
+  destroy(options: { readonly headers: Headers }, callback: (error?: unknown) => void): void
+  /** The callback comes for every answer, provisional ones included. */
+  request(
+    options: {
+      readonly method: string
+      readonly headers: Headers
+      readonly body?: string | undefined
+      /** Leaves the ACK of an INVITE without body to the caller. */
+      readonly noAck?: boolean
+    },
+    callback: (error: unknown, response?: SipResponse, acknowledge?: Acknowledge) => void,
+  ): void
+}
+
+/** What `createUAC` yields for an INVITE without body: the callee's offer, not yet acknowledged. */
+export interface PendingOffer {
+  readonly sdp: string
+  readonly res: SipResponse
+  /** Sends the ACK with our answer. Rejects when the dialog cannot be formed. */
+  ack(sdp: string): Promise<SrfDialog>
+  /** ACK and BYE. */
+  destroy(): Promise<void>
+}
+
+/** For a digest challenge, which the library answers once. */
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+}
+
+export interface UacOptions {
+  readonly method: 'INVITE'
+  readonly headers: Headers
+  readonly localSdp: string | undefined
+  readonly noAck: boolean
+  readonly auth: Credentials | undefined
+}
+
+export interface UacCallbacks {
+  readonly cbRequest: (error: unknown, request?: SipRequest) => void
+  readonly cbProvisional: (response: SipResponse) => void
+}
+
+export type RequestHandler = (request: SipRequest, answer: Answer) => void
+
+/** What the library keeps per connection; each map must be empty when nothing is going on. */
+export interface ConnectionState {
+  readonly pendingRequests: { readonly size: number }
+  readonly pendingSipRequests: { readonly size: number }
+  readonly pendingNetworkInvites: { readonly size: number }
+  readonly pendingAckOrPrack: { readonly size: number }
+}
+
+export interface Agent {
+  secret: string
+  tags: readonly string[]
+  wp: unknown
+  readonly mapServer: ReadonlyMap<Socket, ConnectionState>
+  emit(event: string, ...values: readonly unknown[]): void
+  _onConnect(socket: Socket): void
+  _onClose(socket: Socket): void
+  _onMsg(socket: Socket, payload: string): void
+}
+
+export interface Srf {
+  readonly _dialogs: Map<string, SrfDialog>
+  readonly app: { client: Agent | undefined; _init(): Agent }
+  connect(options: { readonly host: string; readonly port: number; readonly secret: string }): void
+  disconnect(): void
+  use(handler: RequestHandler): void
+  use(method: string, handler: RequestHandler): void
+  on(event: 'connect', listener: (error: unknown, hostPorts: string, version: string) => void): void
+  on(event: 'error', listener: (error: unknown) => void): void
+  on(event: 'close', listener: () => void): void
+  createUAC(
+    uri: string,
+    options: UacOptions,
+    callbacks: UacCallbacks,
+    callback: (error: unknown, result?: SrfDialog | PendingOffer) => void,
+  ): void
+  createUAS(
+    request: SipRequest,
+    answer: Answer,
+    options: { readonly localSdp: string; readonly headers: Headers },
+    callback: (error: unknown, dialog?: SrfDialog) => void,
+  ): void
+  request(
+    uri: string,
+    options: {
+      readonly method: string
+      readonly headers?: Headers
+      readonly stackDialogId?: string
+    },
+    callback: (error: unknown, request?: SipRequest) => void,
+  ): void
+}
+
+export type SrfConstructor = new () => Srf

@@ -1,0 +1,170 @@
+/**
+ * Which headers pass from one leg to the other. A header passes because it is listed here: what
+ * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or tells what stands behind us
+ * (User-Agent, Server, Organization, Warning) never does.
+ */
+import type { Headers } from './drachtio.ts'
+
+/** The mark of our own calls towards nodes; never taken from outside. */
+export const CALL_UUID = 'X-Call-UUID'
+
+const describesCall = [
+  ...['p-asserted-identity', 'privacy', 'diversion', 'history-info', 'remote-party-id', 'reason'],
+  ...['alert-info', 'call-info', 'subject', 'priority', 'resource-priority', 'user-to-user'],
+  ...['p-early-media', 'p-charging-vector', 'accept', 'accept-language', 'accept-encoding'],
+  ...['geolocation', 'geolocation-routing', 'in-reply-to', 'identity', 'date'],
+]
+const describesBody = [
+  'content-type',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+]
+const describesSession = ['session-expires', 'min-se']
+
+const inviteHeaders = setOf(describesCall, describesBody, describesSession, ['allow', 'supported'])
+/** Retry-After is left out: that one node is busy does not say that we are. */
+const inviteAnswerHeaders = setOf(describesCall, describesBody, describesSession, [
+  ...['allow', 'supported', 'require', 'unsupported'],
+])
+const inDialogHeaders = setOf(describesCall, describesBody, describesSession, [
+  ...['event', 'subscription-state', 'info-package', 'recv-info', 'expires', 'allow', 'supported'],
+])
+const inDialogAnswerHeaders = setOf(describesCall, describesBody, describesSession, [
+  ...['retry-after', 'unsupported', 'allow', 'supported', 'require'],
+])
+const byeHeaders = setOf(['reason', 'user-to-user'])
+
+/** Values that name hosts; the host is replaced by ours. */
+const namesHosts = setOf([
+  ...['p-asserted-identity', 'diversion', 'history-info', 'remote-party-id'],
+])
+
+/** Extensions that end-to-end parties may use through us. */
+const passedOptions = setOf(['timer', '100rel', 'histinfo', 'resource-priority', 'uui', 'privacy'])
+
+/** Reliability is between us and each side: an answer that needs it on one leg need not on the other. */
+const requirable = setOf(['timer'])
+
+/** Methods that pass; what a peer allows beyond them cannot be reached through us. */
+const passedMethods = setOf([
+  ...['INVITE', 'ACK', 'CANCEL', 'BYE', 'OPTIONS', 'PRACK', 'UPDATE', 'INFO', 'MESSAGE', 'NOTIFY'],
+])
+
+export interface HeaderRules {
+  /** Which `X-…` headers pass: `all`, or lower-case names. Our own mark never does. */
+  readonly passX: 'all' | ReadonlySet<string>
+  /** Host and port that stand for us. */
+  readonly ownHost: () => string
+}
+
+export class HeaderFilter {
+  readonly #rules: HeaderRules
+
+  constructor(rules: HeaderRules) {
+    this.#rules = rules
+  }
+
+  invite(headers: Headers): Headers {
+    return this.#pass(headers, inviteHeaders)
+  }
+
+  inviteAnswer(headers: Headers): Headers {
+    return this.#pass(headers, inviteAnswerHeaders)
+  }
+
+  inDialog(headers: Headers): Headers {
+    return this.#pass(headers, inDialogHeaders)
+  }
+
+  inDialogAnswer(headers: Headers): Headers {
+    return this.#pass(headers, inDialogAnswerHeaders)
+  }
+
+  bye(headers: Headers): Headers {
+    return this.#pass(headers, byeHeaders)
+  }
+
+  #pass(from: Headers, allowed: ReadonlySet<string>): Headers {
+    const passed: Headers = {}
+    for (const name in from) {
+      const value = from[name]
+      if (value === undefined) continue
+      // Most names are lower case already; only these few keep the sender's spelling.
+      const first = name.charCodeAt(0)
+      const key = first >= 65 && first <= 90 ? name.toLowerCase() : name
+      if (allowed.has(key)) this.#passListed(key, value, passed)
+      else if (isExtension(key) && this.#passesX(key)) passed[name] = value
+    }
+    return passed
+  }
+
+  #passListed(key: string, value: string, passed: Headers): void {
+    if (key === 'supported') passOnly(passedOptions, key, value, passed)
+    else if (key === 'require') passOnly(requirable, key, value, passed)
+    else if (key === 'allow') passOnly(passedMethods, key, value, passed)
+    else if (namesHosts.has(key)) passed[key] = replaceHosts(value, this.#rules.ownHost())
+    else passed[key] = value
+  }
+
+  #passesX(key: string): boolean {
+    const { passX } = this.#rules
+    return key !== OWN_MARK && (passX === 'all' || passX.has(key))
+  }
+}
+
+const OWN_MARK = CALL_UUID.toLowerCase()
+
+const isExtension = (key: string): boolean => key.charCodeAt(0) === 120 && key.charCodeAt(1) === 45
+
+/** The value of our mark on a request, under whatever spelling. */
+export function ownMark(headers: Headers): string | undefined {
+  const mark = headers[CALL_UUID] ?? headers[OWN_MARK]
+  if (mark !== undefined) return mark
+  for (const name in headers) if (name.toLowerCase() === OWN_MARK) return headers[name]
+  return undefined
+}
+
+/** The tokens of a comma list that we know; nothing when none is left. */
+function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
+  const kept = tokensOf(value).filter((token) => known.has(token))
+  if (kept.length > 0) passed[key] = kept.join(', ')
+}
+
+/** What of a `Require` we do not do (RFC 3261 §8.2.2.3), as the value of `Unsupported`. */
+export function unsupportedOptions(require: string | undefined): string {
+  if (require === undefined) return ''
+  return tokensOf(require)
+    .filter((token) => token !== '' && token !== '100rel' && token !== 'timer')
+    .join(', ')
+}
+
+const tokensOf = (value: string): string[] => value.split(',').map((token) => token.trim())
+
+/** Replaces what stands behind each `@` outside quotes, so that no host of one side shows on the other. */
+export function replaceHosts(value: string, ownHost: string): string {
+  let replaced = ''
+  let from = 0
+  let isQuoted = false
+  for (let index = 0; index < value.length; index++) {
+    const character = value[index]
+    if (character === '\\' && isQuoted) index++
+    else if (character === '"') isQuoted = !isQuoted
+    else if (character === '@' && !isQuoted) {
+      replaced += value.slice(from, index + 1) + ownHost
+      from = endOfHost(value, index + 1)
+      index = from - 1
+    }
+  }
+  return from === 0 ? value : replaced + value.slice(from)
+}
+
+function endOfHost(value: string, start: number): number {
+  let index = start
+  while (index < value.length && !';>?, \t\r"'.includes(value.charAt(index))) index++
+  return index
+}
+
+function setOf(...lists: readonly (readonly string[])[]): ReadonlySet<string> {
+  return new Set(lists.flat())
+}

@@ -1,0 +1,66 @@
+/**
+ * The library's connection without a socket: payloads are strings handed over, with no framing and
+ * no copy. It stands in the place of the library's `WireProtocol` (`lib/wire-protocol.js`) and
+ * does for the agent what `DrachtioAgent.connect` does; the library's version is pinned for this.
+ */
+import { Socket } from 'node:net'
+import type { Srf } from './drachtio.ts'
+
+/** What the server calls: asynchronously, one payload at a time, in order. */
+export interface InProcessClient {
+  onPayload(payload: string): void
+  onClose(): void
+}
+
+/** What we call. `send` must not call back before it has returned. */
+export interface InProcessLink {
+  send(payload: string): void
+  close(): void
+}
+
+export type OpenInProcess = (client: InProcessClient) => InProcessLink
+
+/** Connects `srf`; `onFault` gets what a handler threw, which then ends only that message. */
+export function attachInProcess(
+  srf: Srf,
+  secret: string,
+  open: OpenInProcess,
+  onFault: (error: unknown) => void,
+): void {
+  // The agent keeps its state by socket and insists on the type; this one is never connected.
+  const socket = new Socket()
+  const agent = (srf.app.client = srf.app._init())
+  const link = open({
+    onPayload(payload) {
+      try {
+        agent._onMsg(socket, payload)
+      } catch (error) {
+        onFault(error)
+      }
+    },
+    onClose() {
+      agent._onClose(socket)
+      agent.emit('close')
+    },
+  })
+  agent.secret = secret
+  agent.tags = []
+  agent.wp = wireOver(link)
+  agent._onConnect(socket)
+}
+
+/** The members of `WireProtocol` that the agent uses on a client connection. */
+function wireOver(link: InProcessLink) {
+  let sent = 0
+  return {
+    isClient: true,
+    isServer: false,
+    send(_socket: Socket, message: string): string {
+      const id = `i${++sent}`
+      link.send(`${id}|${message}`)
+      return id
+    },
+    startPinging: () => undefined,
+    disconnect: () => link.close(),
+  }
+}

@@ -1,0 +1,233 @@
+/**
+ * drachtio-srf, connected: in process to the embedded server, or over TCP to any drachtio server.
+ * A narrow, typed door: calls go in with callbacks, because a callback runs in the very message
+ * that it reports, so that nothing can happen to a new dialog before its listeners stand. (With
+ * the library's promises a BYE in the same read is lost.) What it throws becomes a value here.
+ */
+import { createRequire } from 'node:module'
+import type {
+  Answer,
+  Credentials,
+  Headers,
+  PendingOffer,
+  RequestHandler,
+  SipRequest,
+  SipResponse,
+  Srf,
+  SrfConstructor,
+  SrfDialog,
+} from './drachtio.ts'
+import type { OpenInProcess } from './in-process-wire.ts'
+import { attachInProcess } from './in-process-wire.ts'
+
+export type Connection =
+  | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly secret: string }
+
+export type Connected =
+  /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
+  | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+export type Log = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
+
+/** How an INVITE that we sent ended. */
+export type UacEnd =
+  | { readonly kind: 'answered'; readonly dialog: SrfDialog }
+  /** Answered with an offer, because the INVITE had none; not yet acknowledged. */
+  | { readonly kind: 'offered'; readonly offer: PendingOffer }
+  | { readonly kind: 'rejected'; readonly response: SipResponse }
+  /** Answered, but no dialog can be formed from it (no usable Contact, or a 2xx other than 200). */
+  | { readonly kind: 'unusable'; readonly response: SipResponse }
+  | { readonly kind: 'not-sent'; readonly reason: string }
+
+export interface InviteToSend {
+  readonly uri: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  readonly auth: Credentials | undefined
+}
+
+export interface UacHandlers {
+  /** It has left; from now on it can be cancelled. */
+  readonly onSent: (request: SipRequest) => void
+  readonly onProvisional: (response: SipResponse) => void
+  /** Exactly once. */
+  readonly onEnd: (end: UacEnd) => void
+}
+
+const load = createRequire(import.meta.url)
+const SrfLibrary = load('drachtio-srf') as SrfConstructor
+const reasonPhrases = load('sip-status') as Readonly<Record<number, string>>
+
+export class SrfClient {
+  readonly #srf: Srf = new SrfLibrary()
+  readonly #log: Log
+  readonly #onLost: (() => void)[] = []
+  #ownHost = 'localhost'
+
+  constructor(log: Log) {
+    this.#log = log
+    this.#srf.on('error', (error) => log('warn', 'drachtio server unreachable', describe(error)))
+    this.#srf.on('close', () => this.#lost())
+  }
+
+  /** Host and port that we show outside, once connected; before, the placeholder `localhost`. */
+  get ownHost(): string {
+    return this.#ownHost
+  }
+
+  /** Before `connect`. Requests in a dialog go to the dialog, never here. */
+  handle(method: string, handler: RequestHandler): void {
+    this.#srf.use(method, handler)
+  }
+
+  /** Called when the connection is gone: every dialog and pending request died with it. */
+  onLost(listener: () => void): void {
+    this.#onLost.push(listener)
+  }
+
+  /** Over TCP the library goes on trying, so this may take as long as the server is away. */
+  connect(connection: Connection): Promise<Connected> {
+    const connected = new Promise<Connected>((resolve) => {
+      this.#srf.on('connect', (error, hostPorts, version) => {
+        if (error) return resolve({ kind: 'refused', reason: messageOf(error) })
+        const listening = hostPorts.split(',')
+        this.#ownHost = listening[0]?.replace(/^[^/]*\//, '') ?? this.#ownHost
+        return resolve({ kind: 'connected', hostPorts: listening, version })
+      })
+    })
+    if (connection.kind === 'tcp') this.#srf.connect(connection)
+    else
+      attachInProcess(this.#srf, connection.secret, connection.open, (error) =>
+        this.#log('error', 'a SIP message could not be handled', describe(error)),
+      )
+    return connected
+  }
+
+  disconnect(): void {
+    if (this.#srf.app.client) this.#srf.disconnect()
+  }
+
+  /** Sends an INVITE. Without body the callee makes the offer. */
+  invite(request: InviteToSend, handlers: UacHandlers): void {
+    let final: SipResponse | undefined
+    let isOver = false
+    const end = (result: UacEnd): void => {
+      if (isOver) return
+      isOver = true
+      handlers.onEnd(result)
+    }
+    const { uri, headers, body: localSdp, auth } = request
+    const options = { method: 'INVITE', headers, localSdp, auth, noAck: true } as const
+    const callbacks = {
+      cbRequest: (_error: unknown, request?: SipRequest) => {
+        request?.on('response', (response) => {
+          if (response.status >= 200) final = response
+        })
+        if (request) handlers.onSent(request)
+      },
+      cbProvisional: handlers.onProvisional,
+    }
+    try {
+      this.#srf.createUAC(uri, options, callbacks, (error, result) =>
+        end(uacEnd(error, result, final)),
+      )
+    } catch (error) {
+      // Without a connection the library throws (an AssertionError about the socket).
+      end({ kind: 'not-sent', reason: messageOf(error) })
+    }
+  }
+
+  /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
+  accept(
+    request: SipRequest,
+    answer: Answer,
+    options: { readonly localSdp: string; readonly headers: Headers },
+    done: (dialog: SrfDialog | undefined) => void,
+  ): void {
+    let isDone = false
+    this.#srf.createUAS(request, answer, options, (_error, dialog) => {
+      if (isDone) dialog?.destroy({ headers: {} }, ignore)
+      else done(dialog)
+      isDone = true
+    })
+  }
+
+  /** BYE for an answered INVITE from which the library could not form a dialog. */
+  release(response: SipResponse): void {
+    if (response.stackDialogId === undefined) return
+    try {
+      const options = { method: 'BYE', stackDialogId: response.stackDialogId }
+      this.#srf.request('sip:placeholder', options, ignore)
+    } catch (error) {
+      this.#log('debug', 'an answered leg could not be released', describe(error))
+    }
+  }
+
+  /** Sizes of the library's own tables: all zero when nothing is going on. */
+  stats(): Readonly<Record<string, number>> {
+    const stats = {
+      dialogs: this.#srf._dialogs.size,
+      requests: 0,
+      sipRequests: 0,
+      invites: 0,
+      acks: 0,
+    }
+    for (const state of this.#srf.app.client?.mapServer.values() ?? []) {
+      stats.requests += state.pendingRequests.size
+      stats.sipRequests += state.pendingSipRequests.size
+      stats.invites += state.pendingNetworkInvites.size
+      stats.acks += state.pendingAckOrPrack.size
+    }
+    return stats
+  }
+
+  /** The library forgets its bookkeeping silently and settles nothing, so its dialogs go here. */
+  #lost(): void {
+    this.#srf._dialogs.clear()
+    for (const listener of this.#onLost) listener()
+  }
+}
+
+function uacEnd(
+  error: unknown,
+  result: SrfDialog | PendingOffer | undefined,
+  final: SipResponse | undefined,
+): UacEnd {
+  if (result && 'sdp' in result) return { kind: 'offered', offer: result }
+  if (result) return { kind: 'answered', dialog: result }
+  if (final && final.status < 300) return { kind: 'unusable', response: final }
+  if (final) return { kind: 'rejected', response: final }
+  return { kind: 'not-sent', reason: messageOf(error) }
+}
+
+/** What we take, in and out of dialogs. */
+export const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, MESSAGE, NOTIFY'
+
+/**
+ * Sends an answer, at most one final one. A status that the library does not list (it would throw)
+ * becomes the x00 of its class, as RFC 3261 §8.1.3.2 reads it.
+ */
+export function respond(
+  answer: Answer,
+  status: number,
+  reason?: string,
+  options: { readonly headers?: Headers; readonly body?: string | undefined } = {},
+): void {
+  if (answer.finalResponseSent) return
+  const isListed = status in reasonPhrases
+  const sendable = isListed ? status : status < 200 ? 183 : Math.min(600, status - (status % 100))
+  answer.send(sendable, reason, options)
+}
+
+const ignore = (): void => undefined
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
+
+const describe = (error: unknown) => ({ error: messageOf(error) })
