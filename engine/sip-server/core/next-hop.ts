@@ -58,7 +58,7 @@ export function chooseListener(
   let bestScore = -1
   for (const listener of listeners) {
     if (listener.protocol !== protocol) continue
-    if (family !== 0 && isIP(listener.address) !== family && listener.address !== '::') continue
+    if (family !== 0 && isIP(listener.address) !== family) continue
     const score = sharedOctets(listener.address, address)
     if (score > bestScore) {
       best = listener
