@@ -52,10 +52,11 @@ async function openTcp(listener: Listener, receive: Receive): Promise<PeerSocket
       if (dialled === socket) dialled = undefined
     })
     socket.on('data', (bytes) => {
-      buffered += String(bytes)
+      // One character for each byte, so that lengths are those of the stream.
+      buffered += bytes.toString('latin1')
       for (let text = firstMessage(buffered); text !== ''; text = firstMessage(buffered)) {
         buffered = buffered.slice(text.length)
-        receive(text, (answer) => socket.write(answer))
+        receive(Buffer.from(text, 'latin1').toString(), (answer) => socket.write(answer))
       }
     })
     return socket
@@ -81,7 +82,7 @@ async function openTcp(listener: Listener, receive: Receive): Promise<PeerSocket
   }
 }
 
-/** The first whole message of a stream (ASCII); empty while there is none. */
+/** The first whole message of a stream; empty while there is none. */
 function firstMessage(buffered: string): string {
   const end = buffered.indexOf('\r\n\r\n')
   if (end === -1) return ''
