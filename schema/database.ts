@@ -328,8 +328,8 @@ export interface OcsReportTable {
   /** Null: the call has no wallet. */
   balance_after_micros: number | null
   currency: string | null
-  /** JSON of the body as it came. */
-  body: string
+  /** JSON of a conflicting body; null where the CDR tells the same. */
+  body: string | null
   reported_at: number
 }
 

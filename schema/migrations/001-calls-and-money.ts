@@ -259,7 +259,7 @@ CREATE TABLE ocs_report (
   cost_micros INTEGER NOT NULL CHECK (cost_micros >= 0),
   balance_after_micros INTEGER,
   currency TEXT,
-  body TEXT NOT NULL,
+  body TEXT,
   reported_at INTEGER NOT NULL,
   PRIMARY KEY (call_uuid, billsec)
 ) STRICT, WITHOUT ROWID;

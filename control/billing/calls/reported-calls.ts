@@ -42,7 +42,7 @@ export class ReportedCalls {
     this.#settlement = settlement
   }
 
-  /** Runs inside a transaction of the caller. `body` is what the node sent. */
+  /** Runs inside a transaction of the caller. `body` is kept when it conflicts. */
   write(record: CallRecord, charge: Charge, body: string, now: number): Written<ReportAnswer> {
     const earlier = this.#earlier(record)
     if (earlier?.kind === 'conflict') this.#keep(record, earlier, body, now)
@@ -85,7 +85,7 @@ export class ReportedCalls {
       cost_micros: isSettled ? answer.costMicros : 0,
       balance_after_micros: isSettled ? answer.balanceAfterMicros : null,
       currency: isSettled ? answer.currency : null,
-      body,
+      body: isSettled ? null : body,
       reported_at: now,
     })
   }

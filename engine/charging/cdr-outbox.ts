@@ -1,0 +1,189 @@
+/**
+ * Reports to an external OCS that it has not acknowledged yet. They are rows, written with the CDR in
+ * one transaction and deleted after the OCS answered 200: none is lost while it is away, and since it
+ * knows calls by their uuid, a report that arrives twice is charged once.
+ */
+import type { CallRecord } from '../../schema/call-record.ts'
+import { timeToText } from '../../schema/columns.ts'
+import type { GroupCommit } from '../../schema/group-commit.ts'
+import type { Store } from '../../schema/open.ts'
+import { readCost } from './ocs-answers.ts'
+import type { HttpAnswer } from './ocs-client.ts'
+import { outboxStatements, type OutboxRow } from './outbox-statements.ts'
+
+export interface CdrOutboxDeps {
+  readonly store: Store
+  readonly group: GroupCommit
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  /** From 0 up to 1: spreads the retries of many rows. */
+  readonly random: () => number
+  readonly post: (json: string) => Promise<HttpAnswer>
+  readonly log: (
+    level: 'info' | 'warn',
+    message: string,
+    fields: Readonly<Record<string, unknown>>,
+  ) => void
+}
+
+const maxInFlight = 8
+/** A row that the OCS refuses is tried again after 1, 2, 4 … seconds, at most ten minutes. */
+const rowBackOff = { firstMs: 1_000, longestMs: 10 * 60_000 } as const
+/** While the OCS does not answer at all, one row asks whether it is back. */
+const silenceBackOff = { firstMs: 200, longestMs: 30_000 } as const
+
+export class CdrOutbox {
+  readonly #deps: CdrOutboxDeps
+  readonly #statements: ReturnType<typeof outboxStatements>
+  readonly #inFlight = new Set<string>()
+  #silences = 0
+  #cancelWakeUp: (() => void) | undefined
+  #isStopped = true
+
+  constructor(deps: CdrOutboxDeps) {
+    this.#deps = deps
+    this.#statements = outboxStatements(deps.store)
+  }
+
+  /** Puts a report into the outbox. Runs inside a transaction of the caller, who calls `wake` after it. */
+  write(record: CallRecord): void {
+    const body = JSON.stringify(reportBody(record))
+    this.#statements.insert.run({ callUuid: record.callUuid, body, at: this.#deps.now() })
+  }
+
+  start(): void {
+    this.#isStopped = false
+    this.wake()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelWakeUp?.()
+  }
+
+  /** Sends what is due, as far as there is room. */
+  wake(): void {
+    if (this.#isStopped || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
+    this.#sendDue()
+  }
+
+  #sendDue(): void {
+    this.#cancelWakeUp?.()
+    this.#cancelWakeUp = undefined
+    const room = (this.#silences > 0 ? 1 : maxInFlight) - this.#inFlight.size
+    if (room <= 0) return
+    const rows = this.#statements.due
+      .all({ now: this.#deps.now(), limit: room + this.#inFlight.size })
+      .filter((row) => !this.#inFlight.has(row.call_uuid))
+      .slice(0, room)
+    for (const row of rows) void this.#deliver(row)
+    if (rows.length === 0 && this.#inFlight.size === 0) this.#sleep()
+  }
+
+  /** Until the next row is due; at most so long that a clock that was set back does no harm. */
+  #sleep(): void {
+    const next = this.#statements.next.get({})?.at
+    if (next === undefined || next === null) return
+    this.#wakeAfter(Math.min(Math.max(next - this.#deps.now(), 1), 60_000))
+  }
+
+  #wakeAfter(delayMs: number): void {
+    this.#cancelWakeUp?.()
+    this.#cancelWakeUp = this.#deps.schedule(() => {
+      if (!this.#isStopped) this.#sendDue()
+    }, delayMs)
+  }
+
+  async #deliver(row: OutboxRow): Promise<void> {
+    this.#inFlight.add(row.call_uuid)
+    const answer = await this.#deps.post(row.body)
+    if (answer.kind === 'silence') return this.#heardNothing(row, answer.reason)
+    if (this.#silences > 0) this.#deps.log('info', 'charging: the OCS answers again', {})
+    this.#silences = 0
+    if (answer.status === 200) this.#acknowledged(row, answer.body)
+    else this.#refused(row, answer.status)
+  }
+
+  #acknowledged({ call_uuid: callUuid }: OutboxRow, body: unknown): void {
+    const cost = readCost(body)
+    this.#write(callUuid, () => {
+      if (cost !== undefined) this.#statements.setCost.run({ callUuid, ...cost })
+      this.#statements.remove.run({ callUuid })
+    })
+  }
+
+  #refused(row: OutboxRow, status: number): void {
+    const delayMs = backOff(rowBackOff, row.attempts, this.#deps.random())
+    this.#deps.log('warn', 'charging: the OCS refused a CDR', {
+      call_uuid: row.call_uuid,
+      status,
+      attempts: row.attempts + 1,
+    })
+    this.#postpone(row, `status ${status}`, delayMs)
+  }
+
+  #heardNothing(row: OutboxRow, reason: string): void {
+    const delayMs = backOff(silenceBackOff, this.#silences, this.#deps.random())
+    if (this.#silences === 0)
+      this.#deps.log('warn', 'charging: the OCS does not answer; CDRs wait', { reason })
+    this.#silences += 1
+    this.#wakeAfter(delayMs)
+    this.#postpone(row, reason, 0)
+  }
+
+  #postpone({ call_uuid: callUuid }: OutboxRow, error: string, delayMs: number): void {
+    const at = this.#deps.now() + delayMs
+    this.#write(callUuid, () => this.#statements.postpone.run({ callUuid, at, error }))
+  }
+
+  /** The row counts as in flight until its new state is committed: no other delivery may read the old one. */
+  #write(callUuid: string, run: () => void): void {
+    this.#deps.group.add({
+      run,
+      done: () => {
+        this.#inFlight.delete(callUuid)
+        this.wake()
+      },
+    })
+  }
+
+  stats(): { readonly waiting: number; readonly inFlight: number } {
+    return {
+      waiting: this.#statements.count.get({})?.rows ?? 0,
+      inFlight: this.#inFlight.size,
+    }
+  }
+}
+
+/** Doubles with each failure, within the bounds; the last quarter is random. */
+function backOff(
+  { firstMs, longestMs }: { readonly firstMs: number; readonly longestMs: number },
+  failures: number,
+  random: number,
+): number {
+  const full = Math.min(firstMs * 2 ** Math.min(failures, 30), longestMs)
+  return Math.round(full * (0.75 + 0.25 * random))
+}
+
+/** The body of `POST /api/ocs/cdr` (decisions.md §9), with the CDR's own field names. */
+function reportBody(record: CallRecord): Record<string, unknown> {
+  return {
+    call_uuid: record.callUuid,
+    caller: record.callerNumber,
+    callee: record.calledNumber,
+    billsec: record.billsec,
+    customer_id: record.customerId,
+    call_id: record.callId,
+    direction: record.direction,
+    start_stamp: timeToText(record.startedAt),
+    answer_stamp: record.answeredAt === null ? null : timeToText(record.answeredAt),
+    end_stamp: timeToText(record.endedAt),
+    disposition: record.disposition,
+    sip_code: record.sipCode,
+    hangup_cause: record.hangupCause,
+    hangup_by: record.hangupBy,
+    recovered: record.isRecovered,
+    unauthorized_by_ocs: record.isUnauthorizedByOcs,
+  }
+}

@@ -1,0 +1,182 @@
+/** Charging by an OCS elsewhere (`OCS_URL`): asked over HTTP, told by an outbox that survives restarts. */
+import { callJournal, type OpenCall, recoveredRecord } from '../../schema/call-journal.ts'
+import { type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
+import { GroupCommit } from '../../schema/group-commit.ts'
+import type { Store } from '../../schema/open.ts'
+import { CdrOutbox } from './cdr-outbox.ts'
+import type { AuthorizationRequest, Charging, Extension, Verdict } from './charging.ts'
+import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
+import { OcsClient } from './ocs-client.ts'
+
+export interface ExternalChargingDeps {
+  readonly store: Store
+  readonly url: string
+  readonly token: string | undefined
+  readonly timeoutMs: number
+  /** What no answer means for a new call: refused, or let through and marked in its CDR. */
+  readonly failMode: 'closed' | 'open'
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  /** From 0 up to 1. */
+  readonly random: () => number
+  readonly log: (
+    level: 'info' | 'warn' | 'error',
+    message: string,
+    fields: Readonly<Record<string, unknown>>,
+  ) => void
+}
+
+const retryAfterSeconds = 5
+/** With fail mode `open` a call whose extension meets silence goes on for this long. */
+const blindGrantSeconds = 60
+/** New calls are refused while more writes than this wait for the database. */
+const maxWaitingWrites = 10_000
+/** Uuids of refused calls are remembered until their CDR is stored, the newest so many. */
+const maxDenied = 50_000
+
+export class ExternalCharging implements Charging {
+  readonly #deps: ExternalChargingDeps
+  readonly #client: OcsClient
+  readonly #group: GroupCommit
+  readonly #outbox: CdrOutbox
+  readonly #journal: ReturnType<typeof callJournal>
+  readonly #insert: ReturnType<typeof insertCallRecord>
+  readonly #denied = new Set<string>()
+
+  constructor(deps: ExternalChargingDeps) {
+    this.#deps = deps
+    this.#client = new OcsClient(deps)
+    this.#group = new GroupCommit({
+      sqlite: deps.store.sqlite,
+      schedule: deps.schedule,
+      onFailure: (error, waiting) =>
+        deps.log('error', 'charging: records cannot be stored', { error, waiting }),
+    })
+    this.#outbox = new CdrOutbox({
+      ...deps,
+      group: this.#group,
+      post: (json) => this.#client.post('/api/ocs/cdr', json),
+    })
+    this.#journal = callJournal(deps.store)
+    this.#insert = insertCallRecord(deps.store)
+  }
+
+  /** Closes what the last run left open, and goes on delivering its reports. */
+  start(): { readonly recoveredCalls: number } {
+    const left = this.#journal.entries()
+    for (const entry of left)
+      this.report(recoveredRecord(entry)).catch((error: unknown) =>
+        this.#deps.log('error', 'charging: a call of the last run cannot be stored', { error }),
+      )
+    this.#group.flush()
+    this.#outbox.start()
+    return { recoveredCalls: left.length }
+  }
+
+  /** Writes what waits; undelivered reports stay in the outbox. False: the database did not take it. */
+  stop(): boolean {
+    this.#outbox.stop()
+    this.#client.close()
+    return this.#group.flush()
+  }
+
+  async authorize(request: AuthorizationRequest): Promise<Verdict> {
+    const { caller, callee, callUuid, customerId } = request
+    if (this.#group.stats().waiting > maxWaitingWrites)
+      return { kind: 'unreachable', retryAfterSeconds }
+    const query = new URLSearchParams({ caller, callee, call_uuid: callUuid })
+    if (customerId !== null) query.set('customer_id', String(customerId))
+    const answer = await this.#client.get(`/api/ocs/authorize?${query}`)
+    if (answer.kind === 'silence') return this.#unanswered(request, answer.reason)
+    const grant = answer.status === 200 ? readGrant(answer.body, customerId) : undefined
+    if (grant !== undefined) return { kind: 'granted', ...grant }
+    this.#rememberDenied(callUuid)
+    return { kind: 'denied', code: readDenialCode(answer.body, answer.status), account: null }
+  }
+
+  #unanswered({ callUuid, customerId }: AuthorizationRequest, reason: string): Verdict {
+    this.#deps.log('warn', 'charging: the OCS did not answer', { call_uuid: callUuid, reason })
+    if (this.#deps.failMode === 'closed') return { kind: 'unreachable', retryAfterSeconds }
+    const account = { customerId, tenantId: null, ratePrefix: null, currency: null }
+    return {
+      kind: 'granted',
+      account: { ...account, isUnauthorizedByOcs: true },
+      grantedSeconds: Infinity,
+    }
+  }
+
+  async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
+    const body = JSON.stringify({ call_uuid: callUuid, used_seconds: Math.ceil(usedSeconds) })
+    let answer = await this.#client.post('/api/ocs/extend', body)
+    // One lost connection must not end a call that is paid for.
+    if (answer.kind === 'silence') answer = await this.#client.post('/api/ocs/extend', body)
+    if (answer.kind === 'answered')
+      return answer.status === 200
+        ? { kind: 'granted', grantedSeconds: readGrantedSeconds(answer.body) }
+        : { kind: 'denied', code: readDenialCode(answer.body, answer.status) }
+    return this.#deps.failMode === 'open'
+      ? { kind: 'granted', grantedSeconds: Math.ceil(usedSeconds) + blindGrantSeconds }
+      : { kind: 'denied', code: 'ocs_unreachable' }
+  }
+
+  answered(call: OpenCall): void {
+    this.#group.add({ run: () => this.#journal.open(call, null) })
+  }
+
+  alive(callUuids: readonly string[], nowMs: number): void {
+    this.#group.add({ run: () => this.#journal.alive(callUuids, nowMs) })
+  }
+
+  report(record: CallRecord): Promise<void> {
+    // A call that the OCS refused is nothing to it. One that it did not answer may hold a reservation.
+    const isNews = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
+    return new Promise((resolve, reject) => {
+      this.#group.add({
+        run: () => this.#store(record, isNews),
+        done: () => {
+          this.#outbox.wake()
+          resolve()
+        },
+        refused: (error) => reject(error instanceof Error ? error : new Error(String(error))),
+      })
+    })
+  }
+
+  #store(record: CallRecord, isNews: boolean): void {
+    if (record.answeredAt !== null) this.#journal.close(record.callUuid)
+    const isFirst = this.#insert(record, { costMicros: 0, currency: record.currency })
+    if (isFirst && isNews) this.#outbox.write(record)
+  }
+
+  #rememberDenied(callUuid: string): void {
+    this.#denied.add(callUuid)
+    if (this.#denied.size <= maxDenied) return
+    for (const oldest of this.#denied) {
+      this.#denied.delete(oldest)
+      return
+    }
+  }
+
+  stats(): ExternalChargingStats {
+    const { waiting, commits, failures } = this.#group.stats()
+    const outbox = this.#outbox.stats()
+    return {
+      waitingWrites: waiting,
+      commits,
+      commitFailures: failures,
+      waitingReports: outbox.waiting,
+      reportsInFlight: outbox.inFlight,
+    }
+  }
+}
+
+export interface ExternalChargingStats {
+  readonly waitingWrites: number
+  readonly commits: number
+  /** Since the last success. */
+  readonly commitFailures: number
+  /** CDRs that the OCS has not acknowledged. */
+  readonly waitingReports: number
+  readonly reportsInFlight: number
+}

@@ -1,0 +1,144 @@
+/** JSON over HTTP to one OCS: connections kept alive, every wait and every size bounded. */
+import http from 'node:http'
+import https from 'node:https'
+
+export interface OcsClientOptions {
+  /** Base of `/api/ocs/…`; its path is kept, such as `https://billing.example/tenant-a`. */
+  readonly url: string
+  /** Bearer token; undefined: none is sent. */
+  readonly token: string | undefined
+  /** From the request to the end of the answer, connecting included. */
+  readonly timeoutMs: number
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+}
+
+export type HttpAnswer =
+  /** `body` is the JSON of the answer, undefined where it holds none. */
+  | { readonly kind: 'answered'; readonly status: number; readonly body: unknown }
+  /** Refused, timed out, cut off: nobody knows whether the request arrived. */
+  | { readonly kind: 'silence'; readonly reason: string }
+
+const maxConnections = 64
+/** Requests beyond these are not even queued: the OCS has no chance to answer them in time. */
+const maxPending = 1_000
+const maxBodyBytes = 64 * 1024
+
+export class OcsClient {
+  readonly #options: OcsClientOptions
+  readonly #base: URL
+  readonly #agent: http.Agent
+  readonly #request: typeof http.request
+  #pending = 0
+
+  constructor(options: OcsClientOptions) {
+    this.#options = options
+    this.#base = new URL(options.url.replace(/\/+$/, ''))
+    const isTls = this.#base.protocol === 'https:'
+    const pool = { keepAlive: true, maxSockets: maxConnections, scheduling: 'fifo' } as const
+    this.#agent = isTls ? new https.Agent(pool) : new http.Agent(pool)
+    this.#request = isTls ? https.request : http.request
+  }
+
+  /** @param path below the base, with its query, such as `/api/ocs/authorize?caller=…`. */
+  get(path: string): Promise<HttpAnswer> {
+    return this.#send('GET', path, undefined)
+  }
+
+  post(path: string, json: string): Promise<HttpAnswer> {
+    return this.#send('POST', path, json)
+  }
+
+  /** Cuts every connection; what is pending ends in silence. */
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  async #send(method: string, path: string, json: string | undefined): Promise<HttpAnswer> {
+    if (this.#pending >= maxPending) return { kind: 'silence', reason: 'too many requests pending' }
+    this.#pending += 1
+    try {
+      const attempt = await this.#exchange(method, path, json)
+      // The peer may close an idle connection in the moment it is used again: that is no answer of
+      // the OCS. Every request here is safe to repeat.
+      return attempt === 'stale' ? notStale(await this.#exchange(method, path, json)) : attempt
+    } finally {
+      this.#pending -= 1
+    }
+  }
+
+  #exchange(method: string, path: string, json: string | undefined): Promise<HttpAnswer | 'stale'> {
+    return new Promise((resolve) => {
+      const request = this.#request({
+        method,
+        agent: this.#agent,
+        protocol: this.#base.protocol,
+        hostname: this.#base.hostname.replace(/^\[|\]$/g, ''),
+        port: this.#base.port,
+        path: `${this.#base.pathname === '/' ? '' : this.#base.pathname}${path}`,
+        headers: this.#headers(json),
+      })
+      const { timeoutMs } = this.#options
+      const cancelTimeout = this.#options.schedule(
+        () => request.destroy(new Error(`no answer within ${timeoutMs} ms`)),
+        timeoutMs,
+      )
+      const finish = (answer: HttpAnswer | 'stale'): void => {
+        cancelTimeout()
+        resolve(answer)
+      }
+      request.on('response', (response) => collect(response, finish))
+      request.on('error', (error) =>
+        finish(
+          request.reusedSocket && isReset(error)
+            ? 'stale'
+            : { kind: 'silence', reason: error.message || error.name },
+        ),
+      )
+      request.end(json)
+    })
+  }
+
+  #headers(json: string | undefined): Record<string, string | number> {
+    const { token } = this.#options
+    return {
+      Accept: 'application/json',
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...(json !== undefined && {
+        'Content-Type': 'application/json',
+        'Content-Length': Buffer.byteLength(json),
+      }),
+    }
+  }
+}
+
+const notStale = (answer: HttpAnswer | 'stale'): HttpAnswer =>
+  answer === 'stale' ? { kind: 'silence', reason: 'connection closed by the OCS' } : answer
+
+const isReset = (error: Error): boolean =>
+  'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+
+function collect(response: http.IncomingMessage, finish: (answer: HttpAnswer) => void): void {
+  const chunks: Buffer[] = []
+  let length = 0
+  response.on('data', (chunk: Buffer) => {
+    length += chunk.length
+    if (length <= maxBodyBytes) chunks.push(chunk)
+    else response.destroy(new Error('the answer is too long'))
+  })
+  response.on('end', () =>
+    finish({
+      kind: 'answered',
+      status: response.statusCode ?? 0,
+      body: parseJson(Buffer.concat(chunks).toString('utf8')),
+    }),
+  )
+  response.on('error', (error) => finish({ kind: 'silence', reason: error.message }))
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,58 @@
+/** The outbox in SQL; transactions are the caller's. */
+import { compile, type Param } from '../../schema/compiled.ts'
+import type { Store } from '../../schema/open.ts'
+
+export interface OutboxRow {
+  readonly call_uuid: string
+  readonly body: string
+  readonly attempts: number
+}
+
+export function outboxStatements(store: Store) {
+  return {
+    insert: compile(store, (db, param: Param<{ callUuid: string; body: string; at: number }>) =>
+      db
+        .insertInto('cdr_outbox')
+        .values({ call_uuid: param('callUuid'), body: param('body'), next_attempt_at: param('at') })
+        .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
+    ),
+    due: compile(store, (db, param: Param<{ now: number; limit: number }>) =>
+      db
+        .selectFrom('cdr_outbox')
+        .select(['call_uuid', 'body', 'attempts'])
+        .where('next_attempt_at', '<=', param('now'))
+        .orderBy('next_attempt_at')
+        .limit(param('limit')),
+    ),
+    next: compile(store, (db) =>
+      db.selectFrom('cdr_outbox').select((eb) => eb.fn.min('next_attempt_at').as('at')),
+    ),
+    postpone: compile(store, (db, param: Param<{ callUuid: string; at: number; error: string }>) =>
+      db
+        .updateTable('cdr_outbox')
+        .set((eb) => ({
+          attempts: eb('attempts', '+', 1),
+          next_attempt_at: param('at'),
+          last_error: param('error'),
+        }))
+        .where('call_uuid', '=', param('callUuid')),
+    ),
+    remove: compile(store, (db, param: Param<{ callUuid: string }>) =>
+      db.deleteFrom('cdr_outbox').where('call_uuid', '=', param('callUuid')),
+    ),
+    setCost: compile(
+      store,
+      (db, param: Param<{ callUuid: string; costMicros: number; currency: string | null }>) =>
+        db
+          .updateTable('cdr')
+          .set((eb) => ({
+            cost_micros: param('costMicros'),
+            currency: eb.fn.coalesce(eb.val(param('currency')), 'currency'),
+          }))
+          .where('call_uuid', '=', param('callUuid')),
+    ),
+    count: compile(store, (db) =>
+      db.selectFrom('cdr_outbox').select((eb) => eb.fn.countAll<number>().as('rows')),
+    ),
+  }
+}
