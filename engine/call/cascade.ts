@@ -52,6 +52,7 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
     case 'answered':
       return 'answered'
     case 'stopped':
+    default:
       return undefined
   }
 }

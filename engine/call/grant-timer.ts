@@ -44,19 +44,19 @@ export class GrantTimer {
   #askForMore(grantedMs: number): void {
     // Stands until there is an answer, so that an OCS that does not answer in time cuts, too.
     this.#wait(grantedMs, () => this.#cut())
-    this.#deps.charging.extend(this.#call.start.callUuid, this.#call.grantedSeconds).then(
-      (extension) => {
-        if (extension.kind === 'granted') this.#extended(extension.grantedSeconds)
-        else this.#denial = extension.code
-      },
-      () => undefined,
-    )
+    void this.#extend()
   }
 
-  #extended(grantedSeconds: number): void {
-    if (this.#isStopped || grantedSeconds <= this.#call.grantedSeconds) return
-    this.#call.grantedSeconds = grantedSeconds
-    this.#await()
+  async #extend(): Promise<void> {
+    const { charging } = this.#deps
+    const extension = await charging
+      .extend(this.#call.start.callUuid, this.#call.grantedSeconds)
+      .catch(() => ({ kind: 'denied', code: 'ocs_unreachable' }) as const)
+    if (extension.kind === 'denied') this.#denial = extension.code
+    else if (!this.#isStopped && extension.grantedSeconds > this.#call.grantedSeconds) {
+      this.#call.grantedSeconds = extension.grantedSeconds
+      this.#await()
+    }
   }
 
   #cut(): void {

@@ -99,28 +99,24 @@ async function authorize(
   const { callUuid, startedAt } = call.start
   const customerId = origin.kind === 'carrier' ? origin.customerId : null
   const verdict = await deps.charging.authorize({ callUuid, caller, callee, customerId, startedAt })
-  switch (verdict.kind) {
-    case 'granted':
-      call.account = verdict.account
-      call.grantedSeconds = verdict.grantedSeconds
-      return undefined
-    case 'denied':
-      call.account = verdict.account
-      return {
-        kind: 'refused',
-        status: 402,
-        reason: 'Payment Required - Insufficient Funds',
-        code: verdict.code,
-      }
-    case 'unreachable':
-      return {
-        kind: 'refused',
-        status: 503,
-        reason: 'Service Unavailable',
-        code: 'ocs_unreachable',
-        headers: retryAfter(verdict),
-      }
-  }
+  if (verdict.kind === 'unreachable')
+    return {
+      kind: 'refused',
+      status: 503,
+      reason: 'Service Unavailable',
+      code: 'ocs_unreachable',
+      headers: retryAfter(verdict),
+    }
+  call.account = verdict.account
+  if (verdict.kind === 'denied')
+    return {
+      kind: 'refused',
+      status: 402,
+      reason: 'Payment Required - Insufficient Funds',
+      code: verdict.code,
+    }
+  call.grantedSeconds = verdict.grantedSeconds
+  return undefined
 }
 
 /** Counts the call where it is tried next. False: the carrier takes no more. */
@@ -202,11 +198,6 @@ async function store(call: Call, end: End, deps: InboundCallDeps): Promise<void>
     deps.log('error', 'a call record could not be stored', { record, error })
   }
   deps.calls.finish(call)
-  const { callUuid, callerNumber, calledNumber, disposition, sipCode, hangupCause, hangupBy } =
-    record
-  const { direction, billsec, node, carrier, sourceAddress, denialCode, attempts } = record
-  deps.log('info', 'call', {
-    ...{ callUuid, direction, callerNumber, calledNumber, disposition, sipCode, hangupCause },
-    ...{ hangupBy, billsec, node, carrier, sourceAddress, denialCode, attempts: attempts.length },
-  })
+  const { attempts, ...line } = record
+  deps.log('info', 'call', { ...line, attempts: attempts.length })
 }

@@ -69,6 +69,7 @@ export function routeCall(
     case 'unavailable':
       return refused('outbound', 503, 'Service Unavailable', 'no_gateway')
     case 'none':
+    default:
       return inward(question, 'internal', deps)
   }
 }
@@ -88,6 +89,7 @@ function inward(question: RouteQuestion, direction: Direction, deps: RouteDeps):
       return { kind: 'refused', direction, end: noCandidate }
     case 'extension':
     case 'agent':
+    default:
       // Neither registers here in this version, so nobody can be reached under it.
       return refused(direction, 404, 'Not Found', `unknown_${target.kind}`)
   }

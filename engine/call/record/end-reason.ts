@@ -65,6 +65,7 @@ function summaryOf(end: End): EndSummary {
         denialCode,
       }
     case 'cut':
+    default:
       return {
         disposition: 'FAILED',
         sipCode: cutStatus(end.by),

@@ -108,5 +108,4 @@ const unquote = (text: string): string =>
   cleanName(text.includes('\\') ? text.replace(/\\(.)/g, '$1') : text)
 
 /** Control characters (a folded line, an escaped CR) must reach neither a header nor a log. */
-const cleanName = (text: string): string =>
-  text.replace(/[\u0000-\u001f\u007f]+/g, ' ').slice(0, MAX_NAME)
+const cleanName = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_NAME)

@@ -8,48 +8,41 @@ import type { Headers } from './drachtio.ts'
 /** The mark of our own calls towards nodes; never taken from outside. */
 export const CALL_UUID = 'X-Call-UUID'
 
-const describesCall = [
-  ...['p-asserted-identity', 'privacy', 'diversion', 'history-info', 'remote-party-id', 'reason'],
-  ...['alert-info', 'call-info', 'subject', 'priority', 'resource-priority', 'user-to-user'],
-  ...['p-early-media', 'p-charging-vector', 'accept', 'accept-language', 'accept-encoding'],
-  ...['geolocation', 'geolocation-routing', 'in-reply-to', 'identity', 'date'],
+const describesCall = namesIn(
+  'p-asserted-identity privacy diversion history-info remote-party-id reason alert-info call-info',
+  'subject priority resource-priority user-to-user p-early-media p-charging-vector accept',
+  'accept-language accept-encoding geolocation geolocation-routing in-reply-to identity date',
+)
+const describesBody = namesIn('content-type content-disposition content-encoding content-language')
+const common = [
+  ...describesCall,
+  ...describesBody,
+  ...namesIn('session-expires min-se allow supported'),
 ]
-const describesBody = [
-  'content-type',
-  'content-disposition',
-  'content-encoding',
-  'content-language',
-]
-const describesSession = ['session-expires', 'min-se']
 
-const inviteHeaders = setOf(describesCall, describesBody, describesSession, ['allow', 'supported'])
+const inviteHeaders = new Set(common)
 /** Retry-After is left out: that one node is busy does not say that we are. */
-const inviteAnswerHeaders = setOf(describesCall, describesBody, describesSession, [
-  ...['allow', 'supported', 'require', 'unsupported'],
+const inviteAnswerHeaders = new Set([...common, ...namesIn('require unsupported')])
+const inDialogHeaders = new Set([
+  ...common,
+  ...namesIn('event subscription-state info-package recv-info expires'),
 ])
-const inDialogHeaders = setOf(describesCall, describesBody, describesSession, [
-  ...['event', 'subscription-state', 'info-package', 'recv-info', 'expires', 'allow', 'supported'],
-])
-const inDialogAnswerHeaders = setOf(describesCall, describesBody, describesSession, [
-  ...['retry-after', 'unsupported', 'allow', 'supported', 'require'],
-])
-const byeHeaders = setOf(['reason', 'user-to-user'])
+const inDialogAnswerHeaders = new Set([...common, ...namesIn('require unsupported retry-after')])
+const byeHeaders = new Set(namesIn('reason user-to-user'))
 
 /** Values that name hosts; the host is replaced by ours. */
-const namesHosts = setOf([
-  ...['p-asserted-identity', 'diversion', 'history-info', 'remote-party-id'],
-])
+const namesHosts = new Set(namesIn('p-asserted-identity diversion history-info remote-party-id'))
 
 /** Extensions that end-to-end parties may use through us. */
-const passedOptions = setOf(['timer', '100rel', 'histinfo', 'resource-priority', 'uui', 'privacy'])
+const passedOptions = new Set(namesIn('timer 100rel histinfo resource-priority uui privacy'))
 
 /** Reliability is between us and each side: an answer that needs it on one leg need not on the other. */
-const requirable = setOf(['timer'])
+const requirable = new Set(['timer'])
 
 /** Methods that pass; what a peer allows beyond them cannot be reached through us. */
-const passedMethods = setOf([
-  ...['INVITE', 'ACK', 'CANCEL', 'BYE', 'OPTIONS', 'PRACK', 'UPDATE', 'INFO', 'MESSAGE', 'NOTIFY'],
-])
+const passedMethods = new Set(
+  namesIn('INVITE ACK CANCEL BYE OPTIONS PRACK UPDATE INFO MESSAGE NOTIFY'),
+)
 
 export interface HeaderRules {
   /** Which `X-…` headers pass: `all`, or lower-case names. Our own mark never does. */
@@ -165,6 +158,6 @@ function endOfHost(value: string, start: number): number {
   return index
 }
 
-function setOf(...lists: readonly (readonly string[])[]): ReadonlySet<string> {
-  return new Set(lists.flat())
+function namesIn(...lines: readonly string[]): string[] {
+  return lines.flatMap((line) => line.split(' '))
 }

@@ -83,7 +83,7 @@ export class SrfClient {
 
   /** Before `connect`. Requests in a dialog go to the dialog, never here. */
   handle(method: string, handler: RequestHandler): void {
-    this.#srf.use(method, handler)
+    this.#srf.use(method.toLowerCase(), handler)
   }
 
   /** Called when the connection is gone: every dialog and pending request died with it. */
@@ -156,6 +156,23 @@ export class SrfClient {
       else done(dialog)
       isDone = true
     })
+  }
+
+  /** One OPTIONS outside any dialog. `done` gets its final answer, at most once. */
+  sendOptions(
+    uri: string,
+    done: (answer: SipResponse | { readonly reason: string }) => void,
+  ): void {
+    try {
+      this.#srf.request(uri, { method: 'OPTIONS' }, (error, request) => {
+        if (!request) return done({ reason: messageOf(error) })
+        return request.on('response', (response) => {
+          if (response.status >= 200) done(response)
+        })
+      })
+    } catch (error) {
+      done({ reason: messageOf(error) })
+    }
   }
 
   /** BYE for an answered INVITE from which the library could not form a dialog. */
