@@ -161,7 +161,7 @@ function compileBoth(json: string): { in: RewriteNumber; out: RewriteNumber } | 
 }
 
 function readRules(stored: unknown, direction: 'in' | 'out'): NumberRule[] | undefined {
-  if (typeof stored !== 'object' || stored === null) return undefined
+  if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return undefined
   const list: unknown = direction in stored ? Reflect.get(stored, direction) : []
   return Array.isArray(list) && list.every(isRule) ? list : undefined
 }

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Health } from '../../../engine/dispatcher/node-health.ts'
 import { afterCall, afterProbe, newHealth } from '../../../engine/dispatcher/node-health.ts'

@@ -9,6 +9,7 @@ import { Dispatcher } from '../../../engine/dispatcher/dispatcher.ts'
 import { HostAddresses } from '../../../engine/dispatcher/host-addresses.ts'
 import type { ProbeResult } from '../../../engine/dispatcher/prober.ts'
 import { VirtualClock } from './virtual-clock.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
 
 export const probeDefaults: ProbeSettings = {
   intervalMs: 500,
@@ -49,17 +50,6 @@ export const sampleSet = (
 
 export const uriOf = (nodeId: number): string => `sip:192.0.2.${nodeId}:5060;transport=udp`
 
-/** Reproducible numbers in [0, 1): mulberry32. */
-export function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 /** A network of nodes that answer OPTIONS after a round trip, until they die or a packet is lost. */
 export class SimulatedNodes {
   readonly #clock: VirtualClock
@@ -83,8 +73,10 @@ export class SimulatedNodes {
       const status = this.statuses.get(destination) ?? 200
       this.#clock.schedule(() => {
         if (this.dead.has(destination)) return
-        const answer = () => resolve({ kind: 'answered', status, reason: 'OK' })
-        this.#clock.schedule(answer, this.roundTripMs / 2)
+        this.#clock.schedule(
+          () => resolve({ kind: 'answered', status, reason: 'OK' }),
+          this.roundTripMs / 2,
+        )
       }, this.roundTripMs / 2)
     })
   }

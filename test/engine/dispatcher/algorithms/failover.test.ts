@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { prepareOrder } from '../../../../engine/dispatcher/algorithms/index.ts'
-import { seededRandom } from '../samples.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
 
 const entry = (item: string, priority: number, weight = 100) => ({
   item,

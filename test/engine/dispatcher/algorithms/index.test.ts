@@ -1,8 +1,8 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AlgorithmCode, Entry } from '../../../../engine/dispatcher/algorithms/index.ts'
 import { isAlgorithmCode, prepareOrder } from '../../../../engine/dispatcher/algorithms/index.ts'
-import { seededRandom } from '../samples.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
 
 const codes: readonly AlgorithmCode[] = [0, 4, 6, 8, 9]
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { prepareOrder } from '../../../../engine/dispatcher/algorithms/index.ts'
-import { seededRandom } from '../samples.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
 
 test('every one of the six orders of three nodes is equally likely', () => {
   const nodes = ['a', 'b', 'c'].map((item) => ({ item, identity: item, weight: 1, priority: 1 }))

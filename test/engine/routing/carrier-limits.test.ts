@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { CarrierLimits } from '../../../engine/routing/carrier-limits.ts'
+import { sampleCarrier } from './samples.ts'
+
+function start() {
+  const clock = { now: 5_000 }
+  const calls = { live: 0 }
+  const limits = new CarrierLimits(
+    () => calls.live,
+    () => clock.now,
+  )
+  return { clock, calls, limits }
+}
+
+test('max_calls compares with the calls that live now', () => {
+  const { calls, limits } = start()
+  const carrier = sampleCarrier(1, { maxCalls: 2 })
+  calls.live = 1
+  expect(limits.isReached(carrier)).toBe(false)
+  calls.live = 2
+  expect(limits.isReached(carrier)).toBe(true)
+})
+
+test('max_cps holds in every window of one second', () => {
+  const { clock, limits } = start()
+  const carrier = sampleCarrier(1, { maxCps: 3 })
+  const startedAt: number[] = []
+  for (; clock.now < 10_000; clock.now += 70)
+    if (!limits.isReached(carrier)) {
+      limits.noteStart(carrier)
+      startedAt.push(clock.now)
+    }
+  const windows = startedAt.map((from) => {
+    return startedAt.filter((at) => at >= from && at < from + 1_000).length
+  })
+  expect(Math.max(...windows)).toBe(3)
+  expect(startedAt.length).toBeGreaterThanOrEqual(13)
+})
+
+test('0 is unlimited', () => {
+  const { calls, limits } = start()
+  const carrier = sampleCarrier(1)
+  calls.live = 1_000_000
+  for (let call = 0; call < 100; call += 1) limits.noteStart(carrier)
+  expect(limits.isReached(carrier)).toBe(false)
+})
+
+test('a carrier that is gone is forgotten', () => {
+  const { limits } = start()
+  const carrier = sampleCarrier(1, { maxCps: 1 })
+  limits.noteStart(carrier)
+  limits.keepOnly(new Set([2]))
+  expect(limits.isReached(carrier)).toBe(false)
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import type { InboundCaller } from '../../../engine/routing/inbound-routes.ts'
+import { InboundRoutes } from '../../../engine/routing/inbound-routes.ts'
+import type { InboundRouteRecord } from '../../../engine/routing/routing-records.ts'
+import { inboundRoute } from './samples.ts'
+
+const anyone: InboundCaller = { carrierId: null, tenantId: null }
+
+/** The id of the route that is chosen: sample routes lead to the set of their own number. */
+function chosen(
+  routes: readonly InboundRouteRecord[],
+  number = '49301234',
+  domain = 'pbx.example.com',
+  caller = anyone,
+): number | undefined {
+  const target = new InboundRoutes(routes).find(caller, number, domain)
+  return target?.kind === 'set' ? target.setId : undefined
+}
+
+test('the longest prefix wins, whatever the priorities', () => {
+  const routes = [
+    inboundRoute(1, { prefix: '49', priority: 1 }),
+    inboundRoute(2, { prefix: '+4930', priority: 99 }),
+    inboundRoute(3, { prefix: '4989' }),
+  ]
+  expect(chosen(routes)).toBe(2)
+  expect(chosen(routes.toReversed())).toBe(2)
+})
+
+test('of equal prefixes the lower priority number wins, then the older route', () => {
+  expect(
+    chosen([inboundRoute(1, { prefix: '49' }), inboundRoute(2, { prefix: '49', priority: 5 })]),
+  ).toBe(2)
+  expect(chosen([inboundRoute(2, { prefix: '49' }), inboundRoute(1, { prefix: '+49' })])).toBe(1)
+})
+
+test('a named domain beats a longer prefix without one, in any case of letters', () => {
+  const routes = [
+    inboundRoute(1, { prefix: '4930' }),
+    inboundRoute(2, { domain: 'PBX.example.com' }),
+  ]
+  expect(chosen(routes)).toBe(2)
+  expect(chosen(routes, '49301234', 'other.example.com')).toBe(1)
+})
+
+test("a carrier's own route beats common ones and is for this carrier only", () => {
+  const routes = [inboundRoute(1, { prefix: '4930' }), inboundRoute(2, { carrierId: 7 })]
+  expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: null })).toBe(2)
+  expect(chosen(routes, '4930', '', { carrierId: 8, tenantId: null })).toBe(1)
+  expect(chosen(routes)).toBe(1)
+})
+
+test("a tenant's carrier does not reach another tenant, a common carrier reaches all", () => {
+  const routes = [inboundRoute(1, { tenantId: 5 })]
+  expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: 6 })).toBeUndefined()
+  expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: 5 })).toBe(1)
+  expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: null })).toBe(1)
+})
+
+test('an inactive route does not exist', () => {
+  expect(chosen([inboundRoute(1, { isActive: false })])).toBeUndefined()
+})

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { PrefixTable } from '../../../engine/routing/prefix-table.ts'
+
+const table = new PrefixTable([
+  ['', 'any'],
+  ['49', 'Germany'],
+  ['+4930', 'Berlin'],
+  ['4930', 'Berlin too'],
+  ['1', 'America'],
+])
+
+test('prefixes match longest first, equal ones together', () => {
+  expect([...table.matching('4930123')]).toEqual([['Berlin', 'Berlin too'], ['Germany'], ['any']])
+  expect([...table.matching('44')]).toEqual([['any']])
+  expect([...table.matching('')]).toEqual([['any']])
+})
+
+test('a leading + never decides', () => {
+  expect([...table.matching('+4930123')]).toEqual([...table.matching('4930123')])
+})
+
+test('a number shorter than a prefix does not match it', () => {
+  expect([...table.matching('493')]).toEqual([['Germany'], ['any']])
+})
+
+test('an empty table matches nothing', () => {
+  expect([...new PrefixTable([]).matching('49')]).toEqual([])
+})

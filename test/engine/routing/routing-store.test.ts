@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { loadRouting } from '../../../engine/routing/routing-store.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import type { Store } from '../../../schema/open.ts'
+import { openDatabase } from '../../../schema/open.ts'
+import { execute } from '../../../schema/query.ts'
+
+let store: Store
+
+beforeEach(() => {
+  store = openDatabase(':memory:')
+  migrate(store.sqlite, 0)
+})
+afterEach(() => store.close())
+
+const stamps = { created_at: 0, updated_at: 0 }
+
+function insertCarrier(
+  name: string,
+  fields: { number_rules?: string; codecs?: string } = {},
+): void {
+  execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...fields }))
+}
+
+test('a carrier is read with its gateways and working number rules', () => {
+  insertCarrier('acme', {
+    number_rules: '{"in":[{"match":"^0","replace":"+49"}],"out":[{"match":"^[+]","replace":"00"}]}',
+    codecs: '["PCMA"]',
+  })
+  insertCarrier('other')
+  const gateway = { carrier_id: 1, host: '203.0.113.1', is_outbound: 0 } as const
+  execute(store, store.db.insertInto('carrier_gateway').values(gateway))
+  const { carriers, problems } = loadRouting(store)
+  expect(problems).toEqual([])
+  expect(carriers.map((carrier) => carrier.gateways.length)).toEqual([1, 0])
+  expect(carriers[0]).toMatchObject({ name: 'acme', isActive: true, codecs: ['PCMA'] })
+  expect(carriers[0]?.numberRules.in('030')).toBe('+4930')
+  expect(carriers[0]?.numberRules.out('+4930')).toBe('004930')
+  expect(carriers[0]?.gateways[0]).toEqual({
+    gatewayId: 1,
+    host: '203.0.113.1',
+    port: 5060,
+    transport: 'udp',
+    netmask: 32,
+    isInbound: true,
+    isOutbound: false,
+    priority: 10,
+    weight: 100,
+  })
+})
+
+test.each([
+  ['not JSON', {}],
+  ['[]', {}],
+  ['{"in":[{"match":"("}]}', {}],
+  ['{"in":[],"out":[{"match":"(a+)+","replace":""}]}', {}],
+  ['{"in":[],"out":[]}', { codecs: '"PCMA"' }],
+])('a carrier with number rules %s and %o is left out and told', (number_rules, fields) => {
+  insertCarrier('broken', { number_rules, ...fields })
+  insertCarrier('whole')
+  const { carriers, problems } = loadRouting(store)
+  expect(carriers.map((carrier) => carrier.name)).toEqual(['whole'])
+  expect(problems).toHaveLength(1)
+  expect(problems[0]).toContain('carrier broken is not used')
+})
+
+test('outbound routes are read; least cost has no rates to choose by and is told', () => {
+  insertCarrier('acme')
+  const route = { prefix: '49', carrier_id: 1, created_at: 0 }
+  const rows = [
+    { name: 'a', ...route, strip: 2, prepend: '0', is_emergency: 1 as const },
+    { name: 'b', ...route, mode: 'lcr' as const },
+    { name: 'c', ...route, mode: 'block' as const, carrier_id: null },
+  ]
+  for (const row of rows) execute(store, store.db.insertInto('outbound_route').values(row))
+  const { outboundRoutes, problems } = loadRouting(store)
+  expect(outboundRoutes.map(({ name, mode }) => [name, mode])).toEqual([
+    ['a', 'static'],
+    ['c', 'block'],
+  ])
+  expect(outboundRoutes[0]).toMatchObject({
+    carrierId: 1,
+    strip: 2,
+    prepend: '0',
+    isEmergency: true,
+  })
+  expect(problems).toEqual(['outbound route b is not used: there are no carrier rates for lcr'])
+})
+
+test('inbound routes lead to sets, extensions and agents; a set that is no number is told', () => {
+  const rows = [
+    { name: 'a', target_type: 'set' as const, target: '10', prefix: '49' },
+    { name: 'b', target_type: 'extension' as const, target: '1001', domain: 'pbx.example.com' },
+    { name: 'c', target_type: 'agent' as const, target: 'reception' },
+    { name: 'd', target_type: 'set' as const, target: 'ten' },
+  ]
+  for (const row of rows)
+    execute(store, store.db.insertInto('inbound_route').values({ ...row, created_at: 0 }))
+  const { inboundRoutes, problems } = loadRouting(store)
+  expect(inboundRoutes.map((route) => route.target)).toEqual([
+    { kind: 'set', setId: 10 },
+    { kind: 'extension', extension: '1001', tenantId: null, domain: 'pbx.example.com' },
+    { kind: 'agent', name: 'reception', tenantId: null },
+  ])
+  expect(problems).toEqual(['inbound route d is not used: ten is not a set id'])
+})

@@ -1,0 +1,202 @@
+import { expect, test } from 'vitest'
+import {
+  inboundRoute,
+  outboundRoute,
+  routingOver,
+  sampleCarrier,
+  sampleGateway,
+} from './samples.ts'
+
+const source = (address: string, port = 5060) => ({ address, port })
+
+test('a source is a carrier, then a node, then trusted, else unknown', () => {
+  const carrier = sampleCarrier(1, {
+    customerId: 4,
+    tenantId: 5,
+    inboundSetId: 6,
+    gateways: [sampleGateway(9, { host: '127.0.0.1', port: 5090 })],
+  })
+  const { routing } = routingOver(
+    { carriers: [carrier] },
+    { nodeAt: (_, port) => (port >= 5070 ? { nodeId: 2, setId: 3 } : undefined) },
+  )
+  expect(routing.recognize(source('127.0.0.1', 5090))).toEqual({
+    kind: 'carrier',
+    carrierId: 1,
+    gatewayId: 9,
+    name: 'carrier 1',
+    customerId: 4,
+    tenantId: 5,
+    inboundSetId: 6,
+  })
+  expect(routing.recognize(source('127.0.0.1', 5070))).toEqual({
+    kind: 'node',
+    nodeId: 2,
+    setId: 3,
+  })
+  expect(routing.recognize(source('127.0.0.1'))).toEqual({ kind: 'trusted' })
+  expect(routing.recognize(source('192.0.2.1'))).toEqual({ kind: 'unknown' })
+})
+
+test('a gateway whose host name gets a new address is recognized there at once', () => {
+  const hosts = {
+    version: 0,
+    addresses: ['198.51.100.1'],
+    addressesOf: () => hosts.addresses,
+    watch: () => undefined,
+  }
+  const carriers = [sampleCarrier(1, { gateways: [sampleGateway(1, { host: 'sip.example.com' })] })]
+  const { routing } = routingOver({ carriers }, { hosts })
+  expect(routing.recognize(source('198.51.100.1')).kind).toBe('carrier')
+  hosts.addresses = ['198.51.100.2']
+  hosts.version += 1
+  expect(routing.recognize(source('198.51.100.2')).kind).toBe('carrier')
+  expect(routing.recognize(source('198.51.100.1')).kind).toBe('unknown')
+})
+
+test("a carrier's calls go to its own set, before any inbound route", () => {
+  const { routing } = routingOver({
+    carriers: [sampleCarrier(1, { inboundSetId: 6 }), sampleCarrier(2)],
+    inboundRoutes: [inboundRoute(4)],
+  })
+  const targets = [1, 2].map((carrier) =>
+    routing.inboundTarget(routing.recognize(source(`203.0.113.${carrier}`)), '49', ''),
+  )
+  expect(targets).toEqual([
+    { kind: 'set', setId: 6 },
+    { kind: 'set', setId: 4 },
+  ])
+})
+
+test('without a route a call goes to the default set, and nowhere when there is none', () => {
+  expect(routingOver({}).routing.inboundTarget({ kind: 'trusted' }, '49', '')).toEqual({
+    kind: 'set',
+    setId: 1,
+  })
+  const { routing } = routingOver({}, { defaultSetId: () => undefined })
+  expect(routing.inboundTarget({ kind: 'trusted' }, '49', '')).toEqual({ kind: 'none' })
+})
+
+test('an unknown source gets no target', () => {
+  const { routing } = routingOver({ inboundRoutes: [inboundRoute(4)] })
+  expect(routing.inboundTarget({ kind: 'unknown' }, '49', '')).toEqual({ kind: 'none' })
+})
+
+test('a node reaches extensions and agents by inbound routes', () => {
+  const target = { kind: 'extension', extension: '1001', tenantId: 5, domain: null } as const
+  const { routing } = routingOver({ inboundRoutes: [inboundRoute(1, { prefix: '1001', target })] })
+  expect(routing.inboundTarget({ kind: 'node', nodeId: 1, setId: 1 }, '1001', '')).toEqual(target)
+})
+
+test('a number from a carrier is brought into this house form, others are left alone', () => {
+  const numberRules = { in: (number: string) => `+49${number}`, out: (number: string) => number }
+  const { routing } = routingOver({ carriers: [sampleCarrier(1, { numberRules })] })
+  expect(routing.inboundNumber(routing.recognize(source('203.0.113.1')), '30')).toBe('+4930')
+  expect(routing.inboundNumber({ kind: 'trusted' }, '30')).toBe('30')
+})
+
+test('a call out is offered the gateways of its routes, each with the number it wants', () => {
+  const numberRules = { in: (number: string) => number, out: (number: string) => `#${number}` }
+  const gateways = [
+    sampleGateway(1, { priority: 20, port: 0 }),
+    sampleGateway(2, { priority: 10, host: '2001:db8::2', transport: 'tls', port: 0 }),
+    sampleGateway(3, { isOutbound: false }),
+  ]
+  const { routing } = routingOver({
+    carriers: [sampleCarrier(1, { gateways, numberRules }), sampleCarrier(2)],
+    outboundRoutes: [
+      outboundRoute(1, { prefix: '49', strip: 2, prepend: '0' }),
+      outboundRoute(2, { carrierId: 2 }),
+    ],
+  })
+  const decision = routing.outboundCandidates(null, '+4930')
+  if (decision.kind !== 'gateways') throw new Error(decision.kind)
+  expect(decision.isEmergency).toBe(false)
+  expect(decision.gateways.map(({ uri, number, routeName }) => [uri, number, routeName])).toEqual([
+    ['sip:[2001:db8::2]:5061;transport=tls', '#030', 'route 1'],
+    ['sip:203.0.113.1:5060;transport=udp', '#030', 'route 1'],
+    ['sip:203.0.113.2:5060;transport=udp', '+4930', 'route 2'],
+  ])
+})
+
+test('a blocked number, a number without a route and routes that cannot be used are told apart', () => {
+  const { routing, down } = routingOver({
+    carriers: [
+      sampleCarrier(1),
+      sampleCarrier(2, { direction: 'in' }),
+      sampleCarrier(3, { isActive: false }),
+    ],
+    outboundRoutes: [
+      outboundRoute(1, { prefix: '1' }),
+      outboundRoute(2, { prefix: '2', carrierId: 2 }),
+      outboundRoute(3, { prefix: '3', carrierId: 3 }),
+      outboundRoute(4, { prefix: '4', mode: 'block' }),
+      outboundRoute(5, { prefix: '5', carrierId: null }),
+    ],
+  })
+  const kinds = () =>
+    ['1', '2', '3', '4', '5', '6'].map((n) => routing.outboundCandidates(null, n).kind)
+  const usual = ['unavailable', 'unavailable', 'blocked', 'unavailable', 'none']
+  expect(kinds()).toEqual(['gateways', ...usual])
+  down.add(1)
+  expect(kinds()).toEqual(['unavailable', ...usual])
+})
+
+test('a carrier at its limit is passed over; when all are, the call is limited', () => {
+  const { routing, calls } = routingOver({
+    carriers: [sampleCarrier(1, { maxCalls: 1 }), sampleCarrier(2, { maxCalls: 1 })],
+    outboundRoutes: [outboundRoute(1, { priority: 1 }), outboundRoute(2, { carrierId: 2 })],
+  })
+  calls.set(1, 1)
+  const decision = routing.outboundCandidates(null, '49')
+  expect(decision).toMatchObject({ kind: 'gateways', gateways: [{ carrierId: 2 }] })
+  calls.set(2, 1)
+  expect(routing.outboundCandidates(null, '49').kind).toBe('limited')
+})
+
+test('an emergency call passes the limits of its carrier', () => {
+  const { routing, calls } = routingOver({
+    carriers: [sampleCarrier(1, { maxCalls: 1, maxCps: 1 })],
+    outboundRoutes: [outboundRoute(1, { prefix: '112', isEmergency: true })],
+  })
+  calls.set(1, 1)
+  expect(routing.outboundCandidates(7, '112')).toMatchObject({
+    kind: 'gateways',
+    isEmergency: true,
+  })
+  expect(routing.admitCarrierCall(1, true)).toBe(true)
+})
+
+test('a start is admitted until max_cps, and again a second later', () => {
+  const { routing, clock } = routingOver({ carriers: [sampleCarrier(1, { maxCps: 2 })] })
+  const admit = () => routing.admitCarrierCall(1)
+  expect([admit(), admit(), admit()]).toEqual([true, true, false])
+  clock.now += 1_000
+  expect(admit()).toBe(true)
+})
+
+test('no call is offered more than sixteen gateways', () => {
+  const gateways = Array.from({ length: 40 }, (_, index) => sampleGateway(index + 1))
+  const { routing } = routingOver({
+    carriers: [sampleCarrier(1, { gateways })],
+    outboundRoutes: [outboundRoute(1)],
+  })
+  const decision = routing.outboundCandidates(null, '49')
+  expect(decision.kind === 'gateways' && decision.gateways).toHaveLength(16)
+})
+
+test('a reload holds from the next call on and tells what cannot be used', () => {
+  const { routing, stored, problems } = routingOver({})
+  expect(routing.recognize(source('203.0.113.1')).kind).toBe('unknown')
+  stored.records = {
+    carriers: [sampleCarrier(1)],
+    inboundRoutes: [inboundRoute(4)],
+    outboundRoutes: [outboundRoute(1)],
+    problems: ['outbound route x is not used'],
+  }
+  routing.reload()
+  expect(routing.recognize(source('203.0.113.1')).kind).toBe('carrier')
+  expect(routing.inboundTarget({ kind: 'trusted' }, '49', '')).toEqual({ kind: 'set', setId: 4 })
+  expect(routing.outboundCandidates(null, '49').kind).toBe('gateways')
+  expect(problems).toEqual(['outbound route x is not used'])
+})

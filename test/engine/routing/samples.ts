@@ -1,0 +1,120 @@
+/** Records that the tests of this folder build on, and a `Routing` over them. */
+import type {
+  CarrierRecord,
+  GatewayRecord,
+  InboundRouteRecord,
+  OutboundRouteRecord,
+  RoutingRecords,
+} from '../../../engine/routing/routing-records.ts'
+import type { RoutingDeps } from '../../../engine/routing/routing.ts'
+import { Routing } from '../../../engine/routing/routing.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
+
+export const sampleGateway = (
+  gatewayId: number,
+  fields: Partial<GatewayRecord> = {},
+): GatewayRecord => ({
+  gatewayId,
+  host: `203.0.113.${gatewayId}`,
+  port: 5_060,
+  transport: 'udp',
+  netmask: 32,
+  isInbound: true,
+  isOutbound: true,
+  priority: 10,
+  weight: 100,
+  ...fields,
+})
+
+export const sampleCarrier = (
+  carrierId: number,
+  fields: Partial<CarrierRecord> = {},
+): CarrierRecord => ({
+  carrierId,
+  name: `carrier ${carrierId}`,
+  tenantId: null,
+  customerId: null,
+  isActive: true,
+  direction: 'both',
+  auth: {
+    type: 'ip',
+    username: null,
+    password: null,
+    realm: null,
+    fromUser: null,
+    fromDomain: null,
+    expiresSeconds: null,
+  },
+  callerId: { mode: 'pass', value: null },
+  numberRules: { in: (number) => number, out: (number) => number },
+  codecs: null,
+  media: 'bypass',
+  maxCalls: 0,
+  maxCps: 0,
+  inboundSetId: null,
+  gateways: [sampleGateway(carrierId)],
+  ...fields,
+})
+
+export const outboundRoute = (
+  routeId: number,
+  fields: Partial<OutboundRouteRecord> = {},
+): OutboundRouteRecord => ({
+  routeId,
+  name: `route ${routeId}`,
+  tenantId: null,
+  customerId: null,
+  carrierId: 1,
+  prefix: '',
+  priority: 10,
+  weight: 100,
+  mode: 'static',
+  strip: 0,
+  prepend: '',
+  isActive: true,
+  isEmergency: false,
+  ...fields,
+})
+
+export const inboundRoute = (
+  routeId: number,
+  fields: Partial<InboundRouteRecord> = {},
+): InboundRouteRecord => ({
+  routeId,
+  name: `route ${routeId}`,
+  tenantId: null,
+  carrierId: null,
+  prefix: null,
+  domain: null,
+  target: { kind: 'set', setId: routeId },
+  priority: 10,
+  isActive: true,
+  ...fields,
+})
+
+/** A `Routing` over records that a test may replace, with what surrounds it. */
+export function routingOver(
+  records: Partial<RoutingRecords>,
+  overrides: Partial<RoutingDeps> = {},
+) {
+  const clock = { now: 1_000_000 }
+  const calls = new Map<number, number>()
+  const down = new Set<number>()
+  const problems: string[] = []
+  const none: RoutingRecords = { carriers: [], inboundRoutes: [], outboundRoutes: [], problems: [] }
+  const stored: { records: RoutingRecords } = { records: { ...none, ...records } }
+  const routing = new Routing({
+    load: () => stored.records,
+    trustedSources: ['127.0.0.0/8', '::1/128'],
+    nodeAt: () => undefined,
+    defaultSetId: () => 1,
+    hosts: { version: 0, addressesOf: (host) => [host], watch: () => undefined },
+    activeCarrierCalls: (carrierId) => calls.get(carrierId) ?? 0,
+    isGatewayUp: (gatewayId) => !down.has(gatewayId),
+    onProblem: (problem) => void problems.push(problem),
+    now: () => clock.now,
+    random: seededRandom(1),
+    ...overrides,
+  })
+  return { routing, stored, clock, calls, down, problems }
+}
