@@ -1,0 +1,133 @@
+/**
+ * The cost of a billed call. SIPp callers and three SIPp nodes around a started process; CPU time
+ * of that process is read from the operating system, so it does not depend on what else runs.
+ */
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { isKamailioInstalled, startKamailio } from './load/kamailio.ts'
+import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
+import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
+
+export const describe =
+  'CPU per billed call and the highest clean rate; arguments: rates=400,800 seconds=15 peer=no'
+
+const caller = '15550001111'
+
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
+  const rates = (options.get('rates') ?? '200,400,600,800,1000,1200').split(',').map(Number)
+  const seconds = Number(options.get('seconds') ?? 15)
+  const nodes = [await startNode(), await startNode(), await startNode()]
+  const ports = nodes.map(({ port }) => port)
+  try {
+    const own = await measureOwn(ports, rates, seconds)
+    const withPeer = options.get('peer') !== 'no' && isKamailioInstalled()
+    if (withPeer) await measurePeer(ports, rates, seconds, own)
+    else console.log('kamailio is not installed: no peer figures')
+  } finally {
+    for (const node of nodes) await node.stop()
+  }
+}
+
+/** CPU µs per call by rate. */
+type Figures = ReadonlyMap<number, number>
+
+async function measureOwn(
+  nodePorts: readonly number[],
+  rates: readonly number[],
+  seconds: number,
+): Promise<Figures> {
+  const tollgate = await TollgateProcess.start(seed(nodePorts), { LOG_LEVEL: 'warn' })
+  const figures = new Map<number, number>()
+  let stored = 0
+  let cleanRate = 0
+  try {
+    // The first calls are compiled while they run: they belong to no figure.
+    stored += (await placeCalls(tollgate.sipPort, 200, 2_000, caller)).succeeded
+    console.log(
+      '  rate  success  retrans  setup p50/p99 ms  CPU µs/call  resident MB  (tollgate, all in one process)',
+    )
+    for (const rate of rates) {
+      const before = cpuMicros([tollgate.pid])
+      const result = await placeCalls(tollgate.sipPort, rate, rate * seconds, caller)
+      const micros = (cpuMicros([tollgate.pid]) - before) / Math.max(1, result.succeeded)
+      stored += result.succeeded
+      figures.set(rate, micros)
+      if (result.succeeded >= result.calls * 0.999) cleanRate = Math.max(cleanRate, rate)
+      printRow(rate, result, `${micros.toFixed(0).padStart(11)}`, residentMegabytes(tollgate.pid))
+    }
+    console.log(`  highest rate with 99.9 % success: ${cleanRate}/s`)
+    await checkMoney(tollgate, stored)
+  } finally {
+    await tollgate.stop()
+  }
+  return figures
+}
+
+/** A figure counts only if every call was recorded and charged. */
+async function checkMoney(tollgate: TollgateProcess, succeeded: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  const [row] = tollgate.query<{ answered: number }>(
+    `SELECT count(*) AS answered FROM cdr WHERE disposition = 'ANSWERED'`,
+  )
+  const { balance, ledger, debits } = tollgate.wallet('load')
+  const isRight = row !== undefined && row.answered >= succeeded && debits === row.answered
+  console.log(
+    `  ${row?.answered} answered records, ${debits} debits, balance ${balance === ledger ? '=' : '≠'} ledger` +
+      (isRight && balance === ledger ? '' : '  ← WRONG'),
+  )
+}
+
+async function measurePeer(
+  nodePorts: readonly number[],
+  rates: readonly number[],
+  seconds: number,
+  own: Figures,
+): Promise<void> {
+  const peer = await startKamailio(nodePorts)
+  try {
+    await placeCalls(peer.sipPort, 200, 1_000, caller)
+    console.log(
+      '  rate  success  retrans  setup p50/p99 ms  CPU µs/call (proxy + charging)  tollgate/peer  (kamailio, http_client with keep-alive)',
+    )
+    for (const rate of rates) {
+      const pids = peer.pids()
+      const before = [cpuMicros(pids.proxy), cpuMicros(pids.charging)] as const
+      const result = await placeCalls(peer.sipPort, rate, rate * seconds, caller)
+      const calls = Math.max(1, result.succeeded)
+      const proxy = (cpuMicros(pids.proxy) - before[0]) / calls
+      const charging = (cpuMicros(pids.charging) - before[1]) / calls
+      const ratio = ((own.get(rate) ?? 0) / (proxy + charging)).toFixed(2)
+      printRow(
+        rate,
+        result,
+        `${proxy.toFixed(0)} + ${charging.toFixed(0)} = ${(proxy + charging).toFixed(0)}  ${ratio}`,
+      )
+    }
+  } finally {
+    await peer.stop()
+  }
+}
+
+function printRow(rate: number, result: LoadResult, cpu: string, megabytes?: number): void {
+  const success = ((100 * result.succeeded) / result.calls).toFixed(2)
+  const delays = `${result.setupP50Ms.toFixed(1)}/${result.setupP99Ms.toFixed(1)}`
+  const memory = megabytes === undefined ? '' : `  ${megabytes.toFixed(0)}`
+  console.log(
+    `  ${String(rate).padStart(4)}  ${success.padStart(6)}%  ${String(result.retransmissions).padStart(7)}` +
+      `  ${delays.padStart(16)}  ${cpu}${memory}`,
+  )
+}
+
+const seed = (nodePorts: readonly number[]): object => ({
+  rate_plans: [{ name: 'load', currency: 'USD' }],
+  rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.01' }],
+  customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
+  dispatcher: [
+    {
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 4,
+      nodes: nodePorts.map((port) => ({ host: '127.0.0.1', internal_port: port })),
+    },
+  ],
+})

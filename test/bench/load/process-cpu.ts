@@ -1,0 +1,49 @@
+/** CPU time of processes as the operating system counts it: user and system, all threads. */
+import { readFileSync, readdirSync } from 'node:fs'
+
+/** Linux counts in hundredths of a second for user space, whatever the kernel's own rate. */
+const microsPerTick = 10_000
+
+/** Microseconds that the processes have used since they started; ended ones count nothing. */
+export const cpuMicros = (pids: readonly number[]): number =>
+  pids.reduce((sum, pid) => sum + ticksOf(pid) * microsPerTick, 0)
+
+function ticksOf(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name in parentheses may hold spaces; utime and stime are the 14th and 15th fields.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  } catch {
+    return 0
+  }
+}
+
+/** Resident memory in megabytes. */
+export function residentMegabytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
+}
+
+/** A process and everything that it has started. */
+export function processTree(root: number): readonly number[] {
+  const childrenOf = new Map<number, number[]>()
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name)
+    if (!Number.isInteger(pid)) continue
+    const parent = parentOf(pid)
+    childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), pid])
+  }
+  const tree = [root]
+  for (const pid of tree) tree.push(...(childrenOf.get(pid) ?? []))
+  return tree
+}
+
+function parentOf(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+  } catch {
+    return 0
+  }
+}
