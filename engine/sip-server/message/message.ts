@@ -183,7 +183,12 @@ const parsed = <T>(
 ): T | undefined => (value === undefined ? undefined : parse(value))
 
 /** RFC 3261 §7.3.1: a line break and the blanks around it read as one space. */
-const unfold = (raw: string): string => raw.split('\n').map(trimLine).join(' ').trimStart()
+const unfold = (raw: string): string =>
+  raw
+    .split('\n')
+    .map(trimLine)
+    .filter((part) => part !== '')
+    .join(' ')
 
 const trimLine = (line: string): string =>
   trimBlanks(line.endsWith('\r') ? line.slice(0, -1) : line)

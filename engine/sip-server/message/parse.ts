@@ -22,7 +22,7 @@ export function parseMessage(received: string): SipMessage | Malformed {
   const line = text.slice(0, startEnd)
   const start = parseStartLine(line)
   const index = indexHeaders(text, startEnd)
-  if (start === undefined) return malformed(text, line, index, startLineFlaw(line))
+  if (start === undefined) return malformed(text, line, index, 'Bad Request Line')
   if (index.flaw !== undefined) return malformed(text, line, index, index.flaw)
   if (hasEscapedBytes(text) && hasEscapedBytes(text.slice(0, index.bodyStart)))
     return malformed(text, line, index, 'Header Is Not UTF-8')
@@ -70,7 +70,7 @@ function parseStartLine(line: string): StartLine | undefined {
 }
 
 const versions = /^SIP\/\d{1,5}\.\d{1,5}$/i
-const statusLine = /^(SIP\/\d{1,5}\.\d{1,5}) ([1-6]\d\d)(?: (.*))?$/i
+const statusLine = /^(SIP\/\d{1,5}\.\d{1,5}) ([1-6]\d\d)(?: ([^\r\n]*))?$/i
 
 function parseStatusLine(line: string): StartLine | undefined {
   const match = statusLine.exec(line)
@@ -78,9 +78,6 @@ function parseStatusLine(line: string): StartLine | undefined {
   const [, version = '', status, reason = ''] = match
   return { kind: 'response', method: '', uri: '', version, status: Number(status), reason }
 }
-
-const startLineFlaw = (line: string): string =>
-  /^\S+ [^ ]+ [^ ]+$/.test(line) ? 'Bad SIP Version' : 'Bad Request Line'
 
 interface IndexedHeaders extends HeaderIndex {
   /** Why this is no header part; what cannot be read is not in the index. */
@@ -90,22 +87,27 @@ interface IndexedHeaders extends HeaderIndex {
 /** One pass over the header lines: what each header is called, and where its value stands. */
 function indexHeaders(text: string, startEnd: number): IndexedHeaders {
   const lines: HeaderLine[] = []
-  let flaw = text.charCodeAt(startEnd) === carriageReturn ? undefined : 'Bad Line Break'
+  let flaw = text.charCodeAt(startEnd) === lineFeed ? 'Bad Line Break' : undefined
   let hasShortName = false
   let colon = -1
   let carriage = -1
+  let line: HeaderLine | undefined
   let at = Math.min(nextOrEnd(text, '\n', startEnd) + 1, text.length)
-  for (let end = 0, next = at; at < text.length; at = next) {
+  while (at < text.length) {
     const lineBreak = nextOrEnd(text, '\n', at)
-    next = Math.min(lineBreak + 1, text.length)
+    const next = Math.min(lineBreak + 1, text.length)
     if (carriage < at) carriage = nextOrEnd(text, '\r', at)
-    if (carriage !== lineBreak - 1) flaw ??= 'Bad Line Break'
-    end = Math.min(carriage, lineBreak)
-    if (end === at && lineBreak - end < 2) return indexed(lines, next, flaw, hasShortName)
+    const end = Math.min(carriage, lineBreak)
+    const isOneLine = lineBreak - end < 2
+    if (end !== lineBreak - 1 && next > lineBreak) flaw ??= 'Bad Line Break'
+    if (end === at && isOneLine) return indexed(lines, next, flaw, hasShortName)
     if (colon < at) colon = nextOrEnd(text, ':', at)
-    const isRead = lineBreak - end < 2 && addLine(lines, text, at, colon, end)
-    if (!isRead) flaw ??= 'Bad Header Line'
+    const read = isOneLine ? readLine(line, text, at, colon, end) : undefined
+    if (read !== undefined && read !== line) lines.push(read)
+    line = read
+    if (line === undefined) flaw ??= 'Bad Header Line'
     else if (colon - at < 2) hasShortName = true
+    at = next
   }
   return indexed(lines, at, flaw ?? 'No Blank Line After Headers', hasShortName)
 }
@@ -121,32 +123,28 @@ function indexed(
   return { lines, bodyStart, hasPlainHeaders, flaw }
 }
 
-/** A header line, or one that continues the header before it (RFC 3261 §7.3.1). */
-function addLine(
-  lines: HeaderLine[],
-  text: string,
-  at: number,
-  colon: number,
-  end: number,
-): boolean {
-  if (isBlank(text.charCodeAt(at))) {
-    const last = lines.at(-1)
-    if (last === undefined) return false
-    last.valueEnd = trimmedEnd(text, last.valueStart, end)
-    last.isFolded = true
-    return true
-  }
-  const line = colon < end ? headerLine(text, at, colon, end) : undefined
-  if (line !== undefined) lines.push(line)
-  return line !== undefined
-}
-
 function nextOrEnd(text: string, wanted: string, from: number): number {
   const at = text.indexOf(wanted, from)
   return at === -1 ? text.length : at
 }
 
-/** RFC 3261 §7.3.1: blanks may stand before and after the colon. */
+/** The header that a line begins, or the one before it that it continues (RFC 3261 §7.3.1). */
+function readLine(
+  previous: HeaderLine | undefined,
+  text: string,
+  at: number,
+  colon: number,
+  end: number,
+): HeaderLine | undefined {
+  if (!isBlank(text.charCodeAt(at)))
+    return colon < end ? headerLine(text, at, colon, end) : undefined
+  if (previous === undefined) return undefined
+  previous.valueEnd = trimmedEnd(text, previous.valueStart, end)
+  previous.isFolded = true
+  return previous
+}
+
+/** Blanks may stand before and after the colon (RFC 3261 §7.3.1). */
 function headerLine(text: string, at: number, colon: number, end: number): HeaderLine | undefined {
   let nameEnd = colon
   while (nameEnd > at && isBlank(text.charCodeAt(nameEnd - 1))) nameEnd--

@@ -40,7 +40,7 @@ function parseSip(scheme: 'sip' | 'sips', rest: string): Uri | undefined {
   const beforeHeaders = headersAt === -1 ? address : address.slice(0, headersAt)
   const paramsAt = beforeHeaders.indexOf(';')
   const sentBy = parseSentBy(paramsAt === -1 ? beforeHeaders : beforeHeaders.slice(0, paramsAt))
-  const params = parseUriParams(paramsAt === -1 ? '' : beforeHeaders.slice(paramsAt + 1))
+  const params = parseUriParams(paramsAt === -1 ? undefined : beforeHeaders.slice(paramsAt + 1))
   const headers = parseUriHeaders(headersAt === -1 ? '' : address.slice(headersAt + 1))
   if (sentBy === undefined || params === undefined || headers === undefined) return undefined
   if (colon === 0 || headersAt === address.length - 1) return undefined
@@ -61,7 +61,7 @@ const telNumber = /^(?:\+[\d().-]*\d[\d().-]*|[\da-f*#().-]+)$/i
 function parseTel(rest: string): Uri | undefined {
   const paramsAt = rest.indexOf(';')
   const user = paramsAt === -1 ? rest : rest.slice(0, paramsAt)
-  const params = parseUriParams(paramsAt === -1 ? '' : rest.slice(paramsAt + 1))
+  const params = parseUriParams(paramsAt === -1 ? undefined : rest.slice(paramsAt + 1))
   if (!telNumber.test(user) || params === undefined) return undefined
   return { scheme: 'tel', user, password: '', host: '', port: 0, params, headers: [] }
 }
@@ -69,8 +69,8 @@ function parseTel(rest: string): Uri | undefined {
 const none: Params = new Map<string, string>()
 
 /** A name twice is not a URI (RFC 3261 §19.1.1): two readers could act on two different values. */
-function parseUriParams(text: string): Params | undefined {
-  if (text === '') return none
+function parseUriParams(text: string | undefined): Params | undefined {
+  if (text === undefined) return none
   const params = new Map<string, string>()
   for (const part of text.split(';')) {
     const equals = part.indexOf('=')

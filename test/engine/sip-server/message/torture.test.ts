@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { checkRequest, checkResponse } from '../../../../engine/sip-server/message/check.ts'
 import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/decode.ts'
 import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
-import { parseMessage } from '../../../../engine/sip-server/message/parse.ts'
+import { type Malformed, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
 import { parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
 import { parseOptionTags } from '../../../../engine/sip-server/message/simple-fields.ts'
 import { parseUri } from '../../../../engine/sip-server/message/uri.ts'
@@ -16,12 +16,13 @@ const allCases = [...validCases, ...invalidCases, ...semanticCases]
 
 function verdictOn(text: string): Verdict {
   const message = parseMessage(decodeMessage(encodeMessage(text)))
+  if (message.kind === 'malformed') return verdictOnMalformed(message)
   if (message.kind === 'response') return checkResponse(message) ? 'accepted' : 'dropped'
-  if (message.kind === 'request') return checkRequest(message, 'udp') ?? 'accepted'
-  return message.message === undefined
-    ? 'dropped'
-    : { status: message.status, reason: message.reason }
+  return checkRequest(message, 'udp') ?? 'accepted'
 }
+
+const verdictOnMalformed = ({ status, reason, message }: Malformed): Verdict =>
+  message === undefined ? 'dropped' : { status, reason }
 
 test.each(allCases)('RFC 4475 $name', ({ text, verdict }) => {
   expect(verdictOn(text)).toEqual(verdict)

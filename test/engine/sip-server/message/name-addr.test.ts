@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
+
+test.each([
+  ['"A, <B>; \\"C\\"" <sip:a@b;x=1?h=2>;tag=t', 'A, <B>; "C"', 'sip:a@b;x=1?h=2', 't'],
+  ['Bob Smith <sip:b@c>;tag=t', 'Bob Smith', 'sip:b@c', 't'],
+  ['"" <sip:a@b>', '', 'sip:a@b', undefined],
+  ['<tel:+1-555>;tag=t', '', 'tel:+1-555', 't'],
+  ['Bob<sips:b@c> ; TAG = t', 'Bob', 'sips:b@c', 't'],
+  ['"Bob"<sip:b@c>', 'Bob', 'sip:b@c', undefined],
+  ['  sip:b@c ;tag=t', '', 'sip:b@c', 't'],
+  ['Zoë (work) <sip:b@c>', 'Zoë (work)', 'sip:b@c', undefined],
+  ['urn:service:sos', '', 'urn:service:sos', undefined],
+])('%s', (value, displayName, uri, tag) => {
+  const address = parseNameAddr(value)
+  expect(address).toMatchObject({ displayName, uri })
+  expect(address?.params.get('tag')).toBe(tag)
+})
+
+test('without brackets the parameters belong to the header', () => {
+  expect(parseNameAddr('sip:a@b;transport=tcp')).toEqual({
+    displayName: '',
+    uri: 'sip:a@b',
+    params: new Map([['transport', 'tcp']]),
+  })
+})
+
+test.each([
+  '',
+  '*',
+  '<>',
+  '<sip:a@b',
+  'sip:a@b>',
+  '"x <sip:a@b>',
+  '"x" sip:a@b',
+  'a, b <sip:a@b>',
+  '< sip:a@b>',
+  '<sip:a b@c>',
+  'sip:a@b?h=1',
+  'sip:a@b,sip:c@d',
+  '<sip:a@b> x',
+  '<sip:a@b>;tag=1;tag=2',
+  'bob',
+  '<bob>',
+  '<sip:a@b>>',
+  '<<sip:a@b>',
+])('%s is no address', (value) => {
+  expect(parseNameAddr(value)).toBeUndefined()
+})

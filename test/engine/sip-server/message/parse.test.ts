@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import { decodeMessage } from '../../../../engine/sip-server/message/decode.ts'
+import { parseAppMessage, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
+import { invite, lines, read } from './sample.ts'
+
+const malformed = (text: string) => {
+  const message = parseMessage(text)
+  return message.kind === 'malformed' ? message : undefined
+}
+
+test('line breaks before a message mean nothing', () => {
+  expect(read('\r\n\r\n' + invite()).text).toBe(invite())
+})
+
+test('octets after the announced body are cut off, also inside a character', () => {
+  expect(read(invite(['Content-Length: 3'], 'abcdef')).body).toBe('abc')
+  expect(read(invite(['Content-Length: 4'], 'aéé')).body).toBe('aé\udcc3')
+  expect(read(invite(['Content-Length: 5'], 'aéé')).body).toBe('aéé')
+})
+
+test('a body without Content-Length reaches to the end', () => {
+  expect(read(invite([], 'all of it')).body).toBe('all of it')
+})
+
+test.each([
+  ['INVITE sip:a@b SIP/2.0\rVia: x\r\n\r\n', 'Bad Request Line'],
+  ['INVITE sip:a@b SIP/2.0', 'No Blank Line After Headers'],
+  ['INVITE sip:a@b SIP/2.0\nVia: x\r\n\r\n', 'Bad Line Break'],
+  ['INVITE sip:a@b HTTP/1.1\r\nVia: x\r\n\r\n', 'Bad Request Line'],
+  ['IN<VITE sip:a@b SIP/2.0\r\nVia: x\r\n\r\n', 'Bad Request Line'],
+  ['INVITE SIP/2.0\r\nVia: x\r\n\r\n', 'Bad Request Line'],
+  [invite().replace('Max-Forwards: 70', 'Max-Forwards 70'), 'Bad Header Line'],
+  [invite().replace('Max-Forwards', 'Max Forwards'), 'Bad Header Line'],
+  [invite().replace('Max-Forwards', ''), 'Bad Header Line'],
+  [invite().replace('Via', ' Via'), 'Bad Header Line'],
+  [invite().replace('70\r\n', '70\n'), 'Bad Line Break'],
+  [invite().replace('70', '7\r0'), 'Bad Line Break'],
+  [invite().slice(0, -2), 'No Blank Line After Headers'],
+  [invite().slice(0, -20), 'No Blank Line After Headers'],
+  [
+    decodeMessage(Buffer.from(invite().replace('Alice', 'Ren\xe9'), 'latin1')),
+    'Header Is Not UTF-8',
+  ],
+])('case %#: what cannot be read is refused with 400 and a reason', (text, reason) => {
+  expect(malformed(text)).toMatchObject({ status: 400, reason })
+})
+
+test('a malformed request can be answered by the headers that could be read', () => {
+  const message = malformed(invite(['no colon here']))?.message
+  expect([message?.via?.branch, message?.callId, message?.fromTag]).toEqual([
+    'z9hG4bKa1',
+    'c1@192.0.2.1',
+    'f1',
+  ])
+  expect(message?.entries()).toHaveLength(6)
+})
+
+test('nothing is answered that is a response, an ACK, or has no Via', () => {
+  const broken = invite(['no colon here'])
+  expect(malformed(broken.replaceAll('INVITE', 'ACK'))?.message).toBeUndefined()
+  expect(malformed(broken.replace(/^.*/, 'SIP/2.0 200 OK'))?.message).toBeUndefined()
+  expect(malformed(broken.replace('Via:', 'X:'))?.message).toBeUndefined()
+  expect(malformed('')?.message).toBeUndefined()
+})
+
+test('a line break cannot be smuggled into a value', () => {
+  const smuggled = malformed(invite(['X-A: 1\nVia: SIP/2.0/UDP evil']))
+  expect(smuggled?.reason).toBe('Bad Line Break')
+  const values = smuggled?.message?.entries().map(([, value]) => value) ?? []
+  expect(values.some((value) => /[\r\n]/.test(value))).toBe(false)
+})
+
+test('an application may write lower case names, line feeds and no blank line', () => {
+  const message = parseAppMessage(
+    'INVITE sip:bob@example.com SIP/2.0\nfrom: sip:alice@localhost\ncseq: 7 INVITE',
+  )
+  expect([message?.get('From'), message?.cseq?.number, message?.body]).toEqual([
+    'sip:alice@localhost',
+    7,
+    '',
+  ])
+})
+
+test('the body of an application reaches to the end whatever its Content-Length says', () => {
+  const text = lines(
+    'SIP/2.0 200 OK',
+    'cseq: 1 INVITE',
+    'Content-Length: 2',
+    '',
+    'héllo\r\n\r\nmore',
+  )
+  const message = parseAppMessage(text)
+  expect([message?.body, message?.method, message?.status]).toEqual([
+    'héllo\r\n\r\nmore',
+    'INVITE',
+    200,
+  ])
+})
+
+test('a line of an application that is no header is left out, and so is one with a stray return', () => {
+  const text = lines(
+    'OPTIONS sip:a@b SIP/2.0',
+    'bad name: 1',
+    'no colon',
+    'X-A: 1\r2',
+    'X-B: 2',
+    '',
+    '',
+  )
+  expect(parseAppMessage(text)?.entries()).toEqual([['X-B', '2']])
+})
+
+test('what has no start line is no message of an application', () => {
+  expect(parseAppMessage('from: sip:alice@localhost\r\n\r\n')).toBeUndefined()
+  expect(parseAppMessage('')).toBeUndefined()
+})

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { reasonPhrase } from '../../../../engine/sip-server/message/reason-phrases.ts'
+
+test.each([
+  [200, 'OK'],
+  [487, 'Request Terminated'],
+  [503, 'Service Unavailable'],
+  [299, 'OK'],
+  [399, 'Multiple Choices'],
+  [499, 'Bad Request'],
+  [699, 'Busy Everywhere'],
+  [42, 'Unknown'],
+])('%d is %s', (status, phrase) => {
+  expect(reasonPhrase(status)).toBe(phrase)
+})

@@ -1,0 +1,148 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Frame, StreamFramer } from '../../../../engine/sip-server/message/stream-framer.ts'
+import { invite } from './sample.ts'
+
+const message = (body: string) => invite([`Content-Length: ${Buffer.byteLength(body)}`], body)
+
+/** Everything that a framer answers to these pieces. */
+function framesOf(pieces: readonly (string | Buffer)[], maxBytes?: number): readonly Frame[] {
+  const framer = maxBytes === undefined ? new StreamFramer() : new StreamFramer({ maxBytes })
+  return pieces.flatMap((piece) => framer.receive(Buffer.from(piece)))
+}
+
+const whole = (text: string): Frame => ({ kind: 'message', text })
+const ping: Frame = { kind: 'ping' }
+
+test('messages come out whole however many stand in one piece', () => {
+  const all = [message('one'), message(''), message('dréi')]
+  expect(framesOf([all.join('')])).toEqual(all.map(whole))
+})
+
+test('a stream may be cut at every byte', () => {
+  const stream = Buffer.from('\r\n\r\n' + message('one') + '\r\n' + message('zwéi') + '\r\n\r\n')
+  const expected = [ping, whole(message('one')), whole(message('zwéi')), ping]
+  for (let cut = 0; cut <= stream.length; cut++)
+    expect(framesOf([stream.subarray(0, cut), stream.subarray(cut)])).toEqual(expected)
+})
+
+test('a stream may arrive in pieces of any size', () => {
+  const stream = Buffer.from(
+    message('one') + '\r\n\r\n' + message('zwéi') + message('x'.repeat(3000)),
+  )
+  const expected = framesOf([stream])
+  expect(expected).toHaveLength(4)
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1 }), (sizes) => {
+      const pieces: Buffer[] = []
+      for (let at = 0, count = 0; at < stream.length; count++) {
+        const size = sizes[count % sizes.length] ?? 1
+        pieces.push(stream.subarray(at, at + size))
+        at += size
+      }
+      expect(framesOf(pieces)).toEqual(expected)
+    }),
+  )
+})
+
+test('two line breaks in a row are a ping, one is nothing', () => {
+  expect(framesOf(['\r\n', '\r', '\n'])).toEqual([ping])
+  expect(framesOf(['\r\n' + message('') + '\r\n' + message('')])).toEqual([
+    whole(message('')),
+    whole(message('')),
+  ])
+  expect(framesOf(['\r\n\r\n\r\n\r\n'])).toEqual([ping, ping])
+  expect(framesOf(['\n\n\r\r\n\n'])).toEqual([])
+})
+
+test('a keep-alive does not reach into the message behind it', () => {
+  expect(framesOf(['\r\n\r', '\n' + message('a')])).toEqual([ping, whole(message('a'))])
+  expect(framesOf(['\r\n', message('a'), '\r\n'])).toEqual([whole(message('a'))])
+})
+
+test('a stream message without Content-Length cannot be framed', () => {
+  expect(framesOf([invite()])).toEqual([{ kind: 'unframeable', reason: 'no-content-length' }])
+})
+
+test.each(['-1', '', 'x', '1 2', '9'.repeat(30), '1\r\nContent-Length: 2', '1\r\nL: 01x'])(
+  'Content-Length %j cannot be framed',
+  (length) => {
+    expect(framesOf([invite([`Content-Length: ${length}`])])).toEqual([
+      { kind: 'unframeable', reason: 'bad-content-length' },
+    ])
+  },
+)
+
+test.each([
+  'l: 4',
+  'CONTENT-LENGTH \t: \r\n  4',
+  'Content-Length: 4\r\nl: 4',
+  'content-length:004 ',
+])('%j announces four bytes', (line) => {
+  expect(framesOf([invite([line], 'abcd'), message('')])).toEqual([
+    whole(invite([line], 'abcd')),
+    whole(message('')),
+  ])
+})
+
+test('a Content-Length inside another header or the body announces nothing', () => {
+  const text = invite(
+    ['Subject: x', ' Content-Length: 9', 'X-Content-Length: 8', 'l: 20'],
+    'Content-Length: 7\r\n\r',
+  )
+  expect(framesOf([text])).toEqual([whole(text)])
+})
+
+test('what exceeds the limit is too large, by header or by body, before it has arrived', () => {
+  const tooLarge = [{ kind: 'unframeable', reason: 'too-large' }]
+  expect(framesOf(['x'.repeat(400), 'x'.repeat(112)], 512)).toEqual(tooLarge)
+  expect(framesOf([invite(['Content-Length: 400'])], 512)).toEqual(tooLarge)
+  const fitting = message('x'.repeat(512 - message('').length - 2))
+  expect(framesOf([fitting], 512)).toEqual([whole(fitting)])
+  expect(framesOf([fitting.slice(0, 300), fitting.slice(300) + fitting], 512)).toHaveLength(2)
+})
+
+test('a whole message is taken although more than the limit arrives with it', () => {
+  const texts = Array.from({ length: 9 }, (_, index) => message('x'.repeat(index * 10)))
+  const stream = texts.join('')
+  expect(framesOf([stream.slice(0, 3), stream.slice(3)], 512)).toEqual(texts.map(whole))
+})
+
+test('nothing more comes after what cannot be framed', () => {
+  expect(framesOf([message('a') + invite(), message('b')])).toEqual([
+    whole(message('a')),
+    { kind: 'unframeable', reason: 'no-content-length' },
+  ])
+})
+
+test('bytes that are no UTF-8 reach the text', () => {
+  const bytes = Buffer.concat([Buffer.from(invite(['Content-Length: 1'])), Buffer.of(0xff)])
+  expect(framesOf([bytes])).toEqual([whole(invite(['Content-Length: 1'], '\udcff'))])
+})
+
+const longest = (frames: readonly Frame[]) =>
+  Math.max(0, ...frames.map((frame) => (frame.kind === 'message' ? frame.text.length : 0)))
+
+test('any bytes in any pieces are answered by values, within the limit', () => {
+  const piece = fc.oneof(
+    fc.uint8Array({ maxLength: 80 }).map((bytes) => Buffer.from(bytes)),
+    fc
+      .constantFrom('\r\n\r\n', '\r\n', 'Content-Length: 3\r\n', 'l:1', message('ab'))
+      .map((text) => Buffer.from(text)),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+      expect(longest(framesOf(pieces, 700))).toBeLessThanOrEqual(700)
+    }),
+  )
+})
+
+// Searching or copying the whole again for every byte would take some 10 seconds here.
+test('a large message one byte at a time costs linear work', () => {
+  const framer = new StreamFramer({ maxBytes: 400_000 })
+  const piece = Buffer.from('x')
+  const before = process.cpuUsage()
+  const frames = Array.from({ length: 400_000 }, () => framer.receive(piece)).flat()
+  expect(frames).toEqual([{ kind: 'unframeable', reason: 'too-large' }])
+  expect(process.cpuUsage(before).user).toBeLessThan(2_000_000)
+})

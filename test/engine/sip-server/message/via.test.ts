@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { parseSentBy, parseVia } from '../../../../engine/sip-server/message/via.ts'
+
+test('a Via has transport, sent-by, branch and parameters', () => {
+  expect(
+    parseVia(
+      'SIP/2.0/udp Host.example.com:5070;rport=1;received=192.0.2.7;maddr=224.0.1.75;ttl=1;branch=z9hG4bKx',
+    ),
+  ).toEqual({
+    protocol: 'UDP',
+    host: 'Host.example.com',
+    port: 5070,
+    branch: 'z9hG4bKx',
+    params: new Map([
+      ['rport', '1'],
+      ['received', '192.0.2.7'],
+      ['maddr', '224.0.1.75'],
+      ['ttl', '1'],
+      ['branch', 'z9hG4bKx'],
+    ]),
+  })
+})
+
+test('blanks may stand around slashes and the colon', () => {
+  expect(parseVia('sip / 2.0 / WSS   [2001:db8::9:1] : 5061 ; rport')).toMatchObject({
+    protocol: 'WSS',
+    host: '2001:db8::9:1',
+    port: 5061,
+    branch: '',
+    params: new Map([['rport', '']]),
+  })
+})
+
+test.each([
+  '',
+  'SIP/2.0',
+  'SIP/2.0/UDP',
+  'SIP/2.0/UDP ',
+  'SIP/7.0/UDP h',
+  'SIP/2.0/UDP;branch=x',
+  'HTTP/2.0/UDP h',
+  'SIP/2.0/UDP h:0',
+  'SIP/2.0/UDP h:65536',
+  'SIP/2.0/UDP h:',
+  'SIP/2.0/UDP h:5x',
+  'SIP/2.0/UDP h i',
+  'SIP/2.0/UDP 2001:db8::1',
+  'SIP/2.0/UDP [::1',
+  'SIP/2.0/UDP [x]',
+  'SIP/2.0/UDP h;branch=a;branch=b',
+  'SIP/2.0/U/P h',
+  'SIP/2.0/UDP :5060',
+  'SIP/2.0/UDP [::1]5060',
+])('%s is no Via', (value) => {
+  expect(parseVia(value)).toBeUndefined()
+})
+
+test('a sent-by without port has port 0', () => {
+  expect(['h', '[::1]', '192.0.2.1:5060', '[::ffff:192.0.2.1]:5061'].map(parseSentBy)).toEqual([
+    { host: 'h', port: 0 },
+    { host: '::1', port: 0 },
+    { host: '192.0.2.1', port: 5060 },
+    { host: '::ffff:192.0.2.1', port: 5061 },
+  ])
+})
