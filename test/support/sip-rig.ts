@@ -20,13 +20,12 @@ export interface Rig {
   readonly server: SipServer
   readonly srf: Srf
   readonly app: ConnectedSrf
-  /** Errors that the server logged. */
-  readonly errors: unknown[]
   /** Where a peer sends to: `sip:` URI of the server. */
   readonly uri: (user: string) => string
   readonly peer: () => Promise<SipPeer>
   /** One more application, connected in the same way. */
   readonly connect: (prepare?: (srf: Srf) => void) => Promise<ConnectedSrf>
+  /** Ends everything. Throws when the server has logged an error. */
   readonly stop: () => Promise<void>
 }
 
@@ -39,14 +38,14 @@ export async function startRig(
   prepare: (srf: Srf) => void = () => undefined,
   timers: Partial<typeof fastTimers> = {},
 ): Promise<Rig> {
-  const errors: unknown[] = []
+  const errors: string[] = []
   const server = createSipServer({
     listen: [{ protocol: variant.sip, host: '127.0.0.1', port: 0 }],
     admin: { host: '127.0.0.1', port: 0 },
     secret: 'cymru',
     timers,
     log: (level, message, fields) => {
-      if (level === 'error') errors.push({ message, ...fields })
+      if (level === 'error') errors.push(`${message} ${JSON.stringify(fields)}`)
     },
   })
   await server.start()
@@ -65,7 +64,6 @@ export async function startRig(
     server,
     srf: app.srf,
     app,
-    errors,
     uri: (user) =>
       `sip:${user}@127.0.0.1:${listener.port}${variant.sip === 'udp' ? '' : ';transport=tcp'}`,
     peer: async () => {
@@ -78,6 +76,7 @@ export async function startRig(
       for (const peer of peers) peer.close()
       for (const connected of apps) connected.close()
       await server.stop()
+      if (errors.length > 0) throw new Error(errors.join('\n'))
     },
   }
 }

@@ -2,13 +2,13 @@
  * An unmodified drachtio-srf, connected to a SIP server of this process by TCP or in process. Only
  * what tests use is typed.
  */
-import type { EventEmitter } from 'node:events'
-import { EventEmitter as Emitter, once } from 'node:events'
+import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
 import type { InProcessLink, SipServer } from '../../engine/sip-server/index.ts'
+import { emitted } from './waiting.ts'
 
-export interface SrfMessage {
+interface SrfMessage {
   readonly method: string
   readonly uri: string
   readonly status: number
@@ -30,7 +30,7 @@ export interface SrfRequest extends SrfMessage, EventEmitter {
   cancel(callback?: (error: unknown, request: unknown) => void): void
 }
 
-export interface SendOptions {
+interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
@@ -55,14 +55,14 @@ export interface SrfDialog extends EventEmitter {
   request(options: SendOptions & { readonly method: string }): Promise<SrfMessage>
 }
 
-export interface LateOffer {
+interface LateOffer {
   readonly sdp: string
   readonly res: SrfMessage
   ack(sdp: string): Promise<SrfDialog>
   destroy(): void
 }
 
-export interface UacOptions {
+interface UacOptions {
   readonly localSdp?: string
   readonly proxy?: string
   readonly noAck?: boolean
@@ -84,7 +84,7 @@ interface B2buaOptions {
   readonly proxyResponseHeaders?: readonly string[]
 }
 
-export type Handler = (request: SrfRequest, response: SrfResponse) => void
+type Handler = (request: SrfRequest, response: SrfResponse) => void
 
 export interface Srf extends EventEmitter {
   readonly app: {
@@ -145,13 +145,11 @@ interface Agent extends EventEmitter {
   _onMsg(socket: unknown, payload: string): void
 }
 
-const Srf: new (tags?: readonly string[]) => Srf = createRequire(import.meta.url)('drachtio-srf')
+// The package has no types of its own.
+const Srf = createRequire(import.meta.url)('drachtio-srf') as new (tags?: readonly string[]) => Srf
 
 export interface ConnectedSrf {
   readonly srf: Srf
-  /** What the server said about itself: `proto/host:port`, comma list. */
-  readonly hostports: string
-  readonly version: string
   close(): void
 }
 
@@ -185,21 +183,46 @@ export const connectInProcess: Connector = async (server, options = {}, prepare)
   agent.wp = wire
   wire.on('connect', (socket) => agent._onConnect(socket))
   wire.on('close', (socket) => agent._onClose(socket))
-  wire.on('msg', (socket, payload) => agent._onMsg(socket, payload))
+  wire.on('msg', (socket: unknown, payload: string) => agent._onMsg(socket, payload))
   const connected = welcomed(srf, () => wire.close())
   wire.connect(server)
   return connected
 }
 
+/** Joins the caller to `uri`: the end of one leg ends the other. A call that fails has told its caller. */
+export async function bridge(
+  srf: Srf,
+  request: SrfRequest,
+  response: SrfResponse,
+  uri: string,
+): Promise<void> {
+  try {
+    const options = { proxyRequestHeaders: ['Subject'] }
+    const { uas, uac } = await srf.createB2BUA(request, response, uri, options)
+    const end = (dialog: SrfDialog): void => void dialog.destroy().catch(() => undefined)
+    uas.on('destroy', () => end(uac))
+    uac.on('destroy', () => end(uas))
+    // Either side may have hung up before the application got here (design page 3.3, P2).
+    if (!uas.connected) end(uac)
+    if (!uac.connected) end(uas)
+  } catch {
+    // Cancelled, refused or silent: the library has answered the caller.
+  }
+}
+
+/** The next response to a request of the application. */
+export const responseTo = (request: SrfRequest): Promise<SrfMessage> =>
+  new Promise((resolve) => request.once('response', resolve))
+
 /** `connect` carries an error when the server did not let the application in. */
 async function welcomed(srf: Srf, close: () => void): Promise<ConnectedSrf> {
-  const [error, hostports, version] = await once(srf, 'connect')
-  if (error !== null) throw error
-  return { srf, hostports, version, close }
+  const [error] = await emitted(srf, 'connect')
+  if (error instanceof Error) throw error
+  return { srf, close }
 }
 
 /** Stands in for the library's WireProtocol (design page 3.4, variant B). */
-class InProcessWire extends Emitter {
+class InProcessWire extends EventEmitter {
   readonly isClient = true
   readonly isServer = false
   readonly #socket = keySocket()

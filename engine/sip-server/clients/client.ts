@@ -58,6 +58,6 @@ export class Clients {
   }
 
   disconnectAll(): void {
-    for (const clientId of [...this.#byId.keys()]) this.disconnect(clientId)
+    for (const clientId of this.#byId.keys()) this.disconnect(clientId)
   }
 }

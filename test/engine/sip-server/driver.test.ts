@@ -162,15 +162,14 @@ test('an exception in the core drops that packet, is logged, and the server goes
   }
   packet('poison')
   packet('good')
-  expect(errors).toEqual([
-    {
-      level: 'error',
-      message: 'SIP core failed, event dropped: packet',
-      address: '192.0.2.1',
-      port: 5062,
-      stack: expect.stringContaining('Error: bug'),
-    },
-  ])
+  expect(errors).toHaveLength(1)
+  expect(errors[0]).toMatchObject({
+    level: 'error',
+    message: 'SIP core failed, event dropped: packet',
+    address: '192.0.2.1',
+    port: 5062,
+  })
+  expect(errors[0]).toHaveProperty('stack')
   expect(log.at(-1)).toBe('send good to 5062 as r')
 })
 

@@ -1,10 +1,10 @@
 /** The server from outside: its ports, the control messages of the drachtio protocol, its limits. */
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createSipServer, ListenError, type SipServer } from '../../../engine/sip-server/index.ts'
 import { encodeFrame, FrameReader } from '../../../engine/sip-server/wire/frame.ts'
 import { SipPeer } from '../../support/sip-peer.ts'
+import { emitted, Signal } from '../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -32,14 +32,14 @@ function application(server: SipServer) {
   cleanUp.unshift(() => socket.destroy())
   const frames = new FrameReader()
   const payloads: string[] = []
-  let wake: () => void = () => undefined
+  const arrived = new Signal()
   socket.on('error', () => undefined)
   socket.on('data', (chunk) => {
     payloads.push(...frames.push(chunk).payloads)
-    wake()
+    arrived.fire()
   })
   const next = async (): Promise<string[]> => {
-    while (payloads.length === 0) await new Promise<void>((resolve) => (wake = resolve))
+    await arrived.until(() => payloads.length > 0)
     return payloads.shift()?.split('|') ?? []
   }
   return {
@@ -74,7 +74,7 @@ test('an application that knows the secret is told every address and the version
 test('a wrong secret is answered NO, then the connection ends', async () => {
   const app = application(await start())
   expect(await app.ask('a1|authenticate|wrong|')).toBe('response|a1|NO|incorrect secret')
-  await once(app.socket, 'close')
+  await emitted(app.socket, 'close')
 })
 
 test.each(['a1|route|invite', 'a1|ping', 'a1|sip||\r\nOPTIONS sip:a SIP/2.0\r\n\r\n'])(
@@ -82,7 +82,7 @@ test.each(['a1|route|invite', 'a1|ping', 'a1|sip||\r\nOPTIONS sip:a SIP/2.0\r\n\
   async (payload) => {
     const app = application(await start())
     expect(await app.ask(payload)).toMatch(/^response\|a1\|NO\|/)
-    await once(app.socket, 'close')
+    await emitted(app.socket, 'close')
   },
 )
 
@@ -93,14 +93,14 @@ test('ping, route and remove_route are answered; an unknown command ends the con
   expect(await app.ask('a3|route|invite')).toBe('response|a3|OK')
   expect(await app.ask('a4|remove_route|invite')).toBe('response|a4|OK')
   expect(await app.ask('a5|dance')).toMatch(/^response\|a5\|NO\|/)
-  await once(app.socket, 'close')
+  await emitted(app.socket, 'close')
 })
 
 test('an oversized frame ends the connection, and the next application is served', async () => {
   const server = await start()
   const app = application(server)
   app.socket.write('300000#a1|authenticate')
-  await once(app.socket, 'close')
+  await emitted(app.socket, 'close')
   expect(await application(server).ask('a1|authenticate|cymru|')).toMatch(/OK/)
 })
 
@@ -141,7 +141,7 @@ test('an application that goes away leaves no request unanswered', async () => {
   peer.request('INVITE', peer.leg('sip:a@127.0.0.1'))
   await app.next()
   app.socket.destroy()
-  await peer.next('503 INVITE')
+  expect((await peer.next('503 INVITE')).get('Retry-After')).toMatch(/^\d+$/)
 })
 
 test('sources that are not admitted get no answer', async () => {
@@ -182,7 +182,8 @@ test('stopping closes every connection and port, and may be repeated', async () 
   const app = application(server)
   await app.ask('a1|authenticate|cymru|')
   const { port } = server.listeners[0] ?? { port: 0 }
-  await Promise.all([once(app.socket, 'close'), server.stop()])
+  await Promise.all([emitted(app.socket, 'close'), server.stop()])
   await server.stop()
-  await start({ listen: [{ protocol: 'udp', host: '127.0.0.1', port }] })
+  const again = await start({ listen: [{ protocol: 'udp', host: '127.0.0.1', port }] })
+  expect(again.listeners[0]?.port).toBe(port)
 })

@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
 import { AdminListener } from '../../../../engine/sip-server/clients/listener.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
+import { emitted, Signal } from '../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -13,10 +13,10 @@ afterEach(async () => {
 async function setUp(limits = { maxClients: 4, maxBufferedBytes: 100_000 }) {
   const seen: string[] = []
   const dropped: unknown[] = []
-  let wake: () => void = () => undefined
+  const changed = new Signal()
   const saw = (what: string) => {
     seen.push(what)
-    wake()
+    changed.fire()
   }
   const clients = new Clients({
     connected: (clientId) => saw(`connected ${clientId}`),
@@ -28,9 +28,7 @@ async function setUp(limits = { maxClients: 4, maxBufferedBytes: 100_000 }) {
   )
   const { port } = await listener.start('127.0.0.1', 0)
   cleanUp.push(() => listener.stop())
-  const seeing = async (what: string) => {
-    while (!seen.includes(what)) await new Promise<void>((resolve) => (wake = resolve))
-  }
+  const seeing = (what: string) => changed.until(() => seen.includes(what))
   const app = (): Socket => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)
@@ -48,7 +46,7 @@ test('an application sends frames and is sent frames', async () => {
   socket.write('route')
   await seeing('from 1: 2|route')
   clients.deliver(1, 'grüße')
-  const [bytes] = await once(socket, 'data')
+  const [bytes] = await emitted(socket, 'data')
   expect(String(bytes)).toBe(encodeFrame('grüße'))
 })
 
@@ -56,17 +54,18 @@ test('a stream that is not framed is closed', async () => {
   const { seeing, app, dropped } = await setUp()
   const socket = app()
   socket.write('GET / HTTP/1.1\r\n')
-  await once(socket, 'close')
+  await emitted(socket, 'close')
   await seeing('disconnected 1')
   expect(dropped).toEqual(['length is not a number'])
 })
 
 test('an oversized frame is closed', async () => {
-  const { seeing, app } = await setUp()
+  const { seeing, app, dropped } = await setUp()
   const socket = app()
   socket.write('262145#')
-  await once(socket, 'close')
+  await emitted(socket, 'close')
   await seeing('disconnected 1')
+  expect(dropped).toEqual(['frame is too long'])
 })
 
 test('an application that does not read is dropped at the bound', async () => {
@@ -88,22 +87,23 @@ test('a disconnected application still gets what was delivered before', async ()
   await seeing('connected 1')
   clients.deliver(1, 'NO')
   clients.disconnect(1)
-  const [bytes] = await once(socket, 'data')
+  const [bytes] = await emitted(socket, 'data')
   expect(String(bytes)).toBe('2#NO')
-  await once(socket, 'close')
+  await emitted(socket, 'close')
 })
 
 test('more applications than allowed are refused', async () => {
   const { seeing, app, seen } = await setUp({ maxClients: 1, maxBufferedBytes: 1_000 })
   app()
   await seeing('connected 1')
-  await once(app(), 'close')
+  await emitted(app(), 'close')
   expect(seen).toEqual(['connected 1'])
 })
 
 test('stopping ends the connections', async () => {
-  const { listener, seeing, app } = await setUp()
+  const { clients, listener, seeing, app } = await setUp()
   const socket = app()
   await seeing('connected 1')
-  await Promise.all([once(socket, 'close'), listener.stop(), seeing('disconnected 1')])
+  await Promise.all([emitted(socket, 'close'), listener.stop(), seeing('disconnected 1')])
+  expect(clients.size).toBe(0)
 })

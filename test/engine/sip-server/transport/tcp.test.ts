@@ -1,8 +1,8 @@
-import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { Flow } from '../../../../engine/sip-server/flow.ts'
 import { defaultStreamLimits, openTcp } from '../../../../engine/sip-server/transport/tcp.ts'
+import { emitted, Signal } from '../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -15,10 +15,10 @@ const options = (id: string): string =>
 async function setUp(limits: Partial<typeof defaultStreamLimits> = {}, host = '127.0.0.1') {
   const events: string[] = []
   const flows: Flow[] = []
-  let wake: () => void = () => undefined
+  const changed = new Signal()
   const saw = (event: string) => {
     events.push(event)
-    wake()
+    changed.fire()
   }
   let lastId = 0
   const transport = await openTcp(
@@ -40,9 +40,7 @@ async function setUp(limits: Partial<typeof defaultStreamLimits> = {}, host = '1
     },
   )
   cleanUp.push(() => transport.stop())
-  const seeing = async (event: string) => {
-    while (!events.includes(event)) await new Promise<void>((resolve) => (wake = resolve))
-  }
+  const seeing = (event: string) => changed.until(() => events.includes(event))
   const { port } = transport.listener
   const dial = (): Socket => {
     const socket = connect(port, host)
@@ -65,7 +63,7 @@ async function answering(onSocket: (socket: Socket) => void = () => undefined) {
     cleanUp.unshift(() => socket.destroy())
     onSocket(socket)
   }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  await emitted(server, 'listening')
   cleanUp.push(() => server.close())
   const address = server.address()
   return { server, port: address !== null && typeof address === 'object' ? address.port : 0 }
@@ -78,7 +76,7 @@ test('a message is answered on the connection that it came by, and on no other',
   await seeing('message c1 on 1')
   const [flow] = flows
   if (flow) transport.send('SIP/2.0 200 grüße', flow, 'r1')
-  const [answer] = await once(socket, 'data')
+  const [answer] = await emitted(socket, 'data')
   expect(String(answer)).toBe('SIP/2.0 200 grüße')
   expect(flow).toEqual(flowTo(socket.localPort ?? 0, 1))
 
@@ -113,14 +111,14 @@ test('messages to one address share a connection, also one that the peer opened'
     { ...(flows.at(-1) ?? flowTo(0)), connectionId: 0 },
     'r3',
   )
-  const [bytes] = await once(socket, 'data')
+  const [bytes] = await emitted(socket, 'data')
   expect(String(bytes)).toBe('to the one who dialled')
 })
 
 test('every message to a peer that refuses the connection comes back, later', async () => {
   const { server, port } = await answering()
   server.close()
-  await once(server, 'close')
+  await emitted(server, 'close')
   const { transport, events, seeing, flowTo } = await setUp()
   transport.send('one', flowTo(port), 'r1')
   transport.send('two', flowTo(port), 'r2')
@@ -161,7 +159,7 @@ test('a double line break is answered with one', async () => {
   const { dial, events } = await setUp()
   const socket = dial()
   socket.write('\r\n\r\n')
-  const [bytes] = await once(socket, 'data')
+  const [bytes] = await emitted(socket, 'data')
   expect(String(bytes)).toBe('\r\n')
   expect(events).toEqual([])
 })
@@ -170,29 +168,32 @@ test('a stream that cannot be framed is closed, after the messages before', asyn
   const { dial, seeing, events } = await setUp()
   const socket = dial()
   socket.write(`${options('c1')}OPTIONS sip:a SIP/2.0\r\nContent-Length: lots\r\n\r\n`)
-  await once(socket.resume(), 'close')
+  await emitted(socket.resume(), 'close')
   await seeing('closed 1')
   expect(events).toEqual(['message c1 on 1', 'closed 1'])
 })
 
 test('the core can close a connection', async () => {
-  const { transport, flows, dial, seeing } = await setUp()
+  const { transport, flows, dial, events, seeing } = await setUp()
   const socket = dial()
   socket.write(options('c1'))
   await seeing('message c1 on 1')
   const [flow] = flows
   if (flow) transport.close(flow)
-  await once(socket.resume(), 'close')
+  await emitted(socket.resume(), 'close')
+  await seeing('closed 1')
+  expect(events).toHaveLength(2)
 })
 
 test('a connection that says nothing, or nothing more, is closed', async () => {
-  const { dial, seeing } = await setUp({ firstMessageMs: 20, idleMs: 40 })
+  const { transport, dial, seeing } = await setUp({ firstMessageMs: 20, idleMs: 40 })
   const silent = dial()
   const talking = dial()
   talking.write(options('c1'))
-  await Promise.all([once(silent.resume(), 'close'), once(talking.resume(), 'close')])
+  await Promise.all([emitted(silent.resume(), 'close'), emitted(talking.resume(), 'close')])
   await seeing('closed 1')
   await seeing('closed 2')
+  expect(transport.connections).toBe(0)
 })
 
 test('connections beyond the limit are refused in both directions', async () => {
@@ -201,9 +202,10 @@ test('connections beyond the limit are refused in both directions', async () => 
   const first = dial()
   first.write(options('c1'))
   await seeing('message c1 on 1')
-  await once(dial().resume(), 'close')
+  await emitted(dial().resume(), 'close')
   transport.send('x', flowTo(peer.port), 'r1')
   await seeing('failed r1: too many connections')
+  expect(transport.connections).toBe(1)
 })
 
 test('IPv6 works, and the listener shows the bound port', async () => {

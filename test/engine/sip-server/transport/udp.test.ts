@@ -1,8 +1,8 @@
 import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { afterEach, expect, test } from 'vitest'
 import type { Flow } from '../../../../engine/sip-server/flow.ts'
 import { openUdp } from '../../../../engine/sip-server/transport/udp.ts'
+import { emitted, Signal } from '../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -12,28 +12,28 @@ afterEach(async () => {
 async function setUp(host: string, advertisedHost?: string) {
   const received: { text: string; flow: Flow }[] = []
   const failed: string[] = []
-  let wake: () => void = () => undefined
+  const signal = new Signal()
   const transport = await openUdp(host, 0, advertisedHost, {
     message: () => undefined,
     datagram: (bytes, flow) => {
       received.push({ text: String(bytes), flow })
-      wake()
+      signal.fire()
     },
     sendFailed: (reference, reason) => {
       failed.push(`${reference}: ${reason}`)
-      wake()
+      signal.fire()
     },
     connectionClosed: () => undefined,
   })
   cleanUp.push(() => transport.stop())
-  const changed = () => new Promise<void>((resolve) => (wake = resolve))
+  const changed = () => signal.next()
   return { transport, received, failed, changed }
 }
 
 async function peer(type: 'udp4' | 'udp6') {
   const socket = createSocket(type)
   socket.bind(0, type === 'udp4' ? '127.0.0.1' : '::1')
-  await once(socket, 'listening')
+  await emitted(socket, 'listening')
   cleanUp.push(() => socket.close())
   return socket
 }
@@ -58,7 +58,7 @@ test.each([
   })
   expect(message?.flow.listener).toBe(listener)
   if (message) transport.send('SIP/2.0 200 grüße', message.flow, 'r1')
-  const [answer] = await once(socket, 'message')
+  const [answer] = await emitted(socket, 'message')
   expect(String(answer)).toBe('SIP/2.0 200 grüße')
 })
 

@@ -84,9 +84,7 @@ test.each([
   ['1|proxy|t4||||serial|||', '1'],
   ['1|proxy|||||serial|||sip:a', '1'],
 ])('%j is a problem with a reason and the id to answer', (payload, id) => {
-  expect(decodeCommand(payload)).toEqual({
-    id,
-    command: undefined,
-    problem: expect.stringMatching(/./),
-  })
+  const decoded = decodeCommand(payload)
+  expect(decoded).toMatchObject({ id, command: undefined })
+  expect(decoded).toHaveProperty('problem')
 })
