@@ -48,7 +48,10 @@ export class Dispatcher {
   #sets: ReadonlyMap<number, DestinationSet> = new Map()
   #setOfNode: ReadonlyMap<number, number> = new Map()
   #defaultSetId: number | undefined
-  /** Calls ordered so far per set; survives snapshots, so that no node is favoured by a rebuild. */
+  /**
+   * Calls ordered so far per set id (at most 65,535); survives snapshots, so that no node is
+   * favoured by a rebuild.
+   */
   readonly #turns = new Map<number, number>()
 
   constructor(deps: DispatcherDeps) {
@@ -84,7 +87,6 @@ export class Dispatcher {
     this.#sets = new Map(records.map((record) => [record.setId, this.#build(record)]))
     this.#defaultSetId = records.length === 0 ? undefined : Math.min(...this.#sets.keys())
     this.#directory.replace(records)
-    for (const setId of this.#turns.keys()) if (!this.#sets.has(setId)) this.#turns.delete(setId)
     for (const change of changes) this.#announce(change)
   }
 

@@ -4,7 +4,7 @@ import type { AlgorithmCode } from './algorithms/index.ts'
 import type { HealthReport } from './health-monitor.ts'
 import type { NodeState } from './node-health.ts'
 
-export interface NodeStatus {
+interface NodeStatus {
   readonly nodeId: number
   readonly destination: string
   readonly state: NodeState

@@ -1,6 +1,6 @@
 /**
  * `max_calls` and `max_cps` of carriers. Live calls are counted by whoever owns them; starts are
- * remembered for one second, at most `max_cps` of them.
+ * remembered for one second.
  */
 import type { CarrierRecord } from './routing-records.ts'
 
@@ -9,7 +9,7 @@ const WINDOW_MS = 1_000
 export class CarrierLimits {
   readonly #activeCalls: (carrierId: number) => number
   readonly #now: () => number
-  /** Times of the last starts, oldest first. */
+  /** Times of the starts in the last second, oldest first. */
   readonly #starts = new Map<number, number[]>()
 
   constructor(activeCalls: (carrierId: number) => number, now: () => number) {
@@ -25,8 +25,7 @@ export class CarrierLimits {
   /** A call to or from the carrier starts now. */
   noteStart({ carrierId, maxCps }: CarrierRecord): void {
     if (maxCps === 0) return
-    const starts = [...this.#recentStarts(carrierId), this.#now()]
-    this.#starts.set(carrierId, starts.slice(-maxCps))
+    this.#starts.set(carrierId, [...this.#recentStarts(carrierId), this.#now()])
   }
 
   /** Forgets carriers that are gone. */

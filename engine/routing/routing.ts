@@ -193,7 +193,6 @@ export class Routing {
       if (!carrier) continue
       if (!isEmergency && this.#limits.isReached(carrier)) isLimited = true
       else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber))
-      if (gateways.length >= MAX_GATEWAYS) break
     }
     if (gateways.length === 0) return { kind: isLimited ? 'limited' : 'unavailable' }
     return { kind: 'gateways', gateways: gateways.slice(0, MAX_GATEWAYS), isEmergency }

@@ -18,10 +18,9 @@ interface Digest {
 }
 
 export function callIdHash<Item>(entries: readonly Entry<Item>[]): Order<Item> {
-  // In the order of the identity, so that equal scores have one winner in every process.
-  const nodes: readonly Scored<Item>[] = entries
-    .toSorted((one, other) => (one.identity < other.identity ? -1 : 1))
-    .map(({ item, identity }) => ({ item, seed: digestOf(identity) }))
+  const nodes: readonly Scored<Item>[] = entries.map(({ item, identity }) => {
+    return { item, seed: digestOf(identity) }
+  })
   return ({ callId }) => {
     const call = digestOf(callId)
     const scores = nodes.map((node) => score(call, node.seed))

@@ -35,7 +35,7 @@ export interface Pick {
 /** Every node exactly once. The array may be shared between calls. */
 export type Order<Item> = (pick: Pick) => readonly Item[]
 
-export type Algorithm = <Item>(entries: readonly Entry<Item>[]) => Order<Item>
+type Algorithm = <Item>(entries: readonly Entry<Item>[]) => Order<Item>
 
 const algorithms: Readonly<Record<AlgorithmCode, Algorithm>> = {
   0: callIdHash,

@@ -123,6 +123,15 @@ test('a node that an operator set to probing comes back by its answers', async (
   expect(stateOf(1)).toBe('active')
 })
 
+test('a node that an operator puts into service is probed at once', () => {
+  const { nodes, dispatcher } = simulate([sampleSet(three)])
+  dispatcher.start()
+  dispatcher.setState(1, uriOf(1), 'inactive')
+  expect(nodes.sent).toEqual([])
+  dispatcher.setState(1, uriOf(1), 'active')
+  expect(nodes.sent).toEqual([{ destination: uriOf(1), at: 0 }])
+})
+
 test('an operator error names what is wrong and changes nothing', () => {
   const { dispatcher, saved, changes } = simulate([sampleSet([sampleNode(1), sampleNode(2)])])
   expect(dispatcher.setState(9, uriOf(1), 'inactive')).toBe('unknown_set')
@@ -218,6 +227,14 @@ test('probe settings of a set override the defaults one by one', async () => {
   dispatcher.start()
   await clock.advance(600)
   expect([stateOf(1), stateOf(2)]).toEqual(['active', 'probing'])
+})
+
+test('a timeout longer than the interval is cut to it, so that probes keep their rhythm', async () => {
+  const { clock, nodes, dispatcher } = simulate([sampleSet(three, { probe: { timeoutMs: 5_000 } })])
+  nodes.dead.add(uriOf(1))
+  dispatcher.start()
+  await clock.advance(10_000)
+  expect(dispatcher.status(1)[0]?.nodes[0]?.probes.failed).toBeGreaterThanOrEqual(18)
 })
 
 test('status tells the state of each node with its calls and its last probe', async () => {

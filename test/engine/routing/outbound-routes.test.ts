@@ -87,6 +87,12 @@ test('an emergency number passes every block and comes before every other route'
   expect(match).toMatchObject({ kind: 'emergency', routes: [{ routeId: 2 }] })
 })
 
+test('an emergency number cannot be blocked by a route of its own either', () => {
+  const block = outboundRoute(1, { prefix: '112', isEmergency: true, mode: 'block' })
+  const match = new OutboundRoutes([block, outboundRoute(2)]).match(acme, '112', seededRandom(1))
+  expect(match).toMatchObject({ kind: 'routes', routes: [{ routeId: 2 }] })
+})
+
 test('a number that merely starts like an emergency number is an ordinary call', () => {
   const routes = [outboundRoute(1, { prefix: '112', isEmergency: true }), outboundRoute(2)]
   const match = new OutboundRoutes(routes).match(acme, '1125550100', seededRandom(1))
