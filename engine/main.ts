@@ -1,5 +1,5 @@
 /** Where the outside enters: arguments, settings, time, randomness, signals, the terminal. */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
@@ -22,6 +22,11 @@ const world: World = {
   now: Date.now,
   random: Math.random,
   randomBytes,
+  newUuid: randomUUID,
+  schedule: (work, delayMs) => {
+    const timer = setTimeout(work, delayMs)
+    return () => clearTimeout(timer)
+  },
   print: (line) => process.stdout.write(`${line}\n`),
   complain: (line) => process.stderr.write(`${line}\n`),
   readInput: () => text(process.stdin),

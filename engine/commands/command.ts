@@ -10,6 +10,10 @@ export interface World {
   readonly random: () => number
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
+  /** Version 4 (RFC 9562 §5.4). */
+  readonly newUuid: () => string
+  /** Runs `work` once after `delayMs`; the returned function calls it off. */
+  readonly schedule: (work: () => void, delayMs: number) => () => void
   /** One line on standard output. */
   readonly print: (line: string) => void
   /** One line on standard error. */

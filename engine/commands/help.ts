@@ -3,7 +3,9 @@ import { settings } from '../settings.ts'
 import type { Command } from './command.ts'
 
 export function overview(commands: readonly Command[]): string {
-  const rows = commands.map((command) => [callOf(command), command.summary] as const)
+  const rows = commands.map(
+    ({ name, argument = '', summary }) => [`${name} ${argument}`, summary] as const,
+  )
   return [
     'tollgate: a telephony platform in one process. Without a command it serves.',
     '',

@@ -6,12 +6,18 @@ import { backup } from './backup.ts'
 import { check } from './check.ts'
 import { type Command, type ExitCode, type Input, type World, WrongUsage } from './command.ts'
 import { commandHelp, overview } from './help.ts'
+import { keyCreate } from './key-create.ts'
 import { migrateCommand } from './migrate.ts'
+import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 import { sipServer } from './sip-server.ts'
+import { userCreate } from './user-create.ts'
 
 /** In the order of the overview. The first is what `tollgate` alone does. */
-const commands: readonly Command[] = [serve, migrateCommand, backup, check, sipServer]
+const commands: readonly Command[] = [
+  ...[serve, migrateCommand, seed, keyCreate, userCreate],
+  ...[backup, check, sipServer],
+]
 
 export async function runCommandLine(words: readonly string[], world: World): Promise<ExitCode> {
   try {

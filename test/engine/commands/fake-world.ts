@@ -17,6 +17,8 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     now: () => Date.UTC(2026, 10, 20),
     random: () => 0.5,
     randomBytes: (size) => Buffer.alloc(size, 7),
+    newUuid: () => '00000000-0000-4000-8000-000000000000',
+    schedule: () => () => undefined,
     print: (line) => void printed.push(line),
     complain: (line) => void complaints.push(line),
     readInput: () => Promise.resolve(input),

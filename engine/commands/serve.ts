@@ -1,0 +1,77 @@
+import packageJson from '../../package.json' with { type: 'json' }
+import { readConfig } from '../config.ts'
+import { createLogger, type Logger } from '../logger.ts'
+import { type Platform, startPlatform } from '../platform.ts'
+import { ListenError } from '../sip-server/index.ts'
+import { type Command, type World, WrongUsage } from './command.ts'
+import { settingsHelp } from './help.ts'
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Serves SIP, the control API and the customer edge until SIGTERM or SIGINT.',
+  details: settingsHelp,
+  run: async (_input, world) => {
+    await runPlatform(world, () => () => undefined)
+    return 0
+  },
+}
+
+/** Serves until a signal. `accompany` runs once it is ready, what it returns when it is to stop. */
+export async function runPlatform(
+  world: World,
+  accompany: (platform: Platform, logger: Logger) => (() => unknown) | Promise<() => unknown>,
+): Promise<void> {
+  const config = readConfig(world.environment)
+  const logger = createLogger(config.logLevel)
+  for (const name of config.ineffective)
+    logger.log('warn', `${name} is set, but has no effect in this version`)
+  const signals = countSignals(world)
+  const platform = await startPlatform({
+    ...{ config, version: packageJson.version, log: logger.log, announce: world.print },
+    ...world,
+  }).catch((error: unknown) => {
+    logger.flush()
+    throw isStartError(error) ? new WrongUsage(error.message) : error
+  })
+  world.onCrash((error) => {
+    logger.log('fatal', 'the process ends: an error that nothing caught', { error })
+    platform.rescue()
+    logger.flush()
+  })
+  const dismiss = await accompany(platform, logger)
+  world.print(`ready ${platform.addresses}`)
+  await signals.first
+  await dismiss()
+  void signals.second.then(() => platform.hasten())
+  await platform.drain()
+  await platform.stop()
+  logger.log('info', 'stopped')
+  logger.flush()
+}
+
+/** Promises of the first signal to stop, and of any further one. */
+function countSignals(world: World) {
+  let isFirst = true
+  const listeners: { first?: () => void; second?: () => void } = {}
+  world.onStopSignal(() => {
+    if (isFirst) listeners.first?.()
+    else listeners.second?.()
+    isFirst = false
+  })
+  return {
+    first: new Promise<void>((resolve) => {
+      listeners.first = resolve
+    }),
+    second: new Promise<void>((resolve) => {
+      listeners.second = resolve
+    }),
+  }
+}
+
+const bindErrors = ['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND']
+
+/** An address that cannot be listened on is a matter of the settings, not of the program. */
+function isStartError(error: unknown): error is Error {
+  if (error instanceof ListenError) return true
+  return error instanceof Error && 'code' in error && bindErrors.includes(String(error.code))
+}

@@ -1,0 +1,236 @@
+/**
+ * The data plane put together: the SIP server, call control on it, and what call control asks:
+ * charging, routing, dispatcher. Started, drained and stopped as one.
+ */
+import type { CallRecord } from '../schema/call-record.ts'
+import type { Store } from '../schema/open.ts'
+import { ActiveCalls } from './call/active-calls.ts'
+import { startCallControl } from './call/app.ts'
+import { Deadlines } from './call/deadlines.ts'
+import { probeThrough } from './call/sip/probe.ts'
+import { type Connection, SrfClient } from './call/sip/srf-client.ts'
+import { CallTotals } from './call-totals.ts'
+import type { Charging } from './charging/charging.ts'
+import type { Config } from './config.ts'
+import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
+import { HostAddresses, resolveHost } from './dispatcher/host-addresses.ts'
+import type { NodeState } from './dispatcher/node-health.ts'
+import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
+import type { Log } from './logger.ts'
+import { Routing } from './routing/routing.ts'
+import { loadRouting } from './routing/routing-store.ts'
+import { createSipServer, type SipServer } from './sip-server/index.ts'
+
+export interface EngineDeps {
+  readonly config: Config
+  readonly store: Store
+  readonly charging: Charging
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  readonly randomBytes: (size: number) => Buffer
+  readonly newUuid: () => string
+  /** Runs `work` once after `delayMs`; the returned function calls it off. */
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly log: Log
+}
+
+export interface SipListener {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+/** How long a callee may ring; RFC 3261 §16.6 gives a proxy more than 3 minutes. */
+const RING_TIMEOUT_MS = 180_000
+/** What a caller is told when a limit is reached or the process drains. */
+const RETRY_AFTER_SECONDS = 5
+/** Statuses that mean "up" unless a set says otherwise (decisions §4). */
+const OK_CODES = [{ from: 200, to: 299 }]
+
+export class Engine {
+  readonly #config: Config
+  readonly #log: Log
+  /** Absent with `DRACHTIO_URL`. */
+  readonly #server: SipServer | undefined
+  readonly #secret: string
+  readonly #client: SrfClient
+  readonly #deadlines: Deadlines
+  readonly #hosts: HostAddresses
+  readonly #totals = new CallTotals()
+  readonly #nodeChanges = { down: 0, up: 0 }
+  readonly #listeners: SipListener[] = []
+  #isReady = false
+
+  readonly calls: ActiveCalls
+  readonly dispatcher: Dispatcher
+  readonly routing: Routing
+
+  constructor(deps: EngineDeps) {
+    const { config, store, now, random, schedule, log } = deps
+    this.#config = config
+    this.#log = log
+    this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
+    this.#server = config.drachtio.url === undefined ? this.#createServer(deps) : undefined
+    this.#client = new SrfClient(log)
+    this.#deadlines = new Deadlines({ now, schedule })
+    this.#hosts = new HostAddresses(resolveHost, schedule)
+    const charging = this.#counted(deps.charging)
+    this.calls = new ActiveCalls({ now, deadlines: this.#deadlines, charging })
+    this.dispatcher = new Dispatcher({
+      loadSets: () => loadSets(store),
+      saveOperatorState: operatorStateWriter(store),
+      ...{ now, random, schedule, hosts: this.#hosts },
+      sendProbe: probeThrough(this.#client, schedule),
+      activeCalls: (nodeId) => this.calls.countByNode(nodeId),
+      onNodeChange: (change) => this.#noteNodeChange(change),
+      probeDefaults: probeDefaults(config.probe),
+    })
+    this.routing = new Routing({
+      load: () => loadRouting(store),
+      trustedSources: config.trustedSources,
+      nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
+      defaultSetId: () => this.dispatcher.defaultSetId(),
+      ...{ now, random, hosts: this.#hosts },
+      activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
+      // Gateways are not probed; a call that meets a dead one moves on.
+      isGatewayUp: () => true,
+      onProblem: (problem) => log('warn', `routing: ${problem}`),
+    })
+    startCallControl({
+      ...{ client: this.#client, calls: this.calls, charging, now, log },
+      ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
+      newUuid: deps.newUuid,
+      nodeTimeoutMs: config.nodeTimeoutMs,
+      ringTimeoutMs: RING_TIMEOUT_MS,
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    })
+  }
+
+  /** @throws {ListenError} an address cannot be bound; nothing is bound then. */
+  async start(): Promise<void> {
+    await this.#server?.start()
+    const connected = await this.#client.connect(this.#connection())
+    if (connected.kind === 'refused')
+      throw new Error(`the drachtio server refuses us: ${connected.reason}`)
+    this.#listeners.push(...this.#listening(connected.hostPorts))
+    this.dispatcher.start()
+    this.#isReady = true
+    this.#log('info', 'SIP is served', { listeners: this.#listeners, server: connected.version })
+  }
+
+  /** Takes no new call; resolves when the live ones are over, which is soon after `deadlineMs`. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#log('info', 'draining', { calls: this.calls.size })
+    await this.calls.drain(deadlineMs)
+  }
+
+  async stop(): Promise<void> {
+    this.#isReady = false
+    this.dispatcher.stop()
+    this.#hosts.stop()
+    this.#deadlines.stop()
+    this.#client.disconnect()
+    await this.#server?.stop()
+  }
+
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  /** Where SIP is served, once started. */
+  get listeners(): readonly SipListener[] {
+    return this.#listeners
+  }
+
+  /** Reads what another process, or the API, wrote to the database; live calls are not touched. */
+  reload(): void {
+    this.dispatcher.reload()
+    this.routing.reload()
+  }
+
+  /** Present sizes, and totals since the start. */
+  telemetry(): Readonly<Record<string, number>> {
+    const nodes = this.dispatcher.status().flatMap((set) => set.nodes)
+    const inState = (state: NodeState) => nodes.filter((node) => node.state === state).length
+    return {
+      active_calls: this.calls.size,
+      ...this.#totals.snapshot(),
+      nodes_active: inState('active'),
+      nodes_probing: inState('probing'),
+      nodes_inactive: inState('inactive'),
+      node_down_total: this.#nodeChanges.down,
+      node_up_total: this.#nodeChanges.up,
+      deadlines: this.#deadlines.size,
+      ...prefixed('srf', this.#client.stats()),
+      ...prefixed('sip', this.#server?.stats() ?? {}),
+    }
+  }
+
+  #createServer({ config, randomBytes, log }: EngineDeps): SipServer {
+    const { listen, secret } = config.drachtio
+    const { advertisedHost } = config.sip
+    return createSipServer({
+      listen: config.sip.listen,
+      secret: secret ?? this.#secret,
+      randomBytes,
+      log,
+      ...(advertisedHost === undefined ? {} : { advertisedHost }),
+      ...(listen === undefined ? {} : { admin: listen }),
+    })
+  }
+
+  #connection(): Connection {
+    const { url } = this.#config.drachtio
+    if (url !== undefined) return { kind: 'tcp', ...url }
+    const server = this.#server
+    if (server === undefined) throw new Error('there is no SIP server to connect to')
+    const open: Extract<Connection, { kind: 'in-process' }>['open'] = (client) =>
+      server.connectInProcess(client)
+    return { kind: 'in-process', open, secret: this.#secret }
+  }
+
+  /** A real server says where it listens; of our own we know it. */
+  #listening(hostPorts: readonly string[]): SipListener[] {
+    if (this.#server)
+      return this.#server.listeners.map(({ protocol, address, port }) => ({
+        ...{ protocol, host: address, port },
+      }))
+    return hostPorts.map((text) => {
+      const [, protocol = 'udp', host = text, port = '5060'] =
+        /^(\w+)\/\[?([^\]]*)\]?:(\d+)$/.exec(text) ?? []
+      return { protocol, host, port: Number(port) }
+    })
+  }
+
+  #counted(charging: Charging): Charging {
+    return {
+      authorize: (request) => charging.authorize(request),
+      extend: (callUuid, usedSeconds) => charging.extend(callUuid, usedSeconds),
+      answered: (call) => charging.answered(call),
+      alive: (callUuids, nowMs) => charging.alive(callUuids, nowMs),
+      report: (record: CallRecord) => {
+        this.#totals.add(record)
+        return charging.report(record)
+      },
+    }
+  }
+
+  #noteNodeChange(change: NodeChange): void {
+    if (change.to === 'active') this.#nodeChanges.up += 1
+    else this.#nodeChanges.down += 1
+    this.#log(change.to === 'active' ? 'info' : 'warn', `node is ${change.to}`, { ...change })
+  }
+}
+
+function probeDefaults(probe: Config['probe']) {
+  const { intervalMs, timeoutMs, failures, successes } = probe
+  return {
+    ...{ intervalMs, timeoutMs, okCodes: OK_CODES },
+    ...{ failuresToProbing: failures, successesToActive: successes },
+  }
+}
+
+const prefixed = (prefix: string, values: Readonly<Record<string, number>>) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}_${name}`, value]))

@@ -1,0 +1,185 @@
+/**
+ * The whole process put together: database → charging → engine → API. `serve` and `demo` build one;
+ * what it needs of the outside are arguments.
+ */
+import { Ocs } from '../control/billing/ocs.ts'
+import type { EnginePort } from '../control/deps.ts'
+import { type ControlServer, startControl } from '../control/server.ts'
+import { migrate } from '../schema/migrate.ts'
+import { openDatabase, type Store } from '../schema/open.ts'
+import { ExternalCharging } from './charging/external-charging.ts'
+import type { Config } from './config.ts'
+import { Engine } from './engine.ts'
+import type { Log } from './logger.ts'
+import { lockForServing } from './serving-lock.ts'
+import { formatHostAndPort } from './setting-kinds.ts'
+import { addFirstAdmin } from './staff.ts'
+
+export interface PlatformDeps {
+  readonly config: Config
+  readonly version: string
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  readonly randomBytes: (size: number) => Buffer
+  readonly newUuid: () => string
+  /** Runs `work` once after `delayMs`; the returned function calls it off. */
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly log: Log
+  /** One line for whoever started the process. */
+  readonly announce: (line: string) => void
+}
+
+export interface Platform {
+  readonly store: Store
+  readonly engine: Engine
+  /** `sip=… api=… edge=…`, each in the form of its setting. */
+  readonly addresses: string
+  /** Takes no new call; resolves when the live ones are over, `DRAIN_SECONDS` from now at the latest. */
+  drain(): Promise<void>
+  /** Ends the live calls of a draining platform now. */
+  hasten(): void
+  /** Closes every port, writes what waits, closes the database. */
+  stop(): Promise<void>
+  /** Writes at once what waits for the next group commit; for a process that is about to crash. */
+  rescue(): void
+}
+
+/** After the drain's deadline, this long for BYEs to be answered. */
+const PARTING_MS = 3_000
+/** Another process (`tollgate seed`) may change routes and nodes while this one serves. */
+const OUTSIDE_CHANGES_MS = 250
+/** Q.850: normal, unspecified. */
+const CAUSE_SHUTDOWN = 31
+
+/**
+ * @throws {DatabaseRefused} the database cannot be used.
+ * @throws {Error} an address cannot be listened on.
+ */
+export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
+  const { config, log } = deps
+  const store = openDatabase(config.databasePath)
+  const closers: (() => void | Promise<void>)[] = [() => store.close()]
+  const unwind = async () => {
+    for (const close of closers.splice(0).toReversed()) await close()
+  }
+  try {
+    const lock = lockForServing(config.databasePath)
+    closers.push(() => lock.release())
+    await prepareDatabase(store, deps)
+    const charging = openCharging(store, deps)
+    const { recoveredCalls } = charging.start()
+    closers.push(() => void charging.stop())
+    if (recoveredCalls > 0) log('warn', 'calls of the last run are closed', { recoveredCalls })
+    const engine = new Engine({ ...deps, store, charging })
+    closers.push(() => engine.stop())
+    await engine.start()
+    const control = await openControl(store, engine, deps)
+    closers.push(() => control.stop())
+    closers.push(followOutsideChanges(store, engine, deps))
+    return {
+      ...{ store, engine, stop: unwind },
+      addresses: addressesOf(engine, control),
+      drain: () => drain(engine, deps),
+      hasten: () => hasten(engine),
+      rescue: () => void charging.stop(),
+    }
+  } catch (error) {
+    await unwind()
+    throw error
+  }
+}
+
+async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> {
+  const { config, announce, log, now, randomBytes } = deps
+  const report = migrate(store.sqlite, now())
+  if (report.applied.length > 0) log('info', 'database migrated', { ...report })
+  const admin = await addFirstAdmin(store, config.admin, now(), randomBytes)
+  if (admin !== undefined)
+    announce(
+      `created user ${config.admin.username} with password ${admin.drawnPassword} (shown this once)`,
+    )
+}
+
+function openCharging(store: Store, deps: PlatformDeps): Ocs | ExternalCharging {
+  const { config, now, random, schedule, log } = deps
+  const { url, token, timeoutMs, failMode } = config.ocs
+  if (url === undefined)
+    return new Ocs({ store, now, schedule, log, unknownCaller: config.unknownCaller })
+  return new ExternalCharging({
+    ...{ store, url, token, timeoutMs, failMode, now, schedule, random, log },
+  })
+}
+
+function openControl(store: Store, engine: Engine, deps: PlatformDeps): Promise<ControlServer> {
+  const { config, version, now, randomBytes, log } = deps
+  return startControl(
+    {
+      ...{ store, now, randomBytes, log, version },
+      engine: portOf(engine),
+      settings: { jwtSecret: config.jwtSecret },
+    },
+    { api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
+  )
+}
+
+/** The engine as the API sees it. */
+function portOf(engine: Engine): EnginePort {
+  return {
+    calls: engine.calls,
+    dispatcher: engine.dispatcher,
+    reloadRouting: () => engine.routing.reload(),
+    // Tollgate does not register with carriers in this version.
+    carrierRegistration: () => undefined,
+    telemetry: () => engine.telemetry(),
+    listeners: () => engine.listeners,
+    isReady: () => engine.isReady,
+    isDraining: () => engine.calls.isDraining,
+  }
+}
+
+function repeating({ schedule }: PlatformDeps) {
+  return (intervalMs: number, work: () => void): (() => void) => {
+    let cancel = schedule(run, intervalMs)
+    function run(): void {
+      cancel = schedule(run, intervalMs)
+      work()
+    }
+    return () => cancel()
+  }
+}
+
+/** SQLite counts the commits of other connections; ours are known to whoever makes them. */
+function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps): () => void {
+  const read = (): unknown => store.sqlite.pragma('data_version', { simple: true })
+  let seen = read()
+  return repeating(deps)(OUTSIDE_CHANGES_MS, () => {
+    const version = read()
+    if (version === seen) return
+    seen = version
+    engine.reload()
+  })
+}
+
+async function drain(engine: Engine, { config, now, schedule }: PlatformDeps): Promise<void> {
+  const waitMs = config.drainSeconds * 1_000
+  let cancel = (): void => undefined
+  const patience = new Promise<void>((resolve) => {
+    cancel = schedule(resolve, waitMs + PARTING_MS)
+  })
+  await Promise.race([engine.drain(now() + waitMs), patience])
+  cancel()
+}
+
+function hasten(engine: Engine): void {
+  for (const { callUuid } of engine.calls.list()) engine.calls.hangUp(callUuid, CAUSE_SHUTDOWN)
+}
+
+function addressesOf(engine: Engine, control: ControlServer): string {
+  const sip = engine.listeners.map(
+    ({ protocol, ...place }) => `${protocol}/${formatHostAndPort(place)}`,
+  )
+  const api = formatHostAndPort(control.api)
+  return `sip=${sip.join(',')} api=${api} edge=${formatHostAndPort(control.edge)}`
+}
