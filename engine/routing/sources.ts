@@ -46,14 +46,14 @@ export function recognizedPort({ port, transport }: GatewayRecord): number {
 /**
  * The network that is recognized as a gateway at this address of it; undefined when that is no
  * address. A host name stands for single addresses: a mask around whatever it resolves to would
- * let strangers in. 32, the default, means one address, in IPv6 too.
+ * let strangers in.
  */
 export function recognizedNetwork(gateway: GatewayRecord, address: string): Network | undefined {
   const parsed = parseAddress(address)
   if (!parsed) return undefined
   const bits = parsed.family === 4 ? 32 : 128
-  const isOneAddress = gateway.netmask === 32 || parseAddress(gateway.host) === undefined
-  const prefixLength = isOneAddress ? bits : Math.min(gateway.netmask, bits)
+  const isName = parseAddress(gateway.host) === undefined
+  const prefixLength = isName ? bits : Math.min(gateway.netmask, bits)
   return { address: parsed, prefixLength }
 }
 

@@ -81,11 +81,11 @@ test('a gateway with a host name is each of its addresses, never a network aroun
   expect(sources.find('198.51.100.2', 5060)).toBeUndefined()
 })
 
-test('the default mask is one address in IPv6 as well', () => {
-  const gateways = [sampleGateway(1, { host: '2001:db8::1' })]
+test('an IPv6 gateway is recognized by its network', () => {
+  const gateways = [sampleGateway(1, { host: '2001:db8::1', netmask: 48 })]
   const sources = new CarrierSources([sampleCarrier(1, { gateways })], own)
-  expect(sources.find('2001:db8::1', 5060)).toBeDefined()
-  expect(sources.find('2001:db8:ffff::1', 5060)).toBeUndefined()
+  expect(sources.find('2001:db8:0:ffff::9', 5060)).toBeDefined()
+  expect(sources.find('2001:db8:1::1', 5060)).toBeUndefined()
 })
 
 test('trusted sources are exactly the listed networks', () => {
