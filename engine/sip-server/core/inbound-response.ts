@@ -29,8 +29,7 @@ export function handleResponse(
   now: number,
 ): void {
   const { status } = response
-  // §8.1.3.4 and protocol page 2.5: Trying is between the hops.
-  if (status === 100) return
+  if (status === 100) return handleTrying(stack, outbound, response, flow, now)
   if (status < 200) return handleProvisional(stack, outbound, response, flow, now)
   if (outbound.sent.method === 'INVITE' && status < 300)
     return handleAnswer(stack, outbound, response, flow, now)
@@ -41,6 +40,22 @@ export function handleResponse(
   settleDialog(stack, outbound, response)
   deliver(stack, outbound, response, dialogId, flow, now)
   outbound.finished()
+}
+
+/**
+ * §8.1.3.4: Trying is between the hops and forms no dialog. The application of a new INVITE hears of
+ * it all the same (drachtio-server keeps it back): to move on from a silent destination it must
+ * know which one is not silent.
+ */
+function handleTrying(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  now: number,
+): void {
+  if (!outbound.isInitial || outbound.sent.method !== 'INVITE' || outbound.hasFinal) return
+  deliver(stack, outbound, response, outbound.dialogId, flow, now)
 }
 
 function handleProvisional(

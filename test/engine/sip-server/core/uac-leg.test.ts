@@ -106,11 +106,11 @@ test('a transport error ends an INVITE as 503 at once', () => {
   expect(server.takeDelivered()[0]?.sip).toContain('SIP/2.0 503 Service Unavailable')
 })
 
-test('100 stays with the stack, other provisionals carry transaction and dialog id', () => {
+test('every provisional carries transaction and dialog id; 100 tells that there is somebody', () => {
   const server = new VirtualServer()
   const { text, transactionId } = invite(server)
   answer(server, text, 100)
-  expect(server.takeDelivered()).toEqual([])
+  expect(server.takeDelivered()[0]?.tokens.slice(8, 10)).toEqual([transactionId, dialogIdOf(text)])
   answer(server, text, 180)
   const [event] = server.takeDelivered()
   expect(event?.tokens.slice(8, 10)).toEqual([transactionId, dialogIdOf(text)])
