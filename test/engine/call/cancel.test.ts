@@ -1,0 +1,126 @@
+/** A caller that gives up, at every moment at which it can. */
+import { afterEach, expect, test } from 'vitest'
+import type { Verdict } from '../../../engine/charging/charging.ts'
+import type { CallRig } from '../../support/call-rig.ts'
+import { granted, startCallRig } from '../../support/call-rig.ts'
+import type { Leg, SipPeer } from '../../support/sip-peer.ts'
+import { sdp } from '../../support/sip-peer.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+const canceled = {
+  disposition: 'CANCELED',
+  hangupBy: 'caller',
+  hangupCause: 'ORIGINATOR_CANCEL',
+  sipCode: 487,
+  billsec: 0,
+}
+
+async function invite(): Promise<{ caller: SipPeer; leg: Leg }> {
+  const caller = await rig.caller()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  return { caller, leg }
+}
+
+async function hangUp(caller: SipPeer, leg: Leg): Promise<void> {
+  caller.request('CANCEL', leg)
+  await caller.next('200 CANCEL')
+  caller.learn(leg, await caller.next('487 INVITE'))
+  caller.request('ACK', leg)
+}
+
+test('while the wallet is asked: nothing is sent to any node', async () => {
+  rig = await startCallRig({ isFast: true })
+  const node = await rig.node()
+  let decide: (verdict: Verdict) => void = () => undefined
+  rig.answers.authorize = () =>
+    new Promise((resolve) => {
+      decide = resolve
+    })
+  const { caller, leg } = await invite()
+  await rig.until(() => rig.asked.length === 1)
+  await hangUp(caller, leg)
+  decide(granted(60))
+
+  expect(await rig.record()).toMatchObject({ ...canceled, attempts: [] })
+  await rig.idle()
+  expect(node.inbox).toEqual([])
+})
+
+test('before the node has said anything: it is cancelled as soon as it does', async () => {
+  rig = await startCallRig()
+  const node = await rig.node()
+  const { caller, leg } = await invite()
+  const received = await node.next('INVITE')
+  await hangUp(caller, leg)
+  expect(await rig.record()).toMatchObject({ ...canceled, attempts: [{ status: 0 }] })
+
+  node.reply(received, 180, { tag: 'b' })
+  const cancel = await node.next('CANCEL')
+  node.reply(cancel, 200)
+  node.reply(received, 487, { tag: 'b' })
+  await node.next('ACK')
+  await rig.idle()
+  expect(caller.inbox.filter(({ status }) => status === 180)).toEqual([])
+})
+
+test('while it rings: the node gets CANCEL with a reason, and does not count as failed', async () => {
+  rig = await startCallRig()
+  const node = await rig.node()
+  const { caller, leg } = await invite()
+  const received = await node.next('INVITE')
+  node.reply(received, 180, { tag: 'b' })
+  await caller.next(180)
+  await hangUp(caller, leg)
+  const cancel = await node.next('CANCEL')
+  expect(cancel.get('Reason')).toContain('Q.850;cause=16')
+  node.reply(cancel, 200)
+  node.reply(received, 487, { tag: 'b' })
+  expect(await rig.record()).toMatchObject({ ...canceled, attempts: [{ status: 180 }] })
+  expect(rig.outcomes).toEqual([])
+  await rig.idle()
+})
+
+test('crossing the answer: one end, and the answered leg is acknowledged and hung up', async () => {
+  rig = await startCallRig({ isFast: true })
+  const node = await rig.node()
+  const { caller, leg } = await invite()
+  const received = await node.next('INVITE')
+  node.reply(received, 180, { tag: 'b' })
+  await caller.next(180)
+  caller.request('CANCEL', leg)
+  node.reply(received, 200, { tag: 'b', body: sdp('answer') })
+
+  const bye = await node.next('BYE')
+  node.reply(bye, 200)
+  await caller.next('200 CANCEL')
+  const final = await caller.next((message) => message.status >= 200)
+  caller.learn(leg, final)
+  caller.request('ACK', leg)
+  const record = await rig.record()
+  if (final.status === 200) {
+    const end = await caller.next('BYE')
+    caller.reply(end, 200)
+    expect(record.disposition).toBe('ANSWERED')
+  } else expect(record).toMatchObject(canceled)
+  await rig.idle()
+  expect(rig.records).toEqual([])
+})
+
+test('in the same read as the answer: the answered leg is hung up', async () => {
+  rig = await startCallRig({ app: 'in bursts', isFast: true })
+  const node = await rig.node()
+  const { caller, leg } = await invite()
+  const received = await node.next('INVITE')
+  node.reply(received, 180, { tag: 'b' })
+  await caller.next(180)
+  node.reply(received, 200, { tag: 'b', body: sdp('answer') })
+  caller.request('CANCEL', leg)
+  const bye = await node.next('BYE')
+  node.reply(bye, 200)
+  expect(await rig.record()).toMatchObject(canceled)
+  await rig.idle()
+})

@@ -1,0 +1,183 @@
+/** Which candidate is tried next, as nodes and callers see it. */
+import { afterEach, expect, test } from 'vitest'
+import type { CallRig } from '../../support/call-rig.ts'
+import { candidate, startCallRig } from '../../support/call-rig.ts'
+import { sdp } from '../../support/sip-peer.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+async function start(options: Parameters<typeof startCallRig>[0] = {}) {
+  rig = await startCallRig(options)
+  const caller = await rig.caller()
+  const first = await rig.node()
+  const second = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  return { caller, first, second, leg, invite: await first.next('INVITE') }
+}
+
+test.each([408, 500, 502, 503, 504])('%i from a node: the next one is tried', async (status) => {
+  const { caller, first, second, invite } = await start()
+  first.reply(invite, status, { tag: 'b' })
+  const next = await second.next('INVITE')
+  second.reply(next, 486, { tag: 'c' })
+  await caller.next(486)
+  expect(await rig.record()).toMatchObject({
+    attempts: [{ status }, { status: 486 }],
+    node: rig.answers.candidates[1]?.uri,
+    disposition: 'BUSY',
+  })
+  expect(rig.outcomes).toEqual([
+    [1, status === 503 ? 'failed' : 'answered'],
+    [2, 'answered'],
+  ])
+})
+
+test.each([
+  [404, 404],
+  [486, 486],
+  [487, 487],
+  [501, 501],
+  [603, 603],
+  [401, 403],
+  [407, 403],
+  [302, 480],
+  [599, 500],
+])('%i from a node is the last word: the caller gets %i', async (status, shown) => {
+  const { caller, first, second, invite } = await start()
+  first.reply(invite, status, { tag: 'b', headers: ['WWW-Authenticate: Digest realm="inner"'] })
+  const answer = await caller.next((message) => message.status >= 300)
+  expect(answer.status).toBe(shown)
+  expect(answer.text).not.toContain('inner')
+  expect(await rig.record()).toMatchObject({ attempts: [{ status }] })
+  expect(second.inbox).toEqual([])
+})
+
+test('a silent node is left after NODE_TIMEOUT_MS; what it says later is taken back', async () => {
+  const { caller, first, second, leg, invite } = await start({ isFast: true })
+  rig.time.advance(1_400)
+  expect(second.inbox).toEqual([])
+  rig.time.advance(200)
+  const next = await second.next('INVITE')
+
+  first.reply(invite, 200, { tag: 'late', body: sdp('late') })
+  const bye = await first.next('BYE')
+  expect(bye.get('To')).toContain('tag=late')
+  first.reply(bye, 200)
+
+  second.reply(next, 200, { tag: 'b', body: sdp('answer') })
+  const answer = await caller.next('200 INVITE')
+  expect(answer.body).toBe(sdp('answer'))
+  caller.learn(leg, answer)
+  caller.request('ACK', leg)
+  caller.request('BYE', leg)
+  second.reply(await second.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({
+    disposition: 'ANSWERED',
+    attempts: [{ status: 0, reason: 'silence' }, { status: 200 }],
+  })
+  expect(rig.outcomes).toEqual([
+    [1, 'failed'],
+    [2, 'answered'],
+  ])
+  await rig.idle()
+})
+
+test('a node that has said Trying is not silent', async () => {
+  const { caller, first, second, invite } = await start()
+  first.reply(invite, 100)
+  await rig.seen(first)
+  rig.time.advance(10_000)
+  first.reply(invite, 486, { tag: 'b' })
+  await caller.next(486)
+  expect(second.inbox).toEqual([])
+})
+
+test('after early media nobody else is tried: the caller would hear two ends', async () => {
+  const { caller, first, second, invite } = await start()
+  first.reply(invite, 183, { tag: 'b', body: sdp('early') })
+  expect((await caller.next(183)).body).toBe(sdp('early'))
+  expect(rig.calls.find('uuid-1')?.state).toBe('EARLY')
+  first.reply(invite, 503, { tag: 'b' })
+  await caller.next(503)
+  expect(await rig.record()).toMatchObject({ attempts: [{ status: 503 }] })
+  expect(second.inbox).toEqual([])
+})
+
+test('when all are silent the caller gets 503 with the text of the specification', async () => {
+  const { caller, second } = await start()
+  rig.time.advance(1_600)
+  await second.next('INVITE')
+  rig.time.advance(1_600)
+  const answer = await caller.next(503)
+  expect(answer.startLine).toBe('SIP/2.0 503 No Backend PBX Nodes Available')
+  expect(await rig.record()).toMatchObject({
+    disposition: 'CONGESTION',
+    denialCode: 'no_candidate',
+    attempts: [{ status: 0 }, { status: 0 }],
+  })
+})
+
+test('when the last is silent the caller gets the last answer that came', async () => {
+  const { caller, first, second, invite } = await start()
+  first.reply(invite, 500, { tag: 'b' })
+  await second.next('INVITE')
+  rig.time.advance(1_600)
+  await caller.next(500)
+})
+
+test('a destination that nothing can be sent to does not stop the call', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  rig.answers.candidates.push({
+    ...candidate(1, 5_060),
+    uri: 'sip:127.0.0.1:5060;transport=tls',
+    transport: 'tls',
+  })
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next(486)
+  expect(rig.outcomes[0]).toEqual([1, 'failed'])
+  expect(await rig.record()).toMatchObject({ attempts: [{ status: 0 }, { status: 486 }] })
+})
+
+test('ringing ends after RING_TIMEOUT: 480 for the caller, CANCEL for the node', async () => {
+  const { caller, first, second, invite } = await start()
+  first.reply(invite, 180, { tag: 'b' })
+  await caller.next(180)
+  rig.time.advance(180_100)
+  await caller.next(480)
+  first.reply(await first.next('CANCEL'), 200)
+  first.reply(invite, 487, { tag: 'b' })
+  expect(await rig.record()).toMatchObject({
+    disposition: 'NO ANSWER',
+    hangupBy: 'system',
+    hangupCause: 'NO_ANSWER',
+  })
+  expect(second.inbox).toEqual([])
+  await rig.idle()
+})
+
+test('an answer without Contact fails the call with 502, and the node is hung up', async () => {
+  const { caller, first, second, invite } = await start({ isFast: true })
+  const lines = [
+    'SIP/2.0 200 OK',
+    ...invite.all('Via').map((via) => `Via: ${via}`),
+    `From: ${invite.get('From')}`,
+    `To: ${invite.get('To')};tag=b`,
+    `Call-ID: ${invite.get('Call-ID')}`,
+    `CSeq: ${invite.get('CSeq')}`,
+    'Content-Length: 0',
+    '\r\n',
+  ]
+  first.send(lines.join('\r\n'))
+  await caller.next(502)
+  await first.next('ACK')
+  first.reply(await first.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({ disposition: 'FAILED', sipCode: 502 })
+  expect(second.inbox).toEqual([])
+  await rig.idle()
+})

@@ -1,0 +1,230 @@
+/**
+ * Call control on the embedded server, with scripted peers as callers and nodes. Routing, dispatcher
+ * and charging are answers that a test sets; the clock of calls stands until a test moves it.
+ */
+import { expect, vi } from 'vitest'
+import { ActiveCalls } from '../../engine/call/active-calls.ts'
+import { startCallControl } from '../../engine/call/app.ts'
+import { Deadlines } from '../../engine/call/deadlines.ts'
+import { SrfClient } from '../../engine/call/sip/srf-client.ts'
+import type { AuthorizationRequest, Extension, Verdict } from '../../engine/charging/charging.ts'
+import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
+import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
+import type { InProcessClient } from '../../engine/sip-server/index.ts'
+import { createSipServer } from '../../engine/sip-server/index.ts'
+import type { OpenCall } from '../../schema/call-journal.ts'
+import type { CallRecord } from '../../schema/call-record.ts'
+import { ManualTime } from './manual-time.ts'
+import type { Leg, PeerMessage } from './sip-peer.ts'
+import { sdp, SipPeer } from './sip-peer.ts'
+import { fastTimers } from './sip-rig.ts'
+
+export const startedAt = Date.UTC(2026, 0, 1)
+
+export const granted = (grantedSeconds: number): Verdict => ({
+  kind: 'granted',
+  grantedSeconds,
+  account: {
+    customerId: 7,
+    tenantId: 3,
+    ratePrefix: '1',
+    currency: 'USD',
+    isUnauthorizedByOcs: false,
+  },
+})
+
+export interface CallRigOptions {
+  /** `in bursts`: payloads come several at once, as from one read of a busy connection. */
+  readonly app?: 'in process' | 'in bursts' | 'tcp'
+  /** A whole transaction life in 320 ms of real time. */
+  readonly isFast?: boolean
+}
+
+export async function startCallRig({ app = 'in process', isFast }: CallRigOptions = {}) {
+  const time = new ManualTime(startedAt)
+  const server = createSipServer({
+    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    admin: { host: '127.0.0.1', port: 0 },
+    secret: 'cymru',
+    timers: isFast === true ? fastTimers : {},
+  })
+  await server.start()
+  const [listener] = server.listeners
+  if (!listener) throw new Error('the server has no listener')
+
+  const asked: AuthorizationRequest[] = []
+  const opened: OpenCall[] = []
+  const alive: string[][] = []
+  const records: CallRecord[] = []
+  const outcomes: [number, string][] = []
+  const faults: unknown[] = []
+  /** What the ports answer; a test may change it at any time. */
+  const answers = {
+    authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
+    extend: (): Promise<Extension> => Promise.resolve({ kind: 'denied', code: 'limit' }),
+    origin: { kind: 'trusted' } as Origin,
+    outbound: { kind: 'none' } as OutboundDecision,
+    candidates: [] as Candidate[],
+    isAtCapacity: false,
+    admitsCarrier: true,
+  }
+
+  const client = new SrfClient((level, message, fields) => {
+    if (level === 'error') faults.push({ message, ...fields })
+  })
+  const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
+  const charging = {
+    authorize: (request: AuthorizationRequest) => {
+      asked.push(request)
+      return answers.authorize()
+    },
+    extend: () => answers.extend(),
+    answered: (call: OpenCall) => void opened.push(structuredClone(call)),
+    alive: (callUuids: readonly string[]) => void alive.push([...callUuids]),
+    report: (record: CallRecord) => {
+      records.push(record)
+      return Promise.resolve()
+    },
+  }
+  const calls = new ActiveCalls({ now: time.now, deadlines, charging })
+  let lastUuid = 0
+  startCallControl({
+    client,
+    calls,
+    charging,
+    deadlines,
+    now: time.now,
+    newUuid: () => `uuid-${++lastUuid}`,
+    routing: {
+      recognize: () => answers.origin,
+      inboundNumber: (_origin, number) => number,
+      inboundTarget: () => ({ kind: 'set', setId: 1 }),
+      outboundCandidates: () => answers.outbound,
+      admitCarrierCall: () => answers.admitsCarrier,
+    },
+    dispatcher: {
+      candidates: () => answers.candidates,
+      isAtCapacity: () => answers.isAtCapacity,
+      reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
+    },
+    retryAfterSeconds: 5,
+    nodeTimeoutMs: 1_500,
+    ringTimeoutMs: 180_000,
+    log: (level, message, fields) => {
+      if (level === 'error') faults.push({ message, ...fields })
+    },
+  })
+  const { host, port } = server.adminAddress ?? { host: '', port: 0 }
+  await client.connect(
+    app === 'tcp'
+      ? { kind: 'tcp', host, port, secret: 'cymru' }
+      : {
+          kind: 'in-process',
+          open: (inProcess) =>
+            server.connectInProcess(app === 'in bursts' ? inBursts(inProcess) : inProcess),
+          secret: 'cymru',
+        },
+  )
+
+  const peers: SipPeer[] = []
+  const openPeer = async () => {
+    const peer = await SipPeer.open(listener)
+    peers.push(peer)
+    return peer
+  }
+
+  return {
+    ...{ time, server, client, calls, deadlines, answers },
+    ...{ asked, opened, alive, records, outcomes, faults },
+    uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
+    caller: openPeer,
+    /** A node that is a candidate, after those that are there already. */
+    node: async (): Promise<SipPeer> => {
+      const peer = await openPeer()
+      answers.candidates.push(candidate(answers.candidates.length + 1, peer.port))
+      return peer
+    },
+    /** The record of the next call that ends, or the first that has. */
+    record: async (): Promise<CallRecord> => {
+      await vi.waitFor(() => expect(records.length).toBeGreaterThan(0), 3_000)
+      const record = records.shift()
+      if (!record) throw new Error('no record')
+      return record
+    },
+    /** Waits until nothing of any call is left anywhere. */
+    idle: () =>
+      vi.waitFor(() => {
+        expect(calls.size).toBe(0)
+        expect(Object.values(client.stats()).every((size) => size === 0)).toBe(true)
+        const { clients: _c, applications: _a, ...tables } = server.stats()
+        if (isFast === true)
+          expect(Object.entries(tables).filter(([, size]) => size !== 0)).toEqual([])
+      }, 3_000),
+    /** Waits until everything that the peer has sent so far has been handled. */
+    seen: async (peer: SipPeer): Promise<void> => {
+      peer.request('OPTIONS', peer.leg(`sip:127.0.0.1:${listener.port}`))
+      await peer.next('200 OPTIONS')
+    },
+    until: (isTrue: () => boolean) => vi.waitFor(() => expect(isTrue()).toBe(true), 3_000),
+    stop: async () => {
+      client.disconnect()
+      for (const peer of peers) peer.close()
+      await server.stop()
+      expect(faults).toEqual([])
+    },
+  }
+}
+
+export type CallRig = Awaited<ReturnType<typeof startCallRig>>
+
+/** A node on loopback. */
+export function candidate(nodeId: number, port: number): Candidate {
+  return {
+    kind: 'node',
+    nodeId,
+    setId: 1,
+    uri: `sip:127.0.0.1:${port};transport=udp`,
+    host: '127.0.0.1',
+    port,
+    transport: 'udp',
+  }
+}
+
+/** Holds payloads back for a moment and hands over what has gathered, without a pause between. */
+function inBursts(client: InProcessClient): InProcessClient {
+  let gathered: string[] = []
+  const flush = (): void => {
+    const burst = gathered
+    gathered = []
+    for (const payload of burst) client.onPayload(payload)
+  }
+  return {
+    onPayload: (payload) => {
+      if (gathered.push(payload) === 1) setTimeout(flush, 20)
+    },
+    onClose: () => client.onClose(),
+  }
+}
+
+export interface Talk {
+  readonly caller: SipPeer
+  readonly node: SipPeer
+  readonly leg: Leg
+  readonly nodeLeg: Leg
+  readonly invite: PeerMessage
+}
+
+/** A caller and a node that talk to each other. */
+export async function talk(rig: CallRig): Promise<Talk> {
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
+  return { caller, node, leg, nodeLeg: node.calledLeg(invite, 'b'), invite }
+}
