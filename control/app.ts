@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import { AuditLog } from './audit/audit-log.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
-import { auditTrail } from './audit/audit-trail.ts'
+import { auditTrail, mutatingMethods } from './audit/audit-trail.ts'
 import type { Access } from './auth/access.ts'
 import { keyRoutes } from './auth/keys/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
@@ -17,6 +17,7 @@ import { bodyLimit } from './middleware/body-limit.ts'
 import { correlationId } from './middleware/correlation-id.ts'
 import { cors, preflight } from './middleware/cors.ts'
 import { customerEdge } from './middleware/customer-edge.ts'
+import { inOrder } from './middleware/in-order.ts'
 import { rateLimit } from './middleware/rate-limit.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
@@ -28,7 +29,8 @@ export function createApi(deps: ControlDeps, access: Access): ControlApp {
   const { store, now, engine, version } = deps
   const app = front(deps, access)
   const audit = new AuditLog(store)
-  app.use(tenantScope(access.tenants), bodyLimit(), auditTrail(audit, now))
+  app.use(inOrder(tenantScope(access.tenants), bodyLimit()))
+  app.on([...mutatingMethods], '*', auditTrail(audit, now))
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine))
@@ -45,8 +47,8 @@ export function createApi(deps: ControlDeps, access: Access): ControlApp {
 export function createEdge(deps: ControlDeps, access: Access): ControlApp {
   const { store, now, version } = deps
   const app = front(deps, access)
-  app.use(customerEdge(), tenantScope(access.tenants), bodyLimit())
-  app.use(auditTrail(new AuditLog(store), now))
+  app.use(inOrder(customerEdge(), tenantScope(access.tenants), bodyLimit()))
+  app.on([...mutatingMethods], '*', auditTrail(new AuditLog(store), now))
 
   app.route('/', publicHealthRoute(version))
   app.route('/api/client', clientLoginRoutes({ ...access, now }))
@@ -56,9 +58,15 @@ export function createEdge(deps: ControlDeps, access: Access): ControlApp {
 /** What every request passes first: from here on each answer has its headers. */
 function front({ now, log, randomBytes }: ControlDeps, access: Access): ControlApp {
   const app = new Hono<ControlEnv>({ getPath: canonicalPath })
-  app.use(correlationId(randomBytes), cors(), securityHeaders())
-  app.use(authenticate(access.verifier, access.sessions, now))
-  app.use(rateLimit(access.limits, access.usage, now))
+  app.use(
+    inOrder(
+      correlationId(randomBytes),
+      cors(),
+      securityHeaders(),
+      authenticate(access.verifier, access.sessions, now),
+      rateLimit(access.limits, access.usage, now),
+    ),
+  )
   app.options('*', preflight)
   app.onError(errorHandler(log))
   app.notFound(notFoundHandler(app))

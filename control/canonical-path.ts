@@ -6,7 +6,15 @@ import { getPath } from 'hono/utils/url'
 
 /** First segments that are served as they stand. */
 const unversioned: ReadonlySet<string> = new Set([
-  ...['', 'health', 'livez', 'readyz', 'metrics', 'openapi.json', 'docs', 'console', 'mcp'],
+  '',
+  'health',
+  'livez',
+  'readyz',
+  'metrics',
+  'openapi.json',
+  'docs',
+  'console',
+  'mcp',
 ])
 
 export function canonicalPath(request: Request): string {

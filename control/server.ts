@@ -86,8 +86,6 @@ export async function startControl(
 
 function listen(app: ControlApp, address: Address, limits: ConnectionLimits): Promise<Server> {
   const listener = getRequestListener(app.fetch, {
-    // The web standard classes of the process stay as they are.
-    overrideGlobalObjects: false,
     errorHandler: () => Response.json(badRequestBody, { status: 400 }),
   })
   const server = createServer(

@@ -69,7 +69,4 @@ export class AuditLog {
   }
 }
 
-const view = ({ at, tenant_id: _, ...entry }: Selectable<AuditEntryTable>) => ({
-  ...entry,
-  at: timeToText(at),
-})
+const view = (entry: Selectable<AuditEntryTable>) => ({ ...entry, at: timeToText(entry.at) })

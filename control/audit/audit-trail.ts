@@ -5,7 +5,8 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { isLogin } from '../middleware/rate-limit.ts'
 import type { AuditLog } from './audit-log.ts'
 
-const mutating: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+/** The methods that it is to be mounted for; the others change nothing. */
+export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /**
  * Writes one entry for every mutating request of a valid credential, and for every login. Requests
@@ -13,7 +14,6 @@ const mutating: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']
  */
 export function auditTrail(log: AuditLog, now: () => number): MiddlewareHandler<ControlEnv> {
   return (c, next) => {
-    if (!mutating.has(c.req.method)) return next()
     if (c.get('presented').kind !== 'accepted' && !isLogin(c)) return next()
     return recorded(c, next, log, now)
   }

@@ -26,10 +26,12 @@ export function notFoundHandler(app: Hono<ControlEnv>): NotFoundHandler<ControlE
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** Middleware is registered for all methods; only a handler of this very method counts. */
+/** Only a handler of this very method counts, not what stands in front of every path. */
 function methodsOf(app: Hono<ControlEnv>, path: string): string[] {
   const found: string[] = methods.filter((method) =>
-    app.router.match(method, path)[0].some(([[, route]]) => route.method === method),
+    app.router
+      .match(method, path)[0]
+      .some(([[, route]]) => route.method === method && route.path !== '/*'),
   )
   if (found.includes('GET')) found.push('HEAD')
   return found.length === 0 ? [] : [...found, 'OPTIONS']

@@ -32,11 +32,11 @@ export function describeHandler(handler: object, note: HandlerNote): void {
   notes.set(handler, note)
 }
 
-/** Every route of an app with the notes of all its handlers; middleware for all methods is left out. */
+/** Every route of an app with the notes of all its handlers; what stands in front of every path is left out. */
 export function routeNotes(app: Pick<Hono, 'routes'>): RouteNote[] {
   const routes = new Map<string, RouteNote>()
   for (const { method, path, handler } of app.routes) {
-    if (method === 'ALL') continue
+    if (method === 'ALL' || path === '/*') continue
     const name = `${method} ${path}`
     routes.set(name, { ...routes.get(name), ...notes.get(handler), method, path })
   }

@@ -25,7 +25,7 @@ export function validate<T extends Target, S extends z.ZodType>(
   const check: MiddlewareHandler<Env, string, Checked<T, S>> = async (c, next) => {
     const parsed = await schema.safeParseAsync(await read[target](c))
     if (!parsed.success) throw badRequest(headline[target], problemsOf(parsed.error))
-    c.req.addValidatedData(target, Object(parsed.data))
+    c.req.addValidatedData(target, parsed.data as object)
     await next()
   }
   describeHandler(check, { [target]: schema })

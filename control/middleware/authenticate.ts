@@ -1,11 +1,10 @@
-import type { MiddlewareHandler } from 'hono'
 import { plainAddress } from '../auth/address.ts'
 import { readCredential } from '../auth/credential.ts'
 import type { KeyVerifier } from '../auth/keys/verify-key.ts'
 import type { Presented } from '../auth/principal.ts'
 import type { Sessions } from '../auth/users/sessions.ts'
-import type { ControlEnv } from '../http/control-env.ts'
 import { peerAddress, requestHeader } from '../http/request-head.ts'
+import type { Step } from './in-order.ts'
 
 const nothing: Presented = { kind: 'nothing' }
 const rejected: Presented = { kind: 'rejected' }
@@ -14,11 +13,7 @@ const rejected: Presented = { kind: 'rejected' }
  * Finds out who asks. It refuses nobody: that is the route's word (`requires.ts`), so that public
  * routes stay public and an unknown path is 404 for everybody.
  */
-export function authenticate(
-  keys: KeyVerifier,
-  sessions: Sessions,
-  now: () => number,
-): MiddlewareHandler<ControlEnv> {
+export function authenticate(keys: KeyVerifier, sessions: Sessions, now: () => number): Step {
   const judge = (
     authorization: string | undefined,
     apiKey: string | undefined,
@@ -29,11 +24,10 @@ export function authenticate(
     if (credential.kind === 'key') return keys.verify(credential.token, address, now())
     return credential.kind === 'session' ? sessions.verify(credential.token, now()) : rejected
   }
-  return (c, next) => {
+  return (c) => {
     const address = plainAddress(peerAddress(c))
     c.set('clientAddress', address)
     const authorization = requestHeader(c, 'authorization')
     c.set('presented', judge(authorization, requestHeader(c, 'x-api-key'), address))
-    return next()
   }
 }

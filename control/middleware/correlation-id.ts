@@ -1,21 +1,17 @@
-import type { MiddlewareHandler } from 'hono'
-import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+import type { Step } from './in-order.ts'
 
 /** Visible ASCII that needs no quoting in logs: what a caller may choose is repeated to others. */
 const wellFormed = /^[\w.:/+=@-]{1,128}$/
 
 /** Echoes `X-Correlation-ID`, or makes one; the answer, the error envelope and the audit carry it. */
-export function correlationId(
-  randomBytes: (size: number) => Buffer,
-): MiddlewareHandler<ControlEnv> {
+export function correlationId(randomBytes: (size: number) => Buffer): Step {
   const newId = idsFrom(randomBytes)
-  return (c, next) => {
+  return (c) => {
     const given = requestHeader(c, 'x-correlation-id')
     const id = given !== undefined && wellFormed.test(given) ? given : newId()
     c.set('correlationId', id)
     setAnswerHeader(c, 'X-Correlation-ID', id)
-    return next()
   }
 }
 

@@ -1,19 +1,17 @@
-import type { MiddlewareHandler } from 'hono'
 import { getPath } from 'hono/utils/url'
 import { ApiError } from '../http/api-error.ts'
-import type { ControlEnv } from '../http/control-env.ts'
+import type { Step } from './in-order.ts'
 
 /**
  * The public edge passes `/api/client/*` and `GET /health`; everything else is 403, whether it
  * exists or not (specification §4.3). It judges the path as requested: no alias passes.
  */
-export function customerEdge(): MiddlewareHandler<ControlEnv> {
-  return (c, next) => {
+export function customerEdge(): Step {
+  return (c) => {
     const path = getPath(c.req.raw)
     const isHealth = path === '/health' && (c.req.method === 'GET' || c.req.method === 'HEAD')
     const isPreflight = c.req.method === 'OPTIONS'
     if (!isHealth && !isPreflight && !path.startsWith('/api/client/'))
       throw new ApiError(403, 'forbidden', 'This address serves customers only')
-    return next()
   }
 }

@@ -107,17 +107,25 @@ export class Idempotency {
     name: string,
     operation: Operation,
   ): Promise<void> {
-    let end = (): void => undefined
-    const ended = new Promise<void>((resolve) => (end = resolve))
+    const work = this.#carryOut(c, next, operation)
+    // Who waits only wants to know when, not how it went.
+    const ended = work.then(nothing, nothing)
     this.#running.set(name, { requestHash: operation.requestHash, ended })
     try {
-      await next()
-      // A server error may not come again: the caller shall be able to try once more.
-      if (c.res.status < 500) await this.#keep(c.res, operation)
+      await work
     } finally {
       this.#running.delete(name)
-      end()
     }
+  }
+
+  async #carryOut(
+    c: Context<ControlEnv>,
+    next: () => Promise<void>,
+    operation: Operation,
+  ): Promise<void> {
+    await next()
+    // A server error may not come again: the caller shall be able to try once more.
+    if (c.res.status < 500) await this.#keep(c.res, operation)
   }
 
   async #keep(response: Response, { identity, requestHash, secret }: Operation): Promise<void> {
@@ -148,6 +156,8 @@ export class Idempotency {
     execute(this.#store, db.replaceInto('idempotent_answer').values(row))
   }
 }
+
+const nothing = (): void => undefined
 
 async function describeOperation(c: Context<ControlEnv>, key: string): Promise<Operation> {
   const body = await readBody(c)

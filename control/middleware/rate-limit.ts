@@ -3,7 +3,7 @@
  * answer: `X-RateLimit-*`, and `RateLimit-Policy` and `RateLimit` of
  * draft-ietf-httpapi-ratelimit-headers.
  */
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context } from 'hono'
 import { LRUCache } from 'lru-cache'
 import { bucketAddress } from '../auth/address.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
@@ -12,6 +12,7 @@ import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { setAnswerHeader } from '../http/request-head.ts'
 import { RateWindow } from './rate-window.ts'
+import type { Step } from './in-order.ts'
 
 const WINDOW_MS = 60_000
 
@@ -72,12 +73,8 @@ const loginPaths: ReadonlySet<string> = new Set(['/api/v1/auth/login', '/api/cli
 export const isLogin = (c: Context<ControlEnv>): boolean =>
   c.req.method === 'POST' && loginPaths.has(c.req.path)
 
-export function rateLimit(
-  limits: RateLimits,
-  usage: KeyUsage,
-  now: () => number,
-): MiddlewareHandler<ControlEnv> {
-  return (c, next) => {
+export function rateLimit(limits: RateLimits, usage: KeyUsage, now: () => number): Step {
+  return (c) => {
     const presented = c.get('presented')
     const principal = presented.kind === 'accepted' ? presented.principal : undefined
     const bucket = bucketOf(c, limits, principal)
@@ -86,7 +83,6 @@ export function rateLimit(
     describe(c, bucket, time)
     if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
     if (principal?.kind === 'key') usage.record(principal.keyId, time)
-    return next()
   }
 }
 

@@ -82,7 +82,12 @@ export function openControl(path = ':memory:'): TestControl {
   let keys = 0
 
   return {
-    ...{ app, access, store, engine, deps, logged },
+    app,
+    access,
+    store,
+    engine,
+    deps,
+    logged,
     edge: createEdge(deps, access),
     now: () => now,
     tick: (ms) => (now += ms),

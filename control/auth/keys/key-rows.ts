@@ -104,15 +104,12 @@ export function mentions(search: string): RawBuilder<boolean> {
 
 /** `keyStateAt` as SQL. */
 export function inState(state: KeyState, now: number): RawBuilder<boolean> {
-  const isExpired = sql<boolean>`ifnull(key.expires_at <= ${now}, 0)`
-  switch (state) {
-    case 'revoked':
-      return sql<boolean>`key.revoked_at IS NOT NULL`
-    case 'expired':
-      return sql<boolean>`key.revoked_at IS NULL AND ${isExpired}`
-    case 'active':
-      return sql<boolean>`key.revoked_at IS NULL AND NOT ${isExpired} AND key.is_active = 1`
-    case 'inactive':
-      return sql<boolean>`key.revoked_at IS NULL AND NOT ${isExpired} AND key.is_active = 0`
+  const isAlive = sql<boolean>`key.revoked_at IS NULL AND ifnull(key.expires_at > ${now}, 1)`
+  const conditions: Readonly<Record<KeyState, RawBuilder<boolean>>> = {
+    revoked: sql`key.revoked_at IS NOT NULL`,
+    expired: sql`key.revoked_at IS NULL AND ifnull(key.expires_at <= ${now}, 0)`,
+    active: sql`${isAlive} AND key.is_active = 1`,
+    inactive: sql`${isAlive} AND key.is_active = 0`,
   }
+  return conditions[state]
 }

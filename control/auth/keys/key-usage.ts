@@ -24,7 +24,7 @@ export class KeyUsage {
   readonly #store: Store
   readonly #add: Statement<UsageRow, unknown>
   /** Bounded by the number of keys. */
-  #pending = new Map<number, Usage>()
+  readonly #pending = new Map<number, Usage>()
 
   constructor(store: Store) {
     this.#store = store

@@ -1,0 +1,13 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import type { ControlEnv } from '../http/control-env.ts'
+
+/** One thing that happens to every request before its route. It throws to refuse. */
+export type Step = (c: Context<ControlEnv>) => void
+
+/** Runs steps as one middleware: each middleware of its own would cost another 0.8 µs of promises. */
+export const inOrder =
+  (...steps: readonly Step[]): MiddlewareHandler<ControlEnv> =>
+  (c, next) => {
+    for (const step of steps) step(c)
+    return next()
+  }
