@@ -44,7 +44,8 @@ export function acknowledgeAnswer(
     body,
   })
   outbound.ack = { text, flow }
-  stack.answered.delete(dialog.id)
+  // Forks share the id: acknowledging one that is not wanted leaves the other waiting for its own ACK.
+  if (outbound.dialog === dialog) stack.answered.delete(dialog.id)
   stack.send(text, flow, '')
   return text
 }
