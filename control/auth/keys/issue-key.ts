@@ -6,6 +6,7 @@ import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/query.ts'
 import { ApiError, badRequest, conflict } from '../../http/api-error.ts'
 import type { Principal } from '../principal.ts'
+import { newUuid } from '../../uuid.ts'
 import { mayGrant } from '../scopes.ts'
 import { wrongTenant } from '../tenants.ts'
 import { hashToken, keyPrefixOf, keyStateAt, newToken, type AppKey } from './app-key.ts'
@@ -171,15 +172,6 @@ function domainFor(
     .where('tenant_id', '=', tenantId)
   if (first(store, query) === undefined) throw invalid('domain', 'is not a domain of this tenant')
   return wanted
-}
-
-/** RFC 9562 §5.4: 122 random bits, version 4, variant 10. */
-function newUuid(randomBytes: (size: number) => Buffer): string {
-  const bytes = randomBytes(16)
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
-  const hex = bytes.toString('hex')
-  return [0, 8, 12, 16, 20].map((start, i, all) => hex.slice(start, all[i + 1])).join('-')
 }
 
 const invalid = (path: string, message: string): ApiError =>

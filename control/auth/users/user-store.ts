@@ -70,9 +70,10 @@ export class UserStore {
 
   /** `undefined`: the username is taken. */
   insert(user: Insertable<UserTable>): UserRow | undefined {
+    const row = { ...user, username: user.username.toLowerCase() }
     return transaction(this.#store, () => {
-      if (this.byUsername(user.username) !== undefined) return undefined
-      return this.byId(insert(this.#store, this.#store.db.insertInto('user').values(user)))
+      if (this.byUsername(row.username) !== undefined) return undefined
+      return this.byId(insert(this.#store, this.#store.db.insertInto('user').values(row)))
     })
   }
 
