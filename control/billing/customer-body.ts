@@ -1,5 +1,6 @@
 /** Customers as a body: who pays, by which numbers he is known, and how far he may go (decisions.md §9). */
 import { z } from 'zod'
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/users/passwords.ts'
 import { limit, money, name, reference } from '../provisioning/fields.ts'
 
 /** A calling number, or the user part of a SIP address. */
@@ -16,7 +17,12 @@ export const customerBody = z.strictObject({
   name,
   tenant: reference.nullish(),
   email: z.email().max(254).nullish(),
-  password: z.string().min(8).max(128).optional().describe('Write only: the login of the edge.'),
+  password: z
+    .string()
+    .min(MIN_PASSWORD_LENGTH)
+    .max(MAX_PASSWORD_LENGTH)
+    .nullish()
+    .describe('Write only: the login of the edge. Null takes the login away.'),
   is_active: z.boolean().default(true),
   rate_plan: reference.nullish(),
   rate_plan_id: reference.nullish(),

@@ -1,6 +1,5 @@
 /** Customers with their numbers and wallet, as rows. Money moves through the ledger only. */
 import type { Selectable } from 'kysely'
-import { hash, hashSync } from '@node-rs/argon2'
 import {
   fromFlag,
   moneyToDecimal,
@@ -11,6 +10,7 @@ import {
 import type { CustomerTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
+import { hashPassword, hashPasswordNow } from '../auth/users/passwords.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
@@ -109,7 +109,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   }
 
   async hashSecret({ password }: CustomerBody): Promise<string | undefined> {
-    return password == null ? undefined : hash(password)
+    return password == null ? undefined : hashPassword(password)
   }
 
   insert(body: CustomerBody, reach: Reach, passwordHash?: string): number {
@@ -286,9 +286,11 @@ const numberTaken = (index: number): ApiError =>
     details: [{ path: `numbers.${index}`, message: 'is already taken' }],
   })
 
-/** Without a password in the body the stored one stays. */
+/** Without a password in the body the stored one stays; null takes it away. */
 function columnsOf(body: CustomerBody, passwordHash: string | undefined) {
-  const secret = passwordHash ?? (body.password == null ? undefined : hashSync(body.password))
+  const { password } = body
+  const secret =
+    passwordHash ?? (typeof password === 'string' ? hashPasswordNow(password) : password)
   return {
     name: body.name,
     email: body.email?.toLowerCase() ?? null,

@@ -39,7 +39,10 @@ const otherSpelling = (field: string): string =>
 
 function cleared(body: z.ZodObject, field: string): unknown {
   const type = body.shape[field]
-  const empty = type === undefined ? undefined : z.safeParse(type, undefined)
-  if (empty?.success) return empty.data
+  if (type !== undefined)
+    for (const empty of [null, undefined]) {
+      const parsed = z.safeParse(type, empty)
+      if (parsed.success) return parsed.data
+    }
   throw badRequest('The body is not valid', [{ path: field, message: 'cannot be cleared' }])
 }

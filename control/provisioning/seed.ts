@@ -2,13 +2,13 @@
  * `tollgate seed FILE.json`: a file of resources brought into the database, all or nothing. Safe to
  * repeat: an element is found again by its name and put in the place of what is stored.
  */
-import { hashSync } from '@node-rs/argon2'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
+import { hashPasswordNow } from '../auth/users/passwords.ts'
 import { CustomerStore } from '../billing/customer-store.ts'
-import { RatePlanStore } from '../billing/rate-plan-store.ts'
-import { RateStore } from '../billing/rate-store.ts'
+import { RatePlanStore } from '../billing/rates/rate-plan-store.ts'
+import { RateStore } from '../billing/rates/rate-store.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { parseJson } from '../http/json.ts'
 import { problemsOf } from '../http/validate.ts'
@@ -70,7 +70,7 @@ export function seedFile(store: Store, text: string, now: number): SeedReport {
   const elements = checked(read(text), writers)
   // Slow by intent, so not while the write lock is held.
   const hashes = elements.customers.map(({ password }) =>
-    typeof password === 'string' ? hashSync(password) : undefined,
+    typeof password === 'string' ? hashPasswordNow(password) : undefined,
   )
   const reach: Reach = { tenantId: null, actor: 'seed', now }
   return transaction(store, () =>

@@ -10,6 +10,7 @@ import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
 import {
+  nodeDocument,
   viewOf,
   type DispatcherView,
   type NodeRow,
@@ -69,9 +70,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       set_id,
       tenant,
       probe,
-      nodes: nodes.map(
-        ({ id: _id, destination: _destination, operator_state: _state, ...node }) => node,
-      ),
+      nodes: nodes.map(nodeDocument),
     }
   }
 

@@ -2,6 +2,7 @@
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
+import type { NodeState, NodeStatus, SetStatus } from '../deps.ts'
 import type { DispatcherBody, NodeBody } from './dispatcher-body.ts'
 
 export type NodeRow = Selectable<DispatcherNodeTable>
@@ -13,6 +14,23 @@ export interface NodeView extends Required<NodeBody> {
   readonly destination: string
   /** What an operator asked for. */
   readonly operator_state: 'active' | 'inactive'
+  /** What the engine sees; null: it does not use the node, because it is not enabled. */
+  readonly status?: NodeStatusView | null
+}
+
+interface NodeStatusView {
+  readonly state: NodeState
+  /** Smoothed round trip of the probes. */
+  readonly latency_ms: number | null
+  /** An operator may stop a drained node once this is 0. */
+  readonly active_calls: number
+  /** Status 0: no answer; `reason` says which way. */
+  readonly last_probe: {
+    readonly at: string
+    readonly status: number
+    readonly reason: string
+  } | null
+  readonly probes: NodeStatus['probes']
 }
 
 export interface DispatcherView {
@@ -26,6 +44,36 @@ export interface DispatcherView {
   readonly created_at: string
   readonly updated_at: string
 }
+
+/** A node as its body. */
+export function nodeDocument(node: NodeView): NodeBody {
+  const {
+    id: _id,
+    destination: _destination,
+    operator_state: _word,
+    status: _status,
+    ...body
+  } = node
+  return body
+}
+
+/** The set with what the engine sees of each node. */
+export function withStatus(set: DispatcherView, [seen]: readonly SetStatus[]): DispatcherView {
+  const byNode = new Map(seen?.nodes.map((status) => [status.nodeId, status]))
+  const nodes = set.nodes.map((node) => {
+    const status = byNode.get(node.id)
+    return { ...node, status: status === undefined ? null : statusView(status) }
+  })
+  return { ...set, nodes }
+}
+
+const statusView = ({ lastProbe, ...status }: NodeStatus): NodeStatusView => ({
+  state: status.state,
+  latency_ms: status.latencyMs,
+  active_calls: status.activeCalls,
+  last_probe: lastProbe && { ...lastProbe, at: timeToText(lastProbe.at) },
+  probes: status.probes,
+})
 
 export function viewOf(row: SetRow, nodes: readonly NodeRow[]): DispatcherView {
   return {

@@ -6,14 +6,14 @@ import {
   moneyToNumber,
   timeToText,
   toFlag,
-} from '../../schema/columns.ts'
-import type { RateTable } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/query.ts'
-import { badReference, either, resolve } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
-import { contains } from '../provisioning/rows.ts'
-import { write } from '../provisioning/write.ts'
+} from '../../../schema/columns.ts'
+import type { RateTable } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first, insert } from '../../../schema/query.ts'
+import { badReference, either, resolve } from '../../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
+import { contains } from '../../provisioning/rows.ts'
+import { write } from '../../provisioning/write.ts'
 import { rateBody, type RateBody } from './rate-body.ts'
 
 export interface RateRow extends Selectable<RateTable> {
@@ -39,9 +39,10 @@ export interface RateView {
   readonly effective_to: string | null
 }
 
-/** Rates of one plan only, where `ratePlanId` is given. */
+/** Of one plan only, where one is named. */
 export interface RateSlice extends Slice {
-  readonly ratePlanId?: number | undefined
+  readonly rate_plan?: string | undefined
+  readonly rate_plan_id?: number | undefined
 }
 
 export class RateStore implements Resource<typeof rateBody, RateView> {
@@ -53,11 +54,14 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     this.#store = store
   }
 
-  list(reach: Reach, { limit, offset, search, ratePlanId }: RateSlice): Rows<RateView> {
+  list(reach: Reach, { limit, offset, search, ...plan }: RateSlice): Rows<RateView> {
     const matching = this.#visible(reach)
       .where((row) => contains(row, ['rate.prefix', 'rate.description'], search))
-      .$if(ratePlanId !== undefined, (query) =>
-        query.where('rate.rate_plan_id', '=', ratePlanId ?? 0),
+      .$if(plan.rate_plan_id !== undefined, (query) =>
+        query.where('rate.rate_plan_id', '=', plan.rate_plan_id ?? 0),
+      )
+      .$if(plan.rate_plan !== undefined, (query) =>
+        query.where('rate_plan.name', '=', plan.rate_plan ?? ''),
       )
     const total = first(
       this.#store,
@@ -77,6 +81,20 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
   find(reach: Reach, id: number): RateView | undefined {
     const row = this.#row(reach, id)
     return row === undefined ? undefined : rateView(row)
+  }
+
+  /** Rates of a plan behind the one with id `after`, in the order of their ids. */
+  page(planId: number, after: number, limit: number): RateRow[] {
+    const query = this.#store.db
+      .selectFrom('rate')
+      .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
+      .selectAll('rate')
+      .select('rate_plan.name as rate_plan')
+      .where('rate.rate_plan_id', '=', planId)
+      .where('rate.id', '>', after)
+      .orderBy('rate.id')
+      .limit(limit)
+    return all(this.#store, query)
   }
 
   identify(body: RateBody): number | undefined {
@@ -160,11 +178,15 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
   }
 }
 
+type RateTerms = Omit<RateBody, 'rate_plan' | 'rate_plan_id'>
+
+/** The period of a rate ends before it begins. */
+export const isOver = ({ effective_from: from, effective_to: to }: RateTerms): boolean =>
+  from != null && to != null && to <= from
+
 /** Throws 400 for a period that ends before it begins. */
-export function rateColumns(body: Omit<RateBody, 'rate_plan' | 'rate_plan_id'>) {
-  const { effective_from = null, effective_to = null } = body
-  if (effective_from !== null && effective_to !== null && effective_to <= effective_from)
-    throw badReference('effective_to', 'is not after effective_from')
+export function rateColumns(body: RateTerms) {
+  if (isOver(body)) throw badReference('effective_to', 'is not after effective_from')
   return {
     prefix: body.prefix,
     description: body.description ?? null,
@@ -174,8 +196,8 @@ export function rateColumns(body: Omit<RateBody, 'rate_plan' | 'rate_plan_id'>) 
     first_rate_per_minute_micros: body.first_rate_per_minute ?? body.rate_per_minute,
     increment_seconds: body.increment,
     is_blocked: toFlag(body.blocked),
-    effective_from_at: effective_from,
-    effective_to_at: effective_to,
+    effective_from_at: body.effective_from ?? null,
+    effective_to_at: body.effective_to ?? null,
   }
 }
 

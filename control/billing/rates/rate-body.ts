@@ -1,7 +1,7 @@
 /** Rate plans and rates as bodies (decisions.md §9). */
 import { z } from 'zod'
-import { money, name, prefix, reference, text, time } from '../provisioning/fields.ts'
-import { currency } from './customer-body.ts'
+import { money, name, prefix, reference, text, time } from '../../provisioning/fields.ts'
+import { currency } from '../customer-body.ts'
 
 export const ratePlanBody = z.strictObject({
   name,

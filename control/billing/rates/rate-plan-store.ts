@@ -1,14 +1,14 @@
 /** Rate plans, as rows. */
 import type { Selectable } from 'kysely'
-import { timeToText } from '../../schema/columns.ts'
-import type { RatePlanTable } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/query.ts'
-import { ApiError } from '../http/api-error.ts'
-import { tenantOf } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
-import { contains } from '../provisioning/rows.ts'
-import { write } from '../provisioning/write.ts'
+import { timeToText } from '../../../schema/columns.ts'
+import type { RatePlanTable } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first, insert } from '../../../schema/query.ts'
+import { ApiError } from '../../http/api-error.ts'
+import { tenantOf } from '../../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
+import { contains } from '../../provisioning/rows.ts'
+import { write } from '../../provisioning/write.ts'
 import { ratePlanBody, type RatePlanBody } from './rate-body.ts'
 
 interface Row extends Selectable<RatePlanTable> {

@@ -1,0 +1,162 @@
+/** `/customers`: who pays, what he has left, and every change to it. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
+import type { Store } from '../../schema/open.ts'
+import { requires } from '../auth/requires.ts'
+import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import type { Idempotency } from '../middleware/idempotency.ts'
+import { money, text, time } from '../provisioning/fields.ts'
+import { found, idParam, reachOf, resourceRoutes } from '../provisioning/resource-routes.ts'
+import type { MoneyMoved } from './accounts/money-moves.ts'
+import { CustomerStore, type CustomerView } from './customer-store.ts'
+import { LedgerStore } from './ledger-store.ts'
+import type { Ocs } from './ocs.ts'
+
+export interface CustomerRoutesDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly randomBytes: (size: number) => Buffer
+  readonly ocs: Pick<Ocs, 'move' | 'balanceOf' | 'reloadCustomers'>
+  readonly idempotency: Idempotency
+}
+
+const noun = 'Customer'
+
+const adjustBody = z.strictObject({
+  amount: money({ min: -1_000_000_000 })
+    .refine((micros) => micros !== 0, 'must not be 0')
+    .describe('Added to the balance; an adjustment may be negative.'),
+  reason: text(200).min(1),
+  kind: z.enum(['adjust', 'topup', 'refund']).default('adjust'),
+})
+
+const ledgerQuery = z.strictObject({
+  ...pageQuery,
+  kind: z.enum(['topup', 'debit', 'adjust', 'refund']).optional(),
+  start_date: time.optional(),
+  end_date: time.optional(),
+})
+
+export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: CustomerRoutesDeps) {
+  const customers = new CustomerStore(store)
+  const ledger = new LedgerStore(store)
+
+  return new Hono<ControlEnv>()
+    .route(
+      '/',
+      resourceRoutes({
+        path: '/customers',
+        scope: 'customers',
+        resource: customers,
+        now,
+        changed: () => ocs.reloadCustomers(),
+      }),
+    )
+
+    .get(
+      '/customers/:id/wallet',
+      requires('wallets:read'),
+      validate('param', idParam(noun)),
+      (c) => {
+        const reach = reachOf(c.var.principal, now)
+        return ok(c, walletView(found(customers.find(reach, c.req.valid('param').id), noun), ocs))
+      },
+    )
+
+    .get(
+      '/customers/:id/ledger',
+      requires('wallets:read'),
+      validate('param', idParam(noun)),
+      validate('query', ledgerQuery),
+      (c) => {
+        const { page, limit, ...filter } = c.req.valid('query')
+        const { id } = c.req.valid('param')
+        found(customers.find(reachOf(c.var.principal, now), id), noun)
+        const slice = { limit, offset: offsetOf({ page, limit }) }
+        const { rows, total } = ledger.list(id, filter, slice)
+        return ok(c, rows, pageMeta({ page, limit }, total))
+      },
+    )
+
+    .post(
+      '/customers/:id/wallet/adjust',
+      requires('wallets:write'),
+      validate('param', idParam(noun)),
+      validate('json', adjustBody),
+      idempotency.once(),
+      (c) => {
+        const { id } = c.req.valid('param')
+        const { amount, reason, kind } = c.req.valid('json')
+        if (amount < 0 && kind !== 'adjust')
+          throw new ApiError(400, 'validation_failed', `A ${kind} cannot be negative`, {
+            details: [{ path: 'amount', message: 'must be above 0' }],
+          })
+        const reach = reachOf(c.var.principal, now)
+        const before = walletView(found(customers.find(reach, id), noun), ocs)
+        // With the caller's own reference the ledger itself refuses to move the money twice.
+        const key = c.req.header('idempotency-key')
+        const ref =
+          key === undefined
+            ? `adjust:${randomBytes(16).toString('hex')}`
+            : `adjust:${reach.actor}:${id}:${key}`
+        refuse(
+          ocs.move({
+            customerId: id,
+            kind,
+            amountMicros: amount,
+            ref,
+            actor: reach.actor,
+            note: reason,
+          }),
+        )
+        const after = walletView(found(customers.find(reach, id), noun), ocs)
+        c.set('change', { before, after })
+        return ok(c, {
+          ...after,
+          kind,
+          amount: moneyToNumber(amount),
+          amount_exact: moneyToDecimal(amount),
+          reason,
+        })
+      },
+    )
+}
+
+function refuse(moved: MoneyMoved): void {
+  switch (moved.kind) {
+    case 'moved':
+      return
+    case 'duplicate':
+      if (moved.isSame) return
+      throw conflict('idempotency_conflict', 'This Idempotency-Key was used for another amount')
+    case 'insufficient_funds':
+      throw conflict(
+        'insufficient_funds',
+        `Only ${moneyToDecimal(Math.max(0, moved.availableMicros))} can be deducted`,
+      )
+    case 'unknown_customer':
+      throw notFound(noun)
+  }
+}
+
+/** The stored balance, and what live calls hold of it. */
+function walletView(customer: CustomerView, ocs: Pick<Ocs, 'balanceOf'>) {
+  const live = ocs.balanceOf(customer.id)
+  const { id, currency, balance, balance_number, credit_limit } = customer
+  return {
+    customer_id: id,
+    currency,
+    balance,
+    balance_number,
+    credit_limit,
+    reserved: moneyToDecimal(live?.reservedMicros ?? 0),
+    available: moneyToDecimal(live?.availableMicros ?? 0),
+    open_calls: live?.openCalls ?? 0,
+  }
+}

@@ -1,0 +1,74 @@
+/** Ledger entries of a customer, as the API shows them. Written by `accounts/ledger.ts` only. */
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import type { LedgerEntryTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, first } from '../../schema/query.ts'
+import type { Rows } from '../provisioning/resource.ts'
+
+export interface LedgerFilter {
+  readonly kind?: LedgerEntryTable['kind'] | undefined
+  /** Milliseconds UTC, inclusive. */
+  readonly start_date?: number | undefined
+  /** Exclusive. */
+  readonly end_date?: number | undefined
+}
+
+export interface LedgerEntryView {
+  readonly id: number
+  readonly kind: LedgerEntryTable['kind']
+  readonly amount: number
+  readonly amount_exact: string
+  readonly balance_after: number
+  readonly balance_after_exact: string
+  readonly ref: string
+  readonly actor: string
+  readonly note: string | null
+  readonly created_at: string
+}
+
+export class LedgerStore {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Newest first. */
+  list(
+    customerId: number,
+    { kind, start_date: from, end_date: before }: LedgerFilter,
+    { limit, offset }: { readonly limit: number; readonly offset: number },
+  ): Rows<LedgerEntryView> {
+    const matching = this.#store.db
+      .selectFrom('ledger_entry')
+      .innerJoin('wallet', 'wallet.id', 'ledger_entry.wallet_id')
+      .where('wallet.customer_id', '=', customerId)
+      .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'adjust'))
+      .$if(from !== undefined, (query) => query.where('created_at', '>=', from ?? 0))
+      .$if(before !== undefined, (query) => query.where('created_at', '<', before ?? 0))
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('ledger_entry')
+      .orderBy('ledger_entry.id', 'desc')
+      .limit(limit)
+      .offset(offset)
+    return {
+      total: total?.n ?? 0,
+      rows: all(this.#store, rows).map((row) => ({
+        id: row.id,
+        kind: row.kind,
+        amount: moneyToNumber(row.amount_micros),
+        amount_exact: moneyToDecimal(row.amount_micros),
+        balance_after: moneyToNumber(row.balance_after_micros),
+        balance_after_exact: moneyToDecimal(row.balance_after_micros),
+        ref: row.ref,
+        actor: row.actor,
+        note: row.note,
+        created_at: timeToText(row.created_at),
+      })),
+    }
+  }
+}

@@ -1,0 +1,188 @@
+/** `/rate-plans` and `/rates`: prices, their import and export, and the explanation of one. */
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../../schema/columns.ts'
+import type { Store } from '../../../schema/open.ts'
+import { requires } from '../../auth/requires.ts'
+import { ApiError, badRequest } from '../../http/api-error.ts'
+import { readBody } from '../../http/body.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { ok } from '../../http/envelope.ts'
+import { validate } from '../../http/validate.ts'
+import { time } from '../../provisioning/fields.ts'
+import { badReference, resolve } from '../../provisioning/references.ts'
+import type { Reach } from '../../provisioning/resource.ts'
+import { reachOf, resourceRoutes } from '../../provisioning/resource-routes.ts'
+import { csvLine } from './csv.ts'
+import { explanation } from './price-explanation.ts'
+import type { Ocs } from '../ocs.ts'
+import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
+import { RatePlanStore } from './rate-plan-store.ts'
+import { RateStore } from './rate-store.ts'
+
+export interface RateRoutesDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly ocs: Pick<Ocs, 'quote' | 'reloadRates' | 'reloadCustomers'>
+}
+
+const positive = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, 'must be an id')
+  .transform(Number)
+
+const planQuery = {
+  rate_plan: z.string().max(100).optional(),
+  rate_plan_id: positive.optional(),
+}
+
+const importQuery = z.strictObject({
+  ...planQuery,
+  mode: z.enum(['merge', 'replace']).default('merge'),
+})
+
+const lookupQuery = z.strictObject({
+  ...planQuery,
+  /** A `+` that was not escaped arrives as a space. */
+  number: z
+    .string()
+    .transform((number) => number.replace(/^ /, '+'))
+    .pipe(z.string().regex(/^\+?[0-9*#]{1,64}$/, 'must be a telephone number')),
+  duration: z
+    .string()
+    .regex(/^\d{1,6}$/, 'must be whole seconds')
+    .transform(Number)
+    .default(60),
+  at: time.optional(),
+})
+
+export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
+  const plans = new RatePlanStore(store)
+  const rates = new RateStore(store)
+  const changed = () => ocs.reloadRates()
+
+  return new Hono<ControlEnv>()
+    .route(
+      '/',
+      resourceRoutes({
+        path: '/rate-plans',
+        scope: 'rates',
+        resource: plans,
+        now,
+        changed,
+      }),
+    )
+
+    .get('/rates/lookup', requires('rates:read'), validate('query', lookupQuery), (c) => {
+      const { number, duration, at = now(), ...plan } = c.req.valid('query')
+      const planId = planFor(store, plan, reachOf(c.var.principal, now))
+      const quote = ocs.quote(planId, number, duration, at)
+      if (quote === undefined)
+        throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
+      return ok(c, {
+        number,
+        at: timeToText(at),
+        rate_plan_id: planId,
+        ...explanation(quote, duration),
+      })
+    })
+
+    .get(
+      '/rates/export',
+      requires('rates:read'),
+      validate('query', z.strictObject(planQuery)),
+      (c) => {
+        const planId = planFor(store, c.req.valid('query'), reachOf(c.var.principal, now))
+        c.header('Content-Type', 'text/csv; charset=utf-8')
+        c.header('Content-Disposition', 'attachment; filename="rates.csv"')
+        return c.body(exported(rates, planId))
+      },
+    )
+
+    .post('/rates/import', requires('rates:write'), validate('query', importQuery), async (c) => {
+      const { mode, ...plan } = c.req.valid('query')
+      const reach = reachOf(c.var.principal, now)
+      const rows = await readRates(await csvText(c), planFinder(store, plan, reach))
+      const report = storeRates(store, rows, mode)
+      changed()
+      c.set('change', { before: null, after: report })
+      return ok(c, report)
+    })
+
+    .route(
+      '/',
+      resourceRoutes({
+        path: '/rates',
+        scope: 'rates',
+        resource: rates,
+        now,
+        changed,
+        filters: planQuery,
+      }),
+    )
+}
+
+interface NamedPlan {
+  readonly rate_plan?: string | undefined
+  readonly rate_plan_id?: number | undefined
+}
+
+function planFor(store: Store, { rate_plan, rate_plan_id }: NamedPlan, reach: Reach): number {
+  const reference = rate_plan ?? rate_plan_id ?? null
+  const id = resolve(store, 'rate_plan', reference, { tenantId: 'any', reach })
+  if (id === null) throw badReference('rate_plan', 'is required')
+  return id
+}
+
+/** The plan that a line names, or else the request; each name is looked up once. */
+function planFinder(store: Store, plan: NamedPlan, reach: Reach): PlanOf {
+  const known = new Map<string | undefined, ReturnType<PlanOf>>()
+  return (name) => {
+    const found = known.get(name) ?? find(name)
+    known.set(name, found)
+    return found
+  }
+
+  function find(name: string | undefined): ReturnType<PlanOf> {
+    try {
+      return planFor(store, name === undefined ? plan : { rate_plan: name }, reach)
+    } catch (error) {
+      const [detail] = error instanceof ApiError ? (error.details ?? []) : []
+      if (detail === undefined) throw error
+      return detail
+    }
+  }
+}
+
+/** The body as text. 415 for another type, 400 for what is not UTF-8. */
+async function csvText(c: Context<ControlEnv>): Promise<string> {
+  const type = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (!['text/csv', 'application/csv', 'text/plain'].includes(type))
+    throw new ApiError(415, 'unsupported_media_type', 'The body must be text/csv')
+  const bytes = await readBody(c)
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (!text.includes('\0')) return text
+  } catch {
+    throw badRequest('The table is not UTF-8')
+  }
+  throw badRequest('The table contains a NUL character')
+}
+
+const exportSlice = 1_000
+
+/** Header and lines, read a slice at a time: a large plan neither fills memory nor holds up calls. */
+function exported(rates: RateStore, planId: number): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  let after = 0
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(encoder.encode(`${csvLine(rateCsvColumns)}\n`)),
+    pull(controller) {
+      const rows = rates.page(planId, after, exportSlice)
+      for (const row of rows) controller.enqueue(encoder.encode(`${csvLine(rateCells(row))}\n`))
+      after = rows.at(-1)?.id ?? after
+      if (rows.length < exportSlice) controller.close()
+    },
+  })
+}

@@ -1,0 +1,114 @@
+/** The five routes that every resource has: create, list, read, change, remove. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requires } from '../auth/requires.ts'
+import type { Principal } from '../auth/principal.ts'
+import { notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { created, ok } from '../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { patched, patchOf } from './patch.ts'
+import type { Reach, Resource } from './resource.ts'
+
+export interface ResourceRoutesDeps<View> {
+  /** Below `/api/v1`: `/routing/carriers`. */
+  readonly path: string
+  /** Its `:read` and `:write` are demanded. */
+  readonly scope: 'tenants' | 'dispatcher' | 'carriers' | 'routes' | 'customers' | 'rates'
+  readonly resource: Resource<z.ZodObject, View>
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** Makes what was written hold from now on. */
+  readonly changed: (id: number) => void
+  /** What an answer shows beside the row. */
+  readonly show?: (view: View) => View
+  /** Further fields of the list's query, handed to `resource.list`. */
+  readonly filters?: Readonly<Record<string, z.ZodType>>
+}
+
+export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
+  const { path, resource, now, changed, show = (view) => view } = deps
+  const read = requires(`${deps.scope}:read`)
+  const write = requires(`${deps.scope}:write`)
+  const patch = patchOf(resource.body, resource.onlyAtCreation)
+  const query = z.strictObject({
+    ...pageQuery,
+    search: z.string().max(100).optional(),
+    ...deps.filters,
+  })
+
+  return new Hono<ControlEnv>()
+    .post(path, write, validate('json', resource.body), async (c) => {
+      const body = c.req.valid('json')
+      const secret = await resource.hashSecret?.(body)
+      const reach = reachOf(c.var.principal, now)
+      const id = resource.insert(body, reach, secret)
+      const after = found(resource.find(reach, id), resource.noun)
+      changed(id)
+      c.set('change', { before: null, after })
+      return created(c, `/api/v1${path}/${id}`, show(after))
+    })
+
+    .get(path, read, validate('query', query), (c) => {
+      const { page, limit, search, ...filters } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
+      const { rows, total } = resource.list(reachOf(c.var.principal, now), slice)
+      return ok(c, rows.map(show), pageMeta({ page, limit }, total))
+    })
+
+    .get(`${path}/:id`, read, validate('param', idParam(resource.noun)), (c) => {
+      const { id } = c.req.valid('param')
+      return ok(c, show(found(resource.find(reachOf(c.var.principal, now), id), resource.noun)))
+    })
+
+    .patch(
+      `${path}/:id`,
+      write,
+      validate('param', idParam(resource.noun)),
+      validate('json', patch),
+      async (c) => {
+        const { id } = c.req.valid('param')
+        const changes = c.req.valid('json')
+        const secret = await resource.hashSecret?.(changes)
+        const reach = reachOf(c.var.principal, now)
+        const before = found(resource.find(reach, id), resource.noun)
+        const document = found(resource.document(reach, id), resource.noun)
+        resource.replace(id, patched(resource.body, document, changes), reach, secret)
+        const after = found(resource.find(reach, id), resource.noun)
+        changed(id)
+        c.set('change', { before, after })
+        return ok(c, show(after))
+      },
+    )
+
+    .delete(`${path}/:id`, write, validate('param', idParam(resource.noun)), (c) => {
+      const { id } = c.req.valid('param')
+      const reach = reachOf(c.var.principal, now)
+      const before = resource.find(reach, id)
+      if (resource.remove(id, reach) === 'absent') throw notFound(resource.noun)
+      changed(id)
+      c.set('change', { before, after: null })
+      return ok(c, { id, deleted: true })
+    })
+}
+
+export const reachOf = ({ tenantId, actor }: Principal, now: () => number): Reach => ({
+  tenantId,
+  actor,
+  now: now(),
+})
+
+/** What is not an id names nothing: 404, as for an id of another tenant. */
+export const idParam = (noun: string) => z.strictObject({ id: id(noun) })
+
+export const id = (noun: string) =>
+  z.string().transform((text) => {
+    if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+    throw notFound(noun)
+  })
+
+export function found<T>(row: T | undefined, noun: string): T {
+  if (row === undefined) throw notFound(noun)
+  return row
+}

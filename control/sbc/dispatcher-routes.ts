@@ -1,0 +1,144 @@
+/** `/dispatcher`: sets, their state as the engine sees it, and what an operator may do to a node. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requires } from '../auth/requires.ts'
+import type { ControlDeps, SetStateResult } from '../deps.ts'
+import { conflict } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { created, ok } from '../http/envelope.ts'
+import { validate } from '../http/validate.ts'
+import { patched, patchOf } from '../provisioning/patch.ts'
+import type { Reach } from '../provisioning/resource.ts'
+import { found, id, idParam, reachOf, resourceRoutes } from '../provisioning/resource-routes.ts'
+import { nodeBody } from './dispatcher-body.ts'
+import { DispatcherStore } from './dispatcher-store.ts'
+import { nodeDocument, withStatus, type DispatcherView, type NodeView } from './dispatcher-view.ts'
+
+const noun = 'Dispatcher set'
+const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })
+const stateBody = z.strictObject({ state: z.enum(['active', 'probing', 'inactive']) })
+
+export function dispatcherRoutes({
+  store,
+  now,
+  engine,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
+  const sets = new DispatcherStore(store)
+  const read = requires('dispatcher:read')
+  const write = requires('dispatcher:write')
+  const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
+  /** The next INVITE is answered from what is stored now; live calls keep their node. */
+  const changed = () => {
+    engine.dispatcher.reload()
+    engine.reloadRouting()
+  }
+
+  const nodeIn = (reach: Reach, setRow: number, nodeId: number): NodeView =>
+    found(
+      show(found(sets.find(reach, setRow), noun)).nodes.find((node) => node.id === nodeId),
+      'Node',
+    )
+
+  return new Hono<ControlEnv>()
+    .post('/dispatcher/reload', requires('dispatcher:reload'), (c) => {
+      changed()
+      return ok(c, { message: 'Dispatcher sets were read again', status: 'synchronized' })
+    })
+
+    .route(
+      '/',
+      resourceRoutes({
+        path: '/dispatcher',
+        scope: 'dispatcher',
+        resource: sets,
+        now,
+        changed,
+        show,
+      }),
+    )
+
+    .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), (c) => {
+      const reach = reachOf(c.var.principal, now)
+      return ok(c, show(found(sets.find(reach, c.req.valid('param').id), noun)).nodes)
+    })
+
+    .get('/dispatcher/:id/nodes/:nodeId', read, validate('param', nodeParam), (c) => {
+      const { id: setRow, nodeId } = c.req.valid('param')
+      return ok(c, nodeIn(reachOf(c.var.principal, now), setRow, nodeId))
+    })
+
+    .post(
+      '/dispatcher/:id/nodes',
+      write,
+      validate('param', idParam(noun)),
+      validate('json', nodeBody),
+      (c) => {
+        const { id: setRow } = c.req.valid('param')
+        const reach = reachOf(c.var.principal, now)
+        const nodeId = sets.insertNode(reach, setRow, c.req.valid('json'))
+        changed()
+        const after = nodeIn(reach, setRow, nodeId)
+        c.set('change', { before: null, after })
+        return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
+      },
+    )
+
+    .patch(
+      '/dispatcher/:id/nodes/:nodeId',
+      write,
+      validate('param', nodeParam),
+      validate('json', patchOf(nodeBody)),
+      (c) => {
+        const { id: setRow, nodeId } = c.req.valid('param')
+        const reach = reachOf(c.var.principal, now)
+        const before = nodeIn(reach, setRow, nodeId)
+        const body = patched(nodeBody, nodeDocument(before), c.req.valid('json'))
+        sets.replaceNode(reach, setRow, nodeId, body)
+        changed()
+        const after = nodeIn(reach, setRow, nodeId)
+        c.set('change', { before, after })
+        return ok(c, after)
+      },
+    )
+
+    .delete('/dispatcher/:id/nodes/:nodeId', write, validate('param', nodeParam), (c) => {
+      const { id: setRow, nodeId } = c.req.valid('param')
+      const reach = reachOf(c.var.principal, now)
+      const before = nodeIn(reach, setRow, nodeId)
+      sets.removeNode(reach, setRow, nodeId)
+      changed()
+      c.set('change', { before, after: null })
+      return ok(c, { id: nodeId, deleted: true })
+    })
+
+    .put(
+      '/dispatcher/:id/nodes/:nodeId/state',
+      write,
+      validate('param', nodeParam),
+      validate('json', stateBody),
+      (c) => {
+        const { id: setRow, nodeId } = c.req.valid('param')
+        const { state } = c.req.valid('json')
+        const reach = reachOf(c.var.principal, now)
+        const { set_id } = found(sets.find(reach, setRow), noun)
+        const before = nodeIn(reach, setRow, nodeId)
+        refuse(engine.dispatcher.setState(set_id, before.destination, state))
+        const after = nodeIn(reach, setRow, nodeId)
+        c.set('change', { before, after })
+        return ok(c, { ...after, state })
+      },
+    )
+}
+
+/** The engine's verdict as an answer; it knows every enabled node, because each write reloads it. */
+function refuse(result: SetStateResult): void {
+  switch (result) {
+    case 'changed':
+      return
+    case 'last_active_node':
+      throw conflict('last_active_node', 'The set would be left without a node in service')
+    case 'unknown_set':
+    case 'unknown_destination':
+      throw conflict('node_disabled', 'The node is not enabled')
+  }
+}

@@ -1,0 +1,52 @@
+/** `/routing/carriers`, `/outbound-routes`, `/inbound-routes`: where calls come from and where they may go. */
+import { Hono } from 'hono'
+import type { ControlDeps } from '../deps.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { resourceRoutes } from '../provisioning/resource-routes.ts'
+import { CarrierStore } from './carrier-store.ts'
+import { InboundRouteStore } from './inbound-route-store.ts'
+import { OutboundRouteStore } from './outbound-route-store.ts'
+
+export function routingRoutes({
+  store,
+  now,
+  engine,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
+  const common = { now, changed: () => engine.reloadRouting() }
+  return new Hono<ControlEnv>()
+    .route(
+      '/',
+      resourceRoutes({
+        ...common,
+        path: '/routing/carriers',
+        scope: 'carriers',
+        resource: new CarrierStore(store),
+        show: (carrier) => ({
+          ...carrier,
+          registration: engine.carrierRegistration(carrier.id) ?? null,
+          status: {
+            is_usable: carrier.is_active && carrier.gateways.length > 0,
+            active_calls: engine.calls.countByCarrier(carrier.id),
+          },
+        }),
+      }),
+    )
+    .route(
+      '/',
+      resourceRoutes({
+        ...common,
+        path: '/outbound-routes',
+        scope: 'routes',
+        resource: new OutboundRouteStore(store),
+      }),
+    )
+    .route(
+      '/',
+      resourceRoutes({
+        ...common,
+        path: '/inbound-routes',
+        scope: 'routes',
+        resource: new InboundRouteStore(store),
+      }),
+    )
+}

@@ -1,0 +1,20 @@
+/** `/tenants`: organisations and their domains, for global credentials. */
+import type { ControlDeps } from '../deps.ts'
+import { resourceRoutes } from '../provisioning/resource-routes.ts'
+import { TenantStore } from './tenant-store.ts'
+
+/** @param reloadCustomers makes a tenant that was switched off stop paying for calls. */
+export const tenantRoutes = (
+  { store, now, engine }: Pick<ControlDeps, 'store' | 'now' | 'engine'>,
+  reloadCustomers: () => void,
+) =>
+  resourceRoutes({
+    path: '/tenants',
+    scope: 'tenants',
+    resource: new TenantStore(store),
+    now,
+    changed: () => {
+      engine.reloadRouting()
+      reloadCustomers()
+    },
+  })
