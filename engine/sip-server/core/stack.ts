@@ -111,7 +111,8 @@ export class Stack implements TransactionContext {
   /** Removes a dialog and what hangs on it. */
   forget(dialog: Dialog): void {
     dialog.reliable2xx?.stop()
-    this.answered.delete(dialog.id)
+    // Another fork of the same INVITE has the same id.
+    if (this.answered.get(dialog.id)?.dialog === dialog) this.answered.delete(dialog.id)
     this.dialogs.remove(dialog)
   }
 

@@ -12,12 +12,14 @@ import {
 // RFC 3261 §13.2.2.4: the forks share one drachtio dialog id, but not one ACK.
 test('a second answer that comes before the ACK of the first does not take it away', () => {
   const server = new VirtualServer()
-  const contact = (host: string) => `Contact: <sip:bob@${host}>`
   const from = ['from: sip:alice@localhost']
   server.command(`sip||\r\n${sip('INVITE sip:bob@192.0.2.20 SIP/2.0', from, sdp)}`)
   const invite = server.takeSent()[0]?.text ?? ''
   const answer = (toTag: string, host: string) =>
-    server.receive(responseOf(invite, 200, { toTag, extra: [contact(host)], body: sdp }), callee)
+    server.receive(
+      responseOf(invite, 200, { toTag, extra: [`Contact: <sip:bob@${host}>`], body: sdp }),
+      callee,
+    )
   answer('first', '192.0.2.20')
   answer('second', '192.0.2.30')
   expect(server.takeStartLines()).toEqual([
