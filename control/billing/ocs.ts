@@ -12,6 +12,7 @@ import { wrongBalances } from '../../schema/check.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { Customers } from './accounts/customers.ts'
+import { createLedger } from './accounts/ledger.ts'
 import { type MoneyMove, type MoneyMoved, MoneyMoves } from './accounts/money-moves.ts'
 import {
   admit,
@@ -73,14 +74,16 @@ export class Ocs {
     })
     this.#customers = new Customers(store, now())
     this.#rates = loadRates(store)
+    const ledger = createLedger(store)
     this.#settlement = new Settlement({
       store,
+      ledger,
       group: this.#group,
       reservations: this.#reservations,
       now,
     })
-    this.#reported = new ReportedCalls(store, this.#settlement)
-    this.#moves = new MoneyMoves(store, this.#customers)
+    this.#reported = new ReportedCalls(store, ledger, this.#settlement)
+    this.#moves = new MoneyMoves(store, ledger, this.#customers)
     this.#dataVersion = this.#readDataVersion()
   }
 

@@ -144,7 +144,7 @@ export class ExternalCharging implements Charging {
   }
 
   #store(record: CallRecord, isNews: boolean): void {
-    if (record.answeredAt !== null) this.#journal.close(record.callUuid)
+    this.#journal.close(record.callUuid)
     const isFirst = this.#insert(record, { costMicros: 0, currency: record.currency })
     if (isFirst && isNews) this.#outbox.write(record)
   }

@@ -2,7 +2,7 @@
 import { first, insert, transaction } from '../../../schema/query.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Customers } from './customers.ts'
-import { createLedger, type Ledger } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 
 export interface MoneyMove {
   readonly customerId: number
@@ -35,10 +35,10 @@ export class MoneyMoves {
   readonly #customers: Customers
   readonly #ledger: Ledger
 
-  constructor(store: Store, customers: Customers) {
+  constructor(store: Store, ledger: Ledger, customers: Customers) {
     this.#store = store
     this.#customers = customers
-    this.#ledger = createLedger(store)
+    this.#ledger = ledger
   }
 
   /** Durable, and in memory, when it returns. Creates the wallet of a customer that has none. */

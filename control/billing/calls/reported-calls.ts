@@ -3,7 +3,7 @@ import type { CallRecord } from '../../../schema/call-record.ts'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import type { OcsReportTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { createLedger } from '../accounts/ledger.ts'
+import type { Ledger } from '../accounts/ledger.ts'
 import type { Charge } from './charge.ts'
 import type { Settlement, Written } from './settlement.ts'
 
@@ -33,12 +33,12 @@ const duplicate = (
 
 export class ReportedCalls {
   readonly #statements: ReturnType<typeof prepare>
-  readonly #ledger: ReturnType<typeof createLedger>
+  readonly #ledger: Ledger
   readonly #settlement: Settlement
 
-  constructor(store: Store, settlement: Settlement) {
+  constructor(store: Store, ledger: Ledger, settlement: Settlement) {
     this.#statements = prepare(store)
-    this.#ledger = createLedger(store)
+    this.#ledger = ledger
     this.#settlement = settlement
   }
 

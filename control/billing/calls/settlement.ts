@@ -8,12 +8,13 @@ import {
 import { type CallRecord, insertCallRecord } from '../../../schema/call-record.ts'
 import type { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
-import { createLedger, type Posting } from '../accounts/ledger.ts'
+import type { Ledger, Posting } from '../accounts/ledger.ts'
 import type { Charge } from './charge.ts'
 import type { Reservations } from './reservations.ts'
 
 interface SettlementDeps {
   readonly store: Store
+  readonly ledger: Ledger
   readonly group: GroupCommit
   readonly reservations: Reservations
   readonly now: () => number
@@ -29,13 +30,11 @@ export class Settlement {
   readonly #deps: SettlementDeps
   readonly #insert: ReturnType<typeof insertCallRecord>
   readonly #journal: ReturnType<typeof callJournal>
-  readonly #ledger: ReturnType<typeof createLedger>
 
   constructor(deps: SettlementDeps) {
     this.#deps = deps
     this.#insert = insertCallRecord(deps.store)
     this.#journal = callJournal(deps.store)
-    this.#ledger = createLedger(deps.store)
   }
 
   /** Stores the call; resolves when it is durable. A call that is stored already changes nothing. */
@@ -74,7 +73,7 @@ export class Settlement {
 
   /** False: the call has a record already. Runs inside a transaction of the caller. */
   store(record: CallRecord, { tariff, costMicros }: Charge): boolean {
-    if (record.answeredAt !== null) this.#journal.close(record.callUuid)
+    this.#journal.close(record.callUuid)
     return this.#insert(record, { costMicros, currency: tariff?.currency ?? record.currency })
   }
 
@@ -82,7 +81,7 @@ export class Settlement {
   debit(callUuid: string, { account, costMicros }: Charge): Posting | undefined {
     const walletId = account?.terms.walletId ?? null
     if (walletId === null || costMicros === 0) return undefined
-    return this.#ledger.post({
+    return this.#deps.ledger.post({
       walletId,
       kind: 'debit',
       amountMicros: -costMicros,

@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Rate, RateTable } from '../../../../control/billing/pricing/rate-table.ts'
+
+const rate = (prefix: string, more: Partial<Rate> = {}): Rate => ({
+  planId: 1,
+  tariff: {
+    prefix,
+    currency: 'USD',
+    connectFeeMicros: 0,
+    firstIncrementSeconds: 1,
+    firstRatePerMinuteMicros: 1,
+    incrementSeconds: 1,
+    ratePerMinuteMicros: 1,
+    decimals: 4,
+  },
+  isBlocked: false,
+  effectiveFrom: null,
+  effectiveTo: null,
+  ...more,
+})
+
+const prefixFor = (table: RateTable, number: string, at = 1_000): string | undefined =>
+  table.find(1, number, at)?.tariff.prefix
+
+test('the longest prefix wins, with or without a leading plus on either side', () => {
+  const table = new RateTable([rate(''), rate('49'), rate('+4930'), rate('4930123')])
+  expect(prefixFor(table, '+49301239')).toBe('4930123')
+  expect(prefixFor(table, '49305')).toBe('+4930')
+  expect(prefixFor(table, '+4989')).toBe('49')
+  expect(prefixFor(table, 'reception')).toBe('')
+})
+
+test('a plan without a matching prefix, and an unknown plan, have no rate', () => {
+  const table = new RateTable([rate('49')])
+  expect(table.find(1, '44', 0)).toBeUndefined()
+  expect(table.find(2, '49', 0)).toBeUndefined()
+})
+
+test('a rate holds from its first to before its last moment; outside, a shorter prefix does', () => {
+  const table = new RateTable([rate('4'), rate('49', { effectiveFrom: 1_000, effectiveTo: 2_000 })])
+  expect([999, 1_000, 1_999, 2_000].map((at) => prefixFor(table, '491', at))).toEqual([
+    '4',
+    '49',
+    '49',
+    '4',
+  ])
+})
+
+test('of two rates in force for a prefix the one that began later holds', () => {
+  const blocked = rate('49', { effectiveFrom: 500, isBlocked: true })
+  const table = new RateTable([rate('49'), blocked])
+  expect(table.find(1, '491', 499)?.isBlocked).toBe(false)
+  expect(table.find(1, '491', 500)?.isBlocked).toBe(true)
+})
+
+test('every answer is that of trying all prefixes', () => {
+  const digits = fc.string({ unit: fc.constantFrom('1', '2', '3'), maxLength: 6 })
+  fc.assert(
+    fc.property(fc.uniqueArray(digits, { maxLength: 30 }), digits, (prefixes, number) => {
+      const table = new RateTable(prefixes.map((prefix) => rate(prefix)))
+      const longest = prefixes
+        .filter((prefix) => number.startsWith(prefix))
+        .toSorted((a, b) => b.length - a.length)[0]
+      expect(prefixFor(table, number)).toBe(longest)
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,124 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Store } from '../../../schema/open.ts'
+import {
+  addCustomer,
+  addPlan,
+  endedCall,
+  freshStore,
+  goldenRate,
+  ocsOn,
+  openCall,
+  question,
+  start,
+  topUp,
+} from '../../support/books.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+let files = 0
+
+function customerInFile() {
+  files += 1
+  const path = join(folder, `recovery-${files}.db`)
+  const store = freshStore(path)
+  const planId = addPlan(store, [goldenRate])
+  const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
+  const books = ocsOn(store)
+  topUp(books.ocs, customerId, 100_000_000)
+  return { ...books, customerId, path }
+}
+
+const records = (store: Store) =>
+  store.sqlite
+    .prepare(
+      'SELECT call_uuid, billsec, cost_micros, is_recovered, disposition, hangup_by FROM cdr',
+    )
+    .all()
+
+test('a call that a crash cut off is billed once, up to its last sign of life', async () => {
+  const { ocs, time, customerId, store, path } = customerInFile()
+  await ocs.authorize(question('a'))
+  ocs.answered(openCall('a', start, { customerId }))
+  ocs.alive(['a'], start + 84_200)
+  time.advance(10)
+  store.close()
+
+  const reopened = freshStore(path)
+  const after = ocsOn(reopened, new ManualTime(start + 3_600_000))
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(records(reopened)).toEqual([
+    {
+      call_uuid: 'a',
+      billsec: 85,
+      cost_micros: 641_700,
+      is_recovered: 1,
+      disposition: 'ANSWERED',
+      hangup_by: 'system',
+    },
+  ])
+  expect(after.ocs.balanceOf(customerId)).toMatchObject({
+    balanceMicros: 100_000_000 - 641_700,
+    reservedMicros: 0,
+  })
+  expect(ocsOn(reopened).ocs.start()).toEqual({ recoveredCalls: 0 })
+  expect(after.ocs.check()).toEqual([])
+  reopened.close()
+})
+
+test('a recovered call has the price of its start, also when the rate has changed since', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  await ocs.authorize(question('a'))
+  ocs.answered(openCall('a', start, { customerId }))
+  ocs.alive(['a'], start + 85_000)
+  time.advance(10)
+  store.sqlite.exec('DELETE FROM rate')
+  ocsOn(store).ocs.start()
+  expect(records(store)).toMatchObject([{ cost_micros: 641_700 }])
+  store.close()
+})
+
+test('a restart that crashes before its commit leaves everything to the next one', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  for (const uuid of ['a', 'b', 'c']) {
+    await ocs.authorize(question(uuid))
+    ocs.answered(openCall(uuid, start, { customerId }))
+  }
+  ocs.alive(['a', 'b', 'c'], start + 20_000)
+  time.advance(10)
+  store.sqlite.exec(
+    "CREATE TRIGGER away BEFORE INSERT ON ledger_entry BEGIN SELECT RAISE(ROLLBACK, 'cut'); END",
+  )
+  const interrupted = ocsOn(store)
+  interrupted.ocs.start()
+  expect(records(store)).toEqual([])
+  store.sqlite.exec('DROP TRIGGER away')
+  const after = ocsOn(store)
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 3 })
+  expect(records(store)).toHaveLength(3)
+  expect(after.ocs.balanceOf(customerId)).toMatchObject({
+    balanceMicros: 100_000_000 - 3 * 600_000,
+  })
+  store.close()
+})
+
+test('hundreds of open calls are each recovered once', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  const uuids = Array.from({ length: 150 }, (_, index) => `call-${index}`)
+  for (const uuid of uuids) {
+    await ocs.authorize(question(uuid))
+    ocs.answered(openCall(uuid, start, { customerId }))
+  }
+  ocs.alive(uuids, start + 20_000)
+  time.advance(10)
+  const reported = ocs.report(endedCall('call-0', 20))
+  time.advance(10)
+  await reported
+  const after = ocsOn(store)
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 149 })
+  expect(records(store)).toHaveLength(150)
+  expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000 - 150 * 600_000)
+  expect(after.ocs.check()).toEqual([])
+  store.close()
+})

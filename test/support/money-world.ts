@@ -1,0 +1,235 @@
+/**
+ * Money is neither made nor lost, whatever happens in whatever order: calls that start, go on, end, are
+ * reported twice, top-ups, and crashes that forget everything but the database.
+ */
+import fc from 'fast-check'
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { expect } from 'vitest'
+import type { Tariff } from '../../schema/call-journal.ts'
+import type { Database } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { costMicros } from '../../control/billing/pricing/price.ts'
+import {
+  addCustomer,
+  addPlan,
+  type Books,
+  endedCall,
+  freshStore,
+  goldenRate,
+  ocsOn,
+  openCall,
+  plainRate,
+  question,
+  topUp,
+} from './books.ts'
+import { ManualTime } from './manual-time.ts'
+
+const creditMicros = 100_000
+const callers = ['+15550001', '+15550002'] as const
+
+function template(): Buffer {
+  const store = freshStore()
+  const planId = addPlan(store, [goldenRate, plainRate])
+  for (const name of callers)
+    addCustomer(store, { name, rate_plan_id: planId, credit_limit_micros: creditMicros })
+  const bytes = store.sqlite.serialize()
+  store.close()
+  return bytes
+}
+
+const emptyBooks = template()
+
+function copyOfEmptyBooks(): Store {
+  const sqlite = new Sqlite(emptyBooks)
+  sqlite.pragma('foreign_keys = ON')
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+  return { sqlite, db, close: () => sqlite.close() }
+}
+
+interface LiveCall {
+  readonly uuid: string
+  readonly caller: string
+  readonly callee: string
+  grantedSeconds: number
+  answeredAt: number | null
+}
+
+const actions = [
+  'authorize',
+  'authorize',
+  'extend',
+  'extend',
+  'answer',
+  'alive',
+  'report',
+  'report',
+  'reportOverHttp',
+  'topUp',
+  'deduct',
+  'wait',
+  'crash',
+] as const
+
+type Step = readonly [(typeof actions)[number], number, number]
+
+export const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.tuple(fc.constantFrom(...actions), fc.nat(1_000), fc.nat(1_000)),
+  { minLength: 5, maxLength: 60 },
+)
+
+/** One process after the other on the same database, driven by random steps. */
+class MoneyWorld {
+  readonly store = copyOfEmptyBooks()
+  readonly reported = new Map<string, number>()
+  readonly durable = new Set<string>()
+  #books: Books = ocsOn(this.store)
+  #calls: LiveCall[] = []
+  #count = 0
+
+  async take([action, one, two]: Step): Promise<void> {
+    const { ocs, time } = this.#books
+    const call = this.#calls[one % Math.max(1, this.#calls.length)]
+    if (action === 'authorize') await this.#authorize(one, two)
+    if (action === 'topUp') topUp(ocs, 1 + (one % 2), 1 + two * 500)
+    if (action === 'deduct')
+      ocs.move({
+        customerId: 1 + (one % 2),
+        kind: 'adjust',
+        amountMicros: -(1 + two * 200),
+        ref: `deduct-${this.#next()}`,
+        actor: 'test',
+        note: null,
+      })
+    if (action === 'wait') time.advance(two % 30)
+    if (action === 'crash') this.crash()
+    if (call !== undefined) await this.#live(action, call, two)
+  }
+
+  async #authorize(one: number, two: number): Promise<void> {
+    const caller = callers[one % 2] ?? callers[0]
+    const callee = two % 2 === 0 ? '4930' : '1555'
+    const uuid = `call-${this.#next()}`
+    const verdict = await this.#books.ocs.authorize(question(uuid, callee, caller))
+    if (verdict.kind !== 'granted') return
+    const { grantedSeconds } = verdict
+    this.#calls.push({ uuid, caller, callee, grantedSeconds, answeredAt: null })
+  }
+
+  async #live(action: Step[0], call: LiveCall, two: number): Promise<void> {
+    const { ocs, time } = this.#books
+    const used = two % (call.grantedSeconds + 1)
+    if (action === 'extend') {
+      const answer = await ocs.extend(call.uuid, used)
+      if (answer.kind === 'granted') call.grantedSeconds = answer.grantedSeconds
+    }
+    if (action === 'answer' && call.answeredAt === null && !this.reported.has(call.uuid)) {
+      call.answeredAt = time.now()
+      const { caller: callerNumber, callee: calledNumber } = call
+      const customerId = 1 + callers.indexOf(callerNumber === callers[1] ? callers[1] : callers[0])
+      const terms = { callerNumber, calledNumber, customerId }
+      ocs.answered(openCall(call.uuid, call.answeredAt, terms))
+    }
+    if (action === 'alive' && call.answeredAt !== null)
+      ocs.alive([call.uuid], call.answeredAt + used * 1_000)
+    if (action === 'report' || action === 'reportOverHttp') this.#report(action, call, used)
+  }
+
+  /** A repeated report tells the same: the first one decides. */
+  #report(action: 'report' | 'reportOverHttp', call: LiveCall, used: number): void {
+    const billsec = this.reported.get(call.uuid) ?? used
+    this.reported.set(call.uuid, billsec)
+    const { caller: callerNumber, callee: calledNumber } = call
+    const record = endedCall(call.uuid, billsec, { callerNumber, calledNumber })
+    const { ocs } = this.#books
+    const stored = action === 'report' ? ocs.report(record) : ocs.reportFromNode(record, '{}')
+    void stored.then(() => this.durable.add(call.uuid))
+  }
+
+  /** Everything in memory is gone, with what had not been written. */
+  crash(): void {
+    this.#books = ocsOn(this.store, new ManualTime(this.#books.time.now()))
+    this.#books.ocs.start()
+    this.#calls = []
+    for (const uuid of this.reported.keys()) if (!this.durable.has(uuid)) this.reported.delete(uuid)
+  }
+
+  settle(): void {
+    this.#books.ocs.stop()
+  }
+
+  #next(): number {
+    this.#count += 1
+    return this.#count
+  }
+
+  checkPromises(): void {
+    for (const customerId of [1, 2]) {
+      const balance = this.#books.ocs.balanceOf(customerId)
+      expect(balance?.reservedMicros).toBeGreaterThanOrEqual(0)
+      expect(balance?.availableMicros).toBeGreaterThanOrEqual(0)
+    }
+  }
+
+  /** Every record costs its price, and exactly that was debited, once. */
+  checkRecords(): void {
+    expect(this.#books.ocs.check()).toEqual([])
+    const rows = this.store.sqlite
+      .prepare<
+        [],
+        { call_uuid: string; number: string; billsec: number; cost: number; debit: number }
+      >(
+        `SELECT call_uuid, destination_number AS number, billsec, cost_micros AS cost,
+                (SELECT coalesce(-sum(amount_micros), 0) FROM ledger_entry
+                  WHERE kind = 'debit' AND ref = cdr.call_uuid) AS debit FROM cdr`,
+      )
+      .all()
+    for (const row of rows) {
+      expect(row.cost).toBe(costMicros(row.number.startsWith('49') ? golden : plain, row.billsec))
+      expect(row.debit).toBe(row.cost)
+    }
+    const stored = new Map(rows.map((row) => [row.call_uuid, row.billsec]))
+    const open = this.store.sqlite.prepare<[], string>('SELECT call_uuid FROM call_journal').pluck()
+    expect(open.all().filter((uuid) => stored.has(uuid))).toEqual([])
+    for (const uuid of this.durable) expect(stored.get(uuid)).toBe(this.reported.get(uuid))
+    expect(
+      this.store.sqlite
+        .prepare("SELECT count(*) FROM ledger_entry WHERE kind = 'debit'")
+        .pluck()
+        .get(),
+    ).toBe(rows.filter(({ cost }) => cost > 0).length)
+  }
+}
+
+const golden: Tariff = {
+  prefix: '49',
+  currency: 'USD',
+  connectFeeMicros: 400_000,
+  firstIncrementSeconds: 60,
+  firstRatePerMinuteMicros: 200_000,
+  incrementSeconds: 1,
+  ratePerMinuteMicros: 100_000,
+  decimals: 4,
+}
+
+const plain: Tariff = {
+  ...golden,
+  prefix: '1',
+  connectFeeMicros: 0,
+  firstIncrementSeconds: 1,
+  firstRatePerMinuteMicros: 60_000,
+  ratePerMinuteMicros: 60_000,
+}
+
+/** Takes the steps in a fresh world and checks the books after each of them and at the end. */
+export async function conserved(taken: readonly Step[]): Promise<void> {
+  const world = new MoneyWorld()
+  for (const step of taken) {
+    await world.take(step)
+    world.checkPromises()
+  }
+  world.settle()
+  await Promise.resolve()
+  world.checkRecords()
+  world.store.close()
+}
