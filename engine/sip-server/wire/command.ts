@@ -14,7 +14,7 @@ export interface SipCommand {
 }
 
 /** Hand a received request on to other destinations, as a proxy. */
-export interface ProxyCommand {
+interface ProxyCommand {
   readonly kind: 'proxy'
   readonly transactionId: string
   readonly remainInDialog: boolean
@@ -31,7 +31,7 @@ export interface ProxyCommand {
   readonly message: string
 }
 
-export type Command =
+type Command =
   | { readonly kind: 'authenticate'; readonly secret: string; readonly tags: readonly string[] }
   /** `verb` is a SIP method in lower case, or `cdr:attempt`, `cdr:start`, `cdr:stop`. */
   | { readonly kind: 'route'; readonly verb: string }

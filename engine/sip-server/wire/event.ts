@@ -100,17 +100,5 @@ export const encodeRequestSent = (sent: {
   `${sent.id}|response|${sent.commandId}|OK|${encodeMeta(sent.meta)}|` +
   `${sent.transactionId}|Msg sent:|\r\n${sent.text}`
 
-/** One final response to a proxied request; more follows, `encodeProxyDone` at the latest. */
-export const encodeProxyResponse = (event: {
-  readonly id: string
-  readonly commandId: string
-  readonly meta: Meta
-  readonly text: string
-}): string =>
-  `${event.id}|response|${event.commandId}|OK|${encodeMeta(event.meta)}|||continue\r\n${event.text}`
-
-export const encodeProxyDone = (id: string, commandId: string): string =>
-  `${id}|response|${commandId}|OK|done`
-
 /** A reason may quote what an application or a peer wrote, which must not end the field. */
 const onToken = (reason: string): string => reason.replaceAll(/[|\r\n]+/g, ' ')

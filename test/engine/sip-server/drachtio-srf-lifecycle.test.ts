@@ -126,6 +126,40 @@ describe.each(variants.filter(({ app }) => app === 'in process'))('SIP by $sip',
     await nothingLeft(started)
   })
 
+  test('a BYE that nobody answers ends the dialog all the same', async () => {
+    const dialogs: SrfDialog[] = []
+    const started = await start(variant, (srf) =>
+      srf.invite((req, res) => {
+        void srf
+          .createUAS(req, res, { localSdp: sdp('app') })
+          .then((dialog) => dialogs.push(dialog))
+      }),
+    )
+    const caller = await started.peer()
+    const leg = caller.leg(started.uri('app'))
+    caller.request('INVITE', leg, { body: sdp('caller') })
+    caller.learn(leg, await caller.next('200 INVITE'))
+    caller.request('ACK', leg)
+    await vi.waitFor(() => expect(dialogs).toHaveLength(1))
+    const ended = await dialogs[0]?.destroy()
+    expect(ended?.method).toBe('BYE')
+    await nothingLeft(started)
+  })
+
+  test('requests whose application never answers are refused in the end', async () => {
+    const started = await start(variant, (srf) => srf.invite(() => undefined))
+    const caller = await started.peer()
+    const leg = caller.leg(started.uri('app'))
+    caller.request('INVITE', leg, { body: sdp('caller') })
+    await caller.next('480 INVITE')
+    acknowledgeFailure(caller, leg)
+    // drachtio-srf itself forgets such an INVITE never (design page 3.3, L2).
+    await vi.waitFor(() => expect(leftovers(started)).toEqual({ networkInvites: 1 }), {
+      timeout: 1_500,
+      interval: 20,
+    })
+  })
+
   test('a call that is never acknowledged is ended, and the application is told', async () => {
     const ended: unknown[] = []
     const started = await start(variant, (srf) =>

@@ -5,8 +5,6 @@ import {
   encodeNok,
   encodeOk,
   encodePong,
-  encodeProxyDone,
-  encodeProxyResponse,
   encodeRequestEvent,
   encodeRequestSent,
   encodeResponseEvent,
@@ -74,13 +72,6 @@ test('a request sent has its transaction at token 10', () => {
   const payload = encodeRequestSent({ id: 's', commandId: 'a', meta, transactionId: 't', text })
   expect(payload).toBe(`s|response|a|OK|${metaText}|t|Msg sent:|\r\n${text}`)
   expect(tokens(payload)[10]).toBe('t')
-})
-
-test('a proxied response says `continue` at token 12, the end says done', () => {
-  const payload = encodeProxyResponse({ id: 's', commandId: 'a', meta, text })
-  expect(tokens(payload)[12]).toBe('continue')
-  expect(tokens(payload)).toHaveLength(13)
-  expect(encodeProxyDone('s', 'a')).toBe('s|response|a|OK|done')
 })
 
 test('a reason that quotes foreign text stays one token on one line', () => {
