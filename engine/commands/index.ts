@@ -5,6 +5,7 @@ import { WrongSetting } from '../config.ts'
 import { backup } from './backup.ts'
 import { check } from './check.ts'
 import { type Command, type ExitCode, type Input, type World, WrongUsage } from './command.ts'
+import { demo } from './demo/index.ts'
 import { commandHelp, overview } from './help.ts'
 import { keyCreate } from './key-create.ts'
 import { migrateCommand } from './migrate.ts'
@@ -15,7 +16,7 @@ import { userCreate } from './user-create.ts'
 
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
-  ...[serve, migrateCommand, seed, keyCreate, userCreate],
+  ...[serve, demo, migrateCommand, seed, keyCreate, userCreate],
   ...[backup, check, sipServer],
 ]
 

@@ -1,6 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
-import { createLogger, type Logger } from '../logger.ts'
+import { createLogger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
 import { ListenError } from '../sip-server/index.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
@@ -11,15 +11,25 @@ export const serve: Command = {
   summary: 'Serves SIP, the control API and the customer edge until SIGTERM or SIGINT.',
   details: settingsHelp,
   run: async (_input, world) => {
-    await runPlatform(world, () => () => undefined)
+    await runPlatform(world)
     return 0
   },
 }
 
-/** Serves until a signal. `accompany` runs once it is ready, what it returns when it is to stop. */
+/** What runs beside a platform. */
+export interface Company {
+  /** At the signal to stop, before the drain. */
+  readonly dismiss: () => void
+  /** When the last call is over. */
+  readonly finish: () => void
+}
+
+const alone: Company = { dismiss: () => undefined, finish: () => undefined }
+
+/** Serves until a signal; `accompany` is called when everything listens. */
 export async function runPlatform(
   world: World,
-  accompany: (platform: Platform, logger: Logger) => (() => unknown) | Promise<() => unknown>,
+  accompany: (platform: Platform) => Company = () => alone,
 ): Promise<void> {
   const config = readConfig(world.environment)
   const logger = createLogger(config.logLevel)
@@ -38,12 +48,13 @@ export async function runPlatform(
     platform.rescue()
     logger.flush()
   })
-  const dismiss = await accompany(platform, logger)
+  const company = accompany(platform)
   world.print(`ready ${platform.addresses}`)
   await signals.first
-  await dismiss()
+  company.dismiss()
   void signals.second.then(() => platform.hasten())
   await platform.drain()
+  company.finish()
   await platform.stop()
   logger.log('info', 'stopped')
   logger.flush()

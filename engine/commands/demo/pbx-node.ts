@@ -8,23 +8,19 @@ const ringingMs = 300
 
 /** A backend PBX node that rings and answers; numbers that end in 9 are busy. */
 export const startPbxNode = (world: World, log: Log): Promise<Endpoint> =>
-  startEndpoint(world, log, answerCalls)
+  startEndpoint(world, log, (client) => answerCalls(client, world))
 
-function answerCalls(client: SrfClient): void {
+function answerCalls(client: SrfClient, world: World): void {
   client.handle('OPTIONS', (_request, answer) => respond(answer, 200))
   client.handle('INVITE', (request, answer) => {
     if (/^sip:[^@]*9@/.test(request.uri)) {
       respond(answer, 486)
       return
     }
-    let isCancelled = false
-    request.on('cancel', () => {
-      isCancelled = true
-    })
     respond(answer, 180)
-    setTimeout(() => {
-      if (isCancelled) return
+    const pickUp = () =>
       client.accept(request, answer, { localSdp: silentAudio, headers: {} }, () => undefined)
-    }, ringingMs)
+    const ignore = world.schedule(pickUp, ringingMs)
+    request.on('cancel', ignore)
   })
 }

@@ -1,0 +1,40 @@
+import type { SrfClient, UacEnd } from '../../call/sip/srf-client.ts'
+import type { World } from '../command.ts'
+import { silentAudio } from './silent-audio.ts'
+
+const everyMs = 1_000
+const shortestTalkMs = 1_000
+const longestTalkMs = 4_000
+const customerNumber = '+15550100'
+
+/** Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. */
+export function placeCalls(client: SrfClient, sbcPort: number, world: World): () => void {
+  let calls = 0
+  const conversations = new Set<() => void>()
+  const talk = (end: UacEnd) => {
+    if (end.kind !== 'answered') return
+    const hangUp = () => {
+      conversations.delete(hangUp)
+      cancel()
+      if (end.dialog.connected) end.dialog.destroy({ headers: {} }, () => undefined)
+    }
+    const talkMs = shortestTalkMs + world.random() * (longestTalkMs - shortestTalkMs)
+    const cancel = world.schedule(hangUp, talkMs)
+    conversations.add(hangUp)
+  }
+  const place = () => {
+    const uri = `sip:1555020${calls % 10}@127.0.0.1:${sbcPort}`
+    const headers = { From: `<sip:${customerNumber}@localhost>` }
+    calls += 1
+    client.invite(
+      { uri, headers, body: silentAudio, auth: undefined },
+      { onSent: () => undefined, onProvisional: () => undefined, onEnd: talk },
+    )
+    cancelNext = world.schedule(place, everyMs)
+  }
+  let cancelNext = world.schedule(place, 0)
+  return () => {
+    cancelNext()
+    for (const hangUp of conversations) hangUp()
+  }
+}

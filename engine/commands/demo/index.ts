@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { seedFile } from '../../../control/provisioning/seed.ts'
+import { readConfig } from '../../config.ts'
+import { createLogger } from '../../logger.ts'
+import type { Command, World } from '../command.ts'
+import { runPlatform } from '../serve.ts'
+import { withStore } from '../with-store.ts'
+import { placeCalls } from './caller.ts'
+import { demoSeed } from './demo-data.ts'
+import { startEndpoint } from './endpoint.ts'
+import { startPbxNode } from './pbx-node.ts'
+import { reportCalls } from './report.ts'
+
+export const demo: Command = {
+  name: 'demo',
+  summary: 'Serves demo calls on loopback and prints one line per call record.',
+  run: async (_input, world) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
+    try {
+      await runDemo({ ...world, environment: demoEnvironment(world, join(folder, 'demo.db')) })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+    return 0
+  },
+}
+
+async function runDemo(world: World): Promise<void> {
+  const { databasePath, logLevel } = readConfig(world.environment)
+  const { log } = createLogger(logLevel)
+  const nodes = await Promise.all([1, 2, 3].map(() => startPbxNode(world, log)))
+  const phone = await startEndpoint(world, log, () => undefined)
+  const seed = demoSeed(nodes.map(({ port }) => port))
+  await withStore(world, (store) => seedFile(store, seed, world.now()))
+  await runPlatform(world, ({ store, engine }) => {
+    world.print(`demo: three PBX nodes and a caller; database ${databasePath}; Ctrl-C stops it`)
+    const sbcPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
+    const stopCalls = placeCalls(phone.client, sbcPort, world)
+    const stopReport = reportCalls(store, world)
+    return { dismiss: stopCalls, finish: stopReport }
+  })
+  await Promise.all([...nodes, phone].map((endpoint) => endpoint.stop()))
+}
+
+/** Nothing of a real installation is touched: only addresses and the log level are taken over. */
+function demoEnvironment({ environment }: World, databasePath: string) {
+  return {
+    SIP_LISTEN: environment['SIP_LISTEN'] ?? 'udp/127.0.0.1:5060,tcp/127.0.0.1:5060',
+    API_LISTEN: environment['API_LISTEN'],
+    EDGE_LISTEN: environment['EDGE_LISTEN'],
+    LOG_LEVEL: environment['LOG_LEVEL'] ?? 'warn',
+    DATABASE_PATH: databasePath,
+  }
+}
