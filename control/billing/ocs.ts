@@ -158,8 +158,15 @@ export class Ocs {
   /** A node's report; `body` is what it sent, kept for audit. Resolves when it is durable. */
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer> {
     const charge = this.#charge(record)
+    const { account, tariff } = charge
+    const paid: CallRecord = {
+      ...record,
+      customerId: account?.terms.customerId ?? null,
+      tenantId: account?.terms.tenantId ?? null,
+      ratePrefix: tariff?.prefix ?? null,
+    }
     return this.#settlement.queue(record.callUuid, charge, () =>
-      this.#reported.write(record, charge, body, this.#deps.now()),
+      this.#reported.write(paid, charge, body, this.#deps.now()),
     )
   }
 

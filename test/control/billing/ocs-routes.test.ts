@@ -1,0 +1,246 @@
+import { Hono } from 'hono'
+import { expect, test } from 'vitest'
+import type { KeyPrincipal } from '../../../control/auth/principal.ts'
+import { expandScopes } from '../../../control/auth/scopes.ts'
+import { ocsRoutes } from '../../../control/billing/ocs-routes.ts'
+import type { ControlEnv } from '../../../control/http/control-env.ts'
+import { errorHandler } from '../../../control/http/error-handler.ts'
+import { type Books, customerWith, endedCall } from '../../support/books.ts'
+
+function nodeWith(scopes: readonly string[]): KeyPrincipal {
+  return {
+    kind: 'key',
+    actor: 'key:node',
+    scopeLabels: scopes,
+    scopes: expandScopes(scopes),
+    tenantId: null,
+    tenantSlug: null,
+    domain: null,
+    keyId: 1,
+    uuid: 'node',
+    ownerUsername: null,
+    rateLimitRpm: 1_200,
+  }
+}
+
+/** The routes as the API mounts them, behind a key with these scopes. */
+function apiOf({ ocs, time }: Books, scopes: readonly string[] = ['ocs']) {
+  const app = new Hono<ControlEnv>()
+  app.use((c, next) => {
+    c.set('presented', { kind: 'accepted', principal: nodeWith(scopes) })
+    c.set('correlationId', 'test')
+    return next()
+  })
+  app.onError(errorHandler(() => {}))
+  app.route(
+    '/api/ocs',
+    ocsRoutes(ocs, { now: time.now, randomBytes: (size) => Buffer.alloc(size, 7) }),
+  )
+  const answer = async (response: Response | Promise<Response>) => {
+    const { status, body } = {
+      status: (await response).status,
+      body: await (await response).json(),
+    }
+    return { status, body: Object(body) as Record<string, unknown> }
+  }
+  return {
+    get: (query: string) => answer(app.request(`/api/ocs/authorize?${query}`)),
+    /** Time moves on while the answer waits for its group commit. */
+    post: async (path: string, body: unknown) => {
+      const response = app.request(`/api/ocs/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      for (let turn = 0; turn < 20; turn += 1) {
+        await new Promise((resolve) => setImmediate(resolve))
+        time.advance(10)
+      }
+      return answer(response)
+    },
+  }
+}
+
+const oneUnit = 1_000_000
+const ask = 'caller=%2B15550001&callee=4930123'
+const talked = (billsec: number) => ({
+  call_uuid: 'a',
+  caller: '+15550001',
+  callee: '4930123',
+  billsec,
+})
+
+test('authorize answers who pays, the price, and the grant that it reserved', async () => {
+  const books = customerWith(oneUnit)
+  expect(await apiOf(books).get(`${ask}&call_uuid=a`)).toEqual({
+    status: 200,
+    body: {
+      authorized: true,
+      call_uuid: 'a',
+      customer_id: 1,
+      rate_prefix: '49',
+      rate_per_minute: 0.1,
+      connect_fee: 0.4,
+      currency: 'USD',
+      max_duration_seconds: 300,
+      granted_seconds: 60,
+      reserved: 0.6,
+    },
+  })
+})
+
+test('without a call uuid authorize makes one', async () => {
+  const { body } = await apiOf(customerWith(oneUnit)).get(ask)
+  expect(body.call_uuid).toBe('07070707-0707-4707-8707-070707070707')
+})
+
+test('the same call uuid asked again gets the same answer and reserves nothing more', async () => {
+  const books = customerWith(oneUnit)
+  const api = apiOf(books)
+  const first = await api.get(`${ask}&call_uuid=a`)
+  expect(await api.get(`${ask}&call_uuid=a`)).toEqual(first)
+  expect(books.ocs.balanceOf(1)).toMatchObject({ reservedMicros: 600_000 })
+})
+
+test('a denial has its own status and code, in the error envelope', async () => {
+  const poor = apiOf(customerWith(0))
+  expect(await poor.get(ask)).toMatchObject({
+    status: 402,
+    body: { success: false, statusCode: 402, code: 'insufficient_funds' },
+  })
+  expect(await poor.get('caller=nobody&callee=49')).toMatchObject({
+    status: 404,
+    body: { code: 'unknown_caller' },
+  })
+  expect(await poor.get('caller=%2B15550001&callee=99')).toMatchObject({
+    status: 404,
+    body: { code: 'no_rate' },
+  })
+  const limited = apiOf(customerWith(10 * oneUnit, { max_concurrent_calls: 1 }))
+  await limited.get(`${ask}&call_uuid=a`)
+  expect(await limited.get(`${ask}&call_uuid=b`)).toMatchObject({
+    status: 403,
+    body: { code: 'concurrent_limit' },
+  })
+})
+
+test('a question without caller or callee is not valid', async () => {
+  expect(await apiOf(customerWith(oneUnit)).get('caller=1')).toMatchObject({
+    status: 400,
+    body: { details: [{ path: 'callee' }] },
+  })
+})
+
+test('a key without the scope ocs, even one that may read everything, reserves nothing', async () => {
+  const books = customerWith(oneUnit)
+  expect(await apiOf(books, ['*:read']).get(ask)).toMatchObject({ status: 403 })
+  expect(books.ocs.stats().openCalls).toBe(0)
+})
+
+test('extend answers the whole grant and what is reserved for it', async () => {
+  const api = apiOf(customerWith(oneUnit))
+  await api.get(`${ask}&call_uuid=a`)
+  expect(await api.post('extend', { call_uuid: 'a', used_seconds: 30 })).toEqual({
+    status: 200,
+    body: { call_uuid: 'a', granted_seconds: 90, reserved: 0.65 },
+  })
+  expect(await api.post('extend', { call_uuid: 'b', used_seconds: 30 })).toMatchObject({
+    status: 404,
+    body: { code: 'unknown_call' },
+  })
+})
+
+test('a reported call is charged, and its reservation is gone', async () => {
+  const books = customerWith(oneUnit)
+  const api = apiOf(books)
+  await api.get(`${ask}&call_uuid=a`)
+  expect(await api.post('cdr', talked(85))).toEqual({
+    status: 200,
+    body: {
+      call_uuid: 'a',
+      cost: 0.6417,
+      cost_exact: '0.6417',
+      currency: 'USD',
+      balance_after: 0.3583,
+      duplicate: false,
+    },
+  })
+  expect(books.ocs.balanceOf(1)).toMatchObject({ balanceMicros: 358_300, reservedMicros: 0 })
+})
+
+test('the same report again is a duplicate with the same numbers, also after other money moved', async () => {
+  const books = customerWith(2 * oneUnit)
+  const api = apiOf(books)
+  const first = await api.post('cdr', talked(85))
+  await api.post('cdr', { ...talked(20), call_uuid: 'b' })
+  expect(await api.post('cdr', talked(85))).toEqual({
+    status: 200,
+    body: { ...first.body, duplicate: true },
+  })
+  expect(books.ocs.check()).toEqual([])
+})
+
+test('a call that cost nothing is a duplicate with the same numbers too', async () => {
+  const api = apiOf(customerWith(2 * oneUnit))
+  const first = await api.post('cdr', talked(0))
+  expect(first.body).toMatchObject({ cost: 0, balance_after: 2, duplicate: false })
+  await api.post('cdr', { ...talked(20), call_uuid: 'b' })
+  expect((await api.post('cdr', talked(0))).body).toEqual({ ...first.body, duplicate: true })
+})
+
+test('the same call with another duration is refused, charged nothing, and kept for audit', async () => {
+  const books = customerWith(2 * oneUnit)
+  const api = apiOf(books)
+  await api.post('cdr', talked(85))
+  const balance = books.ocs.balanceOf(1)
+  expect(await api.post('cdr', talked(86))).toMatchObject({
+    status: 409,
+    body: { code: 'cdr_conflict' },
+  })
+  expect(books.ocs.balanceOf(1)).toEqual(balance)
+  expect(
+    books.store.sqlite.prepare('SELECT billsec, body FROM ocs_report WHERE is_conflict = 1').get(),
+  ).toEqual({ billsec: 86, body: JSON.stringify(talked(86)) })
+})
+
+test('a call that the engine of this process billed is a duplicate over HTTP', async () => {
+  const books = customerWith(2 * oneUnit)
+  const stored = books.ocs.report(endedCall('a', 85))
+  books.time.advance(10)
+  await stored
+  expect((await apiOf(books).post('cdr', talked(85))).body).toMatchObject({
+    cost: 0.6417,
+    duplicate: true,
+  })
+})
+
+test('a call that was never authorized is charged to the customer of its caller', async () => {
+  const books = customerWith(oneUnit)
+  expect((await apiOf(books).post('cdr', talked(20))).body).toMatchObject({ cost: 0.6 })
+  expect(books.store.sqlite.prepare('SELECT customer_id, rate_prefix FROM cdr').get()).toEqual({
+    customer_id: 1,
+    rate_prefix: '49',
+  })
+})
+
+test('a report of nobody is stored and costs nothing', async () => {
+  const report = { ...talked(20), caller: 'nobody' }
+  expect((await apiOf(customerWith(oneUnit)).post('cdr', report)).body).toMatchObject({
+    cost: 0,
+    balance_after: null,
+    duplicate: false,
+  })
+})
+
+test.each([
+  [{ billsec: -1 }, 'billsec'],
+  [{ billsec: 1.5 }, 'billsec'],
+  [{ call_uuid: '' }, 'call_uuid'],
+  [{ start_stamp: 'yesterday' }, 'start_stamp'],
+])('a report with %o is not valid', async (change, path) => {
+  const report = { ...talked(20), ...change }
+  expect(await apiOf(customerWith(oneUnit)).post('cdr', report)).toMatchObject({
+    status: 400,
+    body: { details: [{ path }] },
+  })
+})
