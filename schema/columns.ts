@@ -2,7 +2,7 @@
 import type { Flag } from './database.ts'
 
 /** Money is stored in millionths of the currency's unit. */
-export const microsPerUnit = 1_000_000
+const microsPerUnit = 1_000_000
 
 /** The JSON number of an amount. Exact to the last of six decimals up to about nine billion units. */
 export const moneyToNumber = (micros: number): number => micros / microsPerUnit
@@ -40,10 +40,15 @@ function parseMoneyNumber(amount: number): number | undefined {
 /** RFC 3339 in UTC with milliseconds. */
 export const timeToText = (ms: number): string => new Date(ms).toISOString()
 
+const dateTime = /^(\d{4})-(\d{2})-(\d{2})[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/
+
 /** Milliseconds UTC of an RFC 3339 date-time; undefined for anything else. */
 export function parseTime(text: string): number | undefined {
-  if (!/^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/.test(text))
-    return undefined
+  const match = dateTime.exec(text)
+  if (match === null) return undefined
+  // `Date` would read 31 February as 3 March.
+  const [year = 0, month = 0, day = 0] = match.slice(1, 4).map(Number)
+  if (new Date(Date.UTC(year, month - 1, day)).getUTCDate() !== day) return undefined
   const ms = Date.parse(text.replace(' ', 'T'))
   return Number.isNaN(ms) ? undefined : ms
 }

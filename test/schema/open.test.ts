@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { migrate } from '../../schema/migrate.ts'
+import { openDatabase } from '../../schema/open.ts'
+import { DatabaseRefused } from '../../schema/refusal.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+
+/** The one line with which a path is refused. */
+function refusalOf(path: string): string {
+  try {
+    openDatabase(path).close()
+  } catch (error) {
+    if (error instanceof DatabaseRefused) return error.message
+    throw error
+  }
+  return 'opened'
+}
+
+test('a database is made with its folder, in WAL mode, with full syncs and foreign keys', () => {
+  const store = openDatabase(join(folder, 'new', 'deep', 'tollgate.db'))
+  const pragma = (name: string): unknown => store.sqlite.pragma(name, { simple: true })
+  expect(['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout'].map(pragma)).toEqual([
+    'wal',
+    2,
+    1,
+    5_000,
+  ])
+  store.close()
+})
+
+test('closing twice is closing once', () => {
+  const store = openDatabase(':memory:')
+  store.close()
+  expect(() => store.close()).not.toThrow()
+})
+
+test('a file that is no database is refused in one line and not touched', () => {
+  const path = join(folder, 'letter.db')
+  writeFileSync(path, 'Dear database,\n'.repeat(100))
+  expect(refusalOf(path)).toBe(`cannot use database ${path}: the file is not an SQLite database`)
+  expect(readFileSync(path, 'utf8')).toBe('Dear database,\n'.repeat(100))
+  expect(readdirSync(folder).filter((name) => name.startsWith('letter'))).toEqual(['letter.db'])
+})
+
+test('a folder is refused', () => {
+  expect(refusalOf(folder)).toBe(`cannot use database ${folder}: not a file`)
+})
+
+test('the database of another program is refused and not touched', () => {
+  const path = join(folder, 'music.db')
+  const other = new Sqlite(path)
+  other.exec('CREATE TABLE song (title TEXT)')
+  other.close()
+  const before = readFileSync(path)
+  expect(refusalOf(path)).toBe(`cannot use database ${path}: it belongs to another program`)
+  expect(readFileSync(path).equals(before)).toBe(true)
+})
+
+test('a database of a newer version is refused and not touched', () => {
+  const path = join(folder, 'newer.db')
+  const newer = openDatabase(path)
+  migrate(newer.sqlite, 0)
+  newer.sqlite.pragma('user_version = 4711')
+  newer.close()
+  const before = readFileSync(path)
+  expect(refusalOf(path)).toMatch(
+    /it has schema version 4711, this program knows up to \d+; use a newer Tollgate$/,
+  )
+  expect(readFileSync(path).equals(before)).toBe(true)
+})
+
+test('a damaged database is refused in one line', () => {
+  const path = join(folder, 'damaged.db')
+  const store = openDatabase(path)
+  migrate(store.sqlite, 0)
+  store.close()
+  const bytes = readFileSync(path)
+  bytes.fill(0xa5, 4_096, bytes.length)
+  writeFileSync(path, bytes)
+  expect(refusalOf(path)).toMatch(/^cannot use database \S+: [^\n]+$/)
+})
+
+test('a database that lost its end is refused in one line', () => {
+  const path = join(folder, 'short.db')
+  const store = openDatabase(path)
+  migrate(store.sqlite, 0)
+  store.close()
+  writeFileSync(path, readFileSync(path).subarray(0, 10_000))
+  expect(refusalOf(path)).toMatch(/^cannot use database \S+: [^\n]+$/)
+})
