@@ -16,6 +16,7 @@ export function write<T>(store: Store, work: () => T): T {
 const fieldNames: Readonly<Record<string, string>> = {
   'customer_number.number': 'numbers',
   'tenant_domain.domain': 'domains',
+  'dispatcher_node.transport': 'host',
   "index 'rate_identity'": 'prefix',
 }
 

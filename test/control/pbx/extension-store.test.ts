@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { ApiError } from '../../../control/http/api-error.ts'
+import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
+import { extensionBody } from '../../../control/pbx/extension-body.ts'
+import { ExtensionStore } from '../../../control/pbx/extension-store.ts'
+import { tenantBody } from '../../../control/tenants/tenant-body.ts'
+import { TenantStore } from '../../../control/tenants/tenant-store.ts'
+import { first } from '../../../schema/query.ts'
+import { emptyStore } from '../../support/empty-store.ts'
+
+const reach = { tenantId: null, actor: 'test', now: 1 }
+
+function open(domains: readonly string[] = ['acme.example']) {
+  const store = emptyStore()
+  const tenants = new TenantStore(store)
+  tenants.insert(tenantBody.parse({ slug: 'acme', domains }), reach)
+  tenants.insert(tenantBody.parse({ slug: 'beta', domains: ['beta.example'] }), reach)
+  const extensions = new ExtensionStore(store)
+  const row = (id: number) =>
+    first(store, store.db.selectFrom('extension').selectAll().where('id', '=', id))
+  return { extensions, row }
+}
+
+const desk = extensionBody.parse({
+  extension: '100',
+  password: 'a password',
+  display_name: 'Desk',
+  tenant: 'acme',
+})
+
+const problemOf = (work: () => unknown): unknown => {
+  try {
+    work()
+  } catch (error) {
+    return error instanceof ApiError ? error.details?.[0]?.path : error
+  }
+  return undefined
+}
+
+test('the secrets are those of HTTP digest, of user, realm and password', () => {
+  // RFC 7616 §3.9.1: the A1 of its example, hashed as §3.4.2 says.
+  const a1 = 'Mufasa:http-auth@example.org:Circle of Life'
+  expect(digestSecrets('Mufasa', 'http-auth@example.org', 'Circle of Life')).toEqual({
+    md5: '3d78807defe7de2157e2b0b6573a855f',
+    sha256: createHash('sha256').update(a1).digest('hex'),
+  })
+})
+
+test('an extension lives in the only domain of its tenant, and its password is kept as secrets', () => {
+  const { extensions, row } = open()
+  const id = extensions.insert(desk, reach)
+  const { md5, sha256 } = digestSecrets('100', 'acme.example', 'a password')
+  expect(row(id)).toMatchObject({
+    domain: 'acme.example',
+    ha1_md5: md5,
+    ha1_sha256: sha256,
+    voicemail_enabled: 1,
+    call_recording: 'always',
+  })
+  expect(JSON.stringify(row(id))).not.toContain('a password')
+  expect(extensions.identify(desk)).toBe(id)
+})
+
+test.each([
+  ['a tenant with several domains', { tenant: 'acme' }, 'domain'],
+  ["another tenant's domain", { tenant: 'acme', domain: 'beta.example' }, 'domain'],
+  ['no tenant at all', { tenant: null }, 'tenant'],
+  ['an unknown domain', { tenant: null, domain: 'nowhere.example' }, 'domain'],
+])('an extension of %s needs a domain that fits', (_, change, path) => {
+  const { extensions } = open(['acme.example', 'acme.test'])
+  expect(problemOf(() => extensions.insert({ ...desk, ...change }, reach))).toBe(path)
+})
+
+test('a change without a password keeps the secrets; a new number needs one', () => {
+  const { extensions, row } = open()
+  const id = extensions.insert(desk, reach)
+  const before = row(id)
+  const { password: _, ...rest } = desk
+  extensions.replace(id, { ...rest, display_name: 'New' }, reach)
+  expect(row(id)).toEqual({ ...before, display_name: 'New' })
+  expect(problemOf(() => extensions.replace(id, { ...rest, extension: '101' }, reach))).toBe(
+    'password',
+  )
+  extensions.replace(id, { ...desk, extension: '101' }, reach)
+  expect(row(id)?.ha1_md5).toBe(digestSecrets('101', 'acme.example', 'a password').md5)
+})
+
+test('a number is unique in its domain, and free in others', () => {
+  const { extensions } = open()
+  extensions.insert(desk, reach)
+  expect(problemOf(() => extensions.insert(desk, reach))).toBe('extension')
+  expect(extensions.insert({ ...desk, tenant: 'beta' }, reach)).toBe(2)
+})
+
+test.each([
+  ['extension', { extension: '1' }],
+  ['extension', { extension: '1'.repeat(21) }],
+  ['extension', { extension: '10a' }],
+  ['password', { password: '1234567' }],
+  ['password', { password: 'x'.repeat(129) }],
+  ['display_name', { display_name: '' }],
+  ['display_name', { display_name: 'x'.repeat(101) }],
+  ['display_name', { display_name: 'a\r\nb' }],
+  ['call_recording', { call_recording: 'sometimes' }],
+  ['voicemail_enabled', { voicemail_enabled: 'yes' }],
+  ['email', { email: 'nobody' }],
+])('an extension with a wrong %s is refused', (path, change) => {
+  const parsed = extensionBody.safeParse({ ...desk, ...change })
+  expect(parsed.error?.issues[0]?.path).toEqual([path])
+})

@@ -1,0 +1,319 @@
+import { expect, test } from 'vitest'
+import { openResources, type TestResources } from '../../support/resources.ts'
+
+const gateway = { host: '192.0.2.1' }
+const carrier = { name: 'loop', gateways: [gateway] }
+
+const idOf = async (answer: ReturnType<TestResources['call']>): Promise<number> =>
+  (await answer).data<{ id: number }>().id
+
+test('a carrier gets its defaults: recognized by address from any port, called at 5060', async () => {
+  const { call, reloads } = openResources()
+  const created = await call('POST', '/api/v1/routing/carriers', carrier)
+  expect(created.status).toBe(201)
+  expect(created.data()).toEqual({
+    id: 1,
+    name: 'loop',
+    tenant: null,
+    customer_id: null,
+    customer: null,
+    is_active: true,
+    direction: 'both',
+    gateways: [
+      {
+        id: 1,
+        host: '192.0.2.1',
+        port: 0,
+        transport: 'udp',
+        netmask: 32,
+        inbound: true,
+        outbound: true,
+        priority: 10,
+        weight: 100,
+      },
+    ],
+    auth: { type: 'ip' },
+    caller_id: { mode: 'pass', value: null },
+    number_rules: { in: [], out: [] },
+    media: 'bypass',
+    max_calls: 0,
+    max_cps: 0,
+    inbound_set_id: null,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    registration: null,
+    status: { is_usable: true, active_calls: 0 },
+  })
+  expect(reloads.routing).toBe(1)
+})
+
+test.each([
+  ['name', { name: '  ' }],
+  ['gateways', { gateways: [] }],
+  ['gateways', { gateways: Array.from({ length: 33 }, (_, i) => ({ host: `10.0.0.${i}` })) }],
+  ['gateways.0.port', { gateways: [{ ...gateway, port: 65_536 }] }],
+  ['gateways.0.host', { gateways: [{ host: '::' }] }],
+  ['gateways.0.netmask', { gateways: [{ ...gateway, netmask: 33 }] }],
+  ['gateways.0.netmask', { gateways: [{ ...gateway, netmask: 7 }] }],
+  ['gateways.0.netmask', { gateways: [{ host: 'sip.example.com', netmask: 24 }] }],
+  ['gateways.0.weight', { gateways: [{ ...gateway, weight: 0 }] }],
+  ['gateways.1.host', { gateways: [gateway, gateway] }],
+  ['direction', { direction: 'inwards' }],
+  ['caller_id.value', { caller_id: { mode: 'fixed' } }],
+  ['caller_id.value', { caller_id: { mode: 'fixed', value: '1>\r\nX: y' } }],
+  ['number_rules.in.0.match', { number_rules: { in: [{ match: '(a+)+$', replace: '' }] } }],
+  ['number_rules.out.0.replace', { number_rules: { out: [{ match: '0' }] } }],
+  ['max_calls', { max_calls: -1 }],
+  ['max_cps', { max_cps: 0.5 }],
+  ['customer', { customer: 'nobody' }],
+  ['customer', { customer_id: 99 }],
+  ['inbound_set', { inbound_set_id: 99 }],
+  ['inbound_set', { inbound_set: "x' OR 1=1 --" }],
+  ['auth.expires', { auth: { type: 'ip', expires: 1 } }],
+])('a carrier with a wrong %s is refused with that path', async (path, change) => {
+  const { call } = openResources()
+  const answer = await call('POST', '/routing/carriers', { ...carrier, ...change })
+  expect(answer.status).toBe(400)
+  expect(answer.body).toMatchObject({ details: [{ path }] })
+  expect((await call('GET', '/routing/carriers')).data()).toEqual([])
+})
+
+test.each([
+  ['auth.type', { auth: { type: 'digest', username: undefined } }],
+  ['auth.type', { auth: { type: 'register' } }],
+  ['auth.password', { auth: { password: 'secret' } }],
+  ['media', { media: 'anchor' }],
+  ['codecs', { codecs: ['PCMA'] }],
+  ['gateways.0.transport', { gateways: [{ ...gateway, transport: 'tls' }] }],
+])('a carrier that asks for %s is refused as not supported', async (path, change) => {
+  const { call } = openResources()
+  const answer = await call('POST', '/routing/carriers', { ...carrier, ...change })
+  expect(answer.body).toMatchObject({ statusCode: 400, code: 'not_supported', details: [{ path }] })
+})
+
+test.each([
+  ['the same address', { host: '192.0.2.1' }],
+  ['the same network', { host: '192.0.2.200', netmask: 24 }, { host: '192.0.2.7', netmask: 24 }],
+  ['the same port', { host: '192.0.2.1', port: 5070 }, { host: '192.0.2.1', port: 5070 }],
+  ['the same name', { host: 'sip.example.com' }, { host: 'SIP.example.com' }],
+  ['another spelling', { host: '2001:db8:0:0::1' }, { host: '2001:db8::1' }],
+])('gateways of two carriers with %s are ambiguous', async (_, second, first = gateway) => {
+  const { call } = openResources()
+  await call('POST', '/routing/carriers', { name: 'a', gateways: [first] })
+  const answer = await call('POST', '/routing/carriers', { name: 'b', gateways: [second] })
+  expect(answer.body).toMatchObject({
+    statusCode: 409,
+    code: 'ambiguous_gateway',
+    details: [{ path: 'gateways.0.host' }],
+  })
+})
+
+test.each([
+  ['another port', { host: '192.0.2.1', port: 5070 }],
+  ['a larger network around the first', { host: '192.0.2.1', netmask: 24 }],
+  ['calls outwards only', { host: '192.0.2.1', inbound: false }],
+])('gateways of two carriers with %s can be told apart', async (_, second) => {
+  const { call } = openResources()
+  await call('POST', '/routing/carriers', { name: 'a', gateways: [gateway] })
+  const answer = await call('POST', '/routing/carriers', { name: 'b', gateways: [second] })
+  expect(answer.status).toBe(201)
+})
+
+test('a carrier that would become ambiguous when it is switched on stays off', async () => {
+  const { call } = openResources()
+  await call('POST', '/routing/carriers', carrier)
+  const twin = { name: 'twin', gateways: [gateway], is_active: false }
+  const id = await idOf(call('POST', '/routing/carriers', twin))
+  const answer = await call('PATCH', `/routing/carriers/${id}`, { is_active: true })
+  expect(answer.code).toBe('ambiguous_gateway')
+  expect((await call('GET', `/routing/carriers/${id}`)).data()).toMatchObject({ is_active: false })
+})
+
+test('a tenant is not told whose carrier its gateway collides with', async () => {
+  const { call, callAs, tenant } = openResources()
+  tenant('acme')
+  await call('POST', '/routing/carriers', { ...carrier, name: 'secret partner' })
+  const answer = await callAs('acme', 'POST', '/routing/carriers', { ...carrier, name: 'mine' })
+  expect(answer.status).toBe(409)
+  expect(answer.text).not.toContain('secret partner')
+})
+
+test('gateways that stay keep their id over a change', async () => {
+  const { call } = openResources()
+  const two = { ...carrier, gateways: [gateway, { host: '192.0.2.2' }] }
+  const id = await idOf(call('POST', '/routing/carriers', two))
+  const changed = await call('PATCH', `/routing/carriers/${id}`, {
+    gateways: [{ host: '192.0.2.2', priority: 1 }, { host: '192.0.2.3' }],
+  })
+  expect(changed.data()).toMatchObject({
+    gateways: [
+      { id: 2, host: '192.0.2.2', priority: 1 },
+      { id: 3, host: '192.0.2.3' },
+    ],
+  })
+})
+
+test('a reference is an id or a name, in either spelling of its field', async () => {
+  const { call } = openResources()
+  const id = await idOf(call('POST', '/routing/carriers', carrier))
+  const spellings = [
+    { carrier: 'loop' },
+    { carrier: id },
+    { carrier_id: id },
+    { carrier_id: 'loop' },
+  ]
+  for (const [index, spelling] of spellings.entries()) {
+    const route = await call('POST', '/outbound-routes', { name: `r${index}`, ...spelling })
+    expect(route.data()).toMatchObject({ carrier_id: id, carrier: 'loop' })
+  }
+  const both = await call('POST', '/outbound-routes', {
+    name: 'x',
+    carrier: 'loop',
+    carrier_id: 99,
+  })
+  expect(both.body).toMatchObject({ statusCode: 400, details: [{ path: 'carrier_id' }] })
+})
+
+test('a changed reference takes the place of the old one, however it is spelled', async () => {
+  const { call } = openResources()
+  await call('POST', '/routing/carriers', carrier)
+  await call('POST', '/routing/carriers', { name: 'b', gateways: [{ host: '192.0.2.9' }] })
+  const id = await idOf(call('POST', '/outbound-routes', { name: 'r', carrier: 'loop' }))
+  const changed = await call('PATCH', `/outbound-routes/${id}`, { carrier: 'b' })
+  expect(changed.data()).toMatchObject({ carrier: 'b', carrier_id: 2 })
+  const again = await call('PATCH', `/outbound-routes/${id}`, { carrier_id: 1 })
+  expect(again.data()).toMatchObject({ carrier: 'loop' })
+  const blocked = await call('PATCH', `/outbound-routes/${id}`, { carrier: null, mode: 'block' })
+  expect(blocked.data()).toMatchObject({ carrier: null, mode: 'block' })
+})
+
+test('a carrier that a route uses cannot be removed', async () => {
+  const { call } = openResources()
+  const id = await idOf(call('POST', '/routing/carriers', carrier))
+  const route = await idOf(call('POST', '/outbound-routes', { name: 'r', carrier: 'loop' }))
+  const refused = await call('DELETE', `/routing/carriers/${id}`)
+  expect([refused.status, refused.code]).toEqual([409, 'in_use'])
+  await call('DELETE', `/outbound-routes/${route}`)
+  expect((await call('DELETE', `/routing/carriers/${id}`)).data()).toEqual({ id, deleted: true })
+  expect((await call('DELETE', `/routing/carriers/${id}`)).status).toBe(404)
+})
+
+test.each([
+  ['prefix', { prefix: 'abc' }],
+  ['prefix', { prefix: '1'.repeat(21) }],
+  ['carrier', { carrier: undefined }],
+  ['carrier', { carrier: 'nobody' }],
+  ['customer', { customer: 'nobody' }],
+  ['strip', { strip: 33 }],
+  ['prepend', { prepend: '0049;x' }],
+  ['priority', { priority: 0 }],
+  ['weight', { weight: 101 }],
+  ['mode', { mode: 'random' }],
+  ['is_active', { is_active: 'yes' }],
+])('an outbound route with a wrong %s is refused with that path', async (path, change) => {
+  const { call } = openResources()
+  await call('POST', '/routing/carriers', carrier)
+  const answer = await call('POST', '/outbound-routes', { name: 'r', carrier: 'loop', ...change })
+  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
+})
+
+test('least-cost routing is refused as not supported: carriers have no prices yet', async () => {
+  const { call } = openResources()
+  await call('POST', '/routing/carriers', carrier)
+  const answer = await call('POST', '/outbound-routes', { name: 'r', carrier: 'loop', mode: 'lcr' })
+  expect(answer.code).toBe('not_supported')
+})
+
+test('a leading + does not count in the prefix of a route', async () => {
+  const { call } = openResources()
+  await call('POST', '/routing/carriers', carrier)
+  const route = await call('POST', '/outbound-routes', {
+    name: 'r',
+    carrier: 'loop',
+    prefix: '+49',
+  })
+  expect(route.data()).toMatchObject({ prefix: '49', strip: 0, prepend: '', emergency: false })
+})
+
+test.each([
+  ['set_id', {}],
+  ['set', { set_id: 9 }],
+  ['set', { set: 'nowhere' }],
+  ['prefix', { set_id: 7, prefix: 'x' }],
+  ['domain', { set_id: 7, domain: 'a b' }],
+  ['carrier', { set_id: 7, carrier: 'nobody' }],
+])('an inbound route with a wrong %s is refused with that path', async (path, change) => {
+  const { call } = openResources()
+  await call('POST', '/dispatcher', {
+    endpoint_name: 'pbx',
+    algorithm: 8,
+    set_id: 7,
+    nodes: [gateway],
+  })
+  const answer = await call('POST', '/inbound-routes', { name: 'in', ...change })
+  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
+})
+
+test('inbound routes to extensions and agents are refused as not supported', async () => {
+  const { call } = openResources()
+  const extension = await call('POST', '/inbound-routes', { name: 'in', extension: '100' })
+  expect(extension.body).toMatchObject({ code: 'not_supported', details: [{ path: 'extension' }] })
+  const agent = await call('POST', '/inbound-routes', { name: 'in', agent: 'alice' })
+  expect(agent.body).toMatchObject({ code: 'not_supported', details: [{ path: 'agent' }] })
+})
+
+test("a tenant's route refers to its own rows only, and keeps what an operator gave it", async () => {
+  const { call, callAs, tenant } = openResources()
+  tenant('acme')
+  tenant('beta')
+  await call('POST', '/routing/carriers', carrier)
+  await callAs('beta', 'POST', '/routing/carriers', {
+    name: 'b',
+    gateways: [{ host: '192.0.2.2' }],
+  })
+  for (const name of ['loop', 'b']) {
+    const answer = await callAs('acme', 'POST', '/outbound-routes', { name: 'r', carrier: name })
+    expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: 'carrier' }] })
+  }
+  const mixed = { name: 'r', tenant: 'acme', carrier: 'b' }
+  expect((await call('POST', '/outbound-routes', mixed)).status).toBe(400)
+  const id = await idOf(call('POST', '/outbound-routes', { ...mixed, carrier: 'loop' }))
+  const changed = await callAs('acme', 'PATCH', `/outbound-routes/${id}`, { prefix: '49' })
+  expect(changed.data()).toMatchObject({ prefix: '49', carrier: 'loop' })
+  expect((await callAs('beta', 'GET', `/outbound-routes/${id}`)).status).toBe(404)
+  expect((await callAs('beta', 'GET', '/outbound-routes')).data()).toEqual([])
+  expect((await callAs('beta', 'DELETE', `/outbound-routes/${id}`)).status).toBe(404)
+})
+
+test.each([
+  ['/routing/carriers', carrier],
+  ['/outbound-routes', { name: 'loop', mode: 'block' }],
+  ['/inbound-routes', { name: 'loop', set: 'pbx' }],
+])('a second row of the same name at %s is a conflict', async (path, body) => {
+  const { call } = openResources()
+  await call('POST', '/dispatcher', { endpoint_name: 'pbx', algorithm: 8, nodes: [gateway] })
+  expect((await call('POST', path, body)).status).toBe(201)
+  const other = { ...body, gateways: [{ host: '192.0.2.7' }] }
+  const answer = await call('POST', path, path === '/routing/carriers' ? other : body)
+  expect(answer.body).toMatchObject({
+    statusCode: 409,
+    code: 'duplicate',
+    details: [{ path: 'name' }],
+  })
+})
+
+test('SQL in any text stays text', async () => {
+  const { call, store } = openResources()
+  const evil = "x'); DROP TABLE carrier; --"
+  const created = await call('POST', '/routing/carriers', { ...carrier, name: evil })
+  expect(created.data()).toMatchObject({ name: evil })
+  expect(
+    (await call('GET', `/routing/carriers?search=${encodeURIComponent(evil)}`)).data(),
+  ).toHaveLength(1)
+  expect(
+    (await call('GET', `/routing/carriers?search=${encodeURIComponent("' OR '1'='1")}`)).data(),
+  ).toEqual([])
+  const route = await call('POST', '/outbound-routes', { name: evil, carrier: evil })
+  expect(route.data()).toMatchObject({ carrier: evil })
+  expect(store.sqlite.prepare('SELECT count(*) FROM carrier').pluck().get()).toBe(1)
+})

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { openResources, type TestResources } from '../../support/resources.ts'
+
+const acme = { slug: 'acme', name: 'Acme', domains: ['acme.example', 'acme.test'] }
+
+const idOf = async (answer: ReturnType<TestResources['call']>): Promise<number> =>
+  (await answer).data<{ id: number }>().id
+
+test('a tenant has a slug, a name and domains; the engine learns of it at once', async () => {
+  const { call, reloads } = openResources()
+  const created = await call('POST', '/api/v1/tenants', { ...acme, domains: ['ACME.example.'] })
+  expect(created.status).toBe(201)
+  expect(created.data()).toEqual({
+    id: 1,
+    slug: 'acme',
+    name: 'Acme',
+    is_active: true,
+    domains: ['acme.example'],
+    created_at: '2026-01-01T00:00:00.000Z',
+  })
+  expect(reloads.routing).toBe(1)
+})
+
+test.each([
+  ['slug', { slug: 'Acme' }],
+  ['slug', { slug: '-a' }],
+  ['slug', { slug: 'a'.repeat(64) }],
+  ['slug', { slug: "a' --" }],
+  ['name', { name: '' }],
+  ['name', { name: 'a\u0000b' }],
+  ['domains', { domains: ['a.example', 'A.example'] }],
+  ['domains.0', { domains: ['a b'] }],
+  ['domains.0', { domains: [7] }],
+  ['is_active', { is_active: null }],
+  ['color', { color: 'red' }],
+])('a tenant with a wrong %s is refused with that path', async (path, change) => {
+  const { call } = openResources()
+  const answer = await call('POST', '/tenants', { ...acme, ...change })
+  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
+})
+
+test('a slug or domain that another tenant has is a conflict', async () => {
+  const { call } = openResources()
+  await call('POST', '/tenants', acme)
+  const slug = await call('POST', '/tenants', { slug: 'acme' })
+  expect(slug.body).toMatchObject({ statusCode: 409, details: [{ path: 'slug' }] })
+  const domain = await call('POST', '/tenants', { slug: 'b', domains: ['acme.test'] })
+  expect(domain.body).toMatchObject({ statusCode: 409, details: [{ path: 'domains' }] })
+  expect((await call('GET', '/tenants')).body).toMatchObject({ meta: { total: 1 } })
+})
+
+test('a domain in which extensions live cannot be taken away', async () => {
+  const { call, store } = openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  store.sqlite.exec(
+    `INSERT INTO extension (tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
+     VALUES (${id}, 'acme.example', '100', 'x', '', '', 0, 0)`,
+  )
+  const refused = await call('PATCH', `/tenants/${id}`, { domains: ['acme.test'] })
+  expect([refused.status, refused.code]).toEqual([409, 'in_use'])
+  const kept = await call('PATCH', `/tenants/${id}`, { domains: ['acme.example', 'new.test'] })
+  expect(kept.data()).toMatchObject({ domains: ['acme.example', 'new.test'] })
+})
+
+test('a tenant with call records, customers or keys cannot be removed', async () => {
+  const { call, callAs } = openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  const empty = await idOf(call('POST', '/tenants', { slug: 'empty' }))
+  await callAs('acme', 'GET', '/tenants')
+  expect((await call('DELETE', `/tenants/${id}`)).status).toBe(409)
+  expect((await call('DELETE', `/tenants/${empty}`)).data()).toEqual({ id: empty, deleted: true })
+})
+
+test('a credential of a tenant sees its own tenant and changes none', async () => {
+  const { call, callAs } = openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  const other = await idOf(call('POST', '/tenants', { slug: 'beta' }))
+  expect((await callAs('acme', 'GET', '/tenants')).data()).toMatchObject([{ slug: 'acme' }])
+  expect((await callAs('acme', 'GET', `/tenants/${other}`)).status).toBe(404)
+  for (const [method, path, body] of [
+    ['POST', '/tenants', { slug: 'mine' }],
+    ['PATCH', `/tenants/${id}`, { domains: ['beta.example'] }],
+    ['DELETE', `/tenants/${id}`, undefined],
+  ] as const)
+    expect((await callAs('acme', method, path, body)).status).toBe(403)
+  expect((await callAs('acme', 'DELETE', `/tenants/${other}`)).status).toBe(403)
+})
+
+test('a tenant that is switched off is switched off from the next request on', async () => {
+  const { call, callAs } = openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  expect((await callAs('acme', 'GET', '/tenants')).status).toBe(200)
+  await call('PATCH', `/tenants/${id}`, { is_active: false })
+  expect((await callAs('acme', 'GET', '/tenants')).status).toBe(403)
+})
