@@ -72,7 +72,7 @@ function flawInIdentity(message: SipMessage): string | undefined {
   if (!isUsable(via) || hasEmptyPart(message.get('Via'))) return bad('Via')
   if (!/^[^\0- \x7f]+$/.test(callId)) return bad('Call-ID')
   if (cseq === undefined) return bad('CSeq')
-  if (message.kind === 'request' && cseq.method !== message.method) return 'CSeq Method Mismatch'
+  if (cseq.method !== message.method) return 'CSeq Method Mismatch'
   if (!isAddress(message.from) || hasEmptyPart(message.get('From'))) return bad('From')
   if (!isAddress(message.to) || hasEmptyPart(message.get('To'))) return bad('To')
   return undefined

@@ -52,8 +52,8 @@ function decodeEscaping(bytes: Buffer): string {
 function sequenceLength(bytes: Buffer, at: number): number {
   const lead = bytes[at] ?? 0
   if (lead < 0x80) return 1
-  const length = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
-  return length > 0 && isUtf8(bytes.subarray(at, at + length)) ? length : 0
+  const length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+  return isUtf8(bytes.subarray(at, at + length)) ? length : 0
 }
 
 function encodeEscaped(text: string): Buffer {

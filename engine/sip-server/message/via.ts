@@ -25,7 +25,7 @@ export function parseVia(value: string): Via | undefined {
   const protocolEnd = endOf(value, protocolAt)
   const protocol = value.slice(protocolAt, protocolEnd)
   const hostAt = skipBlanks(value, protocolEnd)
-  if (hostAt === protocolEnd || !isToken(protocol)) return undefined
+  if (!isToken(protocol)) return undefined
   const paramsAt = startOfParams(value, hostAt)
   const sentBy = parseSentBy(trimBlanks(value.slice(hostAt, paramsAt)))
   const params = parseParams(value, paramsAt)

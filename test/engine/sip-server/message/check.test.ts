@@ -48,6 +48,7 @@ test.each([
   ['From', '<sip:a@b@c>;tag=1'],
   ['From', '<sip:a@b>, <sip:c@d>'],
   ['To', 'bob'],
+  ['To', '<sip:a@b>;;x'],
   ['To', '<sip:bob@>'],
   ['Call-ID', ''],
   ['Call-ID', 'a b'],
@@ -64,6 +65,7 @@ test.each([
   ['Contact', '<sip:a@b>, '],
   ['Contact', '<sip:a@b>, "x'],
   ['Contact', '<sip:>'],
+  ['Contact', '<sip:a@b>;;q=1'],
   ['Route', 'sip'],
   ['Record-Route', '<sip:p;lr>, <>'],
 ])('%s: %s is refused', (name, value) => {

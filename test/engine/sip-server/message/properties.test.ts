@@ -118,3 +118,13 @@ test.each([
   })
   expect(Math.max(...microseconds)).toBeLessThan(400_000)
 })
+
+test.each([
+  ['without colon', 'x\r\n'],
+  ['without carriage return', 'x:\n'],
+])('many lines %s are looked through once', (_, line) => {
+  const text = invite().replace('\r\n\r\n', `\r\n${line.repeat(300_000)}`)
+  const before = process.cpuUsage()
+  expect([parseMessage(text).kind, parseAppMessage(text)?.kind]).toEqual(['malformed', 'request'])
+  expect(process.cpuUsage(before).user).toBeLessThan(1_500_000)
+})
