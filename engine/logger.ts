@@ -1,5 +1,5 @@
 /** JSON lines on standard error, written behind so that a slow terminal never holds up a call. */
-import { destination, pino, stdTimeFunctions } from 'pino'
+import { destination, pino, stdSerializers, stdTimeFunctions } from 'pino'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
@@ -31,6 +31,7 @@ export function createLogger(
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { error: level === 'debug' ? stdSerializers.err : withoutStack },
     },
     output,
   )
@@ -47,4 +48,11 @@ export function createLogger(
       }
     },
   }
+}
+
+/** What an operator needs to know; whoever debugs gets the stack too. */
+function withoutStack(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const code = 'code' in error ? { code: error.code } : {}
+  return { type: error.name, message: error.message, ...code }
 }

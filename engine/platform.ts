@@ -50,8 +50,6 @@ export interface Platform {
 const PARTING_MS = 3_000
 /** Another process (`tollgate seed`) may change routes and nodes while this one serves. */
 const OUTSIDE_CHANGES_MS = 250
-/** Q.850: normal, unspecified. */
-const CAUSE_SHUTDOWN = 31
 
 /**
  * @throws {DatabaseRefused} the database cannot be used.
@@ -81,8 +79,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     return {
       ...{ store, engine, stop: unwind },
       addresses: addressesOf(engine, control),
-      drain: () => drain(engine, deps),
-      hasten: () => hasten(engine),
+      ...drainOf(engine, deps),
       rescue: () => void charging.stop(),
     }
   } catch (error) {
@@ -162,18 +159,23 @@ function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps):
   })
 }
 
-async function drain(engine: Engine, { config, now, schedule }: PlatformDeps): Promise<void> {
-  const waitMs = config.drainSeconds * 1_000
-  let cancel = (): void => undefined
-  const patience = new Promise<void>((resolve) => {
-    cancel = schedule(resolve, waitMs + PARTING_MS)
-  })
-  await Promise.race([engine.drain(now() + waitMs), patience])
-  cancel()
-}
-
-function hasten(engine: Engine): void {
-  for (const { callUuid } of engine.calls.list()) engine.calls.hangUp(callUuid, CAUSE_SHUTDOWN)
+function drainOf(engine: Engine, { config, now, schedule }: PlatformDeps) {
+  let hastened = (): void => undefined
+  const drain = (): Promise<void> =>
+    new Promise((resolve) => {
+      const waitMs = config.drainSeconds * 1_000
+      const cancel = schedule(resolve, waitMs + PARTING_MS)
+      hastened = () => {
+        cancel()
+        resolve()
+      }
+      void engine.drain(now() + waitMs).then(hastened)
+    })
+  const hasten = (): void => {
+    schedule(hastened, PARTING_MS)
+    void engine.drain(now()).then(hastened)
+  }
+  return { drain, hasten }
 }
 
 function addressesOf(engine: Engine, control: ControlServer): string {

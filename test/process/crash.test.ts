@@ -1,0 +1,29 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startProgram } from './program.ts'
+
+const folder = temporaryFolder()
+
+/** Code that runs in the program's process, half a second after its start. */
+const later = (code: string): string =>
+  `--import=data:text/javascript,${encodeURIComponent(`setTimeout(()=>{${code}},500)`)}`
+
+test.each([
+  ['an exception', "throw new Error('boom')"],
+  ['a rejection', "Promise.reject(new Error('boom'))"],
+])('%s that nothing catches: one fatal line, exit code 1', async (what, code) => {
+  const program = startProgram(['serve'], {
+    DATABASE_PATH: join(folder, `${what}.db`),
+    NODE_OPTIONS: later(code),
+    LOG_LEVEL: 'fatal',
+  })
+  await program.line(/^ready /)
+  expect(await program.ended).toBe(1)
+  expect(program.complaints.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect.objectContaining({
+      level: 'fatal',
+      error: expect.objectContaining({ message: 'boom' }),
+    }),
+  ])
+})
