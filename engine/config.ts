@@ -33,6 +33,7 @@ export function readConfig(environment: Environment) {
     },
     unknownCaller: read(settings.unknownCaller),
     nodeTimeoutMs: read(settings.nodeTimeoutMs),
+    ringTimeoutMs: read(settings.ringTimeoutSeconds) * 1_000,
     probe: {
       intervalMs: read(settings.probeIntervalMs),
       timeoutMs: read(settings.probeTimeoutMs),

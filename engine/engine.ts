@@ -11,7 +11,7 @@ import { probeThrough } from './call/sip/probe.ts'
 import { type Connection, SrfClient } from './call/sip/srf-client.ts'
 import { CallTotals } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
-import type { Config } from './config.ts'
+import { type Config, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, resolveHost } from './dispatcher/host-addresses.ts'
 import type { NodeState } from './dispatcher/node-health.ts'
@@ -42,8 +42,6 @@ export interface SipListener {
   readonly port: number
 }
 
-/** How long a callee may ring; RFC 3261 §16.6 gives a proxy more than 3 minutes. */
-const RING_TIMEOUT_MS = 180_000
 /** What a caller is told when a limit is reached or the process drains. */
 const RETRY_AFTER_SECONDS = 5
 /** Statuses that mean "up" unless a set says otherwise (decisions §4). */
@@ -103,17 +101,20 @@ export class Engine {
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       newUuid: deps.newUuid,
       nodeTimeoutMs: config.nodeTimeoutMs,
-      ringTimeoutMs: RING_TIMEOUT_MS,
+      ringTimeoutMs: config.ringTimeoutMs,
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     })
   }
 
-  /** @throws {ListenError} an address cannot be bound; nothing is bound then. */
+  /**
+   * @throws {ListenError} an address cannot be bound; nothing is bound then.
+   * @throws {WrongSetting} the server of `DRACHTIO_URL` does not let us in.
+   */
   async start(): Promise<void> {
     await this.#server?.start()
     const connected = await this.#client.connect(this.#connection())
     if (connected.kind === 'refused')
-      throw new Error(`the drachtio server refuses us: ${connected.reason}`)
+      throw new WrongSetting(`the server of DRACHTIO_URL refuses us: ${connected.reason}`)
     this.#listeners.push(...this.#listening(connected.hostPorts))
     this.dispatcher.start()
     this.#isReady = true

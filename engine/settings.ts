@@ -102,6 +102,12 @@ export const settings = {
     '1500',
     'silence after which the next candidate is tried',
   ),
+  ringTimeoutSeconds: withDefault(
+    'RING_TIMEOUT_SECONDS',
+    wholeNumber(1, 3_600, 's'),
+    '180',
+    'how long a call may ring before it ends with 480',
+  ),
   probeIntervalMs: withDefault(
     'PROBE_INTERVAL_MS',
     wholeNumber(100, 600_000, 'ms'),

@@ -20,6 +20,7 @@ test('an empty environment gives the documented defaults', () => {
     ocs: { url: undefined, token: undefined, timeoutMs: 1000, failMode: 'closed' },
     unknownCaller: 'deny',
     nodeTimeoutMs: 1500,
+    ringTimeoutMs: 180_000,
     probe: { intervalMs: 500, timeoutMs: 400, failures: 3, successes: 3 },
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },

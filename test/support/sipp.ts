@@ -49,6 +49,7 @@ export class SippNode {
   readonly port: number
   readonly #child: ChildProcess
   readonly #folder: string
+  #stopped: Promise<string> | undefined
 
   private constructor(child: ChildProcess, folder: string, port: number) {
     this.#child = child
@@ -78,8 +79,13 @@ export class SippNode {
     this.#child.kill('SIGCONT')
   }
 
-  /** Ends it; answers with what it complained of. */
-  async stop(): Promise<string> {
+  /** Ends it, if it has not ended yet; answers with what it complained of. */
+  stop(): Promise<string> {
+    this.#stopped ??= this.#end()
+    return this.#stopped
+  }
+
+  async #end(): Promise<string> {
     const isRunning = this.#child.exitCode === null && this.#child.signalCode === null
     const closed = isRunning ? once(this.#child, 'close') : undefined
     this.#child.kill('SIGKILL')

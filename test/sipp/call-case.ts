@@ -1,0 +1,76 @@
+/**
+ * One case: nodes, a started Tollgate, SIPp callers, and what an operator sees afterwards in
+ * records and wallet. Everything is stopped again, however the case ends.
+ */
+import { onTestFinished } from 'vitest'
+import { SippNode } from '../support/sipp.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+/** One caller number per customer; only the first has money. */
+export const paying = '15550001111'
+export const poor = '15550002222'
+export const almostBroke = '15550003333'
+
+export interface Case {
+  readonly tollgate: TollgateProcess
+  readonly nodes: readonly SippNode[]
+  /** The SIP URIs by which records name the nodes. */
+  readonly uris: readonly string[]
+}
+
+interface CaseOptions {
+  /** Scenario of each node, in order of priority. */
+  readonly nodes: readonly string[]
+  readonly algorithm?: number
+  readonly weights?: readonly number[]
+  readonly environment?: Record<string, string>
+}
+
+export async function startCase(options: CaseOptions): Promise<Case> {
+  const nodes: SippNode[] = []
+  onTestFinished(async () => {
+    for (const node of nodes) await node.stop()
+  })
+  for (const scenario of options.nodes) nodes.push(await SippNode.start(`nodes/${scenario}.xml`))
+  const ports = nodes.map(({ port }) => port)
+  const tollgate = await TollgateProcess.start(seedFor(ports, options), options.environment)
+  onTestFinished(() => tollgate.stop())
+  return { tollgate, nodes, uris: ports.map(uriOf) }
+}
+
+export const uriOf = (port: number): string => `sip:127.0.0.1:${port};transport=udp`
+
+/** 0.60 a minute, one cent a second, charged by the second. */
+export function seedFor(
+  ports: readonly number[],
+  options: Omit<CaseOptions, 'nodes'> = {},
+): object {
+  return {
+    rate_plans: [{ name: 'retail', currency: 'USD' }],
+    rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
+    customers: [
+      { name: 'paying', rate_plan: 'retail', numbers: [paying], balance: '10.00' },
+      { name: 'poor', rate_plan: 'retail', numbers: [poor] },
+      { name: 'almost-broke', rate_plan: 'retail', numbers: [almostBroke], balance: '0.02' },
+    ],
+    dispatcher: [
+      {
+        endpoint_name: 'pbx',
+        set_id: 1,
+        algorithm: options.algorithm ?? 8,
+        nodes: ports.map((port, index) => ({
+          host: '127.0.0.1',
+          internal_port: port,
+          priority: 10 + index,
+          weight: options.weights?.[index] ?? 100,
+        })),
+      },
+    ],
+  }
+}
+
+/** Statuses of a record's attempts, in order. */
+export const attemptsOf = (call: { readonly attempts: string }): number[] =>
+  (JSON.parse(call.attempts) as { status: number }[]).map(({ status }) => status)
+
+export const cents = (count: number): number => count * 10_000
