@@ -25,7 +25,7 @@ export const rateBody = z.strictObject({
   description: text(200).nullish(),
   rate_per_minute: price,
   connect_fee: price.default(0),
-  first_increment: seconds.min(0).default(1).describe('Seconds that are charged at least.'),
+  first_increment: seconds.min(0).default(0).describe('Seconds that are charged at least.'),
   first_rate_per_minute: price
     .optional()
     .describe('Price of the first increment; absent: `rate_per_minute`.'),

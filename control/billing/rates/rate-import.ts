@@ -9,7 +9,7 @@ import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { problemsOf } from '../../http/validate.ts'
 import { parseCsv, type CsvRecord } from './csv.ts'
 import { rateBody } from './rate-body.ts'
-import { isOver, rateColumns, type RateRow } from './rate-store.ts'
+import { rateColumns, rateProblem, type RateRow } from './rate-store.ts'
 
 export const rateCsvColumns = [
   ...(['prefix', 'description', 'rate_per_minute', 'connect_fee', 'first_increment'] as const),
@@ -106,8 +106,8 @@ function readRate(
     }))
   const plan = planOf(named['rate_plan'] === '' ? undefined : named['rate_plan'])
   if (typeof plan !== 'number') return [{ ...plan, path: `${path}.${plan.path}` }]
-  if (isOver(parsed.data))
-    return [{ path: `${path}.effective_to`, message: 'is not after effective_from' }]
+  const problem = rateProblem(parsed.data)
+  if (problem !== undefined) return [{ ...problem, path: `${path}.${problem.path}` }]
   const columns = rateColumns(parsed.data)
   const key = `${plan} ${columns.prefix} ${columns.effective_from_at}`
   const twin = linesByKey.get(key)

@@ -10,6 +10,7 @@ import {
 import type { RateTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
+import type { ErrorDetail } from '../../http/api-error.ts'
 import { badReference, either, resolve } from '../../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
@@ -180,13 +181,21 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
 
 type RateTerms = Omit<RateBody, 'rate_plan' | 'rate_plan_id'>
 
-/** The period of a rate ends before it begins. */
-export const isOver = ({ effective_from: from, effective_to: to }: RateTerms): boolean =>
-  from != null && to != null && to <= from
+/** What contradicts itself in a rate, or undefined. */
+export function rateProblem(body: RateTerms): ErrorDetail | undefined {
+  const { effective_from: from, effective_to: to } = body
+  if (from != null && to != null && to <= from)
+    return { path: 'effective_to', message: 'is not after effective_from' }
+  const firstRate = body.first_rate_per_minute ?? body.rate_per_minute
+  if (body.first_increment === 0 && firstRate !== body.rate_per_minute)
+    return { path: 'first_rate_per_minute', message: 'has no effect without first_increment' }
+  return undefined
+}
 
-/** Throws 400 for a period that ends before it begins. */
+/** Throws 400 for a rate that contradicts itself. */
 export function rateColumns(body: RateTerms) {
-  if (isOver(body)) throw badReference('effective_to', 'is not after effective_from')
+  const problem = rateProblem(body)
+  if (problem !== undefined) throw badReference(problem.path, problem.message)
   return {
     prefix: body.prefix,
     description: body.description ?? null,
