@@ -1,0 +1,214 @@
+/** The OCS goes away, comes back, and refuses, on real sockets; time is virtual. */
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { ExternalCharging } from '../../../engine/charging/external-charging.ts'
+import type { Store } from '../../../schema/open.ts'
+import { endedCall, freshStore, openCall, start } from '../../support/books.ts'
+import { FakeOcs, until } from '../../support/fake-ocs.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+let files = 0
+
+/** Charges each call once, as an OCS does, and counts what it took. */
+class Bank {
+  readonly charged = new Map<unknown, unknown>()
+  readonly ocs = new FakeOcs(({ body }) => {
+    const isDuplicate = this.charged.has(body.call_uuid)
+    if (!isDuplicate) this.charged.set(body.call_uuid, body.billsec)
+    return { kind: 'answer', status: 200, body: { cost: '0.50', duplicate: isDuplicate } }
+  })
+}
+
+const cleanUp: (() => void | Promise<void>)[] = []
+afterEach(async () => {
+  for (const work of cleanUp.splice(0).toReversed()) await work()
+})
+
+async function openBank(): Promise<Bank> {
+  const bank = new Bank()
+  await bank.ocs.start()
+  cleanUp.push(() => bank.ocs.stop())
+  return bank
+}
+
+function newPath(): string {
+  files += 1
+  return join(folder, `outbox-${files}.db`)
+}
+
+function process(path: string, url: string, time = new ManualTime(start)) {
+  const store = freshStore(path)
+  const log: string[] = []
+  const charging = new ExternalCharging({
+    store,
+    url,
+    token: undefined,
+    timeoutMs: 1_000,
+    failMode: 'closed',
+    now: time.now,
+    schedule: time.schedule,
+    random: () => 0.5,
+    log: (_, message) => log.push(message),
+  })
+  /** As `kill -9` does: what was not written is lost, what was is there. */
+  const kill = () => {
+    charging.stop()
+    store.close()
+  }
+  cleanUp.push(() => {
+    if (store.sqlite.open) kill()
+  })
+  const eventually = (condition: () => boolean) =>
+    until(() => {
+      if (condition()) return true
+      time.advance(10)
+      return false
+    })
+  return { store, charging, time, log, kill, eventually }
+}
+
+const count = (store: Store, table: string) =>
+  Number(store.sqlite.prepare(`SELECT count(*) FROM ${table}`).pluck().get())
+
+test('while the OCS is away records wait; when it is back each is charged once', async () => {
+  const bank = await openBank()
+  await bank.ocs.stop()
+  const { charging, store, eventually, log } = process(newPath(), bank.ocs.url)
+  charging.start()
+  const stored = Array.from({ length: 250 }, (_, index) =>
+    charging.report(endedCall(`call-${index}`, index)),
+  )
+  await eventually(() => count(store, 'cdr') === 250 && log.length > 0)
+  await Promise.all(stored)
+  expect(count(store, 'cdr_outbox')).toBe(250)
+  await bank.ocs.start()
+  await eventually(() => count(store, 'cdr_outbox') === 0)
+  expect(bank.charged.size).toBe(250)
+  expect([...bank.charged.values()].toSorted((a, b) => Number(a) - Number(b))).toEqual(
+    Array.from({ length: 250 }, (_, index) => index),
+  )
+  expect(count(store, 'cdr WHERE cost_micros = 500000')).toBe(250)
+  expect(log).toEqual([
+    'charging: the OCS does not answer; CDRs wait',
+    'charging: the OCS answers again',
+  ])
+})
+
+test('an OCS that is away is asked by one record at a time, less and less often', async () => {
+  const bank = await openBank()
+  bank.ocs.behave(() => ({ kind: 'drop' }))
+  const { charging, time, eventually } = process(newPath(), bank.ocs.url)
+  charging.start()
+  for (let index = 0; index < 20; index += 1) void charging.report(endedCall(`call-${index}`, 1))
+  await eventually(() => bank.ocs.seen.length >= 8)
+  const askedAt: number[] = []
+  for (let tries = bank.ocs.seen.length; askedAt.length < 5; tries = bank.ocs.seen.length) {
+    await eventually(() => bank.ocs.seen.length > tries)
+    askedAt.push(time.now())
+  }
+  const gaps = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0))
+  expect(gaps).toEqual(gaps.toSorted((a, b) => a - b))
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(30_000)
+})
+
+test('records that were not delivered are delivered by the next run', async () => {
+  const bank = await openBank()
+  await bank.ocs.stop()
+  const path = newPath()
+  const first = process(path, bank.ocs.url)
+  first.charging.start()
+  const stored = first.charging.report(endedCall('a', 30))
+  first.time.advance(10)
+  await stored
+  first.kill()
+  await bank.ocs.start()
+  const second = process(path, bank.ocs.url)
+  second.charging.start()
+  await second.eventually(() => count(second.store, 'cdr_outbox') === 0)
+  expect([...bank.charged]).toEqual([['a', 30]])
+})
+
+test('a record that was delivered but not acknowledged in time is charged once', async () => {
+  const bank = await openBank()
+  const { charging, store, time, eventually } = process(newPath(), bank.ocs.url)
+  bank.ocs.behave(({ body }) => {
+    bank.charged.set(body.call_uuid, body.billsec)
+    bank.ocs.behave(() => ({ kind: 'answer', status: 200, body: { cost: 0.5, duplicate: true } }))
+    return { kind: 'hang' }
+  })
+  charging.start()
+  const stored = charging.report(endedCall('a', 30))
+  await eventually(() => bank.ocs.seen.length === 1)
+  time.advance(1_000)
+  await stored
+  await eventually(() => count(store, 'cdr_outbox') === 0)
+  expect(bank.ocs.seen.map(({ body }) => body.billsec)).toEqual([30, 30])
+  expect(store.sqlite.prepare('SELECT cost_micros FROM cdr').pluck().all()).toEqual([500_000])
+})
+
+test('a record that the OCS refuses is kept and tried again later; the others pass it', async () => {
+  const bank = await openBank()
+  const { charging, store, eventually, time } = process(newPath(), bank.ocs.url)
+  bank.ocs.behave(({ body }) =>
+    body.call_uuid === 'bad' ? { kind: 'answer', status: 409 } : { kind: 'answer', status: 200 },
+  )
+  charging.start()
+  void charging.report(endedCall('bad', 1))
+  for (let index = 0; index < 30; index += 1) void charging.report(endedCall(`good-${index}`, 1))
+  await eventually(() => count(store, 'cdr_outbox') === 1 && bank.ocs.seen.length >= 31)
+  const tries = () => bank.ocs.seen.filter(({ body }) => body.call_uuid === 'bad').length
+  await eventually(() => tries() >= 4)
+  expect(store.sqlite.prepare('SELECT call_uuid, last_error FROM cdr_outbox').all()).toEqual([
+    { call_uuid: 'bad', last_error: 'status 409' },
+  ])
+  expect(time.now() - start).toBeGreaterThan(1_000 * 0.75 * (1 + 2 + 4))
+})
+
+test('an answered call that a crash cut off is stored, reported, and charged once', async () => {
+  const bank = await openBank()
+  const path = newPath()
+  const first = process(path, bank.ocs.url)
+  first.charging.answered(openCall('a', start))
+  first.time.advance(10)
+  first.charging.alive(['a'], start + 41_500)
+  first.time.advance(10)
+  first.kill()
+  const second = process(path, bank.ocs.url)
+  expect(second.charging.start()).toEqual({ recoveredCalls: 1 })
+  await second.eventually(() => count(second.store, 'cdr_outbox') === 0)
+  second.kill()
+  const third = process(path, bank.ocs.url)
+  expect(third.charging.start()).toEqual({ recoveredCalls: 0 })
+  expect(bank.ocs.seen.map(({ body }) => [body.call_uuid, body.billsec, body.recovered])).toEqual([
+    ['a', 42, true],
+  ])
+})
+
+test('a run that is killed at any moment of the delivery loses and doubles nothing', async () => {
+  const bank = await openBank()
+  const path = newPath()
+  const time = new ManualTime(start)
+  const uuids = Array.from({ length: 40 }, (_, index) => `call-${index}`)
+  for (let run = 0; run < 12; run += 1) {
+    const { charging, store, kill } = process(path, bank.ocs.url, time)
+    charging.start()
+    if (run === 0) {
+      const stored = uuids.map((uuid) => charging.report(endedCall(uuid, 7)))
+      time.advance(10)
+      await Promise.all(stored)
+    }
+    const seen = bank.ocs.seen.length
+    await until(() => {
+      time.advance(run % 3)
+      return bank.ocs.seen.length >= seen + run || count(store, 'cdr_outbox') === 0
+    })
+    kill()
+  }
+  const { charging, store, eventually } = process(path, bank.ocs.url, time)
+  charging.start()
+  await eventually(() => count(store, 'cdr_outbox') === 0)
+  expect([...bank.charged.keys()].toSorted()).toEqual(uuids.toSorted())
+  expect(count(store, 'cdr')).toBe(40)
+})

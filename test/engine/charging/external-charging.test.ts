@@ -1,0 +1,269 @@
+import { afterEach, expect, test } from 'vitest'
+import { ExternalCharging } from '../../../engine/charging/external-charging.ts'
+import type { Store } from '../../../schema/open.ts'
+import { endedCall, freshStore, openCall, start } from '../../support/books.ts'
+import { type Behaviour, FakeOcs, type SeenRequest, until } from '../../support/fake-ocs.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+
+const cleanUp: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const work of cleanUp.splice(0)) await work()
+})
+
+const granted: Behaviour = {
+  kind: 'answer',
+  status: 200,
+  body: { customer_id: 7, rate_prefix: '49', currency: 'EUR', granted_seconds: 60 },
+}
+const charged: Behaviour = {
+  kind: 'answer',
+  status: 200,
+  body: { cost: 0.6417, currency: 'EUR', balance_after: 1, duplicate: false },
+}
+
+async function ocsThat(behave: (request: SeenRequest) => Behaviour): Promise<FakeOcs> {
+  const ocs = new FakeOcs(behave)
+  await ocs.start()
+  cleanUp.push(() => ocs.stop())
+  return ocs
+}
+
+interface Rig {
+  readonly charging: ExternalCharging
+  readonly store: Store
+  readonly time: ManualTime
+  readonly log: string[]
+  /** Lets time and sockets work, ten milliseconds at a time, until the condition holds. */
+  eventually(condition: () => boolean): Promise<void>
+}
+
+function chargingBy(
+  url: string,
+  failMode: 'closed' | 'open' = 'closed',
+  store = freshStore(),
+  time = new ManualTime(start),
+): Rig {
+  const log: string[] = []
+  const charging = new ExternalCharging({
+    store,
+    url,
+    token: 'node-token',
+    timeoutMs: 1_000,
+    failMode,
+    now: time.now,
+    schedule: time.schedule,
+    random: () => 0.5,
+    log: (_, message) => log.push(message),
+  })
+  cleanUp.push(async () => void charging.stop())
+  const eventually = (condition: () => boolean) =>
+    until(() => {
+      if (condition()) return true
+      time.advance(10)
+      return false
+    })
+  return { charging, store, time, log, eventually }
+}
+
+const ask = (callUuid: string, customerId: number | null = null) => ({
+  callUuid,
+  caller: '+1555 0001',
+  callee: '4930&x=1',
+  customerId,
+  startedAt: start,
+})
+
+const waiting = (store: Store) =>
+  store.sqlite.prepare('SELECT count(*) FROM cdr_outbox').pluck().get()
+
+const cdrs = (store: Store) =>
+  store.sqlite.prepare('SELECT call_uuid, cost_micros, currency FROM cdr ORDER BY id').all()
+
+// ---- authorize and extend ----------------------------------------------------------------------
+
+test('a 200 grants, with what the OCS tells about the payer', async () => {
+  const ocs = await ocsThat(() => granted)
+  const { charging } = chargingBy(ocs.url)
+  expect(await charging.authorize(ask('a', 7))).toEqual({
+    kind: 'granted',
+    grantedSeconds: 60,
+    account: {
+      customerId: 7,
+      tenantId: null,
+      ratePrefix: '49',
+      currency: 'EUR',
+      isUnauthorizedByOcs: false,
+    },
+  })
+  const [request] = ocs.seen
+  expect(request?.url.pathname).toBe('/api/ocs/authorize')
+  expect(Object.fromEntries(request?.url.searchParams ?? [])).toEqual({
+    caller: '+1555 0001',
+    callee: '4930&x=1',
+    call_uuid: 'a',
+    customer_id: '7',
+  })
+  expect(request?.headers.authorization).toBe('Bearer node-token')
+})
+
+test('a path in OCS_URL is kept', async () => {
+  const ocs = await ocsThat(() => granted)
+  await chargingBy(`${ocs.url}/tenant-a/`).charging.authorize(ask('a'))
+  expect(ocs.seen[0]?.url.pathname).toBe('/tenant-a/api/ocs/authorize')
+})
+
+test('an OCS of another make that says nothing but 200 grants without limit', async () => {
+  const ocs = await ocsThat(() => ({ kind: 'answer', status: 200 }))
+  const { charging } = chargingBy(ocs.url)
+  expect(await charging.authorize(ask('a'))).toMatchObject({
+    kind: 'granted',
+    grantedSeconds: Infinity,
+  })
+})
+
+test.each([201, 204, 402, 403, 404, 500, 503])(
+  'any other answer, such as %i, denies',
+  async (status) => {
+    const ocs = await ocsThat(() => ({ kind: 'answer', status }))
+    const { charging } = chargingBy(ocs.url, 'open')
+    expect(await charging.authorize(ask('a'))).toEqual({
+      kind: 'denied',
+      code: `ocs_status_${status}`,
+      account: null,
+    })
+  },
+)
+
+test('the code of a denial is the one that the OCS names', async () => {
+  const body = { success: false, code: 'insufficient_funds' }
+  const ocs = await ocsThat(() => ({ kind: 'answer', status: 402, body }))
+  const { charging } = chargingBy(ocs.url)
+  expect(await charging.authorize(ask('a'))).toMatchObject({ code: 'insufficient_funds' })
+})
+
+test('no answer in time refuses the call with fail mode closed', async () => {
+  const ocs = await ocsThat(() => ({ kind: 'hang' }))
+  const { charging, time } = chargingBy(ocs.url)
+  const verdict = charging.authorize(ask('a'))
+  await until(() => ocs.seen.length === 1)
+  time.advance(1_000)
+  expect(await verdict).toEqual({ kind: 'unreachable', retryAfterSeconds: 5 })
+})
+
+test('no answer lets the call through with fail mode open, and marks it', async () => {
+  const ocs = await ocsThat(() => ({ kind: 'drop' }))
+  const { charging } = chargingBy(ocs.url, 'open')
+  expect(await charging.authorize(ask('a', 7))).toMatchObject({
+    kind: 'granted',
+    grantedSeconds: Infinity,
+    account: { customerId: 7, isUnauthorizedByOcs: true },
+  })
+})
+
+test('nobody listening is no answer', async () => {
+  const ocs = await ocsThat(() => granted)
+  await ocs.stop()
+  const { charging } = chargingBy(ocs.url)
+  expect(await charging.authorize(ask('a'))).toMatchObject({ kind: 'unreachable' })
+  await ocs.start()
+})
+
+test('connections are kept, and one that the OCS closed meanwhile is no failure', async () => {
+  const ocs = await ocsThat(() => granted)
+  const { charging } = chargingBy(ocs.url)
+  await charging.authorize(ask('a'))
+  await charging.authorize(ask('b'))
+  expect(ocs.connections).toBe(1)
+  ocs.dropConnections()
+  expect(await charging.authorize(ask('c'))).toMatchObject({ kind: 'granted' })
+})
+
+test('an extension asks for more and gets the whole grant since the answer', async () => {
+  const body = { granted_seconds: 115 }
+  const ocs = await ocsThat(() => ({ kind: 'answer', status: 200, body }))
+  const { charging } = chargingBy(ocs.url)
+  expect(await charging.extend('a', 54.2)).toEqual({ kind: 'granted', grantedSeconds: 115 })
+  expect(ocs.seen[0]).toMatchObject({
+    method: 'POST',
+    body: { call_uuid: 'a', used_seconds: 55 },
+  })
+})
+
+test('an extension that is denied, or that finds nobody with fail mode closed, is denied', async () => {
+  const ocs = await ocsThat(() => ({
+    kind: 'answer',
+    status: 402,
+    body: { code: 'insufficient_funds' },
+  }))
+  const { charging } = chargingBy(ocs.url)
+  expect(await charging.extend('a', 50)).toEqual({ kind: 'denied', code: 'insufficient_funds' })
+  ocs.behave(() => ({ kind: 'drop' }))
+  expect(await charging.extend('a', 50)).toEqual({ kind: 'denied', code: 'ocs_unreachable' })
+  const open = chargingBy(ocs.url, 'open')
+  expect(await open.charging.extend('a', 50)).toEqual({ kind: 'granted', grantedSeconds: 110 })
+})
+
+test('one lost connection does not end a call: an extension is asked twice', async () => {
+  const ocs = await ocsThat(() => ({ kind: 'drop' }))
+  ocs.behave(() => (ocs.seen.length === 1 ? { kind: 'drop' } : granted))
+  const { charging } = chargingBy(ocs.url)
+  expect(await charging.extend('a', 50)).toEqual({ kind: 'granted', grantedSeconds: 60 })
+})
+
+// ---- records -----------------------------------------------------------------------------------
+
+test('an ended call is stored, delivered, and gets its cost from the OCS', async () => {
+  const ocs = await ocsThat(() => charged)
+  const { charging, store, eventually } = chargingBy(ocs.url)
+  charging.start()
+  const stored = charging.report(endedCall('a', 85))
+  await eventually(() => waiting(store) === 0 && ocs.seen.length > 0)
+  await stored
+  expect(ocs.seen[0]).toMatchObject({
+    method: 'POST',
+    body: {
+      call_uuid: 'a',
+      caller: '+15550001',
+      callee: '4930123',
+      billsec: 85,
+      disposition: 'ANSWERED',
+      start_stamp: '2026-01-05T10:00:00.000Z',
+    },
+  })
+  expect(cdrs(store)).toEqual([{ call_uuid: 'a', cost_micros: 641_700, currency: 'EUR' }])
+})
+
+test('a record counts as stored without waiting for the OCS', async () => {
+  const ocs = await ocsThat(() => ({ kind: 'hang' }))
+  const { charging, store, time } = chargingBy(ocs.url)
+  charging.start()
+  const stored = charging.report(endedCall('a', 85))
+  time.advance(10)
+  await stored
+  expect(waiting(store)).toBe(1)
+})
+
+test('a call that the OCS refused is stored and not reported to it; one it did not answer is', async () => {
+  const ocs = await ocsThat(() => ({ kind: 'answer', status: 402 }))
+  const { charging, store, eventually } = chargingBy(ocs.url)
+  await charging.authorize(ask('refused'))
+  ocs.behave(() => ({ kind: 'drop' }))
+  await charging.authorize(ask('unknown'))
+  const stored = ['refused', 'unknown'].map((uuid) => charging.report(endedCall(uuid, 0)))
+  await eventually(() => cdrs(store).length === 2)
+  await Promise.all(stored)
+  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr_outbox').pluck().all()).toEqual([
+    'unknown',
+  ])
+})
+
+test('a record reported twice is stored once and delivered once', async () => {
+  const ocs = await ocsThat(() => charged)
+  const { charging, store, eventually } = chargingBy(ocs.url)
+  charging.start()
+  const both = [charging.report(endedCall('a', 85)), charging.report(endedCall('a', 85))]
+  await eventually(() => waiting(store) === 0 && ocs.seen.length > 0)
+  await Promise.all(both)
+  expect(ocs.seen).toHaveLength(1)
+  expect(cdrs(store)).toHaveLength(1)
+})
