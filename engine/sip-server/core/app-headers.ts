@@ -2,6 +2,7 @@
  * What an application wrote, sorted into what the stack decides itself and what passes as it is.
  * Via, Record-Route, RSeq and Content-Length of an application are dropped: they are the stack's.
  */
+import { byteLength } from '../message/decode.ts'
 import type { SipMessage } from '../message/message.ts'
 
 export interface AppHeaders {
@@ -127,4 +128,4 @@ export function contentTypeLine(headers: AppHeaders, body: string): string | und
 }
 
 export const contentLengthLine = (body: string): string =>
-  `Content-Length: ${body === '' ? 0 : Buffer.byteLength(body)}\r\n\r\n`
+  `Content-Length: ${body === '' ? 0 : byteLength(body)}\r\n\r\n`
