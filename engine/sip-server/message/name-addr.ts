@@ -37,7 +37,8 @@ export function parseNameAddr(value: string): NameAddr | undefined {
 
 /** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and harm nobody. */
 const unquotedName = /^[^",;:@<>\\]*$/
-const scheme = /^[A-Za-z][\w+.-]*:/
+/** A scheme, and nothing that no URI holds unescaped (RFC 3986 §2): blanks, controls, quotes, brackets. */
+const absoluteUri = /^[A-Za-z][\w+.-]*:[^\0-\x20\x7f"<>]+$/
 
 function bracketed(value: string, open: number, displayName: string): NameAddr | undefined {
   if (value.charCodeAt(open) !== 0x3c) return undefined
@@ -59,10 +60,7 @@ function withParams(
   uri: string,
   paramsAt: number,
 ): NameAddr | undefined {
-  if (!scheme.test(uri) || unsafe.test(uri)) return undefined
+  if (!absoluteUri.test(uri)) return undefined
   const params = parseParams(value, paramsAt)
   return params === undefined ? undefined : { displayName, uri, params }
 }
-
-/** No URI holds blanks, controls, quotes or angle brackets unescaped (RFC 3986 §2). */
-const unsafe = /[\0-\x20\x7f"<>]/

@@ -4,7 +4,7 @@ import { canonicalName, splitList } from './headers.ts'
 import { type SipMessage } from './message.ts'
 import { parseAppMessage } from './parse.ts'
 
-export type Headers = readonly (readonly [string, string])[]
+type Headers = readonly (readonly [string, string])[]
 
 export interface MessageParts {
   /** Without line break. */

@@ -17,7 +17,7 @@ export interface FramerLimits {
 }
 
 /** Limit of a message on a stream, as of a UDP datagram. */
-export const defaultLimits: FramerLimits = { maxBytes: 65_536 }
+const defaultLimits: FramerLimits = { maxBytes: 65_536 }
 
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
