@@ -39,10 +39,13 @@ export function parseVia(value: string): Via | undefined {
   }
 }
 
-/** Position of the transport after `SIP / 2.0 /`; -1 when the value does not start so. */
+/**
+ * Position of the transport after `SIP / 2.0 /`; -1 when the value does not start so. Another version is
+ * read as well, so that a 505 finds its way back.
+ */
 function afterVersion(value: string): number {
   if (value.startsWith('SIP/2.0/')) return skipBlanks(value, 8)
-  const match = /^SIP[ \t]*\/[ \t]*2\.0[ \t]*\/[ \t]*/i.exec(value)
+  const match = /^SIP[ \t]*\/[ \t]*\d+\.\d+[ \t]*\/[ \t]*/i.exec(value)
   return match === null ? -1 : match[0].length
 }
 

@@ -36,9 +36,9 @@ test.each([
   'SIP/2.0',
   'SIP/2.0/UDP',
   'SIP/2.0/UDP ',
-  'SIP/7.0/UDP h',
   'SIP/2.0/UDP;branch=x',
   'HTTP/2.0/UDP h',
+  'SIP/x/UDP h',
   'SIP/2.0/UDP h:0',
   'SIP/2.0/UDP h:65536',
   'SIP/2.0/UDP h:',
@@ -62,4 +62,8 @@ test('a sent-by without port has port 0', () => {
     { host: '192.0.2.1', port: 5060 },
     { host: '::ffff:192.0.2.1', port: 5061 },
   ])
+})
+
+test('the Via of another version is read, so that its sender can be told', () => {
+  expect(parseVia('SIP/7.0/UDP h;branch=z9hG4bKx')).toMatchObject({ host: 'h', branch: 'z9hG4bKx' })
 })
