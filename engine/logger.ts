@@ -17,11 +17,8 @@ export interface Logger {
 
 const standardError = 2
 
-/** @param file a file descriptor, or a path to append to. */
-export function createLogger(
-  level: LogLevel | 'silent',
-  file: number | string = standardError,
-): Logger {
+/** @param file an open file descriptor. */
+export function createLogger(level: LogLevel | 'silent', file = standardError): Logger {
   const output = destination({ dest: file, sync: false })
   // A closed pipe at the other end is no reason to drop calls.
   output.on('error', () => {})
@@ -44,7 +41,7 @@ export function createLogger(
       try {
         output.flushSync()
       } catch {
-        // The file was never opened, or its reader has gone: nobody is left to tell.
+        // Its reader has gone: nobody is left to tell.
       }
     },
   }

@@ -58,7 +58,7 @@ const shared = [
   'engine/sip-server/options.ts',
   'engine/sip-server/errors.ts',
 ]
-const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'media', 'charging']
+const helpers = ['routing', 'dispatcher', 'charging']
 const anyPackage = /^/
 const onlyNode = /^node:/
 
