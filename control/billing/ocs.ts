@@ -28,7 +28,7 @@ import { type Reservation, Reservations } from './calls/reservations.ts'
 import { Settlement } from './calls/settlement.ts'
 import { type Verdict, toVerdict } from './calls/verdict.ts'
 import { costMicros } from './pricing/price.ts'
-import { loadRates } from './pricing/load-rates.ts'
+import { loadPrefix, loadRates } from './pricing/load-rates.ts'
 import type { Rate, RateTable } from './pricing/rate-table.ts'
 
 export interface OcsDeps {
@@ -206,6 +206,11 @@ export class Ocs {
   /** Takes over the rates as they are stored now, for calls that start from now on. */
   reloadRates(): void {
     this.#rates = loadRates(this.#deps.store)
+  }
+
+  /** The same for one prefix of a plan, at no cost for the others. */
+  reloadPrefix(planId: number, prefix: string): void {
+    this.#rates.replace(planId, prefix, loadPrefix(this.#deps.store, planId, prefix))
   }
 
   reload(): void {

@@ -20,7 +20,7 @@ export interface ResourceRoutesDeps<View> {
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Makes what was written hold from now on. */
-  readonly changed: (id: number) => void
+  readonly changed: (change: { readonly before?: View; readonly after?: View }) => void
   /** What an answer shows beside the row. */
   readonly show?: (view: View) => View
   /** Further fields of the list's query, handed to `resource.list`. */
@@ -45,7 +45,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       const reach = reachOf(c.var.principal, now)
       const id = resource.insert(body, reach, secret)
       const after = found(resource.find(reach, id), resource.noun)
-      changed(id)
+      changed({ after })
       c.set('change', { before: null, after })
       return created(c, `/api/v1${path}/${id}`, show(after))
     })
@@ -76,7 +76,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const document = found(resource.document(reach, id), resource.noun)
         resource.replace(id, patched(resource.body, document, changes), reach, secret)
         const after = found(resource.find(reach, id), resource.noun)
-        changed(id)
+        changed({ before, after })
         c.set('change', { before, after })
         return ok(c, show(after))
       },
@@ -86,8 +86,9 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       const { id } = c.req.valid('param')
       const reach = reachOf(c.var.principal, now)
       const before = resource.find(reach, id)
-      if (resource.remove(id, reach) === 'absent') throw notFound(resource.noun)
-      changed(id)
+      if (resource.remove(id, reach) === 'absent' || before === undefined)
+        throw notFound(resource.noun)
+      changed({ before })
       c.set('change', { before, after: null })
       return ok(c, { id, deleted: true })
     })

@@ -36,10 +36,16 @@ export class RateTable {
   find(planId: number, number: string, at: number): Rate | undefined {
     return this.#plans.get(planId)?.find(withoutPlus(number), at)
   }
+
+  /** Puts `rates` in the place of all rates of one plan and prefix. */
+  replace(planId: number, prefix: string, rates: readonly Rate[]): void {
+    const plan = this.#plans.get(planId) ?? new Plan()
+    this.#plans.set(planId, plan)
+    plan.replace(withoutPlus(prefix), rates)
+  }
 }
 
-export const withoutPlus = (number: string): string =>
-  number.startsWith('+') ? number.slice(1) : number
+const withoutPlus = (number: string): string => (number.startsWith('+') ? number.slice(1) : number)
 
 class Plan {
   readonly #byPrefix = new Map<string, Rate[]>()
@@ -56,8 +62,15 @@ class Plan {
   seal(): void {
     const lengths = new Set([...this.#byPrefix.keys()].map((prefix) => prefix.length))
     this.#lengths = [...lengths].toSorted((a, b) => b - a)
-    for (const rates of this.#byPrefix.values())
-      rates.sort((a, b) => (b.effectiveFrom ?? -Infinity) - (a.effectiveFrom ?? -Infinity))
+    for (const rates of this.#byPrefix.values()) rates.sort(newestFirst)
+  }
+
+  /** Without a pass over the others; a length that no prefix has any more costs one look-up a call. */
+  replace(prefix: string, rates: readonly Rate[]): void {
+    if (rates.length === 0) this.#byPrefix.delete(prefix)
+    else this.#byPrefix.set(prefix, rates.toSorted(newestFirst))
+    if (!this.#lengths.includes(prefix.length))
+      this.#lengths = [...this.#lengths, prefix.length].toSorted((a, b) => b - a)
   }
 
   find(digits: string, at: number): Rate | undefined {
@@ -70,6 +83,9 @@ class Plan {
     return undefined
   }
 }
+
+const newestFirst = (a: Rate, b: Rate): number =>
+  (b.effectiveFrom ?? -Infinity) - (a.effectiveFrom ?? -Infinity)
 
 const isInForce = ({ effectiveFrom, effectiveTo }: Rate, at: number): boolean =>
   (effectiveFrom === null || effectiveFrom <= at) && (effectiveTo === null || at < effectiveTo)

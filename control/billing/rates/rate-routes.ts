@@ -24,7 +24,7 @@ export interface RateRoutesDeps {
   readonly store: Store
   /** Milliseconds UTC. */
   readonly now: () => number
-  readonly ocs: Pick<Ocs, 'quote' | 'reloadRates' | 'reloadCustomers'>
+  readonly ocs: Pick<Ocs, 'quote' | 'reloadRates' | 'reloadPrefix'>
 }
 
 const positive = z
@@ -58,19 +58,16 @@ const lookupQuery = z.strictObject({
 })
 
 export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
-  const plans = new RatePlanStore(store)
   const rates = new RateStore(store)
-  const changed = () => ocs.reloadRates()
-
   return new Hono<ControlEnv>()
     .route(
       '/',
       resourceRoutes({
         path: '/rate-plans',
         scope: 'rates',
-        resource: plans,
+        resource: new RatePlanStore(store),
         now,
-        changed,
+        changed: () => ocs.reloadRates(),
       }),
     )
 
@@ -105,7 +102,7 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
       const reach = reachOf(c.var.principal, now)
       const rows = await readRates(await csvText(c), planFinder(store, plan, reach))
       const report = storeRates(store, rows, mode)
-      changed()
+      ocs.reloadRates()
       c.set('change', { before: null, after: report })
       return ok(c, report)
     })
@@ -117,7 +114,10 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
         scope: 'rates',
         resource: rates,
         now,
-        changed,
+        changed: ({ before, after }) => {
+          for (const rate of [before, after])
+            if (rate !== undefined) ocs.reloadPrefix(rate.rate_plan_id, rate.prefix)
+        },
         filters: planQuery,
       }),
     )

@@ -67,3 +67,26 @@ test('every answer is that of trying all prefixes', () => {
     { numRuns: 500 },
   )
 })
+
+test('a table in which prefixes were replaced answers as one made anew', () => {
+  const prefix = fc.stringMatching(/^[12]{0,4}$/)
+  const start = fc.constantFrom(null, 500, 900)
+  const writes = fc.array(fc.tuple(prefix, fc.array(start, { maxLength: 2 })), { maxLength: 20 })
+  fc.assert(
+    fc.property(writes, fc.stringMatching(/^[12]{5}$/), (history, number) => {
+      const table = new RateTable([rate('1'), rate('12')])
+      const stored = new Map([
+        ['1', [rate('1')]],
+        ['12', [rate('12')]],
+      ])
+      for (const [changed, starts] of history) {
+        const rates = starts.map((effectiveFrom) => rate(changed, { effectiveFrom }))
+        table.replace(1, `+${changed}`, rates)
+        stored.set(changed, rates)
+      }
+      const fresh = new RateTable([...stored.values()].flat())
+      for (const at of [0, 600, 1_000])
+        expect(table.find(1, number, at)).toEqual(fresh.find(1, number, at))
+    }),
+  )
+})
