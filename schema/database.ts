@@ -3,14 +3,18 @@
  * milliseconds UTC (`…_at`, `…_stamp`), money is integer micro-units (`…_micros`), booleans are
  * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
  */
-import type { ColumnType, Generated } from 'kysely'
+import type {
+  ApplicationKeyPreviousTable,
+  ApplicationKeyTable,
+  AuditEntryTable,
+  IdempotentAnswerTable,
+  JwtDenylistTable,
+  UserTable,
+} from './tables/access.ts'
+import type { Defaulted, Flag, Id } from './tables/kinds.ts'
 
-/** 0 or 1: SQLite has no booleans. */
-export type Flag = 0 | 1
-
-/** Set by the database when the row is inserted, never changed afterwards. */
-type Id = Generated<number>
-type Defaulted<T> = ColumnType<T, T | undefined, T>
+export type { ApplicationKeyTable, AuditEntryTable, UserTable } from './tables/access.ts'
+export type { Flag } from './tables/kinds.ts'
 
 export interface Database {
   setting: SettingTable
@@ -42,7 +46,7 @@ export interface Database {
 }
 
 /** One value per name that the process itself generated and must keep, such as the JWT secret. */
-export interface SettingTable {
+interface SettingTable {
   name: string
   value: string
 }
@@ -56,7 +60,7 @@ export interface TenantTable {
 }
 
 /** A SIP domain belongs to one tenant; a tenant may have several. */
-export interface TenantDomainTable {
+interface TenantDomainTable {
   domain: string
   tenant_id: number
 }
@@ -82,12 +86,12 @@ export interface CustomerTable {
 }
 
 /** Calling numbers by which a customer is recognized. */
-export interface CustomerNumberTable {
+interface CustomerNumberTable {
   number: string
   customer_id: number
 }
 
-export interface WalletTable {
+interface WalletTable {
   id: Id
   customer_id: number
   currency: string
@@ -249,7 +253,7 @@ export interface InboundRouteTable {
   created_at: number
 }
 
-export interface ExtensionTable {
+interface ExtensionTable {
   id: Id
   tenant_id: number
   domain: string
@@ -308,7 +312,7 @@ export interface CdrTable {
 }
 
 /** Answered calls that have not ended: what `kill -9` must not lose. */
-export interface CallJournalTable {
+interface CallJournalTable {
   call_uuid: string
   /** JSON of the `OpenCall` (see call-journal.ts). */
   call: string
@@ -334,99 +338,11 @@ export interface OcsReportTable {
 }
 
 /** CDRs that an external OCS has not yet acknowledged. */
-export interface CdrOutboxTable {
+interface CdrOutboxTable {
   call_uuid: string
   /** JSON body of `POST /api/ocs/cdr`. */
   body: string
   attempts: Defaulted<number>
   next_attempt_at: number
   last_error: string | null
-}
-
-export interface ApplicationKeyTable {
-  id: Id
-  uuid: string
-  kind: 'sbc' | 'pbx' | 'billing'
-  name: string
-  description: string | null
-  key_prefix: string
-  /** SHA-256 of the token: the only stored form of it. */
-  key_hash: Buffer
-  /** JSON array of scopes. */
-  scopes: string
-  rate_limit_rpm: Defaulted<number>
-  expires_at: number | null
-  is_active: Defaulted<Flag>
-  revoked_at: number | null
-  tenant_id: number | null
-  domain: string | null
-  /** JSON array of CIDRs; `[]`: any address. */
-  allowed_ips: Defaulted<string>
-  owner_username: string | null
-  request_count: Defaulted<number>
-  last_used_at: number | null
-  created_at: number
-}
-
-export interface UserTable {
-  id: Id
-  username: string
-  /** argon2id. */
-  password_hash: string
-  role: 'admin' | 'operator' | 'auditor'
-  tenant_id: number | null
-  is_active: Defaulted<Flag>
-  created_at: number
-  updated_at: number
-}
-
-/** Tokens that a rotation replaced and that live until their grace ends. */
-export interface ApplicationKeyPreviousTable {
-  id: Id
-  application_key_id: number
-  key_prefix: string
-  key_hash: Buffer
-  expires_at: number
-}
-
-/** Sessions that were logged out before their token expired. */
-export interface JwtDenylistTable {
-  jti: string
-  expires_at: number
-}
-
-/** First answers to requests with an `Idempotency-Key`, kept for 24 hours. */
-export interface IdempotentAnswerTable {
-  actor: string
-  /** Method and path. */
-  operation: string
-  /** SHA-256 of the `Idempotency-Key`. */
-  key_hash: Buffer
-  /** SHA-256 of the body: the same key with another body is a conflict. */
-  request_hash: Buffer
-  status: number
-  /** The answer, encrypted under what only its caller can present again. */
-  sealed: Buffer
-  created_at: number
-}
-
-/** Append only: triggers refuse UPDATE and DELETE. */
-export interface AuditEntryTable {
-  id: Id
-  at: number
-  /** `key:<uuid>`, `user:<username>`, `customer:<id>` or `anonymous`. */
-  actor: string
-  tenant_id: number | null
-  address: string
-  /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, or `tool <name>`. */
-  action: string
-  /** The path as requested. */
-  target: string
-  outcome: 'success' | 'refused' | 'failed'
-  status: number
-  code: string | null
-  /** SHA-256, base64url, of the JSON as the API shows it. */
-  before_digest: string | null
-  after_digest: string | null
-  correlation_id: string
 }

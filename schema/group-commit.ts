@@ -26,14 +26,14 @@ interface Pending {
   refused(error: unknown): void
 }
 
-export const groupWaitMs = 10
-export const groupRows = 100
+const groupWaitMs = 10
+const groupRows = 100
 const retryDelaysMs = [50, 100, 250, 500, 1_000] as const
 
 export class GroupCommit {
   readonly #deps: GroupCommitDeps
   readonly #writeGroup: (group: readonly Pending[]) => void
-  #pending: Pending[] = []
+  readonly #pending: Pending[] = []
   #cancelTimer: (() => void) | undefined
   #failures = 0
   #commits = 0

@@ -87,7 +87,7 @@ export class ExternalCharging implements Charging {
       return { kind: 'unreachable', retryAfterSeconds }
     const query = new URLSearchParams({ caller, callee, call_uuid: callUuid })
     if (customerId !== null) query.set('customer_id', String(customerId))
-    const answer = await this.#client.get(`/api/ocs/authorize?${query}`)
+    const answer = await this.#client.get(`/api/ocs/authorize?${query.toString()}`)
     if (answer.kind === 'silence') return this.#unanswered(request, answer.reason)
     const grant = answer.status === 200 ? readGrant(answer.body, customerId) : undefined
     if (grant !== undefined) return { kind: 'granted', ...grant }

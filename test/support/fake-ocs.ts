@@ -52,9 +52,8 @@ export class FakeOcs {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const text = Buffer.concat(chunks).toString('utf8')
+    let text = ''
+    for await (const chunk of request.setEncoding('utf8')) text += String(chunk)
     const seen: SeenRequest = {
       method: request.method ?? '',
       url: new URL(request.url ?? '/', this.url),

@@ -4,9 +4,9 @@ import type { LedgerEntryTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/query.ts'
 
-export type EntryKind = LedgerEntryTable['kind']
+type EntryKind = LedgerEntryTable['kind']
 
-export interface Entry {
+interface Entry {
   readonly walletId: number
   readonly kind: EntryKind
   /** Signed: what is added to the balance. */

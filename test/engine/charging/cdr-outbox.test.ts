@@ -209,6 +209,6 @@ test('a run that is killed at any moment of the delivery loses and doubles nothi
   const { charging, store, eventually } = process(path, bank.ocs.url, time)
   charging.start()
   await eventually(() => count(store, 'cdr_outbox') === 0)
-  expect([...bank.charged.keys()].toSorted()).toEqual(uuids.toSorted())
+  expect(new Set(bank.charged.keys())).toEqual(new Set(uuids))
   expect(count(store, 'cdr')).toBe(40)
 })

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { ExternalCharging } from '../../../engine/charging/external-charging.ts'
 import type { Store } from '../../../schema/open.ts'
-import { endedCall, freshStore, openCall, start } from '../../support/books.ts'
+import { endedCall, freshStore, start } from '../../support/books.ts'
 import { type Behaviour, FakeOcs, type SeenRequest, until } from '../../support/fake-ocs.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 

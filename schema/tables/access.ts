@@ -1,0 +1,90 @@
+/** Who may use the API, and what is remembered about its use. */
+import type { Flag, Defaulted, Id } from './kinds.ts'
+
+export interface ApplicationKeyTable {
+  id: Id
+  uuid: string
+  kind: 'sbc' | 'pbx' | 'billing'
+  name: string
+  description: string | null
+  key_prefix: string
+  /** SHA-256 of the token: the only stored form of it. */
+  key_hash: Buffer
+  /** JSON array of scopes. */
+  scopes: string
+  rate_limit_rpm: Defaulted<number>
+  expires_at: number | null
+  is_active: Defaulted<Flag>
+  revoked_at: number | null
+  tenant_id: number | null
+  domain: string | null
+  /** JSON array of CIDRs; `[]`: any address. */
+  allowed_ips: Defaulted<string>
+  owner_username: string | null
+  request_count: Defaulted<number>
+  last_used_at: number | null
+  created_at: number
+}
+
+export interface UserTable {
+  id: Id
+  username: string
+  /** argon2id. */
+  password_hash: string
+  role: 'admin' | 'operator' | 'auditor'
+  tenant_id: number | null
+  is_active: Defaulted<Flag>
+  created_at: number
+  updated_at: number
+}
+
+/** Tokens that a rotation replaced and that live until their grace ends. */
+export interface ApplicationKeyPreviousTable {
+  id: Id
+  application_key_id: number
+  key_prefix: string
+  key_hash: Buffer
+  expires_at: number
+}
+
+/** Sessions that were logged out before their token expired. */
+export interface JwtDenylistTable {
+  jti: string
+  expires_at: number
+}
+
+/** First answers to requests with an `Idempotency-Key`, kept for 24 hours. */
+export interface IdempotentAnswerTable {
+  actor: string
+  /** Method and path. */
+  operation: string
+  /** SHA-256 of the `Idempotency-Key`. */
+  key_hash: Buffer
+  /** SHA-256 of the body: the same key with another body is a conflict. */
+  request_hash: Buffer
+  status: number
+  /** The answer, encrypted under what only its caller can present again. */
+  sealed: Buffer
+  created_at: number
+}
+
+/** Append only: triggers refuse UPDATE and DELETE. */
+export interface AuditEntryTable {
+  id: Id
+  at: number
+  /** `key:<uuid>`, `user:<username>`, `customer:<id>` or `anonymous`. */
+  actor: string
+  tenant_id: number | null
+  address: string
+  /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, or `tool <name>`. */
+  action: string
+  /** The path as requested. */
+  target: string
+  outcome: 'success' | 'refused' | 'failed'
+  status: number
+  code: string | null
+  /** SHA-256, base64url, of the JSON as the API shows it. */
+  before_digest: string | null
+  after_digest: string | null
+  correlation_id: string
+}

@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest'
+import {
+  addCustomer,
+  addPlan,
+  customerWith,
+  endedCall,
+  freshStore,
+  ocsOn,
+  plainRate,
+  question,
+  start,
+  topUp,
+} from '../../../support/books.ts'
+
+const oneUnit = 1_000_000
+
+test('a number is recognized with and without its plus', async () => {
+  const { ocs } = customerWith(oneUnit)
+  expect(await ocs.authorize(question('a', '4930', '15550001'))).toMatchObject({ kind: 'granted' })
+})
+
+test('the customer that the source determines pays, whatever number it shows', async () => {
+  const { ocs, customerId } = customerWith(oneUnit)
+  const asked = { ...question('a', '4930', '+1999'), customerId }
+  expect(await ocs.authorize(asked)).toMatchObject({ kind: 'granted', account: { customerId } })
+})
+
+test("an extension's number leads to its customer, unless two domains disagree", async () => {
+  const store = freshStore()
+  const planId = addPlan(store, [plainRate])
+  const customerId = addCustomer(store, { name: 'acme', rate_plan_id: planId })
+  const other = addCustomer(store, { name: 'beta', rate_plan_id: planId })
+  store.sqlite.exec(`INSERT INTO tenant VALUES (1, 'a', 'A', 1, 0), (2, 'b', 'B', 1, 0);
+    INSERT INTO tenant_domain VALUES ('a.test', 1), ('b.test', 2);`)
+  const extension = store.sqlite.prepare(`INSERT INTO extension (tenant_id, domain, extension,
+    display_name, customer_id, ha1_md5, ha1_sha256, created_at, updated_at)
+    VALUES (?, ?, ?, '', ?, '', '', 0, 0)`)
+  extension.run(1, 'a.test', '101', customerId)
+  extension.run(1, 'a.test', '102', customerId)
+  extension.run(2, 'b.test', '102', other)
+  const { ocs } = ocsOn(store)
+  topUp(ocs, customerId, oneUnit)
+  expect(await ocs.authorize(question('a', '1555', '101'))).toMatchObject({
+    account: { customerId },
+  })
+  expect(await ocs.authorize(question('b', '1555', '102'))).toMatchObject({
+    code: 'unknown_caller',
+  })
+})
+
+test('an unknown caller is refused, or let through at no cost where that is allowed', async () => {
+  const { ocs } = customerWith(oneUnit)
+  expect(await ocs.authorize(question('a', '4930', '+1999'))).toEqual({
+    kind: 'denied',
+    code: 'unknown_caller',
+    account: null,
+  })
+  const open = ocsOn(freshStore(), undefined, 'allow')
+  expect(await open.ocs.authorize(question('a', '4930', '+1999'))).toMatchObject({
+    kind: 'granted',
+    grantedSeconds: Infinity,
+    account: { customerId: null },
+  })
+  const stored = open.ocs.report(endedCall('a', 300, { callerNumber: '+1999' }))
+  open.time.advance(10)
+  await stored
+  expect(open.store.sqlite.prepare('SELECT cost_micros FROM cdr').pluck().get()).toBe(0)
+})
+
+test('a destination without a price is refused, one that is free is granted without end', async () => {
+  const store = freshStore()
+  const free = { prefix: '800', first_rate_per_minute_micros: 0, rate_per_minute_micros: 0 }
+  const planId = addPlan(store, [free])
+  addCustomer(store, { name: '+15550001', rate_plan_id: planId })
+  const { ocs } = ocsOn(store)
+  expect(await ocs.authorize(question('a', '900'))).toMatchObject({ code: 'no_rate' })
+  expect(await ocs.authorize(question('b', '800555'))).toMatchObject({ grantedSeconds: Infinity })
+})
+
+test('a price in another currency than the wallet is no price', async () => {
+  const { ocs, store } = customerWith(oneUnit)
+  store.sqlite.exec("UPDATE rate_plan SET currency = 'EUR'")
+  ocs.reload()
+  expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'no_rate' })
+})
+
+test('a blocked prefix denies', async () => {
+  const { ocs, store } = customerWith(oneUnit)
+  store.sqlite.exec('UPDATE rate SET is_blocked = 1')
+  ocs.reload()
+  expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'destination_blocked' })
+})
+
+test('an inactive customer, or one of an inactive tenant, neither starts nor extends a call', async () => {
+  const { ocs, store } = customerWith(oneUnit)
+  await ocs.authorize(question('a', '1555'))
+  store.sqlite.exec('UPDATE customer SET is_active = 0')
+  ocs.reload()
+  expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
+  expect(await ocs.extend('a', 50)).toMatchObject({ code: 'customer_inactive' })
+  store.sqlite.exec(`INSERT INTO tenant VALUES (1, 'a', 'A', 0, 0);
+    UPDATE customer SET is_active = 1, tenant_id = 1`)
+  ocs.reload()
+  expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
+})
+
+test('no more calls are open at once than allowed; an ended call makes room at once', async () => {
+  const { ocs } = customerWith(10 * oneUnit, { max_concurrent_calls: 2 })
+  await ocs.authorize(question('a'))
+  await ocs.authorize(question('b'))
+  expect(await ocs.authorize(question('c'))).toMatchObject({ code: 'concurrent_limit' })
+  const stored = ocs.report(endedCall('a', 5))
+  expect(await ocs.authorize(question('c'))).toMatchObject({ kind: 'granted' })
+  ocs.stop()
+  await stored
+})
+
+test('no more calls start within any second than allowed', async () => {
+  const { ocs, time } = customerWith(10 * oneUnit, { max_cps: 2 })
+  const kindAt = async (ms: number, uuid: string) => {
+    time.advance(start + ms - time.now())
+    return (await ocs.authorize(question(uuid, '1555'))).kind
+  }
+  expect([
+    await kindAt(0, 'a'),
+    await kindAt(600, 'b'),
+    await kindAt(999, 'c'),
+    await kindAt(1_000, 'd'),
+    await kindAt(1_599, 'e'),
+    await kindAt(1_600, 'f'),
+  ]).toEqual(['granted', 'granted', 'denied', 'granted', 'denied', 'granted'])
+})
+
+test('a day costs no more than allowed, promises included, and the next day is a new one', async () => {
+  const { ocs, time, store } = customerWith(10 * oneUnit, { max_daily_spend_micros: 1_000_000 })
+  await ocs.authorize(question('a'))
+  expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'daily_spend_limit' })
+  const stored = ocs.report(endedCall('a', 20))
+  time.advance(10)
+  await stored
+  expect(await ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
+  // What was spent is known after a restart as well.
+  const restarted = ocsOn(store, time)
+  expect(await restarted.ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
+  time.advance(24 * 3_600_000)
+  expect(await restarted.ocs.authorize(question('d'))).toMatchObject({ kind: 'granted' })
+})
+
+test('no call is granted more than the cap per call', async () => {
+  const { ocs } = customerWith(10 * oneUnit, { max_call_seconds: 90 })
+  await ocs.authorize(question('a', '1555'))
+  expect(await ocs.extend('a', 50)).toEqual({ kind: 'granted', grantedSeconds: 90 })
+  expect(await ocs.extend('a', 80)).toEqual({ kind: 'denied', code: 'max_call_seconds' })
+})

@@ -1,0 +1,112 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import {
+  addCustomer,
+  addPlan,
+  customerWith,
+  endedCall,
+  freshStore,
+  ocsOn,
+  openCall,
+  plainRate,
+  question,
+  start,
+  topUp,
+} from '../../../support/books.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { openDatabase } from '../../../../schema/open.ts'
+
+const oneUnit = 1_000_000
+
+test('a call of which nothing is heard gives back what it holds', async () => {
+  const { ocs, time, customerId, log } = customerWith(oneUnit)
+  ocs.start()
+  await ocs.authorize(question('a'))
+  time.advance(11 * 60_000 + 1_000)
+  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0, openCalls: 0 })
+  expect(log).toEqual(['warn billing: calls without a report'])
+})
+
+test('a call that shows signs of life keeps what it holds', async () => {
+  const { ocs, time, customerId } = customerWith(oneUnit)
+  ocs.start()
+  await ocs.authorize(question('a'))
+  for (let minute = 0; minute < 60; minute += 1) {
+    time.advance(60_000)
+    ocs.alive(['a'], time.now())
+  }
+  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000 })
+})
+
+test('while records cannot be stored they wait, and are stored once when that works again', async () => {
+  const { ocs, time, customerId, store, log } = customerWith(2 * oneUnit)
+  await ocs.authorize(question('a'))
+  store.sqlite.exec('ALTER TABLE cdr RENAME TO cdr_away')
+  const stored = ocs.report(endedCall('a', 20))
+  time.advance(500)
+  expect(log[0]).toBe('error billing: records cannot be stored')
+  expect(ocs.stats().waitingWrites).toBe(1)
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 2 * oneUnit })
+  store.sqlite.exec('ALTER TABLE cdr_away RENAME TO cdr')
+  time.advance(1_000)
+  await stored
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000, reservedMicros: 0 })
+  expect(ocs.stats().waitingWrites).toBe(0)
+})
+
+test('a record that the database refuses for ever does not hold up the others', async () => {
+  const { ocs, time, customerId, store } = customerWith(2 * oneUnit)
+  await ocs.authorize(question('bad'))
+  await ocs.authorize(question('good'))
+  const bad = ocs.report(endedCall('bad', 20, { endedAt: Number.NaN }))
+  const good = ocs.report(endedCall('good', 20))
+  time.advance(10)
+  await expect(bad).rejects.toThrow('NOT NULL')
+  await good
+  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['good'])
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000, reservedMicros: 0 })
+})
+
+test('money that another process moves is noticed within a second', async () => {
+  const path = join(temporaryFolder(), 'tollgate.db')
+  const store = freshStore(path)
+  const planId = addPlan(store, [plainRate])
+  const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
+  const { ocs, time } = ocsOn(store)
+  ocs.start()
+  const other = openDatabase(path)
+  topUp(ocsOn(other).ocs, customerId, oneUnit)
+  other.close()
+  expect(await ocs.authorize(question('a', '1555'))).toMatchObject({ kind: 'denied' })
+  time.advance(1_000)
+  expect(await ocs.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
+  store.close()
+})
+
+test('the verdicts since the start are counted by kind', async () => {
+  const { ocs } = customerWith(oneUnit)
+  await ocs.authorize(question('a'))
+  await ocs.authorize(question('b'))
+  await ocs.authorize(question('c', '4930', '+1999'))
+  expect(ocs.stats()).toMatchObject({
+    openCalls: 1,
+    reservedMicros: 600_000,
+    verdicts: { granted: 1, insufficient_funds: 1, unknown_caller: 1 },
+  })
+})
+
+test('the journal holds a call from its answer to its end', async () => {
+  const { ocs, time, store } = customerWith(2 * oneUnit)
+  const journal = () => store.sqlite.prepare('SELECT call_uuid, alive_at FROM call_journal').all()
+  await ocs.authorize(question('a'))
+  ocs.answered(openCall('a', start + 2_000))
+  time.advance(10)
+  expect(journal()).toEqual([{ call_uuid: 'a', alive_at: start + 2_000 }])
+  ocs.alive(['a'], start + 9_000)
+  time.advance(10)
+  expect(journal()).toEqual([{ call_uuid: 'a', alive_at: start + 9_000 }])
+  const stored = ocs.report(endedCall('a', 20))
+  time.advance(10)
+  await stored
+  expect(journal()).toEqual([])
+})
