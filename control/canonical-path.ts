@@ -4,18 +4,17 @@
  */
 import { getPath } from 'hono/utils/url'
 
-/** First segments that are served as they stand. */
+/** Served as they stand, exactly these paths … */
 const unversioned: ReadonlySet<string> = new Set([
-  '',
-  'health',
-  'livez',
-  'readyz',
-  'metrics',
-  'openapi.json',
-  'docs',
-  'console',
-  'mcp',
+  '/',
+  '/health',
+  '/livez',
+  '/readyz',
+  '/metrics',
+  '/openapi.json',
 ])
+/** … and whatever begins with these segments. */
+const pages: ReadonlySet<string> = new Set(['docs', 'console', 'mcp'])
 
 export function canonicalPath(request: Request): string {
   const path = getPath(request)
@@ -25,7 +24,7 @@ export function canonicalPath(request: Request): string {
   if (path.startsWith('/client/')) return `/api${path}`
   const end = path.indexOf('/', 1)
   const first = path.slice(1, end === -1 ? undefined : end)
-  return unversioned.has(first) ? path : `/api/v1${path}`
+  return unversioned.has(path) || pages.has(first) ? path : `/api/v1${path}`
 }
 
 /** `/api/v1/client/…` and `/api/v1/ocs/…` are the unversioned paths that §4.3 gives them. */

@@ -87,17 +87,14 @@ export class Idempotency {
         throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
       const operation = await describeOperation(c, key)
       const name = nameOf(operation.identity)
-      await this.#waitFor(name, operation)
+      // Between the last look at what runs and the start of this one nothing may be awaited.
+      for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
+        refuseOther(running.requestHash, operation)
+        await running.ended
+      }
       const kept = this.#find.get({ ...operation.identity, after: this.#now() - KEPT_MS })
       if (kept !== undefined) return replay(kept, operation)
       await this.#run(c, next, name, operation)
-    }
-  }
-
-  async #waitFor(name: string, operation: Operation): Promise<void> {
-    for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
-      refuseOther(running.requestHash, operation)
-      await running.ended
     }
   }
 

@@ -1,12 +1,80 @@
 import { expect, test } from 'vitest'
+import { createApi } from '../../control/app.ts'
+import { openAccess } from '../../control/auth/access.ts'
+import { canonicalPath } from '../../control/canonical-path.ts'
 import { openControl } from '../support/control.ts'
 
-test('GET /api/v1/health is success for a valid key', async () => {
-  const control = openControl()
-  const answer = await control.request('/api/v1/health', { token: control.key() })
+test('GET /health is public and bare', async () => {
+  const { request } = openControl()
+  const answer = await request('/health')
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual({ status: 'ok', service: 'tollgate', version: '0.0.0-test' })
+})
+
+test('GET /api/v1/health is success for a valid key, in the envelope', async () => {
+  const { request, key } = openControl()
+  const answer = await request('/api/v1/health', { token: key({ scopes: [] }) })
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
     success: true,
     data: { status: 'ok', service: 'tollgate', version: '0.0.0-test' },
   })
+})
+
+test('/readyz is 503 before SIP is served and while the process drains; /livez is not', async () => {
+  const { request, engine } = openControl()
+  expect((await request('/readyz')).status).toBe(200)
+  engine.ready = false
+  expect((await request('/readyz')).body).toMatchObject({ statusCode: 503, code: 'not_ready' })
+  engine.ready = true
+  engine.draining = true
+  expect((await request('/readyz')).body).toMatchObject({ statusCode: 503, code: 'draining' })
+  expect((await request('/livez')).status).toBe(200)
+})
+
+test.each([
+  ['/auth/login', '/api/v1/auth/login'],
+  ['/client/auth/login', '/api/client/auth/login'],
+  ['/customers', '/api/v1/customers'],
+  ['/customers/7/wallet', '/api/v1/customers/7/wallet'],
+  ['/api/customers', '/api/v1/customers'],
+  ['/api/v1/customers', '/api/v1/customers'],
+  ['/telephony/originate', '/api/v1/telephony/originate'],
+  ['/api/ocs/authorize', '/api/ocs/authorize'],
+  ['/api/client/auth/me', '/api/client/auth/me'],
+  ['/api/v1/client/auth/me', '/api/client/auth/me'],
+  ['/api/v1/ocs/cdr', '/api/ocs/cdr'],
+  ['/health', '/health'],
+  ['/api/v1/health', '/api/v1/health'],
+  ['/api/health', '/api/v1/health'],
+  ['/metrics', '/metrics'],
+  ['/metrics/telemetry', '/api/v1/metrics/telemetry'],
+  ['/', '/'],
+])('%s is served as %s', (alias, path) => {
+  expect(canonicalPath(new Request(`http://localhost${alias}?q=1`))).toBe(path)
+})
+
+test('an alias is under the same protection as its path', async () => {
+  const { request, key } = openControl()
+  const token = key({ scopes: ['keys:read'] })
+  for (const path of ['/application-keys', '/api/application-keys', '/api/v1/application-keys']) {
+    expect((await request(path)).status).toBe(401)
+    expect((await request(path, { token })).status).toBe(200)
+    expect((await request(path, { token, body: { name: 'x' } })).status).toBe(403)
+  }
+})
+
+test('the secret of sessions is made once and survives a restart', async () => {
+  const control = openControl()
+  await control.user('ada', 'admin')
+  const login = await control.request('/auth/login', {
+    body: { username: 'ada', password: 'correct horse' },
+  })
+  const { token } = login.data<{ token: string }>()
+  const app = createApi(control.deps, openAccess(control.deps))
+  expect((await control.request('/auth/me', { app, token })).status).toBe(200)
+
+  const settings = { jwtSecret: 'another secret' }
+  const other = createApi(control.deps, openAccess({ ...control.deps, settings }))
+  expect((await control.request('/auth/me', { app: other, token })).status).toBe(401)
 })

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import { openControl, startOfTime } from '../../support/control.ts'
+
+const KEYS = '/api/v1/application-keys'
+
+interface Entry {
+  readonly actor: string
+  readonly action: string
+  readonly target: string
+  readonly outcome: string
+  readonly status: number
+  readonly code: string | null
+  readonly before_digest: string | null
+  readonly after_digest: string | null
+}
+
+function opened() {
+  const control = openControl()
+  const token = control.key({ name: 'auditor' })
+  const trail = async (query = '') =>
+    (await control.request(`/api/v1/audit?${query}`, { token })).data<Entry[]>()
+  const create = (name: string, headers = {}) =>
+    control.request(KEYS, { token, body: { name }, headers })
+  return { ...control, token, trail, create }
+}
+
+test('every mutating request leaves who, what, digests, outcome and correlation id', async () => {
+  const { create, trail, request, token } = opened()
+  const self = await request(`${KEYS}/self`, { token })
+  await create('ci', { 'X-Correlation-ID': 'deploy-7' })
+  expect(await trail()).toEqual([
+    {
+      id: 1,
+      at: new Date(startOfTime).toISOString(),
+      actor: `key:${self.data<{ uuid: string }>().uuid}`,
+      tenant_id: null,
+      address: '192.0.2.1',
+      action: `POST ${KEYS}`,
+      target: KEYS,
+      outcome: 'success',
+      status: 201,
+      code: null,
+      before_digest: null,
+      after_digest: expect.stringMatching(/^[\w-]{43}$/),
+      correlation_id: 'deploy-7',
+    },
+  ])
+})
+
+test('a change is traced from digest to digest', async () => {
+  const { create, trail, request, token } = opened()
+  const { uuid } = (await create('ci')).data<{ uuid: string }>()
+  await request(`${KEYS}/${uuid}`, { token, method: 'PATCH', body: { description: 'x' } })
+  await request(`${KEYS}/${uuid}`, { token, method: 'DELETE' })
+  const [removed, changed, made] = await trail()
+  expect(changed?.before_digest).toBe(made?.after_digest)
+  expect(removed?.before_digest).toBe(changed?.after_digest)
+  expect(changed?.action).toBe(`PATCH ${KEYS}/:uuid`)
+  expect(changed?.target).toBe(`${KEYS}/${uuid}`)
+})
+
+test('refused and failed requests are traced with their code', async () => {
+  const { create, trail, store, request, key } = opened()
+  await create('')
+  await request(KEYS, { token: key({ scopes: [] }), body: { name: 'x' } })
+  store.sqlite.exec('DROP INDEX application_key_name')
+  store.sqlite.exec(
+    'CREATE TRIGGER broken BEFORE INSERT ON application_key BEGIN SELECT RAISE(ABORT, 1); END',
+  )
+  await create('z')
+  expect((await trail()).map(({ outcome, status, code }) => [outcome, status, code])).toEqual([
+    ['failed', 500, 'internal_error'],
+    ['refused', 403, 'insufficient_scope'],
+    ['refused', 400, 'validation_failed'],
+  ])
+})
+
+test('logins are traced, other requests without a credential are not', async () => {
+  const { trail, request, user } = opened()
+  await user('ada', 'auditor')
+  const login = (password: string) =>
+    request('/auth/login', { body: { username: 'ada', password } })
+  await login('wrong')
+  await login('correct horse')
+  await request(KEYS, { body: { name: 'x' } })
+  expect((await trail()).map(({ actor, outcome }) => [actor, outcome])).toEqual([
+    ['user:ada', 'success'],
+    ['anonymous', 'refused'],
+  ])
+})
+
+test('reading leaves no entry', async () => {
+  const { trail, request, token } = opened()
+  await request(KEYS, { token })
+  expect(await trail()).toEqual([])
+})
+
+test('no entry can be changed or removed', async () => {
+  const { create, store } = opened()
+  await create('ci')
+  for (const sql of ["UPDATE audit_entry SET actor = 'x'", 'DELETE FROM audit_entry'])
+    expect(() => store.sqlite.exec(sql)).toThrow('append-only')
+})
+
+test('the trail is filtered by actor, action, outcome and period, newest first', async () => {
+  const { create, trail, tick } = opened()
+  await create('a')
+  tick(1_000)
+  await create('a')
+  tick(1_000)
+  await create('b')
+  const at = (ms: number) => encodeURIComponent(new Date(startOfTime + ms).toISOString())
+  expect(await trail('outcome=refused')).toMatchObject([{ code: 'name_taken' }])
+  expect(await trail(`start_date=${at(1_000)}&end_date=${at(2_000)}`)).toHaveLength(1)
+  expect(await trail('action=POST')).toHaveLength(3)
+  expect(await trail('action=DELETE')).toEqual([])
+  expect(await trail('actor=nobody')).toEqual([])
+  expect(await trail('page=2&limit=2')).toHaveLength(1)
+})
+
+test('a tenant reads the trail of its own credentials only', async () => {
+  const { create, request, key, tenant } = opened()
+  tenant('acme')
+  await create('global')
+  const token = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  await request(KEYS, { token, body: { name: 'own' } })
+  const trail = await request('/api/v1/audit', { token })
+  expect(trail.body).toMatchObject({ data: [{ actor: expect.any(String) }], meta: { total: 1 } })
+})

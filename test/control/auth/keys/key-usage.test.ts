@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { openControl } from '../../../support/control.ts'
+
+interface Counters {
+  readonly request_count: number
+  readonly last_used_at: number | null
+}
+
+function opened() {
+  const control = openControl()
+  const token = control.key({ rate_limit_rpm: 5 })
+  const stored = () =>
+    control.store.sqlite
+      .prepare<[], Counters>('SELECT request_count, last_used_at FROM application_key')
+      .get()
+  const ask = () => control.request('/api/v1/health', { token })
+  return { ...control, token, stored, ask }
+}
+
+test('requests are counted in memory and stored by the next tick', async () => {
+  const { ask, stored, access, tick, now } = opened()
+  await ask()
+  tick(700)
+  await ask()
+  expect(stored()).toEqual({ request_count: 0, last_used_at: null })
+  access.tick()
+  expect(stored()).toEqual({ request_count: 2, last_used_at: now() })
+  access.tick()
+  expect(stored()?.request_count).toBe(2)
+})
+
+test('only requests that were let in are counted', async () => {
+  const { ask, stored, access, request, token } = opened()
+  for (let i = 0; i < 9; i += 1) await ask()
+  await request('/api/v1/health', { token: `${token.slice(0, -1)}~` })
+  access.tick()
+  expect(stored()?.request_count).toBe(5)
+})
+
+test('counters that cannot be stored now are stored later', async () => {
+  const { ask, stored, access, store } = opened()
+  await ask()
+  store.sqlite.pragma('query_only = ON')
+  expect(() => access.tick()).toThrow(/readonly/)
+  store.sqlite.pragma('query_only = OFF')
+  await ask()
+  access.tick()
+  expect(stored()?.request_count).toBe(2)
+})

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { openControl } from '../../../support/control.ts'
+
+const USERS = '/api/v1/users'
+
+function opened() {
+  const control = openControl()
+  const token = control.key()
+  return {
+    ...control,
+    token,
+    post: (body: unknown, from = token) => control.request(USERS, { token: from, body }),
+    patch: (id: number, body: unknown, from = token) =>
+      control.request(`${USERS}/${id}`, { token: from, method: 'PATCH', body }),
+    remove: (id: number, from = token) =>
+      control.request(`${USERS}/${id}`, { token: from, method: 'DELETE' }),
+  }
+}
+
+interface User {
+  readonly id: number
+}
+
+const ada = { username: 'Ada', password: 'correct horse', role: 'admin' }
+
+test('users are created, listed, read, changed and removed; no answer holds a password', async () => {
+  const { post, request, token, patch, remove } = opened()
+  await post({ ...ada, username: 'root' })
+  const created = await post(ada)
+  const { id } = created.data<User>()
+  expect(created.status).toBe(201)
+  expect(created.headers.get('location')).toBe(`${USERS}/${id}`)
+  expect(created.body).toMatchObject({ data: { username: 'ada', role: 'admin', is_active: true } })
+
+  const list = await request(`${USERS}?search=ad`, { token })
+  expect(list.body).toMatchObject({ data: [{ username: 'ada' }], meta: { total: 1 } })
+  expect((await patch(id, { role: 'auditor' })).body).toMatchObject({ data: { role: 'auditor' } })
+  const read = await request(`${USERS}/${id}`, { token })
+  for (const { text } of [created, list, read]) expect(text).not.toMatch(/argon2|horse|password/)
+  expect((await remove(id)).status).toBe(200)
+  expect((await request(`${USERS}/${id}`, { token })).status).toBe(404)
+})
+
+test('a password is stored as argon2id only', async () => {
+  const { post, store } = opened()
+  await post(ada)
+  expect(store.sqlite.prepare('SELECT password_hash FROM user').pluck().get()).toMatch(
+    /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/,
+  )
+})
+
+test('a name is taken whatever its case', async () => {
+  const { post } = opened()
+  await post(ada)
+  const again = await post({ ...ada, username: 'ADA' })
+  expect([again.status, again.code]).toEqual([409, 'username_taken'])
+})
+
+test.each([
+  [{ ...ada, password: '1234567' }, 'password'],
+  [{ ...ada, password: 'x'.repeat(129) }, 'password'],
+  [{ ...ada, username: 'a b' }, 'username'],
+  [{ ...ada, role: 'customer' }, 'role'],
+  [{ ...ada, tenant_slug: 'unknown' }, 'tenant_slug'],
+  [{ ...ada, is_root: true }, 'is_root'],
+])('%j is 400 at its path', async (body, path) => {
+  const { post } = opened()
+  expect((await post(body)).body).toMatchObject({
+    statusCode: 400,
+    details: [expect.objectContaining({ path })],
+  })
+})
+
+test('the last active admin can be neither removed nor demoted nor switched off', async () => {
+  const { post, patch, remove } = opened()
+  const { id } = (await post(ada)).data<User>()
+  for (const answer of [
+    await patch(id, { role: 'auditor' }),
+    await patch(id, { is_active: false }),
+    await remove(id),
+  ])
+    expect([answer.status, answer.code]).toEqual([409, 'last_admin'])
+})
+
+test('nobody makes, changes or removes somebody who may do more than they may', async () => {
+  const { post, patch, remove, key } = opened()
+  const { id } = (await post(ada)).data<User>()
+  const limited = key({ scopes: ['users:*', '*:read'] })
+  for (const answer of [
+    await post({ ...ada, username: 'eve' }, limited),
+    await patch(id, { password: 'mine, all mine' }, limited),
+    await remove(id, limited),
+  ])
+    expect([answer.status, answer.code]).toEqual([403, 'scope_escalation'])
+  const auditor = { ...ada, username: 'bob', role: 'auditor' }
+  expect((await post(auditor, limited)).status).toBe(201)
+})
+
+test("users of another tenant do not exist for a tenant's admin", async () => {
+  const { post, request, key, tenant, patch, remove, user } = opened()
+  await user('global', 'admin')
+  tenant('acme')
+  tenant('other')
+  const token = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const { id } = (await post({ ...ada, tenant_slug: 'other' })).data<User>()
+  expect((await request(USERS, { token })).body).toMatchObject({ data: [], meta: { total: 0 } })
+  for (const { status } of [
+    await request(`${USERS}/${id}`, { token }),
+    await patch(id, { is_active: false }, token),
+    await remove(id, token),
+  ])
+    expect(status).toBe(404)
+  expect((await post({ ...ada, username: 'x', tenant_slug: 'other' }, token)).status).toBe(403)
+  expect((await post({ ...ada, username: 'own' }, token)).body).toMatchObject({
+    data: { tenant_slug: 'acme' },
+  })
+})

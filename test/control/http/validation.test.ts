@@ -1,0 +1,220 @@
+import { Hono } from 'hono'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { ApiError } from '../../../control/http/api-error.ts'
+import { MAX_BODY_BYTES } from '../../../control/http/body.ts'
+import { errorHandler } from '../../../control/http/error-handler.ts'
+import type { ControlEnv } from '../../../control/http/control-env.ts'
+import { validate } from '../../../control/http/validate.ts'
+import { openControl } from '../../support/control.ts'
+
+const KEYS = '/api/v1/application-keys'
+
+function opened() {
+  const control = openControl()
+  const token = control.key()
+  const post = (body: unknown, headers: Record<string, string> = {}) =>
+    control.request(KEYS, { token, body, headers, method: 'POST' })
+  const get = (query: string) => control.request(`${KEYS}?${query}`, { token })
+  return { ...control, token, post, get }
+}
+
+test.each([
+  ['no JSON', '{"name":'],
+  ['text behind JSON', '{"name":"a"} x'],
+  ['a raw NUL', '{"name":"a\0"}'],
+  ['an XML document', '<name>a</name>'],
+])('%s is 400 malformed_json in the envelope', async (_, body) => {
+  const { post } = opened()
+  const answer = await post(body)
+  expect(answer.body).toMatchObject({
+    success: false,
+    error: expect.any(String),
+    statusCode: 400,
+    code: 'malformed_json',
+    request_id: answer.headers.get('x-correlation-id'),
+  })
+})
+
+test.each([
+  ['a list', []],
+  ['a number', 7],
+  ['null', 'null'],
+  ['a text', '"name"'],
+])('%s instead of an object is 400', async (_, body) => {
+  const { post } = opened()
+  expect((await post(body)).body).toMatchObject({ statusCode: 400, code: 'validation_failed' })
+})
+
+test('every problem of a body is told, each with its path', async () => {
+  const { post } = opened()
+  const answer = await post({ name: 7, scopes: ['x', 'y'], a: 1, b: 2 })
+  const { details } = answer.body as { details: { path: string; message: string }[] }
+  expect(details.map(({ path }) => path).toSorted()).toEqual([
+    'a',
+    'b',
+    'name',
+    'scopes.0',
+    'scopes.1',
+  ])
+})
+
+test('an escaped NUL is 400 at its path, in values and in names', async () => {
+  const { post } = opened()
+  const inValue = await post('{"name":"a","scopes":["\\u0000"]}')
+  expect(inValue.body).toMatchObject({ statusCode: 400, details: [{ path: 'scopes.0' }] })
+  expect((await post('{"na\\u0000me":"a"}')).status).toBe(400)
+})
+
+test('deep nesting is 400 and no more work than any other body', async () => {
+  const { post } = opened()
+  const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
+  expect((await post(deep)).status).toBe(400)
+  expect((await post(`{"name":${'['.repeat(33)}${']'.repeat(33)}}`)).status).toBe(400)
+})
+
+test.each(['text/plain', 'application/x-www-form-urlencoded', 'text/json', ''])(
+  'a body of type "%s" is 415',
+  async (type) => {
+    const { post } = opened()
+    const answer = await post('{"name":"a"}', { 'content-type': type })
+    expect([answer.status, answer.code]).toEqual([415, 'unsupported_media_type'])
+  },
+)
+
+test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/merge-patch+json'])(
+  'a body of type %s is read',
+  async (type) => {
+    const { post } = opened()
+    expect((await post('{"name":"a"}', { 'content-type': type })).status).toBe(201)
+  },
+)
+
+test('a body of 1 MiB is read, one byte more is 413', async () => {
+  const { post } = opened()
+  const body = (size: number) => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`
+  expect((await post(body(MAX_BODY_BYTES))).status).toBe(400)
+  const large = await post(body(MAX_BODY_BYTES + 1))
+  expect([large.status, large.code]).toEqual([413, 'body_too_large'])
+})
+
+test('a body that announces more than 1 MiB is 413 before it is read', async () => {
+  const { post } = opened()
+  const answer = await post('{}', { 'content-length': `${MAX_BODY_BYTES + 1}` })
+  expect(answer.status).toBe(413)
+})
+
+test.each(['page=0', 'page=-1', 'page=1.5', 'page=one', 'page=', 'page=1e3', 'limit=0', 'limit=x'])(
+  '?%s is 400',
+  async (query) => {
+    const { get } = opened()
+    expect((await get(query)).status).toBe(400)
+  },
+)
+
+test('pages hold 50 by default and 200 at most; the effective limit is told', async () => {
+  const { get } = opened()
+  expect((await get('')).body).toMatchObject({ meta: { page: 1, limit: 50, total: 1 } })
+  expect((await get('limit=5000')).body).toMatchObject({ meta: { limit: 200 } })
+  expect((await get('page=999999999')).body).toMatchObject({ data: [] })
+})
+
+test('an unknown query parameter is 400 at its name', async () => {
+  const { get } = opened()
+  expect((await get('sort=name')).body).toMatchObject({
+    statusCode: 400,
+    details: [{ path: 'sort', message: 'Unknown field' }],
+  })
+})
+
+/** Half a surrogate pair cannot be sent. */
+const wellFormed = (text: string): string => Buffer.from(text).toString()
+
+test('whatever stands in a query or a path, the answer is an envelope and no 500', async () => {
+  const { request, token } = opened()
+  const nasty = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 30 }),
+    fc.constantFrom("' OR 1=1 --", '%00', '\0', '../../etc/passwd', '%', '%zz', '\u2028', '😀'),
+  )
+  await fc.assert(
+    fc.asyncProperty(nasty, nasty, async (segment, search) => {
+      const path = `${KEYS}/${encodeURIComponent(wellFormed(segment))}`
+      const query = new URLSearchParams({ search }).toString()
+      for (const answer of [
+        await request(path, { token }),
+        await request(`${KEYS}?${query}`, { token }),
+        await request(`${KEYS}?search=${wellFormed(search)}`, { token }),
+      ]) {
+        expect([200, 400, 404]).toContain(answer.status)
+        expect(answer.body).toHaveProperty('success')
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('SQL in every text field is stored as text', async () => {
+  const { post, request, token, store } = opened()
+  const sql = `x'); DROP TABLE application_key; --`
+  const { uuid } = (await post({ name: sql, description: sql })).data<{ uuid: string }>()
+  const read = await request(`${KEYS}/${uuid}`, { token })
+  expect(read.body).toMatchObject({ data: { name: sql, description: sql } })
+  await request(`${KEYS}?search=${encodeURIComponent(sql)}`, { token })
+  expect(store.sqlite.prepare('SELECT count(*) FROM application_key').pluck().get()).toBe(2)
+})
+
+test('a path that has no route is 404, a method that it has not is 405 with those it has', async () => {
+  const { request } = opened()
+  const nowhere = await request('/api/v1/nowhere', { method: 'POST' })
+  expect([nowhere.status, nowhere.code]).toEqual([404, 'not_found'])
+  const put = await request(KEYS, { method: 'PUT' })
+  expect([put.status, put.code]).toEqual([405, 'method_not_allowed'])
+  expect(put.headers.get('allow')).toBe('GET, POST, HEAD, OPTIONS')
+  expect((await request(`${KEYS}/x/rotate`)).headers.get('allow')).toBe('POST, OPTIONS')
+})
+
+test('HEAD is answered like GET, without a body', async () => {
+  const { request, token } = opened()
+  const answer = await request('/api/v1/health', { token, method: 'HEAD' })
+  expect([answer.status, answer.text]).toEqual([200, ''])
+})
+
+test('an error of the program is 500, logged with its stack, and tells the caller nothing', async () => {
+  const { request, token, store, logged } = opened()
+  await request('/api/v1/health', { token })
+  store.sqlite.exec('ALTER TABLE application_key RENAME TO secret_name')
+  const answer = await request(KEYS, { token })
+  expect(answer.body).toMatchObject({
+    success: false,
+    error: 'Internal error',
+    statusCode: 500,
+    code: 'internal_error',
+  })
+  expect(answer.text).not.toMatch(/sqlite|table|secret|at /i)
+  expect(JSON.stringify(logged)).toContain('no such table')
+  expect(JSON.stringify(logged)).not.toContain(token)
+})
+
+test('details and headers of an ApiError reach the caller', async () => {
+  const app = new Hono<ControlEnv>()
+  app.onError(errorHandler(() => undefined))
+  app.get('/', () => {
+    const details = [{ path: 'a', message: 'b' }]
+    throw new ApiError(503, 'down', 'Not now', { details, headers: { 'Retry-After': '7' } })
+  })
+  const answer = await app.request('/')
+  expect(answer.headers.get('retry-after')).toBe('7')
+  expect(await answer.json()).toMatchObject({
+    error: 'Not now',
+    code: 'down',
+    details: [{ path: 'a', message: 'b' }],
+  })
+})
+
+test('an absent body counts as an empty object', async () => {
+  const app = new Hono<ControlEnv>()
+  const schema = z.strictObject({ size: z.int().default(3) })
+  app.post('/', validate('json', schema), (c) => c.json(c.req.valid('json')))
+  expect(await (await app.request('/', { method: 'POST' })).json()).toEqual({ size: 3 })
+})

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest'
+import { openControl, startOfTime, type Answer } from '../../support/control.ts'
+
+const HEALTH = '/api/v1/health'
+const startSecond = startOfTime / 1_000
+
+const limitsOf = ({ headers }: Answer) => ({
+  limit: headers.get('x-ratelimit-limit'),
+  remaining: headers.get('x-ratelimit-remaining'),
+  reset: headers.get('x-ratelimit-reset'),
+})
+
+test('each answer tells limit, what remains, and when the oldest hit leaves', async () => {
+  const { key, request, tick } = openControl()
+  const token = key({ rate_limit_rpm: 5 })
+  const first = await request(HEALTH, { token })
+  expect(limitsOf(first)).toEqual({ limit: '5', remaining: '4', reset: `${startSecond + 60}` })
+  tick(10_500)
+  const second = await request(HEALTH, { token })
+  expect(limitsOf(second)).toEqual({ limit: '5', remaining: '3', reset: `${startSecond + 60}` })
+  expect(second.headers.get('ratelimit-policy')).toBe('"key";q=5;w=60')
+  expect(second.headers.get('ratelimit')).toBe('"key";r=3;t=50')
+  tick(50_000)
+  const third = await request(HEALTH, { token })
+  expect(limitsOf(third)).toEqual({ limit: '5', remaining: '3', reset: `${startSecond + 71}` })
+})
+
+test('the request over the limit is 429 with Retry-After, and so is the next until then', async () => {
+  const { key, request, tick } = openControl()
+  const token = key({ rate_limit_rpm: 2 })
+  await request(HEALTH, { token })
+  tick(20_000)
+  await request(HEALTH, { token })
+  const denied = await request(HEALTH, { token })
+  expect([denied.status, denied.code]).toEqual([429, 'rate_limited'])
+  expect(denied.headers.get('retry-after')).toBe('40')
+  expect(limitsOf(denied).remaining).toBe('0')
+  tick(39_999)
+  expect((await request(HEALTH, { token })).status).toBe(429)
+  tick(1)
+  expect((await request(HEALTH, { token })).status).toBe(200)
+  expect((await request(HEALTH, { token })).status).toBe(429)
+})
+
+test('1200 requests per minute pass by default, the 1201st does not', async () => {
+  const { key, access, now } = openControl()
+  const presented = access.verifier.verify(key(), '192.0.2.1', now())
+  if (presented.kind !== 'accepted') throw new Error('the key is not valid')
+  const { window } = access.limits.forPrincipal(presented.principal)
+  for (let i = 0; i < 1_200; i += 1) expect(window.admit(now())).toBe(true)
+  expect(window.admit(now())).toBe(false)
+})
+
+test('keys do not share their quota, not even from one address', async () => {
+  const { key, request } = openControl()
+  const [one, other] = [key({ rate_limit_rpm: 1 }), key({ rate_limit_rpm: 1 })]
+  await request(HEALTH, { token: one })
+  expect((await request(HEALTH, { token: one })).status).toBe(429)
+  expect((await request(HEALTH, { token: other })).status).toBe(200)
+})
+
+test('a rotated token shares the quota of its key', async () => {
+  const { key, request } = openControl()
+  const admin = key()
+  const token = key({ rate_limit_rpm: 2 })
+  const { uuid } = (await request('/api/v1/application-keys/self', { token })).data<{
+    uuid: string
+  }>()
+  const rotated = await request(`/api/v1/application-keys/${uuid}/rotate`, {
+    token: admin,
+    body: { grace_seconds: 60 },
+  })
+  await request(HEALTH, { token })
+  const renewed = rotated.data<{ token: string }>().token
+  expect((await request(HEALTH, { token: renewed })).status).toBe(429)
+})
+
+test.each([
+  ['200 without a key', '/health', {}, 200],
+  ['401', HEALTH, {}, 401],
+  ['401 of an unknown key', HEALTH, { token: `sbc_live_${'x'.repeat(64)}` }, 401],
+  ['404', '/api/v1/nowhere', {}, 404],
+  ['405', '/health', { method: 'DELETE' }, 405],
+  ['preflight', HEALTH, { method: 'OPTIONS' }, 204],
+  ['400', '/api/v1/auth/login', { body: '{' }, 400],
+])(
+  "the %s answer carries the headers of the caller's address",
+  async (_, path, options, status) => {
+    const { request } = openControl()
+    const answer = await request(path, { ...options, from: '198.51.100.1' })
+    expect(answer.status).toBe(status)
+    expect(limitsOf(answer)).toEqual({
+      limit: expect.stringMatching(/^\d+$/),
+      remaining: expect.stringMatching(/^\d+$/),
+      reset: `${startSecond + 60}`,
+    })
+    const again = await request(path, { ...options, from: '198.51.100.1' })
+    expect(Number(limitsOf(again).remaining)).toBe(Number(limitsOf(answer).remaining) - 1)
+  },
+)
+
+test('whoever shows no valid credential is limited by address; a key is not touched by that', async () => {
+  const { key, request, access, now } = openControl()
+  const { window } = access.limits.forAddress('198.51.100.1')
+  while (window.admit(now()));
+  const denied = await request('/health', { from: '198.51.100.1' })
+  expect(denied.status).toBe(429)
+  expect(denied.headers.get('retry-after')).toBe('60')
+  expect((await request('/health', { from: '198.51.100.2' })).status).toBe(200)
+  expect((await request(HEALTH, { token: key(), from: '198.51.100.1' })).status).toBe(200)
+})
+
+test('a flood from ever new addresses takes bounded memory', () => {
+  const { access } = openControl()
+  const first = access.limits.forAddress('10.0.0.0')
+  for (let i = 0; i < 20_001; i += 1) access.limits.forAddress(`address ${i}`)
+  expect(access.limits.forAddress('10.0.0.0')).not.toBe(first)
+})
