@@ -15,7 +15,7 @@ export interface HostAndPort {
   readonly port: number
 }
 
-export const listenProtocols = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const
+const listenProtocols = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const
 
 export interface ListenAddress extends HostAndPort {
   readonly protocol: (typeof listenProtocols)[number]
