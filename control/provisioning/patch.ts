@@ -4,11 +4,13 @@ import { badRequest } from '../http/api-error.ts'
 
 /** The shape of a PATCH: every field of the body but those of `except`; none required, none with a default. */
 export function patchOf(body: z.ZodObject, except: readonly string[] = []): z.ZodObject {
-  const fields = Object.entries(body.shape)
+  const fields = Object.entries(shapeOf(body))
     .filter(([field]) => !except.includes(field))
     .map(([field, type]) => [field, withoutDefault(type).nullish()] as const)
   return z.strictObject(Object.fromEntries(fields))
 }
+
+const shapeOf = (body: z.ZodObject): Readonly<Record<string, z.core.$ZodType>> => body.shape
 
 function withoutDefault(type: z.core.$ZodType): z.ZodType {
   const inner = type instanceof z.ZodDefault ? type.unwrap() : type
@@ -38,7 +40,7 @@ const otherSpelling = (field: string): string =>
   field.endsWith('_id') ? field.slice(0, -3) : `${field}_id`
 
 function cleared(body: z.ZodObject, field: string): unknown {
-  const type = body.shape[field]
+  const type = shapeOf(body)[field]
   if (type !== undefined)
     for (const empty of [null, undefined]) {
       const parsed = z.safeParse(type, empty)

@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { domain, name } from '../provisioning/fields.ts'
 
-export const maxDomains = 100
+const maxDomains = 100
 
 /** As in `X-Tenant-Slug`. */
-export const slug = z
+const slug = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,

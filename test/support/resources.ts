@@ -1,12 +1,6 @@
-/** The control API with its resource routes and an OCS on one database. */
-import { Ocs } from '../../control/billing/ocs.ts'
-import { customerRoutes } from '../../control/billing/customer-routes.ts'
-import { rateRoutes } from '../../control/billing/rates/rate-routes.ts'
-import { dispatcherRoutes } from '../../control/sbc/dispatcher-routes.ts'
-import { routingRoutes } from '../../control/sbc/routing-routes.ts'
-import { tenantRoutes } from '../../control/tenants/tenant-routes.ts'
+/** The control API in a test that makes resources: who asks, and what the engine was told. */
+import type { Ocs } from '../../control/billing/ocs.ts'
 import { openControl, type Answer, type RequestOptions, type TestControl } from './control.ts'
-import { ManualTime } from './manual-time.ts'
 
 export interface TestResources extends TestControl {
   readonly ocs: Ocs
@@ -20,27 +14,11 @@ export interface TestResources extends TestControl {
 
 export function openResources(): TestResources {
   const control = openControl()
-  const { store, now, randomBytes, engine } = control.deps
+  const { ocs } = control.deps
+  if (ocs === undefined) throw new Error('the control API in a test charges by itself')
   const reloads = { dispatcher: 0, routing: 0 }
   Object.assign(control.engine, { reloadRouting: () => (reloads.routing += 1) })
   Object.assign(control.engine.dispatcher, { reload: () => (reloads.dispatcher += 1) })
-  const time = new ManualTime(now())
-  const ocs = new Ocs({
-    store,
-    now,
-    schedule: time.schedule,
-    unknownCaller: 'deny',
-    log: () => undefined,
-  })
-  const deps = { store, now, engine, randomBytes, ocs, idempotency: control.access.idempotency }
-  control.app.route(
-    '/api/v1',
-    tenantRoutes(deps, () => ocs.reloadCustomers()),
-  )
-  control.app.route('/api/v1', dispatcherRoutes(deps))
-  control.app.route('/api/v1', routingRoutes(deps))
-  control.app.route('/api/v1', customerRoutes(deps))
-  control.app.route('/api/v1', rateRoutes(deps))
 
   const root = control.key()
   const keys = new Map<string, string>()

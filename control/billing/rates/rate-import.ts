@@ -33,7 +33,7 @@ export interface ImportReport {
 /** `planOf` answers the plan of a line by what its cell names (undefined: nothing), or why there is none. */
 export type PlanOf = (name: string | undefined) => number | ErrorDetail
 
-export const maxRates = 250_000
+const maxRates = 250_000
 const maxReportedProblems = 100
 /** Lines between two turns of the event loop: about 5 ms, so that calls are answered meanwhile. */
 const slice = 250

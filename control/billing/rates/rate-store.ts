@@ -210,7 +210,7 @@ export function rateColumns(body: RateTerms) {
   }
 }
 
-export const rateView = (row: RateRow): RateView => ({
+const rateView = (row: RateRow): RateView => ({
   id: row.id,
   rate_plan_id: row.rate_plan_id,
   rate_plan: row.rate_plan,
