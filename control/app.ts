@@ -7,6 +7,10 @@ import type { Access } from './auth/access.ts'
 import { keyRoutes } from './auth/keys/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
+import { customerRoutes, type CustomerRoutesDeps } from './billing/customer-routes.ts'
+import type { Ocs } from './billing/ocs.ts'
+import { ocsRoutes } from './billing/ocs-routes.ts'
+import { rateRoutes } from './billing/rates/rate-routes.ts'
 import { canonicalPath } from './canonical-path.ts'
 import type { ControlDeps } from './deps.ts'
 import { keyHealthRoute, probeRoutes, publicHealthRoute } from './health-routes.ts'
@@ -21,6 +25,9 @@ import { inOrder } from './middleware/in-order.ts'
 import { rateLimit } from './middleware/rate-limit.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
+import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
+import { routingRoutes } from './sbc/routing-routes.ts'
+import { tenantRoutes } from './tenants/tenant-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -39,8 +46,22 @@ export function createApi(deps: ControlDeps, access: Access): ControlApp {
   app.route('/api/v1', userRoutes(store, access.users, now))
   app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.idempotency))
   app.route('/api/v1', auditRoutes(audit))
+  app.route(
+    '/api/v1',
+    tenantRoutes(deps, () => deps.ocs?.reloadCustomers()),
+  )
+  app.route('/api/v1', dispatcherRoutes(deps))
+  app.route('/api/v1', routingRoutes(deps))
+  if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now }))
   return app
+}
+
+/** Customers and rates belong to whoever charges. */
+function mountBilling(app: ControlApp, deps: CustomerRoutesDeps & { readonly ocs: Ocs }): void {
+  app.route('/api/v1', customerRoutes(deps))
+  app.route('/api/v1', rateRoutes(deps))
+  app.route('/api/ocs', ocsRoutes(deps.ocs, deps))
 }
 
 /** The public edge for customers: `/api/client/*` and `GET /health`. */

@@ -1,9 +1,12 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
 import type { Store } from '../schema/open.ts'
+import type { Ocs } from './billing/ocs.ts'
 
 export interface ControlDeps {
   readonly store: Store
   readonly engine: EnginePort
+  /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
+  readonly ocs: Ocs | undefined
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Cryptographically secure. */

@@ -73,7 +73,8 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     const engine = new Engine({ ...deps, store, charging })
     closers.push(() => engine.stop())
     await engine.start()
-    const control = await openControl(store, engine, deps)
+    const ocs = charging instanceof Ocs ? charging : undefined
+    const control = await openControl(store, engine, ocs, deps)
     closers.push(() => control.stop())
     closers.push(followOutsideChanges(store, engine, deps))
     return {
@@ -109,11 +110,16 @@ function openCharging(store: Store, deps: PlatformDeps): Ocs | ExternalCharging 
   })
 }
 
-function openControl(store: Store, engine: Engine, deps: PlatformDeps): Promise<ControlServer> {
+function openControl(
+  store: Store,
+  engine: Engine,
+  ocs: Ocs | undefined,
+  deps: PlatformDeps,
+): Promise<ControlServer> {
   const { config, version, now, randomBytes, log } = deps
   return startControl(
     {
-      ...{ store, now, randomBytes, log, version },
+      ...{ store, ocs, now, randomBytes, log, version },
       engine: portOf(engine),
       settings: { jwtSecret: config.jwtSecret },
     },

@@ -6,6 +6,7 @@ import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
+import { Ocs } from '../../control/billing/ocs.ts'
 import type { ActiveCall, ControlDeps, EnginePort, SetStatus } from '../../control/deps.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../schema/open.ts'
@@ -76,6 +77,13 @@ export function openControl(path = ':memory:'): TestControl {
   const deps: ControlDeps = {
     store,
     engine,
+    ocs: new Ocs({
+      store,
+      now: () => now,
+      schedule: () => () => undefined,
+      unknownCaller: 'deny',
+      log: () => undefined,
+    }),
     now: () => now,
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),

@@ -21,6 +21,7 @@ migrate(store.sqlite, Date.now())
 const deps: ControlDeps = {
   store,
   engine: testEngine(),
+  ocs: undefined,
   now: Date.now,
   randomBytes,
   log: (level, message, fields) => process.stderr.write(`${level} ${message} ${String(fields)}\n`),
