@@ -51,11 +51,18 @@ class Placeholder {
   }
 }
 
+/** A plain loop over prepared slots: on the call path this runs several times for each call. */
 function binder<P>(parameters: readonly unknown[]): (values: P) => SqlValue[] {
-  return (values) =>
-    parameters.map((parameter) =>
-      parameter instanceof Placeholder
-        ? (values[parameter.name as keyof P] as SqlValue)
-        : (parameter as SqlValue),
-    )
+  const names = parameters.map((parameter) =>
+    parameter instanceof Placeholder ? (parameter.name as keyof P) : undefined,
+  )
+  const constants = parameters as readonly SqlValue[]
+  return (values) => {
+    const bound = constants.slice()
+    for (let index = 0; index < names.length; index += 1) {
+      const name = names[index]
+      if (name !== undefined) bound[index] = values[name] as SqlValue
+    }
+    return bound
+  }
 }

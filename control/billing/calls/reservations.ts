@@ -16,8 +16,8 @@ export interface Reservation {
   readonly isEnded: boolean
 }
 
-interface Entry {
-  reservation: Reservation
+/** The same, as this table alone may change it. */
+type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
   /** Milliseconds UTC: without a sign of life until then, the call is taken for lost. */
   expiresAt: number
 }
@@ -39,16 +39,16 @@ export class Reservations {
   }
 
   find(callUuid: string): Reservation | undefined {
-    return this.#entries.get(callUuid)?.reservation
+    return this.#entries.get(callUuid)
   }
 
   open(call: Omit<Reservation, 'isEnded'>, now: number): Reservation {
-    const reservation = { ...call, isEnded: false }
-    this.#entries.set(call.callUuid, { reservation, expiresAt: expiry(reservation, now) })
-    if (call.account === undefined) return reservation
+    const entry = { ...call, isEnded: false, expiresAt: expiry(call, now) }
+    this.#entries.set(call.callUuid, entry)
+    if (call.account === undefined) return entry
     call.account.reservedMicros += call.amountMicros
     call.account.openCalls += 1
-    return reservation
+    return entry
   }
 
   /** Replaces grant and amount of an open call. */
@@ -60,25 +60,25 @@ export class Reservations {
   ): Reservation {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined) throw new Error(`call ${callUuid} holds no reservation`)
-    this.#setAmount(entry, amountMicros)
-    entry.reservation = { ...entry.reservation, grantedSeconds }
-    entry.expiresAt = expiry(entry.reservation, now)
-    return entry.reservation
+    setAmount(entry, amountMicros)
+    entry.grantedSeconds = grantedSeconds
+    entry.expiresAt = expiry(entry, now)
+    return entry
   }
 
   /** A sign of life. */
   touch(callUuid: string, now: number): void {
     const entry = this.#entries.get(callUuid)
-    if (entry !== undefined) entry.expiresAt = expiry(entry.reservation, now)
+    if (entry !== undefined) entry.expiresAt = expiry(entry, now)
   }
 
   /** The call is over: it counts no more as open, and keeps exactly its cost until that is debited. */
   end(callUuid: string, costMicros: number): void {
     const entry = this.#entries.get(callUuid)
-    if (entry === undefined || entry.reservation.isEnded) return
-    this.#setAmount(entry, costMicros)
-    entry.reservation = { ...entry.reservation, isEnded: true }
-    if (entry.reservation.account !== undefined) entry.reservation.account.openCalls -= 1
+    if (entry === undefined || entry.isEnded) return
+    setAmount(entry, costMicros)
+    entry.isEnded = true
+    if (entry.account !== undefined) entry.account.openCalls -= 1
   }
 
   /** The debit is committed, or will never come. */
@@ -86,27 +86,26 @@ export class Reservations {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined) return
     this.end(callUuid, 0)
-    this.#setAmount(entry, 0)
+    setAmount(entry, 0)
     this.#entries.delete(callUuid)
   }
 
   /** Gives back what lost calls hold. Answers their uuids. */
   expire(now: number): string[] {
     const lost = [...this.#entries.values()]
-      .filter(({ reservation, expiresAt }) => !reservation.isEnded && expiresAt <= now)
-      .map(({ reservation }) => reservation.callUuid)
+      .filter(({ isEnded, expiresAt }) => !isEnded && expiresAt <= now)
+      .map(({ callUuid }) => callUuid)
     for (const callUuid of lost) this.release(callUuid)
     return lost
   }
-
-  #setAmount(entry: Entry, amountMicros: number): void {
-    const { account, amountMicros: before } = entry.reservation
-    if (account !== undefined) account.reservedMicros += amountMicros - before
-    entry.reservation = { ...entry.reservation, amountMicros }
-  }
 }
 
-function expiry({ grantedSeconds }: Reservation, now: number): number {
+function setAmount(entry: Entry, amountMicros: number): void {
+  if (entry.account !== undefined) entry.account.reservedMicros += amountMicros - entry.amountMicros
+  entry.amountMicros = amountMicros
+}
+
+function expiry({ grantedSeconds }: Pick<Reservation, 'grantedSeconds'>, now: number): number {
   const grantedMs = grantedSeconds * 1_000
   return now + Math.min(grantedMs, longestSilenceMs) + patienceMs
 }
