@@ -42,6 +42,8 @@ export interface CustomerView {
   readonly max_daily_spend: number
   readonly max_call_seconds: number
   readonly low_balance_threshold: number
+  /** The balance is below the threshold. */
+  readonly is_balance_low: boolean
   readonly currency: string
   /** Decimal text, exact. */
   readonly balance: string
@@ -321,6 +323,7 @@ const viewOf = (row: Row, numbers: readonly string[]): CustomerView => ({
   max_daily_spend: moneyToNumber(row.max_daily_spend_micros),
   max_call_seconds: row.max_call_seconds,
   low_balance_threshold: moneyToNumber(row.low_balance_micros),
+  is_balance_low: (row.balance_micros ?? 0) < row.low_balance_micros,
   currency: row.currency ?? 'USD',
   balance: moneyToDecimal(row.balance_micros ?? 0),
   balance_number: moneyToNumber(row.balance_micros ?? 0),

@@ -40,6 +40,7 @@ test('a customer starts with a wallet in the currency of the plan, and the openi
     max_daily_spend: 0,
     max_call_seconds: 0,
     low_balance_threshold: 0,
+    is_balance_low: false,
     currency: 'EUR',
     balance: '10.00',
     balance_number: 10,
@@ -176,6 +177,15 @@ test.each([
   const answer = await adjust(control, control.id, body)
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
   expect(control.ocs.balanceOf(control.id)?.balanceMicros).toBe(10_000_000)
+})
+
+test('a balance below its threshold is shown as low', async () => {
+  const control = await withCustomer({ low_balance_threshold: '5.00' })
+  const { call, id } = control
+  await adjust(control, id, { amount: -5, reason: 'x' })
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ is_balance_low: false })
+  await adjust(control, id, { amount: '-0.000001', reason: 'x' })
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ is_balance_low: true })
 })
 
 test('nobody can take out more than is there', async () => {
