@@ -12,6 +12,7 @@ import type {
   UserTable,
 } from './tables/access.ts'
 import type { Defaulted, Flag, Id } from './tables/kinds.ts'
+import type { BindingTable } from './tables/registration.ts'
 
 export type { ApplicationKeyTable, AuditEntryTable, UserTable } from './tables/access.ts'
 export type { Flag } from './tables/kinds.ts'
@@ -33,6 +34,7 @@ export interface Database {
   outbound_route: OutboundRouteTable
   inbound_route: InboundRouteTable
   extension: ExtensionTable
+  binding: BindingTable
   cdr: CdrTable
   call_journal: CallJournalTable
   ocs_report: OcsReportTable

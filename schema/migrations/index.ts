@@ -1,6 +1,7 @@
 /** Every migration, oldest first. Once released, a migration is never edited: add the next one. */
 import { sql as callsAndMoney } from './001-calls-and-money.ts'
 import { sql as access } from './002-access.ts'
+import { sql as registrations } from './003-registrations.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -12,6 +13,7 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { version: 1, name: 'calls-and-money', sql: callsAndMoney },
   { version: 2, name: 'access', sql: access },
+  { version: 3, name: 'registrations', sql: registrations },
 ]
 
 export const newestVersion = migrations.length
