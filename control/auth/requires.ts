@@ -5,13 +5,24 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { describeHandler, type Access } from '../http/route-notes.ts'
 import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'
+import { wrongTenant } from './tenants.ts'
 
 /** A valid credential that holds this scope: 401 without the first, 403 without the second. */
 export function requires(scope: Scope): MiddlewareHandler<ControlEnv> {
+  return guard({ kind: 'scope', scope }, (principal) => admitScope(principal, scope))
+}
+
+/** The same, for what belongs to no tenant: a tenant's credential is refused. */
+export function requiresGlobal(scope: Scope): MiddlewareHandler<ControlEnv> {
   return guard({ kind: 'scope', scope }, (principal) => {
-    if (principal.scopes.has(scope)) return
-    throw new ApiError(403, 'insufficient_scope', `The credential lacks the scope ${scope}`)
+    admitScope(principal, scope)
+    if (principal.tenantId !== null) throw wrongTenant()
   })
+}
+
+function admitScope(principal: Principal, scope: Scope): void {
+  if (principal.scopes.has(scope)) return
+  throw new ApiError(403, 'insufficient_scope', `The credential lacks the scope ${scope}`)
 }
 
 /** Any valid credential of a machine or of staff. */

@@ -1,6 +1,6 @@
 /** Charging over HTTP for nodes with a key of scope `ocs`: bare answers (decisions.md §1.4), mounted at `/api/ocs`. */
 import { Hono } from 'hono'
-import { requires } from '../auth/requires.ts'
+import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { validate } from '../http/validate.ts'
@@ -25,7 +25,8 @@ interface OcsRoutesDeps {
 
 export function ocsRoutes(ocs: Ocs, { now, randomBytes }: OcsRoutesDeps) {
   // Asking reserves money, so that reading is not enough even for the GET.
-  const node = requires('ocs:write')
+  // A node speaks for the calls of every tenant, so its key is a global one.
+  const node = requiresGlobal('ocs:write')
   return new Hono<ControlEnv>()
     .get('/authorize', node, validate('query', authorizeQuery), (c) => {
       const { caller, callee, call_uuid, customer_id } = c.req.valid('query')

@@ -1,0 +1,131 @@
+import { expect, test } from 'vitest'
+import { routeNotes } from '../../control/http/route-notes.ts'
+import { openControl, type TestControl } from '../support/control.ts'
+
+/** Stands in every text that belongs to the tenant which nobody else may see. */
+const CANARY = 'canary'
+
+/** What another tenant owns, by the path under which it is found. */
+async function fill(
+  control: TestControl,
+): Promise<ReadonlyMap<string, readonly (string | number)[]>> {
+  control.tenant(CANARY, [`${CANARY}.example`])
+  const token = control.key({ name: 'root' })
+  const ids = new Map<string, (string | number)[]>()
+  const make = async (path: string, body: object) => {
+    const answer = await control.request(`/api/v1${path}`, { token, body })
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
+    const made = answer.data<{ id?: number; uuid?: string; nodes?: { id: number }[] }>()
+    const nodes = made.nodes?.map(({ id }) => id) ?? []
+    ids.set(path, [made.uuid ?? made.id ?? 0, ...nodes])
+  }
+  const name = CANARY
+  const tenant = { tenant: CANARY }
+  const ofTenant = { tenant_scope: 'tenant', tenant_slug: CANARY }
+  await make('/application-keys', { name, ...ofTenant })
+  await make('/users', {
+    username: CANARY,
+    password: 'correct horse',
+    role: 'auditor',
+    tenant_slug: CANARY,
+  })
+  await make('/dispatcher', {
+    ...tenant,
+    endpoint_name: CANARY,
+    algorithm: 8,
+    set_id: 7,
+    nodes: [{ host: `${CANARY}.example` }, { host: '10.0.0.1' }],
+  })
+  await make('/rate-plans', { name, ...tenant })
+  await make('/rates', { rate_plan: CANARY, prefix: '49', rate_per_minute: 1, description: CANARY })
+  await make('/customers', { name, ...tenant, numbers: [CANARY], rate_plan: CANARY, balance: '10' })
+  await make('/routing/carriers', { name, ...tenant, gateways: [{ host: '10.0.0.9' }] })
+  await make('/outbound-routes', { name, ...tenant, carrier: CANARY })
+  await make('/inbound-routes', { name, ...tenant, set_id: 7 })
+  ids.set('/tenants', [1])
+  return ids
+}
+
+/** `/api/v1/dispatcher/:id/nodes/:nodeId` with the ids of the other tenant's rows. */
+function pathTo(path: string, ids: ReadonlyMap<string, readonly (string | number)[]>): string {
+  if (!path.includes(':')) return path
+  const collection = path.slice('/api/v1'.length, path.indexOf('/:'))
+  const values = [...(ids.get(collection) ?? [])]
+  return path.replaceAll(/:\w+/g, () => {
+    const value = values.shift()
+    if (value === undefined) throw new Error(`add a row of another tenant for ${path}`)
+    return String(value)
+  })
+}
+
+const tables = [
+  ...['tenant', 'tenant_domain', 'application_key', 'user', 'dispatcher_set', 'dispatcher_node'],
+  ...['rate_plan', 'rate', 'customer', 'customer_number', 'wallet', 'ledger_entry'],
+  ...['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
+]
+
+const stored = ({ store }: TestControl): string =>
+  JSON.stringify(tables.map((table) => store.sqlite.prepare(`SELECT * FROM "${table}"`).all()))
+
+test('a key of another tenant finds and changes nothing on any route', async () => {
+  const control = openControl()
+  const ids = await fill(control)
+  control.tenant('other', ['other.example'])
+  const token = control.key({ name: 'foreign', tenant_scope: 'tenant', tenant_slug: 'other' })
+  control.access.tick()
+  const before = stored(control)
+
+  for (const { method, path } of routeNotes(control.app)) {
+    const name = `${method} ${path}`
+    const hasBody = method !== 'GET' && method !== 'DELETE'
+    const body = path.endsWith('/state') ? { state: 'inactive' } : {}
+    const answer = await control.request(pathTo(path, ids), {
+      token,
+      method,
+      ...(hasBody && { body }),
+    })
+    expect([name, answer.text.includes(CANARY)]).toEqual([name, false])
+    if (path.includes(':')) expect([400, 403, 404]).toContain(answer.status)
+    else if (method === 'GET' && answer.status === 200 && path !== '/api/v1/audit')
+      expect([name, totalOf(answer.body)]).toEqual([name, ownRows.get(path) ?? 0])
+  }
+  expect(stored(control)).toBe(before)
+})
+
+/** Itself and its key. */
+const ownRows = new Map([
+  ['/api/v1/tenants', 1],
+  ['/api/v1/application-keys', 1],
+])
+
+/** Lists of a tenant that owns nothing are empty; what is no list counts as nothing. */
+function totalOf(body: unknown): number {
+  const { meta, data } = body as { meta?: { total: number }; data?: unknown }
+  if (meta === undefined) return 0
+  return Array.isArray(data) && data.length === meta.total ? meta.total : -1
+}
+
+test('a global key that names a tenant acts as that tenant would', async () => {
+  const control = openControl()
+  await fill(control)
+  control.tenant('other')
+  const token = control.key({ name: 'global' })
+  for (const path of ['/dispatcher', '/customers', '/rate-plans', '/rates', '/routing/carriers']) {
+    const total = async (slug: string) => {
+      const headers = { 'X-Tenant-Slug': slug }
+      return totalOf((await control.request(path, { token, headers })).body)
+    }
+    expect([path, await total(CANARY), await total('other')]).toEqual([path, 1, 0])
+  }
+})
+
+test("a tenant's key charges no calls: a node speaks for all tenants", async () => {
+  const control = openControl()
+  await fill(control)
+  control.tenant('other')
+  const path = '/api/ocs/authorize?caller=canary&callee=4930'
+  const foreign = control.key({ tenant_scope: 'tenant', tenant_slug: 'other', scopes: ['ocs'] })
+  expect((await control.request(path, { token: foreign })).status).toBe(403)
+  const node = control.key({ scopes: ['ocs'] })
+  expect((await control.request(path, { token: node })).status).toBe(200)
+})
