@@ -87,15 +87,9 @@ export class Ocs {
     this.#dataVersion = this.#readDataVersion()
   }
 
-  /**
-   * Bills what the last run left open, then looks after lost calls and changes from outside. With
-   * `ownsJournal: false` the open calls are those of an engine that reports over HTTP (`OCS_URL`), which
-   * closes them itself.
-   */
-  start({ ownsJournal }: { readonly ownsJournal: boolean } = { ownsJournal: true }): {
-    readonly recoveredCalls: number
-  } {
-    const left = ownsJournal ? this.#settlement.leftOpen() : []
+  /** Bills what the last run left open, then looks after lost calls and changes from outside. */
+  start(): { readonly recoveredCalls: number } {
+    const left = this.#settlement.leftOpen()
     for (const entry of left) this.#recover(entry)
     this.#group.flush()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { customerWith, endedCall, question, start, topUp } from '../../support/books.ts'
+import { customerWith, endedCall, question, topUp } from '../../support/books.ts'
 
 const oneUnit = 1_000_000
 

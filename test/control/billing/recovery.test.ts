@@ -122,13 +122,3 @@ test('hundreds of open calls are each recovered once', async () => {
   expect(after.ocs.check()).toEqual([])
   store.close()
 })
-
-test('the open calls of an engine that reports over HTTP are left to it', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
-  await ocs.authorize(question('a'))
-  ocs.answered(openCall('a', start, { customerId }))
-  time.advance(10)
-  expect(ocsOn(store).ocs.start({ ownsJournal: false })).toEqual({ recoveredCalls: 0 })
-  expect(records(store)).toEqual([])
-  store.close()
-})
