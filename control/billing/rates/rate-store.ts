@@ -73,7 +73,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .select('rate_plan.name as rate_plan')
       .orderBy('rate.rate_plan_id')
       .orderBy('rate.prefix')
-      .orderBy('rate.effective_from_at')
+      .orderBy(sql`ifnull(rate.effective_from_at, -1)`)
       .limit(limit)
       .offset(offset)
     return { rows: all(this.#store, rows).map(rateView), total: total?.n ?? 0 }
