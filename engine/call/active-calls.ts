@@ -36,7 +36,7 @@ export class ActiveCalls {
   readonly #byCarrier = new Map<number, Set<Call>>()
   #isDraining = false
   #isBeating = false
-  #onEmpty: (() => void) | undefined
+  readonly #onEmpty: (() => void)[] = []
 
   constructor(deps: ActiveCallsDeps) {
     this.#deps = deps
@@ -70,7 +70,8 @@ export class ActiveCalls {
   finish(call: Call): void {
     this.#leave(call)
     this.#calls.delete(call.start.callUuid)
-    if (this.#calls.size === 0) this.#onEmpty?.()
+    if (this.#calls.size > 0) return
+    for (const resolve of this.#onEmpty.splice(0)) resolve()
   }
 
   list(): readonly ActiveCall[] {
@@ -111,9 +112,7 @@ export class ActiveCalls {
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true
     if (this.#calls.size === 0) return
-    const emptied = new Promise<void>((resolve) => {
-      this.#onEmpty = resolve
-    })
+    const emptied = new Promise<void>((resolve) => this.#onEmpty.push(resolve))
     const deadline = this.#deps.deadlines.at(deadlineMs, () =>
       this.#stopAll(cause.shutdown, 'shutdown'),
     )

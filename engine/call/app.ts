@@ -38,7 +38,7 @@ function answerOptions(answer: Answer, deps: InboundCallDeps): void {
   else respond(answer, 200, undefined, { headers: capabilities })
 }
 
-const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'timer, 100rel' }
+const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'timer' }
 
 function refuse(request: SipRequest, answer: Answer): void {
   if (request.method === 'ACK') return

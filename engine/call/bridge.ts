@@ -207,12 +207,12 @@ export class Bridge {
     if (this.#isOver) return
     if (this.#reason === '') this.#reason = why
     this.#mustCancel = true
-    if (this.#sent) this.#cancel()
+    this.#cancel()
     this.#settle(result)
   }
 
   #cancel(): void {
-    this.#sent?.cancel({ headers: givenUp }, () => undefined)
+    if (this.#sent) this.#deps.client.cancel(this.#sent, givenUp)
   }
 
   #settle(result: AttemptResult): void {

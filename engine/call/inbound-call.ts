@@ -198,6 +198,20 @@ async function store(call: Call, end: End, deps: InboundCallDeps): Promise<void>
     deps.log('error', 'a call record could not be stored', { record, error })
   }
   deps.calls.finish(call)
-  const { attempts, ...line } = record
-  deps.log('info', 'call', { ...line, attempts: attempts.length })
+  deps.log('info', 'call', {
+    callUuid: record.callUuid,
+    direction: record.direction,
+    caller: record.callerNumber,
+    called: record.calledNumber,
+    disposition: record.disposition,
+    sipCode: record.sipCode,
+    hangupCause: record.hangupCause,
+    hangupBy: record.hangupBy,
+    billsec: record.billsec,
+    node: record.node,
+    carrier: record.carrier,
+    source: record.sourceAddress,
+    denialCode: record.denialCode,
+    attempts: record.attempts.length,
+  })
 }

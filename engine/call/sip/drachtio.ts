@@ -163,4 +163,7 @@ export interface Srf {
   ): void
 }
 
-export type SrfConstructor = new () => Srf
+export interface SrfConstructor {
+  new (): Srf
+  readonly SipMessage: { readonly prototype: { toJSON?: () => undefined } }
+}

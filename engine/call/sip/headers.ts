@@ -34,7 +34,9 @@ const byeHeaders = new Set(namesIn('reason user-to-user'))
 const namesHosts = new Set(namesIn('p-asserted-identity diversion history-info remote-party-id'))
 
 /** Extensions that end-to-end parties may use through us. */
-const passedOptions = new Set(namesIn('timer 100rel histinfo resource-priority uui privacy'))
+const passedOptions = new Set(namesIn('timer histinfo resource-priority uui privacy'))
+/** Towards the called side we take reliable provisionals ourselves (RFC 3262); we send none. */
+const offeredOptions = new Set([...passedOptions, '100rel'])
 
 /** Reliability is between us and each side: an answer that needs it on one leg need not on the other. */
 const requirable = new Set(['timer'])
@@ -59,7 +61,7 @@ export class HeaderFilter {
   }
 
   invite(headers: Headers): Headers {
-    return this.#pass(headers, inviteHeaders)
+    return this.#pass(headers, inviteHeaders, offeredOptions)
   }
 
   inviteAnswer(headers: Headers): Headers {
@@ -78,7 +80,7 @@ export class HeaderFilter {
     return this.#pass(headers, byeHeaders)
   }
 
-  #pass(from: Headers, allowed: ReadonlySet<string>): Headers {
+  #pass(from: Headers, allowed: ReadonlySet<string>, options = passedOptions): Headers {
     const passed: Headers = {}
     for (const name in from) {
       const value = from[name]
@@ -86,14 +88,14 @@ export class HeaderFilter {
       // Most names are lower case already; only these few keep the sender's spelling.
       const first = name.charCodeAt(0)
       const key = first >= 65 && first <= 90 ? name.toLowerCase() : name
-      if (allowed.has(key)) this.#passListed(key, value, passed)
+      if (allowed.has(key)) this.#passListed(key, value, options, passed)
       else if (isExtension(key) && this.#passesX(key)) passed[name] = value
     }
     return passed
   }
 
-  #passListed(key: string, value: string, passed: Headers): void {
-    if (key === 'supported') passOnly(passedOptions, key, value, passed)
+  #passListed(key: string, value: string, options: ReadonlySet<string>, passed: Headers): void {
+    if (key === 'supported') passOnly(options, key, value, passed)
     else if (key === 'require') passOnly(requirable, key, value, passed)
     else if (key === 'allow') passOnly(passedMethods, key, value, passed)
     else if (namesHosts.has(key)) passed[key] = replaceHosts(value, this.#rules.ownHost())
@@ -112,9 +114,8 @@ const isExtension = (key: string): boolean => key.charCodeAt(0) === 120 && key.c
 
 /** The value of our mark on a request, under whatever spelling. */
 export function ownMark(headers: Headers): string | undefined {
-  const mark = headers[CALL_UUID] ?? headers[OWN_MARK]
-  if (mark !== undefined) return mark
-  for (const name in headers) if (name.toLowerCase() === OWN_MARK) return headers[name]
+  for (const name in headers)
+    if (name.length === OWN_MARK.length && name.toLowerCase() === OWN_MARK) return headers[name]
   return undefined
 }
 
@@ -128,7 +129,7 @@ function passOnly(known: ReadonlySet<string>, key: string, value: string, passed
 export function unsupportedOptions(require: string | undefined): string {
   if (require === undefined) return ''
   return tokensOf(require)
-    .filter((token) => token !== '' && token !== '100rel' && token !== 'timer')
+    .filter((token) => token !== '' && token !== 'timer')
     .join(', ')
 }
 

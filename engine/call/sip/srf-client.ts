@@ -64,6 +64,9 @@ const load = createRequire(import.meta.url)
 const SrfLibrary = load('drachtio-srf') as SrfConstructor
 const reasonPhrases = load('sip-status') as Readonly<Record<number, string>>
 
+// The library writes every message as JSON for a debug line that is not printed: 25 µs of a call.
+SrfLibrary.SipMessage.prototype.toJSON = () => undefined
+
 export class SrfClient {
   readonly #srf: Srf = new SrfLibrary()
   readonly #log: Log
@@ -110,7 +113,7 @@ export class SrfClient {
   }
 
   disconnect(): void {
-    if (this.#srf.app.client) this.#srf.disconnect()
+    if (this.#isConnected) this.#srf.disconnect()
   }
 
   /** Sends an INVITE. Without body the callee makes the offer. */
@@ -133,14 +136,15 @@ export class SrfClient {
       },
       cbProvisional: handlers.onProvisional,
     }
-    try {
-      this.#srf.createUAC(uri, options, callbacks, (error, result) =>
-        end(uacEnd(error, result, final)),
-      )
-    } catch (error) {
-      // Without a connection the library throws (an AssertionError about the socket).
-      end({ kind: 'not-sent', reason: messageOf(error) })
-    }
+    if (!this.#isConnected) return end({ kind: 'not-sent', reason: NOT_CONNECTED })
+    return this.#srf.createUAC(uri, options, callbacks, (error, result) =>
+      end(uacEnd(error, result, final)),
+    )
+  }
+
+  /** CANCEL for an INVITE that was sent. */
+  cancel(request: SipRequest, headers: Headers): void {
+    if (this.#isConnected) request.cancel({ headers }, ignore)
   }
 
   /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
@@ -163,27 +167,20 @@ export class SrfClient {
     uri: string,
     done: (answer: SipResponse | { readonly reason: string }) => void,
   ): void {
-    try {
-      this.#srf.request(uri, { method: 'OPTIONS' }, (error, request) => {
-        if (!request) return done({ reason: messageOf(error) })
-        return request.on('response', (response) => {
-          if (response.status >= 200) done(response)
-        })
+    if (!this.#isConnected) return done({ reason: NOT_CONNECTED })
+    return this.#srf.request(uri, { method: 'OPTIONS' }, (error, request) => {
+      if (!request) return done({ reason: messageOf(error) })
+      return request.on('response', (response) => {
+        if (response.status >= 200) done(response)
       })
-    } catch (error) {
-      done({ reason: messageOf(error) })
-    }
+    })
   }
 
   /** BYE for an answered INVITE from which the library could not form a dialog. */
   release(response: SipResponse): void {
-    if (response.stackDialogId === undefined) return
-    try {
-      const options = { method: 'BYE', stackDialogId: response.stackDialogId }
-      this.#srf.request('sip:placeholder', options, ignore)
-    } catch (error) {
-      this.#log('debug', 'an answered leg could not be released', describe(error))
-    }
+    if (response.stackDialogId === undefined || !this.#isConnected) return
+    const options = { method: 'BYE', stackDialogId: response.stackDialogId }
+    this.#srf.request('sip:placeholder', options, ignore)
   }
 
   /** Sizes of the library's own tables: all zero when nothing is going on. */
@@ -202,6 +199,11 @@ export class SrfClient {
       stats.acks += state.pendingAckOrPrack.size
     }
     return stats
+  }
+
+  /** Without a connection the library throws an AssertionError. */
+  get #isConnected(): boolean {
+    return (this.#srf.app.client?.mapServer.size ?? 0) > 0
   }
 
   /** The library forgets its bookkeeping silently and settles nothing, so its dialogs go here. */
@@ -241,6 +243,8 @@ export function respond(
   const sendable = isListed ? status : status < 200 ? 183 : Math.min(600, status - (status % 100))
   answer.send(sendable, reason, options)
 }
+
+const NOT_CONNECTED = 'no connection to the SIP server'
 
 const ignore = (): void => undefined
 

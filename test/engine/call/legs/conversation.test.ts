@@ -1,0 +1,198 @@
+/** How an answered call ends: whatever happens on its two legs, it ends once, and on both. */
+import { afterEach, expect, test } from 'vitest'
+import type { CallRig } from '../../../support/call-rig.ts'
+import { granted, startCallRig, talk } from '../../../support/call-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+test('the callee hangs up: the caller gets BYE with its reason', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { caller, node, nodeLeg } = await talk(rig)
+  rig.time.advance(1)
+  node.request('BYE', nodeLeg, { headers: ['Reason: Q.850;cause=16;text="bye"', 'Server: x'] })
+  await node.next('200 BYE')
+  const bye = await caller.next('BYE')
+  expect(bye.get('Reason')).toBe('Q.850;cause=16;text="bye"')
+  expect(bye.get('Server')).toBe('')
+  caller.reply(bye, 200)
+  expect(await rig.record()).toMatchObject({
+    disposition: 'ANSWERED',
+    hangupBy: 'callee',
+    hangupCause: 'NORMAL_CLEARING',
+    billsec: 1,
+  })
+  await rig.idle()
+})
+
+test.each(['in process', 'in bursts', 'tcp'] as const)(
+  'crossing BYEs (%s) are both answered and end the call once',
+  async (app) => {
+    rig = await startCallRig({ app, isFast: true })
+    const { caller, node, leg, nodeLeg } = await talk(rig)
+    caller.request('BYE', leg)
+    node.request('BYE', nodeLeg)
+    await Promise.all([caller.next('200 BYE'), node.next('200 BYE')])
+    await rig.record()
+    for (const peer of [caller, node])
+      for (const bye of peer.inbox.filter(({ method }) => method === 'BYE')) peer.reply(bye, 481)
+    await rig.idle()
+    expect(rig.records).toEqual([])
+  },
+)
+
+// drachtio-srf's promises lose a `destroy` that comes with the message that they report.
+test('a BYE in the same read as the answer it follows is not lost', async () => {
+  rig = await startCallRig({ app: 'in bursts', isFast: true })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+  expect(await rig.record()).toMatchObject({ hangupBy: 'caller', disposition: 'ANSWERED' })
+  await rig.idle()
+})
+
+test('a callee that hangs up before the ACK: the caller gets its BYE only after the ACK', async () => {
+  rig = await startCallRig({ isFast: true })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  const answer = await caller.next('200 INVITE')
+  await node.next('ACK')
+  node.request('BYE', node.calledLeg(invite, 'b'))
+  await node.next('200 BYE')
+  expect(await rig.record()).toMatchObject({ hangupBy: 'callee' })
+  expect(caller.inbox.filter(({ method }) => method === 'BYE')).toEqual([])
+
+  caller.learn(leg, answer)
+  caller.request('ACK', leg)
+  caller.reply(await caller.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('a caller that never acknowledges: both legs end, and nothing is left', async () => {
+  rig = await startCallRig({ isFast: true })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  node.reply(await node.next('BYE'), 200)
+  caller.reply(await caller.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({
+    disposition: 'ANSWERED',
+    hangupBy: 'system',
+    hangupCause: 'RECOVERY_ON_TIMER_EXPIRE',
+  })
+  await rig.idle()
+})
+
+test('an empty wallet ends both legs with the reason of the specification', async () => {
+  rig = await startCallRig({ isFast: true })
+  rig.answers.authorize = () => Promise.resolve(granted(20))
+  rig.answers.extend = () => Promise.resolve({ kind: 'denied', code: 'insufficient_funds' })
+  const { caller, node } = await talk(rig)
+  rig.time.advance(20_100)
+  const byes = [await caller.next('BYE'), await node.next('BYE')]
+  for (const bye of byes) expect(bye.get('Reason')).toBe('Q.850;cause=21;text="Insufficient Funds"')
+  for (const [index, peer] of [caller, node].entries()) {
+    const bye = byes[index]
+    if (bye) peer.reply(bye, 200)
+  }
+  expect(await rig.record()).toMatchObject({
+    disposition: 'ANSWERED',
+    denialCode: 'insufficient_funds',
+    hangupBy: 'system',
+    hangupCause: 'CALL_REJECTED',
+    billsec: 20,
+  })
+  await rig.idle()
+})
+
+test('a hang-up from the API ends both legs with its cause; a second one changes nothing', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { caller, node } = await talk(rig)
+  expect(rig.calls.hangUp('nobody', 16)).toBe('not_found')
+  expect(rig.calls.hangUp('uuid-1', 31)).toBe('ending')
+  expect(rig.calls.hangUp('uuid-1', 31)).not.toBe('ending')
+  for (const peer of [caller, node]) {
+    const bye = await peer.next('BYE')
+    expect(bye.get('Reason')).toBe('Q.850;cause=31;text="NORMAL UNSPECIFIED"')
+    peer.reply(bye, 200)
+  }
+  expect(await rig.record()).toMatchObject({ hangupBy: 'api', hangupCause: 'NORMAL_UNSPECIFIED' })
+  await rig.idle()
+})
+
+test('a hang-up from the API while it rings: CANCEL for the node, 480 for the caller', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 180, { tag: 'b' })
+  await caller.next(180)
+  rig.calls.hangUp('uuid-1', 16)
+  const answer = await caller.next(480)
+  expect(answer.get('Reason')).toContain('cause=16')
+  node.reply(await node.next('CANCEL'), 200)
+  node.reply(invite, 487, { tag: 'b' })
+  expect(await rig.record()).toMatchObject({ hangupBy: 'api', sipCode: 480, billsec: 0 })
+})
+
+test('a drain waits for live calls, then hangs them up', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { caller, node } = await talk(rig)
+  let isDrained = false
+  const drained = rig.calls.drain(rig.time.now() + 30_000).then(() => (isDrained = true))
+  rig.time.advance(29_000)
+  expect(isDrained).toBe(false)
+  rig.time.advance(1_100)
+  for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+  await drained
+  expect(await rig.record()).toMatchObject({ denialCode: 'shutdown', hangupBy: 'system' })
+  await rig.idle()
+})
+
+test.each(['tcp', 'in process'] as const)(
+  'when the SIP server goes away (%s) every call ends, ringing or answered, and nothing is kept',
+  async (app) => {
+    rig = await startCallRig({ app })
+    const { caller } = await talk(rig)
+    const node = await rig.node()
+    rig.answers.candidates.shift()
+    caller.request('INVITE', caller.leg(rig.uri('1666')), { body: sdp('offer') })
+    await node.next('INVITE')
+    await rig.server.stop()
+    const ended = [await rig.record(), await rig.record()]
+    expect(ended.map(({ disposition }) => disposition).toSorted()).toEqual(['ANSWERED', 'FAILED'])
+    expect(ended.map(({ denialCode }) => denialCode)).toEqual([
+      'connection_lost',
+      'connection_lost',
+    ])
+    await rig.idle()
+  },
+)
+
+test('the charging system hears of live calls at least every 10 seconds, and not of ended ones', async () => {
+  rig = await startCallRig()
+  const { caller, leg } = await talk(rig)
+  rig.time.advance(10_000)
+  expect(rig.alive.length).toBeGreaterThan(0)
+  expect(rig.alive[0]).toEqual(['uuid-1'])
+  caller.request('BYE', leg)
+  await rig.record()
+  const before = rig.alive.length
+  rig.time.advance(20_000)
+  expect(rig.alive).toHaveLength(before)
+})

@@ -1,0 +1,208 @@
+/** What passes between the legs of an answered call, in both directions. */
+import { afterEach, describe, expect, test } from 'vitest'
+import type { CallRig, Talk } from '../../../support/call-rig.ts'
+import { startCallRig, talk } from '../../../support/call-rig.ts'
+import type { Leg, SipPeer } from '../../../support/sip-peer.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+interface Direction {
+  readonly from: SipPeer
+  readonly fromLeg: Leg
+  readonly to: SipPeer
+}
+
+const directions = {
+  'caller to node': ({ caller, leg, node }: Talk): Direction => ({
+    from: caller,
+    fromLeg: leg,
+    to: node,
+  }),
+  'node to caller': ({ caller, node, nodeLeg }: Talk): Direction => ({
+    from: node,
+    fromLeg: nodeLeg,
+    to: caller,
+  }),
+}
+
+const hold = sdp('hold').replace('a=sendrecv', 'a=sendonly')
+
+describe.each(Object.entries(directions))('%s', (_name, direction) => {
+  async function start(): Promise<Direction> {
+    rig = await startCallRig()
+    return direction(await talk(rig))
+  }
+
+  test('hold and resume pass, and show in the state of the call', async () => {
+    const { from, fromLeg, to } = await start()
+    for (const [offer, state] of [
+      [hold, 'HELD'],
+      [sdp('back'), 'ACTIVE'],
+    ] as const) {
+      from.request('INVITE', fromLeg, { body: offer })
+      const reinvite = await to.next('INVITE')
+      expect(reinvite.body).toBe(offer)
+      to.reply(reinvite, 200, { body: sdp('ok') })
+      const answer = await from.next('200 INVITE')
+      expect(answer.body).toBe(sdp('ok'))
+      from.request('ACK', fromLeg)
+      await to.next('ACK')
+      expect(rig.calls.list()).toMatchObject([{ state }])
+    }
+  })
+
+  test('a refused re-INVITE passes back, and the next one works', async () => {
+    const { from, fromLeg, to } = await start()
+    for (const status of [488, 491, 500]) {
+      from.request('INVITE', fromLeg, { body: hold })
+      to.reply(await to.next('INVITE'), status)
+      await from.next(status)
+      from.request('ACK', fromLeg)
+    }
+    expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
+    from.request('INVITE', fromLeg, { body: sdp('more') })
+    to.reply(await to.next('INVITE'), 200, { body: sdp('ok') })
+    await from.next('200 INVITE')
+  })
+
+  test('a re-INVITE without offer: the offer comes in the 200, the answer in the ACK', async () => {
+    const { from, fromLeg, to } = await start()
+    from.request('INVITE', fromLeg)
+    const reinvite = await to.next('INVITE')
+    expect(reinvite.body).toBe('')
+    to.reply(reinvite, 200, { body: sdp('their offer') })
+    expect((await from.next('200 INVITE')).body).toBe(sdp('their offer'))
+    from.request('ACK', fromLeg, { body: sdp('our answer') })
+    expect((await to.next('ACK')).body).toBe(sdp('our answer'))
+  })
+
+  test('a provisional answer to a re-INVITE does not end it', async () => {
+    const { from, fromLeg, to } = await start()
+    from.request('INVITE', fromLeg, { body: hold })
+    const reinvite = await to.next('INVITE')
+    to.reply(reinvite, 183)
+    to.reply(reinvite, 200, { body: sdp('ok') })
+    expect((await from.next('200 INVITE')).body).toBe(sdp('ok'))
+  })
+
+  test.each(['INFO', 'UPDATE', 'MESSAGE', 'NOTIFY'])(
+    '%s passes, and so does its answer',
+    async (method) => {
+      const { from, fromLeg, to } = await start()
+      from.request(method, fromLeg, {
+        headers: ['X-Digit: 5', 'User-Agent: secret', 'Event: test'],
+        body: method === 'UPDATE' ? hold : sdp('any'),
+      })
+      const passed = await to.next(method)
+      expect(passed.get('X-Digit')).toBe('5')
+      expect(passed.get('User-Agent')).toBe('')
+      to.reply(passed, 200, { headers: ['X-Result: fine', 'Server: secret'], body: sdp('reply') })
+      const answer = await from.next(`200 ${method}`)
+      expect(answer.get('X-Result')).toBe('fine')
+      expect(answer.get('Server')).toBe('')
+      expect(answer.body).toBe(sdp('reply'))
+      expect(rig.calls.list()).toMatchObject([{ state: method === 'UPDATE' ? 'HELD' : 'ACTIVE' }])
+    },
+  )
+
+  test('OPTIONS is answered here; REFER and what nobody knows are refused, not answered 200', async () => {
+    const { from, fromLeg, to } = await start()
+    from.request('OPTIONS', fromLeg)
+    expect((await from.next('200 OPTIONS')).get('Allow')).toContain('INVITE')
+    for (const method of ['REFER', 'PUBLISH', 'SUBSCRIBE']) {
+      from.request(method, fromLeg, { headers: ['Refer-To: <sip:1@example.com>', 'Event: x'] })
+      await from.next(`405 ${method}`)
+    }
+    expect(to.inbox.filter(({ method }) => method !== '')).toEqual([])
+    expect(rig.calls.size).toBe(1)
+  })
+
+  test('a peer that does not know its dialog any more ends the call', async () => {
+    const { from, fromLeg, to } = await start()
+    from.request('INFO', fromLeg)
+    to.reply(await to.next('INFO'), 481)
+    await from.next('481 INFO')
+    from.reply(await from.next('BYE'), 200)
+    expect(await rig.record()).toMatchObject({ hangupBy: 'system', disposition: 'ANSWERED' })
+  })
+})
+
+test('re-INVITEs that cross: both are refused with 491, and the call goes on', async () => {
+  rig = await startCallRig()
+  const { caller, leg, node, nodeLeg } = await talk(rig)
+  caller.request('INVITE', leg, { body: hold })
+  const passed = await node.next('INVITE')
+  node.request('INVITE', nodeLeg, { body: hold })
+  await node.next('491 INVITE')
+  node.reply(passed, 491)
+  await caller.next('491 INVITE')
+  caller.request('ACK', leg)
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
+})
+
+test('an INVITE without offer: the callee offers, the ACK of the caller answers', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { headers: ['Supported: 100rel, timer'] })
+  const invite = await node.next('INVITE')
+  expect(invite.body).toBe('')
+  expect(invite.get('Supported')).toBe('timer')
+  node.reply(invite, 200, { tag: 'b', body: sdp('offer of node') })
+  const answer = await caller.next('200 INVITE')
+  expect(answer.body).toBe(sdp('offer of node'))
+  caller.learn(leg, answer)
+  caller.request('ACK', leg, { body: sdp('answer of caller') })
+  expect((await node.next('ACK')).body).toBe(sdp('answer of caller'))
+
+  // The library compares bodies at a re-INVITE, and here one side never had any.
+  const nodeLeg = node.calledLeg(invite, 'b')
+  node.request('INVITE', nodeLeg, { body: hold })
+  caller.reply(await caller.next('INVITE'), 200, { body: sdp('ok') })
+  await node.next('200 INVITE')
+  node.request('ACK', nodeLeg)
+  caller.request('INVITE', leg, { body: hold })
+  node.reply(await node.next('INVITE'), 200, { body: sdp('ok') })
+  await caller.next('200 INVITE')
+  caller.request('ACK', leg)
+
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test('an INVITE without offer that nobody acknowledges: both legs end', async () => {
+  rig = await startCallRig({ isFast: true })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')))
+  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('offer') })
+  await node.next('ACK')
+  node.reply(await node.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({ hangupCause: 'RECOVERY_ON_TIMER_EXPIRE' })
+  await rig.idle()
+})
+
+test('a reliable ringing is acknowledged to the node and told plainly to the caller', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), {
+    body: sdp('offer'),
+    headers: ['Supported: 100rel'],
+  })
+  const invite = await node.next('INVITE')
+  const headers = ['Require: 100rel', 'RSeq: 7']
+  node.reply(invite, 183, { tag: 'b', headers, body: sdp('early') })
+  const prack = await node.next('PRACK')
+  expect(prack.get('RAck')).toBe(`7 ${invite.get('CSeq')}`)
+  node.reply(prack, 200)
+  const progress = await caller.next(183)
+  expect(progress.get('Require')).toBe('')
+  expect(progress.get('RSeq')).toBe('')
+})

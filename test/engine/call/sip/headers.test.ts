@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import {
+  HeaderFilter,
+  ownMark,
+  replaceHosts,
+  unsupportedOptions,
+} from '../../../../engine/call/sip/headers.ts'
+
+const filterOf = (passX: 'all' | ReadonlySet<string> = 'all') =>
+  new HeaderFilter({ passX, ownHost: () => 'us:5060' })
+
+test('only what is listed passes, under any spelling that the library keeps', () => {
+  const passed = filterOf().invite({
+    via: 'SIP/2.0/UDP secret',
+    contact: '<sip:secret>',
+    'record-route': '<sip:secret>',
+    route: '<sip:secret>',
+    'user-agent': 'secret',
+    authorization: 'secret',
+    'proxy-authorization': 'secret',
+    'call-id': 'secret',
+    'x-call-uuid': 'secret',
+    'X-CALL-UUID': 'secret',
+    __proto__x: 'secret',
+    'P-Early-Media': 'supported',
+    Diversion: '<sip:1@secret>;reason=x',
+    'content-type': 'application/sdp',
+    'x-lower': '1',
+    'X-Upper': '2',
+  })
+  expect(passed).toEqual({
+    'p-early-media': 'supported',
+    diversion: '<sip:1@us:5060>;reason=x',
+    'content-type': 'application/sdp',
+    'x-lower': '1',
+    'X-Upper': '2',
+  })
+})
+
+test('a list of X headers lets only those pass', () => {
+  const filter = filterOf(new Set(['x-tenant']))
+  expect(filter.invite({ 'X-Tenant': '1', 'X-Other': '2' })).toEqual({ 'X-Tenant': '1' })
+})
+
+test('extensions and methods pass only as far as they work through us', () => {
+  const filter = filterOf()
+  const headers = { supported: 'replaces,timer , 100rel', allow: 'INVITE, REFER, INFO' }
+  expect(filter.invite(headers)).toEqual({ supported: 'timer, 100rel', allow: 'INVITE, INFO' })
+  expect(filter.inviteAnswer({ ...headers, require: '100rel, timer' })).toEqual({
+    supported: 'timer',
+    allow: 'INVITE, INFO',
+    require: 'timer',
+  })
+  expect(filter.invite({ supported: 'replaces' })).toEqual({})
+})
+
+test('Retry-After passes inside a dialog, not from a node to its caller', () => {
+  const headers = { 'retry-after': '60' }
+  expect(filterOf().inDialogAnswer(headers)).toEqual(headers)
+  expect(filterOf().inviteAnswer(headers)).toEqual({})
+})
+
+test.each([
+  ['<sip:1@a.b:5060;p=1>', '<sip:1@us;p=1>'],
+  ['"x@y" <sip:1@a>, <sip:2@b>', '"x@y" <sip:1@us>, <sip:2@us>'],
+  ['"q\\"@z" <sip:1@[::1]:5>;reason=x', '"q\\"@z" <sip:1@us>;reason=x'],
+  ['<tel:+1>', '<tel:+1>'],
+  ['<sip:1@a?Reason=x>', '<sip:1@us?Reason=x>'],
+])('%s becomes %s', (value, replaced) => {
+  expect(replaceHosts(value, 'us')).toBe(replaced)
+})
+
+test('a required extension that we do not do is named', () => {
+  expect(unsupportedOptions(undefined)).toBe('')
+  expect(unsupportedOptions('timer')).toBe('')
+  expect(unsupportedOptions('timer,replaces ,100rel')).toBe('replaces, 100rel')
+})
+
+test('our mark is found under any spelling', () => {
+  expect(ownMark({ 'X-Call-UUID': 'a' })).toBe('a')
+  expect(ownMark({ 'x-call-uuid': 'b' })).toBe('b')
+  expect(ownMark({ 'X-CALL-uuid': 'c' })).toBe('c')
+  expect(ownMark({ 'x-other': 'd' })).toBeUndefined()
+})
