@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { CallRig } from '../../support/call-rig.ts'
 import { granted, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
+import { gateway } from '../../support/gateway.ts'
 import { sdp } from '../../support/sip-peer.ts'
 
 let rig: CallRig
@@ -235,44 +236,25 @@ test('a call that comes back for the same number is a loop: 482; for another it 
 test('an emergency call asks neither wallet nor drain', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()
-  const gateway = await rig.caller()
+  const rescue = await rig.caller()
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
   rig.answers.outbound = {
     kind: 'gateways',
     isEmergency: true,
     gateways: [
-      {
-        kind: 'gateway',
-        gatewayId: 1,
-        carrierId: 9,
+      gateway({
         carrierName: 'rescue',
-        routeName: '112',
-        uri: `sip:127.0.0.1:${gateway.port};transport=udp`,
-        host: '127.0.0.1',
-        port: gateway.port,
-        transport: 'udp',
         number: '112',
-        auth: {
-          type: 'ip',
-          username: null,
-          password: null,
-          realm: null,
-          fromUser: null,
-          fromDomain: null,
-          expiresSeconds: null,
-        },
-        callerId: { mode: 'pass', value: null },
-        codecs: null,
-        media: 'bypass',
-      },
+        uri: `sip:127.0.0.1:${rescue.port};transport=udp`,
+      }),
     ],
   }
   void rig.calls.drain(startedAt + 60_000)
   caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
-  const invite = await gateway.next('INVITE')
+  const invite = await rescue.next('INVITE')
   expect(invite.get('X-Call-UUID')).toBe('')
   expect(rig.calls.countByCarrier(9)).toBe(1)
-  gateway.reply(invite, 603, { tag: 'b' })
+  rescue.reply(invite, 603, { tag: 'b' })
   await caller.next(603)
   expect(rig.asked).toEqual([])
   expect(await rig.record()).toMatchObject({ direction: 'outbound', carrier: 'rescue' })

@@ -1,0 +1,48 @@
+import { afterEach, expect, test } from 'vitest'
+import type { CallRig } from '../../support/call-rig.ts'
+import { startCallRig, startedAt, talk } from '../../support/call-rig.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+test('OPTIONS tells what we do; while draining it tells to go elsewhere', async () => {
+  rig = await startCallRig()
+  const peer = await rig.caller()
+  peer.request('OPTIONS', peer.leg(rig.uri('ping')))
+  const answer = await peer.next('200 OPTIONS')
+  expect(answer.get('Allow')).toBe(
+    'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, MESSAGE, NOTIFY',
+  )
+  expect(answer.get('Accept')).toBe('application/sdp')
+  expect(answer.get('Supported')).toBe('timer')
+
+  void rig.calls.drain(startedAt)
+  peer.request('OPTIONS', peer.leg(rig.uri('ping')))
+  expect((await peer.next('503 OPTIONS')).get('Retry-After')).toBe('5')
+  expect(rig.records).toEqual([])
+})
+
+test.each(['REGISTER', 'SUBSCRIBE', 'PUBLISH', 'MESSAGE', 'NOTIFY', 'INFO', 'REFER'])(
+  '%s outside a dialog is refused with 405 and Allow',
+  async (method) => {
+    rig = await startCallRig()
+    const peer = await rig.caller()
+    peer.request(method, peer.leg(rig.uri('1')), { headers: ['Event: x', 'Refer-To: <sip:1@h>'] })
+    expect((await peer.next(`405 ${method}`)).get('Allow')).toContain('INVITE')
+  },
+)
+
+test('requests in a dialog that is over are unknown here: 481', async () => {
+  rig = await startCallRig()
+  const { caller, leg, node } = await talk(rig)
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+  await rig.record()
+  for (const method of ['INFO', 'INVITE', 'BYE']) {
+    caller.request(method, leg)
+    await caller.next(`481 ${method}`)
+  }
+  expect(rig.records).toEqual([])
+})

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import type { Announced } from '../../../../engine/call/legs/outgoing.ts'
+import { inviteFor } from '../../../../engine/call/legs/outgoing.ts'
+import { partyOf } from '../../../../engine/call/sip/caller-id.ts'
+import { HeaderFilter } from '../../../../engine/call/sip/headers.ts'
+import { candidate } from '../../../support/call-rig.ts'
+import { gateway } from '../../../support/gateway.ts'
+
+const filter = new HeaderFilter({ passX: 'all', ownHost: () => 'us' })
+
+const announced = (from = '"Alice" <sip:100@inner>;tag=1', parts: Partial<Announced> = {}) => ({
+  callUuid: 'u',
+  headers: { 'p-asserted-identity': '<sip:+1800@inner>' },
+  body: 'v=0',
+  from: partyOf(from),
+  calledUser: '%2B1555',
+  hopsLeft: 69,
+  ...parts,
+})
+
+test('a node gets the called number at its address, the caller at ours, and our mark', () => {
+  const { uri, headers, auth } = inviteFor(candidate(1, 5_070), announced(), filter)
+  expect(uri).toBe('sip:%2B1555@127.0.0.1:5070;transport=udp')
+  expect(auth).toBeUndefined()
+  expect(headers).toEqual({
+    From: '"Alice" <sip:100@localhost>',
+    To: '<sip:%2B1555@127.0.0.1:5070>',
+    'Max-Forwards': '69',
+    'X-Call-UUID': 'u',
+    'p-asserted-identity': '<sip:+1800@us>',
+  })
+})
+
+test('an anonymous caller stays anonymous', () => {
+  const from = '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=1'
+  const { headers } = inviteFor(candidate(1, 5_070), announced(from), filter)
+  expect(headers['From']).toBe('"Anonymous" <sip:anonymous@anonymous.invalid>')
+  const nameless = inviteFor(candidate(1, 5_070), announced('<sip:inner>;tag=1'), filter)
+  expect(nameless.headers['From']).toBe('<sip:localhost>')
+})
+
+test('a gateway gets its own form of the number, and no mark of ours', () => {
+  const { uri, headers } = inviteFor(gateway({ number: '001555#1' }), announced(), filter)
+  expect(uri).toBe('sip:001555%231@192.0.2.1:5060;transport=udp')
+  expect(headers['X-Call-UUID']).toBeUndefined()
+  expect(headers['From']).toBe('"Alice" <sip:100@localhost>')
+})
+
+test('a carrier is told who calls in the way that it asked for', () => {
+  const fixed = gateway({ callerId: { mode: 'fixed', value: '+1900' } })
+  expect(inviteFor(fixed, announced(), filter).headers).toMatchObject({
+    From: '<sip:+1900@localhost>',
+  })
+  expect(inviteFor(fixed, announced(), filter).headers['p-asserted-identity']).toBeUndefined()
+
+  const asserted = gateway({ callerId: { mode: 'pai', value: '+1900' } })
+  expect(inviteFor(asserted, announced(), filter).headers).toMatchObject({
+    From: '"Alice" <sip:100@localhost>',
+    'p-asserted-identity': '<sip:+1900@localhost>',
+  })
+})
+
+test('a carrier with credentials gets its user and domain in From, and the digest on demand', () => {
+  const digest = gateway({
+    auth: {
+      type: 'digest',
+      username: 'me',
+      password: 'secret',
+      realm: null,
+      fromUser: 'trunk',
+      fromDomain: 'carrier.example',
+      expiresSeconds: null,
+    },
+  })
+  const { headers, auth } = inviteFor(digest, announced(), filter)
+  expect(headers['From']).toBe('"Alice" <sip:trunk@carrier.example>')
+  expect(auth).toEqual({ username: 'me', password: 'secret' })
+})
+
+test('without an offer nothing is promised that a PRACK would have to carry', () => {
+  const supporting = (supported: string) => {
+    const parts = { body: undefined, headers: { supported } }
+    return inviteFor(candidate(1, 5_070), announced(undefined, parts), filter).headers['supported']
+  }
+  expect(supporting('100rel, timer')).toBe('timer')
+  expect(supporting('100rel')).toBeUndefined()
+  expect(supporting('replaces')).toBeUndefined()
+})

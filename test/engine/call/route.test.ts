@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import type { RouteDeps, RouteQuestion } from '../../../engine/call/route.ts'
+import { emergencyRoute, routeCall } from '../../../engine/call/route.ts'
+import type { Origin, OutboundDecision } from '../../../engine/routing/routing.ts'
+import { candidate } from '../../support/call-rig.ts'
+import { gateway } from '../../support/gateway.ts'
+
+type Target = ReturnType<RouteDeps['routing']['inboundTarget']>
+
+const deps = (
+  outbound: OutboundDecision,
+  target: Target = { kind: 'set', setId: 4 },
+): RouteDeps => ({
+  retryAfterSeconds: 5,
+  routing: {
+    recognize: () => ({ kind: 'unknown' }),
+    inboundNumber: (_origin, number) => number,
+    inboundTarget: () => target,
+    outboundCandidates: () => outbound,
+    admitCarrierCall: () => true,
+  },
+  dispatcher: {
+    candidates: (setId) => (setId === 4 ? [candidate(1, 5_060)] : []),
+    isAtCapacity: (setId) => setId === 5,
+    reportOutcome: () => undefined,
+  },
+})
+
+const question = (origin: Origin): RouteQuestion => ({
+  origin,
+  calledNumber: '1555',
+  domain: 'example.com',
+  callId: 'c',
+})
+const node: Origin = { kind: 'node', nodeId: 1, setId: 1 }
+const trusted: Origin = { kind: 'trusted' }
+const gateways = (isEmergency: boolean): OutboundDecision => ({
+  kind: 'gateways',
+  gateways: [gateway({})],
+  isEmergency,
+})
+
+test('a call from outside goes to the nodes of its set', () => {
+  const route = routeCall(question(trusted), null, deps(gateways(false)))
+  expect(route).toEqual({
+    kind: 'candidates',
+    direction: 'inbound',
+    candidates: [candidate(1, 5_060)],
+  })
+})
+
+test('a call of a node goes out where a route knows the number, else to the default set', () => {
+  const out = routeCall(question(node), null, deps(gateways(false)))
+  expect(out).toMatchObject({ direction: 'outbound', candidates: [{ kind: 'gateway' }] })
+  const within = routeCall(question(node), null, deps({ kind: 'none' }))
+  expect(within).toMatchObject({ direction: 'internal', candidates: [{ kind: 'node' }] })
+})
+
+const retryAfter = { 'Retry-After': '5' }
+
+test.each<[OutboundDecision, object]>([
+  [
+    { kind: 'blocked', routeName: 'r' },
+    { status: 403, code: 'destination_blocked' },
+  ],
+  [{ kind: 'limited' }, { status: 503, code: 'carrier_limit', headers: retryAfter }],
+  [{ kind: 'unavailable' }, { status: 503, code: 'no_gateway' }],
+])('%j refuses a call to the outside', (decision, end) => {
+  const route = routeCall(question(node), null, deps(decision))
+  expect(route).toMatchObject({ kind: 'refused', direction: 'outbound', end })
+})
+
+test.each<[Target, object]>([
+  [{ kind: 'none' }, { status: 503, reason: 'No Backend PBX Nodes Available' }],
+  [
+    { kind: 'set', setId: 9 },
+    { status: 503, code: 'no_candidate' },
+  ],
+  [
+    { kind: 'set', setId: 5 },
+    { status: 503, code: 'node_limit', headers: retryAfter },
+  ],
+  [
+    { kind: 'extension', extension: '100', tenantId: null, domain: null },
+    { status: 404, code: 'unknown_extension' },
+  ],
+  [
+    { kind: 'agent', name: 'a', tenantId: null },
+    { status: 404, code: 'unknown_agent' },
+  ],
+])('%j refuses a call from outside', (target, end) => {
+  const route = routeCall(question(trusted), null, deps({ kind: 'none' }, target))
+  expect(route).toMatchObject({ kind: 'refused', direction: 'inbound', end })
+})
+
+test('an emergency number is one only when our own side dials it', () => {
+  expect(emergencyRoute(question(node), deps(gateways(true)))).toMatchObject({
+    kind: 'candidates',
+    direction: 'outbound',
+  })
+  expect(emergencyRoute(question(node), deps(gateways(false)))).toBeUndefined()
+  expect(emergencyRoute(question(trusted), deps(gateways(true)))).toBeUndefined()
+})

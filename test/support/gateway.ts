@@ -1,0 +1,28 @@
+/** A carrier's gateway as routing offers it to one call. */
+import type { GatewayCandidate } from '../../engine/routing/routing.ts'
+
+export const gateway = (parts: Partial<GatewayCandidate>): GatewayCandidate => ({
+  kind: 'gateway',
+  gatewayId: 1,
+  carrierId: 9,
+  carrierName: 'north',
+  routeName: 'all',
+  uri: 'sip:192.0.2.1:5060;transport=udp',
+  host: '192.0.2.1',
+  port: 5_060,
+  transport: 'udp',
+  number: '1555',
+  auth: {
+    type: 'ip',
+    username: null,
+    password: null,
+    realm: null,
+    fromUser: null,
+    fromDomain: null,
+    expiresSeconds: null,
+  },
+  callerId: { mode: 'pass', value: null },
+  codecs: null,
+  media: 'bypass',
+  ...parts,
+})
