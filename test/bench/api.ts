@@ -5,8 +5,9 @@
  */
 import { once } from 'node:events'
 import { spawn, type ChildProcess } from 'node:child_process'
-import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openConnection, requestText, type Connection } from '../support/http-connection.ts'
 
 export const describe = 'authenticated GET /api/v1/health per CPU second; p99 at half that'
 
@@ -32,7 +33,7 @@ export async function run(): Promise<void> {
       `  at ${round(half.requests / (MEASURE_MS / 1_000))}/s: p50 ${percentile(half.latencies, 0.5)} ms, ` +
         `p99 ${percentile(half.latencies, 0.99)} ms, ${round((half.cpuSeconds / (MEASURE_MS / 1_000)) * 100)} % of a core`,
     )
-    for (const client of clients) client.socket.destroy()
+    for (const { connection } of clients) connection.socket.destroy()
   } finally {
     server.child.stdin?.end()
     await once(server.child, 'exit')
@@ -70,43 +71,22 @@ async function startServer(): Promise<BenchServer> {
 }
 
 interface Client {
-  readonly socket: Socket
-  /** Sends one request; answers within the order of requests. */
-  send(answered: () => void): void
+  readonly connection: Connection
+  /** Sends one request; throws when it is not a success. */
+  ask(): Promise<void>
 }
 
-/** Every answer to the same request is of the same length, but for digits of the rate headers. */
 async function openClient(port: number, token: string): Promise<Client> {
-  const socket = connect({ host: '127.0.0.1', port, noDelay: true })
-  await once(socket, 'connect')
-  const request = Buffer.from(
-    `GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`,
-  )
-  const waiting: (() => void)[] = []
-  let text = ''
-  socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString('latin1')
-    for (let end = endOfAnswer(text); end !== -1; end = endOfAnswer(text)) {
-      if (!text.startsWith('HTTP/1.1 200')) throw new Error(text.slice(0, end))
-      text = text.slice(end)
-      waiting.shift()?.()
-    }
-  })
+  const connection = await openConnection(port)
+  const request = Buffer.from(requestText('GET', '/api/v1/health', token))
   return {
-    socket,
-    send(answered) {
-      waiting.push(answered)
-      socket.write(request)
+    connection,
+    async ask() {
+      connection.write(request)
+      const { status, body } = await connection.answer()
+      if (status !== 200) throw new Error(`${status} ${body}`)
     },
   }
-}
-
-function endOfAnswer(text: string): number {
-  const end = text.indexOf('\r\n\r\n')
-  if (end === -1) return -1
-  const length = /content-length: (\d+)/i.exec(text.slice(0, end))?.[1]
-  const whole = end + 4 + Number(length)
-  return text.length >= whole ? whole : -1
 }
 
 interface Load {
@@ -126,17 +106,9 @@ async function saturate(clients: readonly Client[], forMs: number): Promise<Load
   const until = performance.now() + forMs
   let requests = 0
   await Promise.all(
-    clients.map(
-      (client) =>
-        new Promise<void>((resolve) => {
-          const again = (): void => {
-            requests += 1
-            if (performance.now() < until) client.send(again)
-            else resolve()
-          }
-          client.send(again)
-        }),
-    ),
+    clients.map(async ({ ask }) => {
+      for (; performance.now() < until; requests += 1) await ask()
+    }),
   )
   return { requests, latencies: [] }
 }
@@ -145,25 +117,19 @@ async function saturate(clients: readonly Client[], forMs: number): Promise<Load
 async function paced(clients: readonly Client[], perSecond: number, forMs: number): Promise<Load> {
   const start = performance.now()
   const latencies: number[] = []
-  let sent = 0
-  let ended = 0
-  await new Promise<void>((resolve) => {
-    const turn = (): void => {
-      const elapsed = performance.now() - start
-      const due = Math.floor((Math.min(elapsed, forMs) / 1_000) * perSecond)
-      for (; sent < due; sent += 1) {
-        const dueAt = start + (sent / perSecond) * 1_000
-        clients[sent % clients.length]?.send(() => {
-          latencies.push(performance.now() - dueAt)
-          ended += 1
-          if (ended === sent && performance.now() - start >= forMs) resolve()
-        })
-      }
-      if (elapsed < forMs) setTimeout(turn, 1)
+  const asked: Promise<void>[] = []
+  for (let elapsed = 0; elapsed < forMs; elapsed = performance.now() - start) {
+    const due = Math.floor((elapsed / 1_000) * perSecond)
+    while (asked.length < due) {
+      const dueAt = start + (asked.length / perSecond) * 1_000
+      const client = clients[asked.length % clients.length]
+      const answered = client?.ask().then(() => latencies.push(performance.now() - dueAt))
+      asked.push(Promise.resolve(answered).then(() => undefined))
     }
-    turn()
-  })
-  return { requests: ended, latencies }
+    await sleep(1)
+  }
+  await Promise.all(asked)
+  return { requests: asked.length, latencies }
 }
 
 function percentile(values: readonly number[], part: number): string {

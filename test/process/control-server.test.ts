@@ -1,0 +1,178 @@
+import { afterEach, expect, test } from 'vitest'
+import { startControl, type ConnectionLimits, type ControlServer } from '../../control/server.ts'
+import { openConnection, requestText } from '../support/http-connection.ts'
+import { openControl } from '../support/control.ts'
+
+const anyPort = { host: '127.0.0.1', port: 0 }
+const servers: ControlServer[] = []
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop()
+})
+
+async function serve(limits: Partial<ConnectionLimits> = {}) {
+  const control = openControl()
+  const ticks: (() => void)[] = []
+  const every = (_: number, work: () => void) => {
+    ticks.push(work)
+    return () => ticks.splice(0)
+  }
+  const server = await startControl(control.deps, { api: anyPort, edge: anyPort, every, limits })
+  servers.push(server)
+  return { ...control, server, ticks, open: () => openConnection(server.api.port) }
+}
+
+/** How an enveloped error reads. */
+const envelope = (statusCode: number, code: string): string =>
+  `"statusCode":${statusCode},"code":"${code}"`
+
+test('over a real connection every answer has its headers, once', async () => {
+  const { open, key } = await serve()
+  const connection = await open()
+  for (const [path, token, status] of [
+    ['/api/v1/health', key(), 200],
+    ['/api/v1/health', undefined, 401],
+    ['/nowhere', undefined, 404],
+  ] as const) {
+    connection.write(requestText('GET', path, token))
+    const answer = await connection.answer()
+    expect(answer.status).toBe(status)
+    for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
+      expect(answer.headers.get(name)).toMatch(/^\d+$/)
+    expect(answer.headers.get('x-correlation-id')).toMatch(/./)
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+  }
+})
+
+test('a body that comes too slowly is 408 in the envelope', async () => {
+  const { open, key } = await serve({ requestMs: 150, headersMs: 150 })
+  const connection = await open()
+  connection.write(
+    `POST /api/v1/application-keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key()}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{"name":',
+  )
+  const answer = await connection.answer()
+  expect(answer.status).toBe(408)
+  expect(answer.body).toContain(envelope(408, 'request_timeout'))
+  await connection.closed
+})
+
+test('headers that come too slowly, and a connection that says nothing, are cut off', async () => {
+  const { open } = await serve({ requestMs: 150, headersMs: 150 })
+  const [slow, silent] = [await open(), await open()]
+  slow.write('GET /health HTTP/1.1\r\nHost: loc')
+  expect((await slow.answer()).status).toBe(408)
+  await Promise.all([slow.closed, silent.closed])
+})
+
+test.each([
+  [
+    'headers of more than 16 KiB',
+    `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    431,
+  ],
+  ['what is not HTTP', 'INVITE sip:a@b SIP/2.0\r\n\r\n', 400],
+  ['a request without Host', 'GET /health HTTP/1.1\r\n\r\n', 400],
+  [
+    'two lengths',
+    'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+    400,
+  ],
+  ['a host that is none', 'GET /health HTTP/1.1\r\nHost: a b/c\r\n\r\n', 400],
+])('%s is an error and ends nothing but that connection', async (_, bytes, status) => {
+  const { open } = await serve()
+  const connection = await open()
+  connection.write(bytes)
+  expect((await connection.answer()).status).toBe(status)
+  const other = await open()
+  other.write(requestText('GET', '/health'))
+  expect((await other.answer()).status).toBe(200)
+})
+
+test('a body of unknown length is 413 as soon as it passes 1 MiB', async () => {
+  const { open, key } = await serve()
+  const connection = await open()
+  connection.write(
+    `POST /api/v1/application-keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key()}\r\n` +
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  )
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+  const answer = connection.answer()
+  for (let i = 0; i < 20; i += 1) connection.write(chunk)
+  expect((await answer).status).toBe(413)
+})
+
+test('connections over the limit are closed at once; those within it are served', async () => {
+  const { open } = await serve({ connections: 200 })
+  const within = await Promise.all(Array.from({ length: 200 }, open))
+  const over = await Promise.all(Array.from({ length: 100 }, open))
+  await Promise.all(over.map(({ closed }) => closed))
+  const last = within.at(-1)
+  last?.write(requestText('GET', '/health'))
+  expect((await last?.answer())?.status).toBe(200)
+})
+
+test('the edge listens on a port of its own and passes customers only', async () => {
+  const { server, key } = await serve()
+  const connection = await openConnection(server.edge.port)
+  connection.write(requestText('GET', '/api/v1/health', key()))
+  expect((await connection.answer()).status).toBe(403)
+  connection.write(requestText('GET', '/health'))
+  expect((await connection.answer()).status).toBe(200)
+})
+
+test('a stop lets a request finish, writes the key counters and closes the ports', async () => {
+  const { open, server, store, key } = await serve()
+  const token = key()
+  const connection = await open()
+  connection.write(requestText('GET', '/api/v1/health', token))
+  await connection.answer()
+
+  const body = '{"username":"nobody","password":"whatever"}'
+  connection.write(
+    'POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+      `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`,
+  )
+  expect((await connection.answer()).status).toBe(100)
+  const stopped = servers.pop()?.stop()
+  connection.write(body)
+  expect((await connection.answer()).status).toBe(401)
+  await stopped
+  await connection.closed
+  const counts = store.sqlite.prepare('SELECT sum(request_count) FROM application_key').pluck()
+  expect(counts.get()).toBe(1)
+  await expect(openConnection(server.api.port)).rejects.toThrow('ECONNREFUSED')
+})
+
+test('a port that is taken is told, and the other port is free again', async () => {
+  const { server, deps } = await serve()
+  const every = () => () => undefined
+  await expect(startControl(deps, { api: anyPort, edge: server.edge, every })).rejects.toThrow(
+    'EADDRINUSE',
+  )
+})
+
+test('of 10,000 concurrent requests none that begins after the revocation gets in', async () => {
+  const { open, key, request } = await serve()
+  const token = key({ rate_limit_rpm: 100_000 })
+  const admin = key()
+  const self = await request('/api/v1/application-keys/self', { token })
+  const { uuid } = self.data<{ uuid: string }>()
+
+  const connections = await Promise.all(Array.from({ length: 100 }, open))
+  const health = requestText('GET', '/api/v1/health', token)
+  const ask = (count: number) =>
+    connections.flatMap((connection) => {
+      connection.write(health.repeat(count))
+      return Array.from({ length: count }, () => connection.answer())
+    })
+  const before = ask(50)
+  const revoking = await open()
+  revoking.write(requestText('DELETE', `/api/v1/application-keys/${uuid}`, admin))
+  expect((await revoking.answer()).status).toBe(200)
+  // From here on each request is sent after the revocation was answered; earlier ones may still run.
+  const after = ask(50)
+  const statuses = new Set((await Promise.all(after)).map(({ status }) => status))
+  expect(statuses).toEqual(new Set([401]))
+  for (const { status } of await Promise.all(before)) expect([200, 401]).toContain(status)
+})
