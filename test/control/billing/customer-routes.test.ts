@@ -205,6 +205,7 @@ test('an adjustment with an Idempotency-Key moves money once, even after its ans
   store.sqlite.exec('DELETE FROM idempotent_answer')
   expect((await adjust(control, id, body, 'k1')).status).toBe(200)
   expect(ocs.balanceOf(id)?.balanceMicros).toBe(15_000_000)
+  store.sqlite.exec('DELETE FROM idempotent_answer')
   const other = await adjust(control, id, { ...body, amount: 6 }, 'k1')
   expect([other.status, other.code]).toEqual([409, 'idempotency_conflict'])
   await adjust(control, id, body, 'k2')

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import { openResources } from '../../support/resources.ts'
+
+const gateways = [{ host: '192.0.2.1' }]
+
+/** Every resource that belongs to a tenant, with a body and a harmless change. */
+const resources = [
+  ['/dispatcher', { endpoint_name: 'a', algorithm: 8, nodes: gateways }, { algorithm: 4 }],
+  ['/routing/carriers', { name: 'a', gateways }, { max_calls: 1 }],
+  ['/outbound-routes', { name: 'a', mode: 'block' }, { prefix: '9' }],
+  ['/inbound-routes', { name: 'a', set: 'own set' }, { prefix: '9' }],
+  ['/customers', { name: 'a' }, { max_cps: 1 }],
+  ['/rate-plans', { name: 'a' }, { decimals: 2 }],
+  ['/rates', { rate_plan: 'own plan', prefix: '1', rate_per_minute: 1 }, { connect_fee: 1 }],
+] as const
+
+async function twoTenants() {
+  const control = openResources()
+  control.tenant('acme')
+  control.tenant('beta')
+  const set = { endpoint_name: 'own set', algorithm: 8, nodes: gateways }
+  await control.callAs('acme', 'POST', '/dispatcher', set)
+  await control.callAs('acme', 'POST', '/rate-plans', { name: 'own plan' })
+  return control
+}
+
+test.each(resources)(
+  '%s of one tenant can be neither found, changed nor removed by another',
+  async (path, body, change) => {
+    const { callAs } = await twoTenants()
+    const created = await callAs('acme', 'POST', path, body)
+    expect(created.status).toBe(201)
+    const item = `${path}/${created.data<{ id: number }>().id}`
+    expect((await callAs('beta', 'GET', path)).body).toMatchObject({ data: [], meta: { total: 0 } })
+    expect((await callAs('beta', 'GET', item)).status).toBe(404)
+    expect((await callAs('beta', 'PATCH', item, change)).status).toBe(404)
+    expect((await callAs('beta', 'DELETE', item)).status).toBe(404)
+    expect((await callAs('acme', 'GET', item)).data()).toEqual(created.data())
+    expect((await callAs('acme', 'PATCH', item, change)).data()).toMatchObject(change)
+    expect((await callAs('acme', 'DELETE', item)).status).toBe(200)
+  },
+)
+
+test.each(resources)(
+  'a row of %s is made, shown, changed and removed under one address',
+  async (path, body, change) => {
+    const { call, callAs } = await twoTenants()
+    const created = await callAs('acme', 'POST', `/api/v1${path}`, body)
+    const location = created.headers.get('location') ?? ''
+    expect(location).toBe(`/api/v1${path}/${created.data<{ id: number }>().id}`)
+    expect((await call('GET', location)).data()).toEqual(created.data())
+    const changed = await call('PATCH', location, change)
+    expect((await call('GET', location)).data()).toEqual(changed.data())
+    expect((await call('DELETE', location)).body).toMatchObject({
+      success: true,
+      data: { deleted: true },
+    })
+    expect((await call('GET', location)).status).toBe(404)
+    expect((await call('DELETE', location)).status).toBe(404)
+  },
+)
+
+test.each(resources)('an empty change of %s changes nothing', async (path, body) => {
+  const { callAs } = await twoTenants()
+  const created = await callAs('acme', 'POST', path, body)
+  const same = await callAs('acme', 'PATCH', `${path}/${created.data<{ id: number }>().id}`, {})
+  expect(same.data()).toEqual(created.data())
+})
+
+test.each(resources)(
+  'an unknown field of a change of %s is refused with its path',
+  async (path, body) => {
+    const { callAs } = await twoTenants()
+    const created = await callAs('acme', 'POST', path, body)
+    const item = `${path}/${created.data<{ id: number }>().id}`
+    const refused = await callAs('acme', 'PATCH', item, { color: 'red' })
+    expect(refused.body).toMatchObject({ statusCode: 400, details: [{ path: 'color' }] })
+  },
+)
+
+test.each(resources)('who may only read %s may not write it', async (path, body, change) => {
+  const { call, key, request, callAs } = await twoTenants()
+  const created = await callAs('acme', 'POST', path, body)
+  const item = `${path}/${created.data<{ id: number }>().id}`
+  const token = key({ scopes: ['*:read'] })
+  expect((await request(item, { token })).status).toBe(200)
+  expect((await request(path, { token, body })).status).toBe(403)
+  expect((await request(item, { token, method: 'PATCH', body: change })).status).toBe(403)
+  expect((await request(item, { token, method: 'DELETE' })).status).toBe(403)
+  expect((await request(item)).status).toBe(401)
+  expect((await call('PUT', item, body)).status).toBe(405)
+})
