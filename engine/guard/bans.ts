@@ -1,0 +1,58 @@
+/** Sources that are not listened to until their time is over. Bounded; the oldest ban gives way. */
+
+export type BanReason = 'password_guessing' | 'unknown_calls' | 'operator'
+
+export interface Ban {
+  /** An IPv4 address, or an IPv6 network. */
+  readonly source: string
+  readonly reason: BanReason
+  /** Milliseconds UTC. */
+  readonly since: number
+  readonly until: number
+  /** Packets that were not looked at. */
+  readonly dropped: number
+}
+
+export class Bans {
+  readonly #max: number
+  readonly #bans = new Map<string, { -readonly [key in keyof Ban]: Ban[key] }>()
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(source: string, reason: BanReason, now: number, durationMs: number): void {
+    this.#bans.delete(source)
+    this.#bans.set(source, { source, reason, since: now, until: now + durationMs, dropped: 0 })
+    if (this.#bans.size <= this.#max) return
+    const [oldest] = this.#bans.keys()
+    if (oldest !== undefined) this.#bans.delete(oldest)
+  }
+
+  /** Whether a packet of this source is to be dropped, which is counted. */
+  holds(source: string, now: number): boolean {
+    if (this.#bans.size === 0) return false
+    const ban = this.#bans.get(source)
+    if (ban === undefined) return false
+    if (ban.until <= now) {
+      this.#bans.delete(source)
+      return false
+    }
+    ban.dropped += 1
+    return true
+  }
+
+  /** False: there was no such ban. */
+  lift(source: string): boolean {
+    return this.#bans.delete(source)
+  }
+
+  /** Those in force, the newest last. */
+  list(now: number): readonly Ban[] {
+    return [...this.#bans.values()].filter(({ until }) => until > now).map((ban) => ({ ...ban }))
+  }
+
+  get size(): number {
+    return this.#bans.size
+  }
+}
