@@ -1,0 +1,153 @@
+/**
+ * The bindings of all extensions in memory: found by domain and number, dropped when they expire,
+ * and the phones behind NAT kept reachable. One timer serves all of it, and only while needed.
+ */
+import type { Binding } from './bindings.ts'
+import { needsKeepAlive } from './target.ts'
+
+/** An extension that has bindings. */
+export interface Registered {
+  readonly domain: string
+  readonly extension: string
+  readonly extensionId: number
+  /** The digest secret of its last REGISTER: bindings end when the password changes. */
+  readonly secret: string
+  readonly bindings: readonly Binding[]
+}
+
+export interface BindingTableDeps {
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  /** Sends something that makes a NAT keep its mapping; errors are its own. */
+  readonly keepAlive: (binding: Binding) => void
+  /** Called at most once a minute, when something has expired. */
+  readonly onExpired: () => void
+}
+
+interface Entry extends Registered {
+  /** The second at which to look at it again. */
+  readonly due: number
+  readonly slot: number
+}
+
+const TICK_MS = 1_000
+/** NATs forget a silent UDP mapping after 30 s and more (RFC 4787 wants 2 min, few give it). */
+const KEEP_ALIVE_SECONDS = 25
+const CLEANUP_SECONDS = 60
+
+export class BindingTable {
+  readonly #deps: BindingTableDeps
+  readonly #entries = new Map<string, Entry>()
+  readonly #due = new Map<number, Set<string>>()
+  /** Entries with phones behind NAT, spread over the interval in which each gets its turn. */
+  readonly #slots: readonly Set<string>[] = Array.from(
+    { length: KEEP_ALIVE_SECONDS },
+    () => new Set<string>(),
+  )
+  #nextSlot = 0
+  #second: number
+  #expiredSince: number | undefined
+  #bindings = 0
+  #cancelTick: (() => void) | undefined
+
+  constructor(deps: BindingTableDeps) {
+    this.#deps = deps
+    this.#second = secondOf(deps.now())
+  }
+
+  find(domain: string, extension: string): Registered | undefined {
+    return this.#entries.get(keyOf(domain, extension))
+  }
+
+  /** Living ones; none for an extension that is not registered. */
+  bindingsOf(domain: string, extension: string): readonly Binding[] {
+    const bindings = this.find(domain, extension)?.bindings ?? []
+    const now = this.#deps.now()
+    return bindings.filter(({ expiresAt }) => expiresAt > now)
+  }
+
+  /** Replaces what is known of an extension; without bindings it is forgotten. */
+  set(registered: Registered): void {
+    const key = keyOf(registered.domain, registered.extension)
+    const slot = this.#remove(key)?.slot ?? this.#nextSlot++ % KEEP_ALIVE_SECONDS
+    const { bindings } = registered
+    if (bindings.length === 0) return
+    if (this.#cancelTick === undefined) this.#second = secondOf(this.#deps.now())
+    const firstExpiry = Math.min(...bindings.map(({ expiresAt }) => expiresAt))
+    const due = Math.max(secondOf(firstExpiry) + 1, this.#second + 1)
+    this.#entries.set(key, { ...registered, due, slot })
+    this.#bindings += bindings.length
+    const others = this.#due.get(due)
+    if (others) others.add(key)
+    else this.#due.set(due, new Set([key]))
+    if (bindings.some(needsKeepAlive)) this.#slots[slot]?.add(key)
+    this.#cancelTick ??= this.#deps.schedule(this.#tick, TICK_MS)
+  }
+
+  all(): IterableIterator<Registered> {
+    return this.#entries.values()
+  }
+
+  /** Registered extensions, their bindings, and those that are kept alive. */
+  stats(): { readonly extensions: number; readonly bindings: number; readonly keptAlive: number } {
+    let keptAlive = 0
+    for (const slot of this.#slots) keptAlive += slot.size
+    return { extensions: this.#entries.size, bindings: this.#bindings, keptAlive }
+  }
+
+  stop(): void {
+    this.#cancelTick?.()
+    this.#cancelTick = undefined
+  }
+
+  #remove(key: string): Entry | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#entries.delete(key)
+    this.#bindings -= entry.bindings.length
+    const others = this.#due.get(entry.due)
+    others?.delete(key)
+    if (others?.size === 0) this.#due.delete(entry.due)
+    this.#slots[entry.slot]?.delete(key)
+    return entry
+  }
+
+  readonly #tick = (): void => {
+    const present = secondOf(this.#deps.now())
+    this.#expire(present)
+    // A process that stood still sends each keep-alive once, not once for every second missed.
+    const from = Math.max(this.#second + 1, present - KEEP_ALIVE_SECONDS + 1)
+    for (let second = from; second <= present; second++) this.#keepAlive(second)
+    this.#second = Math.max(this.#second, present)
+    if (this.#expiredSince !== undefined && present - this.#expiredSince >= CLEANUP_SECONDS) {
+      this.#expiredSince = undefined
+      this.#deps.onExpired()
+    }
+    const isNeeded = this.#entries.size > 0 || this.#expiredSince !== undefined
+    this.#cancelTick = isNeeded ? this.#deps.schedule(this.#tick, TICK_MS) : undefined
+  }
+
+  #expire(present: number): void {
+    const now = this.#deps.now()
+    for (let second = this.#second + 1; second <= present; second++)
+      for (const key of this.#due.get(second) ?? []) {
+        const entry = this.#entries.get(key)
+        if (entry === undefined) continue
+        const living = entry.bindings.filter(({ expiresAt }) => expiresAt > now)
+        if (living.length < entry.bindings.length) this.#expiredSince ??= present
+        this.set({ ...entry, bindings: living })
+      }
+  }
+
+  #keepAlive(second: number): void {
+    for (const key of this.#slots[second % KEEP_ALIVE_SECONDS] ?? [])
+      for (const binding of this.#entries.get(key)?.bindings ?? [])
+        if (needsKeepAlive(binding)) this.#deps.keepAlive(binding)
+  }
+}
+
+const secondOf = (ms: number): number => Math.floor(ms / 1_000)
+
+/** A domain holds no blank. */
+const keyOf = (domain: string, extension: string): string => `${domain} ${extension}`

@@ -1,0 +1,178 @@
+/**
+ * What a REGISTER does to the bindings of one extension: RFC 3261 §10.3 steps 6 to 8. Pure: the
+ * present bindings and a request go in, the new ones or a refusal come out; nothing is half done.
+ */
+import type { Contact, Contacts } from './contact.ts'
+import { isSameUri } from './contact.ts'
+
+/** Where a REGISTER came from: calls go back that way. */
+export interface Source {
+  /** `udp`, `tcp`, `tls`, `ws` or `wss`. */
+  readonly protocol: string
+  /** IPv6 without brackets. */
+  readonly address: string
+  readonly port: number
+}
+
+export interface Binding {
+  readonly contact: string
+  readonly instance: string | null
+  readonly regId: number | null
+  /** Thousandths. */
+  readonly q: number
+  readonly callId: string
+  readonly cseq: number
+  /** RFC 3327: the proxies on the way to the phone, ours first. */
+  readonly path: readonly string[]
+  readonly userAgent: string
+  readonly source: Source
+  /** Milliseconds UTC, of the last REGISTER. */
+  readonly registeredAt: number
+  readonly expiresAt: number
+}
+
+/** One REGISTER whose sender is known. */
+export interface Registration {
+  readonly contacts: Contacts
+  /** The `Expires` header in seconds; undefined: none, or unreadable. */
+  readonly expiresSeconds: number | undefined
+  readonly callId: string
+  readonly cseq: number
+  readonly path: readonly string[]
+  readonly userAgent: string
+  readonly source: Source
+}
+
+export interface BindingLimits {
+  readonly defaultSeconds: number
+  readonly minSeconds: number
+  readonly maxSeconds: number
+  readonly maxBindings: number
+}
+
+/** decisions.md §8. */
+export const bindingLimits: BindingLimits = {
+  defaultSeconds: 3_600,
+  minSeconds: 60,
+  maxSeconds: 7_200,
+  maxBindings: 5,
+}
+
+export type Registered =
+  | {
+      readonly kind: 'accepted'
+      /** All that are there afterwards. */
+      readonly bindings: readonly Binding[]
+      /** Those among them that are new or changed. */
+      readonly saved: readonly Binding[]
+      /** Contact URIs of those that are gone, as they were stored. */
+      readonly removed: readonly string[]
+    }
+  | {
+      readonly kind: 'refused'
+      readonly status: number
+      readonly reason: string
+      readonly headers: Readonly<Record<string, string>>
+    }
+
+export function register(
+  present: readonly Binding[],
+  request: Registration,
+  now: number,
+  limits: BindingLimits,
+): Registered {
+  const living = present.filter(({ expiresAt }) => expiresAt > now)
+  switch (request.contacts.kind) {
+    case 'none':
+      return { kind: 'accepted', bindings: living, saved: [], removed: [] }
+    case 'all':
+      return unregisterAll(living, request)
+    case 'list':
+      return update(living, request.contacts.contacts, request, now, limits)
+    case 'unreadable':
+    default:
+      return refused(400, 'Bad Contact Header')
+  }
+}
+
+/** `Contact: *` stands alone and only with `Expires: 0`. */
+function unregisterAll(living: readonly Binding[], request: Registration): Registered {
+  if (request.expiresSeconds !== 0) return refused(400, 'Bad Contact Header')
+  if (living.some((binding) => isOutOfOrder(binding, request))) return outOfOrder
+  return {
+    kind: 'accepted',
+    bindings: [],
+    saved: [],
+    removed: living.map(({ contact }) => contact),
+  }
+}
+
+function update(
+  living: readonly Binding[],
+  contacts: readonly Contact[],
+  request: Registration,
+  now: number,
+  limits: BindingLimits,
+): Registered {
+  let bindings = living
+  const saved: Binding[] = []
+  const removed = new Set<string>()
+  for (const contact of contacts) {
+    const wanted = contact.expiresSeconds ?? request.expiresSeconds ?? limits.defaultSeconds
+    if (wanted > 0 && wanted < limits.minSeconds) return tooBrief(limits)
+    const replaced = bindings.filter((binding) => isSameBinding(binding, contact))
+    if (replaced.some((binding) => isOutOfOrder(binding, request))) return outOfOrder
+    bindings = bindings.filter((binding) => !replaced.includes(binding))
+    for (const binding of replaced) removed.add(binding.contact)
+    if (wanted === 0) continue
+    const granted = Math.min(wanted, limits.maxSeconds)
+    const binding = bindingOf(contact, request, now, now + granted * 1_000)
+    bindings = [...bindings, binding]
+    saved.push(binding)
+    removed.delete(binding.contact)
+  }
+  if (bindings.length > limits.maxBindings) return refused(403, 'Too Many Contacts')
+  return {
+    kind: 'accepted',
+    bindings,
+    saved: saved.filter((binding) => bindings.includes(binding)),
+    removed: [...removed],
+  }
+}
+
+/** The same address, or the same phone under a new one (RFC 5626 §4.1, §6). */
+const isSameBinding = (binding: Binding, contact: Contact): boolean =>
+  isSameUri(binding.contact, contact.uri) ||
+  (contact.instance !== null &&
+    binding.instance === contact.instance &&
+    binding.regId === contact.regId)
+
+/** An older REGISTER of the same phone that was overtaken; the phone counts up from one Call-ID. */
+const isOutOfOrder = (binding: Binding, request: Registration): boolean =>
+  binding.callId === request.callId && request.cseq <= binding.cseq
+
+function bindingOf(
+  { uri, instance, regId, q }: Contact,
+  { callId, cseq, path, userAgent, source }: Registration,
+  registeredAt: number,
+  expiresAt: number,
+): Binding {
+  return {
+    ...{ contact: uri, instance, regId, q, callId, cseq },
+    ...{ path, userAgent, source, registeredAt, expiresAt },
+  }
+}
+
+function refused(
+  status: number,
+  reason: string,
+  headers: Readonly<Record<string, string>> = {},
+): Registered {
+  return { kind: 'refused', status, reason, headers }
+}
+
+const tooBrief = ({ minSeconds }: BindingLimits): Registered =>
+  refused(423, 'Interval Too Brief', { 'Min-Expires': String(minSeconds) })
+
+/** The RFC gives no status; 500 is what §12.2.2 says for the same in a dialog. */
+const outOfOrder: Registered = refused(500, 'Out Of Order')

@@ -1,0 +1,122 @@
+/**
+ * HTTP digest as SIP uses it: RFC 3261 §22, RFC 7616, RFC 8760. Pure: credentials are read, answers
+ * computed and compared; which nonce is good is decided in `nonces.ts`.
+ */
+import { hash, timingSafeEqual } from 'node:crypto'
+
+export type Algorithm = 'MD5' | 'SHA-256'
+
+/** What a header `Authorization` or `Proxy-Authorization` claims for one realm. */
+export interface Credentials {
+  readonly username: string
+  readonly realm: string
+  readonly nonce: string
+  readonly uri: string
+  /** As sent, small letters. */
+  readonly response: string
+  /** Undefined: one that we did not offer. */
+  readonly algorithm: Algorithm | undefined
+  /** Null: without quality of protection, as RFC 2069 clients answer. */
+  readonly protection: {
+    readonly cnonce: string
+    /** Eight hexadecimal digits, as sent; the number is `count`. */
+    readonly nc: string
+    readonly count: number
+  } | null
+}
+
+/** Longer headers are not read: no phone needs as much. */
+const MAX_HEADER = 4_096
+
+/**
+ * The digest credentials for a realm; undefined when the header has none that could be checked.
+ * Several headers come as one, joined with commas.
+ */
+export function credentialsFor(realm: string, header: string | undefined): Credentials | undefined {
+  if (header === undefined || header.length > MAX_HEADER) return undefined
+  for (const start of header.matchAll(/(?:^|,)\s*Digest\s+/gi)) {
+    const fields = fieldsFrom(header, start.index + start[0].length)
+    if (fields.get('realm')?.toLowerCase() !== realm.toLowerCase()) continue
+    const credentials = credentialsOf(fields)
+    if (credentials) return credentials
+  }
+  return undefined
+}
+
+/** `name=value` pairs up to the end or to the next scheme. */
+function fieldsFrom(header: string, start: number): ReadonlyMap<string, string> {
+  const field = /\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))\s*(,|$)/y
+  field.lastIndex = start
+  const fields = new Map<string, string>()
+  for (let match = field.exec(header); match; match = field.exec(header)) {
+    const [, name = '', quoted, token = '', comma] = match
+    const key = name.toLowerCase()
+    if (!fields.has(key)) fields.set(key, quoted?.replace(/\\(.)/g, '$1') ?? token)
+    if (comma === '') break
+  }
+  return fields
+}
+
+function credentialsOf(fields: ReadonlyMap<string, string>): Credentials | undefined {
+  const get = (name: string): string => fields.get(name) ?? ''
+  const protection = protectionOf(fields)
+  if (protection === undefined || get('nonce') === '' || get('response') === '') return undefined
+  return {
+    username: get('username'),
+    realm: get('realm'),
+    nonce: get('nonce'),
+    uri: get('uri'),
+    response: get('response').toLowerCase(),
+    algorithm: algorithmOf(get('algorithm')),
+    protection,
+  }
+}
+
+function protectionOf(fields: ReadonlyMap<string, string>): Credentials['protection'] | undefined {
+  const qop = fields.get('qop')
+  if (qop === undefined) return null
+  const nc = fields.get('nc') ?? ''
+  const cnonce = fields.get('cnonce') ?? ''
+  if (qop.toLowerCase() !== 'auth' || !/^[\da-f]{8}$/i.test(nc) || cnonce === '') return undefined
+  return { cnonce, nc, count: Number.parseInt(nc, 16) }
+}
+
+function algorithmOf(name: string): Algorithm | undefined {
+  const upper = name.toUpperCase()
+  if (upper === '') return 'MD5'
+  return upper === 'MD5' || upper === 'SHA-256' ? upper : undefined
+}
+
+/** RFC 7616 §3.4.1: what a client that knows `ha1` answers. Small hexadecimal digits. */
+export function expectedResponse(
+  credentials: Pick<Credentials, 'nonce' | 'uri' | 'protection'>,
+  algorithm: Algorithm,
+  method: string,
+  ha1: string,
+): string {
+  const { nonce, uri, protection } = credentials
+  const digest = (text: string): string => hash(hashName[algorithm], text, 'hex')
+  const ha2 = digest(`${method}:${uri}`)
+  if (protection === null) return digest(`${ha1}:${nonce}:${ha2}`)
+  return digest(`${ha1}:${nonce}:${protection.nc}:${protection.cnonce}:auth:${ha2}`)
+}
+
+const hashName: Readonly<Record<Algorithm, string>> = { MD5: 'md5', 'SHA-256': 'sha256' }
+
+/** Takes the same time wherever the difference is. */
+export function isSameResponse(given: string, expected: string): boolean {
+  const one = Buffer.from(given)
+  const other = Buffer.from(expected)
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+/** One challenge: the value of a `WWW-Authenticate` or `Proxy-Authenticate` header. */
+export function challengeValue(
+  realm: string,
+  nonce: string,
+  algorithm: Algorithm,
+  isStale: boolean,
+): string {
+  const stale = isStale ? ', stale=true' : ''
+  return `Digest realm="${realm}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"${stale}`
+}

@@ -1,0 +1,106 @@
+/**
+ * Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
+ * Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+export interface NoncesDeps {
+  /** Of this process: after a restart every nonce is stale. */
+  readonly secret: Buffer
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly lifetimeMs: number
+  /** Nonces in use that are remembered; with more, older ones become stale before their time. */
+  readonly maxInUse: number
+}
+
+/** For whom a nonce is good. */
+export interface NonceOwner {
+  readonly realm: string
+  /** Bound to it, so that nobody fails, or succeeds, with what another address was given. */
+  readonly address: string
+}
+
+interface InUse {
+  readonly issuedAt: number
+  /** The highest `nc` so far. */
+  count: number
+}
+
+export class Nonces {
+  readonly #deps: NoncesDeps
+  /** In the order of first use. */
+  readonly #inUse = new Map<string, InUse>()
+  #serial = 0
+  /** Nothing issued until then is good any more unless it is remembered. Milliseconds UTC. */
+  #forgottenUntil = -Infinity
+
+  constructor(deps: NoncesDeps) {
+    this.#deps = deps
+  }
+
+  issue(owner: NonceOwner): string {
+    this.#serial = (this.#serial + 1) % 0x1_0000_0000
+    const head = Buffer.allocUnsafe(10)
+    head.writeUIntBE(this.#deps.now(), 0, 6)
+    head.writeUInt32BE(this.#serial, 6)
+    return Buffer.concat([head, this.#seal(head, owner)]).toString('base64url')
+  }
+
+  /** Whether this process gave it to this owner, however long ago. */
+  isGenuine(nonce: string, owner: NonceOwner): boolean {
+    return this.#issuedAt(nonce, owner) !== undefined
+  }
+
+  /**
+   * To be asked only for an answer that was right: takes `count` (1 and up) as used. False: too
+   * old, or counted before. Counts must grow; a request that was overtaken costs a round trip.
+   */
+  use(nonce: string, owner: NonceOwner, count: number): boolean {
+    const issuedAt = this.#issuedAt(nonce, owner)
+    const now = this.#deps.now()
+    if (issuedAt === undefined || issuedAt > now) return false
+    if (now - issuedAt >= this.#deps.lifetimeMs) return false
+    const known = this.#inUse.get(nonce)
+    if (known) {
+      if (count <= known.count) return false
+      known.count = count
+      return true
+    }
+    if (issuedAt <= this.#forgottenUntil) return false
+    this.#inUse.set(nonce, { issuedAt, count })
+    this.#forget(now)
+    return true
+  }
+
+  get size(): number {
+    return this.#inUse.size
+  }
+
+  /** Undefined: not one of ours. */
+  #issuedAt(nonce: string, owner: NonceOwner): number | undefined {
+    const bytes = Buffer.from(nonce, 'base64url')
+    if (bytes.length !== NONCE_BYTES) return undefined
+    const head = bytes.subarray(0, 10)
+    if (!timingSafeEqual(bytes.subarray(10), this.#seal(head, owner))) return undefined
+    return head.readUIntBE(0, 6)
+  }
+
+  #seal(head: Buffer, { realm, address }: NonceOwner): Buffer {
+    const { secret } = this.#deps
+    const seal = createHmac('sha256', secret).update(head).update(`${realm} ${address}`)
+    return seal.digest().subarray(0, 14)
+  }
+
+  /** Expired ones, and the oldest when there are too many: their counts are not known any more. */
+  #forget(now: number): void {
+    const expiredAt = now - this.#deps.lifetimeMs
+    for (const [nonce, { issuedAt }] of this.#inUse) {
+      if (issuedAt > expiredAt && this.#inUse.size <= this.#deps.maxInUse) return
+      this.#inUse.delete(nonce)
+      if (issuedAt > expiredAt) this.#forgottenUntil = Math.max(this.#forgottenUntil, issuedAt)
+    }
+  }
+}
+
+const NONCE_BYTES = 24

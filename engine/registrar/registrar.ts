@@ -1,0 +1,306 @@
+/**
+ * The registrar (RFC 3261 §10.3): who an extension's phone is, and where it can be reached. Requests
+ * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
+ */
+import type { Store } from '../../schema/open.ts'
+import { Authenticator, type Verdict } from './authenticator.ts'
+import { BindingStore } from './binding-store.ts'
+import { BindingTable } from './binding-table.ts'
+import type { Binding, Registration, Source } from './bindings.ts'
+import { bindingLimits, register } from './bindings.ts'
+import { contactsOf, listItems } from './contact.ts'
+import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
+import { headerOf, identityOf, type Identity, type RequestHeaders } from './request.ts'
+import { targetOf, type ContactTarget } from './target.ts'
+
+/** A request as it came. */
+export interface PhoneRequest {
+  readonly method: string
+  readonly headers: RequestHeaders
+  readonly source: Source
+}
+
+export interface PhoneAnswer {
+  readonly status: number
+  readonly reason: string
+  /** A header that stands several times has several values. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** Who sends an INVITE. */
+export type Caller =
+  /** From names a domain that is none of ours: not a phone's call. */
+  | { readonly kind: 'stranger' }
+  | { readonly kind: 'extension'; readonly extension: ExtensionRecord }
+  /** To be answered so: a challenge, or 403 for a number that is not the caller's. */
+  | { readonly kind: 'refused'; readonly answer: PhoneAnswer }
+
+export interface ExtensionStatus {
+  readonly status: 'registered' | 'unregistered'
+  /** Of the phone that registered last. */
+  readonly userAgent: string | null
+  readonly contacts: readonly {
+    readonly uri: string
+    readonly userAgent: string
+    readonly source: Source
+    /** Milliseconds UTC. */
+    readonly expiresAt: number
+  }[]
+}
+
+export interface RegistrarDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  /** At least 32 random bytes of this process: nonces of another process are stale. */
+  readonly secret: Buffer
+  /** Sends something that a NAT takes for traffic; errors are its own. */
+  readonly keepAlive: (target: ContactTarget) => void
+  /** What is done against guessing; `isLockedOut` answers like a wrong password. */
+  readonly guard: {
+    isLockedOut(address: string, user: string): boolean
+    authFailed(address: string, user: string): void
+    authSucceeded(address: string, user: string): void
+  }
+  readonly onStoreFailure: (error: unknown, waiting: number) => void
+}
+
+const RETRY_AFTER_SECONDS = 5
+
+export class Registrar {
+  readonly #deps: RegistrarDeps
+  readonly #directory: ExtensionDirectory
+  readonly #authenticator: Authenticator
+  readonly #bindings: BindingStore
+  readonly #table: BindingTable
+  readonly #totals = { accepted: 0, challenged: 0, failed: 0 }
+
+  constructor(deps: RegistrarDeps) {
+    const { store, now, schedule, secret, keepAlive, onStoreFailure: onFailure } = deps
+    this.#deps = deps
+    this.#directory = new ExtensionDirectory(store)
+    this.#authenticator = new Authenticator({ directory: this.#directory, secret, now })
+    this.#bindings = new BindingStore({ store, schedule, onFailure })
+    this.#table = new BindingTable({
+      ...{ now, schedule },
+      keepAlive: (binding) => keepAlive(targetOf(binding)),
+      onExpired: () => this.#bindings.removeExpired(now()),
+    })
+    for (const { binding, ...home } of this.#bindings.load(now())) this.#restore(home, binding)
+  }
+
+  /** Answers a REGISTER. Resolves when what it changed is durable. */
+  async handle(request: PhoneRequest): Promise<PhoneAnswer> {
+    const { headers, source } = request
+    const identity = identityOf(headerOf(headers, 'to'))
+    if (identity === undefined) return answer(400, 'Bad To Header')
+    const unsupported = unsupportedOptions(headerOf(headers, 'require'))
+    if (unsupported !== '') return answer(420, 'Bad Extension', { Unsupported: unsupported })
+    if (this.#bindings.isOverloaded)
+      return answer(503, 'Service Unavailable', { 'Retry-After': String(RETRY_AFTER_SECONDS) })
+    const verdict = this.#verify(request, identity, headerOf(headers, 'authorization'))
+    if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
+    // No third-party registration: a password is good for its own extension.
+    if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
+    return this.#register(verdict.extension, registrationOf(headers, source))
+  }
+
+  /**
+   * Who sends an INVITE (or another request outside dialogs). A phone has to prove the number in
+   * From by digest. `mustExist` leaves alone what only looks like one of our extensions.
+   */
+  authenticate(request: PhoneRequest, mustExist = false): Caller {
+    const { headers } = request
+    const identity = identityOf(headerOf(headers, 'from'))
+    if (identity === undefined) return { kind: 'stranger' }
+    const { domain, user } = identity
+    const isOurs = mustExist
+      ? this.#directory.find(domain, user) !== undefined
+      : this.#directory.tenantOf(domain) !== undefined
+    if (!isOurs) return { kind: 'stranger' }
+    const verdict = this.#verify(request, identity, headerOf(headers, 'proxy-authorization'))
+    if (verdict.kind !== 'known')
+      return { kind: 'refused', answer: this.#challenge(407, request, identity, verdict) }
+    const { extension } = verdict
+    if (extension.extension !== user) return { kind: 'refused', answer: answer(403, 'Forbidden') }
+    return { kind: 'extension', extension }
+  }
+
+  /** An extension by number and domain (any case), registered or not. */
+  extensionAt(domain: string, extension: string): ExtensionRecord | undefined {
+    return this.#directory.find(domain.toLowerCase(), extension)
+  }
+
+  /** The phones of an extension, the preferred ones first; none when it is not registered. */
+  contactsOf(domain: string, extension: string): readonly ContactTarget[] {
+    return this.#table
+      .bindingsOf(domain.toLowerCase(), extension)
+      .map(targetOf)
+      .toSorted((a, b) => b.q - a.q)
+  }
+
+  statusOf(domain: string, extension: string): ExtensionStatus {
+    const bindings = this.#table.bindingsOf(domain.toLowerCase(), extension)
+    const last = bindings.reduce<Binding | undefined>(
+      (latest, binding) =>
+        latest && latest.registeredAt > binding.registeredAt ? latest : binding,
+      undefined,
+    )
+    return {
+      status: bindings.length > 0 ? 'registered' : 'unregistered',
+      userAgent: last?.userAgent || null,
+      contacts: bindings.map(({ contact, userAgent, source, expiresAt }) => ({
+        ...{ uri: contact, userAgent, source, expiresAt },
+      })),
+    }
+  }
+
+  /** Its password has changed or it is deleted: its phones are not reachable any more. */
+  endBindings(domain: string, extension: string): void {
+    const registered = this.#table.find(domain.toLowerCase(), extension)
+    if (registered === undefined) return
+    this.#table.set({ ...registered, bindings: [] })
+    this.#bindings.removeAll(registered.extensionId)
+  }
+
+  /** Follows what another process wrote: ends bindings of extensions that are gone or changed. */
+  reload(): void {
+    for (const { domain, extension, secret } of [...this.#table.all()])
+      if (this.#directory.find(domain, extension)?.secrets['SHA-256'] !== secret)
+        this.endBindings(domain, extension)
+  }
+
+  /** Present sizes, and totals since the start. */
+  telemetry(): Readonly<Record<string, number>> {
+    const { extensions, bindings, keptAlive } = this.#table.stats()
+    return {
+      registered_extensions: extensions,
+      registered_contacts: bindings,
+      contacts_kept_alive: keptAlive,
+      registrations_total: this.#totals.accepted,
+      registration_challenges_total: this.#totals.challenged,
+      authentication_failures_total: this.#totals.failed,
+      digest_nonces: this.#authenticator.stats().nonces,
+    }
+  }
+
+  /** Writes what waits. */
+  stop(): void {
+    this.#table.stop()
+    this.#bindings.flush()
+  }
+
+  #verify(request: PhoneRequest, identity: Identity, authorization: string | undefined): Verdict {
+    const { guard } = this.#deps
+    const { method, source } = request
+    const { user, domain: realm } = identity
+    if (guard.isLockedOut(source.address, user)) return { kind: 'missing' }
+    const verdict = this.#authenticator.verify({
+      ...{ method, realm, authorization },
+      address: source.address,
+    })
+    if (verdict.kind === 'wrong') {
+      this.#totals.failed += 1
+      guard.authFailed(source.address, verdict.username)
+    } else if (verdict.kind === 'known') {
+      guard.authSucceeded(source.address, user)
+      this.#authenticator.answered(verdict.extension, source.address, verdict.algorithm)
+    }
+    return verdict
+  }
+
+  #challenge(
+    status: 401 | 407,
+    { headers, source }: PhoneRequest,
+    { user, domain: realm }: Identity,
+    verdict: Verdict,
+  ): PhoneAnswer {
+    this.#totals.challenged += 1
+    const challenges = this.#authenticator.challenges({
+      ...{ realm, user, address: source.address },
+      userAgent: headerOf(headers, 'user-agent'),
+      isStale: verdict.kind === 'stale',
+    })
+    return status === 401
+      ? answer(401, 'Unauthorized', { 'WWW-Authenticate': challenges })
+      : answer(407, 'Proxy Authentication Required', { 'Proxy-Authenticate': challenges })
+  }
+
+  async #register(record: ExtensionRecord, request: Registration): Promise<PhoneAnswer> {
+    const { domain, extension, extensionId, secrets } = record
+    const now = this.#deps.now()
+    const present = this.#table.bindingsOf(domain, extension)
+    const result = register(present, request, now, bindingLimits)
+    if (result.kind === 'refused') return answer(result.status, result.reason, result.headers)
+    const { bindings, saved, removed } = result
+    if (saved.length > 0 || removed.length > 0) {
+      // Memory first: what the next REGISTER meets. The answer waits for the disk.
+      this.#table.set({ domain, extension, extensionId, secret: secrets['SHA-256'], bindings })
+      const isStored = await this.#bindings.write({ extensionId, saved, removed })
+      if (!isStored) {
+        this.endBindings(domain, extension)
+        return answer(500, 'Server Internal Error')
+      }
+    }
+    this.#totals.accepted += 1
+    return answer(200, 'OK', listing(bindings, request.path, now))
+  }
+
+  #restore(home: Omit<Parameters<BindingTable['set']>[0], 'bindings'>, binding: Binding): void {
+    const bindings = this.#table.find(home.domain, home.extension)?.bindings ?? []
+    this.#table.set({ ...home, bindings: [...bindings, binding] })
+  }
+}
+
+function registrationOf(headers: RequestHeaders, source: Source): Registration {
+  const expires = headerOf(headers, 'expires')?.trim() ?? ''
+  const path = headerOf(headers, 'path')
+  return {
+    contacts: contactsOf(headerOf(headers, 'contact')),
+    expiresSeconds: /^\d{1,10}$/.test(expires) ? Number(expires) : undefined,
+    callId: headerOf(headers, 'call-id') ?? '',
+    cseq: Number.parseInt(headerOf(headers, 'cseq') ?? '0', 10),
+    path: path === undefined ? [] : [...listItems(path)].slice(0, MAX_PATH),
+    userAgent: (headerOf(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
+    source,
+  }
+}
+
+const MAX_PATH = 8
+const MAX_USER_AGENT = 128
+
+/** What we support of a REGISTER's `Require`: nothing but RFC 3327. */
+const unsupportedOptions = (require: string | undefined): string =>
+  (require ?? '')
+    .split(',')
+    .map((option) => option.trim())
+    .filter((option) => option !== '' && option.toLowerCase() !== 'path')
+    .join(', ')
+
+/** RFC 3261 §10.3 step 8: all bindings with what is left of them; RFC 3327 §5.3: the Path. */
+function listing(
+  bindings: readonly Binding[],
+  path: readonly string[],
+  now: number,
+): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (bindings.length > 0)
+    headers['Contact'] = bindings.map((binding) => contactValue(binding, now)).join(', ')
+  if (path.length > 0) headers['Path'] = path.join(', ')
+  headers['Date'] = new Date(now).toUTCString()
+  return headers
+}
+
+function contactValue({ contact, q, instance, regId, expiresAt }: Binding, now: number): string {
+  const preference = q === 1_000 ? '' : `;q=${(q / 1_000).toFixed(3).replace(/0+$/, '0')}`
+  const phone = instance === null ? '' : `;+sip.instance="${instance}"`
+  const flow = regId === null ? '' : `;reg-id=${regId}`
+  return `<${contact}>;expires=${Math.ceil((expiresAt - now) / 1_000)}${preference}${phone}${flow}`
+}
+
+const answer = (
+  status: number,
+  reason: string,
+  headers: PhoneAnswer['headers'] = {},
+): PhoneAnswer => ({ status, reason, headers })

@@ -1,0 +1,41 @@
+/** What the registrar reads of a SIP request besides contacts. Pure. */
+
+/** By name in any spelling; names that a stack knows usually come in small letters. */
+export type RequestHeaders = Readonly<Record<string, string | undefined>>
+
+export function headerOf(headers: RequestHeaders, name: string): string | undefined {
+  const value = headers[name]
+  if (value !== undefined) return value
+  for (const key in headers) if (key.toLowerCase() === name) return headers[key]
+  return undefined
+}
+
+/** Whom a From or To header names. */
+export interface Identity {
+  /** User part without parameters, `%` escapes resolved. */
+  readonly user: string
+  /** Small letters, without port; fit to stand in quotes. */
+  readonly domain: string
+}
+
+/** Undefined: no user at a domain. */
+export function identityOf(value: string | undefined): Identity | undefined {
+  const match =
+    /^(?:"(?:[^"\\]|\\.)*"\s*|[^"<>]*)<?sips?:([^\s@<>"]{1,128})@(\[[\da-f:.]{2,45}\]|[\w.-]{1,255})(?=[:;?>\s]|$)/i.exec(
+      value ?? '',
+    )
+  const [, userInfo, host] = match ?? []
+  if (userInfo === undefined || host === undefined) return undefined
+  const [escaped = ''] = userInfo.split(/[;:]/, 1)
+  const user = unescaped(escaped)
+  return user === undefined ? undefined : { user, domain: host.toLowerCase() }
+}
+
+function unescaped(text: string): string | undefined {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,46 @@
+/** How a call reaches a registered phone. Pure. */
+import type { Binding, Source } from './bindings.ts'
+import { partsOf } from './contact.ts'
+
+/** One phone of an extension, as a call to it is addressed. */
+export interface ContactTarget {
+  /** The Request-URI: what the phone registered (RFC 3261 §16.5). */
+  readonly uri: string
+  /** `Route` values, the first one next (RFC 3327 §5.3); none without Path. */
+  readonly routes: readonly string[]
+  /**
+   * Where to send, as a SIP URI, when that is neither in the routes nor in the Request-URI: the
+   * address that the phone's REGISTER came from, or the connection on which it came.
+   */
+  readonly nextHop: string | undefined
+  /** Thousandths; higher is preferred. */
+  readonly q: number
+  readonly source: Source
+}
+
+export function targetOf(binding: Binding): ContactTarget {
+  const { contact: uri, path: routes, q, source } = binding
+  const isDirect = routes.length === 0 && isReachedByContact(binding)
+  const nextHop = routes.length > 0 || isDirect ? undefined : uriOf(source)
+  return { uri, routes, nextHop, q, source }
+}
+
+/** A phone behind NAT, by UDP: only its own packets keep the way to it open. */
+export const needsKeepAlive = (binding: Binding): boolean =>
+  binding.path.length === 0 && binding.source.protocol === 'udp' && !isReachedByContact(binding)
+
+/** By UDP from the very address that the Contact names. A stream is always used again. */
+function isReachedByContact({ contact, source }: Binding): boolean {
+  if (source.protocol !== 'udp') return false
+  const parts = partsOf(contact)
+  if (parts === undefined || parts.scheme === 'sips') return false
+  const transport = parts.params.get('transport') ?? 'udp'
+  const host = parts.host.replace(/^\[|\]$/g, '')
+  const port = parts.port === 0 ? 5_060 : parts.port
+  return transport === 'udp' && host === source.address.toLowerCase() && port === source.port
+}
+
+function uriOf({ protocol, address, port }: Source): string {
+  const host = address.includes(':') ? `[${address}]` : address
+  return `sip:${host}:${port};transport=${protocol}`
+}
