@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openControl, type Answer, type RequestOptions } from '../support/control.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+const passwords = ['correct horse', 'battery staple', 'rainbow table', 'a wrong guess']
+
+test('no token and no password is stored, logged, or answered a second time', async () => {
+  const control = openControl(join(folder, 'secrets.db'))
+  const answers: Answer[] = []
+  const secrets = new Set(passwords)
+  const ask = async (path: string, options: RequestOptions = {}) => {
+    const answer = await control.request(`/api/v1${path}`, { token: admin, ...options })
+    answers.push(answer)
+    return answer
+  }
+  /** The one answer that may hold a token; the token is a secret from here on. */
+  const reveal = async (path: string, options: RequestOptions) => {
+    const { token } = (await ask(path, options)).data<{ token: string }>()
+    answers.pop()
+    secrets.add(token)
+    return token
+  }
+
+  const admin = control.key({ name: 'admin' })
+  secrets.add(admin)
+  const idempotent = { 'Idempotency-Key': 'known-to-its-caller-only' }
+  const token = await reveal('/application-keys', { body: { name: 'ci' }, headers: idempotent })
+  await reveal('/application-keys', { body: { name: 'ci' }, headers: idempotent })
+  const self = await ask('/application-keys/self', { token })
+  const { uuid } = self.data<{ uuid: string }>()
+  await reveal(`/application-keys/${uuid}/rotate`, { body: { grace_seconds: 60 } })
+  await ask(`/application-keys/${uuid}`, { method: 'PATCH', body: { description: 'x' } })
+  await ask(`/application-keys/${uuid}`, { method: 'DELETE' })
+  await ask('/application-keys')
+
+  const user = { username: 'ada', password: passwords[0], role: 'admin' }
+  const { id } = (await ask('/users', { body: user })).data<{ id: number }>()
+  const session = await reveal('/auth/login', { body: { username: 'ada', password: passwords[0] } })
+  await ask('/auth/me', { token: session })
+  await ask('/auth/logout', { token: session, method: 'POST' })
+  await ask(`/users/${id}`, { method: 'PATCH', body: { password: passwords[1] } })
+  await ask('/auth/login', { body: { username: 'ada', password: passwords[3] } })
+  await ask('/auth/login', { body: { username: passwords[3], password: 7 } })
+  await ask('/customers', {
+    body: { name: 'Acme', email: 'a@acme.example', password: passwords[2] },
+  })
+  await ask('/audit')
+  control.access.tick()
+  control.store.sqlite.exec('ALTER TABLE customer RENAME TO gone')
+  await ask('/customers')
+
+  expect(answers.map(({ status }) => status)).toEqual([
+    ...[200, 200, 200, 200, 201, 200, 200, 200, 401, 400, 201, 200, 500],
+  ])
+  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'))
+  const seen = [...files, ...answers.map(({ text }) => text), JSON.stringify(control.logged)]
+  for (const secret of secrets)
+    for (const text of seen) expect(text.includes(partOf(secret))).toBe(false)
+  control.store.close()
+})
+
+/** The first 12 characters of a token are its public prefix. */
+const partOf = (secret: string): string => (secret.length > 40 ? secret.slice(12) : secret)
