@@ -317,3 +317,23 @@ test('SQL in any text stays text', async () => {
   expect(route.data()).toMatchObject({ carrier: evil })
   expect(store.sqlite.prepare('SELECT count(*) FROM carrier').pluck().get()).toBe(1)
 })
+
+test('a tenant sends calls to its own sets only', async () => {
+  const { call, callAs, tenant } = openResources()
+  tenant('acme')
+  await call('POST', '/dispatcher', {
+    endpoint_name: 'shared',
+    algorithm: 8,
+    set_id: 7,
+    nodes: [gateway],
+  })
+  for (const set of ['shared', 7]) {
+    const route = await callAs('acme', 'POST', '/inbound-routes', { name: 'in', set })
+    expect(route.body).toMatchObject({ statusCode: 400, details: [{ path: 'set' }] })
+    const carried = await callAs('acme', 'POST', '/routing/carriers', {
+      ...carrier,
+      inbound_set: set,
+    })
+    expect(carried.body).toMatchObject({ statusCode: 400, details: [{ path: 'inbound_set' }] })
+  }
+})
