@@ -1,4 +1,4 @@
-/** JSON lines on standard error, written behind so that a slow terminal never holds up a call. */
+/** JSON lines on standard error, written behind so that a slow reader never holds up a call. */
 import { destination, pino, stdSerializers, stdTimeFunctions } from 'pino'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
@@ -11,35 +11,42 @@ export type Log = (
 
 export interface Logger {
   readonly log: Log
-  /** Writes at once what is still waiting; called before the process ends. */
-  flush(): void
+  /** Resolves when what was logged before is written; never, when nobody reads it. */
+  flush(): Promise<void>
+  /** Writes a `fatal` line before it returns, and as much of what waits as can be. */
+  lastWords(message: string, fields: Readonly<Record<string, unknown>>): void
 }
 
 const standardError = 2
+/** While nobody reads, lines wait up to this size; further ones are dropped. */
+const maxWaitingBytes = 16 * 1024 * 1024
 
 /** @param file an open file descriptor. */
 export function createLogger(level: LogLevel | 'silent', file = standardError): Logger {
-  const output = destination({ dest: file, sync: false })
+  // With a minimal length of 0 its `flush` would not wait for the line that is being written.
+  const output = destination({
+    ...{ dest: file, sync: false, minLength: 1, maxLength: maxWaitingBytes },
+  })
   // A closed pipe at the other end is no reason to drop calls.
   output.on('error', () => {})
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: level === 'debug' ? stdSerializers.err : withoutStack },
-    },
-    output,
-  )
+  const options = {
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { error: level === 'debug' ? stdSerializers.err : withoutStack },
+  }
+  const logger = pino(options, output)
   return {
     log: (messageLevel, message, fields) => {
       if (fields === undefined) logger[messageLevel](message)
       else logger[messageLevel](fields, message)
     },
-    flush: () => {
+    flush: () => new Promise((resolve) => output.flush(() => resolve())),
+    lastWords: (message, fields) => {
       try {
         output.flushSync()
+        pino(options, destination({ dest: file, sync: true })).fatal(fields, message)
       } catch {
         // Its reader has gone: nobody is left to tell.
       }

@@ -1,6 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
-import { createLogger } from '../logger.ts'
+import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
 import { ListenError } from '../sip-server/index.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
@@ -39,14 +39,13 @@ export async function runPlatform(
   const platform = await startPlatform({
     ...{ config, version: packageJson.version, log: logger.log, announce: world.print },
     ...world,
-  }).catch((error: unknown) => {
-    logger.flush()
+  }).catch(async (error: unknown) => {
+    await flushed(logger, world)
     throw isStartError(error) ? new WrongUsage(error.message) : error
   })
   world.onCrash((error) => {
-    logger.log('fatal', 'the process ends: an error that nothing caught', { error })
     platform.rescue()
-    logger.flush()
+    logger.lastWords('the process ends: an error that nothing caught', { error })
   })
   const company = accompany(platform)
   world.print(`ready ${platform.addresses}`)
@@ -57,8 +56,17 @@ export async function runPlatform(
   company.finish()
   await platform.stop()
   logger.log('info', 'stopped')
-  logger.flush()
+  await flushed(logger, world)
 }
+
+/** A log that nobody reads must not keep the process from ending. */
+const FLUSH_MS = 1_000
+
+export const flushed = (logger: Logger, world: World): Promise<void> =>
+  Promise.race([
+    logger.flush(),
+    new Promise<void>((resolve) => void world.schedule(resolve, FLUSH_MS)),
+  ])
 
 /** Promises of the first signal to stop, and of any further one. */
 function countSignals(world: World) {

@@ -3,6 +3,7 @@ import { createLogger } from '../logger.ts'
 import { formatHostAndPort, hostAndPort, type Kind, listenAddresses } from '../setting-kinds.ts'
 import { createSipServer, ListenError } from '../sip-server/index.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
+import { flushed } from './serve.ts'
 
 /** The embedded SIP server without call control, for drachtio applications of any kind. */
 export const sipServer: Command = {
@@ -37,7 +38,7 @@ export const sipServer: Command = {
     world.print(`ready ${addressesOf(server)}`)
     await stopped
     await server.stop()
-    logger.flush()
+    await flushed(logger, world)
     return 0
   },
 }

@@ -5,9 +5,15 @@ import { startProgram } from './program.ts'
 
 const folder = temporaryFolder()
 
-/** Code that runs in the program's process, half a second after its start. */
-const later = (code: string): string =>
-  `--import=data:text/javascript,${encodeURIComponent(`setTimeout(()=>{${code}},500)`)}`
+/** Code that runs in the program's process shortly after it has printed that it is ready. */
+const whenReady = (code: string): string => {
+  const script = `const write = process.stdout.write.bind(process.stdout)
+    process.stdout.write = (text, ...rest) => {
+      if (String(text).startsWith('ready ')) setTimeout(() => { ${code} }, 50)
+      return write(text, ...rest)
+    }`
+  return `--import=data:text/javascript,${encodeURIComponent(script)}`
+}
 
 test.each([
   ['an exception', "throw new Error('boom')"],
@@ -15,7 +21,7 @@ test.each([
 ])('%s that nothing catches: one fatal line, exit code 1', async (what, code) => {
   const program = startProgram(['serve'], {
     DATABASE_PATH: join(folder, `${what}.db`),
-    NODE_OPTIONS: later(code),
+    NODE_OPTIONS: whenReady(code),
     LOG_LEVEL: 'fatal',
   })
   await program.line(/^ready /)
