@@ -23,12 +23,14 @@ export interface ServerOptions {
 }
 
 export interface ConnectionLimits {
-  /** From the connection to the end of the headers. Milliseconds, as for the next two. */
+  /** From the connection to the end of the headers. Milliseconds, as for the next three. */
   readonly headersMs: number
   /** From the first byte of a request to the last of its body; 408 after that. */
   readonly requestMs: number
   /** A connection without a request is closed. */
   readonly idleMs: number
+  /** A connection on which nothing moves is closed, such as that of a client that reads no answer. */
+  readonly stalledMs: number
   readonly headerBytes: number
   /** Per listener; further ones are closed at once. */
   readonly connections: number
@@ -38,6 +40,7 @@ const defaultLimits: ConnectionLimits = {
   headersMs: 10_000,
   requestMs: 30_000,
   idleMs: 60_000,
+  stalledMs: 120_000,
   headerBytes: 16_384,
   connections: 4_096,
 }
@@ -99,6 +102,7 @@ function listen(app: ControlApp, address: Address, limits: ConnectionLimits): Pr
     (request, response) => void listener(request, response),
   )
   server.maxConnections = limits.connections
+  server.setTimeout(limits.stalledMs)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     refuse(socket, statusOf(error.code))
   })

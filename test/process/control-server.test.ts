@@ -102,6 +102,16 @@ test('a body of unknown length is 413 as soon as it passes 1 MiB', async () => {
   expect((await answer).status).toBe(413)
 })
 
+test('a client that does not read its answers is cut off', async () => {
+  const { open, key } = await serve({ stalledMs: 300 })
+  const connection = await open()
+  connection.socket.pause()
+  const page = requestText('GET', '/api/v1/application-keys', key())
+  let isStuck = false
+  while (!isStuck) isStuck = !connection.socket.write(page.repeat(1_000))
+  await connection.closed
+})
+
 test('connections over the limit are closed at once; those within it are served', async () => {
   const { open } = await serve({ connections: 200 })
   const within = await Promise.all(Array.from({ length: 200 }, open))

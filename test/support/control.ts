@@ -164,7 +164,7 @@ async function send(app: ControlApp, path: string, options: RequestOptions): Pro
 }
 
 /** Random-looking bytes that are the same in every run. */
-export function seededBytes(seed: string): (size: number) => Buffer {
+function seededBytes(seed: string): (size: number) => Buffer {
   let count = 0
   return (size) => {
     const blocks: Buffer[] = []

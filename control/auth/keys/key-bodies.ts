@@ -67,4 +67,5 @@ export const keyQuery = z.strictObject({
   search: z.string().max(100).optional(),
   tenant: slug.optional(),
   state: z.enum(keyStates).optional(),
+  kind: z.enum(['sbc', 'pbx', 'billing']).optional(),
 })

@@ -37,9 +37,10 @@ export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {
     })
 
     .get(PATH, requires('keys:read'), validate('query', keyQuery), (c) => {
-      const { search, tenant, state, ...page } = c.req.valid('query')
+      const { search, tenant, state, kind, ...page } = c.req.valid('query')
       const { tenantId, domain } = c.var.principal
-      const filter = { tenantId, domain, tenantSlug: tenant, search, state }
+      const kinds = kind && [kind]
+      const filter = { tenantId, domain, tenantSlug: tenant, search, state, kinds }
       const found = keys.list(filter, now(), { limit: page.limit, offset: offsetOf(page) })
       const shown = found.keys.map((key) => keyView(key, now()))
       return ok(c, shown, pageMeta(page, found.total))

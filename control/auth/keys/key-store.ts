@@ -33,7 +33,7 @@ export interface KeyFilter {
   /** Part of name, description or owner. */
   readonly search?: string | undefined
   readonly state?: KeyState | undefined
-  readonly kinds?: readonly KeyKind[]
+  readonly kinds?: readonly KeyKind[] | undefined
 }
 
 /** Tokens of one key that may be in their grace at once; the oldest gives way. */

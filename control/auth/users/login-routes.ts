@@ -6,8 +6,8 @@ import { ApiError } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
-import type { CustomerPrincipal, Principal } from '../principal.ts'
-import { openToAll, requiresCredential, requiresCustomer } from '../requires.ts'
+import type { Principal } from '../principal.ts'
+import { customerOf, openToAll, requiresCredential, requiresCustomer } from '../requires.ts'
 import type { LoginGuard } from './login-guard.ts'
 import { MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
 import { SESSION_SECONDS, type Sessions } from './sessions.ts'
@@ -62,12 +62,12 @@ export function clientLoginRoutes(deps: LoginDeps) {
       return tokenAnswer(c, sessions.forCustomer(customer, hash, now()), customerView(customer))
     })
     .get('/auth/me', requiresCustomer(), (c) => {
-      const customer = users.customerById(sessionOf(c.var.principal).customerId)
+      const customer = users.customerById(customerOf(c.var.principal).customerId)
       if (customer === undefined) throw wrongLogin()
       return ok(c, customerView(customer))
     })
     .post('/auth/logout', requiresCustomer(), (c) => {
-      sessions.end(sessionOf(c.var.principal), now())
+      sessions.end(customerOf(c.var.principal), now())
       return ok(c, { logged_out: true })
     })
 }
@@ -110,11 +110,6 @@ const customerView = (customer: CustomerLogin) => ({
   email: customer.email,
   role: 'customer',
 })
-
-function sessionOf(principal: Principal): CustomerPrincipal {
-  if (principal.kind === 'customer') return principal
-  throw new Error('a customer route was reached without a customer')
-}
 
 /** Who the presented credential is, for a person or a key. */
 function profile(principal: Principal, users: UserStore) {

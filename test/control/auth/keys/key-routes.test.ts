@@ -286,7 +286,11 @@ test('lists are paged, searched and filtered by state', async () => {
   const { post, patch, remove, get, tick } = opened()
   const made = new Map<string, string>()
   for (const name of ['alpha', 'beta', 'gamma', 'delta']) {
-    const body = { name, ...(name === 'gamma' && { expires_at: later(hour) }) }
+    const body = {
+      name,
+      ...(name === 'gamma' && { expires_at: later(hour) }),
+      ...(name === 'alpha' && { kind: 'pbx' }),
+    }
     made.set(name, keyOf(await post(body)).uuid)
   }
   await patch(made.get('beta') ?? '', { is_active: false })
@@ -299,6 +303,7 @@ test('lists are paged, searched and filtered by state', async () => {
   expect(await names('state=inactive')).toEqual(['beta'])
   expect(await names('state=expired')).toEqual(['gamma'])
   expect(await names('state=revoked')).toEqual(['delta'])
+  expect(await names('kind=pbx')).toEqual(['alpha'])
   expect(await names('search=ALPHA')).toEqual(['alpha'])
   expect(await names('search=%25')).toEqual([])
   expect((await get('?page=2&limit=2')).body).toMatchObject({
