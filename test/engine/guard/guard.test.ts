@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest'
+import { Guard } from '../../../engine/guard/guard.ts'
+
+const packet = Buffer.from('OPTIONS sip:a@h SIP/2.0\r\nUser-Agent: phone\r\n\r\n')
+const from = (name: string): Buffer =>
+  Buffer.from(`REGISTER sip:a@h SIP/2.0\r\nVia: x\r\nUser-Agent: ${name}\r\n\r\n`)
+
+function guarded(flood = { packetsPerSecond: 10, burst: 20, maxSources: 100 }) {
+  const time = { now: 1_000_000_000_000 }
+  const logged: string[] = []
+  const exempt = new Set<string>()
+  const guard = new Guard({
+    now: () => time.now,
+    isExempt: (address, port) => exempt.has(address) || exempt.has(`${address}:${port}`),
+    log: (_level, message, { source }) => void logged.push(`${message}: ${String(source)}`),
+    flood,
+  })
+  const admit = (address: string, bytes: Buffer | string = packet): boolean =>
+    guard.admit({ address, port: 5_060 }, bytes)
+  const burst = (address: string, count: number): number =>
+    Array.from({ length: count }, () => admit(address)).filter(Boolean).length
+  return { guard, time, logged, exempt, admit, burst }
+}
+
+test('a source may send its burst, then its rate; others are not touched, the log has one line', () => {
+  const { burst, time, logged, guard } = guarded()
+  expect(burst('192.0.2.1', 1_000)).toBe(20)
+  expect(burst('192.0.2.2', 15)).toBe(15)
+  time.now += 1_000
+  expect(burst('192.0.2.1', 1_000)).toBe(10)
+  expect(logged).toEqual(['a source sends too much: the rest is dropped: 192.0.2.1'])
+  expect(guard.telemetry()['guard_dropped_flood_total']).toBe(1_970)
+})
+
+test('carriers and nodes are never shut out, whatever they send, fail or are called', () => {
+  const { guard, burst, exempt, admit, logged } = guarded()
+  exempt.add('192.0.2.1:5060')
+  for (let count = 0; count < 100; count++) guard.unknownSource('192.0.2.1')
+  expect(burst('192.0.2.1', 1_000)).toBe(1_000)
+  expect(admit('192.0.2.1', from('friendly-scanner'))).toBe(true)
+  expect(logged.filter((line) => !line.includes('banned'))).toEqual([])
+})
+
+test.each(['friendly-scanner', 'SIPVicious', 'sipcli/v1.8', 'VaxSIPUserAgent/3.5', 'sundayddr'])(
+  'a scanner meets silence: %s',
+  (name) => {
+    const { admit, logged, guard } = guarded()
+    expect(admit('192.0.2.1', from(name))).toBe(false)
+    expect(admit('192.0.2.1', from(name).toString().replace('User-Agent', 'user-agent'))).toBe(
+      false,
+    )
+    // Whose address it bears may be a lie: it is not banned.
+    expect(admit('192.0.2.1')).toBe(true)
+    expect(logged).toEqual(['a scanner meets silence: 192.0.2.1'])
+    expect(guard.bans()).toEqual([])
+  },
+)
+
+test('a phone, and an answer of a scanned host, is not taken for a scanner', () => {
+  const { admit } = guarded()
+  for (const name of ['baresip v1.0.0 (x86_64/linux)', 'Yealink SIP-T46S 66.85', 'smap']) {
+    expect(admit('192.0.2.1', from(name))).toBe(true)
+  }
+  const answer = 'SIP/2.0 200 OK\r\nUser-Agent: friendly-scanner\r\n\r\n'
+  expect(admit('192.0.2.1', Buffer.from(answer))).toBe(true)
+  expect(admit('192.0.2.1', answer)).toBe(true)
+})
+
+test('twenty wrong passwords in a minute ban an address for ten minutes', () => {
+  const { guard, time, admit } = guarded()
+  for (let user = 0; user < 19; user++) guard.authFailed('192.0.2.1', `${user}`)
+  expect(admit('192.0.2.1')).toBe(true)
+  guard.authFailed('192.0.2.1', '19')
+  expect([admit('192.0.2.1'), admit('192.0.2.2')]).toEqual([false, true])
+  expect(guard.bans()).toEqual([
+    {
+      ...{ source: '192.0.2.1', reason: 'password_guessing', dropped: 1 },
+      ...{ since: time.now, until: time.now + 600_000 },
+    },
+  ])
+  time.now += 599_999
+  expect(admit('192.0.2.1')).toBe(false)
+  time.now += 1
+  expect([admit('192.0.2.1'), guard.bans()]).toEqual([true, []])
+})
+
+test('failures far apart ban nobody', () => {
+  const { guard, time, admit } = guarded()
+  for (let user = 0; user < 100; user++) {
+    guard.authFailed('192.0.2.1', `${user}`)
+    time.now += 4_000
+  }
+  expect(admit('192.0.2.1')).toBe(true)
+})
+
+test('ten wrong passwords for one user lock that user out from that address, until a while has passed', () => {
+  const { guard, time, logged } = guarded()
+  for (let failure = 0; failure < 9; failure++) guard.authFailed('192.0.2.1', '101')
+  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
+  guard.authFailed('192.0.2.1', '101')
+  guard.authFailed('192.0.2.1', '101')
+  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(true)
+  expect(guard.isLockedOut('192.0.2.2', '101')).toBe(false)
+  expect(guard.isLockedOut('192.0.2.1', '102')).toBe(false)
+  expect(logged).toHaveLength(1)
+  time.now += 300_000
+  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
+})
+
+test('the right password clears what was counted against the user', () => {
+  const { guard } = guarded()
+  for (let failure = 0; failure < 9; failure++) guard.authFailed('192.0.2.1', '101')
+  guard.authSucceeded('192.0.2.1', '101')
+  guard.authFailed('192.0.2.1', '101')
+  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
+})
+
+test('a ban is lifted by hand, with the count that led to it; calls of nobody ban as well', () => {
+  const { guard, admit } = guarded()
+  for (let call = 0; call < 30; call++) guard.unknownSource('192.0.2.1')
+  expect(guard.bans()[0]?.reason).toBe('unknown_calls')
+  expect([guard.unban('192.0.2.1'), guard.unban('192.0.2.1')]).toEqual([true, false])
+  guard.unknownSource('192.0.2.1')
+  expect(admit('192.0.2.1')).toBe(true)
+  guard.ban('192.0.2.1', 1_000)
+  expect(admit('192.0.2.1')).toBe(false)
+})
+
+test('an IPv6 network of 64 bits is one source', () => {
+  const { guard, admit, burst } = guarded()
+  for (let host = 0; host < 30; host++) guard.unknownSource(`2001:db8:1:2::${host}`)
+  expect(guard.bans().map(({ source }) => source)).toEqual(['2001:db8:1:2::/64'])
+  expect(admit('2001:db8:1:2:aaaa:bbbb:cccc:dddd')).toBe(false)
+  expect(admit('2001:db8:1:3::1')).toBe(true)
+  expect(guard.unban('2001:db8:1:2::/64')).toBe(true)
+  expect(burst('2001:db8::1', 30) + burst('2001:db8::2', 30)).toBe(20)
+})
+
+test('a flood from a hundred thousand addresses takes bounded memory, and a busy flooder keeps its limit', () => {
+  const { guard, time, admit, burst } = guarded()
+  burst('192.0.2.1', 1_000)
+  for (let index = 0; index < 100_000; index++) {
+    admit(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`)
+    if (index % 50 === 0) {
+      time.now += 1
+      admit('192.0.2.1')
+    }
+  }
+  expect(guard.telemetry()['guard_sources']).toBe(100)
+  for (let index = 0; index < 20_000; index++)
+    guard.ban(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`, 1_000)
+  expect(guard.bans()).toHaveLength(10_000)
+})

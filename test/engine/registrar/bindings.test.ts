@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import type { Binding, Registration } from '../../../engine/registrar/bindings.ts'
+import { bindingLimits, register } from '../../../engine/registrar/bindings.ts'
+import { contactsOf } from '../../../engine/registrar/contact.ts'
+
+const now = 1_000_000_000_000
+const source = { protocol: 'udp', address: '203.0.113.7', port: 5_060 }
+
+function request(contact: string | undefined, more: Partial<Registration> = {}): Registration {
+  return {
+    contacts: contactsOf(contact),
+    ...{ expiresSeconds: undefined, callId: 'c1', cseq: 10, path: [], userAgent: '', source },
+    ...more,
+  }
+}
+
+const apply = (present: readonly Binding[], ...from: Parameters<typeof request>) =>
+  register(present, request(...from), now, bindingLimits)
+
+/** The bindings after a request that must succeed. */
+function after(present: readonly Binding[], ...from: Parameters<typeof request>) {
+  const result = apply(present, ...from)
+  if (result.kind === 'refused') throw new Error(`${result.status} ${result.reason}`)
+  return result.bindings
+}
+
+const secondsOf = (bindings: readonly Binding[]): number[] =>
+  bindings.map(({ expiresAt }) => (expiresAt - now) / 1_000)
+
+// RFC 3261 §10.2.1.1: the parameter of the Contact goes before the header, the header before the default.
+test.each([
+  ['<sip:a@h>', undefined, 3_600],
+  ['<sip:a@h>', 600, 600],
+  ['<sip:a@h>;expires=120', 600, 120],
+  ['<sip:a@h>;expires=60', undefined, 60],
+  ['<sip:a@h>;expires=100000', undefined, 7_200],
+  ['<sip:a@h>;expires=never', undefined, 3_600],
+])('%s with Expires %s lives for %s s', (contact, expiresSeconds, seconds) => {
+  expect(secondsOf(after([], contact, { expiresSeconds }))).toEqual([seconds])
+})
+
+test.each([1, 59])('%s s is too brief: 423 with Min-Expires, and nothing changes', (seconds) => {
+  expect(apply([], `<sip:a@h>;expires=600, <sip:b@h>;expires=${seconds}`)).toEqual({
+    kind: 'refused',
+    status: 423,
+    reason: 'Interval Too Brief',
+    headers: { 'Min-Expires': '60' },
+  })
+})
+
+test('a refresh replaces its binding; expires=0 ends one, Contact: * with Expires: 0 all', () => {
+  const two = after([], '<sip:a@h>, <sip:b@h>;q=0.3')
+  expect(two.map(({ q }) => q)).toEqual([1_000, 300])
+  const refreshed = after(two, '<sip:a@H:5060>;expires=99, <sip:a@h>;expires=100', { cseq: 11 })
+  expect(secondsOf(refreshed)).toEqual([3_600, 99, 100])
+  expect(after(two, '<sip:a@h>;expires=0', { cseq: 11 }).map(({ contact }) => contact)).toEqual([
+    'sip:b@h',
+  ])
+  expect(apply(two, '*', { cseq: 11, expiresSeconds: 0 })).toEqual({
+    kind: 'accepted',
+    ...{ bindings: [], saved: [], removed: ['sip:a@h', 'sip:b@h'] },
+  })
+})
+
+test.each([
+  ['*', undefined],
+  ['*', 3_600],
+  ['*, <sip:a@h>', 0],
+  ['<sip:a@h', 0],
+  ['<http://a@h>', 60],
+  ['<sip:a@h\r\nX: y>', 60],
+  ['sip:', 60],
+])('Contact: %s with Expires %s is 400', (contact, expiresSeconds) => {
+  expect(apply([], contact, { expiresSeconds })).toMatchObject({ status: 400 })
+})
+
+// RFC 3261 §10.3 step 7.
+test('an older REGISTER of the same Call-ID fails whole; another Call-ID is another phone or its reboot', () => {
+  const one = after([], '<sip:a@h>')
+  for (const cseq of [9, 10])
+    expect(apply(one, '<sip:new@h>, <sip:a@h>', { cseq })).toMatchObject({ status: 500 })
+  expect(apply(one, '*', { cseq: 10, expiresSeconds: 0 })).toMatchObject({ status: 500 })
+  expect(after(one, '<sip:a@h>', { cseq: 11 })).toHaveLength(1)
+  expect(after(one, '<sip:a@h>', { cseq: 1, callId: 'c2' })).toHaveLength(1)
+})
+
+test('five contacts at most; expired ones do not count, and a refresh of five is no sixth', () => {
+  const five = after([], [1, 2, 3, 4, 5].map((user) => `<sip:${user}@h>`).join(','))
+  expect(apply(five, '<sip:6@h>')).toMatchObject({ kind: 'refused', status: 403 })
+  expect(after(five, '<sip:3@h>', { cseq: 11 })).toHaveLength(5)
+  const old = five.map((binding) => ({ ...binding, expiresAt: now }))
+  expect(after(old, '<sip:6@h>')).toHaveLength(1)
+})
+
+test('a thousand contacts in one REGISTER are refused and none is kept', () => {
+  const many = Array.from({ length: 1_000 }, (_, user) => `<sip:${user}@h>`).join(',')
+  expect(apply([], many)).toMatchObject({ kind: 'refused' })
+})
+
+test('a phone that comes back under a new address takes the place of its old one', () => {
+  const phone = ';+sip.instance="<urn:uuid:1>"'
+  const one = after([], `<sip:a@10.0.0.1:1>${phone}`)
+  const result = apply(one, `<sip:a@10.0.0.1:2>${phone}`, { cseq: 11 })
+  expect(result).toMatchObject({ removed: ['sip:a@10.0.0.1:1'] })
+  expect(after(one, `<sip:a@10.0.0.1:2>${phone};reg-id=2`, { cseq: 11 })).toHaveLength(2)
+  expect(after(one, '<sip:a@10.0.0.1:2>;+sip.instance="<urn:uuid:2>"')).toHaveLength(2)
+})

@@ -1,0 +1,272 @@
+import { expect, test } from 'vitest'
+import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
+import { execute } from '../../../schema/query.ts'
+import { Registrar } from '../../../engine/registrar/registrar.ts'
+import { challengesOf, Phone, startRegistrar } from './phone.ts'
+
+test.each(['MD5', 'SHA-256'] as const)('a phone registers with digest %s', async (algorithm) => {
+  const world = startRegistrar()
+  const phone = new Phone(world, { algorithm })
+  const challenge = await phone.challenged()
+  expect(challenge.status).toBe(401)
+  expect(challengesOf(challenge).map((value) => /algorithm=([\w-]+)/.exec(value)?.[1])).toEqual([
+    'SHA-256',
+    'MD5',
+  ])
+  const answer = await phone.register()
+  expect(answer).toMatchObject({
+    status: 200,
+    headers: { Contact: '<sip:101@203.0.113.7:5060>;expires=3600' },
+  })
+  expect(world.registrar.statusOf('acme.example', '101')).toMatchObject({
+    status: 'registered',
+    userAgent: 'Test Phone 1',
+    contacts: [{ uri: 'sip:101@203.0.113.7:5060' }],
+  })
+})
+
+test('an unknown user gets what a wrong password gets', async () => {
+  const answers = []
+  for (const options of [{ password: 'wrong' }, { user: '999' }, { user: "1'OR'1" }]) {
+    const world = startRegistrar()
+    const phone = new Phone(world, options)
+    const first = await phone.challenged()
+    const second = await phone.register()
+    const shape = [first, second].map(({ status, reason, headers }) => [
+      ...[status, reason, Object.keys(headers)],
+      challengesOf({ status, reason, headers }).map((value) => value.replace(/nonce="[^"]*"/, '')),
+    ])
+    answers.push(shape)
+    expect(world.failed).toEqual([`203.0.113.7 ${phone.user}`])
+    expect(world.registrar.statusOf('acme.example', phone.user).status).toBe('unregistered')
+  }
+  expect(answers[1]).toEqual(answers[0])
+  expect(answers[2]).toEqual(answers[0])
+  expect(answers[0]?.[1]?.[0]).toBe(401)
+})
+
+test('a domain that is none of ours is not told apart from one of ours', async () => {
+  const { ask } = startRegistrar()
+  const headers = { to: '<sip:101@elsewhere.example>', 'call-id': 'x', cseq: '1 REGISTER' }
+  const source = { protocol: 'udp', address: '203.0.113.9', port: 5_060 }
+  const answer = await ask({ method: 'REGISTER', headers, source })
+  expect(answer.status).toBe(401)
+  expect(challengesOf(answer)[0]).toContain('realm="elsewhere.example"')
+})
+
+test('a password registers its own extension and no other', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  await phone.challenged()
+  const to = '<sip:102@acme.example>'
+  expect(await phone.register({ to })).toMatchObject({ status: 403 })
+  expect(world.registrar.contactsOf('acme.example', '102')).toEqual([])
+})
+
+test('a replayed REGISTER is challenged as stale and changes nothing', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  await phone.challenged()
+  const authorization = phone.credentials()
+  expect((await phone.send({ contact: phone.contact, authorization })).status).toBe(200)
+  const replay = await phone.send({ contact: '<sip:101@198.51.100.66>', authorization })
+  expect(replay.status).toBe(401)
+  expect(challengesOf(replay)[0]).toContain('stale=true')
+  expect(world.failed).toEqual([])
+  expect(world.registrar.contactsOf('acme.example', '101')).toHaveLength(1)
+})
+
+test('a nonce serves many requests with growing counts until it expires; then stale=true', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  for (let refresh = 0; refresh < 3; refresh++) expect((await phone.register()).status).toBe(200)
+  world.time.advance(300_000)
+  const expired = await phone.register()
+  expect([expired.status, challengesOf(expired)[0]?.includes('stale=true')]).toEqual([401, true])
+  phone.learn(expired)
+  expect((await phone.register()).status).toBe(200)
+})
+
+test('a nonce is good only for the address that it was sent to, and guesses with it cost nobody else', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  await phone.challenged()
+  const thief = new Phone(world, { address: '198.51.100.66', password: 'guess' })
+  thief.nonce = phone.nonce
+  const answer = await thief.register()
+  expect(challengesOf(answer)[0]).toContain('stale=true')
+  expect(world.failed).toEqual([])
+})
+
+test('a made-up nonce does not tell whether the password was right', async () => {
+  const world = startRegistrar()
+  const answers = []
+  for (const password of ['secret-101', 'wrong']) {
+    const phone = new Phone(world, { password, address: '198.51.100.66' })
+    phone.nonce = 'made-up'
+    const answer = await phone.register()
+    answers.push(challengesOf(answer).map((value) => value.replace(/nonce="[^"]*"/, '')))
+  }
+  expect(answers[0]).toEqual(answers[1])
+})
+
+test('after a lock-out the right password is not looked at', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  await phone.challenged()
+  world.lockedOut.add('203.0.113.7 101')
+  expect((await phone.register()).status).toBe(401)
+})
+
+test('a phone that leaves challenges unanswered is offered MD5 alone, and baresip 1 from the start', async () => {
+  const world = startRegistrar()
+  const offers: number[] = []
+  const phone = new Phone(world)
+  for (let attempt = 0; attempt < 4; attempt++)
+    offers.push(challengesOf(await phone.send({})).length)
+  const old = new Phone(world, { user: '102', userAgent: 'baresip v1.0.0 (x86_64/linux)' })
+  offers.push(challengesOf(await old.send({})).length)
+  expect(offers).toEqual([2, 2, 2, 1, 1])
+})
+
+test('bindings are on disk before the 200, and a new process goes on with them', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world, { port: 40_000, protocol: 'tcp' })
+  await phone.challenged()
+  let isAnswered = false
+  const headers = phone.headers({
+    contact: '<sip:101@10.0.0.5>;q=0.5;+sip.instance="<urn:uuid:1>";reg-id=1',
+    path: '<sip:edge.example;lr>',
+    authorization: phone.credentials(),
+  })
+  const answer = world.registrar
+    .handle({ method: 'REGISTER', headers, source: phone.source })
+    .then((value) => {
+      isAnswered = true
+      return value
+    })
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve()
+  expect(isAnswered).toBe(false)
+  world.time.advance(10)
+  expect((await answer).headers['Path']).toBe('<sip:edge.example;lr>')
+  expect(new Registrar(world.deps).contactsOf('ACME.example', '101')).toEqual([
+    {
+      uri: 'sip:101@10.0.0.5',
+      routes: ['<sip:edge.example;lr>'],
+      nextHop: undefined,
+      q: 500,
+      source: phone.source,
+    },
+  ])
+})
+
+test('a binding ends when it expires, in memory and on disk', async () => {
+  const world = startRegistrar()
+  await new Phone(world).register({ expires: '60' })
+  const rows = () => world.store.sqlite.prepare('SELECT count(*) AS n FROM binding').get()
+  world.time.advance(59_980)
+  expect(world.registrar.contactsOf('acme.example', '101')).toHaveLength(1)
+  world.time.advance(20)
+  expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
+  expect(rows()).toEqual({ n: 1 })
+  world.time.advance(70_000)
+  expect(rows()).toEqual({ n: 0 })
+  expect(world.registrar.telemetry()).toMatchObject({
+    registered_extensions: 0,
+    registered_contacts: 0,
+  })
+  // Nothing is left that would run.
+  expect(world.time.waiting).toBe(0)
+})
+
+test('a REGISTER without Contact asks what is there', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  await phone.register()
+  world.time.advance(100_000)
+  const answer = await phone.send({ authorization: phone.credentials() })
+  expect(answer.headers['Contact']).toBe('<sip:101@203.0.113.7:5060>;expires=3500')
+})
+
+test.each([
+  ['MD5', { ha1: 'md5' }],
+  ['deletion', { ha1: undefined }],
+])('phones are gone after a change from outside: %s', async (_what, { ha1 }) => {
+  const world = startRegistrar()
+  await new Phone(world).register()
+  await new Phone(world, { user: '102' }).register()
+  const { db } = world.store
+  const { md5, sha256 } = digestSecrets('101', 'acme.example', 'another-secret')
+  const change =
+    ha1 === undefined
+      ? db.deleteFrom('extension').where('extension', '=', '101')
+      : db
+          .updateTable('extension')
+          .set({ ha1_md5: md5, ha1_sha256: sha256 })
+          .where('extension', '=', '101')
+  execute(world.store, change)
+  world.registrar.reload()
+  world.time.advance(10)
+  expect(world.registrar.statusOf('acme.example', '101').status).toBe('unregistered')
+  expect(world.registrar.statusOf('acme.example', '102').status).toBe('registered')
+  expect(new Registrar(world.deps).telemetry()['registered_contacts']).toBe(1)
+})
+
+test('an extension that is deleted while its phone registers gets no binding', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  await phone.challenged()
+  const headers = phone.headers({ contact: phone.contact, authorization: phone.credentials() })
+  const answer = world.registrar.handle({ method: 'REGISTER', headers, source: phone.source })
+  execute(world.store, world.store.db.deleteFrom('extension').where('extension', '=', '101'))
+  world.time.advance(20)
+  expect((await answer).status).toBe(500)
+  expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
+})
+
+test('phones behind NAT are kept alive by UDP, each once in 25 s and spread; others are not', async () => {
+  const world = startRegistrar()
+  await new Phone(world, { user: '101', port: 40_000 }).register({ contact: '<sip:101@10.0.0.5>' })
+  await new Phone(world, { user: '102' }).register()
+  world.time.advance(25_000)
+  expect(world.keptAlive).toEqual(['sip:101@10.0.0.5 via sip:203.0.113.7:40000;transport=udp'])
+  world.time.advance(50_000)
+  expect(world.keptAlive).toHaveLength(3)
+})
+
+test('an INVITE of a phone must prove the number in From', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  const invite = (from: string, credentials?: string) =>
+    world.registrar.authenticate({
+      method: 'INVITE',
+      headers: {
+        from: `"Me" <sip:${from}@ACME.example;transport=udp>;tag=1`,
+        ...(credentials === undefined ? {} : { 'proxy-authorization': credentials }),
+      },
+      source: phone.source,
+    })
+  const challenge = invite('101')
+  expect(challenge).toMatchObject({ kind: 'refused', answer: { status: 407 } })
+  if (challenge.kind === 'refused') phone.learn(challenge.answer)
+  expect(invite('102', phone.credentials('INVITE'))).toMatchObject({
+    kind: 'refused',
+    answer: { status: 403 },
+  })
+  expect(invite('101', phone.credentials('INVITE'))).toMatchObject({
+    kind: 'extension',
+    extension: { extension: '101', domain: 'acme.example' },
+  })
+})
+
+test('who claims no number of ours is a stranger; a trunk may bring users of ours that do not exist', () => {
+  const { registrar } = startRegistrar()
+  const source = { protocol: 'udp', address: '203.0.113.9', port: 5_060 }
+  const kind = (from: string, mustExist: boolean): string =>
+    registrar.authenticate({ method: 'INVITE', headers: { from }, source }, mustExist).kind
+  expect(kind('<sip:101@elsewhere.example>', false)).toBe('stranger')
+  expect(kind('<tel:+15551234>', false)).toBe('stranger')
+  expect(kind('<sip:+15551234@acme.example>', false)).toBe('refused')
+  expect(kind('<sip:+15551234@acme.example>', true)).toBe('stranger')
+  expect(kind('<sip:101@acme.example>', true)).toBe('refused')
+})
