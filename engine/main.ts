@@ -17,6 +17,9 @@ Object.defineProperty(process, 'env', {
   configurable: true,
 })
 
+// Whoever started us may have read what it wanted and gone.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
 const world: World = {
   environment,
   now: Date.now,

@@ -64,7 +64,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
   }
   try {
     const lock = lockForServing(config.databasePath)
-    closers.push(() => lock.release())
+    closers.unshift(() => lock.release())
     await prepareDatabase(store, deps)
     const charging = openCharging(store, deps)
     const { recoveredCalls } = charging.start()

@@ -68,14 +68,18 @@ export const flushed = (logger: Logger, world: World): Promise<void> =>
     new Promise<void>((resolve) => void world.schedule(resolve, FLUSH_MS)),
   ])
 
-/** Promises of the first signal to stop, and of any further one. */
+/** Ctrl-C under npm arrives twice: from the terminal, and passed on by npm. */
+const SAME_SIGNAL_MS = 300
+
+/** Promises of the first signal to stop, and of a further one. */
 function countSignals(world: World) {
-  let isFirst = true
+  let firstAt: number | undefined
   const listeners: { first?: () => void; second?: () => void } = {}
   world.onStopSignal(() => {
-    if (isFirst) listeners.first?.()
-    else listeners.second?.()
-    isFirst = false
+    const now = world.now()
+    firstAt ??= now
+    if (firstAt === now) listeners.first?.()
+    else if (now - firstAt > SAME_SIGNAL_MS) listeners.second?.()
   })
   return {
     first: new Promise<void>((resolve) => {

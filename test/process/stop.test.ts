@@ -81,8 +81,10 @@ test('a second signal ends the live calls at once', async () => {
   const { judged } = await startCall(tollgate, 'inbound/caller-is-hung-up.xml')
   const ended = tollgate.terminate()
   await expect.poll(() => isDraining(tollgate)).toBe(true)
-  process.kill(tollgate.pid, 'SIGTERM')
+  // Two that come together count as one: npm passes Ctrl-C on to a process that has had it already.
+  const again = setInterval(() => process.kill(tollgate.pid, 'SIGTERM'), 400)
   expect(await ended).toBe(0)
+  clearInterval(again)
   expect(await judged).toEqual({ exitCode: 0, errors: '' })
   expect(tollgate.calls()).toMatchObject([{ disposition: 'ANSWERED', hangup_by: 'system' }])
 })
