@@ -38,7 +38,7 @@ export async function startCase(options: CaseOptions): Promise<Case> {
   return { tollgate, nodes, uris: ports.map(uriOf) }
 }
 
-export const uriOf = (port: number): string => `sip:127.0.0.1:${port};transport=udp`
+const uriOf = (port: number): string => `sip:127.0.0.1:${port};transport=udp`
 
 /** 0.60 a minute, one cent a second, charged by the second. */
 export function seedFor(

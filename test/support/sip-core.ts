@@ -14,7 +14,7 @@ export const udp: Listener = {
   advertisedHost: '198.51.100.10',
   advertisedPort: 5060,
 }
-export const tcp: Listener = { ...udp, protocol: 'tcp' }
+const tcp: Listener = { ...udp, protocol: 'tcp' }
 
 export const caller: Flow = {
   listener: udp,

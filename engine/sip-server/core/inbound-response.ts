@@ -141,7 +141,7 @@ function formDialog(
 
 function dialogFrom(outbound: OutboundRequest, response: SipMessage, flow: Flow): Dialog {
   const { sent } = outbound
-  const routeSet = [...response.list('Record-Route')].reverse()
+  const routeSet = response.list('Record-Route').toReversed()
   return new Dialog({
     role: 'uac',
     clientId: outbound.clientId,

@@ -58,7 +58,7 @@ export class InviteClientTransaction {
   #state: State = 'calling'
   #intervalA: number
   #timerA: Deadline<Timer> | undefined
-  #timerB: Deadline<Timer> | undefined
+  readonly #timerB: Deadline<Timer> | undefined
   #response: SipMessage | undefined
   #from: Flow
 

@@ -89,7 +89,7 @@ function readDelays(folder: string): { setupP50Ms: number; setupP99Ms: number } 
 }
 
 /** `sorted` in rising order; 0 when it is empty. */
-export const percentile = (sorted: readonly number[], part: number): number =>
+const percentile = (sorted: readonly number[], part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
 
 function readOwn(folder: string, pattern: RegExp): string {

@@ -24,7 +24,7 @@ const deps: ControlDeps = {
   ocs: undefined,
   now: Date.now,
   randomBytes,
-  log: (level, message, fields) => process.stderr.write(`${level} ${message} ${String(fields)}\n`),
+  log: (level, message, fields) => process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`),
   version: 'bench',
   settings: { jwtSecret: undefined },
 }
