@@ -14,8 +14,20 @@ export function plainAddress(address: string): string {
  */
 export function bucketAddress(address: string): string {
   if (!address.includes(':')) return address
-  const groups = address.split('::', 1)[0]?.split(':') ?? []
-  return `${groups.slice(0, 4).join(':')}::/64`
+  return `${groupsOf(address).slice(0, 4).join(':')}::/64`
+}
+
+/** The eight groups of an IPv6 address, those behind `::` written out. */
+function groupsOf(address: string): string[] {
+  const [head = '', tail] = address.split('::')
+  const left = head === '' ? [] : head.split(':')
+  if (tail === undefined) return left
+  const right = tail === '' ? [] : tail.split(':')
+  return [
+    ...left,
+    ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'),
+    ...right,
+  ]
 }
 
 export interface Network {

@@ -64,7 +64,11 @@ test('an escaped NUL is 400 at its path, in values and in names', async () => {
   const { post } = opened()
   const inValue = await post('{"name":"a","scopes":["\\u0000"]}')
   expect(inValue.body).toMatchObject({ statusCode: 400, details: [{ path: 'scopes.0' }] })
-  expect((await post('{"na\\u0000me":"a"}')).status).toBe(400)
+  const inName = await post('{"na\\u0000me":"a"}')
+  expect(inName.body).toMatchObject({
+    statusCode: 400,
+    details: [{ path: 'na\0me', message: 'contains a NUL character' }],
+  })
 })
 
 test('deep nesting is 400 and no more work than any other body', async () => {

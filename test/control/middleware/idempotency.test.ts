@@ -65,6 +65,16 @@ test('a refusal of the operation is kept too, one of the door is not', async () 
   expect((await create('order-3', { name: 'ci 3' })).status).toBe(201)
 })
 
+test('after a server error the same key tries again', async () => {
+  const { create, store } = opened()
+  const block =
+    'CREATE TRIGGER block BEFORE INSERT ON application_key BEGIN SELECT RAISE(ABORT, 1); END'
+  store.sqlite.exec(block)
+  expect((await create('order-1')).status).toBe(500)
+  store.sqlite.exec('DROP TRIGGER block')
+  expect((await create('order-1')).status).toBe(201)
+})
+
 test('an answer is kept for 24 hours', async () => {
   const { create, tick, store } = opened()
   await create('order-1')
