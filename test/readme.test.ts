@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { seedFile } from '../control/provisioning/seed.ts'
+import { migrate } from '../schema/migrate.ts'
+import { openDatabase } from '../schema/open.ts'
+
+const readme = readFileSync('README.md', 'utf8')
+
+test('the seed files of the README can be applied, one after the other', () => {
+  const store = openDatabase(':memory:')
+  migrate(store.sqlite, 0)
+  const files = [...readme.matchAll(/<<'JSON'\n([\s\S]*?)\nJSON|```json\n([\s\S]*?)\n```/g)]
+  expect(files.length).toBeGreaterThanOrEqual(2)
+  for (const [, heredoc, block] of files) seedFile(store, heredoc ?? block ?? '', 0)
+  store.close()
+})
+
+test('what the README points to exists', () => {
+  for (const [, path = ''] of readme.matchAll(/\]\(([^)#:]+)\)/g))
+    expect(existsSync(path)).toBe(true)
+})
+
+test('every npm script that the documents mention is there', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object }
+  const documents = readme + readFileSync('CONTRIBUTING.md', 'utf8')
+  const mentioned = [...documents.matchAll(/npm (?:run (\w+)|(test|start)\b)/g)]
+  for (const [, run, own] of mentioned) expect(scripts).toHaveProperty(run ?? own ?? '')
+})
