@@ -39,7 +39,11 @@ export function composeOutOfDialog(
 ): Composed | Problem {
   const route = message.get('Route')
   const target = command.routeUrl !== '' ? command.routeUrl : (route ?? message.uri)
-  const way = wayTo(stack, target)
+  const registered =
+    command.routeUrl === '' && route === undefined
+      ? stack.registrationFlows.find(message.uri)
+      : undefined
+  const way = registered ? byConnection(registered) : wayTo(stack, target)
   if ('problem' in way) return way
   const { flow, hostToResolve } = way
   const { listener } = flow
@@ -115,10 +119,15 @@ export function wayInDialog(
   stack: Stack,
   dialog: Dialog,
 ): { readonly flow: Flow; readonly hostToResolve: string | undefined } | Problem {
-  if (dialog.isFlowBound) return { flow: dialog.flow, hostToResolve: undefined }
+  if (dialog.isFlowBound) return byConnection(dialog.flow)
   const { uri, routes } = dialog.nextRequestRoute()
+  // The peer may have come back over another connection than the one that was lost.
+  const registered = routes.length === 0 ? stack.registrationFlows.find(uri) : undefined
+  if (registered) return byConnection(registered)
   return wayTo(stack, routes[0] ?? uri, dialog.flow.listener)
 }
+
+const byConnection = (flow: Flow) => ({ flow, hostToResolve: undefined })
 
 function wayTo(
   stack: Stack,

@@ -60,6 +60,7 @@ export class SipCore {
 
   /** A stream connection is gone: nothing can come back for the requests that were sent on it. */
   connectionClosed(flow: Flow, now: number): void {
+    this.#stack.registrationFlows.connectionClosed(flow.connectionId)
     for (const transaction of [...this.#stack.clientTransactions.values()])
       if (transaction.flow.connectionId === flow.connectionId) transaction.transportFailed(now)
     for (const dialog of this.#stack.dialogs.onConnection(flow.connectionId))

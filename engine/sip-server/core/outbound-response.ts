@@ -46,6 +46,8 @@ export function respond(
   inbound.wasAnswered ||= status > 100
   const { dialogId } = inbound
   transaction.respond(status, text, now)
+  if (status >= 200 && status < 300)
+    stack.registrationFlows.accepted(request, message, transaction.flow, now)
   afterResponse(stack, inbound, status, text, now)
   stack.deliver(
     command.clientId,

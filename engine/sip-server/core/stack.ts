@@ -17,6 +17,7 @@ import { Applications } from './applications.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import type { OutboundRequest } from './outbound-request.ts'
 import type { Output } from './output.ts'
+import { RegistrationFlows } from './registration-flows.ts'
 
 export type Log = (
   level: 'debug' | 'info' | 'warn' | 'error',
@@ -46,6 +47,7 @@ export class Stack implements TransactionContext {
   readonly deadlines = new Deadlines()
   readonly applications = new Applications()
   readonly dialogs = new Dialogs()
+  readonly registrationFlows = new RegistrationFlows(this.deadlines)
   readonly clientTransactions = new Map<string, ClientTransaction>()
   readonly serverTransactions = new Map<string, ServerTransaction>()
   /** Requests that wait for an application's final response, by the id it quotes. */
@@ -153,6 +155,7 @@ export class Stack implements TransactionContext {
       resolving: this.resolving.size,
       merged: this.merged.size,
       answered: this.answered.size,
+      registrationFlows: this.registrationFlows.size,
       deadlines: this.deadlines.size,
       outputs: this.#outputs.length - this.#nextOutput,
     }

@@ -1,0 +1,105 @@
+/**
+ * Phones that registered over a connection are called over it (protocol page 2.9, RFC 5626 §5.3): a
+ * 2xx to REGISTER or SUBSCRIBE binds the sender's Contact to the connection for the granted time.
+ */
+import { isReliable, type Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import { parseNameAddr } from '../message/name-addr.ts'
+import { parseUri } from '../message/uri.ts'
+import type { Deadline, Deadlines, Timed } from '../transaction/deadlines.ts'
+
+interface Registration {
+  readonly flow: Flow
+  readonly expiresAt: number
+}
+
+/** RFC 3261 §10.2.1.1. */
+const DEFAULT_SECONDS = 3_600
+/** Expired ones go at most so much later; deadlines are made for few different delays. */
+const SWEEP_MS = 30_000
+
+export class RegistrationFlows implements Timed<'sweep'> {
+  readonly #deadlines: Deadlines
+  /** By user and host of the Contact. */
+  readonly #registrations = new Map<string, Registration>()
+  readonly #byConnection = new Map<number, Set<string>>()
+  #sweep: Deadline<'sweep'> | undefined
+
+  constructor(deadlines: Deadlines) {
+    this.#deadlines = deadlines
+  }
+
+  /** Takes note of an application's 2xx to `request`, which came by `flow`. */
+  accepted(request: SipMessage, response: SipMessage, flow: Flow, now: number): void {
+    if (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE') return
+    if (!isReliable(flow.listener.protocol)) return
+    const contact = request.contact?.uri
+    const key = contact === undefined ? undefined : keyOf(contact)
+    if (key === undefined) return
+    this.#remove(key)
+    const seconds = grantedSeconds(request, response, key)
+    if (seconds > 0) this.#add(key, flow, now + seconds * 1_000, now)
+  }
+
+  /** The connection behind which `uri` is registered; undefined: none that fits its transport. */
+  find(uri: string): Flow | undefined {
+    if (this.#registrations.size === 0) return undefined
+    const flow = this.#registrations.get(keyOf(uri) ?? '')?.flow
+    const transport = parseUri(uri)?.params.get('transport')?.toLowerCase()
+    return transport === undefined || transport === flow?.listener.protocol ? flow : undefined
+  }
+
+  connectionClosed(connectionId: number): void {
+    for (const key of this.#byConnection.get(connectionId) ?? []) this.#remove(key)
+  }
+
+  get size(): number {
+    return this.#registrations.size
+  }
+
+  onTimer(_timer: 'sweep', now: number): void {
+    for (const [key, { expiresAt }] of this.#registrations) if (expiresAt <= now) this.#remove(key)
+    this.#sweep =
+      this.#registrations.size === 0
+        ? undefined
+        : this.#deadlines.start(this, 'sweep', SWEEP_MS, now)
+  }
+
+  #add(key: string, flow: Flow, expiresAt: number, now: number): void {
+    this.#registrations.set(key, { flow, expiresAt })
+    this.#sweep ??= this.#deadlines.start(this, 'sweep', SWEEP_MS, now)
+    const keys = this.#byConnection.get(flow.connectionId)
+    if (keys) keys.add(key)
+    else this.#byConnection.set(flow.connectionId, new Set([key]))
+  }
+
+  #remove(key: string): void {
+    const registration = this.#registrations.get(key)
+    if (registration === undefined) return
+    this.#registrations.delete(key)
+    const { connectionId } = registration.flow
+    const keys = this.#byConnection.get(connectionId)
+    keys?.delete(key)
+    if (keys?.size === 0) this.#byConnection.delete(connectionId)
+    if (this.#registrations.size > 0) return
+    this.#sweep?.cancel()
+    this.#sweep = undefined
+  }
+}
+
+/** What the answer grants the Contact of that key; an answer that lists others only grants nothing. */
+function grantedSeconds(request: SipMessage, response: SipMessage, key: string): number {
+  const listed = response.list('Contact').map((value) => parseNameAddr(value))
+  const own = listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)
+  if (request.method === 'REGISTER' && listed.length > 0 && own === undefined) return 0
+  const asked = request.contact?.params.get('expires') ?? request.get('Expires')
+  return secondsIn(own?.params.get('expires') ?? response.get('Expires') ?? asked)
+}
+
+const secondsIn = (text: string | undefined): number =>
+  text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : DEFAULT_SECONDS
+
+function keyOf(uri: string): string | undefined {
+  const parsed = parseUri(uri)
+  return parsed && `${parsed.user}@${parsed.host.toLowerCase()}`
+}

@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import { sip, tcpCaller, VirtualServer, caller, requestOf, sdp } from '../../../support/sip-core.ts'
+import type { Flow } from '../../../../engine/sip-server/flow.ts'
+
+const contact = '<sip:alice@xyz.invalid;transport=tcp>'
+const granted = (seconds: number): string => `Contact: ${contact};expires=${seconds}`
+
+/** A phone registers over `flow`, and the application answers. */
+function register(
+  server: VirtualServer,
+  answer: string,
+  options: { flow?: Flow; contact?: string; status?: number; branch?: string } = {},
+): void {
+  const { flow = tcpCaller, status = 200 } = options
+  server.command('route|register')
+  server.takeDelivered()
+  const request = sip('REGISTER sip:acme.example SIP/2.0', [
+    `Via: SIP/2.0/${flow.listener.protocol.toUpperCase()} xyz.invalid;branch=z9hG4bK${options.branch ?? 'r1'};rport`,
+    'Max-Forwards: 70',
+    'From: <sip:alice@acme.example>;tag=f1',
+    'To: <sip:alice@acme.example>',
+    'Call-ID: r1',
+    'CSeq: 1 REGISTER',
+    `Contact: ${options.contact ?? contact}`,
+  ])
+  server.receive(request, flow)
+  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  server.command(`sip|${transactionId}|\r\n${sip(`SIP/2.0 ${status} OK`, [answer])}`)
+  server.takeSent()
+  server.takeDelivered()
+}
+
+/** Where an INVITE of the application goes. */
+function flowOfInvite(
+  server: VirtualServer,
+  uri = 'sip:alice@xyz.invalid;transport=tcp',
+  route = '',
+): Flow | undefined {
+  const words = route === '' ? 'sip||' : `sip|||${route}`
+  server.command(`${words}\r\n${sip(`INVITE ${uri} SIP/2.0`, ['from: sip:bob@localhost'], sdp)}`)
+  return server.takeSent()[0]?.flow
+}
+
+test('a call to a phone that registered over a connection goes over that connection', () => {
+  const server = new VirtualServer()
+  register(server, granted(600))
+  expect(flowOfInvite(server)).toEqual(tcpCaller)
+  expect(flowOfInvite(server, 'sip:alice@XYZ.invalid')).toEqual(tcpCaller)
+})
+
+test('for the granted time, and at most 30 s longer', () => {
+  const server = new VirtualServer()
+  register(server, granted(600))
+  server.advance(599_999)
+  expect(server.core.stats()['registrationFlows']).toBe(1)
+  server.advance(30_000)
+  expect(server.core.stats()['registrationFlows']).toBe(0)
+  expect(flowOfInvite(server)).toBeUndefined()
+  expect(server.other).toContainEqual({ kind: 'resolve', host: 'xyz.invalid' })
+})
+
+test('Expires of the answer counts where its Contact has none; 0 ends it at once', () => {
+  const server = new VirtualServer()
+  register(server, 'Expires: 60')
+  server.advance(90_000)
+  expect(flowOfInvite(server)).toBeUndefined()
+  register(server, granted(600), { branch: 'r2' })
+  register(server, granted(0), { branch: 'r3' })
+  expect(server.core.stats()).toMatchObject({ registrationFlows: 0 })
+})
+
+test('a refused REGISTER, one by UDP, and one whose answer names only others bind nothing', () => {
+  const server = new VirtualServer()
+  register(server, granted(600), { status: 403, branch: 'r1' })
+  register(server, granted(600), { flow: caller, branch: 'r2' })
+  register(server, 'Contact: <sip:alice@other.invalid>;expires=60', { branch: 'r3' })
+  expect(server.core.stats()).toMatchObject({ registrationFlows: 0 })
+})
+
+test('a closed connection is forgotten with everything that hung on it', () => {
+  const server = new VirtualServer()
+  register(server, granted(600))
+  register(server, 'Expires: 600', { contact: '<sip:carol@xyz.invalid>', branch: 'r2' })
+  const before = server.core.stats()
+  expect(before['registrationFlows']).toBe(2)
+  server.core.connectionClosed(tcpCaller, server.now)
+  expect(server.core.stats()).toMatchObject({ registrationFlows: 0 })
+  server.advance(700_000)
+  expect(server.core.stats()).toMatchObject({ deadlines: 0, serverTransactions: 0 })
+})
+
+test('a phone that comes back is called over its new connection, and the old one’s end changes nothing', () => {
+  const server = new VirtualServer()
+  register(server, granted(600))
+  const again: Flow = { ...tcpCaller, port: 41_000, connectionId: 8 }
+  register(server, granted(600), { flow: again, branch: 'r2' })
+  server.core.connectionClosed(tcpCaller, server.now)
+  expect(flowOfInvite(server)).toEqual(again)
+})
+
+test('a next hop of the application, another transport or another user is not sent there', () => {
+  const server = new VirtualServer()
+  register(server, 'Expires: 600', { contact: '<sip:alice@192.0.2.20>' })
+  expect(flowOfInvite(server, 'sip:alice@192.0.2.20')?.connectionId).toBe(7)
+  expect(flowOfInvite(server, 'sip:alice@192.0.2.20', 'sip:192.0.2.99')?.address).toBe('192.0.2.99')
+  expect(flowOfInvite(server, 'sip:alice@192.0.2.20;transport=udp')?.connectionId).toBe(0)
+  expect(flowOfInvite(server, 'sip:bob@192.0.2.20')?.connectionId).toBe(0)
+})
+
+test('in a dialog whose connection was lost, requests take the connection of a later REGISTER', () => {
+  const server = new VirtualServer()
+  const invite = requestOf('INVITE', {
+    via: 'SIP/2.0/TCP xyz.invalid;branch=z9hG4bKi1;rport',
+    body: sdp,
+  }).replace('<sip:alice@203.0.113.7:5060>', contact)
+  server.receive(invite, tcpCaller)
+  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
+  server.core.connectionClosed(tcpCaller, server.now)
+  const again: Flow = { ...tcpCaller, port: 41_000, connectionId: 8 }
+  register(server, granted(600), { flow: again, branch: 'r2' })
+  server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
+  expect(server.takeSent().map(({ flow }) => flow)).toContainEqual(again)
+})
