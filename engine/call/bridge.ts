@@ -97,7 +97,7 @@ export class Bridge {
       this.#resolve = resolve
       this.#call.whenStopped((end) => this.#giveUp({ kind: 'stopped' }, end.kind))
       this.#deadline = deadlines.at(this.#startedAt + nodeTimeoutMs, () =>
-        this.#giveUp({ kind: 'silent' }, 'silence'),
+        this.#onSilence(candidate),
       )
       client.invite(
         { uri, headers, body, auth },
@@ -107,6 +107,20 @@ export class Bridge {
           onEnd: (end) => this.#onEnd(end),
         },
       )
+    })
+  }
+
+  /** Where Trying cannot be heard, a node is asked whether it is there; a carrier has to ring. */
+  #onSilence(candidate: Candidate | GatewayCandidate): void {
+    if (this.#deps.client.hearsTrying) return this.#giveUp({ kind: 'silent' }, 'silence')
+    const { now, nodeTimeoutMs, ringTimeoutMs } = this.#deps
+    if (candidate.kind === 'gateway') return this.#ringUntil(now() + ringTimeoutMs)
+    this.#deadline = this.#deps.deadlines.at(now() + nodeTimeoutMs, () =>
+      this.#giveUp({ kind: 'silent' }, 'silence'),
+    )
+    return this.#deps.client.sendOptions(candidate.uri, (answer) => {
+      const isThere = 'status' in answer && answer.status < 500
+      if (isThere && !this.#isOver && this.#status === 0) this.#ringUntil(now() + ringTimeoutMs)
     })
   }
 

@@ -1,6 +1,7 @@
 /** Candidates in order: which ends of an attempt move on, and what the caller gets in the end. */
 import type { AttemptResult } from './bridge.ts'
 import type { End, Refusal } from './record/end-reason.ts'
+import { listedStatus } from './sip/srf-client.ts'
 
 export type Outcome =
   | { readonly kind: 'answered'; readonly ended: Promise<End> }
@@ -65,7 +66,7 @@ function endOf(result: AttemptResult & { readonly kind: 'rejected' }): End {
   const { status, reason, headers } = result
   if (status === 401 || status === 407) return refusedBySide(403, 'Forbidden')
   if (status < 400) return refusedBySide(480, 'Temporarily Unavailable')
-  return { kind: 'rejected', status, reason, headers }
+  return { kind: 'rejected', status: listedStatus(status), reason, headers }
 }
 
 const refusedBySide = (status: number, reason: string): End => ({

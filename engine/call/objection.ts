@@ -8,8 +8,11 @@ import { ownMark, unsupportedOptions } from './sip/headers.ts'
 import type { Invite } from './legs/invite.ts'
 
 export interface ObjectionDeps extends RouteDeps {
-  readonly calls: Pick<ActiveCalls, 'isDraining' | 'isCalling'>
+  readonly calls: Pick<ActiveCalls, 'isDraining' | 'isCalling' | 'size'>
 }
+
+/** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */
+const MAX_CALLS = 20_000
 
 /** What is looked at. */
 export interface Candidacy {
@@ -29,6 +32,8 @@ export function objectionTo(
   if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
   if (deps.calls.isDraining && !isEmergency)
     return refused(503, 'Service Unavailable', 'draining', retryAfter(deps))
+  if (deps.calls.size > MAX_CALLS && !isEmergency)
+    return refused(503, 'Service Unavailable', 'overload', retryAfter(deps))
   if (!invite.hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
   // RFC 3261 §16.3: a back-to-back user agent loops like a proxy when nobody counts.
   if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')

@@ -34,8 +34,11 @@ export const granted = (grantedSeconds: number): Verdict => ({
 })
 
 export interface CallRigOptions {
-  /** `in bursts`: payloads come several at once, as from one read of a busy connection. */
-  readonly app?: 'in process' | 'in bursts' | 'tcp'
+  /**
+   * `in bursts`: payloads come several at once, as from one read of a busy connection.
+   * `without Trying`: as from a drachtio-server, which keeps 100 back.
+   */
+  readonly app?: 'in process' | 'in bursts' | 'without Trying' | 'tcp'
   /** A whole transaction life in 320 ms of real time. */
   readonly isFast?: boolean
 }
@@ -120,8 +123,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
       ? { kind: 'tcp', host, port, secret: 'cymru' }
       : {
           kind: 'in-process',
-          open: (inProcess) =>
-            server.connectInProcess(app === 'in bursts' ? inBursts(inProcess) : inProcess),
+          open: (inProcess) => server.connectInProcess(links[app](inProcess)),
           secret: 'cymru',
         },
   )
@@ -187,6 +189,21 @@ export function candidate(nodeId: number, port: number): Candidate {
     host: '127.0.0.1',
     port,
     transport: 'udp',
+  }
+}
+
+const links = {
+  'in process': (client: InProcessClient) => client,
+  'in bursts': inBursts,
+  'without Trying': withoutTrying,
+}
+
+function withoutTrying(client: InProcessClient): InProcessClient {
+  return {
+    onPayload: (payload) => {
+      if (!payload.includes('\r\nSIP/2.0 100 ')) client.onPayload(payload.replace('-tollgate', ''))
+    },
+    onClose: () => client.onClose(),
   }
 }
 

@@ -72,6 +72,7 @@ export class SrfClient {
   readonly #log: Log
   readonly #onLost: (() => void)[] = []
   #ownHost = 'localhost'
+  #hearsTrying = false
 
   constructor(log: Log) {
     this.#log = log
@@ -82,6 +83,14 @@ export class SrfClient {
   /** Host and port that we show outside, once connected; before, the placeholder `localhost`. */
   get ownHost(): string {
     return this.#ownHost
+  }
+
+  /**
+   * Whether the server passes on the 100 of an INVITE that we sent. A real drachtio-server keeps it
+   * to itself, so that a node which is slow to ring looks like one that is dead.
+   */
+  get hearsTrying(): boolean {
+    return this.#hearsTrying
   }
 
   /** Before `connect`. Requests in a dialog go to the dialog, never here. */
@@ -99,6 +108,7 @@ export class SrfClient {
     const connected = new Promise<Connected>((resolve) => {
       this.#srf.on('connect', (error, hostPorts, version) => {
         if (error) return resolve({ kind: 'refused', reason: messageOf(error) })
+        this.#hearsTrying = version.includes('tollgate')
         const listening = hostPorts.split(',')
         this.#ownHost = listening[0]?.replace(/^[^/]*\//, '') ?? this.#ownHost
         return resolve({ kind: 'connected', hostPorts: listening, version })
@@ -228,10 +238,13 @@ function uacEnd(
 /** What we take, in and out of dialogs. */
 export const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, MESSAGE, NOTIFY'
 
-/**
- * Sends an answer, at most one final one. A status that the library does not list (it would throw)
- * becomes the x00 of its class, as RFC 3261 §8.1.3.2 reads it.
- */
+/** A status that the library can send; it throws on others. RFC 3261 §8.1.3.2 reads those as x00. */
+export function listedStatus(status: number): number {
+  if (status in reasonPhrases) return status
+  return status < 200 ? 183 : Math.min(600, status - (status % 100))
+}
+
+/** Sends an answer, at most one final one. */
 export function respond(
   answer: Answer,
   status: number,
@@ -239,9 +252,7 @@ export function respond(
   options: { readonly headers?: Headers; readonly body?: string | undefined } = {},
 ): void {
   if (answer.finalResponseSent) return
-  const isListed = status in reasonPhrases
-  const sendable = isListed ? status : status < 200 ? 183 : Math.min(600, status - (status % 100))
-  answer.send(sendable, reason, options)
+  answer.send(listedStatus(status), reason, options)
 }
 
 const NOT_CONNECTED = 'no connection to the SIP server'

@@ -51,7 +51,7 @@ test.each([
   const answer = await caller.next((message) => message.status >= 300)
   expect(answer.status).toBe(shown)
   expect(answer.text).not.toContain('inner')
-  expect(await rig.record()).toMatchObject({ attempts: [{ status }] })
+  expect(await rig.record()).toMatchObject({ attempts: [{ status }], sipCode: shown })
   expect(second.inbox).toEqual([])
 })
 
@@ -93,6 +93,28 @@ test('a node that has said Trying is not silent', async () => {
   first.reply(invite, 486, { tag: 'b' })
   await caller.next(486)
   expect(second.inbox).toEqual([])
+})
+
+// drachtio-server does not tell its applications of a 100.
+test('where Trying cannot be heard, a silent node that answers OPTIONS may go on', async () => {
+  const { caller, first, second, invite } = await start({ app: 'without Trying' })
+  first.reply(invite, 100)
+  rig.time.advance(1_600)
+  first.reply(await first.next('OPTIONS'), 200)
+  await rig.seen(first)
+  rig.time.advance(10_000)
+  first.reply(invite, 486, { tag: 'b' })
+  await caller.next(486)
+  expect(second.inbox).toEqual([])
+})
+
+test('where Trying cannot be heard, a node that answers nothing at all is left', async () => {
+  const { first, second } = await start({ app: 'without Trying' })
+  rig.time.advance(1_600)
+  await first.next('OPTIONS')
+  rig.time.advance(1_600)
+  await second.next('INVITE')
+  expect(rig.outcomes).toEqual([[1, 'failed']])
 })
 
 test('after early media nobody else is tried: the caller would hear two ends', async () => {

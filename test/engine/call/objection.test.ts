@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { Invite } from '../../../engine/call/legs/invite.ts'
+import { objectionTo } from '../../../engine/call/objection.ts'
+import type { Headers } from '../../../engine/call/sip/drachtio.ts'
+
+const contact = { contact: '<sip:1@10.0.0.1>' }
+
+/** An INVITE with these headers, as far as an objection looks at it. */
+function inviteWith(headers: Headers, parse: () => unknown = () => [{}]): Invite {
+  const request = {
+    ...{ method: 'INVITE', uri: 'sip:2@h', body: '', headers, source: 'network' as const },
+    ...{ source_address: '10.0.0.1', source_port: 5_060, stackDialogId: undefined },
+    ...{ getParsedHeader: parse, on: () => undefined, cancel: () => undefined },
+  }
+  const answer = { finalResponseSent: false, send: () => undefined }
+  return new Invite(request, answer, () => undefined)
+}
+
+const fine = {
+  origin: { kind: 'trusted' },
+  calledNumber: '2',
+  hopsLeft: 69,
+  isEmergency: false,
+} as const
+
+const deps = (size = 0) => ({
+  calls: { size, isDraining: false, isCalling: () => false },
+  retryAfterSeconds: 5,
+  routing: {
+    recognize: () => fine.origin,
+    inboundNumber: (_origin: unknown, number: string) => number,
+    inboundTarget: () => ({ kind: 'none' }) as const,
+    outboundCandidates: () => ({ kind: 'none' }) as const,
+    admitCarrierCall: () => true,
+  },
+  dispatcher: {
+    candidates: () => [],
+    isAtCapacity: () => false,
+    reportOutcome: () => undefined,
+  },
+})
+
+test('nothing speaks against an ordinary call', () => {
+  expect(objectionTo(inviteWith(contact), fine, deps())).toBeUndefined()
+})
+
+test('above the limit of live calls there is only room for emergencies', () => {
+  const crowded = deps(20_001)
+  expect(objectionTo(inviteWith(contact), fine, crowded)).toMatchObject({
+    status: 503,
+    code: 'overload',
+    headers: { 'Retry-After': '5' },
+  })
+  const emergency = { ...fine, isEmergency: true }
+  expect(objectionTo(inviteWith(contact), emergency, crowded)).toBeUndefined()
+})
+
+test('without a Contact that can be read there could be no dialog', () => {
+  const unreadable = () => {
+    throw new TypeError('cannot read')
+  }
+  for (const invite of [inviteWith({}), inviteWith(contact, unreadable)])
+    expect(objectionTo(invite, fine, deps())).toMatchObject({ status: 400 })
+})
+
+test('a call to nobody is incomplete', () => {
+  const nobody = { ...fine, calledNumber: '' }
+  expect(objectionTo(inviteWith(contact), nobody, deps())).toMatchObject({ status: 484 })
+})
