@@ -30,8 +30,8 @@ export interface Ports {
 export interface DriverOptions {
   readonly now: () => number
   readonly log: Log
-  /** Asked for each packet before it is decoded; false drops it in silence. */
-  readonly admit: (source: Flow) => boolean
+  /** Asked for each packet, a datagram before it is decoded; false drops it in silence. */
+  readonly admit: (source: Flow, packet: Buffer | string) => boolean
 }
 
 /** Longest delay that `setTimeout` takes. */
@@ -62,12 +62,12 @@ export class Driver {
   }
 
   datagram(bytes: Buffer, flow: Flow): void {
-    if (!this.#isStopped && this.#admits(flow)) this.#receive(decodeMessage(bytes), flow)
+    if (!this.#isStopped && this.#admits(flow, bytes)) this.#receive(decodeMessage(bytes), flow)
   }
 
   /** One message from a stream. */
   message(text: string, flow: Flow): void {
-    if (!this.#isStopped && this.#admits(flow)) this.#receive(text, flow)
+    if (!this.#isStopped && this.#admits(flow, text)) this.#receive(text, flow)
   }
 
   command(clientId: number, payload: string): void {
@@ -106,9 +106,9 @@ export class Driver {
     clearTimeout(this.#wakeup)
   }
 
-  #admits(flow: Flow): boolean {
+  #admits(flow: Flow, packet: Buffer | string): boolean {
     try {
-      return this.#options.admit(flow)
+      return this.#options.admit(flow, packet)
     } catch (error) {
       this.#report('admission', error, { address: flow.address, port: flow.port })
       return false

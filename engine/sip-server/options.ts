@@ -35,8 +35,11 @@ export interface SipServerOptions {
   readonly randomBytes?: (size: number) => Uint8Array
   /** Default: silent. */
   readonly log?: Log
-  /** Asked for each packet before it is decoded; false drops it in silence. Default: admits all. */
-  readonly admit?: (source: Flow) => boolean
+  /**
+   * Asked for each datagram before it is decoded, and for each message of a stream; false drops it in
+   * silence. Default: admits all.
+   */
+  readonly admit?: (source: Flow, packet: Buffer | string) => boolean
 }
 
 /** Reported to applications; drachtio-srf wants three numbers, and pings from 0.8.2 on. */
