@@ -102,7 +102,7 @@ function listen(app: ControlApp, address: Address, limits: ConnectionLimits): Pr
     (request, response) => void listener(request, response),
   )
   server.maxConnections = limits.connections
-  server.setTimeout(limits.stalledMs)
+  server.timeout = limits.stalledMs
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     refuse(socket, statusOf(error.code))
   })
