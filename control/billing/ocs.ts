@@ -18,6 +18,7 @@ import {
   admit,
   type Admission,
   type CallQuestion,
+  type DenialCode,
   longestCall,
   prolong,
   type Prolongation,
@@ -125,9 +126,15 @@ export class Ocs {
     this.#settlement.open(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
   }
 
-  alive(callUuids: readonly string[], nowMs: number): void {
-    for (const callUuid of callUuids) this.#reservations.touch(callUuid, nowMs)
+  /** Answers the calls whose customer was deactivated meanwhile. */
+  alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
     this.#settlement.alive(callUuids, nowMs)
+    const revoked: RevokedCall[] = []
+    for (const callUuid of callUuids) {
+      const account = this.#reservations.touch(callUuid, nowMs)?.account
+      if (account?.terms.isActive === false) revoked.push({ callUuid, code: 'customer_inactive' })
+    }
+    return revoked
   }
 
   report(record: CallRecord): Promise<void> {
@@ -294,6 +301,11 @@ export class Ocs {
   #readDataVersion(): unknown {
     return this.#deps.store.sqlite.pragma('data_version', { simple: true })
   }
+}
+
+export interface RevokedCall {
+  readonly callUuid: string
+  readonly code: DenialCode
 }
 
 export interface Balance {

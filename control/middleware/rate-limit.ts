@@ -20,19 +20,27 @@ const WINDOW_MS = 60_000
 const PER_SESSION = 600
 /** Whoever shows no valid credential. Tokens cannot be guessed, so this only keeps floods away. */
 const PER_ADDRESS = 12_000
+/**
+ * What a node asks of `/api/ocs` is one call of a customer each: its key's `rate_limit_rpm` would refuse
+ * calls. This many, 20,000 a second, is more than one process can answer; it only bounds the window.
+ */
+const PER_NODE = 1_200_000
 /** Passwords can be guessed. */
 const LOGINS_PER_ADDRESS = 10
 
 /** Callers remembered per kind. One that falls out begins anew, with an empty window. */
 const MAX_CALLERS = 20_000
+/** Their windows are large. */
+const MAX_NODES = 100
 
 interface Bucket {
   readonly window: RateWindow
-  readonly policy: 'key' | 'session' | 'address' | 'login'
+  readonly policy: 'key' | 'node' | 'session' | 'address' | 'login'
 }
 
 export class RateLimits {
   readonly #keys = new LRUCache<number, Bucket>({ max: MAX_CALLERS })
+  readonly #nodes = new LRUCache<number, Bucket>({ max: MAX_NODES })
   readonly #sessions = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
   readonly #addresses = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
   readonly #logins = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
@@ -41,6 +49,11 @@ export class RateLimits {
     return principal.kind === 'key'
       ? bucketIn(this.#keys, principal.keyId, 'key', principal.rateLimitRpm)
       : bucketIn(this.#sessions, principal.actor, 'session', PER_SESSION)
+  }
+
+  /** Charging: apart from what the same key asks of other routes. */
+  forNode(keyId: number): Bucket {
+    return bucketIn(this.#nodes, keyId, 'node', PER_NODE)
   }
 
   forAddress(address: string): Bucket {
@@ -73,6 +86,9 @@ const loginPaths: ReadonlySet<string> = new Set(['/api/v1/auth/login', '/api/cli
 export const isLogin = (c: Context<ControlEnv>): boolean =>
   c.req.method === 'POST' && loginPaths.has(c.req.path)
 
+const isCharging = (c: Context<ControlEnv>, { scopes }: Principal): boolean =>
+  c.req.path.startsWith('/api/ocs/') && scopes.has('ocs:write')
+
 export function rateLimit(limits: RateLimits, usage: KeyUsage, now: () => number): Step {
   return (c) => {
     const presented = c.get('presented')
@@ -92,6 +108,7 @@ function bucketOf(
   principal: Principal | undefined,
 ): Bucket {
   if (isLogin(c)) return limits.forLogin(c.get('clientAddress'))
+  if (principal?.kind === 'key' && isCharging(c, principal)) return limits.forNode(principal.keyId)
   if (principal !== undefined) return limits.forPrincipal(principal)
   return limits.forAddress(c.get('clientAddress'))
 }

@@ -151,8 +151,13 @@ export class ActiveCalls {
     const alive: string[] = []
     for (const [callUuid, call] of this.#calls)
       if (call.answeredAt !== null && !call.stopped) alive.push(callUuid)
-    if (alive.length > 0) this.#deps.charging.alive(alive, this.#deps.now())
+    if (alive.length > 0) this.#reportAlive(alive)
     this.#scheduleHeartbeat()
+  }
+
+  #reportAlive(callUuids: readonly string[]): void {
+    for (const { callUuid, code } of this.#deps.charging.alive(callUuids, this.#deps.now()))
+      this.#calls.get(callUuid)?.stop({ kind: 'cut', by: 'system', cause: cause.barred, code })
   }
 }
 

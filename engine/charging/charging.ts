@@ -40,6 +40,12 @@ export type Extension =
   | { readonly kind: 'granted'; readonly grantedSeconds: number }
   | { readonly kind: 'denied'; readonly code: string }
 
+export interface RevokedCall {
+  readonly callUuid: string
+  /** Such as `customer_inactive`. */
+  readonly code: string
+}
+
 export interface Charging {
   /** Reserves the first part of a call. Safe to repeat: a known `callUuid` gets the same answer. */
   authorize(request: AuthorizationRequest): Promise<Verdict>
@@ -50,8 +56,11 @@ export interface Charging {
   extend(callUuid: string, usedSeconds: number): Promise<Extension>
   /** The call was answered: from now on a crash must not lose it. Returns once it is queued for the next group commit. */
   answered(call: OpenCall): void
-  /** These answered calls were alive at `nowMs`; at least every 10 s. */
-  alive(callUuids: readonly string[], nowMs: number): void
+  /**
+   * These answered calls were alive at `nowMs`; at least every 10 s. Answers which of them must end
+   * now, because their customer may call no more.
+   */
+  alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[]
   /**
    * The call has ended: stores its record, takes the cost and forgets reservation and journal in one
    * transaction. Resolves when that is durable. Safe to repeat: the record is unique by `callUuid`.

@@ -4,7 +4,7 @@ import { type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { CdrOutbox } from './cdr-outbox.ts'
-import type { AuthorizationRequest, Charging, Extension, Verdict } from './charging.ts'
+import type { AuthorizationRequest, Charging, Extension, RevokedCall, Verdict } from './charging.ts'
 import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
 import { OcsClient } from './ocs-client.ts'
 
@@ -124,8 +124,10 @@ export class ExternalCharging implements Charging {
     this.#group.add({ run: () => this.#journal.open(call, null) })
   }
 
-  alive(callUuids: readonly string[], nowMs: number): void {
+  /** An OCS elsewhere ends a call by its answer to the next extension. */
+  alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
     this.#group.add({ run: () => this.#journal.alive(callUuids, nowMs) })
+    return []
   }
 
   report(record: CallRecord): Promise<void> {

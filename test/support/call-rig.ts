@@ -7,7 +7,12 @@ import { ActiveCalls } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { SrfClient } from '../../engine/call/sip/srf-client.ts'
-import type { AuthorizationRequest, Extension, Verdict } from '../../engine/charging/charging.ts'
+import type {
+  AuthorizationRequest,
+  Extension,
+  RevokedCall,
+  Verdict,
+} from '../../engine/charging/charging.ts'
 import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
 import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
 import type { InProcessClient } from '../../engine/sip-server/index.ts'
@@ -66,6 +71,8 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
     authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
     extend: (): Promise<Extension> => Promise.resolve({ kind: 'denied', code: 'limit' }),
     origin: { kind: 'trusted' } as Origin,
+    /** Calls that may not go on at their next sign of life. */
+    revoked: [] as RevokedCall[],
     outbound: { kind: 'none' } as OutboundDecision,
     candidates: [] as Candidate[],
     isAtCapacity: false,
@@ -83,7 +90,10 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
     },
     extend: () => answers.extend(),
     answered: (call: OpenCall) => void opened.push(structuredClone(call)),
-    alive: (callUuids: readonly string[]) => void alive.push([...callUuids]),
+    alive: (callUuids: readonly string[]) => {
+      alive.push([...callUuids])
+      return answers.revoked
+    },
     report: (record: CallRecord) => {
       records.push(record)
       return Promise.resolve()

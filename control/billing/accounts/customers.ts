@@ -53,7 +53,14 @@ export class Customers {
       gone.delete(customer.terms.customerId)
       this.#take(customer, now)
     }
-    for (const customerId of gone) this.#accounts.delete(customerId)
+    for (const customerId of gone) this.#forget(customerId)
+  }
+
+  /** A live call of his still holds the account. */
+  #forget(customerId: number): void {
+    const account = this.#accounts.get(customerId)
+    if (account !== undefined) account.terms = { ...account.terms, isActive: false }
+    this.#accounts.delete(customerId)
   }
 
   #take({ terms, balanceMicros }: StoredCustomer, now: number): void {

@@ -67,9 +67,10 @@ export class Reservations {
   }
 
   /** A sign of life. */
-  touch(callUuid: string, now: number): void {
+  touch(callUuid: string, now: number): Reservation | undefined {
     const entry = this.#entries.get(callUuid)
     if (entry !== undefined) entry.expiresAt = expiry(entry, now)
+    return entry
   }
 
   /** The call is over: it counts no more as open, and keeps exactly its cost until that is debited. */

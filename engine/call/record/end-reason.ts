@@ -124,6 +124,7 @@ const causeNames: Readonly<Record<number, string>> = {
   21: 'CALL_REJECTED',
   27: 'DESTINATION_OUT_OF_ORDER',
   31: 'NORMAL_UNSPECIFIED',
+  52: 'OUTGOING_CALL_BARRED',
   38: 'NETWORK_OUT_OF_ORDER',
   41: 'NORMAL_TEMPORARY_FAILURE',
   42: 'SWITCH_CONGESTION',
@@ -139,6 +140,7 @@ export const cause = {
   noCredit: 21,
   shutdown: 31,
   connectionLost: 38,
+  barred: 52,
   failure: 41,
   timer: 102,
 } as const

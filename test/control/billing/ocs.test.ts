@@ -174,3 +174,17 @@ test('a call keeps the price of its start when the rate changes', async () => {
     balanceMicros: 2 * oneUnit - 600_000 - 200_000,
   })
 })
+
+test('live calls of a deactivated customer, or of one that is gone, may not go on', async () => {
+  const { ocs, store, time, customerId } = customerWith(10_000_000)
+  for (const uuid of ['a', 'b']) await ocs.authorize(question(uuid))
+  expect(ocs.alive(['a', 'b', 'unknown'], time.now())).toEqual([])
+  const update = store.sqlite.prepare('UPDATE customer SET is_active = ? WHERE id = ?')
+  update.run(0, customerId)
+  ocs.reloadCustomers()
+  const code = 'customer_inactive'
+  expect(ocs.alive(['a'], time.now())).toEqual([{ callUuid: 'a', code }])
+  update.run(1, customerId)
+  ocs.reloadCustomers()
+  expect(ocs.alive(['a'], time.now())).toEqual([])
+})

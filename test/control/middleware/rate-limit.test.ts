@@ -116,3 +116,18 @@ test('a flood from ever new addresses takes bounded memory', () => {
   for (let i = 0; i < 20_001; i += 1) access.limits.forAddress(`address ${i}`)
   expect(access.limits.forAddress('10.0.0.0')).not.toBe(first)
 })
+
+test("a node's questions about calls are not held to its key's requests per minute", async () => {
+  const { key, request } = openControl()
+  const token = key({ rate_limit_rpm: 2, scopes: ['ocs', 'keys:read'] })
+  for (let i = 0; i < 5; i += 1) {
+    const answer = await request('/api/ocs/authorize?caller=1&callee=2', { token })
+    expect([answer.status, answer.headers.get('x-ratelimit-limit')]).toEqual([404, '1200000'])
+  }
+  expect(limitsOf(await request(HEALTH, { token }))).toMatchObject({ limit: '2', remaining: '1' })
+  const reader = key({ rate_limit_rpm: 2, scopes: ['*:read'] })
+  const statuses = []
+  for (let i = 0; i < 3; i += 1)
+    statuses.push((await request('/api/ocs/authorize?caller=1&callee=2', { token: reader })).status)
+  expect(statuses).toEqual([403, 403, 429])
+})

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest'
 import { ActiveCalls } from '../../../engine/call/active-calls.ts'
 import { Deadlines } from '../../../engine/call/deadlines.ts'
+import type { RevokedCall } from '../../../engine/charging/charging.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function start() {
   const time = new ManualTime(0)
   const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
-  const calls = new ActiveCalls({ now: time.now, deadlines, charging: { alive: () => undefined } })
+  const revoked: RevokedCall[] = []
+  const charging = { alive: () => revoked }
+  const calls = new ActiveCalls({ now: time.now, deadlines, charging })
   const begin = (callUuid: string) =>
     calls.begin({
       callUuid,
@@ -17,7 +20,7 @@ function start() {
       sourceAddress: '',
       startedAt: 0,
     })
-  return { time, deadlines, calls, begin }
+  return { time, deadlines, calls, begin, revoked }
 }
 
 const at = (nodeId: number | null, carrierId: number | null) => ({
@@ -62,6 +65,19 @@ test('of two reasons to end a call the first counts', () => {
   expect(call.stop({ kind: 'hung-up', by: 'caller' })).toBe(false)
   expect(acted).toEqual(['cut'])
   expect(call.stopped).toMatchObject({ kind: 'cut', cause: 16 })
+})
+
+test('a call whose customer may call no more is cut at the next heartbeat, the others go on', () => {
+  const { time, calls, begin, revoked } = start()
+  const [one, two] = [begin('1'), begin('2')]
+  one.answeredAt = two.answeredAt = 0
+  time.advance(5_050)
+  expect([one.stopped, two.stopped]).toEqual([undefined, undefined])
+  revoked.push({ callUuid: '1', code: 'customer_inactive' }, { callUuid: 'unknown', code: 'x' })
+  time.advance(5_050)
+  expect(one.stopped).toEqual({ kind: 'cut', by: 'system', cause: 52, code: 'customer_inactive' })
+  expect(two.stopped).toBeUndefined()
+  expect(calls.size).toBe(2)
 })
 
 test('a drain of no calls is over at once; two drains end together', async () => {

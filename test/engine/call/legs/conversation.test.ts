@@ -27,6 +27,24 @@ test('the callee hangs up: the caller gets BYE with its reason', async () => {
   await rig.idle()
 })
 
+test('a customer who may call no more: both legs get BYE at the next heartbeat', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { caller, node } = await talk(rig)
+  rig.answers.revoked = [{ callUuid: 'uuid-1', code: 'customer_inactive' }]
+  rig.time.advance(5_100)
+  for (const peer of [caller, node]) {
+    const bye = await peer.next('BYE')
+    expect(bye.get('Reason')).toBe('Q.850;cause=52;text="OUTGOING CALL BARRED"')
+    peer.reply(bye, 200)
+  }
+  expect(await rig.record()).toMatchObject({
+    hangupBy: 'system',
+    hangupCause: 'OUTGOING_CALL_BARRED',
+    denialCode: 'customer_inactive',
+  })
+  await rig.idle()
+})
+
 test.each(['in process', 'in bursts', 'tcp'] as const)(
   'crossing BYEs (%s) are both answered and end the call once',
   async (app) => {
