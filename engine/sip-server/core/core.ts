@@ -9,20 +9,16 @@ import { parseAppMessage, parseMessage } from '../message/parse.ts'
 import { decodeCommand, type SipCommand } from '../wire/command.ts'
 import { encodeAuthenticated, encodeNo, encodeNok, encodeOk, encodePong } from '../wire/event.ts'
 import { sortAppHeaders } from './app-headers.ts'
-import { receiveRequest, returnFlow } from './inbound-request.ts'
-import { receiveResponse } from './inbound-response.ts'
+import { receiveRequest, returnFlow } from './uas/receive-request.ts'
+import { receiveResponse } from './uac/receive-response.ts'
 import { sendLocalBye } from './local-bye.ts'
 import { bracketed } from './next-hop.ts'
-import { answer, answerStateless, respond } from './outbound-response.ts'
-import {
-  cancelOutbound,
-  sendInDialog,
-  sendOutOfDialog,
-  type AppRequest,
-} from './outbound-request.ts'
+import { answer, answerStateless, respond } from './uas/send-response.ts'
+import type { AppRequest } from './uac/command-answers.ts'
+import { cancelOutbound, sendInDialog, sendOutOfDialog } from './uac/send-request.ts'
 import type { Output } from './output.ts'
-import { annotateVia } from './request-text.ts'
-import { sendAck } from './send-ack.ts'
+import { annotateVia } from './uas/request-text.ts'
+import { sendAck } from './uac/send-ack.ts'
 import { Stack, type StackOptions } from './stack.ts'
 
 export class SipCore {

@@ -14,8 +14,8 @@ import type { NonInviteServerTransaction } from '../transaction/non-invite-serve
 import type { Timers } from '../transaction/timers.ts'
 import type { Meta } from '../wire/meta.ts'
 import { Applications } from './applications.ts'
-import type { InboundRequest } from './inbound-request.ts'
-import type { OutboundRequest } from './outbound-request.ts'
+import type { InboundRequest } from './uas/inbound-request.ts'
+import type { OutboundRequest } from './uac/outbound-request.ts'
 import type { Output } from './output.ts'
 import { RegistrationFlows } from './registration-flows.ts'
 

@@ -58,7 +58,7 @@ export class InviteClientTransaction {
   #state: State = 'calling'
   #intervalA: number
   #timerA: Deadline<Timer> | undefined
-  readonly #timerB: Deadline<Timer> | undefined
+  readonly #timerB: Deadline<Timer>
   #response: SipMessage | undefined
   #from: Flow
 
@@ -128,7 +128,7 @@ export class InviteClientTransaction {
         return
       case 'stopAB':
         this.#timerA?.cancel()
-        this.#timerB?.cancel()
+        this.#timerB.cancel()
         return
       case 'startD':
         // §17.1.1.2: zero on reliable transports, at least 32 s (64·T1) otherwise.

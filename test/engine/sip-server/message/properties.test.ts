@@ -1,10 +1,13 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkRequest, checkResponse } from '../../../../engine/sip-server/message/check.ts'
-import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/decode.ts'
+import {
+  byteLength,
+  decodeMessage,
+  encodeMessage,
+} from '../../../../engine/sip-server/message/decode.ts'
 import { parseAppMessage, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
 import { parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
-import { serialize } from '../../../../engine/sip-server/message/serialize.ts'
 import {
   parseReason,
   parseSessionExpires,
@@ -25,16 +28,21 @@ const value = fc
   .string({ unit: 'grapheme', maxLength: 40 })
   .map((text) => text.replace(/[\r\n]/g, '').replace(/^[ \t]+|[ \t]+$/g, ''))
 
+/** A message as the core writes it: lines, the length in bytes, a blank line, the body. */
+function written(headers: readonly (readonly [string, string])[], body: string): string {
+  const lines = headers.map(([header, content]) => `${header}: ${content}\r\n`)
+  const length = `Content-Length: ${byteLength(body)}`
+  return `MESSAGE sip:a@b SIP/2.0\r\n${lines.join('')}${length}\r\n\r\n${body}`
+}
+
 test('what is written is read back, header by header and byte by byte', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(name, value)), fc.uint8Array(), (headers, bytes) => {
       const body = decodeMessage(Buffer.from(bytes))
-      const startLine = 'MESSAGE sip:a@b SIP/2.0'
-      const text = serialize({ startLine, headers, body })
+      const text = written(headers, body)
       const message = read(decodeMessage(encodeMessage(text)))
       expect(message.entries().slice(0, -1)).toEqual(headers)
       expect(encodeMessage(message.body)).toEqual(Buffer.from(bytes))
-      expect(serialize({ startLine, headers: message.entries(), body: message.body })).toBe(text)
     }),
   )
 })

@@ -7,7 +7,7 @@ import {
   sdp,
   sip,
   tagIn,
-} from '../../../support/sip-core.ts'
+} from '../../../../support/sip-core.ts'
 
 // RFC 3261 §13.2.2.4: the forks share one drachtio dialog id, but not one ACK.
 test('a second answer that comes before the ACK of the first does not take it away', () => {

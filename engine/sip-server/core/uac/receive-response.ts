@@ -1,16 +1,16 @@
 /** Responses from the network: to which request they belong, and what they do to dialogs. */
-import { Dialog } from '../dialog/dialog.ts'
-import { isReliable, type Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
-import { parseUri } from '../message/uri.ts'
-import { clientKey } from '../transaction/matching.ts'
-import { encodeResponseEvent } from '../wire/event.ts'
-import { tagOf } from './app-headers.ts'
-import { sendLocalBye } from './local-bye.ts'
+import { Dialog } from '../../dialog/dialog.ts'
+import { isReliable, type Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseUri } from '../../message/uri.ts'
+import { clientKey } from '../../transaction/matching.ts'
+import { encodeResponseEvent } from '../../wire/event.ts'
+import { tagOf } from '../app-headers.ts'
+import { sendLocalBye } from '../local-bye.ts'
 import type { OutboundRequest } from './outbound-request.ts'
-import { responseText } from './request-text.ts'
+import { responseText } from '../uas/request-text.ts'
 import { acknowledgeAnswer } from './send-ack.ts'
-import type { Stack } from './stack.ts'
+import type { Stack } from '../stack.ts'
 
 /** RFC 3261 §17.1.3: branch of the top Via and method of the CSeq; strays are dropped. */
 export function receiveResponse(stack: Stack, response: SipMessage, flow: Flow, now: number): void {

@@ -1,33 +1,20 @@
-/** Requests of applications, outside dialogs and inside; what their responses do is in inbound-response.ts. */
-import type { Dialog } from '../dialog/dialog.ts'
-import { dialogId as dialogIdOf } from '../dialog/dialog.ts'
-import type { Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
-import type { ClientFailure, ClientUser } from '../transaction/context.ts'
-import type { Deadline } from '../transaction/deadlines.ts'
-import { InviteClientTransaction } from '../transaction/invite-client.ts'
-import { clientKey } from '../transaction/matching.ts'
-import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
-import { cancelOf, type SentRequest } from '../transaction/sent-request.ts'
-import { transactionTimeoutMs } from '../transaction/timers.ts'
-import { encodeNok, encodeRequestSent } from '../wire/event.ts'
-import { composeInDialog, composeOutOfDialog, type Composed } from './compose.ts'
-import { deliverLocalFailure, handleResponse, transactionEnded } from './inbound-response.ts'
-import type { Stack } from './stack.ts'
-
-/** What an application asked for: where the answer goes and what it quotes. */
-export interface AppRequest {
-  readonly clientId: number
-  /** Id of the command. */
-  readonly id: string
-  readonly transactionId: string
-  readonly dialogId: string
-  readonly routeUrl: string
-}
+/** One request of an application, until its final response; an INVITE also until its ACK is settled. */
+import { dialogId as dialogIdOf, type Dialog } from '../../dialog/dialog.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
+import type { Deadline } from '../../transaction/deadlines.ts'
+import { InviteClientTransaction } from '../../transaction/invite-client.ts'
+import { clientKey } from '../../transaction/matching.ts'
+import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
+import { cancelOf, type SentRequest } from '../../transaction/sent-request.ts'
+import { transactionTimeoutMs } from '../../transaction/timers.ts'
+import type { Composed } from '../compose.ts'
+import type { Stack } from '../stack.ts'
+import { deliverLocalFailure, handleResponse, transactionEnded } from './receive-response.ts'
 
 type Timer = 'timerC' | 'cancelTimeout'
 
-/** One request of an application, until its final response; an INVITE also until its ACK is settled. */
 export class OutboundRequest implements ClientUser {
   readonly transactionId: string
   readonly clientId: number
@@ -161,99 +148,4 @@ export class OutboundRequest implements ClientUser {
   #failLocally(status: number, reason: string, now: number): void {
     if (!this.hasFinal) deliverLocalFailure(this.#stack, this, status, reason, now)
   }
-}
-
-/** An application's request outside any dialog. */
-export function sendOutOfDialog(
-  stack: Stack,
-  command: AppRequest,
-  message: SipMessage,
-  now: number,
-): void {
-  const composed = composeOutOfDialog(stack, command, message)
-  if ('problem' in composed) return refuse(stack, command, composed.problem)
-  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, undefined)
-  launch(stack, command, outbound, composed, now)
-}
-
-/** An application's request inside a dialog; its ACK takes another way (send-ack.ts). */
-export function sendInDialog(
-  stack: Stack,
-  command: AppRequest,
-  message: SipMessage,
-  now: number,
-): void {
-  const dialog = stack.dialogs.find(command.dialogId)
-  if (dialog === undefined || dialog.clientId !== command.clientId)
-    return refuse(stack, command, 'Server error: unable to find dialog for dialog id provided')
-  if (message.method === 'INVITE' && dialog.hasLocalInvite)
-    return refuse(stack, command, 'a re-INVITE is already in progress in this dialog')
-  const composed = composeInDialog(stack, dialog, message)
-  if ('problem' in composed) return refuse(stack, command, composed.problem)
-  if (message.method === 'INVITE') dialog.hasLocalInvite = true
-  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, dialog)
-  launch(stack, command, outbound, composed, now)
-}
-
-/** CANCEL of an INVITE that the application has sent. */
-export function cancelOutbound(
-  stack: Stack,
-  command: AppRequest,
-  lines: string,
-  now: number,
-): void {
-  const outbound = stack.outbound.get(command.transactionId)
-  if (
-    outbound === undefined ||
-    outbound.clientId !== command.clientId ||
-    outbound.sent.method !== 'INVITE' ||
-    !outbound.isInitial
-  )
-    return refuse(
-      stack,
-      command,
-      `unable to cancel unknown transaction id: ${command.transactionId}`,
-    )
-  outbound.cancel(lines, now)
-  const text = cancelOf(outbound.sent, lines)
-  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), text, now)
-}
-
-/** The application learns the transaction id before anything can come back under it. */
-function launch(
-  stack: Stack,
-  command: AppRequest,
-  outbound: OutboundRequest,
-  composed: Composed,
-  now: number,
-): void {
-  stack.outbound.set(outbound.transactionId, outbound)
-  acknowledge(stack, command, composed.flow, outbound.transactionId, outbound.sent.text, now)
-  if (composed.hostToResolve === undefined) return outbound.start(composed.flow, now)
-  const waiting = stack.resolving.get(composed.hostToResolve)
-  if (waiting) waiting.push(outbound)
-  else {
-    stack.resolving.set(composed.hostToResolve, [outbound])
-    stack.push({ kind: 'resolve', host: composed.hostToResolve })
-  }
-}
-
-export function acknowledge(
-  stack: Stack,
-  command: AppRequest,
-  flow: Flow,
-  transactionId: string,
-  text: string,
-  now: number,
-): void {
-  const meta = stack.applicationMeta(text, flow, now)
-  const id = stack.nextId()
-  stack.deliver(
-    command.clientId,
-    encodeRequestSent({ id, commandId: command.id, meta, transactionId, text }),
-  )
-}
-
-export function refuse(stack: Stack, command: AppRequest, problem: string): void {
-  stack.deliver(command.clientId, encodeNok(stack.nextId(), command.id, problem))
 }

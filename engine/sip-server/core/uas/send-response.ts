@@ -1,16 +1,16 @@
 /** Responses: an application's, and those that the stack gives by itself. */
-import { Dialog } from '../dialog/dialog.ts'
-import { Reliable2xx } from '../dialog/reliable-2xx.ts'
-import { isReliable, type Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
-import { parseUri } from '../message/uri.ts'
-import { reasonPhrase } from '../message/reason-phrases.ts'
-import { encodeNok, encodeResponseSent } from '../wire/event.ts'
-import { contentLengthLine, contentTypeLine, sortAppHeaders, tagOf } from './app-headers.ts'
+import { Dialog } from '../../dialog/dialog.ts'
+import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
+import { isReliable, type Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseUri } from '../../message/uri.ts'
+import { reasonPhrase } from '../../message/reason-phrases.ts'
+import { encodeNok, encodeResponseSent } from '../../wire/event.ts'
+import { contentLengthLine, contentTypeLine, sortAppHeaders, tagOf } from '../app-headers.ts'
 import type { InboundRequest } from './inbound-request.ts'
-import { endUnacknowledged } from './local-bye.ts'
-import { advertised } from './next-hop.ts'
-import type { Stack } from './stack.ts'
+import { endUnacknowledged } from '../local-bye.ts'
+import { advertised } from '../next-hop.ts'
+import type { Stack } from '../stack.ts'
 
 /** Carries out an application's answer to `transactionId`, and tells it what was sent. */
 export function respond(

@@ -1,7 +1,7 @@
 /** How a received request looks to an application, and the Via headers of every response to it. */
-import type { Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
-import type { Via } from '../message/via.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import type { Via } from '../../message/via.ts'
 
 /**
  * All Via values, the top one completed: `received` where the sender's name for itself is not its

@@ -1,10 +1,10 @@
 /** ACK has two natures: for a failure it belongs to the transaction, for a 2xx to the dialog (RFC 3261 §17, §13). */
-import type { Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
-import { InviteServerTransaction } from '../transaction/invite-server.ts'
-import { encodeRequestEvent } from '../wire/event.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { InviteServerTransaction } from '../../transaction/invite-server.ts'
+import { encodeRequestEvent } from '../../wire/event.ts'
 import { requestText } from './request-text.ts'
-import type { Stack } from './stack.ts'
+import type { Stack } from '../stack.ts'
 
 /** Never answered, whatever is wrong with it. */
 export function receiveAck(

@@ -1,13 +1,13 @@
 /** CANCEL from the network: RFC 3261 §9.2. */
-import type { Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
-import type { Via } from '../message/via.ts'
-import { serverKey } from '../transaction/matching.ts'
-import { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
-import { encodeRequestEvent } from '../wire/event.ts'
-import { answer, responseTo } from './outbound-response.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import type { Via } from '../../message/via.ts'
+import { serverKey } from '../../transaction/matching.ts'
+import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
+import { encodeRequestEvent } from '../../wire/event.ts'
+import { answer, responseTo } from './send-response.ts'
 import { requestText } from './request-text.ts'
-import type { Stack } from './stack.ts'
+import type { Stack } from '../stack.ts'
 
 /**
  * Hop by hop: answered here, 200 whatever the INVITE's state. An INVITE without a final response

@@ -1,12 +1,13 @@
 /** The ACK of a 2xx: end to end, in the dialog, with the number of its INVITE (RFC 3261 §13.2.2.4). */
-import type { Dialog } from '../dialog/dialog.ts'
-import type { SipMessage } from '../message/message.ts'
-import { advertised } from './next-hop.ts'
-import { contentTypeLine, sortAppHeaders } from './app-headers.ts'
-import { composeFor, wayInDialog } from './compose.ts'
-import { sendLocalBye } from './local-bye.ts'
-import { acknowledge, refuse, type AppRequest, type OutboundRequest } from './outbound-request.ts'
-import type { Stack } from './stack.ts'
+import type { Dialog } from '../../dialog/dialog.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { advertised } from '../next-hop.ts'
+import { contentTypeLine, sortAppHeaders } from '../app-headers.ts'
+import { composeFor, wayInDialog } from '../compose.ts'
+import { sendLocalBye } from '../local-bye.ts'
+import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
+import type { OutboundRequest } from './outbound-request.ts'
+import type { Stack } from '../stack.ts'
 
 /** The application acknowledges the 2xx of its INVITE in `command.dialogId`. */
 export function sendAck(stack: Stack, command: AppRequest, message: SipMessage, now: number): void {

@@ -1,0 +1,82 @@
+/** Requests that an application asks for; what their responses do is in receive-response.ts. */
+import type { SipMessage } from '../../message/message.ts'
+import { cancelOf } from '../../transaction/sent-request.ts'
+import { composeInDialog, composeOutOfDialog, type Composed } from '../compose.ts'
+import type { Stack } from '../stack.ts'
+import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
+import { OutboundRequest } from './outbound-request.ts'
+
+/** An application's request outside any dialog. */
+export function sendOutOfDialog(
+  stack: Stack,
+  command: AppRequest,
+  message: SipMessage,
+  now: number,
+): void {
+  const composed = composeOutOfDialog(stack, command, message)
+  if ('problem' in composed) return refuse(stack, command, composed.problem)
+  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, undefined)
+  launch(stack, command, outbound, composed, now)
+}
+
+/** An application's request inside a dialog; its ACK takes another way (send-ack.ts). */
+export function sendInDialog(
+  stack: Stack,
+  command: AppRequest,
+  message: SipMessage,
+  now: number,
+): void {
+  const dialog = stack.dialogs.find(command.dialogId)
+  if (dialog === undefined || dialog.clientId !== command.clientId)
+    return refuse(stack, command, 'Server error: unable to find dialog for dialog id provided')
+  if (message.method === 'INVITE' && dialog.hasLocalInvite)
+    return refuse(stack, command, 'a re-INVITE is already in progress in this dialog')
+  const composed = composeInDialog(stack, dialog, message)
+  if ('problem' in composed) return refuse(stack, command, composed.problem)
+  if (message.method === 'INVITE') dialog.hasLocalInvite = true
+  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, dialog)
+  launch(stack, command, outbound, composed, now)
+}
+
+/** CANCEL of an INVITE that the application has sent. */
+export function cancelOutbound(
+  stack: Stack,
+  command: AppRequest,
+  lines: string,
+  now: number,
+): void {
+  const outbound = stack.outbound.get(command.transactionId)
+  if (
+    outbound === undefined ||
+    outbound.clientId !== command.clientId ||
+    outbound.sent.method !== 'INVITE' ||
+    !outbound.isInitial
+  )
+    return refuse(
+      stack,
+      command,
+      `unable to cancel unknown transaction id: ${command.transactionId}`,
+    )
+  outbound.cancel(lines, now)
+  const text = cancelOf(outbound.sent, lines)
+  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), text, now)
+}
+
+/** The application learns the transaction id before anything can come back under it. */
+function launch(
+  stack: Stack,
+  command: AppRequest,
+  outbound: OutboundRequest,
+  composed: Composed,
+  now: number,
+): void {
+  stack.outbound.set(outbound.transactionId, outbound)
+  acknowledge(stack, command, composed.flow, outbound.transactionId, outbound.sent.text, now)
+  if (composed.hostToResolve === undefined) return outbound.start(composed.flow, now)
+  const waiting = stack.resolving.get(composed.hostToResolve)
+  if (waiting) waiting.push(outbound)
+  else {
+    stack.resolving.set(composed.hostToResolve, [outbound])
+    stack.push({ kind: 'resolve', host: composed.hostToResolve })
+  }
+}

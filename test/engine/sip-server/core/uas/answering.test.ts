@@ -1,0 +1,174 @@
+import { expect, test } from 'vitest'
+import { answered, invited, respond } from '../../../../support/caller.ts'
+import {
+  VirtualServer,
+  caller,
+  header,
+  requestOf,
+  sdp,
+  tagIn,
+  tcpCaller,
+} from '../../../../support/sip-core.ts'
+
+const contact = '<sip:18005551212@198.51.100.10:5060>'
+
+test('an INVITE gets 100 Trying at once and goes to the application with its source', () => {
+  const server = new VirtualServer()
+  server.receive(requestOf('INVITE', { body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
+  const [event] = server.takeDelivered()
+  expect(event?.tokens.slice(2, 7)).toEqual([
+    'network',
+    expect.any(String),
+    'udp',
+    '203.0.113.7',
+    '5060',
+  ])
+  expect(event?.tokens.slice(9)).toEqual(['', '198.51.100.10', '5060', ''])
+  expect(event?.sip).toContain(sdp)
+})
+
+test('a repeated INVITE is answered with the last provisional and reaches no application twice', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  respond(server, transactionId, 180)
+  server.takeDelivered()
+  server.takeSent()
+  server.receive(requestOf('INVITE', { body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 180 Any'])
+  expect(server.takeDelivered()).toEqual([])
+})
+
+test('the answer to a response names transaction and dialog, and shows tag and Contact as sent', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  const id = respond(server, transactionId, 200)
+  const [reply] = server.takeDelivered()
+  expect(reply?.tokens.slice(1, 4)).toEqual(['response', id, 'OK'])
+  expect(reply?.tokens.slice(10, 14)).toEqual([
+    transactionId,
+    'c1@203.0.113.7;from-tag=f1',
+    '',
+    'Msg sent:',
+  ])
+  expect(header(reply?.sip ?? '', 'Contact')).toBe(contact)
+  expect(tagIn(header(reply?.sip ?? '', 'To'))).not.toBe('')
+})
+
+test('all responses to one INVITE carry the same tag, and 100 carries none', () => {
+  const server = new VirtualServer()
+  server.receive(requestOf('INVITE', { body: sdp }))
+  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  for (const status of [180, 183, 200]) respond(server, transactionId, status)
+  const tags = server.takeSent().map(({ text }) => tagIn(header(text, 'To')))
+  expect(tags[0]).toBe('')
+  expect(new Set(tags.slice(1)).size).toBe(1)
+})
+
+test('the application may choose our tag in its first response, and not later', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  respond(server, transactionId, 180, ['To: <sip:x@y>;tag=chosen'])
+  respond(server, transactionId, 200, ['To: <sip:x@y>;tag=other'])
+  const tags = server.takeSent().map(({ text }) => tagIn(header(text, 'To')))
+  expect(tags).toEqual(['chosen', 'chosen'])
+})
+
+// RFC 3261 §13.3.1.4, on every transport.
+test.each([caller, tcpCaller])(
+  'a 200 is repeated at T1, doubling to T2, until its ACK (connection $connectionId)',
+  (flow) => {
+    const server = new VirtualServer()
+    const invite =
+      flow === caller
+        ? requestOf('INVITE', { body: sdp })
+        : requestOf('INVITE', { via: 'SIP/2.0/TCP 203.0.113.7:5060;branch=z9hG4bK-t', body: sdp })
+    respond(server, invited(server, invite, flow), 200)
+    const start = server.now
+    const [first] = server.takeSent()
+    server.advance(8_000)
+    expect(server.takeSent().map(({ at }) => at - start)).toEqual([500, 1_500, 3_500, 7_500])
+    server.receive(
+      requestOf('ACK', {
+        toTag: tagIn(header(first?.text ?? '', 'To')),
+        branch: 'z9hG4bK-ack',
+        via: `SIP/2.0/${flow.listener.protocol.toUpperCase()} 203.0.113.7:5060;branch=z9hG4bK-ack`,
+      }),
+      flow,
+    )
+    server.advance(32_000)
+    expect(server.takeSent()).toEqual([])
+  },
+)
+
+test('the ACK of a 200 reaches the application once, with the dialog id and its body', () => {
+  const server = new VirtualServer()
+  const toTag = answered(server)
+  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-ack', body: sdp }))
+  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-ack2', body: sdp }))
+  const events = server.takeDelivered()
+  expect(events).toHaveLength(1)
+  expect(events[0]?.tokens[9]).toBe('c1@203.0.113.7;from-tag=f1')
+  expect(events[0]?.sip).toContain(sdp)
+})
+
+test('an answer that nobody acknowledges ends with BYE after 64*T1, and the application learns it', () => {
+  const server = new VirtualServer()
+  answered(server)
+  server.advance(32_000)
+  const lines = server.takeStartLines()
+  expect(lines.at(-1)).toBe('BYE sip:alice@203.0.113.7:5060 SIP/2.0')
+  const [event] = server.takeDelivered()
+  expect(event?.tokens.slice(8, 10)).toEqual(['unsolicited', 'c1@203.0.113.7;from-tag=f1'])
+  expect(header(event?.sip ?? '', 'Reason')).toBe('SIP ;cause=200 ;text="ACK timeout"')
+  expect(server.core.stats()['dialogs']).toBe(0)
+})
+
+// RFC 3261 §17.2.1.
+test('an unacknowledged 486 is repeated with doubling back-off, then given up at 64*T1', () => {
+  const server = new VirtualServer()
+  respond(server, invited(server), 486)
+  const start = server.now
+  server.advance(40_000)
+  expect(server.takeSent().map(({ at }) => at - start)).toEqual([
+    0, 500, 1_500, 3_500, 7_500, 11_500, 15_500, 19_500, 23_500, 27_500, 31_500,
+  ])
+})
+
+test('the ACK of a failure stays with the stack', () => {
+  const server = new VirtualServer()
+  respond(server, invited(server), 486)
+  server.takeDelivered()
+  server.takeSent()
+  server.receive(requestOf('ACK', { toTag: 'any', branch: 'z9hG4bK-INVITE-1' }))
+  server.advance(32_000)
+  expect(server.takeSent()).toEqual([])
+  expect(server.takeDelivered()).toEqual([])
+})
+
+test('CANCEL is answered 200, the INVITE 487, and the application is told', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  server.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
+  const [event] = server.takeDelivered()
+  expect(event?.sip.startsWith('CANCEL ')).toBe(true)
+  expect(event?.tokens.slice(8, 11)).toEqual([transactionId, '', ''])
+  const id = respond(server, transactionId, 487)
+  expect(server.takeDelivered()[0]?.tokens.slice(2, 4)).toEqual([id, 'NOK'])
+})
+
+test('a CANCEL that comes after the 200 changes nothing', () => {
+  const server = new VirtualServer()
+  answered(server)
+  server.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK'])
+  expect(server.takeDelivered()).toEqual([])
+  expect(server.core.stats()['dialogs']).toBe(1)
+})
+
+test('a CANCEL that matches nothing gets 481', () => {
+  const server = new VirtualServer()
+  server.receive(requestOf('CANCEL'))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 481 Call/Transaction Does Not Exist'])
+})

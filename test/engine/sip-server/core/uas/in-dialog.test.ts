@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest'
+import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
+import { VirtualServer, header, requestOf, sdp, sip, tagIn } from '../../../../support/sip-core.ts'
+
+test.each(['BYE', 'UPDATE', 'PRACK', 'INFO', 'INVITE'])(
+  '%s with an unknown tag gets 481',
+  (method) => {
+    const server = new VirtualServer()
+    server.receive(requestOf(method, { toTag: 'unknown', extra: ['RAck: 1 1 INVITE'] }))
+    expect(server.takeStartLines()).toEqual(['SIP/2.0 481 Call/Transaction Does Not Exist'])
+  },
+)
+
+test('an ACK that matches nothing is never answered', () => {
+  const server = new VirtualServer()
+  server.receive(requestOf('ACK', { toTag: 'unknown' }))
+  expect(server.takeSent()).toEqual([])
+})
+
+// RFC 3261 §12.2.2.
+test('a request with a lower sequence number than the last one gets 500', () => {
+  const server = new VirtualServer()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  server.receive(requestOf('INFO', { toTag, cseq: 5, branch: 'z9hG4bK-i5' }))
+  server.takeDelivered()
+  server.takeSent()
+  server.receive(requestOf('INFO', { toTag, cseq: 4, branch: 'z9hG4bK-i4' }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 500 Server Internal Error'])
+  expect(server.takeDelivered()).toEqual([])
+})
+
+// RFC 3261 §14.2.
+test('a second re-INVITE while one is open gets 500, one while ours is open gets 491', () => {
+  const server = new VirtualServer()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-r2' }))
+  server.receive(requestOf('INVITE', { toTag, cseq: 3, branch: 'z9hG4bK-r3' }))
+  expect(server.takeStartLines()).toEqual([
+    'SIP/2.0 100 Trying',
+    'SIP/2.0 500 Server Internal Error',
+  ])
+
+  const other = new VirtualServer()
+  const otherTag = answered(other)
+  acknowledge(other, otherTag)
+  other.command(
+    `sip||c1@203.0.113.7;from-tag=f1\r\n${sip('INVITE sip:placeholder SIP/2.0', [], sdp)}`,
+  )
+  other.takeSent()
+  other.receive(requestOf('INVITE', { toTag: otherTag, cseq: 2, branch: 'z9hG4bK-r2' }))
+  expect(other.takeStartLines()).toEqual(['SIP/2.0 491 Request Pending'])
+})
+
+test('a re-INVITE moves the remote target: the BYE of ours goes to the new Contact', () => {
+  const server = new VirtualServer()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  server.takeDelivered()
+  server.receive(
+    requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-r2' }).replace(
+      'Contact: <sip:alice@203.0.113.7:5060>',
+      'Contact: <sip:alice@203.0.113.9:5070>',
+    ),
+  )
+  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  respond(server, transactionId, 200)
+  acknowledge(server, toTag)
+  server.takeSent()
+  server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
+  const [bye] = server.takeSent()
+  expect(bye?.text.startsWith('BYE sip:alice@203.0.113.9:5070 SIP/2.0\r\n')).toBe(true)
+  expect(bye?.flow).toMatchObject({ address: '203.0.113.9', port: 5070 })
+})
+
+// RFC 3261 §12.1.1 and §16.12.1.
+test('a dialog goes back by the recorded route, loose or strict', () => {
+  for (const [route, expected] of [
+    ['<sip:192.0.2.1;lr>', ['BYE sip:alice@203.0.113.7:5060 SIP/2.0', '<sip:192.0.2.1;lr>']],
+    ['<sip:192.0.2.1>', ['BYE sip:192.0.2.1 SIP/2.0', '<sip:alice@203.0.113.7:5060>']],
+  ] as const) {
+    const server = new VirtualServer()
+    const invite = requestOf('INVITE', { extra: [`Record-Route: ${route}`], body: sdp })
+    respond(server, invited(server, invite), 200)
+    const [ok] = server.takeSent()
+    expect(header(ok?.text ?? '', 'Record-Route')).toBe(route)
+    acknowledge(server, tagIn(header(ok?.text ?? '', 'To')))
+    server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
+    const [bye] = server.takeSent()
+    expect([bye?.text.split('\r\n')[0], header(bye?.text ?? '', 'Route')]).toEqual(expected)
+    if (route.includes('lr')) expect(bye?.flow.address).toBe('192.0.2.1')
+  }
+})
+
+test('a BYE from the caller ends the dialog before the application has answered it', () => {
+  const server = new VirtualServer()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  server.takeDelivered()
+  server.receive(requestOf('BYE', { toTag, cseq: 2 }))
+  const [event] = server.takeDelivered()
+  expect(event?.tokens[9]).toBe('c1@203.0.113.7;from-tag=f1')
+  expect(server.core.stats()['dialogs']).toBe(0)
+  const id = server.command(
+    `sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`,
+  )
+  expect(server.takeDelivered()[0]?.tokens.slice(2, 5)).toEqual([
+    id,
+    'NOK',
+    'Server error: unable to find dialog for dialog id provided',
+  ])
+})

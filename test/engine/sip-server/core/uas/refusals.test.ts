@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest'
+import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
+import {
+  VirtualServer,
+  caller,
+  header,
+  requestOf,
+  sdp,
+  tagIn,
+} from '../../../../support/sip-core.ts'
+
+// RFC 3261 §18.2.1-2, RFC 3581 §4.
+test('responses go to the source address, and to the source port only where rport asks for it', () => {
+  const source = { ...caller, address: '203.0.113.99', port: 31_000 }
+  const server = new VirtualServer()
+  server.receive(requestOf('OPTIONS', { toTag: 'x' }), source)
+  const [plain] = server.takeSent()
+  expect(header(plain?.text ?? '', 'Via')).toContain(';received=203.0.113.99')
+  expect(plain?.flow).toMatchObject({ address: '203.0.113.99', port: 5060 })
+
+  server.receive(
+    requestOf('OPTIONS', {
+      toTag: 'x',
+      via: 'SIP/2.0/UDP 203.0.113.7:5060;rport;branch=z9hG4bK-o',
+    }),
+    source,
+  )
+  const [symmetric] = server.takeSent()
+  expect(header(symmetric?.text ?? '', 'Via')).toBe(
+    'SIP/2.0/UDP 203.0.113.7:5060;rport=31000;branch=z9hG4bK-o;received=203.0.113.99',
+  )
+  expect(symmetric?.flow).toMatchObject({ address: '203.0.113.99', port: 31_000 })
+})
+
+// RFC 3261 §8.2.2.2.
+test('the same INVITE by another way gets 482, and the first one goes on', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  server.receive(requestOf('INVITE', { branch: 'z9hG4bK-other-way', body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 482 Loop Detected'])
+  respond(server, transactionId, 200)
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 Any'])
+})
+
+test('methods nobody asked for get 405 with Allow, unknown ones 501, and no application at all 503', () => {
+  const server = new VirtualServer()
+  server.receive(requestOf('REGISTER'))
+  server.receive(requestOf('FROBNICATE'))
+  const [notAllowed, unknown] = server.takeSent()
+  expect(notAllowed?.text).toContain('SIP/2.0 405 Method Not Allowed\r\n')
+  expect(header(notAllowed?.text ?? '', 'Allow')).toContain('INVITE')
+  expect(unknown?.text).toContain('SIP/2.0 501 Not Implemented\r\n')
+  server.disconnect(1)
+  server.receive(requestOf('INVITE', { callId: 'c2' }))
+  const [refused] = server.takeSent()
+  expect(refused?.text).toContain('SIP/2.0 503 Service Unavailable\r\n')
+  expect(header(refused?.text ?? '', 'Retry-After')).toBe('5')
+})
+
+test('an application that never answers an INVITE costs the caller no more than the limit', () => {
+  const server = new VirtualServer({ timers: { applicationMs: 64_000 } })
+  invited(server)
+  server.advance(64_000)
+  expect(server.takeStartLines()[0]).toBe('SIP/2.0 480 Temporarily Unavailable')
+})
+
+test('an application that goes away leaves no call behind: pending ones 503, answered ones BYE', () => {
+  const server = new VirtualServer()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  invited(server, requestOf('INVITE', { callId: 'c2', fromTag: 'f2', branch: 'z9hG4bK-2' }))
+  server.disconnect(1)
+  const lines = server.takeStartLines()
+  expect(lines).toContain('SIP/2.0 503 Service Unavailable')
+  expect(lines).toContain('BYE sip:alice@203.0.113.7:5060 SIP/2.0')
+})
+
+test('after every call has ended and 64*T1 have passed, all tables are empty', () => {
+  const server = new VirtualServer()
+  for (let call = 0; call < 50; call++) {
+    const names = { callId: `c${call}`, fromTag: `f${call}` }
+    const invite = requestOf('INVITE', { ...names, branch: `z9hG4bK-i${call}`, body: sdp })
+    server.takeDelivered()
+    const transactionId = invited(server, invite)
+    if (call % 3 === 0) respond(server, transactionId, 486)
+    if (call % 3 === 1)
+      server.receive(requestOf('CANCEL', { ...names, branch: `z9hG4bK-i${call}` }))
+    if (call % 3 !== 2) continue
+    respond(server, transactionId, 200)
+    const toTag = tagIn(header(server.takeSent().at(-1)?.text ?? '', 'To'))
+    server.receive(requestOf('ACK', { ...names, toTag, branch: `z9hG4bK-a${call}` }))
+    server.takeDelivered()
+    server.receive(requestOf('BYE', { ...names, toTag, cseq: 2, branch: `z9hG4bK-b${call}` }))
+    respond(server, server.takeDelivered()[0]?.tokens[8] ?? '', 200)
+  }
+  server.advance(70_000)
+  const { applications, ...tables } = server.core.stats()
+  expect(applications).toBe(1)
+  expect(Object.values(tables).every((size) => size === 0)).toBe(true)
+})
