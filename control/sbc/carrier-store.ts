@@ -2,6 +2,7 @@
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { CarrierGatewayTable, CarrierTable } from '../../schema/database.ts'
+import { isAmbiguous } from '../../schema/gateway-source.ts'
 import type { NumberRules } from '../../schema/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
@@ -17,7 +18,6 @@ import {
   type CarrierBody,
   type GatewayBody,
 } from './carrier-body.ts'
-import { isAmbiguous } from './gateway-conflicts.ts'
 import { resolveSet } from './set-reference.ts'
 
 type GatewayRow = Selectable<CarrierGatewayTable>
@@ -183,7 +183,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     const query = this.#store.db
       .selectFrom('carrier_gateway')
       .innerJoin('carrier', 'carrier.id', 'carrier_gateway.carrier_id')
-      .select(['carrier.name', 'host', 'port', 'netmask'])
+      .select(['carrier.name', 'host', 'port', 'transport', 'netmask'])
       .where('carrier.id', '<>', carrierId)
       .where('carrier.is_active', '=', 1)
       .where('carrier.direction', '<>', 'out')

@@ -2,8 +2,9 @@
  * Who sends: the source address of an INVITE → carrier, or a trusted network (decisions §2). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
-import { parseAddress, parseNetwork } from './ip-address.ts'
-import type { Network } from './ip-address.ts'
+import { recognizedNetwork, recognizedPort } from '../../schema/gateway-source.ts'
+import type { Network } from '../../schema/ip-address.ts'
+import { parseNetwork } from '../../schema/ip-address.ts'
 import { NetworkTable } from './network-table.ts'
 import type { CarrierRecord, GatewayRecord } from './routing-records.ts'
 
@@ -36,25 +37,6 @@ export class CarrierSources {
     }
     return anyPort
   }
-}
-
-/** The source port that belongs to a gateway; 0: any, as connections come from any port. */
-export function recognizedPort({ port, transport }: GatewayRecord): number {
-  return transport === 'udp' ? port : 0
-}
-
-/**
- * The network that is recognized as a gateway at this address of it; undefined when that is no
- * address. A host name stands for single addresses: a mask around whatever it resolves to would
- * let strangers in.
- */
-export function recognizedNetwork(gateway: GatewayRecord, address: string): Network | undefined {
-  const parsed = parseAddress(address)
-  if (!parsed) return undefined
-  const bits = parsed.family === 4 ? 32 : 128
-  const isName = parseAddress(gateway.host) === undefined
-  const prefixLength = isName ? bits : Math.min(gateway.netmask, bits)
-  return { address: parsed, prefixLength }
 }
 
 function* entriesOf(
