@@ -11,11 +11,18 @@ import type {
   JwtDenylistTable,
   UserTable,
 } from './tables/access.ts'
+import type { AiAgentTable } from './tables/agent.ts'
 import type { Defaulted, Flag, Id } from './tables/kinds.ts'
+import type {
+  BillingAlertTable,
+  PaymentEventTable,
+  PaymentReferenceTable,
+} from './tables/payments.ts'
 import type { BindingTable } from './tables/registration.ts'
 
 export type { ApplicationKeyTable, AuditEntryTable, UserTable } from './tables/access.ts'
 export type { Flag } from './tables/kinds.ts'
+export type { AlertKind, BillingAlertTable, PaymentEventTable } from './tables/payments.ts'
 
 export interface Database {
   setting: SettingTable
@@ -34,11 +41,15 @@ export interface Database {
   outbound_route: OutboundRouteTable
   inbound_route: InboundRouteTable
   extension: ExtensionTable
+  ai_agent: AiAgentTable
   binding: BindingTable
   cdr: CdrTable
   call_journal: CallJournalTable
   ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
+  payment_event: PaymentEventTable
+  payment_reference: PaymentReferenceTable
+  billing_alert: BillingAlertTable
   application_key: ApplicationKeyTable
   application_key_previous: ApplicationKeyPreviousTable
   user: UserTable
@@ -248,7 +259,7 @@ export interface InboundRouteTable {
   /** Domain of the Request-URI, or null: any. */
   domain: string | null
   target_type: 'set' | 'extension' | 'agent'
-  /** Set id, extension number or agent name, by `target_type`. */
+  /** Set id, `<extension>@<domain>` or the name of an agent, by `target_type`. */
   target: string
   priority: Defaulted<number>
   is_active: Defaulted<Flag>

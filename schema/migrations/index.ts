@@ -2,6 +2,8 @@
 import { sql as callsAndMoney } from './001-calls-and-money.ts'
 import { sql as access } from './002-access.ts'
 import { sql as registrations } from './003-registrations.ts'
+import { sql as payments } from './004-payments.ts'
+import { sql as agents } from './005-agents.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -14,6 +16,8 @@ export const migrations: readonly Migration[] = [
   { version: 1, name: 'calls-and-money', sql: callsAndMoney },
   { version: 2, name: 'access', sql: access },
   { version: 3, name: 'registrations', sql: registrations },
+  { version: 4, name: 'payments', sql: payments },
+  { version: 5, name: 'agents', sql: agents },
 ]
 
 export const newestVersion = migrations.length
