@@ -1,0 +1,18 @@
+/** AI agents that take calls. */
+import type { Defaulted, Flag, Id } from './kinds.ts'
+
+/** Calls to `extension` go to `sip_uri`. */
+export interface AiAgentTable {
+  id: Id
+  /** Null: of the platform, for every tenant. */
+  tenant_id: number | null
+  name: string
+  extension: string
+  sip_uri: string
+  description: string | null
+  /** 0: unlimited. */
+  max_calls: Defaulted<number>
+  is_active: Defaulted<Flag>
+  created_at: number
+  updated_at: number
+}
