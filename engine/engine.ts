@@ -1,6 +1,6 @@
 /**
  * The data plane put together: the SIP server, call control on it, and what call control asks:
- * charging, routing, dispatcher. Started, drained and stopped as one.
+ * charging, routing, dispatcher, registrar, guard. Started, drained and stopped as one.
  */
 import type { CallRecord } from '../schema/call-record.ts'
 import type { Store } from '../schema/open.ts'
@@ -17,6 +17,8 @@ import { HostAddresses, resolveHost } from './dispatcher/host-addresses.ts'
 import type { NodeState } from './dispatcher/node-health.ts'
 import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
 import type { Log } from './logger.ts'
+import { Guard } from './guard/guard.ts'
+import { Registrar } from './registrar/registrar.ts'
 import { Routing } from './routing/routing.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
@@ -64,6 +66,8 @@ export class Engine {
   readonly calls: ActiveCalls
   readonly dispatcher: Dispatcher
   readonly routing: Routing
+  readonly registrar: Registrar
+  readonly guard: Guard
 
   constructor(deps: EngineDeps) {
     const { config, store, now, random, schedule, log } = deps
@@ -75,6 +79,8 @@ export class Engine {
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(resolveHost, schedule)
     const charging = this.#counted(deps.charging)
+    this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
+    this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({ now, deadlines: this.#deadlines, charging })
     this.dispatcher = new Dispatcher({
       loadSets: () => loadSets(store),
@@ -98,6 +104,9 @@ export class Engine {
     })
     startCallControl({
       ...{ client: this.#client, calls: this.calls, charging, now, log },
+      registrar: this.registrar,
+      voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
+      onUnknownSource: (address) => this.guard.unknownSource(address),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       newUuid: deps.newUuid,
       nodeTimeoutMs: config.nodeTimeoutMs,
@@ -132,6 +141,7 @@ export class Engine {
     this.dispatcher.stop()
     this.#hosts.stop()
     this.#deadlines.stop()
+    this.registrar.stop()
     this.#client.disconnect()
     await this.#server?.stop()
   }
@@ -149,6 +159,7 @@ export class Engine {
   reload(): void {
     this.dispatcher.reload()
     this.routing.reload()
+    this.registrar.reload()
   }
 
   /** Present sizes, and totals since the start. */
@@ -163,6 +174,8 @@ export class Engine {
       nodes_inactive: inState('inactive'),
       node_down_total: this.#nodeChanges.down,
       node_up_total: this.#nodeChanges.up,
+      ...this.registrar.telemetry(),
+      ...this.guard.telemetry(),
       deadlines: this.#deadlines.size,
       ...prefixed('srf', this.#client.stats()),
       ...prefixed('sip', this.#server?.stats() ?? {}),
@@ -177,9 +190,24 @@ export class Engine {
       secret: secret ?? this.#secret,
       randomBytes,
       log,
+      admit: (source, packet) => this.guard.admit(source, packet),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
       ...(listen === undefined ? {} : { admin: listen }),
     })
+  }
+
+  #createRegistrar({ store, now, schedule, randomBytes, log }: EngineDeps): Registrar {
+    return new Registrar({
+      ...{ store, now, schedule, secret: randomBytes(32), guard: this.guard },
+      keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
+      onStoreFailure: (error, waiting) =>
+        log('error', 'registrations cannot be stored', { error, waiting }),
+    })
+  }
+
+  /** Carriers, nodes and trusted networks are never shut out. */
+  #isKnown(address: string, port: number): boolean {
+    return this.routing.recognize({ address, port }).kind !== 'unknown'
   }
 
   #connection(): Connection {

@@ -2,17 +2,20 @@
 import type { InboundCallDeps } from './inbound-call.ts'
 import { handleInboundCall } from './inbound-call.ts'
 import type { Answer, SipRequest } from './sip/drachtio.ts'
+import type { Registrar } from '../registrar/registrar.ts'
+import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
 import { ALLOW, respond } from './sip/srf-client.ts'
 import { retryAfter } from './route.ts'
 
 export interface CallControlDeps extends Omit<InboundCallDeps, 'filter'> {
+  readonly registrar: InboundCallDeps['registrar'] & Pick<Registrar, 'handle'>
   /** Lower-case names of the `X-…` headers that pass between the legs, or all of them. */
   readonly passX?: 'all' | ReadonlySet<string>
 }
 
 /** Asked for so that they are refused here: what nobody asks for the server answers with 503. */
-const refusedMethods = ['register', 'subscribe', 'publish', 'message', 'notify', 'info', 'refer']
+const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info', 'refer']
 
 /** Call control on a client that is not connected yet. */
 export function startCallControl(deps: CallControlDeps): void {
@@ -28,6 +31,9 @@ export function startCallControl(deps: CallControlDeps): void {
     if (request.stackDialogId) refuse(request, answer)
     else answerOptions(answer, calls)
   })
+  client.handle('register', (request, answer) =>
+    answerRegister(request, answer, deps.registrar, deps.log),
+  )
   for (const method of refusedMethods) client.handle(method, refuse)
   client.handle('*', refuse)
 }

@@ -3,8 +3,6 @@
  * stopped from outside. What comes after that end (a late 200) is taken back here.
  */
 import type { Attempt } from '../../schema/call-record.ts'
-import type { Candidate } from '../dispatcher/destination-set.ts'
-import type { GatewayCandidate } from '../routing/routing.ts'
 import type { Call } from './call.ts'
 import { Conversation } from './legs/conversation.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
@@ -13,7 +11,7 @@ import { cause, reasonHeader } from './record/end-reason.ts'
 import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
 import type { HeaderFilter } from './sip/headers.ts'
 import type { Invite } from './legs/invite.ts'
-import type { Announced } from './legs/outgoing.ts'
+import type { Announced, Callee } from './legs/outgoing.ts'
 import { inviteFor } from './legs/outgoing.ts'
 import type { SrfClient, UacEnd } from './sip/srf-client.ts'
 
@@ -45,6 +43,14 @@ export interface BridgeDeps {
 
 /** Given up for another node, or because the caller has gone. */
 const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
+/** RFC 3326 §2, RFC 5057: another phone of the callee has answered. */
+const answeredElsewhere: Headers = { Reason: 'SIP;cause=200;text="Call completed elsewhere"' }
+
+/** One of several attempts that run at the same time. */
+export interface Branch {
+  /** This one is answered: the others are to be given up, now. */
+  readonly onAnswered: () => void
+}
 
 export class Bridge {
   readonly #deps: BridgeDeps
@@ -58,7 +64,10 @@ export class Bridge {
   #sent: SipRequest | undefined
   #mustCancel = false
   #deadline: Deadline | undefined
+  #forgetStop: () => void = () => undefined
   #hasEarlyMedia = false
+  readonly #branch: Branch | undefined
+  #farewell = givenUp
   /** The last answer of any kind. */
   #status = 0
   #reason = ''
@@ -69,8 +78,10 @@ export class Bridge {
     invite: Invite,
     announced: Announced,
     destination: string,
+    branch?: Branch,
   ) {
     this.#deps = deps
+    this.#branch = branch
     this.#call = call
     this.#invite = invite
     this.#announced = announced
@@ -89,18 +100,21 @@ export class Bridge {
     }
   }
 
-  run(candidate: Candidate | GatewayCandidate): Promise<AttemptResult> {
+  run(candidate: Callee): Promise<AttemptResult> {
     const { deadlines, client, filter, nodeTimeoutMs } = this.#deps
     const { body } = this.#announced
-    const { uri, headers, auth } = inviteFor(candidate, this.#announced, filter)
+    const isBranch = this.#branch !== undefined
+    const { uri, nextHop, headers, auth } = inviteFor(candidate, this.#announced, filter, isBranch)
     return new Promise((resolve) => {
       this.#resolve = resolve
-      this.#call.whenStopped((end) => this.#giveUp({ kind: 'stopped' }, end.kind))
+      this.#forgetStop = this.#call.whenStopped((end) =>
+        this.#giveUp({ kind: 'stopped' }, end.kind),
+      )
       this.#deadline = deadlines.at(this.#startedAt + nodeTimeoutMs, () =>
         this.#onSilence(candidate),
       )
       client.invite(
-        { uri, headers, body, auth },
+        { uri, nextHop, headers, body, auth },
         {
           onSent: (request) => this.#onSent(request),
           onProvisional: (response) => this.#onProvisional(response),
@@ -110,11 +124,17 @@ export class Bridge {
     })
   }
 
-  /** Where Trying cannot be heard, a node is asked whether it is there; a carrier has to ring. */
-  #onSilence(candidate: Candidate | GatewayCandidate): void {
+  /** Ends an attempt that is not over yet; `hasAnswer`: because another one was answered. */
+  abandon(hasAnswer: boolean): void {
+    if (hasAnswer) this.#farewell = answeredElsewhere
+    this.#giveUp({ kind: 'silent' }, hasAnswer ? 'answered elsewhere' : 'no answer')
+  }
+
+  /** Where Trying cannot be heard, a node is asked whether it is there; others have to ring. */
+  #onSilence(candidate: Callee): void {
     if (this.#deps.client.hearsTrying) return this.#giveUp({ kind: 'silent' }, 'silence')
     const { now, nodeTimeoutMs, ringTimeoutMs } = this.#deps
-    if (candidate.kind === 'gateway') return this.#ringUntil(now() + ringTimeoutMs)
+    if (candidate.kind !== 'node') return this.#ringUntil(now() + ringTimeoutMs)
     this.#deadline = this.#deps.deadlines.at(now() + nodeTimeoutMs, () =>
       this.#giveUp({ kind: 'silent' }, 'silence'),
     )
@@ -134,11 +154,19 @@ export class Bridge {
     if (this.#status === 0) this.#ringUntil(this.#deps.now() + this.#deps.ringTimeoutMs)
     this.#noteAnswer(response)
     if (response.status <= 100) return
+    this.#call.firstProgressAt ??= this.#deps.now()
+    if (this.#branch) return this.#ringing()
     if (response.body) this.#hasEarlyMedia = true
     if (response.body) this.#call.state = 'EARLY'
     else if (response.status === 180 && this.#call.state === 'DIALING') this.#call.state = 'RINGING'
-    this.#call.firstProgressAt ??= this.#deps.now()
     this.#invite.progress(response, this.#deps.filter.inviteAnswer(response.headers))
+  }
+
+  /** The caller hears of it once: answers of several phones to one offer would contradict each other. */
+  #ringing(): void {
+    if (this.#call.state !== 'DIALING') return
+    this.#call.state = 'RINGING'
+    this.#invite.progress({ status: 180, reason: 'Ringing', body: undefined }, {})
   }
 
   #ringUntil(timeMs: number): void {
@@ -171,7 +199,7 @@ export class Bridge {
 
   /** An end that nobody waits for any more. */
   #takeBack(end: UacEnd): void {
-    if (end.kind === 'answered') end.dialog.destroy({ headers: givenUp }, () => undefined)
+    if (end.kind === 'answered') end.dialog.destroy({ headers: this.#farewell }, () => undefined)
     else if (end.kind === 'offered') void end.offer.destroy()
     else if (end.kind === 'unusable') this.#deps.client.release(end.response)
   }
@@ -185,6 +213,8 @@ export class Bridge {
     this.#noteAnswer(response)
     this.#isOver = true
     this.#deps.deadlines.cancel(this.#deadline)
+    this.#forgetStop()
+    this.#branch?.onAnswered()
     this.#call.firstProgressAt ??= this.#deps.now()
     const conversation = new Conversation(
       this.#call,
@@ -226,13 +256,13 @@ export class Bridge {
   }
 
   #cancel(): void {
-    if (this.#sent) this.#deps.client.cancel(this.#sent, givenUp)
+    if (this.#sent) this.#deps.client.cancel(this.#sent, this.#farewell)
   }
 
   #settle(result: AttemptResult): void {
     this.#isOver = true
     this.#deps.deadlines.cancel(this.#deadline)
-    this.#call.whenStopped(undefined)
+    this.#forgetStop()
     this.#resolve(result)
   }
 

@@ -47,7 +47,7 @@ export class Call {
   firstProgressAt: number | null = null
   answeredAt: number | null = null
   #stopped: End | undefined
-  #onStop: ((end: End) => void) | undefined
+  readonly #onStop = new Set<(end: End) => void>()
 
   constructor(start: CallStart) {
     this.start = start
@@ -65,12 +65,16 @@ export class Call {
   stop(end: End): boolean {
     if (this.#stopped) return false
     this.#stopped = end
-    this.#onStop?.(end)
+    for (const act of [...this.#onStop]) act(end)
     return true
   }
 
-  /** What stopping means at present: cancel the attempt, or hang up both legs. Replaces the last. */
-  whenStopped(act: ((end: End) => void) | undefined): void {
-    this.#onStop = act
+  /**
+   * What stopping means at present: cancel an attempt, or hang up both legs. The returned function
+   * takes it back.
+   */
+  whenStopped(act: (end: End) => void): () => void {
+    this.#onStop.add(act)
+    return () => void this.#onStop.delete(act)
   }
 }

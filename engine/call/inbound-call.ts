@@ -1,5 +1,5 @@
 /** One call from INVITE to record, in the order it happens. */
-import type { Charging } from '../charging/charging.ts'
+import type { Account, Charging } from '../charging/charging.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { AttemptResult, BridgeDeps } from './bridge.ts'
 import { Bridge } from './bridge.ts'
@@ -14,26 +14,37 @@ import { objectionTo } from './objection.ts'
 import type { Reading } from './reading.ts'
 import { readInvite, startOf } from './reading.ts'
 import type { Destination, RouteDeps } from './route.ts'
-import { emergencyRoute, retryAfter, routeCall } from './route.ts'
+import { emergencyRoute, innerRoute, retryAfter, routeCall } from './route.ts'
+import { callExtension } from './phones/call-extension.ts'
+import { recognize, type RecognizeDeps } from './phones/recognize.ts'
+import { respondToPhone } from './phones/register.ts'
 import type { Answer, SipRequest } from './sip/drachtio.ts'
 import { Invite } from './legs/invite.ts'
 import type { Log } from './sip/srf-client.ts'
 
-export interface InboundCallDeps extends BridgeDeps, RouteDeps {
+export interface InboundCallDeps extends BridgeDeps, RouteDeps, RecognizeDeps {
+  readonly routing: RouteDeps['routing'] & RecognizeDeps['routing']
+  readonly registrar: RouteDeps['registrar'] & RecognizeDeps['registrar']
+  /** A call is refused because nobody knows its source. */
+  readonly onUnknownSource: (address: string) => void
   readonly calls: ActiveCalls
   readonly charging: Charging
   readonly newUuid: () => string
   readonly log: Log
 }
 
-/** Handles one INVITE outside any dialog. Resolves when its record is stored. */
+/** Handles one INVITE outside any dialog. Resolves when its record is stored; a challenge has none. */
 export async function handleInboundCall(
   request: SipRequest,
   answer: Answer,
   deps: InboundCallDeps,
 ): Promise<void> {
+  const recognized = recognize(request, deps)
+  if (recognized.kind === 'challenged') return respondToPhone(answer, recognized.answer)
+  const { origin } = recognized
+  if (origin.kind === 'unknown') deps.onUnknownSource(request.source_address)
   const callUuid = deps.newUuid()
-  const reading = readInvite(request, callUuid, deps.routing)
+  const reading = readInvite(request, callUuid, origin, deps.routing)
   const call = deps.calls.begin(startOf(request, reading, deps.now()))
   const invite = new Invite(request, answer, () => call.stop({ kind: 'cancelled' }))
   const end = await outcomeOf(invite, call, reading, deps).catch((error: unknown) =>
@@ -74,11 +85,13 @@ async function connect(
   const objection = objectionTo(invite, { ...reading, isEmergency }, deps)
   if (objection) return { kind: 'over', end: objection }
 
-  const denial = isEmergency ? undefined : await authorize(call, reading, deps)
+  const inner = emergency ? undefined : innerRoute(reading, deps)
+  if (inner) call.account = unpaid(inner.candidates[0].tenantId)
+  const denial = emergency || inner ? undefined : await authorize(call, reading, deps)
   const refusal = call.stopped ?? denial
   if (refusal) return { kind: 'over', end: refusal }
 
-  const route = emergency ?? routeCall(reading, call.account, deps)
+  const route = emergency ?? inner ?? routeCall(reading, call.account, deps)
   call.direction = route.direction
   if (route.kind === 'refused') return { kind: 'over', end: route.end }
 
@@ -89,6 +102,11 @@ async function connect(
   return cascade(route.candidates, attempt, () => call.stopped)
 }
 
+/** A call inside a house belongs to a tenant, and nobody pays for it. */
+const unpaid = (tenantId: number): Account => ({
+  ...{ customerId: null, tenantId, ratePrefix: null, currency: null, isUnauthorizedByOcs: false },
+})
+
 /** Undefined: the call may go on. */
 async function authorize(
   call: Call,
@@ -97,7 +115,7 @@ async function authorize(
 ): Promise<End | undefined> {
   const { origin, callerNumber: caller, calledNumber: callee } = reading
   const { callUuid, startedAt } = call.start
-  const customerId = origin.kind === 'carrier' ? origin.customerId : null
+  const customerId = 'customerId' in origin ? origin.customerId : null
   const verdict = await deps.charging.authorize({ callUuid, caller, callee, customerId, startedAt })
   if (verdict.kind === 'unreachable')
     return {
@@ -142,6 +160,7 @@ function place(
   }
   // First away from where it was tried before, so that it does not stand in its own way.
   deps.calls.place(call, from)
+  if (destination.kind === 'extension') return true
   const { carrierId, carrierName } = destination
   if (!deps.routing.admitCarrierCall(carrierId, isEmergency)) return false
   deps.calls.place(call, { ...from, carrierId, carrier: carrierName })
@@ -155,6 +174,8 @@ async function tryDestination(
   reading: Reading,
   deps: InboundCallDeps,
 ): Promise<AttemptResult> {
+  if (destination.kind === 'extension')
+    return callExtension(destination, { call, invite, announced: reading }, deps)
   const bridge = new Bridge(deps, call, invite, reading, destination.uri)
   const result = await bridge.run(destination)
   call.attempts.push(bridge.record)

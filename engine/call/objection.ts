@@ -1,14 +1,16 @@
 /** Why an INVITE is refused before anybody is asked about money or routes. */
-import type { Origin } from '../routing/routing.ts'
+import type { Origin, Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { End } from './record/end-reason.ts'
-import type { RouteDeps } from './route.ts'
 import { retryAfter } from './route.ts'
 import { ownMark, unsupportedOptions } from './sip/headers.ts'
 import type { Invite } from './legs/invite.ts'
 
-export interface ObjectionDeps extends RouteDeps {
+export interface ObjectionDeps {
   readonly calls: Pick<ActiveCalls, 'isDraining' | 'isCalling' | 'size'>
+  readonly routing: Pick<Routing, 'admitCarrierCall'>
+  /** What `Retry-After` says when a limit is reached. */
+  readonly retryAfterSeconds: number
 }
 
 /** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */

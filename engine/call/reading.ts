@@ -1,9 +1,9 @@
 /** What an INVITE says about its call, read once. */
-import type { Routing } from '../routing/routing.ts'
+import type { Origin, Routing } from '../routing/routing.ts'
 import type { CallStart } from './call.ts'
 import type { RouteQuestion } from './route.ts'
 import { calledOf, callerOf, partyOf, userPart } from './sip/caller-id.ts'
-import type { SipRequest } from './sip/drachtio.ts'
+import type { Headers, SipRequest } from './sip/drachtio.ts'
 import type { Announced } from './legs/outgoing.ts'
 
 export interface Reading extends Announced, RouteQuestion {
@@ -17,11 +17,13 @@ const DEFAULT_HOPS = 70
 export function readInvite(
   request: SipRequest,
   callUuid: string,
-  routing: Pick<Routing, 'recognize' | 'inboundNumber'>,
+  origin: Origin,
+  routing: Pick<Routing, 'inboundNumber'>,
 ): Reading {
-  const { headers, uri } = request
-  const origin = routing.recognize({ address: request.source_address, port: request.source_port })
-  const from = partyOf(headers['from'] ?? '')
+  const { uri } = request
+  const headers = origin.kind === 'extension' ? withoutClaims(request.headers) : request.headers
+  const claimed = partyOf(headers['from'] ?? '')
+  const from = origin.kind === 'extension' ? { ...claimed, name: origin.displayName } : claimed
   const caller = callerOf(headers['p-asserted-identity'], headers['from'] ?? '')
   const called = calledOf(uri)
   const calledNumber = routing.inboundNumber(origin, called.number)
@@ -33,13 +35,22 @@ export function readInvite(
     body: request.body || undefined,
     from,
     callerNumber: routing.inboundNumber(origin, caller.number),
-    callerName: caller.name || null,
+    callerName: (origin.kind === 'extension' ? origin.displayName : caller.name) || null,
     calledNumber,
     calledUser: calledNumber === called.number ? called.user : userPart(calledNumber),
     domain: hostWithoutPort(called.host),
     hopsLeft: hopsOf(headers['max-forwards']) - 1,
   }
 }
+
+/** What a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5). */
+function withoutClaims(headers: Headers): Headers {
+  const kept = { ...headers }
+  for (const name of claims) delete kept[name]
+  return kept
+}
+
+const claims = ['p-asserted-identity', 'remote-party-id', 'identity', 'diversion', 'history-info']
 
 export function startOf(request: SipRequest, reading: Reading, startedAt: number): CallStart {
   const { callUuid, callId, callerNumber, callerName, calledNumber } = reading

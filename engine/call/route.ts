@@ -6,13 +6,19 @@ import type { Account } from '../charging/charging.ts'
 import type { Direction } from './call.ts'
 import type { End } from './record/end-reason.ts'
 import { noCandidate } from './cascade.ts'
+import {
+  innerExtension,
+  routedExtension,
+  type ExtensionDestination,
+  type ExtensionRouteDeps,
+} from './phones/extension-route.ts'
 
-export type Destination = Candidate | GatewayCandidate
+export type Destination = Candidate | GatewayCandidate | ExtensionDestination
 
-export interface RouteDeps {
+export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<
     Routing,
-    'recognize' | 'inboundNumber' | 'inboundTarget' | 'outboundCandidates' | 'admitCarrierCall'
+    'inboundNumber' | 'inboundTarget' | 'outboundCandidates' | 'admitCarrierCall'
   >
   readonly dispatcher: Pick<Dispatcher, 'candidates' | 'isAtCapacity' | 'reportOutcome'>
   /** What `Retry-After` says when a limit is reached. */
@@ -28,6 +34,12 @@ export interface RouteQuestion {
   readonly callId: string
 }
 
+export interface InnerRoute {
+  readonly kind: 'candidates'
+  readonly direction: 'internal'
+  readonly candidates: readonly [ExtensionDestination]
+}
+
 export type Route =
   | {
       readonly kind: 'candidates'
@@ -41,23 +53,34 @@ export type Route =
  * call asks no wallet, no limit and no drain.
  */
 export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route | undefined {
-  if (question.origin.kind !== 'node') return undefined
-  const decision = deps.routing.outboundCandidates(null, question.calledNumber)
+  const { origin, calledNumber } = question
+  if (!isOurSide(origin)) return undefined
+  const tenant = origin.kind === 'extension' ? origin.tenantId : null
+  const decision = deps.routing.outboundCandidates(null, calledNumber, tenant)
   return decision.kind === 'gateways' && decision.isEmergency
     ? { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
     : undefined
 }
 
-/** Decisions §2: a trunk's call goes in; a node's call goes out where a route knows the number. */
+/**
+ * From one of our side to an extension of ours: such a call asks no wallet. Undefined: any other call.
+ */
+export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
+  const { origin, calledNumber, domain } = question
+  const extension = innerExtension(origin, calledNumber, domain, deps)
+  return extension && { kind: 'candidates', direction: 'internal', candidates: [extension] }
+}
+
+/** Decisions §2: a trunk's call goes in; a phone's or a node's goes out where a route knows the number. */
 export function routeCall(
   question: RouteQuestion,
   account: Account | null,
   deps: RouteDeps,
 ): Route {
   const { origin, calledNumber } = question
-  if (origin.kind !== 'node') return inward(question, 'inbound', deps)
+  if (!isOurSide(origin)) return inward(question, 'inbound', deps)
   const payer = account?.customerId ?? null
-  const tenant = account?.tenantId ?? null
+  const tenant = origin.kind === 'extension' ? origin.tenantId : (account?.tenantId ?? null)
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
   switch (decision.kind) {
     case 'gateways':
@@ -87,13 +110,20 @@ function inward(question: RouteQuestion, direction: Direction, deps: RouteDeps):
     }
     case 'none':
       return { kind: 'refused', direction, end: noCandidate }
-    case 'extension':
+    case 'extension': {
+      const extension = routedExtension(target, domain, deps)
+      return extension
+        ? { kind: 'candidates', direction, candidates: [extension] }
+        : refused(direction, 404, 'Not Found', 'unknown_extension')
+    }
     case 'agent':
     default:
-      // Neither registers here in this version, so nobody can be reached under it.
-      return refused(direction, 404, 'Not Found', `unknown_${target.kind}`)
+      // There are no agents in this version.
+      return refused(direction, 404, 'Not Found', 'unknown_agent')
   }
 }
+
+const isOurSide = ({ kind }: Origin): boolean => kind === 'node' || kind === 'extension'
 
 function refused(
   direction: Direction,

@@ -120,6 +120,17 @@ export class Dispatcher {
     )
   }
 
+  /** The voicemail of a tenant's PBX: of the tenant's own sets before common ones, the lowest set id first. */
+  voicemailOf(tenantId: number): string | undefined {
+    const records = [...this.#sets.values()]
+      .map(({ record }) => record)
+      .filter(({ voicemailUri }) => voicemailUri !== null)
+      .toSorted((a, b) => a.setId - b.setId)
+    const own = records.find((record) => record.tenantId === tenantId)
+    const common = records.find((record) => record.tenantId === null)
+    return (own ?? common)?.voicemailUri ?? undefined
+  }
+
   /** The set that takes calls no route speaks for: the lowest set id. */
   defaultSetId(): number | undefined {
     return this.#defaultSetId

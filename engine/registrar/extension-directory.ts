@@ -32,6 +32,7 @@ interface Row {
 export class ExtensionDirectory {
   readonly #find: Statement<{ domain: string; extension: string }, Row>
   readonly #domain: Statement<{ domain: string }, { tenant_id: number }>
+  readonly #domainsOf: Statement<{ tenantId: number }, { domain: string }>
 
   constructor(store: Store) {
     this.#find = compile(store, (db, param) =>
@@ -47,6 +48,13 @@ export class ExtensionDirectory {
     this.#domain = compile(store, (db, param) =>
       db.selectFrom('tenant_domain').select('tenant_id').where('domain', '=', param('domain')),
     )
+    this.#domainsOf = compile(store, (db, param) =>
+      db
+        .selectFrom('tenant_domain')
+        .select('domain')
+        .where('tenant_id', '=', param('tenantId'))
+        .limit(2),
+    )
   }
 
   /** `domain` in small letters. */
@@ -58,6 +66,12 @@ export class ExtensionDirectory {
   /** The tenant of a domain (small letters); undefined: none of ours. */
   tenantOf(domain: string): number | undefined {
     return this.#domain.get({ domain })?.tenant_id
+  }
+
+  /** The domain of a tenant that has exactly one. */
+  onlyDomainOf(tenantId: number): string | undefined {
+    const [first, second] = this.#domainsOf.all({ tenantId })
+    return second === undefined ? first?.domain : undefined
   }
 }
 

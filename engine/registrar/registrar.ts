@@ -132,6 +132,11 @@ export class Registrar {
     return this.#directory.find(domain.toLowerCase(), extension)
   }
 
+  /** Where a tenant's extensions live, when that is one domain. */
+  homeDomain(tenantId: number | null): string | undefined {
+    return tenantId === null ? undefined : this.#directory.onlyDomainOf(tenantId)
+  }
+
   /** The phones of an extension, the preferred ones first; none when it is not registered. */
   contactsOf(domain: string, extension: string): readonly ContactTarget[] {
     return this.#table

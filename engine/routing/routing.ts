@@ -56,7 +56,19 @@ export type Origin =
       readonly inboundSetId: number | null
     }
   | { readonly kind: 'node'; readonly nodeId: number; readonly setId: number }
+  /** A phone that has proved whose it is; never the answer of `recognize`, which knows addresses. */
+  | ExtensionOrigin
   | { readonly kind: 'unknown' }
+
+export interface ExtensionOrigin {
+  readonly kind: 'extension'
+  readonly extensionId: number
+  readonly tenantId: number
+  readonly customerId: number | null
+  readonly domain: string
+  readonly extension: string
+  readonly displayName: string
+}
 
 /** One carrier gateway offered to one call. */
 export interface GatewayCandidate {
@@ -164,7 +176,9 @@ export class Routing {
   ): InboundTarget | { readonly kind: 'none' } {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
-      origin.kind === 'carrier' ? origin : { carrierId: null, tenantId: null, inboundSetId: null }
+      origin.kind === 'carrier'
+        ? origin
+        : { carrierId: null, tenantId: tenantOf(origin), inboundSetId: null }
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
     const routed = this.#inbound.find(caller, calledNumber, domain)
     if (routed) return routed
@@ -237,6 +251,9 @@ export class Routing {
     )
   }
 }
+
+const tenantOf = (origin: Origin): number | null =>
+  origin.kind === 'extension' ? origin.tenantId : null
 
 function candidateOf(
   carrier: CarrierRecord,

@@ -14,7 +14,11 @@ import type {
   Verdict,
 } from '../../engine/charging/charging.ts'
 import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
+import type { ContactTarget } from '../../engine/registrar/target.ts'
+import type { Caller, PhoneAnswer } from '../../engine/registrar/registrar.ts'
+import type { ExtensionRecord } from '../../engine/registrar/extension-directory.ts'
 import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
+import type { InboundTarget } from '../../engine/routing/routing-records.ts'
 import type { InProcessClient } from '../../engine/sip-server/index.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
@@ -41,9 +45,10 @@ export const granted = (grantedSeconds: number): Verdict => ({
 export interface CallRigOptions {
   /**
    * `in bursts`: payloads come several at once, as from one read of a busy connection.
+   * `late`: payloads come one by one, but a moment after the server has moved on.
    * `without Trying`: as from a drachtio-server, which keeps 100 back.
    */
-  readonly app?: 'in process' | 'in bursts' | 'without Trying' | 'tcp'
+  readonly app?: 'in process' | 'in bursts' | 'late' | 'without Trying' | 'tcp'
   /** A whole transaction life in 320 ms of real time. */
   readonly isFast?: boolean
 }
@@ -65,6 +70,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
   const alive: string[][] = []
   const records: CallRecord[] = []
   const outcomes: [number, string][] = []
+  const strangers: string[] = []
   const faults: unknown[] = []
   /** What the ports answer; a test may change it at any time. */
   const answers = {
@@ -77,6 +83,13 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
     candidates: [] as Candidate[],
     isAtCapacity: false,
     admitsCarrier: true,
+    inbound: { kind: 'set', setId: 1 } as InboundTarget,
+    caller: { kind: 'stranger' } as Caller,
+    /** By `number@domain`. */
+    extensions: new Map<string, ExtensionRecord>(),
+    contacts: new Map<string, ContactTarget[]>(),
+    voicemail: undefined as string | undefined,
+    registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
   }
 
   const client = new SrfClient((level, message, fields) => {
@@ -111,7 +124,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
     routing: {
       recognize: () => answers.origin,
       inboundNumber: (_origin, number) => number,
-      inboundTarget: () => ({ kind: 'set', setId: 1 }),
+      inboundTarget: () => answers.inbound,
       outboundCandidates: () => answers.outbound,
       admitCarrierCall: () => answers.admitsCarrier,
     },
@@ -120,6 +133,15 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
       isAtCapacity: () => answers.isAtCapacity,
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
     },
+    registrar: {
+      handle: () => Promise.resolve(answers.registered),
+      authenticate: () => answers.caller,
+      extensionAt: (domain, number) => answers.extensions.get(`${number}@${domain}`),
+      contactsOf: (domain, number) => answers.contacts.get(`${number}@${domain}`) ?? [],
+      homeDomain: () => 'acme.example',
+    },
+    voicemailOf: () => answers.voicemail,
+    onUnknownSource: (address) => void strangers.push(address),
     retryAfterSeconds: 5,
     nodeTimeoutMs: 1_500,
     ringTimeoutMs: 180_000,
@@ -147,7 +169,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
 
   return {
     ...{ time, server, client, calls, deadlines, answers },
-    ...{ asked, opened, alive, records, outcomes, faults },
+    ...{ asked, opened, alive, records, outcomes, faults, strangers },
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
     caller: openPeer,
     /** A node that is a candidate, after those that are there already. */
@@ -204,7 +226,8 @@ export function candidate(nodeId: number, port: number): Candidate {
 
 const links = {
   'in process': (client: InProcessClient) => client,
-  'in bursts': inBursts,
+  'in bursts': (client: InProcessClient) => heldBack(client, (act) => act()),
+  late: (client: InProcessClient) => heldBack(client, setImmediate),
   'without Trying': withoutTrying,
 }
 
@@ -217,13 +240,13 @@ function withoutTrying(client: InProcessClient): InProcessClient {
   }
 }
 
-/** Holds payloads back for a moment and hands over what has gathered, without a pause between. */
-function inBursts(client: InProcessClient): InProcessClient {
+/** Holds payloads back for a moment, then hands over what has gathered. */
+function heldBack(client: InProcessClient, perform: (act: () => void) => void): InProcessClient {
   let gathered: string[] = []
   const flush = (): void => {
     const burst = gathered
     gathered = []
-    for (const payload of burst) client.onPayload(payload)
+    for (const payload of burst) perform(() => client.onPayload(payload))
   }
   return {
     onPayload: (payload) => {

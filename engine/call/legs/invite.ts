@@ -42,7 +42,7 @@ export class Invite {
     }
   }
 
-  progress(response: SipResponse, headers: Headers): void {
+  progress(response: Pick<SipResponse, 'status' | 'reason' | 'body'>, headers: Headers): void {
     if (this.#isCancelled) return
     const body = response.body || undefined
     respond(this.#answer, response.status, response.reason, { headers, body })

@@ -7,8 +7,33 @@ import { CALL_UUID } from '../sip/headers.ts'
 import type { Party } from '../sip/caller-id.ts'
 import { nameAddr, userPart } from '../sip/caller-id.ts'
 
+/** A phone of an extension. */
+export interface PhoneCandidate {
+  readonly kind: 'phone'
+  /** What it registered: the Request-URI. */
+  readonly uri: string
+  readonly routes: readonly string[]
+  /** Undefined: by the routes, or else the Request-URI. */
+  readonly nextHop: string | undefined
+  readonly extension: string
+  readonly domain: string
+}
+
+/** Where calls for an extension go that nobody takes. */
+export interface VoicemailCandidate {
+  readonly kind: 'voicemail'
+  readonly uri: string
+  /** Whose box. */
+  readonly extension: string
+  readonly domain: string
+}
+
+export type Callee = Candidate | GatewayCandidate | PhoneCandidate | VoicemailCandidate
+
 export interface Outgoing {
   readonly uri: string
+  /** What somebody registered under the same name must not draw the call to itself. */
+  readonly nextHop: string | undefined
   readonly headers: Headers
   readonly auth: Credentials | undefined
 }
@@ -30,15 +55,18 @@ export interface Announced {
 const OWN_HOST = 'localhost'
 
 export function inviteFor(
-  candidate: Candidate | GatewayCandidate,
+  candidate: Callee,
   invite: Announced,
   filter: HeaderFilter,
+  isOneOfSeveral = false,
 ): Outgoing {
   const headers = filter.invite(invite.headers)
   headers['Max-Forwards'] = String(invite.hopsLeft)
   headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
   // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
-  if (invite.body === undefined) withoutReliability(headers)
+  if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
+  if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
+    return insideInvite(candidate, invite, headers)
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
   else presentCaller(candidate, invite, headers)
 
@@ -47,7 +75,28 @@ export function inviteFor(
   const parameters = address.indexOf(';')
   headers['To'] = `<sip:${parameters === -1 ? address : address.slice(0, parameters)}>`
   const auth = candidate.kind === 'node' ? undefined : credentialsOf(candidate)
-  return { uri: `sip:${address}`, headers, auth }
+  return { uri: `sip:${address}`, nextHop: candidate.uri, headers, auth }
+}
+
+/** To a phone, or to the voicemail of one: both know the caller in their own domain. */
+function insideInvite(
+  candidate: PhoneCandidate | VoicemailCandidate,
+  invite: Announced,
+  headers: Headers,
+): Outgoing {
+  const { uri, extension, domain } = candidate
+  const host = hostOf(invite.from) === ANONYMOUS_HOST ? ANONYMOUS_HOST : domain
+  const callee = `<sip:${userPart(extension)}@${domain}>`
+  headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, host))
+  headers['To'] = callee
+  if (candidate.kind === 'phone') {
+    if (candidate.routes.length > 0) headers['Route'] = candidate.routes.join(', ')
+    return { uri, nextHop: candidate.nextHop, headers, auth: undefined }
+  }
+  // RFC 5806: how the mailbox is found.
+  headers['diversion'] = `${callee};reason=no-answer`
+  headers[CALL_UUID] = invite.callUuid
+  return { uri, nextHop: uri, headers, auth: undefined }
 }
 
 /** How the carrier wants to be told who calls (decisions §7). */

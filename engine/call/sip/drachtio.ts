@@ -24,6 +24,8 @@ export interface SipRequest {
   readonly body: string | undefined
   readonly headers: Headers
   readonly source: 'network' | 'application'
+  /** `udp`, `tcp`, `tls`, `ws` or `wss`; a real drachtio-server says `tcp` for the last two. */
+  readonly protocol: string
   readonly source_address: string
   readonly source_port: number
   readonly stackDialogId: string | undefined
@@ -102,6 +104,8 @@ export interface UacOptions {
   readonly localSdp: string | undefined
   readonly noAck: boolean
   readonly auth: Credentials | undefined
+  /** Next hop, where it is not what the Request-URI says. */
+  readonly proxy: string | undefined
 }
 
 export interface UacCallbacks {
@@ -158,6 +162,7 @@ export interface Srf {
       readonly method: string
       readonly headers?: Headers
       readonly stackDialogId?: string
+      readonly proxy?: string
     },
     callback: (error: unknown, request?: SipRequest) => void,
   ): void

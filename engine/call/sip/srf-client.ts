@@ -47,6 +47,8 @@ export type UacEnd =
 
 export interface InviteToSend {
   readonly uri: string
+  /** Where it goes; undefined: by its Route, or else its Request-URI. */
+  readonly nextHop: string | undefined
   readonly headers: Headers
   readonly body: string | undefined
   readonly auth: Credentials | undefined
@@ -135,8 +137,8 @@ export class SrfClient {
       isOver = true
       handlers.onEnd(result)
     }
-    const { uri, headers, body: localSdp, auth } = request
-    const options = { method: 'INVITE', headers, localSdp, auth, noAck: true } as const
+    const { uri, nextHop: proxy, headers, body: localSdp, auth } = request
+    const options = { method: 'INVITE', headers, localSdp, auth, proxy, noAck: true } as const
     const callbacks = {
       cbRequest: (_error: unknown, request?: SipRequest) => {
         request?.on('response', (response) => {
@@ -172,13 +174,17 @@ export class SrfClient {
     })
   }
 
-  /** One OPTIONS outside any dialog. `done` gets its final answer, at most once. */
+  /**
+   * One OPTIONS outside any dialog, to `nextHop` whatever is registered under `uri`. `done` gets its
+   * final answer, at most once.
+   */
   sendOptions(
     uri: string,
     done: (answer: SipResponse | { readonly reason: string }) => void,
+    nextHop = uri,
   ): void {
     if (!this.#isConnected) return done({ reason: NOT_CONNECTED })
-    return this.#srf.request(uri, { method: 'OPTIONS' }, (error, request) => {
+    return this.#srf.request(uri, { method: 'OPTIONS', proxy: nextHop }, (error, request) => {
       if (!request) return done({ reason: messageOf(error) })
       return request.on('response', (response) => {
         if (response.status >= 200) done(response)
@@ -236,7 +242,8 @@ function uacEnd(
 }
 
 /** What we take, in and out of dialogs. */
-export const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, MESSAGE, NOTIFY'
+export const ALLOW =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY'
 
 /** A status that the library can send; it throws on others. RFC 3261 §8.1.3.2 reads those as x00. */
 export function listedStatus(status: number): number {

@@ -27,7 +27,7 @@ export function placeCalls(client: SrfClient, sbcPort: number, world: World): ()
     const headers = { From: `<sip:${customerNumber}@localhost>` }
     calls += 1
     client.invite(
-      { uri, headers, body: silentAudio, auth: undefined },
+      { uri, nextHop: undefined, headers, body: silentAudio, auth: undefined },
       { onSent: () => undefined, onProvisional: () => undefined, onEnd: talk },
     )
     cancelNext = world.schedule(place, everyMs)

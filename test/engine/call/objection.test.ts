@@ -9,7 +9,12 @@ const contact = { contact: '<sip:1@10.0.0.1>' }
 function inviteWith(headers: Headers, parse: () => unknown = () => [{}]): Invite {
   const request = {
     ...{ method: 'INVITE', uri: 'sip:2@h', body: '', headers, source: 'network' as const },
-    ...{ source_address: '10.0.0.1', source_port: 5_060, stackDialogId: undefined },
+    ...{
+      protocol: 'udp',
+      source_address: '10.0.0.1',
+      source_port: 5_060,
+      stackDialogId: undefined,
+    },
     ...{ getParsedHeader: parse, on: () => undefined, cancel: () => undefined },
   }
   const answer = { finalResponseSent: false, send: () => undefined }
@@ -27,16 +32,7 @@ const deps = (size = 0) => ({
   calls: { size, isDraining: false, isCalling: () => false },
   retryAfterSeconds: 5,
   routing: {
-    recognize: () => fine.origin,
-    inboundNumber: (_origin: unknown, number: string) => number,
-    inboundTarget: () => ({ kind: 'none' }) as const,
-    outboundCandidates: () => ({ kind: 'none' }) as const,
     admitCarrierCall: () => true,
-  },
-  dispatcher: {
-    candidates: () => [],
-    isAtCapacity: () => false,
-    reportOutcome: () => undefined,
   },
 })
 

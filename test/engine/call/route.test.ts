@@ -13,12 +13,17 @@ const deps = (
 ): RouteDeps => ({
   retryAfterSeconds: 5,
   routing: {
-    recognize: () => ({ kind: 'unknown' }),
     inboundNumber: (_origin, number) => number,
     inboundTarget: () => target,
     outboundCandidates: () => outbound,
     admitCarrierCall: () => true,
   },
+  registrar: {
+    extensionAt: () => undefined,
+    contactsOf: () => [],
+    homeDomain: () => undefined,
+  },
+  voicemailOf: () => undefined,
   dispatcher: {
     candidates: (setId) => (setId === 4 ? [candidate(1, 5_060)] : []),
     isAtCapacity: (setId) => setId === 5,

@@ -1,0 +1,78 @@
+/**
+ * All phones of an extension ring at the same time: the first answer wins, the others are cancelled.
+ * It ends as one value, like a single attempt (RFC 3261 §16.7).
+ */
+import { Bridge, type AttemptResult, type BridgeDeps } from './bridge.ts'
+import type { Call } from './call.ts'
+import type { Invite } from './legs/invite.ts'
+import type { Announced, PhoneCandidate } from './legs/outgoing.ts'
+
+export interface Parties {
+  readonly call: Call
+  readonly invite: Invite
+  readonly announced: Announced
+}
+
+/** A phone on a slow network may take longer than a node to say anything. */
+const PHONE_TIMEOUT_MS = 4_000
+
+/**
+ * When nobody has answered after `ringMs`, all are given up. `isLast`: nobody else is called after
+ * them. Nobody at all ends at once, like phones that are not there.
+ */
+export async function fork(
+  phones: readonly PhoneCandidate[],
+  parties: Parties,
+  { ringMs, isLast }: { readonly ringMs: number; readonly isLast: boolean },
+  deps: BridgeDeps,
+): Promise<AttemptResult> {
+  const { call, invite, announced } = parties
+  const timing = { ...deps, nodeTimeoutMs: PHONE_TIMEOUT_MS }
+  const bridges = phones.map((phone): Bridge => {
+    const onAnswered = (): void => {
+      for (const other of bridges) if (other !== bridge) other.abandon(true)
+    }
+    // The early media of one would be contradicted by the answer of another.
+    const branch = phones.length > 1 || !isLast ? { onAnswered } : undefined
+    const bridge: Bridge = new Bridge(timing, call, invite, announced, phone.uri, branch)
+    return bridge
+  })
+  const deadline = deps.deadlines.at(deps.now() + ringMs, () => {
+    for (const bridge of bridges) bridge.abandon(false)
+  })
+  const results = await Promise.all(
+    phones.flatMap((phone, index) => bridges[index]?.run(phone) ?? []),
+  )
+  deps.deadlines.cancel(deadline)
+  for (const bridge of bridges) call.attempts.push(bridge.record)
+  return bestOf(results)
+}
+
+const nobody: AttemptResult = {
+  kind: 'rejected',
+  status: 480,
+  reason: 'Temporarily Unavailable',
+  headers: {},
+  isFinal: true,
+}
+
+/** RFC 3261 §16.7 step 6: the answer that tells the caller most. */
+function bestOf(results: readonly AttemptResult[]): AttemptResult {
+  const decisive = results.find(({ kind }) => kind === 'answered' || kind === 'stopped')
+  if (decisive) return decisive
+  let best = nobody
+  for (const result of results)
+    if (result.kind === 'rejected' && rankOf(result) > rankOf(best))
+      best = { ...result, isFinal: true }
+  return best
+}
+
+/** Refused by a human before busy, busy before a device that cannot. */
+function rankOf(result: AttemptResult): number {
+  if (result.kind !== 'rejected') return 0
+  const { status } = result
+  if (status >= 600) return 5
+  if (status === 486) return 4
+  if (status === 480) return result === nobody ? 1 : 3
+  return status < 500 ? 2 : 0
+}

@@ -1,0 +1,44 @@
+/** Who calls: decisions §2. A phone proves its number, everybody else is known by address. */
+import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
+import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
+import type { SipRequest } from '../sip/drachtio.ts'
+import { sourceOf } from './register.ts'
+
+export interface RecognizeDeps {
+  readonly routing: Pick<Routing, 'recognize'>
+  readonly registrar: Pick<Registrar, 'authenticate'>
+}
+
+export type Recognized =
+  | { readonly kind: 'origin'; readonly origin: Origin }
+  /** A phone that has to show its password first: not a call yet, so it leaves no record. */
+  | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
+
+export function recognize(request: SipRequest, deps: RecognizeDeps): Recognized {
+  const { method, headers } = request
+  const source = sourceOf(request)
+  const byAddress = deps.routing.recognize(source)
+  // A node brings calls of phones that have registered with it, and has asked for their passwords.
+  if (byAddress.kind === 'node') return { kind: 'origin', origin: byAddress }
+  // A carrier may write any user of our domain in From, but not one that is an extension.
+  const caller = deps.registrar.authenticate(
+    { method, headers, source },
+    byAddress.kind === 'carrier',
+  )
+  switch (caller.kind) {
+    case 'stranger':
+      return { kind: 'origin', origin: byAddress }
+    case 'extension':
+      return { kind: 'origin', origin: originOf(caller.extension) }
+    case 'refused':
+    default:
+      return caller.answer.status === 407
+        ? { kind: 'challenged', answer: caller.answer }
+        : { kind: 'origin', origin: { kind: 'unknown' } }
+  }
+}
+
+function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin {
+  const { extensionId, tenantId, customerId, domain, extension, displayName } = record
+  return { kind: 'extension', extensionId, tenantId, customerId, domain, extension, displayName }
+}
