@@ -10,6 +10,11 @@ import { userRoutes } from './auth/users/user-routes.ts'
 import { customerRoutes, type CustomerRoutesDeps } from './billing/customer-routes.ts'
 import type { Ocs } from './billing/ocs.ts'
 import { ocsRoutes } from './billing/ocs-routes.ts'
+import {
+  alertRoutes,
+  paymentWebhookRoutes,
+  type PaymentRoutesDeps,
+} from './billing/payments/payment-routes.ts'
 import { rateRoutes } from './billing/rates/rate-routes.ts'
 import { canonicalPath } from './canonical-path.ts'
 import type { ControlDeps } from './deps.ts'
@@ -25,6 +30,7 @@ import { inOrder } from './middleware/in-order.ts'
 import { rateLimit } from './middleware/rate-limit.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
+import { extensionRoutes } from './pbx/extension-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
 import { routingRoutes } from './sbc/routing-routes.ts'
 import { tenantRoutes } from './tenants/tenant-routes.ts'
@@ -52,16 +58,26 @@ export function createApi(deps: ControlDeps, access: Access): ControlApp {
   )
   app.route('/api/v1', dispatcherRoutes(deps))
   app.route('/api/v1', routingRoutes(deps))
+  app.route('/api/v1', extensionRoutes(deps))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now }))
   return app
 }
 
+type BillingDeps = CustomerRoutesDeps & PaymentRoutesDeps & { readonly ocs: Ocs }
+
+/** On both listeners: what customers and their payment provider ask. */
+function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
+  app.route('/api/client', paymentWebhookRoutes(deps))
+}
+
 /** Customers and rates belong to whoever charges. */
-function mountBilling(app: ControlApp, deps: CustomerRoutesDeps & { readonly ocs: Ocs }): void {
+function mountBilling(app: ControlApp, deps: BillingDeps): void {
   app.route('/api/v1', customerRoutes(deps))
   app.route('/api/v1', rateRoutes(deps))
   app.route('/api/ocs', ocsRoutes(deps.ocs, deps))
+  app.route('/api/v1', alertRoutes(deps))
+  mountForCustomers(app, deps)
 }
 
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
@@ -73,6 +89,7 @@ export function createEdge(deps: ControlDeps, access: Access): ControlApp {
 
   app.route('/', publicHealthRoute(version))
   app.route('/api/client', clientLoginRoutes({ ...access, now }))
+  if (deps.ocs !== undefined) mountForCustomers(app, { ...deps, ocs: deps.ocs })
   return app
 }
 

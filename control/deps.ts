@@ -15,11 +15,14 @@ export interface ControlDeps {
   /** The `version` of the health answers. */
   readonly version: string
   readonly settings: ControlSettings
+  readonly loopDelay: LoopDelay
 }
 
 export interface ControlSettings {
   /** Undefined: generated once and kept in the database. */
   readonly jwtSecret: string | undefined
+  /** Of the payment provider's webhook; undefined: payments are not set up, and it answers 503. */
+  readonly paymentWebhookSecret: string | undefined
 }
 
 export type Log = (
@@ -93,10 +96,47 @@ export interface CallsPort {
   countByCarrier(carrierId: number): number
 }
 
+export interface ExtensionStatus {
+  readonly status: 'registered' | 'unregistered'
+  /** Of the phone that registered last. */
+  readonly userAgent: string | null
+  readonly contacts: readonly {
+    readonly uri: string
+    readonly userAgent: string
+    /** Where its REGISTER came from; an IPv6 address without brackets. */
+    readonly source: { readonly protocol: string; readonly address: string; readonly port: number }
+    /** Milliseconds UTC. */
+    readonly expiresAt: number
+  }[]
+}
+
+/** The phones of extensions; a domain is given in any case. */
+export interface RegistrationsPort {
+  statusOf(domain: string, extension: string): ExtensionStatus
+  /** Its password has changed or it is gone: its phones are not reachable any more. */
+  end(domain: string, extension: string): void
+}
+
 export type RegistrationState = 'registered' | 'unregistered' | 'registering' | 'failed'
 
 /** Present figures and totals since start, by the names under which telemetry shows them. */
 export type TelemetrySnapshot = Readonly<Record<string, number>>
+
+/** How long callers waited for the first sign from the other side, since the start. */
+export interface DelayHistogram {
+  /** Upper bounds of the buckets, ascending. Milliseconds, inclusive. */
+  readonly boundsMs: readonly number[]
+  /** Delays per bucket; one more for those above the last bound. */
+  readonly counts: readonly number[]
+  readonly sumMs: number
+}
+
+/** How late the event loop was since the last reset; node's own histogram is one. */
+export interface LoopDelay {
+  /** Nanoseconds, the resolution of the measurement included. */
+  percentile(percentile: number): number
+  reset(): void
+}
 
 export interface Listener {
   readonly protocol: string
@@ -107,11 +147,13 @@ export interface Listener {
 export interface EnginePort {
   readonly dispatcher: DispatcherPort
   readonly calls: CallsPort
+  readonly registrations: RegistrationsPort
   /** Reads carriers, routes, domains and trusted sources from the database again. */
   reloadRouting(): void
   /** Outbound registration of a carrier with `auth_type` `register`. */
   carrierRegistration(carrierId: number): RegistrationState | undefined
   telemetry(): TelemetrySnapshot
+  postDialDelay(): DelayHistogram
   listeners(): readonly Listener[]
   /** SIP is served. */
   isReady(): boolean

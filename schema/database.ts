@@ -266,7 +266,7 @@ export interface InboundRouteTable {
   created_at: number
 }
 
-interface ExtensionTable {
+export interface ExtensionTable {
   id: Id
   tenant_id: number
   domain: string

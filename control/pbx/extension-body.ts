@@ -15,7 +15,7 @@ export const extensionBody = z.strictObject({
   call_recording: z.enum(['always', 'never', 'on_demand']).default('always'),
   email: z.email().max(254).nullish(),
   tenant: reference.nullish(),
-  domain: domain.nullish().describe("Absent: the tenant's only domain."),
+  domain: domain.nullish().describe("Absent: the key's domain, or the tenant's first."),
   customer: reference.nullish().describe('Who pays for its calls.'),
   customer_id: reference.nullish(),
 })

@@ -1,14 +1,41 @@
 /** Extensions, as rows. The password becomes digest secrets and is not kept. */
-import { toFlag } from '../../schema/columns.ts'
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
-import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
-import type { Reach, Writable } from '../provisioning/resource.ts'
+import { notFound } from '../http/api-error.ts'
+import { badReference, either, resolve } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { digestSecrets } from './digest-secret.ts'
 import { extensionBody, type ExtensionBody } from './extension-body.ts'
+import { homeOf, type Home } from './home-domain.ts'
+import { refuseTakenNumber } from './taken-number.ts'
 
-export class ExtensionStore implements Writable<typeof extensionBody> {
+interface Row extends Selectable<ExtensionTable> {
+  readonly slug: string
+  readonly customer: string | null
+}
+
+/** Everything that is known of an extension, but for its secrets. */
+export interface ExtensionView {
+  readonly id: number
+  readonly extension: string
+  readonly domain: string
+  readonly tenant: string
+  readonly display_name: string
+  readonly email: string | null
+  readonly customer_id: number | null
+  readonly customer: string | null
+  readonly voicemail_enabled: boolean
+  readonly call_recording: 'always' | 'never' | 'on_demand'
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export class ExtensionStore implements Resource<typeof extensionBody, ExtensionView> {
   readonly noun = 'Extension'
   readonly body = extensionBody
   readonly #store: Store
@@ -17,8 +44,36 @@ export class ExtensionStore implements Writable<typeof extensionBody> {
     this.#store = store
   }
 
+  /** `search`: part of number, name or e-mail address. */
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<ExtensionView> {
+    const matching = this.#visible(reach).where((row) =>
+      contains(row, ['extension', 'display_name', 'extension.email'], search),
+    )
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('extension')
+      .select(names)
+      .orderBy('extension')
+      .orderBy('domain')
+      .limit(limit)
+      .offset(offset)
+    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): ExtensionView | undefined {
+    const query = this.#visible(reach)
+      .selectAll('extension')
+      .select(names)
+      .where('extension.id', '=', id)
+    const row = first(this.#store, query)
+    return row && viewOf(row)
+  }
+
   identify(body: ExtensionBody): number | undefined {
-    const { domain } = this.#homeOf(body, { tenantId: null, actor: '', now: 0 })
+    const { domain } = homeOf(this.#store, body, { tenantId: null, actor: '', now: 0 })
     const query = this.#store.db
       .selectFrom('extension')
       .select('id')
@@ -27,15 +82,24 @@ export class ExtensionStore implements Writable<typeof extensionBody> {
     return first(this.#store, query)?.id
   }
 
+  document(reach: Reach, id: number): ExtensionBody | undefined {
+    const extension = this.find(reach, id)
+    if (extension === undefined) return undefined
+    const { id: _id, created_at: _created, updated_at: _updated, customer: _, ...body } = extension
+    return body
+  }
+
   insert(body: ExtensionBody, reach: Reach): number {
-    if (body.password == null) throw badReference('password', 'is required')
+    const { password } = body
+    if (password == null) throw badReference('password', 'is required')
     return write(this.#store, () => {
-      const home = this.#homeOf(body, reach)
+      const home = homeOf(this.#store, body, reach)
+      refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
       return insert(
         this.#store,
         this.#store.db.insertInto('extension').values({
           ...this.#columnsOf(body, reach, home),
-          ...secretColumns(body.extension, home.domain, body.password ?? ''),
+          ...secretColumns(body.extension, home.domain, password),
           created_at: reach.now,
         }),
       )
@@ -45,12 +109,11 @@ export class ExtensionStore implements Writable<typeof extensionBody> {
   /** Without a password the secrets stay; a new number or domain needs one, because they hold both. */
   replace(id: number, body: ExtensionBody, reach: Reach): void {
     write(this.#store, () => {
-      const home = this.#homeOf(body, reach)
-      const before = first(
-        this.#store,
-        this.#store.db.selectFrom('extension').selectAll().where('id', '=', id),
-      )
-      const isRenamed = before?.extension !== body.extension || before.domain !== home.domain
+      const before = this.find(reach, id)
+      if (before === undefined) throw notFound(this.noun)
+      const home = homeOf(this.#store, body, reach)
+      refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
+      const isRenamed = before.extension !== body.extension || before.domain !== home.domain
       if (isRenamed && body.password == null)
         throw badReference('password', 'is required with a new extension or domain')
       execute(
@@ -58,7 +121,7 @@ export class ExtensionStore implements Writable<typeof extensionBody> {
         this.#store.db
           .updateTable('extension')
           .set({
-            ...this.#columnsOf(body, reach, home, before?.customer_id),
+            ...this.#columnsOf(body, reach, home, before.customer_id),
             ...(body.password == null
               ? {}
               : secretColumns(body.extension, home.domain, body.password)),
@@ -66,6 +129,12 @@ export class ExtensionStore implements Writable<typeof extensionBody> {
           .where('id', '=', id),
       )
     })
+  }
+
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    if (this.find(reach, id) === undefined) return 'absent'
+    execute(this.#store, this.#store.db.deleteFrom('extension').where('id', '=', id))
+    return 'removed'
   }
 
   #columnsOf(body: ExtensionBody, reach: Reach, home: Home, currentCustomer?: number | null) {
@@ -84,33 +153,34 @@ export class ExtensionStore implements Writable<typeof extensionBody> {
     }
   }
 
-  /** The domain that the body names, or the only one of its tenant. */
-  #homeOf(body: ExtensionBody, reach: Reach): Home {
-    const tenantId = tenantOf(this.#store, body.tenant, reach)
-    if (tenantId === null && body.domain == null) throw badReference('tenant', 'is required')
-    const domains = all(
-      this.#store,
-      this.#store.db
-        .selectFrom('tenant_domain')
-        .selectAll()
-        .$if(tenantId !== null, (query) => query.where('tenant_id', '=', tenantId ?? 0))
-        .$if(body.domain != null, (query) => query.where('domain', '=', body.domain ?? ''))
-        .limit(2),
-    )
-    const [home] = domains
-    if (home === undefined)
-      throw badReference('domain', body.domain == null ? 'the tenant has none' : 'is not known')
-    if (domains.length > 1) throw badReference('domain', 'is required: the tenant has several')
-    return { tenantId: home.tenant_id, domain: home.domain }
+  #visible({ tenantId, domain }: Reach) {
+    return this.#store.db
+      .selectFrom('extension')
+      .innerJoin('tenant', 'tenant.id', 'extension.tenant_id')
+      .leftJoin('customer', 'customer.id', 'extension.customer_id')
+      .$if(tenantId !== null, (query) => query.where('extension.tenant_id', '=', tenantId ?? 0))
+      .$if(domain != null, (query) => query.where('domain', '=', domain ?? ''))
   }
 }
 
-interface Home {
-  readonly tenantId: number
-  readonly domain: string
-}
+const names = ['tenant.slug', 'customer.name as customer'] as const
 
 function secretColumns(extension: string, domain: string, password: string) {
   const { md5, sha256 } = digestSecrets(extension, domain, password)
   return { ha1_md5: md5, ha1_sha256: sha256 }
 }
+
+const viewOf = (row: Row): ExtensionView => ({
+  id: row.id,
+  extension: row.extension,
+  domain: row.domain,
+  tenant: row.slug,
+  display_name: row.display_name,
+  email: row.email,
+  customer_id: row.customer_id,
+  customer: row.customer,
+  voicemail_enabled: fromFlag(row.voicemail_enabled),
+  call_recording: row.call_recording,
+  created_at: timeToText(row.created_at),
+  updated_at: timeToText(row.updated_at),
+})

@@ -94,8 +94,9 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     })
 }
 
-export const reachOf = ({ tenantId, actor }: Principal, now: () => number): Reach => ({
+export const reachOf = ({ tenantId, domain, actor }: Principal, now: () => number): Reach => ({
   tenantId,
+  domain,
   actor,
   now: now(),
 })

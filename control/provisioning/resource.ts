@@ -8,6 +8,8 @@ import type { z } from 'zod'
 export interface Reach {
   /** The only tenant whose rows exist; null: all tenants. */
   readonly tenantId: number | null
+  /** The only SIP domain of that tenant, for what lives in one; absent or null: all its domains. */
+  readonly domain?: string | null
   /** For the ledger and the audit: `key:<uuid>`, `user:<username>`, `seed`. */
   readonly actor: string
   /** Milliseconds UTC. */

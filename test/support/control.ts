@@ -68,6 +68,9 @@ export interface RequestOptions {
 /** 2026-01-01T00:00:00Z: a whole minute, so that expected times are easy to read. */
 export const startOfTime = Date.UTC(2026, 0, 1)
 
+/** What the payment provider signs with. */
+export const paymentWebhookSecret = 'whsec_test_secret'
+
 export function openControl(path = ':memory:'): TestControl {
   let now = startOfTime
   const store = openDatabase(path)
@@ -88,7 +91,7 @@ export function openControl(path = ':memory:'): TestControl {
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',
-    settings: { jwtSecret: undefined },
+    settings: { jwtSecret: undefined, paymentWebhookSecret },
   }
   const access = openAccess(deps)
   const app = createApi(deps, access)
@@ -198,6 +201,10 @@ export function testEngine(): TestEngine {
       countByNode: () => 0,
       countByCarrier: (id) =>
         engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
+    },
+    registrations: {
+      statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
+      end: () => undefined,
     },
     reloadRouting: () => undefined,
     carrierRegistration: () => undefined,

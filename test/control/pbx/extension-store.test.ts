@@ -63,13 +63,19 @@ test('an extension lives in the only domain of its tenant, and its password is k
 })
 
 test.each([
-  ['a tenant with several domains', { tenant: 'acme' }, 'domain'],
   ["another tenant's domain", { tenant: 'acme', domain: 'beta.example' }, 'domain'],
   ['no tenant at all', { tenant: null }, 'tenant'],
   ['an unknown domain', { tenant: null, domain: 'nowhere.example' }, 'domain'],
 ])('an extension of %s needs a domain that fits', (_, change, path) => {
   const { extensions } = open(['acme.example', 'acme.test'])
   expect(problemOf(() => extensions.insert({ ...desk, ...change }, reach))).toBe(path)
+})
+
+test('without a domain it lives in the first one of its tenant', () => {
+  const { extensions, row } = open(['acme.test', 'acme.example'])
+  expect(row(extensions.insert(desk, reach))?.domain).toBe('acme.example')
+  const other = { ...desk, domain: 'acme.test' }
+  expect(row(extensions.insert(other, reach))?.domain).toBe('acme.test')
 })
 
 test('a change without a password keeps the secrets; a new number needs one', () => {

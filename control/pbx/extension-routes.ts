@@ -1,0 +1,120 @@
+/**
+ * `/pbx/extensions`: the phones' accounts. Answers have the bare shapes of specification §4.1
+ * instead of the envelope; errors have the envelope as everywhere.
+ */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../schema/columns.ts'
+import { requires } from '../auth/requires.ts'
+import type { ControlDeps, ExtensionStatus } from '../deps.ts'
+import { notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { patched, patchOf } from '../provisioning/patch.ts'
+import { found, idParam, reachOf } from '../provisioning/resource-routes.ts'
+import { extensionBody } from './extension-body.ts'
+import { ExtensionStore, type ExtensionView } from './extension-store.ts'
+
+const path = '/pbx/extensions'
+const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
+const newExtension = extensionBody.required({ password: true })
+const change = patchOf(extensionBody).extend({ password: extensionBody.shape.password })
+
+export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
+  const { now } = deps
+  const { registrations } = deps.engine
+  const extensions = new ExtensionStore(deps.store)
+  const { noun } = extensions
+  const read = requires('extensions:read')
+  const write = requires('extensions:write')
+  const one = validate('param', idParam(noun))
+  const statusOf = ({ domain, extension }: ExtensionView): ExtensionStatus =>
+    registrations.statusOf(domain, extension)
+  const show = (view: ExtensionView): Shape => shapeOf(view, statusOf(view))
+  const end = ({ domain, extension }: ExtensionView): void => registrations.end(domain, extension)
+
+  return new Hono<ControlEnv>()
+    .post(path, write, validate('json', newExtension), (c) => {
+      const reach = reachOf(c.var.principal, now)
+      const id = extensions.insert(c.req.valid('json'), reach)
+      const after = found(extensions.find(reach, id), noun)
+      c.set('change', { before: null, after })
+      c.header('Location', `/api/v1${path}/${id}`)
+      return c.json(show(after), 201)
+    })
+
+    .get(path, read, validate('query', query), (c) => {
+      const { page, limit, search } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }), search }
+      const { rows, total } = extensions.list(reachOf(c.var.principal, now), slice)
+      return c.json({ data: rows.map(show), total, meta: pageMeta({ page, limit }, total) })
+    })
+
+    .get(`${path}/:id`, read, one, (c) => {
+      const { id } = c.req.valid('param')
+      return c.json(show(found(extensions.find(reachOf(c.var.principal, now), id), noun)))
+    })
+
+    .get(`${path}/:id/details`, read, one, (c) => {
+      const { id } = c.req.valid('param')
+      const view = found(extensions.find(reachOf(c.var.principal, now), id), noun)
+      return ok(c, { ...view, ...detailsOf(statusOf(view)) })
+    })
+
+    .patch(`${path}/:id`, write, one, validate('json', change), (c) => {
+      const { id } = c.req.valid('param')
+      const changes = c.req.valid('json')
+      const reach = reachOf(c.var.principal, now)
+      const before = found(extensions.find(reach, id), noun)
+      const document = found(extensions.document(reach, id), noun)
+      extensions.replace(id, patched(extensionBody, document, changes), reach)
+      // A phone that knows only the old password is not this extension's any more.
+      if (changes['password'] !== undefined) end(before)
+      const after = found(extensions.find(reach, id), noun)
+      c.set('change', { before, after })
+      return c.json(show(after))
+    })
+
+    .delete(`${path}/:id`, write, one, (c) => {
+      const { id } = c.req.valid('param')
+      const reach = reachOf(c.var.principal, now)
+      const before = extensions.find(reach, id)
+      if (before === undefined || extensions.remove(id, reach) === 'absent') throw notFound(noun)
+      end(before)
+      c.set('change', { before, after: null })
+      return c.json({ id, deleted: true })
+    })
+}
+
+/** What §4.1 lists, and nothing else. */
+interface Shape {
+  readonly id: number
+  readonly extension: string
+  readonly display_name: string
+  readonly voicemail_enabled: boolean
+  readonly status: ExtensionStatus['status']
+  /** Empty as long as no phone is registered: the specification has a string here. */
+  readonly user_agent: string
+}
+
+const shapeOf = (view: ExtensionView, { status, userAgent }: ExtensionStatus): Shape => ({
+  id: view.id,
+  extension: view.extension,
+  display_name: view.display_name,
+  voicemail_enabled: view.voicemail_enabled,
+  status,
+  user_agent: userAgent ?? '',
+})
+
+/** What an operator looks at when a phone does not ring. */
+const detailsOf = ({ status, contacts }: ExtensionStatus) => ({
+  status,
+  contacts: contacts.map(({ uri, userAgent, source, expiresAt }) => ({
+    uri,
+    user_agent: userAgent,
+    source: `${source.protocol}/${source.address.includes(':') ? `[${source.address}]` : source.address}:${source.port}`,
+    expires_at: timeToText(expiresAt),
+  })),
+})

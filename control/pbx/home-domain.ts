@@ -1,0 +1,50 @@
+/** In which SIP domain an extension lives. */
+import type { Store } from '../../schema/open.ts'
+import { all } from '../../schema/query.ts'
+import { wrongTenant } from '../auth/tenants.ts'
+import type { Reference } from '../provisioning/fields.ts'
+import { badReference, tenantOf } from '../provisioning/references.ts'
+import type { Reach } from '../provisioning/resource.ts'
+
+export interface Home {
+  readonly tenantId: number
+  readonly domain: string
+}
+
+interface Wish {
+  readonly tenant?: Reference | null | undefined
+  readonly domain?: string | null | undefined
+}
+
+/**
+ * The domain that the writer is bound to, or that the body names, or else the first one of the
+ * tenant (in the order in which its domains are shown). Without a tenant there has to be a domain
+ * that is the only one at all. Throws 400, and 403 for a domain that the writer may not use.
+ */
+export function homeOf(store: Store, { tenant, domain }: Wish, reach: Reach): Home {
+  const tenantId = tenantOf(store, tenant, reach)
+  const bound = reach.domain ?? null
+  if (bound !== null && domain != null && domain !== bound) throw wrongTenant()
+  const wanted = bound ?? domain ?? null
+  const found = all(
+    store,
+    store.db
+      .selectFrom('tenant_domain')
+      .selectAll()
+      .$if(tenantId !== null, (query) => query.where('tenant_id', '=', tenantId ?? 0))
+      .$if(wanted !== null, (query) => query.where('domain', '=', wanted ?? ''))
+      .orderBy('domain')
+      .limit(2),
+  )
+  const [home] = found
+  if (home === undefined)
+    throw badReference('domain', wanted === null ? noDomain(tenantId) : 'is not known')
+  if (tenantId === null && found.length > 1)
+    throw badReference('tenant', 'is required, or a domain: there are several')
+  return { tenantId: home.tenant_id, domain: home.domain }
+}
+
+const noDomain = (tenantId: number | null): string =>
+  tenantId === null
+    ? 'there is none yet: create a tenant with a domain first'
+    : 'the tenant has none: give it one first'
