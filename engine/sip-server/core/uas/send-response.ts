@@ -111,10 +111,16 @@ export function responseTo(
 ): string {
   let head = `SIP/2.0 ${status} ${reason}\r\n`
   for (const via of vias) head += `Via: ${via}\r\n`
-  const to = request.get('To') ?? ''
-  head += `From: ${request.get('From') ?? ''}\r\nTo: ${to}`
-  if (tag !== '' && request.toTag === '') head += `;tag=${tag}`
-  head += `\r\nCall-ID: ${request.callId}\r\nCSeq: ${request.get('CSeq') ?? ''}\r\n`
+  const { callId } = request
+  const from = request.get('From')
+  const to = request.get('To')
+  const cseq = request.get('CSeq')
+  // What a faulty request lacks stays out: a header without a value would be a fault of ours.
+  if (from !== undefined) head += `From: ${from}\r\n`
+  if (to !== undefined)
+    head += `To: ${to}${tag !== '' && request.toTag === '' ? `;tag=${tag}` : ''}\r\n`
+  if (callId !== '') head += `Call-ID: ${callId}\r\n`
+  if (cseq !== undefined) head += `CSeq: ${cseq}\r\n`
   // §12.1.1: the route set goes back in every response that can form a dialog.
   if (status > 100 && status < 300 && request.toTag === '' && request.has('Record-Route'))
     for (const route of request.all('Record-Route')) head += `Record-Route: ${route}\r\n`

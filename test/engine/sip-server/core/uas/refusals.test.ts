@@ -57,6 +57,17 @@ test('methods nobody asked for get 405 with Allow, unknown ones 501, and no appl
   expect(header(refused?.text ?? '', 'Retry-After')).toBe('5')
 })
 
+// RFC 4475 §3.3.1: what cannot be copied is not made up.
+test('a request without From, To and CSeq gets 400 that has no such header either', () => {
+  const server = new VirtualServer()
+  const crippled = requestOf('INVITE').replace(/^(From|To|CSeq):.*\r\n/gm, '')
+  server.receive(crippled)
+  const [refused] = server.takeSent()
+  expect(refused?.text).toMatch(/^SIP\/2\.0 400 /)
+  expect(refused?.text).toMatch(/^Call-ID: .+\r$/m)
+  expect(refused?.text).not.toMatch(/^(From|To|CSeq):/m)
+})
+
 test('an application that never answers an INVITE costs the caller no more than the limit', () => {
   const server = new VirtualServer({ timers: { applicationMs: 64_000 } })
   invited(server)
