@@ -40,6 +40,7 @@ export function readConfig(environment: Environment) {
       failures: read(settings.probeFailures),
       successes: read(settings.probeSuccesses),
     },
+    paymentWebhookSecret: read(settings.paymentWebhookSecret),
     jwtSecret: read(settings.jwtSecret),
     admin: { username: read(settings.adminUsername), password: read(settings.adminPassword) },
     drainSeconds: read(settings.drainSeconds),

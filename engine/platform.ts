@@ -121,7 +121,10 @@ function openControl(
     {
       ...{ store, ocs, now, randomBytes, log, version },
       engine: portOf(engine),
-      settings: { jwtSecret: config.jwtSecret },
+      settings: {
+        jwtSecret: config.jwtSecret,
+        paymentWebhookSecret: config.paymentWebhookSecret,
+      },
     },
     { api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
   )
@@ -132,6 +135,10 @@ function portOf(engine: Engine): EnginePort {
   return {
     calls: engine.calls,
     dispatcher: engine.dispatcher,
+    registrations: {
+      statusOf: (domain, extension) => engine.registrar.statusOf(domain, extension),
+      end: (domain, extension) => engine.registrar.endBindings(domain, extension),
+    },
     reloadRouting: () => engine.routing.reload(),
     // Tollgate does not register with carriers in this version.
     carrierRegistration: () => undefined,

@@ -134,7 +134,12 @@ export const settings = {
   ),
   rtpengine: unset('RTPENGINE', text(1, 1_000), '–', 'udp/host:port of ng, comma list'),
   paymentWebhookSecret: hidden(
-    unset('PAYMENT_WEBHOOK_SECRET', secret, '–', 'Stripe-style signing secret'),
+    unset(
+      'PAYMENT_WEBHOOK_SECRET',
+      secret,
+      'payments are refused with 503',
+      'signing secret of the Stripe webhook /api/client/payments/webhook',
+    ),
   ),
   jwtSecret: hidden(
     unset('JWT_SECRET', text(16, 1_000), 'generated, kept in the database', 'signs login tokens'),
@@ -162,7 +167,6 @@ export const withoutEffect: readonly Setting<unknown>[] = [
   settings.sipTlsCert,
   settings.sipTlsKey,
   settings.rtpengine,
-  settings.paymentWebhookSecret,
 ]
 
 function withDefault<T>(

@@ -74,7 +74,7 @@ test('the secret of sessions is made once and survives a restart', async () => {
   const app = createApi(control.deps, openAccess(control.deps))
   expect((await control.request('/auth/me', { app, token })).status).toBe(200)
 
-  const settings = { jwtSecret: 'another secret' }
+  const settings = { ...control.deps.settings, jwtSecret: 'another secret' }
   const other = createApi(control.deps, openAccess({ ...control.deps, settings }))
   expect((await control.request('/auth/me', { app: other, token })).status).toBe(401)
 })

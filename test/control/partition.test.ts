@@ -43,6 +43,8 @@ async function fill(
   await make('/outbound-routes', { name, ...tenant, carrier: CANARY })
   await make('/inbound-routes', { name, ...tenant, set_id: 7 })
   ids.set('/tenants', [1])
+  // Alerts are seen by global credentials only.
+  ids.set('/billing/alerts', [1])
   return ids
 }
 

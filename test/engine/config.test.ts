@@ -22,6 +22,7 @@ test('an empty environment gives the documented defaults', () => {
     nodeTimeoutMs: 1500,
     ringTimeoutMs: 180_000,
     probe: { intervalMs: 500, timeoutMs: 400, failures: 3, successes: 3 },
+    paymentWebhookSecret: undefined,
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
     drainSeconds: 30,

@@ -60,6 +60,7 @@ test('only these routes are open to all', () => {
     'GET /livez',
     'GET /readyz',
     'POST /api/client/auth/login',
+    'POST /api/client/payments/webhook',
     'POST /api/v1/auth/login',
   ])
 })

@@ -26,7 +26,7 @@ const deps: ControlDeps = {
   randomBytes,
   log: (level, message, fields) => process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`),
   version: 'bench',
-  settings: { jwtSecret: undefined },
+  settings: { jwtSecret: undefined, paymentWebhookSecret: undefined },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }
 const tokens = Array.from({ length: KEYS }, (_, index) => {

@@ -1,0 +1,214 @@
+/**
+ * Credits what customers paid through a payment provider. Events come late, doubled and in any order,
+ * and one payment raises several: event and payment are each remembered in the transaction that
+ * credits, so that a payment counts once however often and under whatever name it is told.
+ */
+import type { PaymentEventTable } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first, transaction } from '../../../schema/query.ts'
+import type { Log } from '../../deps.ts'
+import type { Ocs } from '../ocs.ts'
+import { type Alert, AlertStore } from './alert-store.ts'
+import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
+
+export interface PaymentsDeps {
+  readonly store: Store
+  readonly ocs: Pick<Ocs, 'move' | 'balanceOf' | 'reloadCustomers'>
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+export type PaymentOutcome = PaymentEventTable['outcome']
+
+/** For the ledger and for alerts that settle themselves. */
+const actor = 'payment'
+
+export class Payments {
+  readonly #deps: PaymentsDeps
+  readonly #alerts: AlertStore
+
+  constructor(deps: PaymentsDeps) {
+    this.#deps = deps
+    this.#alerts = new AlertStore(deps.store)
+  }
+
+  /** Durable, and known to the next authorize, when it returns. */
+  receive(event: PaymentEvent): PaymentOutcome {
+    // What nobody listens for is not remembered either: the provider has many kinds.
+    if (event.meaning === 'unknown') return 'ignored'
+    try {
+      return transaction(this.#deps.store, () => this.#settle(event))
+    } catch (error) {
+      // The balance in memory may already hold what the database has undone.
+      this.#deps.ocs.reloadCustomers()
+      throw error
+    }
+  }
+
+  #settle(event: PaymentEvent): PaymentOutcome {
+    if (this.#isSettled(event.eventId)) return 'duplicate'
+    const outcome = this.#judge(event)
+    this.#remember(event, outcome)
+    return outcome
+  }
+
+  #judge(event: PaymentEvent): PaymentOutcome {
+    switch (event.meaning) {
+      case 'paid':
+        return this.#credit(event, event.payment)
+      case 'notice':
+        return this.#note(event, event.notice)
+      case 'unreadable':
+        return this.#alert(event, { kind: 'unreadable_event', detail: event.problem })
+      case 'nothing':
+      case 'unknown':
+        return 'ignored'
+    }
+  }
+
+  #credit(event: PaymentEvent, payment: Payment): PaymentOutcome {
+    const credited = this.#find(payment.references)
+    if (credited !== undefined) return this.#again(event, payment, credited)
+    const customerId = this.#customerOf(payment.customer)
+    if (customerId === undefined) {
+      const detail = `a payment of nobody who is known here (${shown(payment.customer)})`
+      return this.#alert(event, { kind: 'unknown_customer', detail, ...factsOf(payment) })
+    }
+    const currency = this.#deps.ocs.balanceOf(customerId)?.currency
+    if (currency !== payment.currency) {
+      const detail = `the wallet is in ${currency ?? 'no currency'}`
+      const facts = { customerId, detail, ...factsOf(payment) }
+      return this.#alert(event, { kind: 'currency_mismatch', ...facts })
+    }
+    this.#post(event, payment, customerId)
+    return 'credited'
+  }
+
+  #post(event: PaymentEvent, payment: Payment, customerId: number): void {
+    const { amountMicros, references } = payment
+    const ref = `payment:${references[0]}`
+    const moved = this.#deps.ocs.move({
+      customerId,
+      kind: 'topup',
+      amountMicros,
+      ref,
+      actor,
+      note: event.kind,
+    })
+    if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
+    this.#name(references, { payment: ref, customer_id: customerId, amount_micros: amountMicros })
+    this.#alerts.settle(references, actor, this.#deps.now())
+    this.#deps.log('info', 'billing: a payment is credited', { customerId, ref, amountMicros })
+  }
+
+  /** Another event of a payment that was credited: it may bring new names, never new money. */
+  #again(event: PaymentEvent, payment: Payment, credited: CreditedPayment): PaymentOutcome {
+    this.#name(payment.references, credited)
+    if (credited.amount_micros === payment.amountMicros) return 'duplicate'
+    return this.#alert(event, {
+      kind: 'amount_mismatch',
+      customerId: credited.customer_id,
+      detail: `${credited.payment} was credited with ${credited.amount_micros} micro-units`,
+      ...factsOf(payment),
+    })
+  }
+
+  #note(event: PaymentEvent, notice: Notice): PaymentOutcome {
+    const { alert: kind, reference, amountMicros, currency, detail } = notice
+    const customerId =
+      this.#find(notice.references)?.customer_id ?? this.#customerOf(notice.customer)
+    return this.#alert(event, { kind, customerId, reference, amountMicros, currency, detail })
+  }
+
+  #alert(
+    { eventId, kind: eventKind }: PaymentEvent,
+    facts: Pick<Alert, 'kind' | 'detail'> & { readonly customerId?: number | undefined } & Partial<
+        Pick<Alert, 'reference' | 'amountMicros' | 'currency'>
+      >,
+  ): 'alert' {
+    const { customerId = null, reference = null, amountMicros = null, currency = null } = facts
+    const { kind, detail } = facts
+    const alert = {
+      kind,
+      detail,
+      eventId,
+      eventKind,
+      customerId,
+      reference,
+      amountMicros,
+      currency,
+    }
+    this.#alerts.raise(alert, this.#deps.now())
+    this.#deps.log('warn', 'billing: an alert', { ...alert })
+    return 'alert'
+  }
+
+  /** An event that ended in an alert is judged anew when it is sent again: its cause may be mended. */
+  #isSettled(eventId: string): boolean {
+    const query = this.#deps.store.db
+      .selectFrom('payment_event')
+      .select('outcome')
+      .where('event_id', '=', eventId)
+    const outcome = first(this.#deps.store, query)?.outcome
+    return outcome !== undefined && outcome !== 'alert'
+  }
+
+  #remember({ eventId, kind }: PaymentEvent, outcome: PaymentOutcome): void {
+    const row = { event_id: eventId, kind, outcome, received_at: this.#deps.now() }
+    execute(
+      this.#deps.store,
+      this.#deps.store.db
+        .insertInto('payment_event')
+        .values(row)
+        .onConflict((conflict) => conflict.column('event_id').doUpdateSet({ outcome })),
+    )
+  }
+
+  #find(references: readonly string[]): CreditedPayment | undefined {
+    const query = this.#deps.store.db
+      .selectFrom('payment_reference')
+      .select(['payment', 'customer_id', 'amount_micros'])
+      .where('reference', 'in', references)
+    return first(this.#deps.store, query)
+  }
+
+  #name(references: readonly string[], payment: CreditedPayment): void {
+    for (const reference of references)
+      execute(
+        this.#deps.store,
+        this.#deps.store.db
+          .insertInto('payment_reference')
+          .values({ reference, ...payment })
+          .onConflict((conflict) => conflict.doNothing()),
+      )
+  }
+
+  /** An id or a name that is given and wrong is not mended by an address. */
+  #customerOf({ idOrName, email }: CustomerHint): number | undefined {
+    const { store } = this.#deps
+    const customers = store.db.selectFrom('customer').select('id')
+    if (idOrName === null)
+      return email === null
+        ? undefined
+        : first(store, customers.where('email', '=', email.toLowerCase()))?.id
+    const byName = customers.where('name', '=', idOrName)
+    if (!/^[1-9]\d{0,14}$/.test(idOrName)) return first(store, byName)?.id
+    const rows = all(store, customers.where('id', '=', Number(idOrName)))
+    return (rows[0] ?? first(store, byName))?.id
+  }
+}
+
+interface CreditedPayment {
+  readonly payment: string
+  readonly customer_id: number
+  readonly amount_micros: number
+}
+
+const factsOf = ({ references, amountMicros, currency }: Payment) => ({
+  reference: references[0],
+  amountMicros,
+  currency,
+})
+
+const shown = ({ idOrName, email }: CustomerHint): string => idOrName ?? email ?? 'no name given'
