@@ -14,6 +14,7 @@ import type { Store } from '../../schema/open.ts'
 import { Customers } from './accounts/customers.ts'
 import { createLedger } from './accounts/ledger.ts'
 import { type MoneyMove, type MoneyMoved, MoneyMoves } from './accounts/money-moves.ts'
+import { type MoneySum, MoneySums } from './accounts/money-sums.ts'
 import {
   admit,
   type Admission,
@@ -60,6 +61,7 @@ export class Ocs {
   readonly #reported: ReportedCalls
   readonly #moves: MoneyMoves
   readonly #verdicts = new Map<string, number>()
+  readonly #sums = new MoneySums()
   #rates: RateTable
   #cancelHousekeeping: (() => void) | undefined
   #dataVersion: unknown
@@ -81,10 +83,11 @@ export class Ocs {
       ledger,
       group: this.#group,
       reservations: this.#reservations,
+      sums: this.#sums,
       now,
     })
     this.#reported = new ReportedCalls(store, ledger, this.#settlement)
-    this.#moves = new MoneyMoves(store, ledger, this.#customers)
+    this.#moves = new MoneyMoves(store, ledger, this.#customers, this.#sums)
     this.#dataVersion = this.#readDataVersion()
   }
 
@@ -249,6 +252,7 @@ export class Ocs {
       commits,
       commitFailures: failures,
       verdicts: Object.fromEntries(this.#verdicts),
+      moved: this.#sums.list(),
     }
   }
 
@@ -261,6 +265,8 @@ export class Ocs {
   #charge(record: CallRecord): Charge {
     const reservation = this.#reservations.find(record.callUuid)
     if (reservation !== undefined) return chargeReserved(reservation, record.billsec)
+    // From phone to phone inside a house: nobody was asked, and it costs nothing.
+    if (record.direction === 'internal') return { account: undefined, tariff: null, costMicros: 0 }
     const { customerId, callerNumber: caller, calledNumber: callee, startedAt, billsec } = record
     const call = { customerId, caller, callee, startedAt, billsec }
     return chargeUnreserved(call, this.#customers, this.#rates)
@@ -334,4 +340,6 @@ export interface OcsStats {
   /** Since the last success. */
   readonly commitFailures: number
   readonly verdicts: Readonly<Record<string, number>>
+  /** Debits, top-ups, adjustments and refunds since the start. */
+  readonly moved: readonly MoneySum[]
 }

@@ -188,3 +188,12 @@ test('live calls of a deactivated customer, or of one that is gone, may not go o
   ocs.reloadCustomers()
   expect(ocs.alive(['a'], time.now())).toEqual([])
 })
+
+test('a call between phones of one house was never authorized and costs nothing, whatever it dials', async () => {
+  const { ocs, time, customerId } = customerWith(oneUnit)
+  const inside = { direction: 'internal', customerId, calledNumber: '4930123' } as const
+  const stored = ocs.report(endedCall('a', 60, inside))
+  time.advance(10)
+  await stored
+  expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(oneUnit)
+})

@@ -284,3 +284,20 @@ test('a call that holds a list of candidates is not disturbed by what happens to
   expect(ids(held)).toEqual(before)
   expect(() => dispatcher.reportOutcome(1, 'failed')).not.toThrow()
 })
+
+test('a tenant has the voicemail of its own set, or else of a common one, never of another tenant', () => {
+  const set = (setId: number, tenantId: number | null, voicemailUri: string | null) =>
+    sampleSet(three, { setId, tenantId, voicemailUri })
+  const { dispatcher } = simulate([
+    set(3, null, 'sip:common'),
+    set(4, 7, 'sip:own'),
+    set(5, 7, 'sip:later'),
+    set(1, 7, null),
+    set(2, 8, 'sip:other'),
+  ])
+  expect([7, 8, 9].map((tenantId) => dispatcher.voicemailOf(tenantId))).toEqual([
+    'sip:own',
+    'sip:other',
+    'sip:common',
+  ])
+})
