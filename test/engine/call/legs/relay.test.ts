@@ -79,6 +79,13 @@ describe.each(Object.entries(directions))('%s', (_name, direction) => {
     expect((await to.next('ACK')).body).toBe(sdp('our answer'))
   })
 
+  test('an answer that the library cannot send becomes the x00 of its class', async () => {
+    const { from, fromLeg, to } = await start()
+    from.request('INVITE', fromLeg, { body: hold })
+    to.reply(await to.next('INVITE'), 499)
+    await from.next(400)
+  })
+
   test('a provisional answer to a re-INVITE does not end it', async () => {
     const { from, fromLeg, to } = await start()
     from.request('INVITE', fromLeg, { body: hold })
