@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { callWith } from '../support/sipp.ts'
+import { callWith, traceCall, type TracedResult } from '../support/sipp.ts'
 import { cents, paying, startCase } from './call-case.ts'
 
 const options = { keys: { caller: paying } }
@@ -10,8 +10,8 @@ const cases = [
   ['dialog/is-held.xml', 'holds', 'hold by the node passes the other way'],
   ['dialog/early-media.xml', 'early-media', 'early media reaches the caller before the answer'],
   ['dialog/dtmf.xml', 'speaks-dtmf', 'a digit sent as INFO reaches the node'],
-  ['dialog/lost-ack.xml', 'answers', 'a lost ACK repeats the answer and does not hurt the call'],
-  ['dialog/retransmissions.xml', 'answers', 'requests that arrive twice make one call'],
+  ['dialog/crossing-byes.xml', 'hangs-up', 'BYEs that cross on the side of the caller end it once'],
+  ['inbound/answered.xml', 'crosses-bye', 'BYEs that cross on the side of the node end it once'],
   ['inbound/answered.xml', 'repeats', 'answers that arrive twice make one call'],
 ] as const
 
@@ -22,24 +22,38 @@ test.each(cases)('%s with node %s: %s; one record, one charge', async (scenario,
   const calls = await tollgate.waitForCalls(1)
   expect(await nodes[0]?.stop()).toBe('')
   expect(calls).toHaveLength(1)
-  expect(calls[0]).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'caller' })
+  const hangupBy = node === 'hangs-up' ? 'callee' : 'caller'
+  expect(calls[0]).toMatchObject({ disposition: 'ANSWERED', hangup_by: hangupBy })
   expect(tollgate.wallet('paying')).toMatchObject({
     balance: cents(1_000) - (calls[0]?.cost_micros ?? 0),
     debits: 1,
   })
 })
 
-test('both sides hang up at once: each is answered, and the call is charged once', async () => {
-  const { tollgate } = await startCase({ nodes: ['crosses-bye'] })
-  const calls = 10
-  const result = await callWith('dialog/crossing-byes.xml', tollgate.sipPort, {
-    ...options,
-    calls,
-    rate: 10,
-  })
-  expect(result.exitCode).toBe(0)
-  expect(await tollgate.waitForCalls(calls)).toHaveLength(calls)
-  expect(tollgate.wallet('paying')).toMatchObject({ debits: calls, balance: cents(1_000 - calls) })
+/** How many messages match, in this direction. */
+const count = ({ messages }: TracedResult, direction: 'sent' | 'received', pattern: RegExp) =>
+  messages.filter((message) => message.direction === direction && pattern.test(message.text)).length
+
+const answersToInvite = /^SIP\/2\.0 200 [\s\S]*^CSeq: 1 INVITE/m
+
+test('a lost ACK: the answer is repeated until the next ACK comes, and the call goes on', async () => {
+  const { tollgate, nodes } = await startCase({ nodes: ['answers'] })
+  const result = await traceCall('dialog/lost-ack.xml', tollgate.sipPort, options)
+  expect(result).toMatchObject({ exitCode: 0, errors: '' })
+  expect(count(result, 'received', answersToInvite)).toBe(2)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED', billsec: 2 }])
+  expect(await nodes[0]?.stop()).toBe('')
+})
+
+test('every request arrives twice: it is one call with one charge', async () => {
+  const { tollgate, nodes } = await startCase({ nodes: ['answers'] })
+  const result = await traceCall('dialog/retransmissions.xml', tollgate.sipPort, options)
+  expect(result).toMatchObject({ exitCode: 0, errors: '' })
+  expect(count(result, 'sent', /^INVITE /)).toBe(2)
+  expect(count(result, 'sent', /^BYE /)).toBe(2)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED', billsec: 1 }])
+  expect(tollgate.wallet('paying')).toMatchObject({ debits: 1, balance: cents(999) })
+  expect(await nodes[0]?.stop()).toBe('')
 })
 
 test('a caller that never acknowledges the answer is hung up after 32 s, and the node too', async () => {

@@ -120,7 +120,7 @@ test('a CANCEL that races the answer ends the call once, whichever wins', async 
     calls,
     rate: 20,
   })
-  // SIPp remarks on answers that come while it pauses; what counts is that every call ended.
+  // SIPp remarks on what arrives in the moment in which it sends; what counts is that every call ended.
   expect(result.exitCode).toBe(0)
   const records = await tollgate.waitForCalls(calls)
   expect(records).toHaveLength(calls)

@@ -14,6 +14,16 @@ export interface SippResult {
   readonly errors: string
 }
 
+/** With every message that was sent or received, in order. */
+export interface TracedResult extends SippResult {
+  readonly messages: readonly TracedMessage[]
+}
+
+interface TracedMessage {
+  readonly direction: 'sent' | 'received'
+  readonly text: string
+}
+
 interface SippOptions {
   readonly calls?: number
   /** Calls per second. */
@@ -32,16 +42,44 @@ export async function callWith(
   targetPort: number,
   options: SippOptions = {},
 ): Promise<SippResult> {
-  const calls = options.calls ?? 1
+  const { exitCode, errors } = await traceCall(scenario, targetPort, options, [])
+  return { exitCode, errors }
+}
+
+/** As `callWith`, and keeps the messages. */
+export async function traceCall(
+  scenario: string,
+  targetPort: number,
+  options: SippOptions = {},
+  words: readonly string[] = ['-trace_msg'],
+): Promise<TracedResult> {
   const { child, folder } = await spawnSipp(scenario, options, [
-    `127.0.0.1:${targetPort}`,
-    ...['-m', String(calls), '-r', String(options.rate ?? 10)],
+    ...callerWords(targetPort, options),
     ...['-timeout', `${options.timeoutSeconds ?? 30}s`, '-timeout_error'],
+    ...words,
   ])
   const [exitCode] = await once(child, 'close')
-  const errors = readErrors(folder)
+  const result = {
+    exitCode: typeof exitCode === 'number' ? exitCode : null,
+    errors: readErrors(folder),
+    messages: readMessages(readLogs(folder, '_messages.log')),
+  }
   rmSync(folder, { recursive: true, force: true })
-  return { exitCode: typeof exitCode === 'number' ? exitCode : null, errors }
+  return result
+}
+
+const callerWords = (targetPort: number, { calls = 1, rate = 10 }: SippOptions): string[] => [
+  `127.0.0.1:${targetPort}`,
+  ...['-m', String(calls), '-r', String(rate)],
+]
+
+/** Callers that run until they are stopped. */
+export async function startCallers(
+  scenario: string,
+  targetPort: number,
+  options: SippOptions = {},
+): Promise<{ stop(): Promise<string> }> {
+  return SippNode.start(scenario, options, callerWords(targetPort, options))
 }
 
 /** A PBX node that runs until it is stopped. */
@@ -60,9 +98,10 @@ export class SippNode {
   static async start(
     scenario: string,
     options: SippOptions & { port?: number } = {},
+    words: readonly string[] = [],
   ): Promise<SippNode> {
     const port = options.port ?? (await freePort())
-    const { child, folder } = await spawnSipp(scenario, options, [], port)
+    const { child, folder } = await spawnSipp(scenario, options, words, port)
     return new SippNode(child, folder, port)
   }
 
@@ -112,6 +151,8 @@ async function spawnSipp(
       ...['-p', String(port ?? (await freePort())), '-mp', String(await freePort())],
       ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
       ...['-s', options.service ?? '18005551212', '-trace_err', '-nd'],
+      // A machine that is busy for half a second is no error.
+      ...['-watchdog_minor_threshold', '60000', '-watchdog_major_threshold', '60000'],
       ...keys,
       ...(options.extra ?? []),
     ],
@@ -121,9 +162,32 @@ async function spawnSipp(
   return { child, folder }
 }
 
+/** SIPp remarks on an answer that arrives between two messages which it sends in a row. */
+const harmless = /while sending \(index \d+\), received 'SIP\/2\.0 \d\d\d /
+
 function readErrors(folder: string): string {
+  const [title = '', ...entries] = readLogs(folder, '_errors.log').split(
+    /(?=\d{4}-\d\d-\d\d\t\d\d:\d\d:)/,
+  )
+  const kept = entries.filter((entry) => !harmless.test(entry))
+  return kept.length === 0 ? '' : [title, ...kept].join('')
+}
+
+function readLogs(folder: string, ending: string): string {
   return readdirSync(folder)
-    .filter((name) => name.endsWith('_errors.log'))
+    .filter((name) => name.endsWith(ending))
     .map((name) => readFileSync(join(folder, name), 'utf8'))
     .join('')
+}
+
+/** SIPp writes each message under a line `UDP message sent …` or `UDP message received …`. */
+function readMessages(log: string): TracedMessage[] {
+  return log
+    .split(/^-{10,} .*$/m)
+    .slice(1)
+    .map((entry) => {
+      const end = entry.indexOf('\n\n')
+      const isReceived = entry.slice(0, end).includes('message received')
+      return { direction: isReceived ? 'received' : 'sent', text: entry.slice(end + 2) }
+    })
 }
