@@ -19,9 +19,15 @@ import type {
   PaymentReferenceTable,
 } from './tables/payments.ts'
 import type { BindingTable } from './tables/registration.ts'
+import type {
+  WebhookDeliveryTable,
+  WebhookEndpointTable,
+  WebhookEventTable,
+} from './tables/webhooks.ts'
 
 export type { ApplicationKeyTable, AuditEntryTable, UserTable } from './tables/access.ts'
 export type { Flag } from './tables/kinds.ts'
+export type { WebhookDeliveryTable, WebhookEndpointTable } from './tables/webhooks.ts'
 export type { AlertKind, BillingAlertTable, PaymentEventTable } from './tables/payments.ts'
 
 export interface Database {
@@ -50,6 +56,9 @@ export interface Database {
   payment_event: PaymentEventTable
   payment_reference: PaymentReferenceTable
   billing_alert: BillingAlertTable
+  webhook_endpoint: WebhookEndpointTable
+  webhook_event: WebhookEventTable
+  webhook_delivery: WebhookDeliveryTable
   application_key: ApplicationKeyTable
   application_key_previous: ApplicationKeyPreviousTable
   user: UserTable
@@ -259,7 +268,7 @@ export interface InboundRouteTable {
   /** Domain of the Request-URI, or null: any. */
   domain: string | null
   target_type: 'set' | 'extension' | 'agent'
-  /** Set id, `<extension>@<domain>` or the name of an agent, by `target_type`. */
+  /** Set id, `<extension>@<domain>` or agent id, by `target_type`. */
   target: string
   priority: Defaulted<number>
   is_active: Defaulted<Flag>

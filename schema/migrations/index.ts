@@ -4,6 +4,7 @@ import { sql as access } from './002-access.ts'
 import { sql as registrations } from './003-registrations.ts'
 import { sql as payments } from './004-payments.ts'
 import { sql as agents } from './005-agents.ts'
+import { sql as webhooks } from './006-webhooks.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -18,6 +19,7 @@ export const migrations: readonly Migration[] = [
   { version: 3, name: 'registrations', sql: registrations },
   { version: 4, name: 'payments', sql: payments },
   { version: 5, name: 'agents', sql: agents },
+  { version: 6, name: 'webhooks', sql: webhooks },
 ]
 
 export const newestVersion = migrations.length
