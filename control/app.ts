@@ -30,24 +30,31 @@ import { inOrder } from './middleware/in-order.ts'
 import { rateLimit } from './middleware/rate-limit.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
+import { agentRoutes } from './pbx/agent-routes.ts'
+import { callRoutes } from './pbx/call-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
+import { reportRoutes } from './pbx/reports/report-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
 import { routingRoutes } from './sbc/routing-routes.ts'
+import { metricsRoute, telemetryRoutes } from './telemetry/telemetry-routes.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
 import { tenantRoutes } from './tenants/tenant-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
 /** The control API: everything. */
-export function createApi(deps: ControlDeps, access: Access): ControlApp {
+export function createApi(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
   const { store, now, engine, version } = deps
-  const app = front(deps, access)
+  const app = front(deps, access, telemetry)
   const audit = new AuditLog(store)
   app.use(inOrder(tenantScope(access.tenants), bodyLimit()))
   app.on([...mutatingMethods], '*', auditTrail(audit, now))
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine))
+  app.route('/', metricsRoute(telemetry))
   app.route('/api/v1', keyHealthRoute(version))
+  app.route('/api/v1', telemetryRoutes(telemetry))
   app.route('/api/v1', loginRoutes({ ...access, now }))
   app.route('/api/v1', userRoutes(store, access.users, now))
   app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.idempotency))
@@ -59,6 +66,9 @@ export function createApi(deps: ControlDeps, access: Access): ControlApp {
   app.route('/api/v1', dispatcherRoutes(deps))
   app.route('/api/v1', routingRoutes(deps))
   app.route('/api/v1', extensionRoutes(deps))
+  app.route('/api/v1', callRoutes(deps))
+  app.route('/api/v1', reportRoutes(deps))
+  app.route('/api/v1', agentRoutes(deps))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now }))
   return app
@@ -81,9 +91,9 @@ function mountBilling(app: ControlApp, deps: BillingDeps): void {
 }
 
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
-export function createEdge(deps: ControlDeps, access: Access): ControlApp {
+export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
   const { store, now, version } = deps
-  const app = front(deps, access)
+  const app = front(deps, access, telemetry)
   app.use(inOrder(customerEdge(), tenantScope(access.tenants), bodyLimit()))
   app.on([...mutatingMethods], '*', auditTrail(new AuditLog(store), now))
 
@@ -94,10 +104,15 @@ export function createEdge(deps: ControlDeps, access: Access): ControlApp {
 }
 
 /** What every request passes first: from here on each answer has its headers. */
-function front({ now, log, randomBytes }: ControlDeps, access: Access): ControlApp {
+function front(
+  { now, log, randomBytes }: ControlDeps,
+  access: Access,
+  telemetry: Telemetry,
+): ControlApp {
   const app = new Hono<ControlEnv>({ getPath: canonicalPath })
   app.use(
     inOrder(
+      telemetry.requests.note(),
       correlationId(randomBytes),
       cors(),
       securityHeaders(),

@@ -94,6 +94,7 @@ export interface CallsPort {
   hangUp(callUuid: string, cause: number): 'ending' | 'not_found' | 'already_ending'
   countByNode(nodeId: number): number
   countByCarrier(carrierId: number): number
+  countByAgent(agentId: number): number
 }
 
 export interface ExtensionStatus {

@@ -2,8 +2,12 @@
 import { z } from 'zod'
 import { domain, reference, text } from '../provisioning/fields.ts'
 
+export const extensionNumber = z
+  .string()
+  .regex(/^[0-9*#+]{2,20}$/, 'must be 2 to 20 digits, *, # or +')
+
 export const extensionBody = z.strictObject({
-  extension: z.string().regex(/^[0-9*#+]{2,20}$/, 'must be 2 to 20 digits, *, # or +'),
+  extension: extensionNumber,
   password: z
     .string()
     .min(8)

@@ -74,6 +74,17 @@ export const host = z
     'must be an IPv4 address, an IPv6 address or a fully qualified domain name',
   )
 
+/** `sip:user@host:5060;transport=tcp`: a place of somebody else's, to which calls can be sent. */
+export const sipUri = z
+  .string()
+  .refine(
+    (value) => host.safeParse(sipUriShape.exec(value)?.[1]).success,
+    'must be a SIP URI such as "sip:user@host:5060;transport=tcp", over udp or tcp',
+  )
+
+const sipUriShape =
+  /^sip:(?:[\w.!~*'()&=+$,;?/%#-]{1,128}@)?(\[[\da-f:.]{2,45}\]|[\w.-]{1,253})(?::[1-9]\d{0,4})?(?:;transport=(?:udp|tcp))?$/i
+
 /** A SIP domain, as it stands in a Request-URI or a realm. */
 export const domain = z
   .string()

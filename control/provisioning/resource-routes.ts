@@ -15,7 +15,8 @@ export interface ResourceRoutesDeps<View> {
   /** Below `/api/v1`: `/routing/carriers`. */
   readonly path: string
   /** Its `:read` and `:write` are demanded. */
-  readonly scope: 'tenants' | 'dispatcher' | 'carriers' | 'routes' | 'customers' | 'rates'
+  readonly scope:
+    'tenants' | 'dispatcher' | 'carriers' | 'routes' | 'customers' | 'rates' | 'agents'
   readonly resource: Resource<z.ZodObject, View>
   /** Milliseconds UTC. */
   readonly now: () => number

@@ -12,6 +12,7 @@ import { RateStore } from '../billing/rates/rate-store.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { parseJson } from '../http/json.ts'
 import { problemsOf } from '../http/validate.ts'
+import { AgentStore } from '../pbx/agent-store.ts'
 import { ExtensionStore } from '../pbx/extension-store.ts'
 import { CarrierStore } from '../sbc/carrier-store.ts'
 import { DispatcherStore } from '../sbc/dispatcher-store.ts'
@@ -29,8 +30,9 @@ const sections = [
   'dispatcher',
   'carriers',
   'outbound_routes',
-  'inbound_routes',
   'extensions',
+  'ai_agents',
+  'inbound_routes',
 ] as const
 
 type Section = (typeof sections)[number]
@@ -172,8 +174,9 @@ const writersOf = (store: Store): Writers => ({
   dispatcher: new DispatcherStore(store),
   carriers: new CarrierStore(store),
   outbound_routes: new OutboundRouteStore(store),
-  inbound_routes: new InboundRouteStore(store),
   extensions: new ExtensionStore(store),
+  ai_agents: new AgentStore(store),
+  inbound_routes: new InboundRouteStore(store),
 })
 
 /** One value per section, made in the order of the sections. */
@@ -186,7 +189,8 @@ function bySection<T>(make: (section: Section) => T): Record<Section, T> {
     dispatcher: make('dispatcher'),
     carriers: make('carriers'),
     outbound_routes: make('outbound_routes'),
-    inbound_routes: make('inbound_routes'),
     extensions: make('extensions'),
+    ai_agents: make('ai_agents'),
+    inbound_routes: make('inbound_routes'),
   }
 }

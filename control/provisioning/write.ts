@@ -18,6 +18,7 @@ const fieldNames: Readonly<Record<string, string>> = {
   'tenant_domain.domain': 'domains',
   'dispatcher_node.transport': 'host',
   "index 'rate_identity'": 'prefix',
+  "index 'ai_agent_extension'": 'extension',
 }
 
 /** UNIQUE and foreign keys are checked by SQLite, so that no race lets a second one through. */

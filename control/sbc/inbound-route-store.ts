@@ -1,23 +1,23 @@
 /** Inbound routes, as rows. */
-import type { Selectable } from 'kysely'
+import { sql, type Selectable, type SqlBool } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { InboundRouteTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
-import { refuseUnsupported } from '../provisioning/not-supported.ts'
-import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
+import { either, resolve, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
-import { inboundRouteBody, unsupportedInInboundRoute, type InboundRouteBody } from './route-body.ts'
-import { resolveSet } from './set-reference.ts'
+import { inboundRouteBody, type InboundRouteBody } from './route-body.ts'
+import { resolveTarget, type RouteTarget } from './route-target.ts'
 
 interface Row extends Selectable<InboundRouteTable> {
   readonly slug: string | null
   readonly carrier: string | null
+  readonly agent: string | null
 }
 
-export interface InboundRouteView {
+export interface InboundRouteView extends RouteTarget {
   readonly id: number
   readonly name: string
   readonly tenant: string | null
@@ -27,9 +27,6 @@ export interface InboundRouteView {
   readonly domain: string | null
   readonly priority: number
   readonly is_active: boolean
-  readonly set_id: number | null
-  readonly extension: string | null
-  readonly agent: string | null
   readonly created_at: string
 }
 
@@ -110,21 +107,16 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
   }
 
   #columnsOf(body: InboundRouteBody, reach: Reach, before?: InboundRouteView) {
-    refuseUnsupported(unsupportedInInboundRoute(body))
     const tenantId = tenantOf(this.#store, body.tenant, reach)
     const owner = { tenantId, reach }
     const carrier = either('carrier', body.carrier, body.carrier_id)
-    const set = either('set', body.set, body.set_id)
-    const setId = resolveSet(this.#store, 'set', set, owner, before?.set_id)
-    if (setId === null) throw badReference('set_id', 'is required: where do the calls go?')
     return {
       name: body.name,
       tenant_id: tenantId,
       carrier_id: resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id),
       prefix: body.prefix ?? null,
       domain: body.domain ?? null,
-      target_type: 'set' as const,
-      target: String(setId),
+      ...resolveTarget(this.#store, body, owner, before),
       priority: body.priority,
       is_active: toFlag(body.is_active),
     }
@@ -135,11 +127,19 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
       .selectFrom('inbound_route')
       .leftJoin('tenant', 'tenant.id', 'inbound_route.tenant_id')
       .leftJoin('carrier', 'carrier.id', 'inbound_route.carrier_id')
+      .leftJoin('ai_agent', (join) =>
+        join
+          .on('inbound_route.target_type', '=', 'agent')
+          .on(
+            (row) =>
+              sql<SqlBool>`${row.ref('ai_agent.id')} = cast(${row.ref('target')} as integer)`,
+          ),
+      )
       .$if(tenantId !== null, (query) => query.where('inbound_route.tenant_id', '=', tenantId))
   }
 }
 
-const names = ['tenant.slug', 'carrier.name as carrier'] as const
+const names = ['tenant.slug', 'carrier.name as carrier', 'ai_agent.name as agent'] as const
 
 const viewOf = (row: Row): InboundRouteView => ({
   id: row.id,
@@ -152,7 +152,14 @@ const viewOf = (row: Row): InboundRouteView => ({
   priority: row.priority,
   is_active: fromFlag(row.is_active),
   set_id: row.target_type === 'set' ? Number(row.target) : null,
-  extension: row.target_type === 'extension' ? row.target : null,
-  agent: row.target_type === 'agent' ? row.target : null,
+  ...extensionOf(row),
+  agent: row.agent,
   created_at: timeToText(row.created_at),
 })
+
+function extensionOf({ target_type, target }: Row) {
+  const [extension = '', domain = ''] = target.split('@')
+  return target_type === 'extension'
+    ? { extension, extension_domain: domain }
+    : { extension: null, extension_domain: null }
+}

@@ -1,6 +1,7 @@
 /** Outbound and inbound routes as bodies (decisions.md §2 and §7). */
 import { z } from 'zod'
 import type { ErrorDetail } from '../http/api-error.ts'
+import { extensionNumber } from '../pbx/extension-body.ts'
 import { domain, name, prefix, reference } from '../provisioning/fields.ts'
 
 export const outboundRouteBody = z.strictObject({
@@ -47,18 +48,11 @@ export const inboundRouteBody = z.strictObject({
   is_active: z.boolean().default(true),
   set: reference.nullish().describe('Number or name of a dispatcher set.'),
   set_id: reference.nullish(),
-  extension: z.string().max(20).nullish(),
-  agent: name.nullish(),
+  extension: extensionNumber.nullish(),
+  extension_domain: domain
+    .nullish()
+    .describe('Of the extension; absent: the only domain that has it.'),
+  agent: name.nullish().describe('Name of an AI agent.'),
 })
 
 export type InboundRouteBody = z.output<typeof inboundRouteBody>
-
-export const unsupportedInInboundRoute = (
-  body: InboundRouteBody,
-): readonly (ErrorDetail | false)[] => [
-  body.extension != null && {
-    path: 'extension',
-    message: 'routes to extensions are not supported yet',
-  },
-  body.agent != null && { path: 'agent', message: 'routes to agents are not supported yet' },
-]

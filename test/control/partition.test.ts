@@ -15,7 +15,9 @@ async function fill(
   const make = async (path: string, body: object) => {
     const answer = await control.request(`/api/v1${path}`, { token, body })
     if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
-    const made = answer.data<{ id?: number; uuid?: string; nodes?: { id: number }[] }>()
+    type Made = { id?: number; uuid?: string; nodes?: { id: number }[] }
+    // Extensions are answered without an envelope.
+    const made = answer.data<Made | undefined>() ?? (answer.body as Made)
     const nodes = made.nodes?.map(({ id }) => id) ?? []
     ids.set(path, [made.uuid ?? made.id ?? 0, ...nodes])
   }
@@ -42,6 +44,14 @@ async function fill(
   await make('/routing/carriers', { name, ...tenant, gateways: [{ host: '10.0.0.9' }] })
   await make('/outbound-routes', { name, ...tenant, carrier: CANARY })
   await make('/inbound-routes', { name, ...tenant, set_id: 7 })
+  const phone = { extension: '100', password: 'a password', display_name: CANARY, ...tenant }
+  await make('/pbx/extensions', phone)
+  await make('/telephony/ai-agents', {
+    name,
+    extension: '700',
+    sip_uri: `sip:${CANARY}@10.0.0.8`,
+    ...tenant,
+  })
   ids.set('/tenants', [1])
   // Alerts are seen by global credentials only.
   ids.set('/billing/alerts', [1])
@@ -63,7 +73,7 @@ function pathTo(path: string, ids: ReadonlyMap<string, readonly (string | number
 const tables = [
   ...['tenant', 'tenant_domain', 'application_key', 'user', 'dispatcher_set', 'dispatcher_node'],
   ...['rate_plan', 'rate', 'customer', 'customer_number', 'wallet', 'ledger_entry'],
-  ...['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
+  ...['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route', 'extension', 'ai_agent'],
 ]
 
 const stored = ({ store }: TestControl): string =>

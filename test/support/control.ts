@@ -7,7 +7,14 @@ import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
 import { Ocs } from '../../control/billing/ocs.ts'
-import type { ActiveCall, ControlDeps, EnginePort, SetStatus } from '../../control/deps.ts'
+import { Telemetry } from '../../control/telemetry/telemetry.ts'
+import type {
+  ActiveCall,
+  ControlDeps,
+  EnginePort,
+  SetStatus,
+  TelemetrySnapshot,
+} from '../../control/deps.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../schema/open.ts'
 import { insert } from '../../schema/query.ts'
@@ -30,6 +37,7 @@ export interface TestEngine extends EnginePort {
   draining: boolean
   sets: SetStatus[]
   activeCalls: ActiveCall[]
+  figures: TelemetrySnapshot
 }
 
 type Role = 'admin' | 'operator' | 'auditor'
@@ -38,6 +46,7 @@ export interface TestControl {
   readonly app: ControlApp
   readonly edge: ControlApp
   readonly access: Access
+  readonly telemetry: Telemetry
   readonly store: Store
   readonly engine: TestEngine
   readonly deps: ControlDeps
@@ -91,20 +100,23 @@ export function openControl(path = ':memory:'): TestControl {
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',
+    loopDelay: { percentile: () => 0, reset: () => undefined },
     settings: { jwtSecret: undefined, paymentWebhookSecret },
   }
   const access = openAccess(deps)
-  const app = createApi(deps, access)
+  const telemetry = new Telemetry(deps)
+  const app = createApi(deps, access, telemetry)
   let keys = 0
 
   return {
     app,
     access,
+    telemetry,
     store,
     engine,
     deps,
     logged,
-    edge: createEdge(deps, access),
+    edge: createEdge(deps, access, telemetry),
     now: () => now,
     tick: (ms) => (now += ms),
     key(body = {}) {
@@ -188,6 +200,7 @@ export function testEngine(): TestEngine {
     draining: false,
     sets: [],
     activeCalls: [],
+    figures: {},
     dispatcher: {
       status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
       setState: () => 'unknown_set',
@@ -199,6 +212,7 @@ export function testEngine(): TestEngine {
       hangUp: (uuid) =>
         engine.activeCalls.some(({ callUuid }) => callUuid === uuid) ? 'ending' : 'not_found',
       countByNode: () => 0,
+      countByAgent: () => 0,
       countByCarrier: (id) =>
         engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
     },
@@ -208,7 +222,8 @@ export function testEngine(): TestEngine {
     },
     reloadRouting: () => undefined,
     carrierRegistration: () => undefined,
-    telemetry: () => ({}),
+    telemetry: () => engine.figures,
+    postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
     listeners: () => [],
     isReady: () => engine.ready,
     isDraining: () => engine.draining,

@@ -9,6 +9,11 @@ const resources = [
   ['/routing/carriers', { name: 'a', gateways }, { max_calls: 1 }],
   ['/outbound-routes', { name: 'a', mode: 'block' }, { prefix: '9' }],
   ['/inbound-routes', { name: 'a', set: 'own set' }, { prefix: '9' }],
+  [
+    '/telephony/ai-agents',
+    { name: 'a', extension: '700', sip_uri: 'sip:a@192.0.2.1' },
+    { max_calls: 1 },
+  ],
   ['/customers', { name: 'a' }, { max_cps: 1 }],
   ['/rate-plans', { name: 'a' }, { decimals: 2 }],
   ['/rates', { rate_plan: 'own plan', prefix: '1', rate_per_minute: 1 }, { connect_fee: 1 }],

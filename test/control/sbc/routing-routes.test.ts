@@ -254,14 +254,6 @@ test.each([
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
 })
 
-test('inbound routes to extensions and agents are refused as not supported', async () => {
-  const { call } = openResources()
-  const extension = await call('POST', '/inbound-routes', { name: 'in', extension: '100' })
-  expect(extension.body).toMatchObject({ code: 'not_supported', details: [{ path: 'extension' }] })
-  const agent = await call('POST', '/inbound-routes', { name: 'in', agent: 'alice' })
-  expect(agent.body).toMatchObject({ code: 'not_supported', details: [{ path: 'agent' }] })
-})
-
 test("a tenant's route refers to its own rows only, and keeps what an operator gave it", async () => {
   const { call, callAs, tenant } = openResources()
   tenant('acme')

@@ -1,0 +1,15 @@
+/** `/telephony/ai-agents`: numbers behind which a SIP URI stands. */
+import type { ControlDeps } from '../deps.ts'
+import { resourceRoutes } from '../provisioning/resource-routes.ts'
+import { AgentStore } from './agent-store.ts'
+
+export function agentRoutes({ store, now, engine }: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
+  return resourceRoutes({
+    now,
+    path: '/telephony/ai-agents',
+    scope: 'agents',
+    resource: new AgentStore(store),
+    changed: () => engine.reloadRouting(),
+    show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),
+  })
+}

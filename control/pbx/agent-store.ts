@@ -1,0 +1,148 @@
+/** AI agents, as rows. */
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import type { AiAgentTable } from '../../schema/tables/agent.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import { tenantOf } from '../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import { contains } from '../provisioning/rows.ts'
+import { write } from '../provisioning/write.ts'
+import { agentBody, type AgentBody } from './agent-body.ts'
+import { refuseTakenNumber } from './taken-number.ts'
+
+interface Row extends Selectable<AiAgentTable> {
+  readonly slug: string | null
+}
+
+export interface AgentView {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly extension: string
+  readonly sip_uri: string
+  readonly description: string | null
+  readonly max_calls: number
+  readonly is_active: boolean
+  readonly created_at: string
+  readonly updated_at: string
+  /** What the engine counts. */
+  readonly active_calls?: number
+}
+
+export class AgentStore implements Resource<typeof agentBody, AgentView> {
+  readonly noun = 'AI agent'
+  readonly body = agentBody
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list(reach: Reach, { limit, offset, search }: Slice): Rows<AgentView> {
+    const matching = this.#visible(reach).where((row) =>
+      contains(row, ['ai_agent.name', 'extension'], search),
+    )
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching
+      .selectAll('ai_agent')
+      .select('tenant.slug')
+      .orderBy('ai_agent.name')
+      .limit(limit)
+      .offset(offset)
+    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+  }
+
+  find(reach: Reach, id: number): AgentView | undefined {
+    const query = this.#visible(reach)
+      .selectAll('ai_agent')
+      .select('tenant.slug')
+      .where('ai_agent.id', '=', id)
+    const row = first(this.#store, query)
+    return row && viewOf(row)
+  }
+
+  identify({ name }: AgentBody): number | undefined {
+    const query = this.#store.db.selectFrom('ai_agent').select('id').where('name', '=', name)
+    return first(this.#store, query)?.id
+  }
+
+  document(reach: Reach, id: number): AgentBody | undefined {
+    const agent = this.find(reach, id)
+    if (agent === undefined) return undefined
+    const { id: _id, created_at: _created, updated_at: _updated, ...body } = agent
+    return body
+  }
+
+  insert(body: AgentBody, reach: Reach): number {
+    return write(this.#store, () => {
+      const columns = { ...this.#columnsOf(body, reach), created_at: reach.now }
+      return insert(this.#store, this.#store.db.insertInto('ai_agent').values(columns))
+    })
+  }
+
+  replace(id: number, body: AgentBody, reach: Reach): void {
+    write(this.#store, () => {
+      const columns = this.#columnsOf(body, reach)
+      execute(this.#store, this.#store.db.updateTable('ai_agent').set(columns).where('id', '=', id))
+    })
+  }
+
+  remove(id: number, reach: Reach): 'removed' | 'absent' {
+    return write(this.#store, () => {
+      if (this.find(reach, id) === undefined) return 'absent'
+      const { db } = this.#store
+      const route = first(
+        this.#store,
+        db
+          .selectFrom('inbound_route')
+          .select('name')
+          .where('target_type', '=', 'agent')
+          .where('target', '=', String(id)),
+      )
+      if (route !== undefined)
+        throw new ApiError(409, 'in_use', `${route.name} still sends calls to this agent`)
+      execute(this.#store, db.deleteFrom('ai_agent').where('id', '=', id))
+      return 'removed'
+    })
+  }
+
+  #columnsOf(body: AgentBody, reach: Reach) {
+    const tenantId = tenantOf(this.#store, body.tenant, reach)
+    refuseTakenNumber(this.#store, 'extension', body.extension, tenantId)
+    return {
+      tenant_id: tenantId,
+      name: body.name,
+      extension: body.extension,
+      sip_uri: body.sip_uri,
+      description: body.description ?? null,
+      max_calls: body.max_calls,
+      is_active: toFlag(body.is_active),
+      updated_at: reach.now,
+    }
+  }
+
+  #visible({ tenantId }: Reach) {
+    return this.#store.db
+      .selectFrom('ai_agent')
+      .leftJoin('tenant', 'tenant.id', 'ai_agent.tenant_id')
+      .$if(tenantId !== null, (query) => query.where('ai_agent.tenant_id', '=', tenantId))
+  }
+}
+
+const viewOf = (row: Row): AgentView => ({
+  id: row.id,
+  name: row.name,
+  tenant: row.slug,
+  extension: row.extension,
+  sip_uri: row.sip_uri,
+  description: row.description,
+  max_calls: row.max_calls,
+  is_active: fromFlag(row.is_active),
+  created_at: timeToText(row.created_at),
+  updated_at: timeToText(row.updated_at),
+})

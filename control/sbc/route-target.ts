@@ -1,0 +1,85 @@
+/** Where an inbound route sends its calls: a dispatcher set, an extension or an AI agent. */
+import type { Store } from '../../schema/open.ts'
+import { all, first } from '../../schema/query.ts'
+import { badReference, either, isForeign, type Owner } from '../provisioning/references.ts'
+import type { InboundRouteBody } from './route-body.ts'
+import { resolveSet } from './set-reference.ts'
+
+/** Set id, `<extension>@<domain>` or agent id. */
+interface StoredTarget {
+  readonly target_type: 'set' | 'extension' | 'agent'
+  readonly target: string
+}
+
+/** As shown; one of the three is not null. */
+export interface RouteTarget {
+  readonly set_id: number | null
+  readonly extension: string | null
+  readonly extension_domain: string | null
+  /** Its name. */
+  readonly agent: string | null
+}
+
+/** What the body names, as far as the writer sees it; what the route has already stays. Throws 400. */
+export function resolveTarget(
+  store: Store,
+  body: InboundRouteBody,
+  owner: Owner,
+  before?: RouteTarget,
+): StoredTarget {
+  const set = either('set', body.set, body.set_id)
+  const { extension = null, extension_domain: domain = null, agent = null } = body
+  if ([set, extension, agent].filter((target) => target !== null).length !== 1)
+    throw badReference('set_id', 'give exactly one of set_id, extension and agent')
+  if (domain !== null && extension === null)
+    throw badReference('extension_domain', 'has no meaning without extension')
+  if (extension !== null) return extensionTarget(store, { extension, domain }, owner, before)
+  if (agent !== null) return agentTarget(store, agent, owner, before)
+  const setId = resolveSet(store, 'set', set, owner, before?.set_id)
+  return { target_type: 'set', target: String(setId) }
+}
+
+function extensionTarget(
+  store: Store,
+  { extension, domain }: { readonly extension: string; readonly domain: string | null },
+  owner: Owner,
+  before: RouteTarget | undefined,
+): StoredTarget {
+  const isUnchanged = before?.extension === extension && before.extension_domain === domain
+  if (isUnchanged) return { target_type: 'extension', target: `${extension}@${domain ?? ''}` }
+  const tenantId = owner.tenantId === 'any' ? null : owner.tenantId
+  const [only, second] = all(
+    store,
+    store.db
+      .selectFrom('extension')
+      .select('domain')
+      .where('extension', '=', extension)
+      .$if(tenantId !== null, (query) => query.where('tenant_id', '=', tenantId ?? 0))
+      .$if(domain !== null, (query) => query.where('domain', '=', domain ?? ''))
+      .limit(2),
+  )
+  if (only === undefined)
+    throw badReference('extension', `there is no extension ${JSON.stringify(extension)}`)
+  if (second !== undefined)
+    throw badReference('extension_domain', 'is required: several domains have this extension')
+  return { target_type: 'extension', target: `${extension}@${only.domain}` }
+}
+
+function agentTarget(
+  store: Store,
+  agent: string,
+  owner: Owner,
+  before: RouteTarget | undefined,
+): StoredTarget {
+  const query = store.db.selectFrom('ai_agent').select(['id', 'tenant_id'])
+  const row = first(store, query.where('name', '=', agent))
+  const isUnchanged = row !== undefined && before?.agent === agent
+  if (isUnchanged) return { target_type: 'agent', target: String(row.id) }
+  const isVisible = owner.reach.tenantId === null || row?.tenant_id === owner.reach.tenantId
+  if (row === undefined || !isVisible)
+    throw badReference('agent', `there is no agent ${JSON.stringify(agent)}`)
+  // The platform's own route may go to anybody's agent, as it may go to anybody's extension.
+  if (owner.tenantId !== null && isForeign(row.tenant_id, owner))
+    throw badReference('agent', `agent ${JSON.stringify(agent)} belongs to another tenant`)
+  return { target_type: 'agent', target: String(row.id) }
+}
