@@ -1,8 +1,6 @@
 /** Bundles the program into dist/main.js: it starts four times faster than the sources do. */
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { build } from 'esbuild'
-
-rmSync('dist', { recursive: true, force: true })
 
 await build({
   entryPoints: ['engine/main.ts'],
