@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
-const processTests = ['test/process/**/*.test.ts', 'test/sipp/**/*.test.ts']
+const processTests = ['process', 'sipp', 'baresip', 'sipvicious'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+)
 
 export default defineConfig({
   test: {

@@ -9,7 +9,11 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
 /** Programs that are not from npm, the Debian packages that have them, and the suites that need them. */
-const peers = [{ program: 'sipp', debianPackage: 'sip-tester', suites: 'test/sipp' }]
+const peers = [
+  { program: 'sipp', debianPackage: 'sip-tester', suites: 'test/sipp' },
+  { program: 'baresip', debianPackage: 'baresip-core', suites: 'test/baresip' },
+  { program: 'svcrack', debianPackage: 'sipvicious', suites: 'test/sipvicious' },
+]
 
 const isCi = process.env.CI === 'true'
 

@@ -1,0 +1,91 @@
+/** Real phones: they register, call each other, and do not notice a restart of Tollgate. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Baresip, type BaresipOptions } from '../support/baresip.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const domain = 'acme.example'
+const seed = {
+  tenants: [{ slug: 'acme', domains: [domain] }],
+  extensions: ['101', '102'].map((extension) => ({
+    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
+    display_name: `Phone ${extension}`,
+  })),
+}
+
+let tollgate: TollgateProcess
+let phones: Baresip[] = []
+
+beforeEach(async () => {
+  tollgate = await TollgateProcess.start(seed)
+})
+afterEach(async () => {
+  await Promise.all(phones.map((phone) => phone.stop()))
+  phones = []
+  await tollgate.stop()
+})
+
+async function phone(user: string, options: Partial<BaresipOptions> = {}): Promise<Baresip> {
+  const { sipPort } = tollgate
+  const started = await Baresip.start({
+    ...{ user, domain, sipPort, password: `secret-${user}` },
+    ...options,
+  })
+  phones.push(started)
+  return started
+}
+
+/** `caller` dials, the other side answers by itself; both hear the other's tone; the caller hangs up. */
+async function talk(caller: Baresip, number: string, callee: Baresip): Promise<void> {
+  await caller.command('dial', `sip:${number}@${domain}`)
+  await Promise.all([caller.next('CALL_ESTABLISHED'), callee.next('CALL_ESTABLISHED')])
+  await Promise.all([receivesAudio(caller), receivesAudio(callee)])
+  await caller.command('hangup')
+  await Promise.all([caller.next('CALL_CLOSED'), callee.next('CALL_CLOSED')])
+}
+
+/** Waits until packets of the other side have come in. */
+async function receivesAudio(phone: Baresip): Promise<void> {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const received = /rcvd=(\d+)/.exec(await phone.command('audio_debug'))?.[1] ?? '0'
+    if (Number(received) > 10) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error('no audio comes in')
+}
+
+test.each(['udp', 'tcp'] as const)(
+  'two phones register with digest by %s and call each other, both ways, with audio',
+  async (transport) => {
+    const one = await phone('101', { transport })
+    const two = await phone('102', { transport })
+    await Promise.all([one.next('REGISTER_OK'), two.next('REGISTER_OK')])
+    await talk(one, '102', two)
+    await talk(two, '101', one)
+    const calls = await tollgate.waitForCalls(2)
+    expect(calls).toMatchObject([
+      { caller_id_number: '101', destination_number: '102', disposition: 'ANSWERED' },
+      { caller_id_number: '102', destination_number: '101', disposition: 'ANSWERED' },
+    ])
+  },
+)
+
+test('a wrong password is refused: neither does the phone register nor can it call', async () => {
+  const [thief, victim] = [await phone('101', { password: 'guess' }), await phone('102')]
+  await victim.next('REGISTER_OK')
+  expect((await thief.next('REGISTER_FAIL')).param).toMatch(/401|[Aa]uthentication/)
+  await thief.command('dial', `sip:102@${domain}`)
+  await thief.next('CALL_CLOSED')
+  expect(tollgate.query('SELECT extension_id FROM binding')).toHaveLength(1)
+  // A call that never got past its challenge is none.
+  expect(tollgate.calls()).toEqual([])
+})
+
+test('after a power cut of Tollgate a phone is called where it registered before', async () => {
+  const [one, two] = [await phone('101'), await phone('102')]
+  await Promise.all([one.next('REGISTER_OK'), two.next('REGISTER_OK')])
+  await tollgate.kill()
+  await tollgate.restart()
+  await talk(one, '102', two)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED' }])
+  expect(two.events.filter(({ type }) => type.startsWith('REGISTER'))).toEqual([])
+})

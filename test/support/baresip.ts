@@ -1,0 +1,156 @@
+/**
+ * baresip (Debian: baresip-core), a real phone without a face: one account, a tone as its
+ * microphone, driven over its control socket (netstrings of JSON).
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from './free-port.ts'
+
+export interface BaresipOptions {
+  readonly user: string
+  readonly password: string
+  readonly domain: string
+  /** Tollgate's SIP port on 127.0.0.1. */
+  readonly sipPort: number
+  readonly transport?: 'udp' | 'tcp'
+}
+
+export interface BaresipEvent {
+  readonly type: string
+  readonly param?: string
+  readonly peeruri?: string
+}
+
+const patienceMs = 10_000
+
+export class Baresip {
+  readonly events: BaresipEvent[] = []
+  readonly #process: ChildProcess
+  readonly #socket: Socket
+  readonly #folder: string
+  #buffered = Buffer.alloc(0)
+  #waiting: (() => void)[] = []
+  #answers: string[] = []
+
+  private constructor(child: ChildProcess, socket: Socket, folder: string) {
+    this.#process = child
+    this.#socket = socket
+    this.#folder = folder
+    socket.on('data', (bytes: Buffer) => this.#read(bytes))
+    socket.on('error', () => undefined)
+  }
+
+  /** Starts the phone, which registers by itself. */
+  static async start(options: BaresipOptions): Promise<Baresip> {
+    const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
+    const controlPort = await freePort()
+    writeFileSync(join(folder, 'config'), configOf(controlPort))
+    writeFileSync(join(folder, 'accounts'), accountOf(options))
+    // Standard input stays open: at its end the phone quits.
+    const child = spawn('baresip', ['-f', folder], { stdio: ['pipe', 'ignore', 'ignore'] })
+    return new Baresip(child, await connectTo(controlPort, child), folder)
+  }
+
+  /** The next event of one of these types that has not been taken yet. */
+  async next(...types: readonly string[]): Promise<BaresipEvent> {
+    const deadline = Date.now() + patienceMs
+    for (;;) {
+      const at = this.events.findIndex(({ type }) => types.includes(type))
+      const [event] = at === -1 ? [] : this.events.splice(at, 1)
+      if (event) return event
+      await this.#more(deadline, `no ${types.join(' or ')}`)
+    }
+  }
+
+  /** Runs a command of baresip's menu, such as `dial`; answers with what it prints. */
+  async command(command: string, params = ''): Promise<string> {
+    const text = JSON.stringify({ command, params })
+    this.#socket.write(`${Buffer.byteLength(text)}:${text},`)
+    const deadline = Date.now() + patienceMs
+    for (;;) {
+      const answer = this.#answers.shift()
+      if (answer !== undefined) return answer
+      await this.#more(deadline, `no answer to ${command}`)
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#socket.destroy()
+    if (this.#process.exitCode === null && this.#process.signalCode === null) {
+      const gone = once(this.#process, 'exit')
+      this.#process.kill('SIGKILL')
+      await gone
+    }
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  async #more(deadline: number, complaint: string): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      const seen = this.events.map(({ type, param }) => `${type} ${param ?? ''}`).join('; ')
+      timer = setTimeout(
+        () => reject(new Error(`baresip: ${complaint}; there are: ${seen}`)),
+        Math.max(0, deadline - Date.now()),
+      )
+    })
+    await Promise.race([new Promise<void>((resolve) => this.#waiting.push(resolve)), late])
+    clearTimeout(timer)
+  }
+
+  #read(bytes: Buffer): void {
+    this.#buffered = Buffer.concat([this.#buffered, bytes])
+    for (;;) {
+      const colon = this.#buffered.indexOf(':')
+      const length = Number(this.#buffered.toString('utf8', 0, Math.max(colon, 0)))
+      if (colon === -1 || this.#buffered.length < colon + length + 2) break
+      const text = this.#buffered.toString('utf8', colon + 1, colon + 1 + length)
+      this.#buffered = this.#buffered.subarray(colon + length + 2)
+      // What baresip writes there is its own format; the fields are read as they are named.
+      const message = JSON.parse(text) as BaresipEvent & { event?: true; data?: string }
+      if (message.event === true) this.events.push(message)
+      else this.#answers.push(message.data ?? '')
+    }
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+}
+
+async function connectTo(port: number, child: ChildProcess): Promise<Socket> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    try {
+      await once(socket, 'connect')
+      return socket
+    } catch {
+      socket.destroy()
+      if (child.exitCode !== null) throw new Error('baresip has ended')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}
+
+const accountOf = ({ user, password, domain, sipPort, transport = 'udp' }: BaresipOptions) =>
+  `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
+  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=auto;regint=60\n`
+
+const configOf = (controlPort: number): string => `
+net_interface 127.0.0.1
+sip_listen 127.0.0.1:0
+audio_source ausine,440
+audio_player aubridge,nil
+audio_alert aubridge,nil
+ausrc_srate 48000
+ausrc_channels 2
+module_path /usr/lib/baresip/modules
+module g711.so
+module ausine.so
+module aubridge.so
+module stdio.so
+module_app account.so
+module_app menu.so
+module_app ctrl_tcp.so
+ctrl_tcp_listen 127.0.0.1:${controlPort}
+`
