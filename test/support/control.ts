@@ -165,7 +165,7 @@ async function send(app: ControlApp, path: string, options: RequestOptions): Pro
     { remoteAddress: from ?? '192.0.2.1' },
   )
   const text = await response.text()
-  const isJson = response.headers.get('content-type')?.includes('json') ?? false
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
   const parsed: unknown = text === '' || !isJson ? undefined : JSON.parse(text)
   const envelope = Object(parsed) as { data?: unknown; code?: string }
   return {

@@ -1,0 +1,223 @@
+import { expect, test } from 'vitest'
+import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
+import { openControl, startOfTime } from '../../../support/control.ts'
+
+const hour = 3_600_000
+const path = '/api/v1/reports/cdrs'
+
+const answered: CallRecord = {
+  callUuid: '00000000-0000-4000-8000-000000000001',
+  callId: 'c1@caller',
+  direction: 'inbound',
+  callerNumber: '15550001111',
+  callerName: null,
+  calledNumber: '18005551212',
+  startedAt: startOfTime + hour,
+  answeredAt: startOfTime + hour + 2_000,
+  endedAt: startOfTime + hour + 12_500,
+  postDialDelayMs: 150,
+  billsec: 11,
+  disposition: 'ANSWERED',
+  sipCode: 200,
+  hangupCause: 'NORMAL_CLEARING',
+  hangupBy: 'caller',
+  denialCode: null,
+  setId: 1,
+  node: 'sip:10.0.0.1:5060;transport=udp',
+  carrier: 'trunk',
+  attempts: [
+    {
+      destination: 'sip:10.0.0.1:5060;transport=udp',
+      status: 200,
+      reason: 'OK',
+      startedAt: startOfTime + hour,
+      endedAt: startOfTime + hour + 2_000,
+    },
+  ],
+  tenantId: null,
+  customerId: null,
+  ratePrefix: '1',
+  currency: 'USD',
+  sourceAddress: '203.0.113.7',
+  isRecovered: false,
+  isUnauthorizedByOcs: false,
+}
+
+const uuidOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+
+function open() {
+  const control = openControl()
+  const token = control.key({ scopes: ['cdrs:read'] })
+  const insert = insertCallRecord(control.store)
+  let calls = 0
+  const store = (change: Partial<CallRecord> = {}, costMicros = 110_000): void => {
+    calls += 1
+    insert({ ...answered, callUuid: uuidOf(calls), ...change }, { costMicros, currency: 'USD' })
+  }
+  const day = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
+  const get = (query = day, headers = {}) => control.request(`${path}?${query}`, { token, headers })
+  return { ...control, store, get, day, token }
+}
+
+test('a report has exactly the fields of the specification, and those of decisions §8', async () => {
+  const { store, get } = open()
+  store()
+  const { status, body } = await get()
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    total_calls: 1,
+    total_billsec: 11,
+    records: [
+      {
+        call_uuid: uuidOf(1),
+        caller_id_number: '15550001111',
+        destination_number: '18005551212',
+        start_stamp: '2026-01-01T01:00:00.000Z',
+        billsec: 11,
+        disposition: 'ANSWERED',
+        mos_score: null,
+        cost: 0.11,
+        cost_exact: '0.11',
+        currency: 'USD',
+        answer_stamp: '2026-01-01T01:00:02.000Z',
+        end_stamp: '2026-01-01T01:00:12.500Z',
+        duration: 13,
+        post_dial_delay_ms: 150,
+        sip_code: 200,
+        hangup_cause: 'NORMAL_CLEARING',
+        hangup_by: 'caller',
+        denial_code: null,
+        direction: 'inbound',
+        set_id: 1,
+        node: 'sip:10.0.0.1:5060;transport=udp',
+        carrier: 'trunk',
+        attempts: [
+          {
+            destination: 'sip:10.0.0.1:5060;transport=udp',
+            status: 200,
+            reason: 'OK',
+            start_stamp: '2026-01-01T01:00:00.000Z',
+            end_stamp: '2026-01-01T01:00:02.000Z',
+          },
+        ],
+        jitter_ms: null,
+        packet_loss_pct: null,
+        customer_id: null,
+        tenant_slug: null,
+        call_id: 'c1@caller',
+        recovered: false,
+        unauthorized_by_ocs: false,
+      },
+    ],
+  })
+})
+
+test('a report holds the calls that began in the period, its end outside, in their order', async () => {
+  const { store, get } = open()
+  for (const startedAt of [-1, 24 * hour, 5 * hour, 0, 2 * hour])
+    store({ startedAt: startOfTime + startedAt })
+  const { body } = await get()
+  expect(body).toMatchObject({
+    total_calls: 3,
+    records: [0, 2, 5].map((at) => ({
+      start_stamp: new Date(startOfTime + at * hour).toISOString(),
+    })),
+  })
+})
+
+test('the disposition filters records and totals', async () => {
+  const { store, get, day } = open()
+  store()
+  store({ disposition: 'BUSY', billsec: 0 }, 0)
+  expect((await get(`${day}&disposition=BUSY`)).body).toMatchObject({
+    total_calls: 1,
+    total_billsec: 0,
+    records: [{ disposition: 'BUSY' }],
+  })
+})
+
+test.each([
+  ['', 'start_date'],
+  ['start_date=2026-01-01T00:00:00Z', 'end_date'],
+  ['start_date=yesterday&end_date=2026-01-02T00:00:00Z', 'start_date'],
+  ['start_date=2026-01-02T00:00:00Z&end_date=2026-01-01T00:00:00Z', 'end_date'],
+  ['start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z&disposition=odd', 'disposition'],
+  ['start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z&page=0', 'page'],
+  ['start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z&color=red', 'color'],
+])('the query "%s" is refused, and the answer names %s', async (query, field) => {
+  const { status, body } = await open().get(query)
+  expect(status).toBe(400)
+  expect(body).toMatchObject({
+    success: false,
+    details: expect.arrayContaining([expect.objectContaining({ path: field })]) as unknown,
+  })
+})
+
+test('pages follow each other without gap or overlap, with the totals of the whole filter', async () => {
+  const { store, get, day } = open()
+  for (let call = 0; call < 7; call++) store({ startedAt: startOfTime + Math.floor(call / 2) })
+  const pages = await Promise.all([1, 2, 3, 4].map((page) => get(`${day}&limit=3&page=${page}`)))
+  const records = pages.map(({ body }) => (body as { records: { call_uuid: string }[] }).records)
+  expect(records.map((page) => page.length)).toEqual([3, 3, 1, 0])
+  expect(new Set(records.flat().map((record) => record.call_uuid)).size).toBe(7)
+  expect(pages[3]?.body).toMatchObject({
+    total_calls: 7,
+    total_billsec: 77,
+    meta: { page: 4, limit: 3, total: 7 },
+  })
+})
+
+test('without paging at most 10,000 records are shown, and the answer says so', async () => {
+  const { store, get } = open()
+  for (let call = 0; call < 10_001; call++) store({ startedAt: startOfTime + call })
+  const { body } = await get()
+  expect(body).toMatchObject({ total_calls: 10_001, total_billsec: 110_011, truncated: true })
+  expect((body as { records: unknown[] }).records).toHaveLength(10_000)
+})
+
+test('a tenant sees its own calls and nobody else’s, in every format', async () => {
+  const { store, request, key, tenant, day } = open()
+  const acme = tenant('acme', ['acme.example'])
+  const beta = tenant('beta', ['beta.example'])
+  store({ tenantId: acme })
+  store({ tenantId: beta })
+  store()
+  const token = key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const own = await request(`${path}?${day}`, { token })
+  expect(own.body).toMatchObject({ total_calls: 1, records: [{ tenant_slug: 'acme' }] })
+  const lines = await request(`${path}?${day}`, {
+    token,
+    headers: { Accept: 'application/x-ndjson' },
+  })
+  expect(lines.text.trim().split('\n')).toHaveLength(1)
+})
+
+test('as NDJSON a report of any length has one record a line', async () => {
+  const { store, get, day } = open()
+  for (let call = 0; call < 1_234; call++) store({ startedAt: startOfTime + call })
+  const { text, headers } = await get(day, { Accept: 'application/x-ndjson' })
+  expect(headers.get('content-type')).toBe('application/x-ndjson')
+  const records = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { call_uuid: string })
+  expect(new Set(records.map((record) => record.call_uuid)).size).toBe(1_234)
+})
+
+test('as CSV a caller’s name or number can neither break a line nor run as a formula', async () => {
+  const { store, get, day } = open()
+  store({ callerNumber: '=HYPERLINK("x")', calledNumber: 'a,"b"\r\nc' })
+  store({ callerNumber: '+15550001111' })
+  const { text, headers } = await get(day, { Accept: 'text/csv' })
+  expect(headers.get('content-type')).toContain('text/csv')
+  expect(text.startsWith('call_uuid,caller_id_number,destination_number,')).toBe(true)
+  expect(text).toContain(`,"'=HYPERLINK(""x"")","a,""b""\r\nc",`)
+  expect(text).toContain(',+15550001111,')
+})
+
+test('a credential without cdrs:read sees no report', async () => {
+  const { request, key, day } = open()
+  const token = key({ scopes: ['calls:read'] })
+  expect((await request(`${path}?${day}`, { token })).status).toBe(403)
+  expect((await request(`${path}?${day}`)).status).toBe(401)
+})
