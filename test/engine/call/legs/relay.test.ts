@@ -183,6 +183,24 @@ test('an INVITE without offer: the callee offers, the ACK of the caller answers'
   await rig.idle()
 })
 
+// Here the library has only a promise to give, and a BYE in the same read comes before it.
+test('an INVITE without offer, and a BYE in the read of the ACK: the call ends', async () => {
+  rig = await startCallRig({ app: 'in bursts', isFast: true })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg)
+  const invite = await node.next('INVITE')
+  node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  await rig.until(() => rig.opened.length === 1)
+  caller.request('ACK', leg, { body: sdp('answer') })
+  node.request('BYE', node.calledLeg(invite, 'b'))
+  caller.reply(await caller.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({ hangupBy: 'callee' })
+  await rig.idle()
+})
+
 test('an INVITE without offer that nobody acknowledges: both legs end', async () => {
   rig = await startCallRig({ isFast: true })
   const caller = await rig.caller()
