@@ -33,17 +33,11 @@ export type Log = (
 
 export type NodeState = 'active' | 'probing' | 'inactive'
 
-export interface NodeStatus {
-  readonly nodeId: number
-  /** `sip:<host>:<port>;transport=udp`. */
-  readonly destination: string
+/** What OPTIONS tell of a destination. */
+export interface ProbedStatus {
   readonly state: NodeState
-  readonly priority: number
-  readonly weight: number
   /** Smoothed round trip of the probes; null before the first answer. */
   readonly latencyMs: number | null
-  readonly description: string | null
-  readonly activeCalls: number
   /** Status 0: silence or transport error, told by `reason`. `at` in milliseconds UTC. */
   readonly lastProbe: {
     readonly at: number
@@ -51,6 +45,16 @@ export interface NodeStatus {
     readonly reason: string
   } | null
   readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
+}
+
+export interface NodeStatus extends ProbedStatus {
+  readonly nodeId: number
+  /** `sip:<host>:<port>;transport=udp`. */
+  readonly destination: string
+  readonly priority: number
+  readonly weight: number
+  readonly description: string | null
+  readonly activeCalls: number
 }
 
 export interface SetStatus {
@@ -118,7 +122,28 @@ export interface RegistrationsPort {
   end(domain: string, extension: string): void
 }
 
-export type RegistrationState = 'registered' | 'unregistered' | 'registering' | 'failed'
+/** How far our registration with a carrier has come. */
+export interface CarrierRegistration {
+  readonly state: 'registered' | 'unregistered' | 'registering' | 'failed'
+  /** Where it is asked for: `sip:<host>:<port>;transport=udp`. */
+  readonly registrar: string
+  /** Milliseconds UTC, as for the next; null: there is none. */
+  readonly expiresAt: number | null
+  readonly nextAttemptAt: number | null
+  /** Status 0: no answer; `reason` says which way. */
+  readonly lastAnswer: {
+    readonly at: number
+    readonly status: number
+    readonly reason: string
+  } | null
+}
+
+export interface TrunksPort {
+  /** Undefined: the carrier does not ask for one. */
+  registrationOf(carrierId: number): CarrierRegistration | undefined
+  /** Undefined: no calls go there, so it is not probed. */
+  gatewayStatus(gatewayId: number): ProbedStatus | undefined
+}
 
 /** Present figures and totals since start, by the names under which telemetry shows them. */
 export type TelemetrySnapshot = Readonly<Record<string, number>>
@@ -149,10 +174,9 @@ export interface EnginePort {
   readonly dispatcher: DispatcherPort
   readonly calls: CallsPort
   readonly registrations: RegistrationsPort
+  readonly trunks: TrunksPort
   /** Reads carriers, routes, domains and trusted sources from the database again. */
   reloadRouting(): void
-  /** Outbound registration of a carrier with `auth_type` `register`. */
-  carrierRegistration(carrierId: number): RegistrationState | undefined
   telemetry(): TelemetrySnapshot
   postDialDelay(): DelayHistogram
   listeners(): readonly Listener[]

@@ -8,6 +8,9 @@ import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
 import { ApiError } from './http/api-error.ts'
 import { errorBody } from './http/error-handler.ts'
+import { type ApiRequests, RoutedResponse } from './telemetry/api-requests.ts'
+import { TICK_MS } from './telemetry/recent.ts'
+import { Telemetry } from './telemetry/telemetry.ts'
 
 export interface Address {
   readonly host: string
@@ -61,14 +64,18 @@ export async function startControl(
 ): Promise<ControlServer> {
   const access = openAccess(deps)
   await access.passwords.prepare()
+  const telemetry = new Telemetry(deps)
   const limits = { ...defaultLimits, ...options.limits }
-  const api = await listen(createApi(deps, access), options.api, limits)
-  const edge = await listen(createEdge(deps, access), options.edge, limits).catch(
+  const open = (app: ControlApp, address: Address) =>
+    listen(app, address, limits, telemetry.requests)
+  const api = await open(createApi(deps, access, telemetry), options.api)
+  const edge = await open(createEdge(deps, access, telemetry), options.edge).catch(
     async (error: unknown) => {
       await close(api)
       throw error
     },
   )
+  const stopTelemetry = options.every(TICK_MS, () => telemetry.tick())
   const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => {
     try {
       access.tick()
@@ -81,30 +88,41 @@ export async function startControl(
     edge: addressOf(edge),
     async stop() {
       cancel()
+      stopTelemetry()
       await Promise.all([close(api), close(edge)])
       access.tick()
     },
   }
 }
 
-function listen(app: ControlApp, address: Address, limits: ConnectionLimits): Promise<Server> {
+function listen(
+  app: ControlApp,
+  address: Address,
+  limits: ConnectionLimits,
+  requests: ApiRequests,
+): Promise<Server> {
   const listener = getRequestListener(app.fetch, {
     errorHandler: () => Response.json(badRequestBody, { status: 400 }),
   })
   const server = createServer(
     {
+      ServerResponse: RoutedResponse,
       headersTimeout: limits.headersMs,
       requestTimeout: limits.requestMs,
       keepAliveTimeout: limits.idleMs,
       maxHeaderSize: limits.headerBytes,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
     },
-    (request, response) => void listener(request, response),
+    (request, response) => {
+      void listener(request, response).then(() => requests.answered(response))
+    },
   )
   server.maxConnections = limits.connections
   server.timeout = limits.stalledMs
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refuse(socket, statusOf(error.code))
+    const status = statusOf(error.code)
+    requests.refused(status)
+    refuse(socket, status)
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)

@@ -1,33 +1,58 @@
 /** What ended calls add up to since the start, by the names under which telemetry shows it. */
-import type { CallRecord } from '../schema/call-record.ts'
+import type { CallRecord, Disposition } from '../schema/call-record.ts'
+
+/** How long callers waited for the first sign from the other side (ringing, early media, answer). */
+export interface DelayHistogram {
+  /** Upper bounds of the buckets, ascending. Milliseconds, inclusive. */
+  readonly boundsMs: readonly number[]
+  /** Delays per bucket; one more for those above the last bound. */
+  readonly counts: readonly number[]
+  readonly sumMs: number
+}
+
+/** A node in the next rack answers within the first, a mobile network abroad within the last. */
+const boundsMs = [25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 5_000, 8_000, 15_000, 30_000]
 
 export class CallTotals {
-  readonly #dispositions = new Map<string, number>()
+  readonly #dispositions: Record<Disposition, number> = {
+    ANSWERED: 0,
+    'NO ANSWER': 0,
+    BUSY: 0,
+    CANCELED: 0,
+    FAILED: 0,
+    CONGESTION: 0,
+  }
+  readonly #delays = Array.from({ length: boundsMs.length + 1 }, () => 0)
+  #delaySumMs = 0
   #calls = 0
   #billsec = 0
-  #progressDelayMs = 0
-  #progressDelays = 0
 
-  add(record: CallRecord): void {
-    const { disposition, postDialDelayMs } = record
+  add({ disposition, billsec, postDialDelayMs }: CallRecord): void {
     this.#calls += 1
-    this.#billsec += record.billsec
-    this.#dispositions.set(disposition, (this.#dispositions.get(disposition) ?? 0) + 1)
-    if (postDialDelayMs === null) return
-    this.#progressDelayMs += postDialDelayMs
-    this.#progressDelays += 1
+    this.#billsec += billsec
+    this.#dispositions[disposition] += 1
+    if (postDialDelayMs !== null) this.#addDelay(postDialDelayMs)
   }
 
   snapshot(): Readonly<Record<string, number>> {
-    const byDisposition = [...this.#dispositions].map(
+    const byDisposition = Object.entries(this.#dispositions).map(
       ([name, count]) => [`calls_${name.toLowerCase().replace(' ', '_')}_total`, count] as const,
     )
     return {
       calls_total: this.#calls,
       billed_seconds_total: this.#billsec,
-      post_dial_delay_ms_sum: this.#progressDelayMs,
-      post_dial_delay_count: this.#progressDelays,
       ...Object.fromEntries(byDisposition),
     }
+  }
+
+  postDialDelay(): DelayHistogram {
+    return { boundsMs, counts: [...this.#delays], sumMs: this.#delaySumMs }
+  }
+
+  #addDelay(delayMs: number): void {
+    const bucket = boundsMs.findIndex((bound) => delayMs <= bound)
+    const index = bucket === -1 ? boundsMs.length : bucket
+    this.#delays[index] = (this.#delays[index] ?? 0) + 1
+    this.#delaySumMs += delayMs
   }
 }

@@ -9,7 +9,7 @@ import { startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
 import { probeThrough } from './call/sip/probe.ts'
 import { type Connection, SrfClient } from './call/sip/srf-client.ts'
-import { CallTotals } from './call-totals.ts'
+import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
 import { type Config, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
@@ -180,6 +180,11 @@ export class Engine {
       ...prefixed('srf', this.#client.stats()),
       ...prefixed('sip', this.#server?.stats() ?? {}),
     }
+  }
+
+  /** Of all calls since the start. */
+  postDialDelay(): DelayHistogram {
+    return this.#totals.postDialDelay()
   }
 
   #createServer({ config, randomBytes, log }: EngineDeps): SipServer {

@@ -2,9 +2,11 @@
  * The whole process put together: database → charging → engine → API. `serve` and `demo` build one;
  * what it needs of the outside are arguments.
  */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from '../control/billing/ocs.ts'
-import type { EnginePort } from '../control/deps.ts'
+import type { EnginePort, LoopDelay } from '../control/deps.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
+import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { migrate } from '../schema/migrate.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
 import { ExternalCharging } from './charging/external-charging.ts'
@@ -121,6 +123,7 @@ function openControl(
     {
       ...{ store, ocs, now, randomBytes, log, version },
       engine: portOf(engine),
+      loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,
         paymentWebhookSecret: config.paymentWebhookSecret,
@@ -128,6 +131,12 @@ function openControl(
     },
     { api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
   )
+}
+
+function watchLoop(): LoopDelay {
+  const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  histogram.enable()
+  return histogram
 }
 
 /** The engine as the API sees it. */
@@ -143,6 +152,7 @@ function portOf(engine: Engine): EnginePort {
     // Tollgate does not register with carriers in this version.
     carrierRegistration: () => undefined,
     telemetry: () => engine.telemetry(),
+    postDialDelay: () => engine.postDialDelay(),
     listeners: () => engine.listeners,
     isReady: () => engine.isReady,
     isDraining: () => engine.calls.isDraining,

@@ -71,10 +71,14 @@ test('the secret of sessions is made once and survives a restart', async () => {
     body: { username: 'ada', password: 'correct horse' },
   })
   const { token } = login.data<{ token: string }>()
-  const app = createApi(control.deps, openAccess(control.deps))
+  const app = createApi(control.deps, openAccess(control.deps), control.telemetry)
   expect((await control.request('/auth/me', { app, token })).status).toBe(200)
 
   const settings = { ...control.deps.settings, jwtSecret: 'another secret' }
-  const other = createApi(control.deps, openAccess({ ...control.deps, settings }))
+  const other = createApi(
+    control.deps,
+    openAccess({ ...control.deps, settings }),
+    control.telemetry,
+  )
   expect((await control.request('/auth/me', { app: other, token })).status).toBe(401)
 })

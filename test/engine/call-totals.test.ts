@@ -11,7 +11,7 @@ const record: CallRecord = {
   ...{ isRecovered: false, isUnauthorizedByOcs: false },
 }
 
-test('calls are counted by disposition, seconds and delays are summed', () => {
+test('calls are counted by disposition, each from the start, and seconds are summed', () => {
   const totals = new CallTotals()
   totals.add(record)
   totals.add(record)
@@ -19,9 +19,22 @@ test('calls are counted by disposition, seconds and delays are summed', () => {
   expect(totals.snapshot()).toEqual({
     calls_total: 3,
     billed_seconds_total: 60,
-    post_dial_delay_ms_sum: 400,
-    post_dial_delay_count: 2,
     calls_answered_total: 2,
     calls_no_answer_total: 1,
+    calls_busy_total: 0,
+    calls_canceled_total: 0,
+    calls_failed_total: 0,
+    calls_congestion_total: 0,
   })
+})
+
+test('a delay is counted in the first bucket whose bound it does not pass; unknown ones nowhere', () => {
+  const totals = new CallTotals()
+  for (const postDialDelayMs of [0, 25, 26, 30_000, 30_001, null])
+    totals.add({ ...record, postDialDelayMs })
+  const { boundsMs, counts, sumMs } = totals.postDialDelay()
+  expect(counts).toHaveLength(boundsMs.length + 1)
+  expect(counts.filter((count) => count > 0)).toEqual([2, 1, 1, 1])
+  expect([counts[0], counts[1], counts.at(-2), counts.at(-1)]).toEqual([2, 1, 1, 1])
+  expect(sumMs).toBe(0 + 25 + 26 + 30_000 + 30_001)
 })

@@ -186,3 +186,32 @@ test('of 10,000 concurrent requests none that begins after the revocation gets i
   expect(statuses).toEqual(new Set([401]))
   for (const { status } of await Promise.all(before)) expect([200, 401]).toContain(status)
 })
+
+test('answers are counted by route and status, and so is what was cut off', async () => {
+  const { open, key } = await serve()
+  const connection = await open()
+  const token = key()
+  const ask = async (method: string, path: string, credential?: string) => {
+    connection.write(requestText(method, path, credential))
+    return connection.answer()
+  }
+  await ask('GET', '/api/v1/health', token)
+  await ask('GET', '/api/v1/health')
+  await ask('GET', '/api/v1/users/17', token)
+  await ask('GET', '/nowhere', token)
+  await ask('LINK', '/api/v1/health', token)
+  const broken = await open()
+  broken.write('nonsense\r\n\r\n')
+  await broken.closed
+  const { body } = await ask('GET', '/api/v1/metrics/telemetry', token)
+  const { data } = JSON.parse(body) as { data: { api: { routes: object[] } } }
+  const routes = [
+    { method: 'GET', route: '/api/v1/health', status_class: '2xx', count: 1 },
+    { method: 'GET', route: '/api/v1/health', status_class: '4xx', count: 1 },
+    { method: 'GET', route: '/api/v1/users/:id', status_class: '4xx', count: 1 },
+    { method: 'GET', route: 'none', status_class: '4xx', count: 1 },
+    { method: 'none', route: 'none', status_class: '4xx', count: 2 },
+  ]
+  expect(data.api).toMatchObject({ requests_total: 6, by_status_class: { '2xx': 1, '4xx': 5 } })
+  expect(data.api.routes).toEqual(routes)
+})

@@ -221,7 +221,7 @@ export function testEngine(): TestEngine {
       end: () => undefined,
     },
     reloadRouting: () => undefined,
-    carrierRegistration: () => undefined,
+    trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     telemetry: () => engine.figures,
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
     listeners: () => [],

@@ -3,6 +3,7 @@ import { first, insert, transaction } from '../../../schema/query.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Customers } from './customers.ts'
 import type { Ledger } from './ledger.ts'
+import type { MoneySums } from './money-sums.ts'
 
 export interface MoneyMove {
   readonly customerId: number
@@ -34,11 +35,13 @@ export class MoneyMoves {
   readonly #store: Store
   readonly #customers: Customers
   readonly #ledger: Ledger
+  readonly #sums: MoneySums
 
-  constructor(store: Store, ledger: Ledger, customers: Customers) {
+  constructor(store: Store, ledger: Ledger, customers: Customers, sums: MoneySums) {
     this.#store = store
     this.#customers = customers
     this.#ledger = ledger
+    this.#sums = sums
   }
 
   /** Durable, and in memory, when it returns. Creates the wallet of a customer that has none. */
@@ -59,6 +62,7 @@ export class MoneyMoves {
     switch (posting.kind) {
       case 'posted':
         account.balanceMicros = posting.balanceMicros
+        this.#sums.add(move.kind, account.terms.currency ?? '', move.amountMicros)
         return { kind: 'moved', balanceMicros: posting.balanceMicros }
       case 'duplicate':
         return {

@@ -9,6 +9,7 @@ import { type CallRecord, insertCallRecord } from '../../../schema/call-record.t
 import type { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Ledger, Posting } from '../accounts/ledger.ts'
+import type { MoneySums } from '../accounts/money-sums.ts'
 import type { Charge } from './charge.ts'
 import type { Reservations } from './reservations.ts'
 
@@ -17,6 +18,7 @@ interface SettlementDeps {
   readonly ledger: Ledger
   readonly group: GroupCommit
   readonly reservations: Reservations
+  readonly sums: MoneySums
   readonly now: () => number
 }
 
@@ -93,8 +95,10 @@ export class Settlement {
   }
 
   /** After the commit, and only then, memory follows the database. */
-  #apply(callUuid: string, { account, costMicros }: Charge, posting: Posting | undefined): void {
+  #apply(callUuid: string, charge: Charge, posting: Posting | undefined): void {
+    const { account, tariff, costMicros } = charge
     if (posting?.kind === 'posted' && account !== undefined) {
+      this.#deps.sums.add('debit', tariff?.currency ?? account.terms.currency ?? '', costMicros)
       account.balanceMicros = posting.balanceMicros
       account.addSpending(costMicros, this.#deps.now())
     }

@@ -4,6 +4,7 @@
  */
 import { createInterface } from 'node:readline'
 import { randomBytes } from 'node:crypto'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
 import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
@@ -24,8 +25,10 @@ const deps: ControlDeps = {
   ocs: undefined,
   now: Date.now,
   randomBytes,
-  log: (level, message, fields) => process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`),
+  log: (level, message, fields) =>
+    process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`),
   version: 'bench',
+  loopDelay: monitorEventLoopDelay(),
   settings: { jwtSecret: undefined, paymentWebhookSecret: undefined },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }

@@ -1,0 +1,28 @@
+/** What was moved since the start, by kind and currency: plain numbers that telemetry reads. */
+import type { LedgerEntryTable } from '../../../schema/database.ts'
+
+export interface MoneySum {
+  readonly kind: LedgerEntryTable['kind']
+  /** ISO 4217. */
+  readonly currency: string
+  readonly count: number
+  /** Absolute amounts added up. Micro-units. */
+  readonly amountMicros: number
+}
+
+export class MoneySums {
+  readonly #sums = new Map<string, { -readonly [field in keyof MoneySum]: MoneySum[field] }>()
+
+  /** To be called once the entry is durable. `amountMicros`: signed, as in the ledger. */
+  add(kind: MoneySum['kind'], currency: string, amountMicros: number): void {
+    const key = `${kind} ${currency}`
+    const sum = this.#sums.get(key) ?? { kind, currency, count: 0, amountMicros: 0 }
+    sum.count += 1
+    sum.amountMicros += Math.abs(amountMicros)
+    this.#sums.set(key, sum)
+  }
+
+  list(): readonly MoneySum[] {
+    return [...this.#sums.values()]
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * The registry: every metric that Prometheus may scrape, each read from the one telemetry view, so
+ * that both answers say the same. The text is rendered as in
+ * https://prometheus.io/docs/instrumenting/exposition_formats/ (version 0.0.4).
+ */
+import type { TelemetryView } from './telemetry-view.ts'
+
+type Labels = Readonly<Record<string, string | number>>
+
+interface Sample {
+  readonly value: number
+  readonly labels?: Labels
+  /** `_bucket`, `_sum` or `_count` of a histogram. */
+  readonly suffix?: string
+}
+
+export interface Metric {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly read: (view: TelemetryView) => readonly Sample[]
+}
+
+const one = (
+  type: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  read: (view: TelemetryView) => number | null | undefined,
+): Metric => ({
+  ...{ name, type, help },
+  read: (view) => {
+    const value = read(view)
+    return value === null || value === undefined ? [] : [{ value }]
+  },
+})
+
+const many = (type: Metric['type'], name: string, help: string, read: Metric['read']): Metric => ({
+  name,
+  type,
+  help,
+  read,
+})
+
+const nodeLabels = ({ set_id, destination }: TelemetryView['nodes'][number]) => ({
+  set_id,
+  destination,
+})
+const states = ['active', 'probing', 'inactive'] as const
+
+const calls: readonly Metric[] = [
+  one('gauge', 'tollgate_calls_active', 'Live calls.', (view) => view.calls.active),
+  one(
+    'gauge',
+    'tollgate_calls_per_second',
+    'Calls started per second over the last ten seconds.',
+    (view) => view.calls.per_second,
+  ),
+  many('counter', 'tollgate_calls_total', 'Ended calls by disposition.', (view) =>
+    Object.entries(view.calls.by_disposition).map(([disposition, value]) => ({
+      value,
+      labels: { disposition },
+    })),
+  ),
+  one('gauge', 'tollgate_calls_answer_seizure_ratio', 'Answered of all calls, 0 to 1.', (view) =>
+    view.calls.asr_percent === null ? null : view.calls.asr_percent / 100,
+  ),
+  one(
+    'gauge',
+    'tollgate_calls_average_duration_seconds',
+    'Billed seconds per answered call.',
+    (view) => view.calls.acd_seconds,
+  ),
+  one(
+    'counter',
+    'tollgate_calls_billed_seconds_total',
+    'Seconds between answer and end of all calls.',
+    (view) => view.calls.billed_seconds,
+  ),
+  many(
+    'histogram',
+    'tollgate_post_dial_delay_seconds',
+    'From the INVITE to the first sign of the other side.',
+    ({ calls: { post_dial_delay } }) => [
+      ...post_dial_delay.buckets.map(({ le_ms, count }) => ({
+        suffix: '_bucket',
+        labels: { le: le_ms === null ? '+Inf' : le_ms / 1_000 },
+        value: count,
+      })),
+      { suffix: '_sum', value: post_dial_delay.sum_ms / 1_000 },
+      { suffix: '_count', value: post_dial_delay.count },
+    ],
+  ),
+]
+
+const nodes: readonly Metric[] = [
+  many('gauge', 'tollgate_node_state', '1 for the state that the node is in.', (view) =>
+    view.nodes.flatMap((node) =>
+      states.map((state) => ({
+        value: node.state === state ? 1 : 0,
+        labels: { ...nodeLabels(node), state },
+      })),
+    ),
+  ),
+  many('gauge', 'tollgate_node_latency_seconds', 'Smoothed round trip of the probes.', (view) =>
+    view.nodes.flatMap((node) =>
+      node.latency_ms === null
+        ? []
+        : [{ value: node.latency_ms / 1_000, labels: nodeLabels(node) }],
+    ),
+  ),
+  many('gauge', 'tollgate_node_calls_active', 'Live calls on the node.', (view) =>
+    view.nodes.map((node) => ({ value: node.active_calls, labels: nodeLabels(node) })),
+  ),
+  many('counter', 'tollgate_node_probes_total', 'Finished probes by result.', (view) =>
+    view.nodes.flatMap((node) =>
+      (['answered', 'failed'] as const).map((result) => ({
+        value: node.probes[result],
+        labels: { ...nodeLabels(node), result },
+      })),
+    ),
+  ),
+]
+
+const people: readonly Metric[] = [
+  one(
+    'gauge',
+    'tollgate_registered_contacts',
+    'Bindings of phones that have not expired.',
+    (view) => view.registrations.contacts,
+  ),
+  one(
+    'gauge',
+    'tollgate_registered_extensions',
+    'Extensions with at least one of them.',
+    (view) => view.registrations.extensions,
+  ),
+  many(
+    'counter',
+    'tollgate_api_requests_total',
+    'Answered API requests by route and class of status.',
+    (view) =>
+      view.api.routes.map(({ count, method, route, status_class }) => ({
+        value: count,
+        labels: { method, route, status: status_class },
+      })),
+  ),
+]
+
+const billing: readonly Metric[] = [
+  many(
+    'counter',
+    'tollgate_billing_authorizations_total',
+    'Decisions on calls: granted, overloaded, or why denied.',
+    (view) =>
+      Object.entries(view.billing?.verdicts ?? {}).map(([verdict, value]) => ({
+        value,
+        labels: { verdict },
+      })),
+  ),
+  one(
+    'gauge',
+    'tollgate_billing_open_calls',
+    'Calls that hold a reservation or wait for their debit.',
+    (view) => view.billing?.open_calls,
+  ),
+  one('gauge', 'tollgate_billing_reserved', 'Held for live calls, all currencies.', (view) =>
+    view.billing === null ? null : Number(view.billing.reserved),
+  ),
+  many('counter', 'tollgate_billing_entries_total', 'Ledger entries by kind.', (view) =>
+    (view.billing?.moved ?? []).map(({ kind, currency, count }) => ({
+      value: count,
+      labels: { kind, currency },
+    })),
+  ),
+  many('counter', 'tollgate_billing_amount_total', 'Money moved by kind, absolute.', (view) =>
+    (view.billing?.moved ?? []).map(({ kind, currency, amount }) => ({
+      value: Number(amount),
+      labels: { kind, currency },
+    })),
+  ),
+  one(
+    'gauge',
+    'tollgate_billing_waiting_writes',
+    'Records that wait for the next group commit.',
+    (view) => view.billing?.waiting_writes,
+  ),
+  one(
+    'counter',
+    'tollgate_billing_commits_total',
+    'Group commits.',
+    (view) => view.billing?.commits_total,
+  ),
+  one(
+    'gauge',
+    'tollgate_billing_commit_failures',
+    'Group commits that failed since the last success.',
+    (view) => view.billing?.commit_failures,
+  ),
+  one(
+    'gauge',
+    'tollgate_outbox_call_reports',
+    'Call records that another OCS has not taken yet.',
+    (view) => view.outbox.call_reports,
+  ),
+]
+
+const machine: readonly Metric[] = [
+  many(
+    'gauge',
+    'tollgate_event_loop_lag_seconds',
+    'How late the event loop was over the last ten seconds.',
+    ({ event_loop }) => [
+      { value: event_loop.lag_p50_ms / 1_000, labels: { quantile: '0.5' } },
+      { value: event_loop.lag_p99_ms / 1_000, labels: { quantile: '0.99' } },
+    ],
+  ),
+  one(
+    'counter',
+    'process_cpu_seconds_total',
+    'User and system CPU time.',
+    (view) => view.process.cpu_seconds,
+  ),
+  one(
+    'gauge',
+    'process_resident_memory_bytes',
+    'Resident memory.',
+    (view) => view.process.resident_bytes,
+  ),
+  one(
+    'gauge',
+    'tollgate_heap_used_bytes',
+    'Used heap of JavaScript.',
+    (view) => view.process.heap_used_bytes,
+  ),
+  one(
+    'gauge',
+    'tollgate_uptime_seconds',
+    'Since the start of the process.',
+    (view) => view.uptime_seconds,
+  ),
+  one('gauge', 'tollgate_database_bytes', 'Size of the database.', (view) => view.database.bytes),
+  one(
+    'gauge',
+    'tollgate_database_free_bytes',
+    'Part of it that holds nothing.',
+    (view) => view.database.free_bytes,
+  ),
+]
+
+export const metrics: readonly Metric[] = [...calls, ...nodes, ...people, ...billing, ...machine]
+
+/** What the engine counts beside them, under its own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
+function engineMetrics(view: TelemetryView): readonly Metric[] {
+  return Object.keys(view.engine).map((name) => ({
+    name: `tollgate_${snakeCase(name)}`,
+    type: name.endsWith('_total') ? 'counter' : 'gauge',
+    help: 'A figure of the SIP engine.',
+    read: ({ engine }) => [{ value: engine[name] ?? 0 }],
+  }))
+}
+
+const snakeCase = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+export function prometheusText(view: TelemetryView): string {
+  const blocks = [...metrics, ...engineMetrics(view)].map(({ name, type, help, read }) => {
+    const lines = read(view).map(
+      ({ suffix = '', labels, value }) => `${name}${suffix}${labelText(labels)} ${value}\n`,
+    )
+    return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
+  })
+  return blocks.join('')
+}
+
+function labelText(labels: Labels | undefined): string {
+  if (labels === undefined) return ''
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(String(value))}"`)
+  return `{${pairs.join(',')}}`
+}
+
+const escaped = (value: string): string =>
+  value.replaceAll(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`))

@@ -1,0 +1,24 @@
+/** What is measured: as JSON for programs, as text for Prometheus; both from one view. */
+import { Hono } from 'hono'
+import { requires, requiresGlobal } from '../auth/requires.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { prometheusText } from './metrics.ts'
+import type { Telemetry } from './telemetry.ts'
+
+/** Mounted under `/api/v1`. A tenant's credential sees its own calls and nodes only. */
+export const telemetryRoutes = (telemetry: Pick<Telemetry, 'read' | 'readForTenant'>) =>
+  new Hono<ControlEnv>().get('/metrics/telemetry', requires('metrics:read'), (c) => {
+    const { tenantId } = c.var.principal
+    return ok(c, tenantId === null ? telemetry.read() : telemetry.readForTenant(tenantId))
+  })
+
+/**
+ * Mounted at the root. It needs a key like everything else: an exception for the loopback would
+ * also let in whatever a proxy on this machine passes on.
+ */
+export const metricsRoute = (telemetry: Pick<Telemetry, 'read'>) =>
+  new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), (c) => {
+    c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
+    return c.body(prometheusText(telemetry.read()))
+  })

@@ -1,0 +1,190 @@
+/** Reads everything that is measured, at the moment somebody asks: nothing is pushed anywhere. */
+import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import { compile } from '../../schema/compiled.ts'
+import type { Store } from '../../schema/open.ts'
+import { all } from '../../schema/query.ts'
+import type { OcsStats } from '../billing/ocs.ts'
+import type { ControlDeps, DelayHistogram, SetStatus, TelemetrySnapshot } from '../deps.ts'
+import { ApiRequests } from './api-requests.ts'
+import { Recent } from './recent.ts'
+import type { TelemetryView, TenantTelemetryView } from './telemetry-view.ts'
+
+type TelemetryDeps = Pick<ControlDeps, 'store' | 'engine' | 'ocs' | 'now' | 'loopDelay'>
+
+/** Names of the engine's figures that have a place of their own in the view. */
+const dispositions = {
+  ANSWERED: 'calls_answered_total',
+  'NO ANSWER': 'calls_no_answer_total',
+  BUSY: 'calls_busy_total',
+  CANCELED: 'calls_canceled_total',
+  FAILED: 'calls_failed_total',
+  CONGESTION: 'calls_congestion_total',
+} as const
+const placed: ReadonlySet<string> = new Set([
+  ...['active_calls', 'calls_total', 'billed_seconds_total'],
+  ...['registered_contacts', 'registered_extensions'],
+  ...Object.values(dispositions),
+])
+
+export class Telemetry {
+  readonly requests = new ApiRequests()
+  readonly #deps: TelemetryDeps
+  readonly #recent: Recent
+  readonly #startedAt: number
+  readonly #outbox: () => number
+
+  constructor(deps: TelemetryDeps) {
+    this.#deps = deps
+    this.#startedAt = deps.now()
+    this.#recent = new Recent({ loopDelay: deps.loopDelay, startedCalls: () => this.#started() })
+    this.#outbox = waitingReports(deps.store)
+  }
+
+  /** To be called every `TICK_MS`. */
+  tick(): void {
+    this.#recent.tick()
+  }
+
+  read(): TelemetryView {
+    const { engine, ocs, now, store } = this.#deps
+    const figures = engine.telemetry()
+    const lag = this.#recent.loopLag()
+    return {
+      at: timeToText(now()),
+      uptime_seconds: (now() - this.#startedAt) / 1_000,
+      calls: this.#calls(figures),
+      nodes: nodesOf(engine.dispatcher.status()),
+      registrations: {
+        contacts: figures['registered_contacts'] ?? 0,
+        extensions: figures['registered_extensions'] ?? 0,
+      },
+      api: this.#api(),
+      billing: ocs === undefined ? null : billingOf(ocs.stats()),
+      outbox: { call_reports: this.#outbox() },
+      event_loop: { lag_p50_ms: lag.p50, lag_p99_ms: lag.p99 },
+      process: processFigures(),
+      database: databaseFigures(store),
+      engine: Object.fromEntries(Object.entries(figures).filter(([name]) => !placed.has(name))),
+    }
+  }
+
+  readForTenant(tenantId: number): TenantTelemetryView {
+    const { engine, now, store } = this.#deps
+    const query = store.db
+      .selectFrom('dispatcher_set')
+      .select('set_id')
+      .where('tenant_id', '=', tenantId)
+    const own = new Set(all(store, query).map(({ set_id }) => set_id))
+    return {
+      at: timeToText(now()),
+      calls: {
+        active: engine.calls.list().filter((call) => call.tenantId === tenantId).length,
+      },
+      nodes: nodesOf(engine.dispatcher.status().filter(({ setId }) => own.has(setId))),
+    }
+  }
+
+  /** Every call that ever started is over or active. */
+  #started(): number {
+    const { calls_total: ended = 0, active_calls: active = 0 } = this.#deps.engine.telemetry()
+    return ended + active
+  }
+
+  #calls(figures: TelemetrySnapshot): TelemetryView['calls'] {
+    const total = figures['calls_total'] ?? 0
+    const answered = figures['calls_answered_total'] ?? 0
+    const billed = figures['billed_seconds_total'] ?? 0
+    return {
+      active: figures['active_calls'] ?? 0,
+      per_second: this.#recent.callsPerSecond(),
+      total,
+      answered,
+      asr_percent: total === 0 ? null : rounded((answered / total) * 100),
+      acd_seconds: answered === 0 ? null : rounded(billed / answered),
+      billed_seconds: billed,
+      by_disposition: Object.fromEntries(
+        Object.entries(dispositions).map(([name, figure]) => [name, figures[figure] ?? 0]),
+      ),
+      post_dial_delay: delayOf(this.#deps.engine.postDialDelay()),
+    }
+  }
+
+  #api(): TelemetryView['api'] {
+    const routes = this.requests.list()
+    const classes: Record<string, number> = {}
+    for (const { statusClass, count } of routes)
+      classes[statusClass] = (classes[statusClass] ?? 0) + count
+    return {
+      requests_total: routes.reduce((sum, { count }) => sum + count, 0),
+      by_status_class: classes,
+      routes: routes.map(({ statusClass, ...rest }) => ({ ...rest, status_class: statusClass })),
+    }
+  }
+}
+
+const rounded = (value: number): number => Math.round(value * 1_000) / 1_000
+
+function nodesOf(sets: readonly SetStatus[]): TelemetryView['nodes'] {
+  return sets.flatMap(({ setId, nodes }) =>
+    nodes.map((node) => ({
+      set_id: setId,
+      node_id: node.nodeId,
+      destination: node.destination,
+      state: node.state,
+      latency_ms: node.latencyMs,
+      active_calls: node.activeCalls,
+      probes: { ...node.probes },
+    })),
+  )
+}
+
+function delayOf({
+  boundsMs,
+  counts,
+  sumMs,
+}: DelayHistogram): TelemetryView['calls']['post_dial_delay'] {
+  let count = 0
+  const buckets = counts.map((own, index) => {
+    count += own
+    return { le_ms: boundsMs[index] ?? null, count }
+  })
+  return { count, average_ms: count === 0 ? null : rounded(sumMs / count), sum_ms: sumMs, buckets }
+}
+
+function billingOf(stats: OcsStats): NonNullable<TelemetryView['billing']> {
+  return {
+    authorizations_total: Object.values(stats.verdicts).reduce((sum, count) => sum + count, 0),
+    verdicts: stats.verdicts,
+    open_calls: stats.openCalls,
+    reserved: moneyToDecimal(stats.reservedMicros),
+    moved: stats.moved.map(({ amountMicros, ...sum }) => ({
+      ...sum,
+      amount: moneyToDecimal(amountMicros),
+    })),
+    waiting_writes: stats.waitingWrites,
+    commits_total: stats.commits,
+    commit_failures: stats.commitFailures,
+  }
+}
+
+function waitingReports(store: Store): () => number {
+  const statement = compile<Record<string, never>, { n: number }>(store, (db) =>
+    db.selectFrom('cdr_outbox').select((row) => row.fn.countAll<number>().as('n')),
+  )
+  return () => statement.get({})?.n ?? 0
+}
+
+function processFigures(): TelemetryView['process'] {
+  const { rss, heapUsed } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  return { resident_bytes: rss, heap_used_bytes: heapUsed, cpu_seconds: (user + system) / 1e6 }
+}
+
+function databaseFigures({ sqlite }: Store): TelemetryView['database'] {
+  const pragma = (name: string) => Number(sqlite.pragma(name, { simple: true }))
+  const pageSize = pragma('page_size')
+  return {
+    bytes: pragma('page_count') * pageSize,
+    free_bytes: pragma('freelist_count') * pageSize,
+  }
+}
