@@ -2,6 +2,7 @@
  * `GET /reports/cdrs` (specification §4.1): the calls that began in a period, in the bare shape,
  * with totals over the whole filter; as CSV or NDJSON of any length where `Accept` asks for it.
  */
+import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
@@ -72,4 +73,6 @@ function pageOf({ page, limit }: { page?: number | undefined; limit?: number | u
   return { page: page ?? 1, limit: limit ?? 50 }
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const nextTurn = async (): Promise<void> => {
+  await setImmediate()
+}
