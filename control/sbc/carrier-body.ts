@@ -1,9 +1,9 @@
 /** Carriers with their gateways as a body (decisions.md §7). */
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
-import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/number-rule.ts'
+import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
-import { host, isAddress, limit, name, reference, text } from '../provisioning/fields.ts'
+import { domain, host, isAddress, limit, name, reference, text } from '../provisioning/fields.ts'
 import { unsupportedTransport } from '../provisioning/not-supported.ts'
 import { transport } from './dispatcher-body.ts'
 
@@ -64,14 +64,28 @@ const callerId = z
     message: 'is required with mode "fixed"',
   })
 
+/** Ends up between quotes in digest credentials, and in SIP URIs. */
+const userName = z.string().regex(/^[0-9A-Za-z*+._@-]{1,128}$/, 'must be a SIP user name')
+
 const auth = z.strictObject({
-  type: z.enum(['ip', 'digest', 'register']).default('ip'),
-  username: text(128).min(1).nullish(),
-  password: text(128).min(1).nullish().describe('Write only: never returned.'),
-  realm: text(253).nullish(),
-  from_user: text(128).nullish(),
-  from_domain: text(253).nullish(),
-  expires: z.int().min(60).max(86_400).nullish(),
+  type: z
+    .enum(['ip', 'digest', 'register'])
+    .default('ip')
+    .describe('How the carrier knows us: by address, by password, or because we register.'),
+  username: userName.nullish().describe('Required with digest and register.'),
+  password: text(128)
+    .min(1)
+    .nullish()
+    .describe('Write only. Absent in a change: the stored one stays.'),
+  realm: text(253).min(1).nullish().describe('The only realm that is answered; absent: any.'),
+  from_user: userName.nullish().describe('User of our From, instead of the caller.'),
+  from_domain: domain.nullish().describe('Host of our From, instead of our address.'),
+  expires: z
+    .int()
+    .min(60)
+    .max(86_400)
+    .nullish()
+    .describe('Seconds that a registration asks for; absent: 3600.'),
 })
 
 export const carrierBody = z.strictObject({
@@ -100,17 +114,22 @@ export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail |
   ...body.gateways.map((gateway, index) =>
     unsupportedTransport(`gateways.${index}.transport`, gateway.transport),
   ),
-  body.auth.type !== 'ip' && {
-    path: 'auth.type',
-    message: `auth "${body.auth.type}" is not supported yet: carriers are recognized by address`,
-  },
-  ...(['username', 'password', 'realm', 'from_user', 'from_domain', 'expires'] as const).map(
-    (field) =>
-      body.auth[field] != null && {
-        path: `auth.${field}`,
-        message: 'has no effect with auth "ip"',
-      },
-  ),
+  ...withoutEffect(body.auth),
   body.media === 'anchor' && { path: 'media', message: 'media "anchor" is not supported yet' },
   body.codecs != null && { path: 'codecs', message: 'codecs are not supported yet' },
 ]
+
+/** A password is not asked for here: a change may leave the stored one. */
+function withoutEffect({ type, ...fields }: CarrierBody['auth']): (ErrorDetail | false)[] {
+  const credentials = ['username', 'password', 'realm'] as const
+  const useless = type === 'ip' ? [...credentials, 'expires' as const] : ['expires' as const]
+  return type === 'register'
+    ? []
+    : useless.map(
+        (field) =>
+          fields[field] != null && {
+            path: `auth.${field}`,
+            message: `has no effect with auth "${type}"`,
+          },
+      )
+}

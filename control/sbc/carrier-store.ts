@@ -2,8 +2,8 @@
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { CarrierGatewayTable, CarrierTable } from '../../schema/database.ts'
-import { isAmbiguous } from '../../schema/gateway-source.ts'
-import type { NumberRules } from '../../schema/number-rule.ts'
+import { isAmbiguous } from '../../schema/rules/gateway-source.ts'
+import type { NumberRules } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -12,6 +12,7 @@ import { badReference, either, resolve, tenantOf } from '../provisioning/referen
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
+import type { ProbedStatusView } from './probed-status.ts'
 import {
   carrierBody,
   unsupportedInCarrier,
@@ -27,6 +28,12 @@ interface CarrierRow extends Selectable<CarrierTable> {
   readonly customer: string | null
 }
 
+interface GatewayView extends GatewayBody {
+  readonly id: number
+  /** What probes say; null: it is not probed. */
+  readonly status?: ProbedStatusView | null
+}
+
 export interface CarrierView {
   readonly id: number
   readonly name: string
@@ -35,8 +42,8 @@ export interface CarrierView {
   readonly customer: string | null
   readonly is_active: boolean
   readonly direction: 'in' | 'out' | 'both'
-  readonly gateways: readonly (GatewayBody & { readonly id: number })[]
-  readonly auth: { readonly type: 'ip' | 'digest' | 'register' }
+  readonly gateways: readonly GatewayView[]
+  readonly auth: Required<Omit<CarrierBody['auth'], 'password'>>
   readonly caller_id: { readonly mode: 'pass' | 'fixed' | 'pai'; readonly value: string | null }
   readonly number_rules: NumberRules
   readonly media: 'bypass' | 'anchor'
@@ -91,7 +98,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return {
       ...fields,
       number_rules: { in: [...carrier.number_rules.in], out: [...carrier.number_rules.out] },
-      gateways: carrier.gateways.map(({ id: _gateway, ...gateway }) => gateway),
+      gateways: carrier.gateways.map(({ id: _gateway, status: _status, ...gateway }) => gateway),
     }
   }
 
@@ -135,6 +142,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
       is_active: toFlag(body.is_active),
       direction: body.direction,
+      ...authColumnsOf(body.auth, this.#passwordOf(before?.id)),
       caller_id_mode: body.caller_id.mode,
       caller_id_value: body.caller_id.value ?? null,
       number_rules: JSON.stringify(body.number_rules),
@@ -143,6 +151,12 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       inbound_set_id: resolveSet(this.#store, 'inbound_set', set, owner, before?.inbound_set_id),
       updated_at: reach.now,
     }
+  }
+
+  #passwordOf(id: number | undefined): string | null {
+    if (id === undefined) return null
+    const query = this.#store.db.selectFrom('carrier').select('auth_password').where('id', '=', id)
+    return first(this.#store, query)?.auth_password ?? null
   }
 
   #putGateways(carrierId: number, body: CarrierBody, reach: Reach): void {
@@ -239,6 +253,24 @@ const gatewayColumnsOf = ({ inbound, outbound, ...gateway }: GatewayBody) => ({
   is_outbound: toFlag(outbound),
 })
 
+/** Absent, the password stays; a carrier that knows us by address has none. */
+function authColumnsOf(auth: CarrierBody['auth'], storedPassword: string | null) {
+  const password = auth.password === undefined ? storedPassword : auth.password
+  if (auth.type !== 'ip' && auth.username == null)
+    throw badReference('auth.username', `is required with auth "${auth.type}"`)
+  if (auth.type !== 'ip' && password === null)
+    throw badReference('auth.password', `is required with auth "${auth.type}"`)
+  return {
+    auth_type: auth.type,
+    auth_username: auth.username ?? null,
+    auth_password: auth.type === 'ip' ? null : password,
+    auth_realm: auth.realm ?? null,
+    auth_from_user: auth.from_user ?? null,
+    auth_from_domain: auth.from_domain ?? null,
+    auth_expires_seconds: auth.expires ?? null,
+  }
+}
+
 function viewOf(row: CarrierRow, gateways: readonly GatewayRow[]): CarrierView {
   return {
     id: row.id,
@@ -253,7 +285,14 @@ function viewOf(row: CarrierRow, gateways: readonly GatewayRow[]): CarrierView {
       inbound: fromFlag(is_inbound),
       outbound: fromFlag(is_outbound),
     })),
-    auth: { type: row.auth_type },
+    auth: {
+      type: row.auth_type,
+      username: row.auth_username,
+      realm: row.auth_realm,
+      from_user: row.auth_from_user,
+      from_domain: row.auth_from_domain,
+      expires: row.auth_expires_seconds,
+    },
     caller_id: { mode: row.caller_id_mode, value: row.caller_id_value },
     number_rules: JSON.parse(row.number_rules) as NumberRules,
     media: row.media,

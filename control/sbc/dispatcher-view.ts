@@ -2,8 +2,9 @@
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
-import type { NodeState, NodeStatus, SetStatus } from '../deps.ts'
+import type { NodeStatus, SetStatus } from '../deps.ts'
 import type { DispatcherBody, NodeBody } from './dispatcher-body.ts'
+import { probedStatusView, type ProbedStatusView } from './probed-status.ts'
 
 export type NodeRow = Selectable<DispatcherNodeTable>
 export type SetRow = Selectable<DispatcherSetTable> & { readonly slug: string | null }
@@ -18,19 +19,9 @@ export interface NodeView extends Required<NodeBody> {
   readonly status?: NodeStatusView | null
 }
 
-interface NodeStatusView {
-  readonly state: NodeState
-  /** Smoothed round trip of the probes. */
-  readonly latency_ms: number | null
+interface NodeStatusView extends ProbedStatusView {
   /** An operator may stop a drained node once this is 0. */
   readonly active_calls: number
-  /** Status 0: no answer; `reason` says which way. */
-  readonly last_probe: {
-    readonly at: string
-    readonly status: number
-    readonly reason: string
-  } | null
-  readonly probes: NodeStatus['probes']
 }
 
 export interface DispatcherView {
@@ -67,12 +58,9 @@ export function withStatus(set: DispatcherView, [seen]: readonly SetStatus[]): D
   return { ...set, nodes }
 }
 
-const statusView = ({ lastProbe, ...status }: NodeStatus): NodeStatusView => ({
-  state: status.state,
-  latency_ms: status.latencyMs,
+const statusView = (status: NodeStatus): NodeStatusView => ({
+  ...probedStatusView(status),
   active_calls: status.activeCalls,
-  last_probe: lastProbe && { ...lastProbe, at: timeToText(lastProbe.at) },
-  probes: status.probes,
 })
 
 export function viewOf(row: SetRow, nodes: readonly NodeRow[]): DispatcherView {

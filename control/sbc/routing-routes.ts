@@ -4,8 +4,9 @@ import type { ControlDeps } from '../deps.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { CarrierStore } from './carrier-store.ts'
-import { InboundRouteStore } from './inbound-route-store.ts'
-import { OutboundRouteStore } from './outbound-route-store.ts'
+import { withLiveStatus } from './carrier-status.ts'
+import { InboundRouteStore } from './routes/inbound-route-store.ts'
+import { OutboundRouteStore } from './routes/outbound-route-store.ts'
 
 export function routingRoutes({
   store,
@@ -21,14 +22,7 @@ export function routingRoutes({
         path: '/routing/carriers',
         scope: 'carriers',
         resource: new CarrierStore(store),
-        show: (carrier) => ({
-          ...carrier,
-          registration: engine.carrierRegistration(carrier.id) ?? null,
-          status: {
-            is_usable: carrier.is_active && carrier.gateways.length > 0,
-            active_calls: engine.calls.countByCarrier(carrier.id),
-          },
-        }),
+        show: (carrier) => withLiveStatus(carrier, engine),
       }),
     )
     .route(

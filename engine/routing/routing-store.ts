@@ -1,8 +1,8 @@
 /** Carriers and routes from the database. A row that cannot be used is left out and told. */
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
-import type { NumberRule } from '../../schema/number-rule.ts'
-import { compileNumberRules, numberRuleProblem } from '../../schema/number-rule.ts'
+import type { NumberRule } from '../../schema/rules/number-rule.ts'
+import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
 import type { Selectable } from 'kysely'

@@ -2,9 +2,9 @@
  * Who sends: the source address of an INVITE → carrier, or a trusted network (decisions §2). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
-import { recognizedNetwork, recognizedPort } from '../../schema/gateway-source.ts'
-import type { Network } from '../../schema/ip-address.ts'
-import { parseNetwork } from '../../schema/ip-address.ts'
+import { recognizedNetwork, recognizedPort } from '../../schema/rules/gateway-source.ts'
+import type { Network } from '../../schema/rules/ip-address.ts'
+import { parseNetwork } from '../../schema/rules/ip-address.ts'
 import { NetworkTable } from './network-table.ts'
 import type { CarrierRecord, GatewayRecord } from './routing-records.ts'
 

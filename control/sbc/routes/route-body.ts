@@ -1,8 +1,8 @@
 /** Outbound and inbound routes as bodies (decisions.md §2 and §7). */
 import { z } from 'zod'
-import type { ErrorDetail } from '../http/api-error.ts'
-import { extensionNumber } from '../pbx/extension-body.ts'
-import { domain, name, prefix, reference } from '../provisioning/fields.ts'
+import type { ErrorDetail } from '../../http/api-error.ts'
+import { extensionNumber } from '../../pbx/extension-body.ts'
+import { domain, name, prefix, reference } from '../../provisioning/fields.ts'
 
 export const outboundRouteBody = z.strictObject({
   name,

@@ -1,14 +1,14 @@
 /** Outbound routes, as rows. */
 import type { Selectable } from 'kysely'
-import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
-import type { OutboundRouteTable } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/query.ts'
-import { refuseUnsupported } from '../provisioning/not-supported.ts'
-import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
-import { contains } from '../provisioning/rows.ts'
-import { write } from '../provisioning/write.ts'
+import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
+import type { OutboundRouteTable } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first, insert } from '../../../schema/query.ts'
+import { refuseUnsupported } from '../../provisioning/not-supported.ts'
+import { badReference, either, resolve, tenantOf } from '../../provisioning/references.ts'
+import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
+import { contains } from '../../provisioning/rows.ts'
+import { write } from '../../provisioning/write.ts'
 import {
   outboundRouteBody,
   unsupportedInOutboundRoute,

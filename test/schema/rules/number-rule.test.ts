@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { compileNumberRules, numberRuleProblem } from '../../schema/number-rule.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { compileNumberRules, numberRuleProblem } from '../../../schema/rules/number-rule.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
 
 test.each([
   ['^00', '+', '00491701234', '+491701234'],

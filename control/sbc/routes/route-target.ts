@@ -1,9 +1,9 @@
 /** Where an inbound route sends its calls: a dispatcher set, an extension or an AI agent. */
-import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/query.ts'
-import { badReference, either, isForeign, type Owner } from '../provisioning/references.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, first } from '../../../schema/query.ts'
+import { badReference, either, isForeign, type Owner } from '../../provisioning/references.ts'
 import type { InboundRouteBody } from './route-body.ts'
-import { resolveSet } from './set-reference.ts'
+import { resolveSet } from '../set-reference.ts'
 
 /** Set id, `<extension>@<domain>` or agent id. */
 interface StoredTarget {
