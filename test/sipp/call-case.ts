@@ -23,6 +23,8 @@ interface CaseOptions {
   readonly nodes: readonly string[]
   readonly algorithm?: number
   readonly weights?: readonly number[]
+  /** Of the paying customer. Default 10.00. */
+  readonly balance?: string
   readonly environment?: Record<string, string>
 }
 
@@ -45,11 +47,12 @@ export function seedFor(
   ports: readonly number[],
   options: Omit<CaseOptions, 'nodes'> = {},
 ): object {
+  const { balance = '10.00' } = options
   return {
     rate_plans: [{ name: 'retail', currency: 'USD' }],
     rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
     customers: [
-      { name: 'paying', rate_plan: 'retail', numbers: [paying], balance: '10.00' },
+      { name: 'paying', rate_plan: 'retail', numbers: [paying], balance },
       { name: 'poor', rate_plan: 'retail', numbers: [poor] },
       { name: 'almost-broke', rate_plan: 'retail', numbers: [almostBroke], balance: '0.02' },
     ],

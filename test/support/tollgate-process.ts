@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
+import type { Listener } from '../../engine/sip-server/index.ts'
 import { freePort } from './free-port.ts'
 
 const program = 'dist/main.js'
@@ -73,6 +74,18 @@ export class TollgateProcess {
     await tollgate.run(['seed', file])
     await tollgate.restart()
     return tollgate
+  }
+
+  /** For a `SipPeer`. */
+  listener(protocol: 'udp' | 'tcp' = 'udp'): Listener {
+    const address = '127.0.0.1'
+    const port = this.sipPort
+    return { protocol, address, port, advertisedHost: address, advertisedPort: port }
+  }
+
+  /** Log lines of level error or fatal. */
+  get faults(): readonly string[] {
+    return this.log.filter((line) => /"level":"(error|fatal)"/.test(line))
   }
 
   get pid(): number {

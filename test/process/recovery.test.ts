@@ -1,0 +1,60 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { cents, paying, seedFor } from '../sipp/call-case.ts'
+import { SippNode, callWith, startCallers } from '../support/sipp.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const live = 100
+
+async function withLiveCalls(): Promise<TollgateProcess> {
+  const node = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await node.stop()))
+  const tollgate = await TollgateProcess.start(seedFor([node.port], { balance: '1000.00' }))
+  onTestFinished(() => tollgate.stop())
+  const callers = await startCallers('inbound/caller-is-hung-up.xml', tollgate.sipPort, {
+    ...{ calls: live, rate: 100, keys: { caller: paying } },
+  })
+  onTestFinished(async () => void (await callers.stop()))
+  const journal = () => tollgate.query('SELECT call_uuid FROM call_journal')
+  await expect.poll(journal, { timeout: 20_000 }).toHaveLength(live)
+  return tollgate
+}
+
+test('kill -9 with 100 live calls: the next start records and charges each once, the one after that none', async () => {
+  const tollgate = await withLiveCalls()
+  const uuids = () =>
+    tollgate.query<{ id: string }>('SELECT call_uuid AS id FROM call_journal ORDER BY 1')
+  const open = uuids()
+  // A heartbeat tells how long the calls have lived: longer than no second.
+  const heartbeats = () =>
+    tollgate.query('SELECT call_uuid FROM call_journal WHERE alive_at > answered_at')
+  await expect.poll(heartbeats, { timeout: 10_000 }).toHaveLength(live)
+  await tollgate.kill()
+  expect(tollgate.calls()).toEqual([])
+
+  await tollgate.restart()
+  const calls = tollgate.calls()
+  expect(calls.map((call) => call.call_uuid).toSorted()).toEqual(open.map(({ id }) => id))
+  for (const call of calls) {
+    expect(call).toMatchObject({
+      ...{ disposition: 'ANSWERED', is_recovered: 1, hangup_cause: 'PROCESS_RESTART' },
+      ...{ hangup_by: 'system', sip_code: 200 },
+    })
+    expect(call.billsec).toBeGreaterThan(0)
+    expect(call.cost_micros).toBe(cents(call.billsec))
+  }
+  expect(uuids()).toEqual([])
+  const cost = calls.reduce((sum, call) => sum + call.cost_micros, 0)
+  const wallet = tollgate.wallet('paying')
+  const left = cents(100_000) - cost
+  expect(wallet).toEqual({ balance: left, ledger: left, debits: live })
+
+  await tollgate.kill()
+  await tollgate.restart()
+  expect(tollgate.calls()).toEqual(calls)
+  expect(tollgate.wallet('paying')).toEqual(wallet)
+  expect(tollgate.faults).toEqual([])
+  const next = await callWith('inbound/answered.xml', tollgate.sipPort, {
+    keys: { caller: paying },
+  })
+  expect(next).toEqual({ exitCode: 0, errors: '' })
+})
