@@ -30,9 +30,17 @@ test('a carrier gets its defaults: recognized by address from any port, called a
         outbound: true,
         priority: 10,
         weight: 100,
+        status: null,
       },
     ],
-    auth: { type: 'ip' },
+    auth: {
+      type: 'ip',
+      username: null,
+      realm: null,
+      from_user: null,
+      from_domain: null,
+      expires: null,
+    },
     caller_id: { mode: 'pass', value: null },
     number_rules: { in: [], out: [] },
     media: 'bypass',
@@ -42,7 +50,7 @@ test('a carrier gets its defaults: recognized by address from any port, called a
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     registration: null,
-    status: { is_usable: true, active_calls: 0 },
+    status: { is_usable: true, active_calls: 0, registration: null },
   })
   expect(reloads.routing).toBe(1)
 })
@@ -79,9 +87,8 @@ test.each([
 })
 
 test.each([
-  ['auth.type', { auth: { type: 'digest', username: undefined } }],
-  ['auth.type', { auth: { type: 'register' } }],
   ['auth.password', { auth: { password: 'secret' } }],
+  ['auth.expires', { auth: { type: 'digest', username: 'a', password: 'b', expires: 60 } }],
   ['media', { media: 'anchor' }],
   ['codecs', { codecs: ['PCMA'] }],
   ['gateways.0.transport', { gateways: [{ ...gateway, transport: 'tls' }] }],

@@ -1,0 +1,45 @@
+/** A carrier with what the engine sees of it. */
+import { timeToText } from '../../schema/columns.ts'
+import type { CarrierRegistration, EnginePort } from '../deps.ts'
+import type { CarrierView } from './carrier-store.ts'
+import { probedStatusView } from './probed-status.ts'
+
+interface LiveCarrierView extends CarrierView {
+  /** Null: the carrier asks for none. */
+  readonly registration: CarrierRegistration['state'] | null
+  readonly status: {
+    /** Active, and probes of at least one gateway do not fail. */
+    readonly is_usable: boolean
+    readonly active_calls: number
+    readonly registration: ReturnType<typeof detailsOf> | null
+  }
+}
+
+export function withLiveStatus(
+  carrier: CarrierView,
+  { trunks, calls }: Pick<EnginePort, 'trunks' | 'calls'>,
+): LiveCarrierView {
+  const registration = trunks.registrationOf(carrier.id)
+  const gateways = carrier.gateways.map((gateway) => {
+    const status = trunks.gatewayStatus(gateway.id)
+    return { ...gateway, status: status === undefined ? null : probedStatusView(status) }
+  })
+  const isReachable = gateways.some(({ status }) => status === null || status.state === 'active')
+  return {
+    ...carrier,
+    gateways,
+    registration: registration?.state ?? null,
+    status: {
+      is_usable: carrier.is_active && isReachable,
+      active_calls: calls.countByCarrier(carrier.id),
+      registration: registration === undefined ? null : detailsOf(registration),
+    },
+  }
+}
+
+const detailsOf = ({ registrar, expiresAt, nextAttemptAt, lastAnswer }: CarrierRegistration) => ({
+  registrar,
+  expires_at: expiresAt === null ? null : timeToText(expiresAt),
+  next_attempt_at: nextAttemptAt === null ? null : timeToText(nextAttemptAt),
+  last_answer: lastAnswer && { ...lastAnswer, at: timeToText(lastAnswer.at) },
+})
