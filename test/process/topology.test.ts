@@ -146,3 +146,20 @@ test('a refusal by the node passes its status, and nothing of what stands behind
   expect(refusal.text).not.toContain(inside)
   expect(refusal.text).not.toContain(`:${node.port}`)
 })
+
+test('a call that a node sends back to where it came from is a loop: 482', async () => {
+  const { node, tollgate } = await openNode()
+  const caller = await openPeer(tollgate)
+  caller.request('INVITE', caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`), {
+    body: sdp('offer'),
+    headers: [`P-Asserted-Identity: <sip:${paying}@${outside}>`],
+  })
+  const invite = await node.next('INVITE')
+  const mark = `X-Call-UUID: ${invite.get('X-Call-UUID')}`
+  const back = node.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
+  node.request('INVITE', back, { body: invite.body, headers: [mark] })
+  await node.next(482)
+  node.reply(invite, 486, { tag: 'b' })
+  await caller.next(486)
+  expect(await tollgate.waitForCalls(2)).toMatchObject([{ sip_code: 482 }, { sip_code: 486 }])
+})
