@@ -200,7 +200,6 @@ export class Registrar {
     const { guard } = this.#deps
     const { method, source } = request
     const { user, domain: realm } = identity
-    if (guard.isLockedOut(source.address, user)) return { kind: 'missing' }
     const verdict = this.#authenticator.verify({
       ...{ method, realm, authorization },
       address: source.address,
@@ -208,7 +207,10 @@ export class Registrar {
     if (verdict.kind === 'wrong') {
       this.#totals.failed += 1
       guard.authFailed(source.address, verdict.username)
-    } else if (verdict.kind === 'known') {
+    }
+    // After too many guesses the right one looks like the others.
+    if (guard.isLockedOut(source.address, user)) return { kind: 'missing' }
+    if (verdict.kind === 'known') {
       guard.authSucceeded(source.address, user)
       this.#authenticator.answered(verdict.extension, source.address, verdict.algorithm)
     }

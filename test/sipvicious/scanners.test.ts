@@ -1,0 +1,134 @@
+/** SIPVicious, the scanner that every SIP server on the internet meets: under its name, and without. */
+import { execFile } from 'node:child_process'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const domain = 'acme.example'
+const seed = {
+  tenants: [{ slug: 'acme', domains: [domain] }],
+  extensions: ['101', '105'].map((extension) => ({
+    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
+    display_name: `Phone ${extension}`,
+  })),
+}
+
+let tollgate: TollgateProcess
+let disguise: Disguise | undefined
+
+// Loopback is not trusted here: it stands for the internet.
+beforeAll(async () => {
+  tollgate = await TollgateProcess.start(seed, { TRUSTED_SOURCES: '192.0.2.0/24' })
+})
+afterEach(() => {
+  disguise?.close()
+  disguise = undefined
+})
+afterAll(() => tollgate.stop())
+
+/**
+ * Passes datagrams on to Tollgate and back. It calls the scanner a phone, and spares it the challenges
+ * that it does not know (it would crash).
+ */
+class Disguise {
+  readonly #front: Socket
+  readonly #back: Socket
+  answers = 0
+
+  constructor(front: Socket, back: Socket, sipPort: number) {
+    this.#front = front
+    this.#back = back
+    let client = { port: 0, address: '' }
+    front.on('message', (bytes, { port, address }) => {
+      client = { port, address }
+      back.send(bytes.toString('latin1').replace('friendly-scanner', 'Desk Phone 2'), sipPort)
+    })
+    back.on('message', (bytes) => {
+      this.answers += 1
+      const known = bytes.toString('latin1').replace(/^WWW-Authenticate:.*SHA-256.*\r\n/gm, '')
+      front.send(known, client.port, client.address)
+    })
+  }
+
+  static async open(sipPort: number): Promise<Disguise> {
+    const [front, back] = [createSocket('udp4'), createSocket('udp4')]
+    front.bind(0, '127.0.0.1')
+    back.bind(0, '127.0.0.1')
+    await Promise.all([once(front, 'listening'), once(back, 'listening')])
+    return new Disguise(front, back, sipPort)
+  }
+
+  get port(): number {
+    return this.#front.address().port
+  }
+
+  close(): void {
+    this.#front.close()
+    this.#back.close()
+  }
+}
+
+/** What the program prints; it ends by itself, `silenceSeconds` after the last answer. */
+async function run(
+  program: 'svwar' | 'svcrack',
+  port: number,
+  words: readonly string[],
+): Promise<string> {
+  const localPort = await freePort()
+  const common = ['-p', String(port), '-P', String(localPort), '--domain', domain]
+  const quick = ['-b', '127.0.0.1', '-t', '0.01', '--maximumtime', '2']
+  return new Promise((resolve) => {
+    const options = { timeout: 40_000, env: { ...process.env, HOME: tollgate.folder } }
+    execFile(program, [...common, ...quick, ...words, '127.0.0.1'], options, (_e, out, complaint) =>
+      resolve(out + complaint),
+    )
+  })
+}
+
+function passwords(right: string): string {
+  const file = join(tollgate.folder, 'passwords')
+  const guesses = Array.from({ length: 60 }, (_, index) => `guess-${index}`)
+  guesses[40] = right
+  writeFileSync(file, `${guesses.join('\n')}\n`)
+  return file
+}
+
+/** The numbers in svwar's table of what exists. */
+const extensionsIn = (report: string): string[] => [...(report.match(/^\| 1\d\d\b/gm) ?? [])]
+
+const banned = (): string[] => tollgate.log.filter((line) => line.includes('a source is banned'))
+
+test('under its own name the scanner hears nothing, and the log has one line of it', async () => {
+  for (const method of ['REGISTER', 'OPTIONS', 'INVITE'])
+    expect(
+      extensionsIn(await run('svwar', tollgate.sipPort, ['-e', '100-110', '-m', method])),
+    ).toEqual([])
+  expect(tollgate.log.filter((line) => line.includes('scanner'))).toHaveLength(1)
+  expect(banned()).toEqual([])
+})
+
+test.each(['REGISTER', 'INVITE'])(
+  'in disguise svwar cannot tell an extension from a number that is none: %s',
+  async (method) => {
+    disguise = await Disguise.open(tollgate.sipPort)
+    const report = await run('svwar', disguise.port, ['-e', '100-110', '--force', '-m', method])
+    expect(disguise.answers).toBeGreaterThan(0)
+    expect(extensionsIn(report)).toEqual([])
+  },
+)
+
+test('svcrack does not find the password that is in its list, and is banned', async () => {
+  disguise = await Disguise.open(tollgate.sipPort)
+  const report = await run('svcrack', disguise.port, ['-u', '101', '-d', passwords('secret-101')])
+  expect(report).not.toContain('secret-101')
+  expect(banned()).toHaveLength(1)
+  expect(banned()[0]).toContain('password_guessing')
+  // From now on there is silence.
+  const { answers } = disguise
+  await run('svwar', disguise.port, ['-e', '101'])
+  expect(disguise.answers).toBe(answers)
+})
