@@ -124,11 +124,14 @@ export class CdrOutbox {
   }
 
   #heardNothing(row: OutboxRow, reason: string): void {
-    const delayMs = backOff(silenceBackOff, this.#silences, this.#deps.random())
-    if (this.#silences === 0)
-      this.#deps.log('warn', 'charging: the OCS does not answer; CDRs wait', { reason })
-    this.#silences += 1
-    this.#wakeAfter(delayMs)
+    // Rows that were on their way together meet one silence, not as many.
+    if (this.#silences === 0 || this.#cancelWakeUp === undefined) {
+      const delayMs = backOff(silenceBackOff, this.#silences, this.#deps.random())
+      if (this.#silences === 0)
+        this.#deps.log('warn', 'charging: the OCS does not answer; CDRs wait', { reason })
+      this.#silences += 1
+      this.#wakeAfter(delayMs)
+    }
     this.#postpone(row, reason, 0)
   }
 
