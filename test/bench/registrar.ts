@@ -1,0 +1,51 @@
+/** Phones that register with digest at a whole Tollgate: CPU of its process, measured from outside. */
+import { RegisteringPhones } from '../support/bench/registering-phones.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { cpuMicros } from './load/process-cpu.ts'
+
+export const describe =
+  'registrar: CPU µs per REGISTER with digest; load of 5,000 phones that expire after 60 s'
+
+const phones = 5_000
+const domain = 'acme.example'
+const steadySeconds = 20
+/** Each phone refreshes when 50 of its 60 s are over. */
+const refreshesPerSecond = phones / 50
+
+export async function run(): Promise<void> {
+  const users = Array.from({ length: phones }, (_, index) => String(10_000 + index))
+  const tollgate = await TollgateProcess.start(
+    {
+      tenants: [{ slug: 'acme', domains: [domain] }],
+      extensions: users.map((extension) => ({
+        ...{ tenant: 'acme', extension, password: `secret-${extension}`, display_name: extension },
+      })),
+    },
+    { LOG_LEVEL: 'warn' },
+  )
+  const table = await RegisteringPhones.open(tollgate.sipPort, domain, users, 60)
+  const measured = async (what: string, work: () => Promise<void>): Promise<void> => {
+    const before = { cpu: cpuMicros([tollgate.pid]), sent: table.sent, at: performance.now() }
+    await work()
+    const seconds = (performance.now() - before.at) / 1_000
+    const cpu = cpuMicros([tollgate.pid]) - before.cpu
+    const requests = table.sent - before.sent
+    console.log(
+      `  ${what.padEnd(34)} ${(cpu / requests).toFixed(0).padStart(4)} µs per REGISTER  ` +
+        `${(requests / seconds).toFixed(0).padStart(5)}/s  ` +
+        `${((cpu / seconds / 1e6) * 100).toFixed(1)} % of a core`,
+    )
+  }
+  try {
+    await measured('5,000 phones: challenge and answer', () => table.registerAll(50))
+    await measured('the same again, with their nonces', () => table.registerAll(50))
+    await measured(`steady, ${refreshesPerSecond} refreshes a second`, () =>
+      table.refresh(refreshesPerSecond, steadySeconds),
+    )
+    const stored = tollgate.query('SELECT extension_id FROM binding').length
+    console.log(`  accepted ${table.accepted}, refused ${table.failed}, stored bindings ${stored}`)
+  } finally {
+    table.close()
+    await tollgate.stop()
+  }
+}
