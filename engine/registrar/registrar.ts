@@ -3,7 +3,7 @@
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
 import type { Store } from '../../schema/open.ts'
-import { Authenticator, type Verdict } from './authenticator.ts'
+import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { BindingStore } from './binding-store.ts'
 import { BindingTable } from './binding-table.ts'
 import type { Binding, Registration, Source } from './bindings.ts'
@@ -77,9 +77,10 @@ export class Registrar {
   readonly #totals = { accepted: 0, challenged: 0, failed: 0 }
 
   constructor(deps: RegistrarDeps) {
-    const { store, now, schedule, secret, keepAlive, onStoreFailure: onFailure } = deps
+    const { store, now, schedule, keepAlive, onStoreFailure: onFailure } = deps
     this.#deps = deps
     this.#directory = new ExtensionDirectory(store)
+    const secret = deps.secret.toString('hex')
     this.#authenticator = new Authenticator({ directory: this.#directory, secret, now })
     this.#bindings = new BindingStore({ store, schedule, onFailure })
     this.#table = new BindingTable({

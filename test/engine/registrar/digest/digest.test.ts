@@ -4,8 +4,8 @@ import {
   credentialsFor,
   expectedResponse,
   isSameResponse,
-} from '../../../engine/registrar/digest.ts'
-import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
+} from '../../../../engine/registrar/digest/digest.ts'
+import { digestSecrets } from '../../../../control/pbx/digest-secret.ts'
 
 // RFC 7616 §3.9.1, both algorithms.
 const example = (algorithm: string, response: string): string =>

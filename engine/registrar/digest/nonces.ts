@@ -2,11 +2,12 @@
  * Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
  * Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
+import { keyedHash } from './keyed-hash.ts'
 
 export interface NoncesDeps {
-  /** Of this process: after a restart every nonce is stale. */
-  readonly secret: Buffer
+  /** Hexadecimal digits of this process: after a restart every nonce is stale. */
+  readonly secret: string
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly lifetimeMs: number
@@ -87,9 +88,8 @@ export class Nonces {
   }
 
   #seal(head: Buffer, { realm, address }: NonceOwner): Buffer {
-    const { secret } = this.#deps
-    const seal = createHmac('sha256', secret).update(head).update(`${realm} ${address}`)
-    return seal.digest().subarray(0, 14)
+    const text = `${head.toString('hex')} ${realm} ${address}`
+    return Buffer.from(keyedHash(this.#deps.secret, text), 'hex').subarray(0, 14)
   }
 
   /** Expired ones, and the oldest when there are too many: their counts are not known any more. */

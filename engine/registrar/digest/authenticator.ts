@@ -2,17 +2,17 @@
  * Who sends a request, by digest. An unknown user costs the same work and gets the same answer as a
  * wrong password, so that nobody learns which extensions exist.
  */
-import { createHmac } from 'node:crypto'
 import type { Algorithm, Credentials } from './digest.ts'
 import { challengeValue, credentialsFor, expectedResponse, isSameResponse } from './digest.ts'
-import type { ExtensionDirectory, ExtensionRecord } from './extension-directory.ts'
+import type { ExtensionDirectory, ExtensionRecord } from '../extension-directory.ts'
+import { keyedHash } from './keyed-hash.ts'
 import { Nonces } from './nonces.ts'
 import { PhoneAlgorithms } from './phone-algorithms.ts'
 
 export interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
-  /** At least 32 random bytes of this process. */
-  readonly secret: Buffer
+  /** At least 32 random bytes of this process, hexadecimal. */
+  readonly secret: string
   /** Milliseconds UTC. */
   readonly now: () => number
 }
@@ -105,8 +105,8 @@ export class Authenticator {
     extension: ExtensionRecord | undefined,
   ): boolean {
     const { username, response, algorithm = 'MD5' } = credentials
-    const decoy = createHmac('sha256', this.#deps.secret).update(`${username}:${realm}`)
-    const unknown = decoy.digest('hex').slice(0, algorithm === 'MD5' ? 32 : 64)
+    const decoy = keyedHash(this.#deps.secret, `${username}:${realm}`)
+    const unknown = decoy.slice(0, algorithm === 'MD5' ? 32 : 64)
     const ha1 = extension?.secrets[algorithm] ?? unknown
     return isSameResponse(response, expectedResponse(credentials, algorithm, method, ha1))
   }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { Nonces } from '../../../engine/registrar/nonces.ts'
+import { Nonces } from '../../../../engine/registrar/digest/nonces.ts'
 
 const owner = { realm: 'acme.example', address: '203.0.113.7' }
 
 function nonces(maxInUse = 100, secret = 1) {
   const time = { now: 1_000_000_000_000 }
   const table = new Nonces({
-    ...{ secret: Buffer.alloc(32, secret), now: () => time.now, lifetimeMs: 60_000, maxInUse },
+    ...{ secret: String(secret).repeat(64), now: () => time.now, lifetimeMs: 60_000, maxInUse },
   })
   return { time, table }
 }
