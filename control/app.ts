@@ -39,6 +39,7 @@ import { routingRoutes } from './sbc/routing-routes.ts'
 import { metricsRoute, telemetryRoutes } from './telemetry/telemetry-routes.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { tenantRoutes } from './tenants/tenant-routes.ts'
+import { webhookRoutes } from './webhooks/webhook-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -65,6 +66,7 @@ export function createApi(deps: ControlDeps, access: Access, telemetry: Telemetr
   )
   app.route('/api/v1', dispatcherRoutes(deps))
   app.route('/api/v1', routingRoutes(deps))
+  app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(deps))
   app.route('/api/v1', callRoutes(deps))
   app.route('/api/v1', reportRoutes(deps))

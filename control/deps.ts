@@ -1,12 +1,14 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
 import type { Store } from '../schema/open.ts'
 import type { Ocs } from './billing/ocs.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface ControlDeps {
   readonly store: Store
   readonly engine: EnginePort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: Ocs | undefined
+  readonly webhooks: Webhooks
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Cryptographically secure. */

@@ -41,6 +41,7 @@ export function readConfig(environment: Environment) {
       successes: read(settings.probeSuccesses),
     },
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
+    webhookPrivateTargets: read(settings.webhookPrivateTargets),
     jwtSecret: read(settings.jwtSecret),
     admin: { username: read(settings.adminUsername), password: read(settings.adminPassword) },
     drainSeconds: read(settings.drainSeconds),

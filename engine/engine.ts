@@ -35,6 +35,8 @@ export interface EngineDeps {
   readonly newUuid: () => string
   /** Runs `work` once after `delayMs`; the returned function calls it off. */
   readonly schedule: (work: () => void, delayMs: number) => () => void
+  /** A node's state has changed. */
+  readonly onNodeChange?: (change: NodeChange) => void
   readonly log: Log
 }
 
@@ -88,7 +90,10 @@ export class Engine {
       ...{ now, random, schedule, hosts: this.#hosts },
       sendProbe: probeThrough(this.#client, schedule),
       activeCalls: (nodeId) => this.calls.countByNode(nodeId),
-      onNodeChange: (change) => this.#noteNodeChange(change),
+      onNodeChange: (change) => {
+        this.#noteNodeChange(change)
+        deps.onNodeChange?.(change)
+      },
       probeDefaults: probeDefaults(config.probe),
     })
     this.routing = new Routing({

@@ -2,15 +2,18 @@
  * The whole process put together: database → charging → engine → API. `serve` and `demo` build one;
  * what it needs of the outside are arguments.
  */
+import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from '../control/billing/ocs.ts'
 import type { EnginePort, LoopDelay } from '../control/deps.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
+import { Webhooks } from '../control/webhooks/webhooks.ts'
 import { migrate } from '../schema/migrate.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
 import { ExternalCharging } from './charging/external-charging.ts'
 import type { Config } from './config.ts'
+import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { Engine } from './engine.ts'
 import type { Log } from './logger.ts'
 import { lockForServing } from './serving-lock.ts'
@@ -68,16 +71,22 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     const lock = lockForServing(config.databasePath)
     closers.unshift(() => lock.release())
     await prepareDatabase(store, deps)
-    const charging = openCharging(store, deps)
+    const webhooks = openWebhooks(store, deps)
+    closers.push(() => webhooks.stop())
+    const charging = openCharging(store, webhooks, deps)
     const { recoveredCalls } = charging.start()
     closers.push(() => void charging.stop())
     if (recoveredCalls > 0) log('warn', 'calls of the last run are closed', { recoveredCalls })
-    const engine = new Engine({ ...deps, store, charging })
+    const engine = new Engine({
+      ...{ ...deps, store, charging },
+      onNodeChange: (change) => tellNodeChange(webhooks, change),
+    })
     closers.push(() => engine.stop())
     await engine.start()
     const ocs = charging instanceof Ocs ? charging : undefined
-    const control = await openControl(store, engine, ocs, deps)
+    const control = await openControl({ store, engine, ocs, webhooks }, deps)
     closers.push(() => control.stop())
+    webhooks.start()
     closers.push(followOutsideChanges(store, engine, deps))
     return {
       ...{ store, engine, stop: unwind },
@@ -102,26 +111,58 @@ async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> 
     )
 }
 
-function openCharging(store: Store, deps: PlatformDeps): Ocs | ExternalCharging {
+function openWebhooks(store: Store, deps: PlatformDeps): Webhooks {
+  const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
+  return new Webhooks({
+    ...{ ...deps, store, allowPrivate },
+    resolve: (host) => lookup(host, { all: true }),
+  })
+}
+
+/** An operator's maintenance takes a node out as much as a failure does. */
+function tellNodeChange(webhooks: Webhooks, change: NodeChange): void {
+  const { from, to, destination, setId, cause, reason, at } = change
+  if (from !== 'active' && to !== 'active') return
+  webhooks.announce({
+    type: to === 'active' ? 'dispatcher.node.up' : 'dispatcher.node.down',
+    tenantId: null,
+    data: { set_id: setId, destination, from, to, cause, reason, at: new Date(at).toISOString() },
+  })
+}
+
+function openCharging(
+  store: Store,
+  webhooks: Webhooks,
+  deps: PlatformDeps,
+): Ocs | ExternalCharging {
   const { config, now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   if (url === undefined)
-    return new Ocs({ store, now, schedule, log, unknownCaller: config.unknownCaller })
+    return new Ocs({
+      ...{ store, now, schedule, log, unknownCaller: config.unknownCaller },
+      events: webhooks.sink,
+    })
   return new ExternalCharging({
     ...{ store, url, token, timeoutMs, failMode, now, schedule, random, log },
   })
 }
 
 function openControl(
-  store: Store,
-  engine: Engine,
-  ocs: Ocs | undefined,
+  {
+    engine,
+    ...parts
+  }: {
+    readonly store: Store
+    readonly engine: Engine
+    readonly ocs: Ocs | undefined
+    readonly webhooks: Webhooks
+  },
   deps: PlatformDeps,
 ): Promise<ControlServer> {
   const { config, version, now, randomBytes, log } = deps
   return startControl(
     {
-      ...{ store, ocs, now, randomBytes, log, version },
+      ...{ ...parts, now, randomBytes, log, version },
       engine: portOf(engine),
       loopDelay: watchLoop(),
       settings: {

@@ -141,6 +141,12 @@ export const settings = {
       'signing secret of the Stripe webhook /api/client/payments/webhook',
     ),
   ),
+  webhookPrivateTargets: withDefault(
+    'WEBHOOK_PRIVATE_TARGETS',
+    oneOf('deny', 'allow'),
+    'deny',
+    'allow lets accounting webhooks go to loopback and private addresses',
+  ),
   jwtSecret: hidden(
     unset('JWT_SECRET', text(16, 1_000), 'generated, kept in the database', 'signs login tokens'),
   ),

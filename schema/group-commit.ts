@@ -106,6 +106,11 @@ export class GroupCommit {
     return false
   }
 
+  /** Writes in the queue. */
+  get waiting(): number {
+    return this.#pending.length
+  }
+
   /** Present queue, groups written since the start, and failures since the last success. */
   stats(): { readonly waiting: number; readonly commits: number; readonly failures: number } {
     return { waiting: this.#pending.length, commits: this.#commits, failures: this.#failures }

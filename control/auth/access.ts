@@ -1,5 +1,8 @@
 /** Everything that decides who may come in, built once per process; shared by both listeners. */
+import { timeToText } from '../../schema/columns.ts'
 import type { ControlDeps } from '../deps.ts'
+import type { OutgoingEvent } from '../webhooks/events.ts'
+import type { AppKey } from './keys/app-key.ts'
 import { Idempotency } from '../middleware/idempotency.ts'
 import { RateLimits } from '../middleware/rate-limit.ts'
 import { KeyCache } from './keys/key-cache.ts'
@@ -15,10 +18,12 @@ import { UserStore } from './users/user-store.ts'
 
 export type Access = ReturnType<typeof openAccess>
 
-export function openAccess(deps: Pick<ControlDeps, 'store' | 'now' | 'randomBytes' | 'settings'>) {
+export function openAccess(
+  deps: Pick<ControlDeps, 'store' | 'now' | 'randomBytes' | 'settings' | 'webhooks'>,
+) {
   const { store, now, randomBytes } = deps
   const cache = new KeyCache()
-  const keys = new KeyStore(store, cache)
+  const keys = new KeyStore(store, cache, (key) => deps.webhooks.sink.write(keyRevoked(key, now())))
   const users = new UserStore(store)
   const secret = jwtSecret(store, deps.settings.jwtSecret, randomBytes)
   let dataVersion = dataVersionOf(deps)
@@ -44,6 +49,17 @@ export function openAccess(deps: Pick<ControlDeps, 'store' | 'now' | 'randomByte
     },
   }
 }
+
+const keyRevoked = (key: AppKey, now: number): OutgoingEvent => ({
+  type: 'key.revoked',
+  tenantId: key.tenantId,
+  data: {
+    uuid: key.uuid,
+    name: key.name,
+    key_prefix: key.keyPrefix,
+    revoked_at: timeToText(now),
+  },
+})
 
 /** Changes when another connection has written to the file; this process's own writes do not count. */
 const dataVersionOf = ({ store }: Pick<ControlDeps, 'store'>): number =>

@@ -11,6 +11,7 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
+import type { EventSink } from '../webhooks/events.ts'
 import { Customers } from './accounts/customers.ts'
 import { createLedger } from './accounts/ledger.ts'
 import { type MoneyMove, type MoneyMoved, MoneyMoves } from './accounts/money-moves.ts'
@@ -29,6 +30,7 @@ import { ReportedCalls, type ReportAnswer } from './calls/reported-calls.ts'
 import { type Reservation, Reservations } from './calls/reservations.ts'
 import { Settlement } from './calls/settlement.ts'
 import { type Verdict, toVerdict } from './calls/verdict.ts'
+import { BillingEvents } from './billing-events.ts'
 import { costMicros } from './pricing/price.ts'
 import { loadPrefix, loadRates } from './pricing/load-rates.ts'
 import type { Rate, RateTable } from './pricing/rate-table.ts'
@@ -41,6 +43,8 @@ export interface OcsDeps {
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** Callers without a customer are refused, or let through at no cost. */
   readonly unknownCaller: 'deny' | 'allow'
+  /** Where accounting webhooks take their events from; absent: nobody is told. */
+  readonly events?: EventSink
   readonly log: (
     level: 'info' | 'warn' | 'error',
     message: string,
@@ -62,6 +66,7 @@ export class Ocs {
   readonly #moves: MoneyMoves
   readonly #verdicts = new Map<string, number>()
   readonly #sums = new MoneySums()
+  readonly #events: BillingEvents
   #rates: RateTable
   #cancelHousekeeping: (() => void) | undefined
   #dataVersion: unknown
@@ -69,6 +74,7 @@ export class Ocs {
   constructor(deps: OcsDeps) {
     const { store, now, schedule } = deps
     this.#deps = deps
+    this.#events = new BillingEvents(deps.events)
     this.#group = new GroupCommit({
       sqlite: store.sqlite,
       schedule,
@@ -84,10 +90,14 @@ export class Ocs {
       group: this.#group,
       reservations: this.#reservations,
       sums: this.#sums,
+      events: this.#events,
       now,
     })
     this.#reported = new ReportedCalls(store, ledger, this.#settlement)
-    this.#moves = new MoneyMoves(store, ledger, this.#customers, this.#sums)
+    this.#moves = new MoneyMoves({
+      ...{ store, ledger, customers: this.#customers },
+      ...{ sums: this.#sums, events: this.#events },
+    })
     this.#dataVersion = this.#readDataVersion()
   }
 
@@ -147,10 +157,12 @@ export class Ocs {
   // ---- the same for nodes that ask over HTTP ---------------------------------------------------
 
   admit(question: CallQuestion): Admission {
+    const isRepeated = this.#reservations.find(question.callUuid) !== undefined
     const admission: Admission =
-      this.#group.stats().waiting > maxWaitingWrites
+      this.#group.waiting > maxWaitingWrites
         ? { kind: 'overloaded' }
         : admit(question, this.#books(), this.#deps.unknownCaller, this.#deps.now())
+    if (!isRepeated) this.#tell(question, admission)
     const verdict = admission.kind === 'denied' ? admission.code : admission.kind
     this.#verdicts.set(verdict, (this.#verdicts.get(verdict) ?? 0) + 1)
     return admission
@@ -260,6 +272,11 @@ export class Ocs {
 
   #books() {
     return { customers: this.#customers, rates: this.#rates, reservations: this.#reservations }
+  }
+
+  #tell(question: CallQuestion, admission: Admission): void {
+    const write = this.#events.verdict(question, admission, this.#deps.now())
+    if (write !== undefined) this.#group.add({ run: write })
   }
 
   #charge(record: CallRecord): Charge {

@@ -53,6 +53,8 @@ async function fill(
     ...tenant,
   })
   ids.set('/tenants', [1])
+  await make('/webhooks', { url: `https://${CANARY}.example/`, ...tenant })
+  ids.set('/webhooks', [...(ids.get('/webhooks') ?? []), 1])
   // Alerts are seen by global credentials only.
   ids.set('/billing/alerts', [1])
   return ids
@@ -73,7 +75,15 @@ function pathTo(path: string, ids: ReadonlyMap<string, readonly (string | number
 const tables = [
   ...['tenant', 'tenant_domain', 'application_key', 'user', 'dispatcher_set', 'dispatcher_node'],
   ...['rate_plan', 'rate', 'customer', 'customer_number', 'wallet', 'ledger_entry'],
-  ...['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route', 'extension', 'ai_agent'],
+  ...[
+    'carrier',
+    'carrier_gateway',
+    'outbound_route',
+    'inbound_route',
+    'webhook_endpoint',
+    'extension',
+    'ai_agent',
+  ],
 ]
 
 const stored = ({ store }: TestControl): string =>

@@ -23,6 +23,7 @@ test('an empty environment gives the documented defaults', () => {
     ringTimeoutMs: 180_000,
     probe: { intervalMs: 500, timeoutMs: 400, failures: 3, successes: 3 },
     paymentWebhookSecret: undefined,
+    webhookPrivateTargets: 'deny',
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
     drainSeconds: 30,

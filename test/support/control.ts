@@ -15,6 +15,7 @@ import type {
   SetStatus,
   TelemetrySnapshot,
 } from '../../control/deps.ts'
+import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../schema/open.ts'
 import { insert } from '../../schema/query.ts'
@@ -86,13 +87,21 @@ export function openControl(path = ':memory:'): TestControl {
   migrate(store.sqlite, now)
   const logged: TestControl['logged'] = []
   const engine = testEngine()
+  const webhooks = new Webhooks({
+    ...{ store, now: () => now, random: () => 0, randomBytes: seededBytes('webhooks') },
+    ...{ schedule: () => () => undefined, log: () => undefined },
+    resolve: () => Promise.resolve([]),
+    allowPrivate: false,
+  })
   const deps: ControlDeps = {
     store,
     engine,
+    webhooks,
     ocs: new Ocs({
       store,
       now: () => now,
       schedule: () => () => undefined,
+      events: webhooks.sink,
       unknownCaller: 'deny',
       log: () => undefined,
     }),

@@ -42,12 +42,15 @@ const MAX_PREVIOUS_TOKENS = 10
 export class KeyStore {
   readonly #store: Store
   readonly #cache: KeyCache
+  readonly #onRevoked: (key: AppKey) => void
   readonly #candidates: Statement<{ prefix: string }, Candidate>
   readonly #byId: Statement<{ id: number }, KeyRow>
 
-  constructor(store: Store, cache: KeyCache) {
+  /** `onRevoked` runs in the transaction that revokes a key, once per key. */
+  constructor(store: Store, cache: KeyCache, onRevoked: (key: AppKey) => void = () => undefined) {
     this.#store = store
     this.#cache = cache
+    this.#onRevoked = onRevoked
     this.#candidates = compile(store, (db, param) =>
       db
         .selectFrom('application_key')
@@ -122,7 +125,7 @@ export class KeyStore {
   /** For good, and with every token in its grace. Safe to repeat: the first moment stays. */
   revoke(key: AppKey, now: number): AppKey {
     return transaction(this.#store, () => {
-      execute(
+      const changes = execute(
         this.#store,
         this.#store.db
           .updateTable('application_key')
@@ -131,7 +134,9 @@ export class KeyStore {
           .where('revoked_at', 'is', null),
       )
       this.#cache.forget(key.id)
-      return this.#existing(key.id)
+      const revoked = this.#existing(key.id)
+      if (changes > 0) this.#onRevoked(revoked)
+      return revoked
     })
   }
 

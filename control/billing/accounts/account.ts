@@ -18,6 +18,8 @@ export interface Terms {
   /** Per day in UTC. */
   readonly maxDailySpendMicros: number
   readonly maxCallSeconds: number
+  /** Below this the customer's balance is low. */
+  readonly lowBalanceMicros: number
 }
 
 const dayMs = 86_400_000

@@ -37,6 +37,7 @@ export function loadCustomers(store: Store): StoredCustomer[] {
       maxCps: row.max_cps,
       maxDailySpendMicros: row.max_daily_spend_micros,
       maxCallSeconds: row.max_call_seconds,
+      lowBalanceMicros: row.low_balance_micros,
     },
     balanceMicros: row.balance_micros ?? 0,
   }))

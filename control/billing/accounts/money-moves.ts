@@ -1,8 +1,10 @@
 /** Money that people and payments move: top-ups, adjustments, refunds. Calls are debited by settlement. */
 import { first, insert, transaction } from '../../../schema/query.ts'
 import type { Store } from '../../../schema/open.ts'
+import type { BillingEvents } from '../billing-events.ts'
+import type { Account } from './account.ts'
 import type { Customers } from './customers.ts'
-import type { Ledger } from './ledger.ts'
+import type { Ledger, Posting } from './ledger.ts'
 import type { MoneySums } from './money-sums.ts'
 
 export interface MoneyMove {
@@ -31,17 +33,27 @@ export type MoneyMoved =
   /** A deduction beyond what is available: the rest is owed for calls, or promised to live ones. */
   | { readonly kind: 'insufficient_funds'; readonly availableMicros: number }
 
+interface MoneyMovesDeps {
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly customers: Customers
+  readonly sums: MoneySums
+  readonly events: BillingEvents
+}
+
 export class MoneyMoves {
   readonly #store: Store
   readonly #customers: Customers
   readonly #ledger: Ledger
   readonly #sums: MoneySums
+  readonly #events: BillingEvents
 
-  constructor(store: Store, ledger: Ledger, customers: Customers, sums: MoneySums) {
+  constructor({ store, ledger, customers, sums, events }: MoneyMovesDeps) {
     this.#store = store
     this.#customers = customers
     this.#ledger = ledger
     this.#sums = sums
+    this.#events = events
   }
 
   /** Durable, and in memory, when it returns. Creates the wallet of a customer that has none. */
@@ -58,7 +70,7 @@ export class MoneyMoves {
       -move.amountMicros > account.availableMicros
     )
       return { kind: 'insufficient_funds', availableMicros: account.availableMicros }
-    const posting = earlier ?? this.#ledger.post({ ...move, walletId, at: now })
+    const posting = earlier ?? this.#post(move, walletId, account, now)
     switch (posting.kind) {
       case 'posted':
         account.balanceMicros = posting.balanceMicros
@@ -74,6 +86,15 @@ export class MoneyMoves {
       case 'unknown_wallet':
         return { kind: 'unknown_customer' }
     }
+  }
+
+  /** The entry, and what is told of it, or neither. */
+  #post(move: MoneyMove, walletId: number, account: Account, now: number): Posting {
+    return transaction(this.#store, () => {
+      const posting = this.#ledger.post({ ...move, walletId, at: now })
+      if (posting.kind === 'posted') this.#events.moved(account.terms, move, posting.balanceMicros)
+      return posting
+    })
   }
 
   /** In the currency of the customer's rate plan. */

@@ -10,6 +10,7 @@ import type { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Ledger, Posting } from '../accounts/ledger.ts'
 import type { MoneySums } from '../accounts/money-sums.ts'
+import type { BillingEvents } from '../billing-events.ts'
 import type { Charge } from './charge.ts'
 import type { Reservations } from './reservations.ts'
 
@@ -19,6 +20,7 @@ interface SettlementDeps {
   readonly group: GroupCommit
   readonly reservations: Reservations
   readonly sums: MoneySums
+  readonly events: BillingEvents
   readonly now: () => number
 }
 
@@ -74,16 +76,20 @@ export class Settlement {
   }
 
   /** False: the call has a record already. Runs inside a transaction of the caller. */
-  store(record: CallRecord, { tariff, costMicros }: Charge): boolean {
+  store(record: CallRecord, charge: Charge): boolean {
+    const { tariff, costMicros } = charge
     this.#journal.close(record.callUuid)
-    return this.#insert(record, { costMicros, currency: tariff?.currency ?? record.currency })
+    const currency = tariff?.currency ?? record.currency
+    const isFirst = this.#insert(record, { costMicros, currency })
+    if (isFirst) this.#deps.events.ended(record, charge)
+    return isFirst
   }
 
   /** Takes the cost from the wallet, once per call. Runs inside a transaction of the caller. */
   debit(callUuid: string, { account, costMicros }: Charge): Posting | undefined {
     const walletId = account?.terms.walletId ?? null
-    if (walletId === null || costMicros === 0) return undefined
-    return this.#deps.ledger.post({
+    if (account === undefined || walletId === null || costMicros === 0) return undefined
+    const posting = this.#deps.ledger.post({
       walletId,
       kind: 'debit',
       amountMicros: -costMicros,
@@ -92,6 +98,11 @@ export class Settlement {
       note: null,
       at: this.#deps.now(),
     })
+    if (posting.kind === 'posted') {
+      const { balanceMicros } = posting
+      this.#deps.events.balanceChanged(account.terms, balanceMicros + costMicros, balanceMicros)
+    }
+    return posting
   }
 
   /** After the commit, and only then, memory follows the database. */
@@ -107,7 +118,12 @@ export class Settlement {
 
   /** The call was answered: a crash from now on must not lose it. */
   open(call: OpenCall, tariff: Tariff | null): void {
-    this.#deps.group.add({ run: () => this.#journal.open(call, tariff) })
+    this.#deps.group.add({
+      run: () => {
+        this.#journal.open(call, tariff)
+        this.#deps.events.answered(call)
+      },
+    })
   }
 
   alive(callUuids: readonly string[], now: number): void {

@@ -11,6 +11,7 @@ import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../../control/auth/keys/key-store.ts'
 import type { ControlDeps } from '../../../control/deps.ts'
 import { startControl } from '../../../control/server.ts'
+import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { testEngine } from '../control.ts'
@@ -19,14 +20,21 @@ const KEYS = 64
 
 const store = openDatabase(process.argv[2] ?? ':memory:')
 migrate(store.sqlite, Date.now())
+const log: ControlDeps['log'] = (level, message, fields) =>
+  process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`)
+const webhooks = new Webhooks({
+  ...{ store, now: Date.now, random: Math.random, randomBytes, log, allowPrivate: false },
+  schedule: () => () => undefined,
+  resolve: () => Promise.resolve([]),
+})
 const deps: ControlDeps = {
   store,
+  webhooks,
   engine: testEngine(),
   ocs: undefined,
   now: Date.now,
   randomBytes,
-  log: (level, message, fields) =>
-    process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`),
+  log,
   version: 'bench',
   loopDelay: monitorEventLoopDelay(),
   settings: { jwtSecret: undefined, paymentWebhookSecret: undefined },

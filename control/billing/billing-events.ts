@@ -1,0 +1,157 @@
+/** What billing tells to accounting webhooks, in the words of the API. Written inside open transactions. */
+import type { OpenCall } from '../../schema/call-journal.ts'
+import type { CallRecord } from '../../schema/call-record.ts'
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import type { EventSink } from '../webhooks/events.ts'
+import type { Terms } from './accounts/account.ts'
+import type { MoneyMove } from './accounts/money-moves.ts'
+import type { Admission, CallQuestion } from './calls/admission.ts'
+import type { Charge } from './calls/charge.ts'
+
+export class BillingEvents {
+  readonly #sink: EventSink | undefined
+
+  /** Without a sink nothing is told. */
+  constructor(sink: EventSink | undefined) {
+    this.#sink = sink
+  }
+
+  /** What tells of a verdict; undefined: nobody wants to hear it. */
+  verdict(question: CallQuestion, admission: Admission, at: number): (() => void) | undefined {
+    const sink = this.#sink
+    if (sink === undefined || admission.kind === 'overloaded') return undefined
+    const isGranted = admission.kind === 'granted'
+    const account = isGranted ? admission.reservation.account : admission.account
+    const type = isGranted ? 'call.authorized' : 'call.denied'
+    const tenantId = account?.terms.tenantId ?? null
+    if (!sink.wants(type, tenantId)) return undefined
+    const call = {
+      call_uuid: question.callUuid,
+      caller_id_number: question.caller,
+      destination_number: question.callee,
+      customer_id: account?.terms.customerId ?? null,
+      at: timeToText(at),
+    }
+    const data = isGranted
+      ? { ...call, ...grantOf(admission.reservation) }
+      : { ...call, denial_code: admission.code, rate_prefix: admission.ratePrefix }
+    return () => sink.write({ type, tenantId, data })
+  }
+
+  answered(call: OpenCall): void {
+    const { tenantId } = call
+    if (this.#sink?.wants('call.answered', tenantId) !== true) return
+    this.#sink.write({
+      type: 'call.answered',
+      tenantId,
+      data: { ...partiesOf(call), answer_stamp: timeToText(call.answeredAt) },
+    })
+  }
+
+  ended(record: CallRecord, { account, tariff, costMicros }: Charge): void {
+    const tenantId = record.tenantId ?? account?.terms.tenantId ?? null
+    if (this.#sink?.wants('call.ended', tenantId) !== true) return
+    const data = {
+      ...partiesOf(record),
+      customer_id: record.customerId ?? account?.terms.customerId ?? null,
+      answer_stamp: record.answeredAt === null ? null : timeToText(record.answeredAt),
+      end_stamp: timeToText(record.endedAt),
+      billsec: record.billsec,
+      disposition: record.disposition,
+      sip_code: record.sipCode,
+      hangup_cause: record.hangupCause,
+      hangup_by: record.hangupBy,
+      denial_code: record.denialCode,
+      recovered: record.isRecovered,
+      rate_prefix: tariff?.prefix ?? record.ratePrefix,
+      ...amountOf('cost', costMicros),
+      currency: tariff?.currency ?? record.currency,
+    }
+    this.#sink.write({ type: 'call.ended', tenantId, data })
+  }
+
+  /** A top-up, an adjustment or a refund. */
+  moved(terms: Terms, move: MoneyMove, balanceMicros: number): void {
+    const { tenantId, customerId, currency } = terms
+    const type = move.kind === 'topup' ? 'wallet.topped_up' : 'wallet.adjusted'
+    if (this.#sink?.wants(type, tenantId) === true) {
+      const { kind, amountMicros, ref, actor, note } = move
+      const data = {
+        customer_id: customerId,
+        kind,
+        ...amountOf('amount', amountMicros),
+        ...amountOf('balance', balanceMicros),
+        currency,
+        ref,
+        actor,
+        note,
+      }
+      this.#sink.write({ type, tenantId, data })
+    }
+    this.balanceChanged(terms, balanceMicros - move.amountMicros, balanceMicros)
+  }
+
+  /** Tells once when a balance sinks below its threshold, and once when nothing is left to call for. */
+  balanceChanged(terms: Terms, beforeMicros: number, afterMicros: number): void {
+    if (this.#sink === undefined || afterMicros >= beforeMicros) return
+    const { lowBalanceMicros, creditLimitMicros } = terms
+    if (beforeMicros >= lowBalanceMicros && afterMicros < lowBalanceMicros)
+      this.#wallet('wallet.low_balance', terms, afterMicros)
+    if (beforeMicros + creditLimitMicros > 0 && afterMicros + creditLimitMicros <= 0)
+      this.#wallet('wallet.depleted', terms, afterMicros)
+  }
+
+  #wallet(
+    type: 'wallet.low_balance' | 'wallet.depleted',
+    { tenantId, customerId, currency, lowBalanceMicros, creditLimitMicros }: Terms,
+    balanceMicros: number,
+  ): void {
+    if (this.#sink?.wants(type, tenantId) !== true) return
+    const data = {
+      customer_id: customerId,
+      ...amountOf('balance', balanceMicros),
+      low_balance_threshold: moneyToNumber(lowBalanceMicros),
+      credit_limit: moneyToNumber(creditLimitMicros),
+      currency,
+    }
+    this.#sink.write({ type, tenantId, data })
+  }
+}
+
+/** `null` seconds: without end. */
+const grantOf = ({
+  tariff,
+  grantedSeconds,
+  amountMicros,
+}: Extract<Admission, { kind: 'granted' }>['reservation']) => ({
+  rate_prefix: tariff?.prefix ?? null,
+  granted_seconds: grantedSeconds === Infinity ? null : grantedSeconds,
+  ...amountOf('reserved', amountMicros),
+  currency: tariff?.currency ?? null,
+})
+
+const partiesOf = (
+  call: Pick<
+    CallRecord,
+    | 'callUuid'
+    | 'direction'
+    | 'callerNumber'
+    | 'calledNumber'
+    | 'customerId'
+    | 'startedAt'
+    | 'node'
+    | 'carrier'
+  >,
+) => ({
+  call_uuid: call.callUuid,
+  direction: call.direction,
+  caller_id_number: call.callerNumber,
+  destination_number: call.calledNumber,
+  customer_id: call.customerId,
+  start_stamp: timeToText(call.startedAt),
+  node: call.node,
+  carrier: call.carrier,
+})
+
+const amountOf = <Name extends string>(name: Name, micros: number) =>
+  ({ [name]: moneyToNumber(micros), [`${name}_exact`]: moneyToDecimal(micros) }) as const

@@ -1,0 +1,221 @@
+/** Deliveries as rows: what is due, what came of it, and what is old enough to be forgotten. */
+import { sql } from 'kysely'
+import { timeToText } from '../../schema/columns.ts'
+import { compile, type Param } from '../../schema/compiled.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first } from '../../schema/query.ts'
+import type { Rows } from '../provisioning/resource.ts'
+
+export interface DueDelivery {
+  readonly id: number
+  readonly attempts: number
+  readonly message_id: string
+  readonly body: string
+}
+
+type DeliveryState = 'pending' | 'delivered' | 'failed'
+
+export interface Attempt {
+  readonly id: number
+  readonly state: DeliveryState
+  readonly nextAttemptAt: number
+  readonly now: number
+  readonly status: number | null
+  readonly error: string | null
+}
+
+export type DeliveryView = ReturnType<typeof deliveryView>
+
+export class DeliveryStore {
+  readonly #store: Store
+  readonly #statements: ReturnType<typeof prepare>
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#statements = prepare(store)
+  }
+
+  /** Longest due first. */
+  due(endpointId: number, now: number, limit: number): DueDelivery[] {
+    return this.#statements.due.all({ endpointId, now, limit })
+  }
+
+  /** When the next one of this endpoint is due, milliseconds UTC. */
+  nextAt(endpointId: number): number | null {
+    return this.#statements.next.get({ endpointId })?.at ?? null
+  }
+
+  /** Runs inside a transaction of the caller. */
+  record(attempt: Attempt): void {
+    this.#statements.record.run(attempt)
+  }
+
+  hasMorePendingThan(endpointId: number, count: number): boolean {
+    return this.#statements.pendingAt.get({ endpointId, count }) !== undefined
+  }
+
+  /** Newest first. */
+  list(
+    endpointId: number,
+    state: DeliveryState | undefined,
+    { limit, offset }: { readonly limit: number; readonly offset: number },
+  ): Rows<DeliveryView> {
+    const matching = this.#joined()
+      .where('endpoint_id', '=', endpointId)
+      .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
+    const total = first(
+      this.#store,
+      matching.clearSelect().select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching.orderBy('webhook_delivery.id', 'desc').limit(limit).offset(offset)
+    return { rows: all(this.#store, rows).map(deliveryView), total: total?.n ?? 0 }
+  }
+
+  find(endpointId: number, id: number): DeliveryView | undefined {
+    const query = this.#joined()
+      .where('endpoint_id', '=', endpointId)
+      .where('webhook_delivery.id', '=', id)
+    const row = first(this.#store, query)
+    return row && deliveryView(row)
+  }
+
+  /** Due at once, with all its attempts before it. */
+  retry(id: number, now: number): void {
+    execute(
+      this.#store,
+      this.#store.db
+        .updateTable('webhook_delivery')
+        .set({ state: 'pending', attempts: 0, next_attempt_at: now })
+        .where('id', '=', id),
+    )
+  }
+
+  /**
+   * Looks at `limit` events behind `after` and forgets those made before `before` for good, and those
+   * up to `upTo` that nobody waits for. Answers where to go on; 0: it came to the end.
+   */
+  prune(
+    after: number,
+    limit: number,
+    { before, upTo }: { readonly before: number; readonly upTo: number },
+  ): number {
+    const events = this.#statements.events.all({ after, limit })
+    for (const { id, created_at: createdAt } of events) {
+      const isOld = createdAt < before
+      if (isOld || (id <= upTo && this.#statements.waiting.get({ id }) === undefined))
+        this.#statements.forget.run({ id })
+    }
+    return events.length < limit ? 0 : (events.at(-1)?.id ?? 0)
+  }
+
+  newestEvent(): number {
+    return this.#statements.newest.get({})?.id ?? 0
+  }
+
+  #joined() {
+    return this.#store.db
+      .selectFrom('webhook_delivery')
+      .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
+      .selectAll('webhook_delivery')
+      .select(['message_id', 'type', 'body', 'created_at'])
+  }
+}
+
+interface JoinedRow {
+  readonly id: number
+  readonly message_id: string
+  readonly type: string
+  readonly body: string
+  readonly state: DeliveryState
+  readonly attempts: number
+  readonly next_attempt_at: number
+  readonly last_attempt_at: number | null
+  readonly last_status: number | null
+  readonly last_error: string | null
+  readonly created_at: number
+}
+
+const deliveryView = (row: JoinedRow) => ({
+  id: row.id,
+  webhook_id: row.message_id,
+  type: row.type,
+  state: row.state,
+  attempts: row.attempts,
+  next_attempt_at: row.state === 'pending' ? timeToText(row.next_attempt_at) : null,
+  last_attempt_at: row.last_attempt_at === null ? null : timeToText(row.last_attempt_at),
+  last_status: row.last_status,
+  last_error: row.last_error,
+  created_at: timeToText(row.created_at),
+  // Only the outbox writes these texts.
+  payload: JSON.parse(row.body) as unknown,
+})
+
+/** Written out: SQLite chooses a partial index by constants, not by parameters. */
+const pending = sql.lit<'pending'>('pending')
+
+function prepare(store: Store) {
+  return {
+    due: compile(store, (db, param: Param<{ endpointId: number; now: number; limit: number }>) =>
+      db
+        .selectFrom('webhook_delivery')
+        .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
+        .select(['webhook_delivery.id', 'attempts', 'message_id', 'body'])
+        .where('endpoint_id', '=', param('endpointId'))
+        .where('state', '=', pending)
+        .where('next_attempt_at', '<=', param('now'))
+        .orderBy('next_attempt_at')
+        .limit(param('limit')),
+    ),
+    next: compile(store, (db, param: Param<{ endpointId: number }>) =>
+      db
+        .selectFrom('webhook_delivery')
+        .select((eb) => eb.fn.min('next_attempt_at').as('at'))
+        .where('endpoint_id', '=', param('endpointId'))
+        .where('state', '=', pending),
+    ),
+    record: compile(store, (db, param: Param<Attempt>) =>
+      db
+        .updateTable('webhook_delivery')
+        .set((eb) => ({
+          state: param('state'),
+          attempts: eb('attempts', '+', 1),
+          next_attempt_at: param('nextAttemptAt'),
+          last_attempt_at: param('now'),
+          last_status: param('status'),
+          last_error: param('error'),
+        }))
+        .where('id', '=', param('id')),
+    ),
+    pendingAt: compile(store, (db, param: Param<{ endpointId: number; count: number }>) =>
+      db
+        .selectFrom('webhook_delivery')
+        .select('id')
+        .where('endpoint_id', '=', param('endpointId'))
+        .where('state', '=', pending)
+        .limit(1)
+        .offset(param('count')),
+    ),
+    events: compile(store, (db, param: Param<{ after: number; limit: number }>) =>
+      db
+        .selectFrom('webhook_event')
+        .select(['id', 'created_at'])
+        .where('id', '>', param('after'))
+        .orderBy('id')
+        .limit(param('limit')),
+    ),
+    waiting: compile(store, (db, param: Param<{ id: number }>) =>
+      db
+        .selectFrom('webhook_delivery')
+        .select('id')
+        .where('event_id', '=', param('id'))
+        .where('state', '=', pending)
+        .limit(1),
+    ),
+    forget: compile(store, (db, param: Param<{ id: number }>) =>
+      db.deleteFrom('webhook_event').where('id', '=', param('id')),
+    ),
+    newest: compile(store, (db) =>
+      db.selectFrom('webhook_event').select((eb) => eb.fn.max('id').as('id')),
+    ),
+  }
+}

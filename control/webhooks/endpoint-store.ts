@@ -1,0 +1,145 @@
+/** Endpoints as rows: where, what for, and with which secrets. */
+import type { Selectable } from 'kysely'
+import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import type { WebhookEndpointTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first, insert } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Reach, Rows } from '../provisioning/resource.ts'
+import { write } from '../provisioning/write.ts'
+import type { EventType } from './events.ts'
+import type { NewEndpoint } from './webhook-body.ts'
+
+export type EndpointRow = Selectable<WebhookEndpointTable>
+
+export interface EndpointChange {
+  readonly url?: string
+  readonly description?: string | null
+  readonly events?: readonly (EventType | '*')[]
+  readonly is_active?: boolean
+}
+
+/** Every event is written once for each of those that hear it. */
+const maxEndpoints = 200
+
+export class EndpointStore {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  list({ tenantId }: Reach, slice: { readonly limit: number; readonly offset: number }) {
+    const matching = this.#visible(tenantId)
+    const total = first(
+      this.#store,
+      matching.select((row) => row.fn.countAll<number>().as('n')),
+    )
+    const rows = matching.selectAll().orderBy('id').limit(slice.limit).offset(slice.offset)
+    const page: Rows<EndpointView> = {
+      rows: all(this.#store, rows).map(endpointView),
+      total: total?.n ?? 0,
+    }
+    return page
+  }
+
+  find({ tenantId }: Reach, id: number): EndpointRow | undefined {
+    return first(this.#store, this.#visible(tenantId).selectAll().where('id', '=', id))
+  }
+
+  active(): EndpointRow[] {
+    return all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
+  }
+
+  insert(body: NewEndpoint, secret: string, tenantId: number | null, now: number): number {
+    return write(this.#store, () => {
+      const count = this.#visible(null).select((row) => row.fn.countAll<number>().as('n'))
+      if ((first(this.#store, count)?.n ?? 0) >= maxEndpoints)
+        throw new ApiError(409, 'too_many_endpoints', `There are ${maxEndpoints} endpoints already`)
+      return insert(
+        this.#store,
+        this.#store.db.insertInto('webhook_endpoint').values({
+          tenant_id: tenantId,
+          url: body.url,
+          description: body.description,
+          events: JSON.stringify(body.events),
+          is_active: toFlag(body.is_active),
+          secret,
+          created_at: now,
+          updated_at: now,
+        }),
+      )
+    })
+  }
+
+  /** An endpoint that is switched on again is as if it had never been off. */
+  update(id: number, change: EndpointChange, now: number): void {
+    const { url, description, events, is_active: isActive } = change
+    this.#set(id, {
+      ...(url !== undefined && { url }),
+      ...(description !== undefined && { description }),
+      ...(events !== undefined && { events: JSON.stringify(events) }),
+      ...(isActive !== undefined && { is_active: toFlag(isActive) }),
+      ...(isActive === true && { disabled_reason: null }),
+      updated_at: now,
+    })
+  }
+
+  /** Both secrets sign until the old one expires. */
+  rotate(endpoint: EndpointRow, secret: string, oldExpiresAt: number, now: number): void {
+    const isOver = oldExpiresAt <= now
+    this.#set(endpoint.id, {
+      secret,
+      previous_secret: isOver ? null : endpoint.secret,
+      previous_secret_expires_at: isOver ? null : oldExpiresAt,
+      updated_at: now,
+    })
+  }
+
+  /** Runs inside a transaction of the caller. */
+  disable(id: number, reason: 'gone' | 'backlog', now: number): void {
+    this.#set(id, { is_active: 0, disabled_reason: reason, updated_at: now })
+  }
+
+  remove(id: number): void {
+    execute(this.#store, this.#store.db.deleteFrom('webhook_endpoint').where('id', '=', id))
+  }
+
+  #set(id: number, columns: Partial<EndpointRow>): void {
+    execute(
+      this.#store,
+      this.#store.db.updateTable('webhook_endpoint').set(columns).where('id', '=', id),
+    )
+  }
+
+  #visible(tenantId: number | null) {
+    return this.#store.db
+      .selectFrom('webhook_endpoint')
+      .$if(tenantId !== null, (query) => query.where('tenant_id', '=', tenantId))
+  }
+}
+
+/** The types that an endpoint listens for. Only this store writes them. */
+export const typesOf = (row: Pick<EndpointRow, 'events'>): readonly (EventType | '*')[] =>
+  JSON.parse(row.events) as (EventType | '*')[]
+
+/** Secrets that sign at `now`, the newest first. */
+export const secretsOf = (row: EndpointRow, now: number): readonly string[] =>
+  row.previous_secret !== null && (row.previous_secret_expires_at ?? 0) > now
+    ? [row.secret, row.previous_secret]
+    : [row.secret]
+
+export type EndpointView = ReturnType<typeof endpointView>
+
+export const endpointView = (row: EndpointRow) => ({
+  id: row.id,
+  url: row.url,
+  description: row.description,
+  events: typesOf(row),
+  is_active: fromFlag(row.is_active),
+  disabled_reason: row.disabled_reason,
+  previous_secret_expires_at:
+    row.previous_secret_expires_at === null ? null : timeToText(row.previous_secret_expires_at),
+  created_at: timeToText(row.created_at),
+  updated_at: timeToText(row.updated_at),
+})

@@ -1,0 +1,115 @@
+/** One POST to a receiver: connections kept alive, every wait and every size bounded, no redirects. */
+import http from 'node:http'
+import https from 'node:https'
+import { isIP } from 'node:net'
+import { guardedLookup, hostOf, isPublicAddress, type Resolve } from './targets.ts'
+
+export interface SenderDeps {
+  readonly resolve: Resolve
+  /** Receivers inside private networks are served too. */
+  readonly allowPrivate: boolean
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly timeoutMs?: number
+}
+
+export type Sent =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      /** The receiver asks to be left alone for so long. */
+      readonly retryAfterMs: number | undefined
+    }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+export type Send = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+) => Promise<Sent>
+
+/** From the request to the end of the answer, name and connection included. */
+const defaultTimeoutMs = 10_000
+/** What a receiver says in its body is not read; a long one costs it the connection. */
+const maxAnswerBytes = 16_384
+const maxReasonLength = 200
+
+export class Sender {
+  readonly #deps: SenderDeps
+  readonly #agents: { readonly http: http.Agent; readonly https: https.Agent }
+
+  constructor(deps: SenderDeps) {
+    this.#deps = deps
+    const lookup = guardedLookup(deps.resolve, deps.allowPrivate)
+    const pool = { keepAlive: true, maxFreeSockets: 64, timeout: 60_000, lookup }
+    this.#agents = { http: new http.Agent(pool), https: new https.Agent(pool) }
+  }
+
+  /** Cuts every connection. */
+  close(): void {
+    this.#agents.http.destroy()
+    this.#agents.https.destroy()
+  }
+
+  readonly send: Send = async (address, headers, body) => {
+    const url = new URL(address)
+    const host = hostOf(url)
+    // Addresses that are written out are never looked up.
+    if (isIP(host) !== 0 && !this.#deps.allowPrivate && !isPublicAddress(host))
+      return { kind: 'failed', reason: 'the target is a private address' }
+    const first = await this.#exchange(url, headers, body)
+    // The receiver may close an idle connection in the moment it is used again.
+    return first.kind === 'stale' ? notStale(await this.#exchange(url, headers, body)) : first
+  }
+
+  #exchange(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+  ): Promise<Sent | { readonly kind: 'stale' }> {
+    return new Promise((resolve) => {
+      const isTls = url.protocol === 'https:'
+      const request = (isTls ? https : http).request(url, {
+        method: 'POST',
+        agent: isTls ? this.#agents.https : this.#agents.http,
+        headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
+      })
+      const { schedule, timeoutMs = defaultTimeoutMs } = this.#deps
+      const cancel = schedule(
+        () => request.destroy(new Error(`no answer within ${timeoutMs} ms`)),
+        timeoutMs,
+      )
+      request.on('response', (response) => {
+        response.on('close', cancel)
+        discard(response)
+        const { statusCode: status = 0 } = response
+        resolve({ kind: 'answered', status, retryAfterMs: retryAfter(response) })
+      })
+      request.on('error', (error) => {
+        cancel()
+        const isStale = request.reusedSocket && 'code' in error && error.code === 'ECONNRESET'
+        const reason = (error.message || error.name).slice(0, maxReasonLength)
+        resolve(isStale ? { kind: 'stale' } : { kind: 'failed', reason })
+      })
+      request.end(body)
+    })
+  }
+}
+
+const notStale = (sent: Sent | { readonly kind: 'stale' }): Sent =>
+  sent.kind === 'stale' ? { kind: 'failed', reason: 'connection closed by the receiver' } : sent
+
+/** Read to its end, so that the connection can be used again. */
+function discard(response: http.IncomingMessage): void {
+  let length = 0
+  response.on('data', (chunk: Buffer) => {
+    length += chunk.length
+    if (length > maxAnswerBytes) response.destroy()
+  })
+  response.on('error', () => undefined)
+}
+
+/** Seconds only: a date would need the receiver's clock. */
+function retryAfter({ headers }: http.IncomingMessage): number | undefined {
+  const seconds = headers['retry-after']
+  return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined
+}

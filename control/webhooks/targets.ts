@@ -1,0 +1,89 @@
+/**
+ * Where webhooks may go. Whoever may create an endpoint must not reach the inside of our network with
+ * it, so private and special addresses are refused: as literals when the endpoint is written, and as
+ * answers of DNS at every connection, for a name may change what it means between check and use.
+ */
+import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net'
+import type { LookupAddress } from 'node:dns'
+
+/** IANA special-purpose registries (RFC 6890 and its updates), multicast included. */
+const special = new BlockList()
+for (const [network, length] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const)
+  special.addSubnet(network, length, 'ipv4')
+
+/** Only global unicast is public; of that, what is documentation or wraps an IPv4 address is not. */
+const publicIpv6 = new BlockList()
+publicIpv6.addSubnet('2000::', 3, 'ipv6')
+for (const [network, length] of [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const)
+  special.addSubnet(network, length, 'ipv6')
+
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !special.check(address, 'ipv4')
+  if (!isIPv6(address) || address.includes('%')) return false
+  return publicIpv6.check(address, 'ipv6') && !special.check(address, 'ipv6')
+}
+
+/** Why an endpoint may not have this URL; undefined: it may. Names are judged when they are resolved. */
+export function problemOfUrl(text: string, allowPrivate: boolean): string | undefined {
+  if (!URL.canParse(text)) return 'must be a URL'
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must be an http or https URL'
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
+  if (url.hash !== '') return 'must not have a fragment'
+  const host = hostOf(url)
+  const isInside = isIP(host) !== 0 ? !isPublicAddress(host) : isLocalName(host)
+  if (isInside && !allowPrivate) return 'must not be a private or local address'
+  return undefined
+}
+
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
+
+const isLocalName = (host: string): boolean =>
+  /(?:^|\.)(?:localhost|local|internal|home\.arpa)\.?$/.test(host)
+
+export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
+
+export class PrivateTarget extends Error {
+  override readonly name = 'PrivateTarget'
+}
+
+/**
+ * The `lookup` of a connection: it connects to nothing but an address that was judged here. One
+ * private answer spoils them all.
+ */
+export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
+  return (host, options, done) => {
+    resolve(host).then(
+      (addresses) => {
+        const [first] = addresses
+        if (first === undefined) return done(new Error(`${host} has no address`), '')
+        if (!allowPrivate && !addresses.every(({ address }) => isPublicAddress(address)))
+          return done(new PrivateTarget('the target is a private address'), '')
+        return options.all === true
+          ? done(null, [...addresses])
+          : done(null, first.address, first.family)
+      },
+      (error: unknown) => done(error instanceof Error ? error : new Error(String(error)), ''),
+    )
+  }
+}

@@ -1,0 +1,52 @@
+/** `/webhooks` as bodies and queries. */
+import { z } from 'zod'
+import { pageQuery } from '../http/page.ts'
+import { reference, text } from '../provisioning/fields.ts'
+import { eventTypes } from './events.ts'
+import { problemOfUrl } from './targets.ts'
+
+const events = z
+  .array(z.enum(['*', ...eventTypes]))
+  .min(1)
+  .max(eventTypes.length + 1)
+  .transform((types) => [...new Set(types)])
+
+const url = (allowPrivate: boolean) =>
+  text(2_000).superRefine((value, context) => {
+    const message = problemOfUrl(value, allowPrivate)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+
+export const newEndpointBody = (allowPrivate: boolean) =>
+  z.strictObject({
+    url: url(allowPrivate),
+    events: events.default(['*']),
+    description: text(500).nullable().default(null),
+    is_active: z.boolean().default(true),
+    tenant: reference.nullish(),
+  })
+export type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
+
+export const endpointPatch = (allowPrivate: boolean) =>
+  z.strictObject({
+    url: url(allowPrivate).optional(),
+    events: events.optional(),
+    description: text(500).nullable().optional(),
+    is_active: z.boolean().optional(),
+  })
+
+const daySeconds = 86_400
+
+export const rotateBody = z.strictObject({
+  overlap_seconds: z
+    .int()
+    .min(0)
+    .max(30 * daySeconds)
+    .default(daySeconds)
+    .describe('How long the old secret signs too.'),
+})
+
+export const deliveryQuery = z.strictObject({
+  ...pageQuery,
+  state: z.enum(['pending', 'delivered', 'failed']).optional(),
+})

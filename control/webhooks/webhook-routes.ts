@@ -1,0 +1,147 @@
+/** `/webhooks`: endpoints of accounting webhooks, and what came of their deliveries. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import type { Store } from '../../schema/open.ts'
+import { requires } from '../auth/requires.ts'
+import { conflict } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { created, ok } from '../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { tenantOf } from '../provisioning/references.ts'
+import { found, id, idParam, reachOf } from '../provisioning/resource-routes.ts'
+import { type EndpointChange, endpointView } from './endpoint-store.ts'
+import { newSecret } from './standard-signature.ts'
+import { deliveryQuery, endpointPatch, newEndpointBody, rotateBody } from './webhook-body.ts'
+import type { Webhooks } from './webhooks.ts'
+
+export interface WebhookRoutesDeps {
+  readonly store: Store
+  readonly webhooks: Webhooks
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly randomBytes: (size: number) => Buffer
+}
+
+const noun = 'Webhook endpoint'
+const path = '/webhooks'
+const deliveryParam = z.strictObject({ id: id(noun), deliveryId: id('Delivery') })
+
+export function webhookRoutes(deps: WebhookRoutesDeps) {
+  const { store, webhooks, now, randomBytes } = deps
+  const { endpoints, deliveries, allowPrivate } = webhooks
+  const read = requires('webhooks:read')
+  const write = requires('webhooks:write')
+
+  return new Hono<ControlEnv>()
+    .post(path, write, validate('json', newEndpointBody(allowPrivate)), (c) => {
+      const body = c.req.valid('json')
+      const reach = reachOf(c.var.principal, now)
+      const secret = newSecret(randomBytes)
+      const newId = endpoints.insert(body, secret, tenantOf(store, body.tenant, reach), now())
+      webhooks.reload()
+      const after = endpointView(found(endpoints.find(reach, newId), noun))
+      c.set('change', { before: null, after })
+      return created(c, `/api/v1${path}/${newId}`, { ...after, secret })
+    })
+
+    .get(path, read, validate('query', z.strictObject(pageQuery)), (c) => {
+      const page = c.req.valid('query')
+      const slice = { limit: page.limit, offset: offsetOf(page) }
+      const { rows, total } = endpoints.list(reachOf(c.var.principal, now), slice)
+      return ok(c, rows, pageMeta(page, total))
+    })
+
+    .get(`${path}/:id`, read, validate('param', idParam(noun)), (c) => {
+      const endpoint = endpoints.find(reachOf(c.var.principal, now), c.req.valid('param').id)
+      return ok(c, endpointView(found(endpoint, noun)))
+    })
+
+    .patch(
+      `${path}/:id`,
+      write,
+      validate('param', idParam(noun)),
+      validate('json', endpointPatch(allowPrivate)),
+      (c) => {
+        const reach = reachOf(c.var.principal, now)
+        const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
+        // Absent fields are not there at all: the body was parsed from JSON.
+        endpoints.update(before.id, c.req.valid('json') as EndpointChange, now())
+        webhooks.reload()
+        const after = endpointView(found(endpoints.find(reach, before.id), noun))
+        c.set('change', { before: endpointView(before), after })
+        return ok(c, after)
+      },
+    )
+
+    .delete(`${path}/:id`, write, validate('param', idParam(noun)), (c) => {
+      const reach = reachOf(c.var.principal, now)
+      const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
+      endpoints.remove(before.id)
+      webhooks.reload()
+      c.set('change', { before: endpointView(before), after: null })
+      return ok(c, { id: before.id, deleted: true })
+    })
+
+    .post(
+      `${path}/:id/rotate`,
+      write,
+      validate('param', idParam(noun)),
+      validate('json', rotateBody),
+      (c) => {
+        const reach = reachOf(c.var.principal, now)
+        const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
+        const secret = newSecret(randomBytes)
+        const { overlap_seconds: overlap } = c.req.valid('json')
+        endpoints.rotate(before, secret, now() + overlap * 1_000, now())
+        webhooks.reload()
+        const after = endpointView(found(endpoints.find(reach, before.id), noun))
+        c.set('change', { before: endpointView(before), after })
+        return ok(c, { ...after, secret })
+      },
+    )
+
+    .post(`${path}/:id/test`, write, validate('param', idParam(noun)), (c) => {
+      const endpoint = found(
+        endpoints.find(reachOf(c.var.principal, now), c.req.valid('param').id),
+        noun,
+      )
+      refuseInactive(endpoint)
+      return c.json({ success: true, data: { webhook_id: webhooks.sendTest(endpoint.id) } }, 202)
+    })
+
+    .get(
+      `${path}/:id/deliveries`,
+      read,
+      validate('param', idParam(noun)),
+      validate('query', deliveryQuery),
+      (c) => {
+        const { state, ...page } = c.req.valid('query')
+        const reach = reachOf(c.var.principal, now)
+        const endpoint = found(endpoints.find(reach, c.req.valid('param').id), noun)
+        const slice = { limit: page.limit, offset: offsetOf(page) }
+        const { rows, total } = deliveries.list(endpoint.id, state, slice)
+        return ok(c, rows, pageMeta(page, total))
+      },
+    )
+
+    .post(
+      `${path}/:id/deliveries/:deliveryId/retry`,
+      write,
+      validate('param', deliveryParam),
+      (c) => {
+        const { id: endpointId, deliveryId } = c.req.valid('param')
+        const endpoint = found(endpoints.find(reachOf(c.var.principal, now), endpointId), noun)
+        const delivery = found(deliveries.find(endpoint.id, deliveryId), 'Delivery')
+        refuseInactive(endpoint)
+        webhooks.retry(delivery.id)
+        const after = found(deliveries.find(endpoint.id, deliveryId), 'Delivery')
+        return c.json({ success: true, data: after }, 202)
+      },
+    )
+}
+
+function refuseInactive({ is_active: isActive }: { readonly is_active: 0 | 1 }): void {
+  if (isActive === 1) return
+  throw conflict('endpoint_inactive', 'The endpoint is switched off')
+}

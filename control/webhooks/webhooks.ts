@@ -1,0 +1,148 @@
+/**
+ * Accounting webhooks (decisions.md §9): events of calls, money, nodes and keys, signed as Standard
+ * Webhooks, told to whoever listens.
+ */
+import { GroupCommit } from '../../schema/group-commit.ts'
+import type { Store } from '../../schema/open.ts'
+import { transaction } from '../../schema/query.ts'
+import type { Log } from '../deps.ts'
+import { DeliveryStore } from './delivery-store.ts'
+import { Deliverer } from './deliverer.ts'
+import { EndpointStore } from './endpoint-store.ts'
+import { type EventSink, type OutgoingEvent, testEventType } from './events.ts'
+import { Outbox } from './outbox.ts'
+import { Sender } from './sender.ts'
+import type { Resolve } from './targets.ts'
+
+export interface WebhooksDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  /** Cryptographically secure. */
+  readonly randomBytes: (size: number) => Buffer
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly resolve: Resolve
+  /** Receivers inside private networks are allowed. */
+  readonly allowPrivate: boolean
+  readonly log: Log
+}
+
+const housekeepingMs = 60_000
+/** Events looked at per turn. */
+const pruneSlice = 2_000
+/** Every attempt is over by then; what waits for an endpoint that is switched off goes too. */
+const keptMs = 7 * 86_400_000
+/** Of what everybody has got, this many events are kept to look at. */
+const keptEvents = 100_000
+/** An endpoint for which more waits is switched off. */
+const maxPending = 1_000_000
+
+export class Webhooks {
+  readonly #deps: WebhooksDeps
+  readonly #group: GroupCommit
+  readonly #outbox: Outbox
+  readonly #sender: Sender
+  readonly #deliverer: Deliverer
+  readonly endpoints: EndpointStore
+  readonly deliveries: DeliveryStore
+  #pruned = 0
+  #cancelHousekeeping: (() => void) | undefined
+
+  constructor(deps: WebhooksDeps) {
+    const { store, schedule, log } = deps
+    this.#deps = deps
+    this.endpoints = new EndpointStore(store)
+    this.deliveries = new DeliveryStore(store)
+    this.#group = new GroupCommit({
+      sqlite: store.sqlite,
+      schedule,
+      onFailure: (error, waiting) =>
+        log('error', 'webhook: what was delivered cannot be recorded', { error, waiting }),
+    })
+    this.#sender = new Sender(deps)
+    this.#deliverer = new Deliverer({
+      ...deps,
+      deliveries: this.deliveries,
+      group: this.#group,
+      send: this.#sender.send,
+      onGone: (id) => this.endpoints.disable(id, 'gone', deps.now()),
+      afterGone: () => this.reload(),
+    })
+    this.#outbox = new Outbox({ ...deps, onWrite: () => this.#deliverer.wake() })
+    this.reload()
+  }
+
+  /** Where whatever makes an event true writes it, in its own transaction. */
+  get sink(): EventSink {
+    return this.#outbox
+  }
+
+  get allowPrivate(): boolean {
+    return this.#deps.allowPrivate
+  }
+
+  start(): void {
+    this.#deliverer.start()
+    this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)
+  }
+
+  /** Takes no further delivery up. Those under way may arrive a second time after the next start. */
+  stop(): void {
+    this.#cancelHousekeeping?.()
+    this.#deliverer.stop()
+    this.#sender.close()
+    this.#group.flush()
+  }
+
+  /** An event of something that is in no transaction: it is written with the next group. */
+  announce(event: OutgoingEvent): void {
+    if (!this.#outbox.wants(event.type, event.tenantId)) return
+    this.#group.add({ run: () => this.#outbox.write(event) })
+  }
+
+  /** Answers the id of the message that is on its way. */
+  sendTest(endpointId: number): string {
+    const data = { endpoint_id: endpointId, note: 'This is a test.' }
+    return transaction(this.#deps.store, () =>
+      this.#outbox.writeTo([endpointId], testEventType, data),
+    )
+  }
+
+  retry(deliveryId: number): void {
+    this.deliveries.retry(deliveryId, this.#deps.now())
+    this.#deliverer.wake()
+  }
+
+  /** Takes over the endpoints as they are stored now. */
+  reload(): void {
+    const active = this.endpoints.active()
+    this.#outbox.setEndpoints(active)
+    this.#deliverer.setEndpoints(active)
+  }
+
+  stats(): { readonly inFlight: number; readonly waitingWrites: number } {
+    return { inFlight: this.#deliverer.inFlight, waitingWrites: this.#group.stats().waiting }
+  }
+
+  #keepHouse(): void {
+    this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)
+    this.#group.add({ run: () => this.#prune() })
+    const drowning = this.endpoints
+      .active()
+      .filter(({ id }) => this.deliveries.hasMorePendingThan(id, maxPending))
+    if (drowning.length === 0) return
+    for (const { id } of drowning) this.endpoints.disable(id, 'backlog', this.#deps.now())
+    this.#deps.log('error', 'webhook: endpoints are switched off, too much waits for them', {
+      endpoints: drowning.map(({ id }) => id),
+    })
+    this.reload()
+  }
+
+  #prune(): void {
+    const before = this.#deps.now() - keptMs
+    const upTo = this.deliveries.newestEvent() - keptEvents
+    this.#pruned = this.deliveries.prune(this.#pruned, pruneSlice, { before, upTo })
+  }
+}

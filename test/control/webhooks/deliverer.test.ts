@@ -1,0 +1,196 @@
+/** Delivery in virtual time: every answer of a receiver, and none. */
+import { expect, test } from 'vitest'
+import { Deliverer } from '../../../control/webhooks/deliverer.ts'
+import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
+import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
+import { Outbox } from '../../../control/webhooks/outbox.ts'
+import type { Sent } from '../../../control/webhooks/sender.ts'
+import { GroupCommit } from '../../../schema/group-commit.ts'
+import { freshStore, start } from '../../support/books.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+
+const second = 1_000
+const answered = (status: number, retryAfterMs?: number): Sent => ({
+  kind: 'answered',
+  status,
+  retryAfterMs,
+})
+
+interface Request {
+  readonly url: string
+  readonly id: string
+  readonly at: number
+}
+
+/** Receivers `https://<name>.example`, each with a way to answer. */
+function open(names: readonly string[]) {
+  const store = freshStore()
+  const time = new ManualTime(start)
+  const endpoints = new EndpointStore(store)
+  const deliveries = new DeliveryStore(store)
+  const requests: Request[] = []
+  const answers = new Map<string, () => Promise<Sent>>()
+  const group = new GroupCommit({
+    sqlite: store.sqlite,
+    schedule: time.schedule,
+    onFailure: (error) => {
+      throw error
+    },
+  })
+  const deliverer = new Deliverer({
+    ...{ deliveries, group, now: time.now, random: () => 0, schedule: time.schedule },
+    send: (url, headers) => {
+      requests.push({ url, id: headers['webhook-id'] ?? '', at: time.now() - start })
+      return answers.get(url)?.() ?? Promise.resolve(answered(204))
+    },
+    onGone: (id) => endpoints.disable(id, 'gone', time.now()),
+    afterGone: () => reload(),
+    log: () => undefined,
+  })
+  const outbox = new Outbox({
+    ...{ store, now: time.now, onWrite: () => deliverer.wake() },
+    randomBytes: (size) => Buffer.alloc(size, 7),
+  })
+  const ids = names.map((name) => {
+    const body = { url: `https://${name}.example/`, events: ['*' as const], description: null }
+    return endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, start)
+  })
+  function reload(): void {
+    outbox.setEndpoints(endpoints.active())
+    deliverer.setEndpoints(endpoints.active())
+  }
+  reload()
+  deliverer.start()
+  return {
+    ...{ store, time, endpoints, deliveries, deliverer, requests, answers, ids, outbox },
+    write: (count = 1) => {
+      for (let n = 0; n < count; n += 1)
+        outbox.write({ type: 'call.ended', tenantId: null, data: { n } })
+    },
+    /** Lets answers arrive between the steps. */
+    pass: async (ms: number, stepMs = Math.max(10, ms / 200)) => {
+      for (let passed = 0; passed < ms; passed += stepMs) {
+        time.advance(Math.min(stepMs, ms - passed))
+        for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
+      }
+    },
+    states: (id: number) => deliveries.list(id, undefined, { limit: 200, offset: 0 }).rows,
+  }
+}
+
+test('what is taken is delivered once, to everybody', async () => {
+  const { write, pass, requests, ids, states } = open(['a', 'b'])
+  write(3)
+  await pass(1_000)
+  expect(requests.length).toBe(6)
+  for (const id of ids)
+    expect(
+      states(id).map(({ state, attempts, last_status }) => [state, attempts, last_status]),
+    ).toEqual(Array.from({ length: 3 }, () => ['delivered', 1, 204]))
+  await pass(86_400_000)
+  expect(requests.length).toBe(6)
+})
+
+test('a receiver that fails is asked again after longer and longer pauses, ten times in three days', async () => {
+  const { write, pass, requests, answers, ids, states } = open(['a'])
+  answers.set('https://a.example/', () => Promise.resolve(answered(500)))
+  write()
+  await pass(75 * 3_600 * second, 500)
+  const minutes = requests.map(({ at }) => Math.round(at / 60_000))
+  expect(minutes).toEqual([0, 0, 1, 6, 36, 156, 516, 1236, 2676, 4116])
+  expect(new Set(requests.map(({ id }) => id)).size).toBe(1)
+  expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'failed', attempts: 10, last_status: 500 }])
+})
+
+test.each([
+  ['silence', { kind: 'failed', reason: 'no answer within 10000 ms' } as Sent, 5],
+  ['a redirect', answered(302), 5],
+  ['a refusal', answered(400), 5],
+  ['a wish to be left alone', answered(429, 120 * second), 120],
+  ['a wish for more than an hour', answered(503, 86_400 * second), 3_600],
+])('after %s it is asked again, not before time', async (_, sent, seconds) => {
+  const { write, pass, requests, answers, ids, states } = open(['a'])
+  answers.set('https://a.example/', () => Promise.resolve(sent))
+  write()
+  await pass((seconds - 1) * second, 500)
+  expect(requests.length).toBe(1)
+  expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'pending', attempts: 1 }])
+  await pass(2 * second, 100)
+  expect(requests.length).toBe(2)
+})
+
+test('410 switches the endpoint off; what waits for it stays, and nothing new is written', async () => {
+  const { write, pass, requests, answers, endpoints, outbox, ids } = open(['a', 'b'])
+  answers.set('https://a.example/', () => Promise.resolve(answered(410)))
+  write()
+  await pass(100)
+  const [a = 0] = ids
+  expect(endpoints.find({ tenantId: null, actor: '', now: 0 }, a)).toMatchObject({
+    is_active: 0,
+    disabled_reason: 'gone',
+  })
+  write()
+  await pass(86_400_000, 60_000)
+  expect(requests.filter(({ url }) => url.includes('a.example')).length).toBe(1)
+  expect(requests.filter(({ url }) => url.includes('b.example')).length).toBe(2)
+  expect(outbox.wants('call.ended', null)).toBe(true)
+})
+
+test('a receiver that hangs holds up nobody but itself, and no more than its share', async () => {
+  const { write, pass, requests, answers, deliverer } = open(['dead', 'well'])
+  answers.set('https://dead.example/', () => new Promise(() => undefined))
+  write(100)
+  await pass(2_000)
+  expect(requests.filter(({ url }) => url.includes('dead')).length).toBe(16)
+  expect(requests.filter(({ url }) => url.includes('well')).length).toBe(100)
+  expect(deliverer.inFlight).toBe(16)
+})
+
+test('many receivers that hang: the number of requests under way stays bounded', async () => {
+  const names = Array.from({ length: 10 }, (_, index) => `dead${index}`)
+  const { write, pass, answers, deliverer } = open(names)
+  for (const name of names)
+    answers.set(`https://${name}.example/`, () => new Promise(() => undefined))
+  write(50)
+  await pass(1_000)
+  expect(deliverer.inFlight).toBe(64)
+})
+
+test('what was under way at the end is delivered after the next start', async () => {
+  const { write, pass, requests, answers, deliverer, ids, states } = open(['a'])
+  let answer: (sent: Sent) => void = () => undefined
+  answers.set('https://a.example/', () => new Promise((resolve) => (answer = resolve)))
+  write()
+  await pass(100)
+  deliverer.stop()
+  answer(answered(204))
+  await pass(100)
+  expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'pending', attempts: 0 }])
+  expect(requests.length).toBe(1)
+})
+
+test('events of one tenant are not told to another, nor what belongs to the platform', () => {
+  const { outbox, endpoints, store } = open([])
+  store.sqlite.exec(
+    "INSERT INTO tenant (id, slug, name, created_at) VALUES (1, 'a', 'a', 0), (2, 'b', 'b', 0)",
+  )
+  const body = { url: 'https://a.example/', description: null, is_active: true }
+  endpoints.insert({ ...body, events: ['call.ended'] }, 'whsec_AAAA', 1, start)
+  outbox.setEndpoints(endpoints.active())
+  expect([1, 2, null].map((tenantId) => outbox.wants('call.ended', tenantId))).toEqual([
+    true,
+    false,
+    false,
+  ])
+  expect(outbox.wants('call.answered', 1)).toBe(false)
+  outbox.write({ type: 'call.ended', tenantId: 2, data: {} })
+  outbox.write({ type: 'call.answered', tenantId: 1, data: {} })
+  expect(store.sqlite.prepare('SELECT count(*) FROM webhook_event').pluck().get()).toBe(0)
+})
+
+test('an endpoint that vanished behind our back keeps nothing from being written', () => {
+  const { outbox, store } = open(['a'])
+  store.sqlite.exec('DELETE FROM webhook_endpoint')
+  outbox.write({ type: 'call.ended', tenantId: null, data: {} })
+  expect(store.sqlite.prepare('SELECT count(*) FROM webhook_delivery').pluck().get()).toBe(0)
+})
