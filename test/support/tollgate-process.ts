@@ -38,6 +38,8 @@ export class TollgateProcess {
   readonly apiPort: number
   readonly databasePath: string
   readonly log: string[] = []
+  /** Called with each log line when it arrives. */
+  onLog: (line: string) => void = () => undefined
   #process: ChildProcess | undefined
   readonly #environment: Record<string, string>
 
@@ -108,7 +110,10 @@ export class TollgateProcess {
   async restart(): Promise<void> {
     const child = spawn(process.execPath, [program, 'serve'], { env: this.#environment })
     this.#process = child
-    createInterface({ input: child.stderr }).on('line', (line) => this.log.push(line))
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      this.log.push(line)
+      this.onLog(line)
+    })
     const lines = createInterface({ input: child.stdout })
     for await (const line of lines) if (line.startsWith('ready ')) return
     throw new Error(`tollgate did not start:\n${this.log.join('\n')}`)
