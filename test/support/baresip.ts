@@ -33,8 +33,8 @@ export class Baresip {
   readonly #socket: Socket
   readonly #folder: string
   #buffered = Buffer.alloc(0)
-  #waiting: (() => void)[] = []
-  #answers: string[] = []
+  readonly #waiting: (() => void)[] = []
+  readonly #answers: string[] = []
 
   private constructor(child: ChildProcess, socket: Socket, folder: string) {
     this.#process = child

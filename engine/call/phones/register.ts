@@ -29,5 +29,5 @@ export function respondToPhone(answer: Answer, { status, reason, headers }: Phon
 }
 
 export const sourceOf = ({ protocol, source_address: address, source_port: port }: SipRequest) => ({
-  ...{ protocol, address, port: Number(port) },
+  ...{ protocol, address, port },
 })

@@ -8,10 +8,10 @@ import { execute, insert } from '../../../schema/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
-export const startedAt = Date.UTC(2026, 0, 1)
+const startedAt = Date.UTC(2026, 0, 1)
 
 /** Tenant `acme` with extensions 101 and 102, password `secret-<number>`. */
-export function storeWithExtensions(): Store {
+function storeWithExtensions(): Store {
   const store = emptyStore()
   const { db } = store
   const tenant = db.insertInto('tenant').values({ slug: 'acme', name: 'Acme', created_at: 0 })
@@ -22,7 +22,7 @@ export function storeWithExtensions(): Store {
   return store
 }
 
-export function addExtension(store: Store, tenantId: number, extension: string): number {
+function addExtension(store: Store, tenantId: number, extension: string): number {
   const { md5, sha256 } = digestSecrets(extension, 'acme.example', `secret-${extension}`)
   return insert(
     store,
