@@ -1,0 +1,148 @@
+/**
+ * The money after power cuts. Under a load of calls the process is killed with SIGKILL at random
+ * moments and started again on the same database; after each start the callers' own notes are held
+ * against records, wallet and ledger.
+ */
+import { seededRandom } from '../support/seeded-random.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { startNode } from './load/sipp-load.ts'
+import { UdpCallers } from './load/udp-callers.ts'
+
+export const describe =
+  'kill -9 at random moments under load, books checked; arguments: rounds=20 rate=200 seed=1'
+
+const caller = '15550001111'
+/**
+ * The journal is written in groups, every 10 ms and as fast as the disk is: an answer that is younger
+ * than this when the process dies may not be in it. Such calls are counted by themselves.
+ */
+const commitWindowMs = 250
+
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
+  const rounds = Number(options.get('rounds') ?? 20)
+  const rate = Number(options.get('rate') ?? 200)
+  const seed = Number(options.get('seed') ?? 1)
+  const random = seededRandom(seed)
+  const node = await startNode()
+  const tollgate = await TollgateProcess.start(seedFor(node.port), { LOG_LEVEL: 'warn' })
+  const callers = await UdpCallers.open(tollgate.sipPort, caller, random)
+  const totals: Totals = { recovered: 0, young: 0, oldestYoungMs: 0, wrong: 0 }
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      callers.start(rate)
+      await pause(500 + random() * 2_500)
+      const killing = tollgate.kill()
+      const killedAt = performance.now()
+      callers.stop()
+      await killing
+      await tollgate.restart()
+      compare(tollgate, callers, killedAt, totals)
+    }
+    report(tollgate, callers, totals, { rounds, seed })
+  } finally {
+    callers.close()
+    await tollgate.stop()
+    await node.stop()
+  }
+}
+
+interface Totals {
+  recovered: number
+  /** Answered right before the end, and not written. */
+  young: number
+  oldestYoungMs: number
+  wrong: number
+}
+
+/** The callers' notes of the last round against what is stored. */
+function compare(
+  tollgate: TollgateProcess,
+  callers: UdpCallers,
+  killedAt: number,
+  totals: Totals,
+): void {
+  const counts = new Map(
+    tollgate
+      .query<{ id: string; records: number }>(
+        `SELECT call_id AS id, count(*) AS records FROM cdr WHERE disposition = 'ANSWERED' GROUP BY 1`,
+      )
+      .map(({ id, records }) => [id, records]),
+  )
+  for (const [callId, answeredAt] of callers.answered) {
+    const age = killedAt - answeredAt
+    const records = counts.get(callId) ?? 0
+    if (records === 1) continue
+    if (records === 0 && age < commitWindowMs) {
+      totals.young += 1
+      totals.oldestYoungMs = Math.max(totals.oldestYoungMs, age)
+      continue
+    }
+    totals.wrong += 1
+    console.log(
+      `  ${callId}: ${records} records, answered ${age.toFixed(0)} ms before the end ← WRONG`,
+    )
+  }
+  callers.forget()
+  const problems = tollgate.query(booksProblems)
+  totals.wrong += problems.length
+  for (const problem of problems) console.log(`  ${JSON.stringify(problem)} ← WRONG`)
+}
+
+/** One row for everything in the books that does not add up. */
+const booksProblems = `
+  SELECT 'balance is not the sum of the ledger' AS what, w.id AS id FROM wallet w
+  WHERE w.balance_micros <> (SELECT sum(amount_micros) FROM ledger_entry WHERE wallet_id = w.id)
+  UNION ALL
+  SELECT 'record without its debit', c.call_uuid FROM cdr c
+  WHERE c.cost_micros > 0 AND NOT EXISTS (
+    SELECT 1 FROM ledger_entry l
+    WHERE l.kind = 'debit' AND l.ref = c.call_uuid AND l.amount_micros = -c.cost_micros)
+  UNION ALL
+  SELECT 'debit without its record', l.ref FROM ledger_entry l
+  WHERE l.kind = 'debit' AND NOT EXISTS (SELECT 1 FROM cdr c WHERE c.call_uuid = l.ref)
+  UNION ALL
+  SELECT 'answered for a second or more, and free', c.call_uuid FROM cdr c
+  WHERE c.billsec > 0 AND c.cost_micros <> c.billsec * 10000
+  UNION ALL
+  SELECT 'journal not empty', call_uuid FROM call_journal`
+
+function report(
+  tollgate: TollgateProcess,
+  callers: UdpCallers,
+  totals: Totals,
+  { rounds, seed }: { readonly rounds: number; readonly seed: number },
+): void {
+  const [row] = tollgate.query<{ answered: number; recovered: number }>(
+    `SELECT count(*) AS answered, sum(is_recovered) AS recovered
+     FROM cdr WHERE disposition = 'ANSWERED'`,
+  )
+  const { balance, ledger, debits } = tollgate.wallet('load')
+  console.log(
+    `  ${rounds} kills, seed ${seed}: ${callers.placed} calls placed, ${row?.answered} answered records, ${row?.recovered} of them recovered`,
+  )
+  console.log(
+    `  ${debits} debits, balance ${balance / 1e6} = ledger ${ledger / 1e6}: ${balance === ledger}`,
+  )
+  console.log(
+    `  answered right before a kill and without a record: ${totals.young}` +
+      (totals.young === 0 ? '' : `, at most ${totals.oldestYoungMs.toFixed(0)} ms before`),
+  )
+  console.log(
+    totals.wrong === 0 ? '  nothing missing, nothing doubled' : `  ${totals.wrong} faults ← WRONG`,
+  )
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const seedFor = (nodePort: number): object => ({
+  rate_plans: [{ name: 'load', currency: 'USD' }],
+  rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
+  customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
+  dispatcher: [
+    {
+      ...{ endpoint_name: 'load', set_id: 1, algorithm: 8 },
+      nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
+    },
+  ],
+})
