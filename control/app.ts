@@ -7,6 +7,7 @@ import type { Access } from './auth/access.ts'
 import { keyRoutes } from './auth/keys/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
+import { clientRoutes } from './billing/client-routes.ts'
 import { customerRoutes, type CustomerRoutesDeps } from './billing/customer-routes.ts'
 import type { Ocs } from './billing/ocs.ts'
 import { ocsRoutes } from './billing/ocs-routes.ts'
@@ -34,6 +35,7 @@ import { agentRoutes } from './pbx/agent-routes.ts'
 import { callRoutes } from './pbx/call-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
+import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
 import { routingRoutes } from './sbc/routing-routes.ts'
 import { metricsRoute, telemetryRoutes } from './telemetry/telemetry-routes.ts'
@@ -54,6 +56,7 @@ export function createApi(deps: ControlDeps, access: Access, telemetry: Telemetr
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine))
   app.route('/', metricsRoute(telemetry))
+  app.route('/', openApiRoutes(app, version))
   app.route('/api/v1', keyHealthRoute(version))
   app.route('/api/v1', telemetryRoutes(telemetry))
   app.route('/api/v1', loginRoutes({ ...access, now }))
@@ -80,6 +83,7 @@ type BillingDeps = CustomerRoutesDeps & PaymentRoutesDeps & { readonly ocs: Ocs 
 
 /** On both listeners: what customers and their payment provider ask. */
 function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
+  app.route('/api/client', clientRoutes(deps))
   app.route('/api/client', paymentWebhookRoutes(deps))
 }
 

@@ -42,8 +42,8 @@ const importQuery = z.strictObject({
   mode: z.enum(['merge', 'replace']).default('merge'),
 })
 
-const lookupQuery = z.strictObject({
-  ...planQuery,
+/** Which price is asked for. */
+export const lookupFields = {
   /** A `+` that was not escaped arrives as a space. */
   number: z
     .string()
@@ -55,7 +55,9 @@ const lookupQuery = z.strictObject({
     .transform(Number)
     .default(60),
   at: time.optional(),
-})
+}
+
+const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 
 export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
   const rates = new RateStore(store)

@@ -1,0 +1,169 @@
+/**
+ * What a customer sees of himself on the edge: wallet, ledger, calls, prices. Every query is bound to
+ * the customer of the session; nothing in a request can name another. Nodes, carriers and who acted for
+ * the house stay inside.
+ */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import type { CdrTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, first } from '../../schema/query.ts'
+import { customerOf, requiresCustomer } from '../auth/requires.ts'
+import type { Principal } from '../auth/principal.ts'
+import { ApiError, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { time } from '../provisioning/fields.ts'
+import { LedgerStore, type LedgerEntryView } from './ledger-store.ts'
+import type { Ocs } from './ocs.ts'
+import { explanation } from './rates/price-explanation.ts'
+import { lookupFields } from './rates/rate-routes.ts'
+
+export interface ClientRoutesDeps {
+  readonly store: Store
+  readonly ocs: Pick<Ocs, 'balanceOf' | 'quote'>
+  /** Milliseconds UTC. */
+  readonly now: () => number
+}
+
+const ledgerQuery = z.strictObject({
+  ...pageQuery,
+  kind: z.enum(['topup', 'debit', 'adjust', 'refund']).optional(),
+  start_date: time.optional(),
+  end_date: time.optional(),
+})
+
+const cdrQuery = z.strictObject({
+  ...pageQuery,
+  start_date: time.optional(),
+  end_date: time.optional(),
+  disposition: z
+    .enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'])
+    .optional(),
+})
+
+/** Mounted under `/api/client`. */
+export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
+  const ledger = new LedgerStore(store)
+  const self = (principal: Principal): number => customerOf(principal).customerId
+
+  return new Hono<ControlEnv>()
+    .get('/wallet', requiresCustomer(), (c) =>
+      ok(c, walletOf(store, ocs, self(c.get('principal')))),
+    )
+
+    .get('/ledger', requiresCustomer(), validate('query', ledgerQuery), (c) => {
+      const { page, limit, ...filter } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      const { rows, total } = ledger.list(self(c.get('principal')), filter, slice)
+      return ok(c, rows.map(entryOf), pageMeta({ page, limit }, total))
+    })
+
+    .get('/cdrs', requiresCustomer(), validate('query', cdrQuery), (c) => {
+      const { page, limit, ...filter } = c.req.valid('query')
+      const calls = callsOf(store, self(c.get('principal')), filter)
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      return ok(c, calls.page(slice), pageMeta({ page, limit }, calls.total()))
+    })
+
+    .get(
+      '/rates/lookup',
+      requiresCustomer(),
+      validate('query', z.strictObject(lookupFields)),
+      (c) => {
+        const { number, duration, at = now() } = c.req.valid('query')
+        const planId = customerRow(store, self(c.get('principal'))).rate_plan_id
+        const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at)
+        if (quote === undefined)
+          throw new ApiError(404, 'no_rate', 'There is no rate for this number at this time')
+        return ok(c, { number, at: timeToText(at), ...explanation(quote, duration) })
+      },
+    )
+}
+
+function customerRow(store: Store, id: number) {
+  const columns = ['rate_plan_id', 'low_balance_micros'] as const
+  const row = first(store, store.db.selectFrom('customer').select(columns).where('id', '=', id))
+  if (row === undefined) throw notFound('Customer')
+  return row
+}
+
+function walletOf(store: Store, ocs: Pick<Ocs, 'balanceOf'>, id: number) {
+  const balance = ocs.balanceOf(id)
+  if (balance === undefined) throw notFound('Wallet')
+  const { low_balance_micros: threshold } = customerRow(store, id)
+  return {
+    currency: balance.currency,
+    balance: moneyToDecimal(balance.balanceMicros),
+    balance_number: moneyToNumber(balance.balanceMicros),
+    credit_limit: moneyToNumber(balance.creditLimitMicros),
+    reserved: moneyToDecimal(balance.reservedMicros),
+    available: moneyToDecimal(balance.availableMicros),
+    open_calls: balance.openCalls,
+    low_balance_threshold: moneyToNumber(threshold),
+    is_balance_low: balance.balanceMicros < threshold,
+  }
+}
+
+const entryOf = ({ ref, actor: _actor, ...entry }: LedgerEntryView) => ({
+  ...entry,
+  call_uuid: entry.kind === 'debit' ? ref : null,
+})
+
+interface CallFilter {
+  readonly start_date?: number | undefined
+  readonly end_date?: number | undefined
+  readonly disposition?: CdrTable['disposition'] | undefined
+}
+
+/** A count that goes beyond this is not finished: it would hold up calls. */
+const maxCounted = 100_000
+
+/** Newest first. */
+function callsOf(store: Store, customerId: number, filter: CallFilter) {
+  const { start_date: from, end_date: before, disposition } = filter
+  const matching = store.db
+    .selectFrom('cdr')
+    .where('customer_id', '=', customerId)
+    .$if(from !== undefined, (query) => query.where('start_stamp', '>=', from ?? 0))
+    .$if(before !== undefined, (query) => query.where('start_stamp', '<', before ?? 0))
+    .$if(disposition !== undefined, (query) =>
+      query.where('disposition', '=', disposition ?? 'ANSWERED'),
+    )
+  return {
+    total: (): number => {
+      const some = matching.select('id').limit(maxCounted).as('some')
+      const query = store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n'))
+      return first(store, query)?.n ?? 0
+    },
+    page: ({ limit, offset }: { readonly limit: number; readonly offset: number }) =>
+      all(
+        store,
+        matching
+          .selectAll()
+          .orderBy('start_stamp', 'desc')
+          .orderBy('id', 'desc')
+          .limit(limit)
+          .offset(offset),
+      ).map((row) => ({
+        call_uuid: row.call_uuid,
+        direction: row.direction,
+        caller_id_number: row.caller_id_number,
+        destination_number: row.destination_number,
+        start_stamp: timeToText(row.start_stamp),
+        answer_stamp: row.answer_stamp === null ? null : timeToText(row.answer_stamp),
+        end_stamp: timeToText(row.end_stamp),
+        billsec: row.billsec,
+        disposition: row.disposition,
+        denial_code: row.denial_code,
+        mos_score: row.mos_score,
+        cost: moneyToNumber(row.cost_micros),
+        cost_exact: moneyToDecimal(row.cost_micros),
+        currency: row.currency,
+        rate_prefix: row.rate_prefix,
+      })),
+  }
+}

@@ -1,0 +1,280 @@
+/** Webhooks over the front door: endpoints are made by REST, receivers are real and on loopback. */
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import { once } from 'node:events'
+import { Webhook } from 'standardwebhooks'
+import { afterEach, expect, test, vi } from 'vitest'
+import { createApi } from '../../../control/app.ts'
+import { openAccess } from '../../../control/auth/access.ts'
+import { Ocs } from '../../../control/billing/ocs.ts'
+import { Webhooks } from '../../../control/webhooks/webhooks.ts'
+import { endedCall, openCall } from '../../support/books.ts'
+import { openControl } from '../../support/control.ts'
+
+interface Received {
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+  readonly type: string
+  readonly data: Record<string, unknown>
+}
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0)) close()
+})
+
+async function openReceiver(status: () => number = () => 204) {
+  const received: Received[] = []
+  const server: Server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const { type, data } = JSON.parse(body) as Pick<Received, 'type' | 'data'>
+      received.push({ headers: request.headers, body, type, data })
+      response.writeHead(status()).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(
+    () => server.close(),
+    () => server.closeAllConnections(),
+  )
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  return { received, url: `http://127.0.0.1:${port}/hook` }
+}
+
+/** The control API with real time, and receivers on loopback allowed. */
+function open() {
+  const base = openControl()
+  const { store } = base
+  const schedule = (work: () => void, delayMs: number) => {
+    const timer = setTimeout(work, delayMs)
+    return () => clearTimeout(timer)
+  }
+  const webhooks = new Webhooks({
+    ...{ store, now: Date.now, random: Math.random, schedule, log: () => undefined },
+    randomBytes: base.deps.randomBytes,
+    resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+    allowPrivate: true,
+  })
+  webhooks.start()
+  closers.push(() => webhooks.stop())
+  const ocs = new Ocs({
+    ...{ store, now: Date.now, schedule, log: () => undefined },
+    unknownCaller: 'deny',
+    events: webhooks.sink,
+  })
+  const deps = { ...base.deps, now: Date.now, webhooks, ocs }
+  const access = openAccess(deps)
+  const app = createApi(deps, access, base.telemetry)
+  const token = base.key()
+  const call = (method: string, path: string, body?: unknown) =>
+    base.request(path, { app, token, method, body })
+  const endpoint = async (url: string, more: object = {}) =>
+    (await call('POST', '/webhooks', { url, ...more })).data<{ id: number; secret: string }>()
+  return { ...base, webhooks, ocs, call, endpoint }
+}
+
+const until = (isTrue: () => void) => vi.waitFor(isTrue, { timeout: 3_000, interval: 10 })
+
+test('every event of a prepaid call arrives, once, and its signature holds', async () => {
+  const { ocs, call, endpoint } = open()
+  const { received, url } = await openReceiver()
+  await call('POST', '/rate-plans', { name: 'retail', currency: 'USD' })
+  await call('POST', '/rates', { rate_plan: 'retail', prefix: '49', rate_per_minute: '0.60' })
+  const made = await call('POST', '/customers', {
+    name: 'acme',
+    rate_plan: 'retail',
+    numbers: ['15550001'],
+    low_balance_threshold: '0.50',
+  })
+  const { id: customerId } = made.data<{ id: number }>()
+  const { secret } = await endpoint(url)
+
+  const question = (callUuid: string) => ({
+    ...{ callUuid, caller: '15550001', callee: '4930', customerId: null },
+    startedAt: Date.now(),
+  })
+  const kinds = () => received.map(({ type }) => type).toSorted()
+  ocs.admit(question('poor'))
+  await call('POST', `/customers/${customerId}/wallet/adjust`, {
+    amount: '0.60',
+    reason: 'gift',
+    kind: 'topup',
+  })
+  ocs.admit(question('a'))
+  ocs.admit(question('a'))
+  const open1 = openCall('a', Date.now(), { callerNumber: '15550001', customerId, tenantId: null })
+  ocs.answered(open1)
+  await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))
+  await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))
+  await until(() =>
+    expect(kinds()).toEqual([
+      ...['call.answered', 'call.authorized', 'call.denied', 'call.ended'],
+      ...['wallet.depleted', 'wallet.low_balance', 'wallet.topped_up'],
+    ]),
+  )
+  for (const { headers, body } of received)
+    expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toBeTruthy()
+  const of = (wanted: string) => received.find(({ type }) => type === wanted)?.data
+  expect(of('call.denied')).toMatchObject({ call_uuid: 'poor', denial_code: 'insufficient_funds' })
+  expect(of('call.authorized')).toMatchObject({ call_uuid: 'a', reserved_exact: '0.60' })
+  expect(of('call.ended')).toMatchObject({ billsec: 60, cost_exact: '0.60', currency: 'USD' })
+  expect(of('wallet.topped_up')).toMatchObject({ amount_exact: '0.60', note: 'gift' })
+  expect(of('wallet.low_balance')).toMatchObject({ customer_id: customerId, balance_exact: '0.00' })
+})
+
+test('an event stands and falls with what it tells', async () => {
+  const { ocs, call, store, endpoint } = open()
+  const { url } = await openReceiver()
+  await endpoint(url)
+  const made = await call('POST', '/customers', { name: 'acme' })
+  const { id } = made.data<{ id: number }>()
+  const events = () => store.sqlite.prepare('SELECT type FROM webhook_event').pluck().all()
+  store.sqlite.exec(
+    "CREATE TRIGGER full BEFORE UPDATE ON wallet BEGIN SELECT RAISE(ABORT, 'full'); END",
+  )
+  const move = {
+    customerId: id,
+    kind: 'topup',
+    amountMicros: 1,
+    ref: 'r',
+    actor: 'x',
+    note: null,
+  } as const
+  expect(() => ocs.move(move)).toThrow('full')
+  expect(events()).toEqual([])
+  store.sqlite.exec('DROP TRIGGER full')
+  ocs.move(move)
+  ocs.move(move)
+  expect(events()).toEqual(['wallet.topped_up'])
+})
+
+test('revoking a key is told once', async () => {
+  const { call, endpoint } = open()
+  const { received, url } = await openReceiver()
+  await endpoint(url, { events: ['key.revoked'] })
+  const made = await call('POST', '/application-keys', { name: 'ci' })
+  const { uuid } = made.data<{ uuid: string }>()
+  for (let n = 0; n < 2; n += 1) await call('DELETE', `/application-keys/${uuid}`)
+  await until(() =>
+    expect(received).toMatchObject([{ type: 'key.revoked', data: { uuid, name: 'ci' } }]),
+  )
+})
+
+test('the secret is told when it is made and never again; a rotation overlaps', async () => {
+  const { call, endpoint } = open()
+  const { received, url } = await openReceiver()
+  const { id, secret } = await endpoint(url)
+  expect((await call('GET', `/webhooks/${id}`)).text).not.toContain(secret.slice(6, 20))
+  expect((await call('GET', '/webhooks')).text).not.toContain(secret.slice(6, 20))
+  const rotated = await call('POST', `/webhooks/${id}/rotate`, { overlap_seconds: 60 })
+  const { secret: next } = rotated.data<{ secret: string }>()
+  expect((await call('POST', `/webhooks/${id}/test`)).status).toBe(202)
+  await until(() => expect(received.length).toBe(1))
+  const verify = (key: string, { headers, body } = received.at(-1) ?? { headers: {}, body: '' }) =>
+    new Webhook(key).verify(body, headers as Record<string, string>)
+  expect([verify(secret), verify(next)]).toMatchObject([
+    { type: 'webhook.test' },
+    { type: 'webhook.test' },
+  ])
+  const last = await call('POST', `/webhooks/${id}/rotate`, { overlap_seconds: 0 })
+  await call('POST', `/webhooks/${id}/test`)
+  await until(() => expect(received.length).toBe(2))
+  expect(() => verify(next)).toThrow('No matching signature found')
+  expect(verify(last.data<{ secret: string }>().secret)).toMatchObject({ type: 'webhook.test' })
+})
+
+test('what failed is on the list and can be sent again by hand; 410 switches the endpoint off', async () => {
+  const { call, endpoint } = open()
+  let status = 500
+  const { received, url } = await openReceiver(() => status)
+  const { id } = await endpoint(url)
+  await call('POST', `/webhooks/${id}/test`)
+  const list = async (state = 'pending') =>
+    (await call('GET', `/webhooks/${id}/deliveries?state=${state}`)).data<
+      { id: number; last_status: number; attempts: number; payload: unknown }[]
+    >()
+  await vi.waitFor(async () =>
+    expect(await list()).toMatchObject([{ last_status: 500, attempts: 1 }]),
+  )
+  const [delivery] = await list()
+  expect(delivery?.payload).toMatchObject({ type: 'webhook.test' })
+
+  status = 204
+  const again = await call('POST', `/webhooks/${id}/deliveries/${delivery?.id}/retry`)
+  expect([again.status, received.length]).toEqual([202, 1])
+  await vi.waitFor(async () => expect(await list('delivered')).toHaveLength(1))
+  expect(received[0]?.headers['webhook-id']).toBe(received[1]?.headers['webhook-id'])
+
+  status = 410
+  await call('POST', `/webhooks/${id}/test`)
+  await vi.waitFor(async () =>
+    expect((await call('GET', `/webhooks/${id}`)).data()).toMatchObject({
+      is_active: false,
+      disabled_reason: 'gone',
+    }),
+  )
+  expect((await call('POST', `/webhooks/${id}/test`)).code).toBe('endpoint_inactive')
+  expect((await call('POST', `/webhooks/${id}/deliveries/${delivery?.id}/retry`)).status).toBe(409)
+  const back = await call('PATCH', `/webhooks/${id}`, { is_active: true })
+  expect(back.data()).toMatchObject({ is_active: true, disabled_reason: null })
+  expect((await call('POST', `/webhooks/${id}/deliveries/999/retry`)).status).toBe(404)
+})
+
+test('endpoints are made, changed, listed and removed', async () => {
+  const { call, endpoint } = open()
+  const { id } = await endpoint('https://hooks.example.com/', { description: 'crm' })
+  expect((await call('GET', '/webhooks')).body).toMatchObject({ meta: { total: 1 } })
+  const changed = await call('PATCH', `/webhooks/${id}`, { events: ['call.ended', 'call.ended'] })
+  expect(changed.data()).toMatchObject({ id, description: 'crm', events: ['call.ended'] })
+  for (const body of [
+    { events: [] },
+    { events: ['call.lost'] },
+    { url: 'nonsense' },
+    { secret: 'x' },
+  ])
+    expect((await call('PATCH', `/webhooks/${id}`, body)).status).toBe(400)
+  expect((await call('DELETE', `/webhooks/${id}`)).status).toBe(200)
+  expect((await call('GET', `/webhooks/${id}`)).status).toBe(404)
+})
+
+test('targets inside are refused as they are installed, in writing and in what a name means', async () => {
+  const control = openControl()
+  const token = control.key()
+  for (const url of [
+    'http://127.0.0.1:1/',
+    'http://10.0.0.1/',
+    'http://[::1]/',
+    'http://localhost/',
+  ]) {
+    const answer = await control.request('/webhooks', { token, body: { url } })
+    expect([url, answer.status, answer.code]).toEqual([url, 400, 'validation_failed'])
+  }
+})
+
+test('a name that turned to an inside address is not connected to', async () => {
+  const { received, url } = await openReceiver()
+  const { store, deps } = openControl()
+  const schedule = (work: () => void, delayMs: number) => {
+    const timer = setTimeout(work, delayMs)
+    return () => clearTimeout(timer)
+  }
+  const webhooks = new Webhooks({
+    ...{ ...deps, store, now: Date.now, random: () => 0, schedule, allowPrivate: false },
+    resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+  })
+  closers.push(() => webhooks.stop())
+  webhooks.start()
+  const port = new URL(url).port
+  const body = { url: `http://rebind.example:${port}/`, events: ['*' as const], description: null }
+  const id = webhooks.endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, 0)
+  webhooks.reload()
+  webhooks.sendTest(id)
+  await until(() => {
+    const { rows } = webhooks.deliveries.list(id, undefined, { limit: 1, offset: 0 })
+    expect(rows).toMatchObject([{ attempts: 1, last_error: 'the target is a private address' }])
+  })
+  expect(received).toEqual([])
+})
