@@ -3,6 +3,7 @@ import type { InboundCallDeps } from './inbound-call.ts'
 import { handleInboundCall } from './inbound-call.ts'
 import type { Answer, SipRequest } from './sip/drachtio.ts'
 import type { Registrar } from '../registrar/registrar.ts'
+import { originate, type OriginateRequest, type OriginateResult } from './originate/originate.ts'
 import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
 import { ALLOW, respond } from './sip/srf-client.ts'
@@ -17,8 +18,13 @@ export interface CallControlDeps extends Omit<InboundCallDeps, 'filter'> {
 /** Asked for so that they are refused here: what nobody asks for the server answers with 503. */
 const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info', 'refer']
 
+/** What the API starts. */
+export interface CallControl {
+  originate(request: OriginateRequest): Promise<OriginateResult>
+}
+
 /** Call control on a client that is not connected yet. */
-export function startCallControl(deps: CallControlDeps): void {
+export function startCallControl(deps: CallControlDeps): CallControl {
   const { client, passX = 'all' } = deps
   const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
   const calls: InboundCallDeps = { ...deps, filter }
@@ -36,6 +42,7 @@ export function startCallControl(deps: CallControlDeps): void {
   )
   for (const method of refusedMethods) client.handle(method, refuse)
   client.handle('*', refuse)
+  return { originate: (request) => originate(request, calls) }
 }
 
 /** RFC 3261 §11.2: what an INVITE would get at this moment. */

@@ -10,7 +10,7 @@ import type { End } from './record/end-reason.ts'
 import { cause, reasonHeader } from './record/end-reason.ts'
 import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
 import type { HeaderFilter } from './sip/headers.ts'
-import type { Invite } from './legs/invite.ts'
+import type { Caller } from './legs/caller.ts'
 import type { Announced, Callee } from './legs/outgoing.ts'
 import { inviteFor } from './legs/outgoing.ts'
 import type { SrfClient, UacEnd } from './sip/srf-client.ts'
@@ -55,7 +55,7 @@ export interface Branch {
 export class Bridge {
   readonly #deps: BridgeDeps
   readonly #call: Call
-  readonly #invite: Invite
+  readonly #caller: Caller
   readonly #announced: Announced
   readonly #destination: string
   readonly #startedAt: number
@@ -75,7 +75,7 @@ export class Bridge {
   constructor(
     deps: BridgeDeps,
     call: Call,
-    invite: Invite,
+    caller: Caller,
     announced: Announced,
     destination: string,
     branch?: Branch,
@@ -83,7 +83,7 @@ export class Bridge {
     this.#deps = deps
     this.#branch = branch
     this.#call = call
-    this.#invite = invite
+    this.#caller = caller
     this.#announced = announced
     this.#destination = destination
     this.#startedAt = deps.now()
@@ -104,7 +104,12 @@ export class Bridge {
     const { deadlines, client, filter, nodeTimeoutMs } = this.#deps
     const { body } = this.#announced
     const isBranch = this.#branch !== undefined
-    const { uri, nextHop, headers, auth } = inviteFor(candidate, this.#announced, filter, isBranch)
+    const { uri, nextHop, headers, credentials } = inviteFor(
+      candidate,
+      this.#announced,
+      filter,
+      isBranch,
+    )
     return new Promise((resolve) => {
       this.#resolve = resolve
       this.#forgetStop = this.#call.whenStopped((end) =>
@@ -114,7 +119,7 @@ export class Bridge {
         this.#onSilence(candidate),
       )
       client.invite(
-        { uri, nextHop, headers, body, auth },
+        { uri, nextHop, headers, body, credentials },
         {
           onSent: (request) => this.#onSent(request),
           onProvisional: (response) => this.#onProvisional(response),
@@ -159,14 +164,14 @@ export class Bridge {
     if (response.body) this.#hasEarlyMedia = true
     if (response.body) this.#call.state = 'EARLY'
     else if (response.status === 180 && this.#call.state === 'DIALING') this.#call.state = 'RINGING'
-    this.#invite.progress(response, this.#deps.filter.inviteAnswer(response.headers))
+    this.#caller.progress(response, this.#deps.filter.inviteAnswer(response.headers))
   }
 
   /** The caller hears of it once: answers of several phones to one offer would contradict each other. */
   #ringing(): void {
     if (this.#call.state !== 'DIALING') return
     this.#call.state = 'RINGING'
-    this.#invite.progress({ status: 180, reason: 'Ringing', body: undefined }, {})
+    this.#caller.progress({ status: 180, reason: 'Ringing', body: undefined }, {})
   }
 
   #ringUntil(timeMs: number): void {
@@ -221,16 +226,16 @@ export class Bridge {
       this.#deps.filter,
       () => void offer?.destroy(),
     )
-    if (callee) conversation.join('callee', callee)
+    if (callee) conversation.join('callee', callee, true)
     const headers = this.#deps.filter.inviteAnswer(response.headers)
-    this.#invite.accept(this.#deps.client, response.body ?? '', headers, (dialog) => {
+    this.#caller.accept(this.#deps.client, response.body ?? '', headers, (dialog) => {
       if (!dialog) {
         this.#call.stop({ kind: 'cancelled' })
         return this.#resolve({ kind: 'stopped' })
       }
       this.#call.answeredAt = this.#deps.now()
       this.#call.state = 'ACTIVE'
-      const caller = conversation.join('caller', dialog)
+      const caller = conversation.join('caller', dialog, !this.#caller.owesAck)
       if (offer) caller.whenAcknowledged((ack) => this.#complete(conversation, offer, ack))
       return this.#resolve({ kind: 'answered', ended: conversation.ended })
     })
@@ -239,7 +244,7 @@ export class Bridge {
   /** The caller's ACK answers the callee's offer. */
   #complete(conversation: Conversation, offer: PendingOffer, ack: SipRequest): void {
     offer.ack(ack.body ?? '').then(
-      (dialog) => conversation.join('callee', dialog),
+      (dialog) => conversation.join('callee', dialog, true),
       () => {
         this.#deps.client.release(offer.res)
         this.#call.stop({ kind: 'cut', by: 'system', cause: cause.failure, code: null })

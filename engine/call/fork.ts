@@ -4,12 +4,12 @@
  */
 import { Bridge, type AttemptResult, type BridgeDeps } from './bridge.ts'
 import type { Call } from './call.ts'
-import type { Invite } from './legs/invite.ts'
+import type { Caller } from './legs/caller.ts'
 import type { Announced, PhoneCandidate } from './legs/outgoing.ts'
 
 export interface Parties {
   readonly call: Call
-  readonly invite: Invite
+  readonly caller: Caller
   readonly announced: Announced
 }
 
@@ -26,7 +26,7 @@ export async function fork(
   { ringMs, isLast }: { readonly ringMs: number; readonly isLast: boolean },
   deps: BridgeDeps,
 ): Promise<AttemptResult> {
-  const { call, invite, announced } = parties
+  const { call, caller, announced } = parties
   const timing = { ...deps, nodeTimeoutMs: PHONE_TIMEOUT_MS }
   const bridges = phones.map((phone): Bridge => {
     const onAnswered = (): void => {
@@ -34,7 +34,7 @@ export async function fork(
     }
     // The early media of one would be contradicted by the answer of another.
     const branch = phones.length > 1 || !isLast ? { onAnswered } : undefined
-    const bridge: Bridge = new Bridge(timing, call, invite, announced, phone.uri, branch)
+    const bridge: Bridge = new Bridge(timing, call, caller, announced, phone.uri, branch)
     return bridge
   })
   const deadline = deps.deadlines.at(deps.now() + ringMs, () => {

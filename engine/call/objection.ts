@@ -16,6 +16,8 @@ export interface ObjectionDeps {
 /** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */
 const MAX_CALLS = 20_000
 
+export const isOverloaded = ({ size }: Pick<ActiveCalls, 'size'>): boolean => size > MAX_CALLS
+
 /** What is looked at. */
 export interface Candidacy {
   readonly origin: Origin
@@ -34,7 +36,7 @@ export function objectionTo(
   if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
   if (deps.calls.isDraining && !isEmergency)
     return refused(503, 'Service Unavailable', 'draining', retryAfter(deps))
-  if (deps.calls.size > MAX_CALLS && !isEmergency)
+  if (isOverloaded(deps.calls) && !isEmergency)
     return refused(503, 'Service Unavailable', 'overload', retryAfter(deps))
   if (!invite.hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
   // RFC 3261 §16.3: a back-to-back user agent loops like a proxy when nobody counts.

@@ -15,8 +15,9 @@ import type {
 } from '../../engine/charging/charging.ts'
 import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
 import type { ContactTarget } from '../../engine/registrar/target.ts'
-import type { Caller, PhoneAnswer } from '../../engine/registrar/registrar.ts'
+import type { Caller, PhoneAnswer, Registrar } from '../../engine/registrar/registrar.ts'
 import type { ExtensionRecord } from '../../engine/registrar/extension-directory.ts'
+import type { AgentDecision } from '../../engine/routing/agents.ts'
 import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
 import type { InboundTarget } from '../../engine/routing/routing-records.ts'
 import type { InProcessClient } from '../../engine/sip-server/index.ts'
@@ -51,12 +52,19 @@ export interface CallRigOptions {
   readonly app?: 'in process' | 'in bursts' | 'late' | 'without Trying' | 'tcp'
   /** A whole transaction life in 320 ms of real time. */
   readonly isFast?: boolean
+  /** A TCP listener beside the one for UDP. */
+  readonly withTcp?: boolean
+  /** Instead of the answers of `answers`. */
+  readonly registrar?: Registrar
 }
 
-export async function startCallRig({ app = 'in process', isFast }: CallRigOptions = {}) {
+export async function startCallRig(options: CallRigOptions = {}) {
+  const { app = 'in process', isFast, withTcp, registrar } = options
   const time = new ManualTime(startedAt)
   const server = createSipServer({
-    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    listen: (withTcp === true ? (['udp', 'tcp'] as const) : (['udp'] as const)).map((protocol) => ({
+      ...{ protocol, host: '127.0.0.1', port: 0 },
+    })),
     admin: { host: '127.0.0.1', port: 0 },
     secret: 'cymru',
     timers: isFast === true ? fastTimers : {},
@@ -89,6 +97,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
     extensions: new Map<string, ExtensionRecord>(),
     contacts: new Map<string, ContactTarget[]>(),
     voicemail: undefined as string | undefined,
+    agent: undefined as AgentDecision | undefined,
     registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
   }
 
@@ -114,7 +123,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
   }
   const calls = new ActiveCalls({ now: time.now, deadlines, charging })
   let lastUuid = 0
-  startCallControl({
+  const control = startCallControl({
     client,
     calls,
     charging,
@@ -127,13 +136,16 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
       inboundTarget: () => answers.inbound,
       outboundCandidates: () => answers.outbound,
       admitCarrierCall: () => answers.admitsCarrier,
+      agent: () => answers.agent,
+      dialledAgent: () => answers.agent,
     },
     dispatcher: {
       candidates: () => answers.candidates,
       isAtCapacity: () => answers.isAtCapacity,
+      setRecord: () => undefined,
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
     },
-    registrar: {
+    registrar: registrar ?? {
       handle: () => Promise.resolve(answers.registered),
       authenticate: () => answers.caller,
       extensionAt: (domain, number) => answers.extensions.get(`${number}@${domain}`),
@@ -141,6 +153,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
       homeDomain: () => 'acme.example',
     },
     voicemailOf: () => answers.voicemail,
+    onGatewayOutcome: (gatewayId, outcome) => void outcomes.push([gatewayId, outcome]),
     onUnknownSource: (address) => void strangers.push(address),
     retryAfterSeconds: 5,
     nodeTimeoutMs: 1_500,
@@ -168,7 +181,7 @@ export async function startCallRig({ app = 'in process', isFast }: CallRigOption
   }
 
   return {
-    ...{ time, server, client, calls, deadlines, answers },
+    ...{ time, server, client, calls, deadlines, answers, peers, control },
     ...{ asked, opened, alive, records, outcomes, faults, strangers },
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
     caller: openPeer,

@@ -36,8 +36,8 @@ export class Conversation {
   }
 
   /** A side has its dialog. To be called in the callback that brings it. */
-  join(side: 'caller' | 'callee', dialog: SrfDialog): Leg {
-    const leg = new Leg(dialog, side === 'callee', (request) => this.#onBye(side, request))
+  join(side: 'caller' | 'callee', dialog: SrfDialog, isAcknowledged: boolean): Leg {
+    const leg = new Leg(dialog, isAcknowledged, (request) => this.#onBye(side, request))
     this.#legs[side] = leg
     const { caller, callee } = this.#legs
     if (this.#call.stopped) leg.hangUp(this.#farewell)

@@ -1,9 +1,11 @@
 /** An INVITE that we received and have not answered yet. */
 import type { Answer, Headers, SipRequest, SipResponse, SrfDialog } from '../sip/drachtio.ts'
 import type { SrfClient } from '../sip/srf-client.ts'
+import type { Caller } from './caller.ts'
 import { respond } from '../sip/srf-client.ts'
 
-export class Invite {
+export class Invite implements Caller {
+  readonly owesAck = true
   readonly request: SipRequest
   readonly #answer: Answer
   #isCancelled = false

@@ -11,13 +11,13 @@ export async function callExtension(
   parties: Parties,
   deps: BridgeDeps,
 ): Promise<AttemptResult> {
-  const { call, invite, announced } = parties
+  const { call, caller, announced } = parties
   const { ringTimeoutMs } = deps
   const ringMs =
     voicemail === undefined ? ringTimeoutMs : Math.min(RING_BEFORE_VOICEMAIL_MS, ringTimeoutMs)
   const result = await fork(phones, parties, { ringMs, isLast: voicemail === undefined }, deps)
   if (voicemail === undefined || call.stopped || !isUntaken(result)) return result
-  const bridge = new Bridge(deps, call, invite, announced, voicemail.uri)
+  const bridge = new Bridge(deps, call, caller, announced, voicemail.uri)
   const recorded = await bridge.run(voicemail)
   call.attempts.push(bridge.record)
   return recorded.kind === 'silent' || recorded.kind === 'not-sent' ? result : recorded

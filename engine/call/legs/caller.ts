@@ -1,0 +1,17 @@
+/** The calling side of a call that has no answer yet: an INVITE that came in, or a phone that we rang. */
+import type { Headers, SipResponse, SrfDialog } from '../sip/drachtio.ts'
+import type { SrfClient } from '../sip/srf-client.ts'
+
+export interface Caller {
+  /** Whether its ACK is still to come when `accept` brings the dialog. */
+  readonly owesAck: boolean
+  /** What the called side says before its answer. */
+  progress(response: Pick<SipResponse, 'status' | 'reason' | 'body'>, headers: Headers): void
+  /** The called side has answered. `done` gets the caller's dialog, or undefined when it has gone. */
+  accept(
+    client: SrfClient,
+    body: string,
+    headers: Headers,
+    done: (dialog: SrfDialog | undefined) => void,
+  ): void
+}

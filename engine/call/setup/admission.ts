@@ -1,0 +1,76 @@
+/** What a call needs before anyone is called: somebody who pays for it, unless it is free. */
+import type { Account, Charging } from '../../charging/charging.ts'
+import type { Call } from '../call.ts'
+import type { Reading } from '../reading.ts'
+import type { End } from '../record/end-reason.ts'
+import { emergencyRoute, innerRoute, retryAfter, type Route, type RouteDeps } from '../route.ts'
+
+export interface AdmissionDeps extends RouteDeps {
+  readonly charging: Charging
+}
+
+/** Where a call goes for which nobody is asked to pay. */
+export interface FreeRoute {
+  readonly isEmergency: boolean
+  /** Undefined: the call costs something, and its route depends on who pays. */
+  readonly route: Route | undefined
+  /** Whose house the call stays in. */
+  readonly tenantId: number | null
+}
+
+/** Emergencies and calls inside a house ask no wallet. */
+export function freeRoute(reading: Reading, deps: RouteDeps): FreeRoute {
+  const emergency = emergencyRoute(reading, deps)
+  if (emergency) return { isEmergency: true, route: emergency, tenantId: null }
+  const { route, tenantId = null } = innerRoute(reading, deps) ?? {}
+  return { isEmergency: false, route, tenantId }
+}
+
+/** Undefined: the call may go on. */
+export async function admit(
+  call: Call,
+  reading: Reading,
+  { isEmergency, route, tenantId }: FreeRoute,
+  deps: AdmissionDeps,
+): Promise<End | undefined> {
+  if (route === undefined) {
+    const denial = await authorize(call, reading, deps)
+    return call.stopped ?? denial
+  }
+  if (!isEmergency) call.account = unpaid(tenantId)
+  return call.stopped
+}
+
+/** A call inside a house belongs to a tenant, and nobody pays for it. */
+const unpaid = (tenantId: number | null): Account => ({
+  ...{ customerId: null, tenantId, ratePrefix: null, currency: null, isUnauthorizedByOcs: false },
+})
+
+async function authorize(
+  call: Call,
+  reading: Reading,
+  deps: AdmissionDeps,
+): Promise<End | undefined> {
+  const { origin, callerNumber: caller, calledNumber: callee } = reading
+  const { callUuid, startedAt } = call.start
+  const customerId = 'customerId' in origin ? origin.customerId : null
+  const verdict = await deps.charging.authorize({ callUuid, caller, callee, customerId, startedAt })
+  if (verdict.kind === 'unreachable')
+    return {
+      kind: 'refused',
+      status: 503,
+      reason: 'Service Unavailable',
+      code: 'ocs_unreachable',
+      headers: retryAfter(verdict),
+    }
+  call.account = verdict.account
+  if (verdict.kind === 'denied')
+    return {
+      kind: 'refused',
+      status: 402,
+      reason: 'Payment Required - Insufficient Funds',
+      code: verdict.code,
+    }
+  call.grantedSeconds = verdict.grantedSeconds
+  return undefined
+}

@@ -1,0 +1,92 @@
+/** The called side of an admitted call: its route, and its destinations one after the other. */
+import type { AttemptResult, BridgeDeps } from '../bridge.ts'
+import { Bridge } from '../bridge.ts'
+import type { ActiveCalls } from '../active-calls.ts'
+import { nowhere, type Call, type Place } from '../call.ts'
+import type { Outcome } from '../cascade.ts'
+import { cascade, healthShown } from '../cascade.ts'
+import type { Caller } from '../legs/caller.ts'
+import { callExtension } from '../phones/call-extension.ts'
+import type { Reading } from '../reading.ts'
+import { routeCall, type Destination, type RouteDeps } from '../route.ts'
+import type { FreeRoute } from './admission.ts'
+
+export interface ReachDeps extends BridgeDeps, RouteDeps {
+  readonly calls: ActiveCalls
+  /** What a live INVITE told about a carrier's gateway (decisions §3). */
+  readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
+}
+
+/** Resolves with the answer, or with why there is none. */
+export function reach(
+  caller: Caller,
+  call: Call,
+  reading: Reading,
+  { isEmergency, route: free }: FreeRoute,
+  deps: ReachDeps,
+): Promise<Outcome> {
+  const route = free ?? routeCall(reading, call.account, deps)
+  call.direction = route.direction
+  if (route.kind === 'refused') return Promise.resolve({ kind: 'over', end: route.end })
+
+  const attempt = (destination: Destination) => {
+    const isAdmitted = place(call, reading, destination, isEmergency, deps)
+    return isAdmitted ? tryDestination(destination, caller, call, reading, deps) : undefined
+  }
+  return cascade(route.candidates, attempt, () => call.stopped)
+}
+
+/** Counts the call where it is tried next. False: the carrier takes no more. */
+function place(
+  call: Call,
+  { origin }: Reading,
+  destination: Destination,
+  isEmergency: boolean,
+  deps: ReachDeps,
+): boolean {
+  const from: Place =
+    origin.kind === 'carrier'
+      ? { ...nowhere, carrierId: origin.carrierId, carrier: origin.name }
+      : nowhere
+  switch (destination.kind) {
+    case 'node': {
+      const { setId, nodeId, uri } = destination
+      deps.calls.place(call, { ...from, setId, nodeId, node: uri })
+      return true
+    }
+    case 'agent':
+      deps.calls.place(call, { ...from, agentId: destination.agentId })
+      return true
+    case 'extension':
+      deps.calls.place(call, from)
+      return true
+    case 'gateway':
+    default: {
+      // First away from where it was tried before, so that it does not stand in its own way.
+      deps.calls.place(call, from)
+      const { carrierId, carrierName } = destination
+      if (!deps.routing.admitCarrierCall(carrierId, isEmergency)) return false
+      deps.calls.place(call, { ...from, carrierId, carrier: carrierName })
+      return true
+    }
+  }
+}
+
+async function tryDestination(
+  destination: Destination,
+  caller: Caller,
+  call: Call,
+  reading: Reading,
+  deps: ReachDeps,
+): Promise<AttemptResult> {
+  if (destination.kind === 'extension')
+    return callExtension(destination, { call, caller, announced: reading }, deps)
+  const bridge = new Bridge(deps, call, caller, reading, destination.uri)
+  const result = await bridge.run(destination)
+  call.attempts.push(bridge.record)
+  const health = healthShown(result)
+  if (health && destination.kind === 'node')
+    deps.dispatcher.reportOutcome(destination.nodeId, health)
+  if (health && destination.kind === 'gateway') deps.onGatewayOutcome(destination.gatewayId, health)
+  return result
+}

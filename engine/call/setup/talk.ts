@@ -1,0 +1,52 @@
+/** An answered call until its end, and the record of every call. */
+import type { Charging } from '../../charging/charging.ts'
+import type { ActiveCalls } from '../active-calls.ts'
+import type { Call } from '../call.ts'
+import { GrantTimer, type GrantTimerDeps } from '../grant-timer.ts'
+import { callRecord, openCall } from '../record/cdr.ts'
+import type { End } from '../record/end-reason.ts'
+import type { Log } from '../sip/srf-client.ts'
+
+export interface TalkDeps extends GrantTimerDeps {
+  readonly charging: Charging
+  readonly calls: ActiveCalls
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+export async function talk(call: Call, ended: Promise<End>, deps: TalkDeps): Promise<End> {
+  const answeredAt = call.answeredAt ?? deps.now()
+  deps.charging.answered(openCall(call, answeredAt))
+  const grant = new GrantTimer(deps, call, answeredAt)
+  const end = await ended
+  grant.stop()
+  return end
+}
+
+/** Resolves when the record is stored and the call forgotten. */
+export async function store(call: Call, end: End, deps: TalkDeps): Promise<void> {
+  const record = callRecord(call, end, deps.now())
+  try {
+    await deps.charging.report(record)
+  } catch (error) {
+    deps.log('error', 'a call record could not be stored', { record, error })
+  }
+  deps.calls.finish(call)
+  deps.log('info', 'call', {
+    callUuid: record.callUuid,
+    direction: record.direction,
+    caller: record.callerNumber,
+    called: record.calledNumber,
+    disposition: record.disposition,
+    sipCode: record.sipCode,
+    hangupCause: record.hangupCause,
+    hangupBy: record.hangupBy,
+    billsec: record.billsec,
+    node: record.node,
+    carrier: record.carrier,
+    source: record.sourceAddress,
+    denialCode: record.denialCode,
+    attempts: record.attempts.length,
+  })
+}
