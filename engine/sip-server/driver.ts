@@ -10,7 +10,7 @@ export interface DrivenCore {
   sendFailed(reference: string, reason: string, now: number): void
   resolved(host: string, addresses: readonly string[], now: number): void
   connectionClosed(flow: Flow, now: number): void
-  clientConnected(clientId: number, now: number): void
+  clientConnected(clientId: number, isInProcess: boolean): void
   clientDisconnected(clientId: number, now: number): void
   command(clientId: number, payload: string, now: number): void
   handleTimeout(now: number): void
@@ -92,8 +92,8 @@ export class Driver {
     this.#event('closed connection', (now) => this.#core.connectionClosed(flow, now))
   }
 
-  clientConnected(clientId: number): void {
-    this.#event('new client', (now) => this.#core.clientConnected(clientId, now))
+  clientConnected(clientId: number, isInProcess: boolean): void {
+    this.#event('new client', () => this.#core.clientConnected(clientId, isInProcess))
   }
 
   clientDisconnected(clientId: number): void {

@@ -22,6 +22,16 @@ export interface Flow {
   readonly port: number
   /** The connection of a stream transport; 0 for UDP, or for a connection not yet opened. */
   readonly connectionId: number
+  /** A response whose connection is gone goes to this port by a new one (RFC 3261 §18.2.2). */
+  readonly returnPort?: number
 }
+
+/** The way of requests, which end with their connection. */
+export const requestFlow = ({ listener, address, port, connectionId }: Flow): Flow => ({
+  listener,
+  address,
+  port,
+  connectionId,
+})
 
 export const isReliable = (protocol: Protocol): boolean => protocol !== 'udp'

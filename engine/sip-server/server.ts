@@ -68,7 +68,7 @@ class EmbeddedServer implements SipServer {
     const driver = new Driver(this.#core, this.#ports(), { now, log, admit })
     this.#driver = driver
     this.#clients = new Clients({
-      connected: (clientId) => driver.clientConnected(clientId),
+      connected: (clientId, isInProcess) => driver.clientConnected(clientId, isInProcess),
       payload: (clientId, payload) => driver.command(clientId, payload),
       disconnected: (clientId) => driver.clientDisconnected(clientId),
     })

@@ -57,7 +57,7 @@ export class VirtualServer {
       version: 'v0.9.99-test',
       log: () => undefined,
     })
-    this.core.clientConnected(1)
+    this.core.clientConnected(1, false)
     this.command('authenticate|cymru|')
     for (const verb of ['invite', 'options', 'message', 'refer', 'subscribe', 'notify', 'info'])
       this.command(`route|${verb}`)

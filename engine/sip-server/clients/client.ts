@@ -2,6 +2,8 @@
 
 /** One application's connection, as seen from the server. */
 export interface Client {
+  /** Without a socket in between. */
+  readonly isInProcess: boolean
   /** Hands over one wire payload; payloads arrive in this order. */
   deliver(payload: string): void
   /** Ends the connection after what was delivered before. */
@@ -9,7 +11,7 @@ export interface Client {
 }
 
 export interface ClientCallbacks {
-  readonly connected: (clientId: number) => void
+  readonly connected: (clientId: number, isInProcess: boolean) => void
   /** One wire payload from the application. */
   readonly payload: (clientId: number, payload: string) => void
   readonly disconnected: (clientId: number) => void
@@ -32,7 +34,7 @@ export class Clients {
   add(client: Client): number {
     const clientId = ++this.#lastId
     this.#byId.set(clientId, client)
-    this.#callbacks.connected(clientId)
+    this.#callbacks.connected(clientId, client.isInProcess)
     return clientId
   }
 

@@ -42,6 +42,7 @@ export function connectInProcess(clients: Clients, application: InProcessClient)
  * in one phase of the event loop: busy sockets cannot hold deliveries back.
  */
 class DeliveryQueue implements Client {
+  readonly isInProcess = true
   readonly #application: InProcessClient
   readonly #overflowed: () => void
   /** `closing`: what is queued is still handed over. `discarded`: nothing is. */

@@ -20,6 +20,7 @@ export interface TcpClientOptions {
 }
 
 export class TcpClient implements Client {
+  readonly isInProcess = false
   readonly #socket: Socket
   readonly #options: TcpClientOptions
   readonly #frames = new FrameReader()

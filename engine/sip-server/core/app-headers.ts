@@ -14,6 +14,8 @@ export interface AppHeaders {
   readonly maxForwards: string | undefined
   readonly routes: readonly string[]
   readonly hasContentType: boolean
+  /** Authorization and Proxy-Authorization, which are among `lines` too. */
+  readonly credentials: string
   /** `Require: 100rel` on a provisional response asks for a reliable one (RFC 3262). */
   readonly requires100rel: boolean
   /** Everything else, as header lines. */
@@ -31,6 +33,7 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
   let hasContentType = false
   let requires100rel = false
   let lines = ''
+  let credentials = ''
   const routes: string[] = []
   for (const [name, value] of message.entries()) {
     switch (name) {
@@ -69,6 +72,11 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
         hasContentType = true
         lines += `Content-Type: ${value}\r\n`
         break
+      case 'Authorization':
+      case 'Proxy-Authorization':
+        credentials += `${name}: ${value}\r\n`
+        lines += `${name}: ${value}\r\n`
+        break
       case 'Require':
         if (/(^|[\s,])100rel($|[\s,;])/i.test(value)) requires100rel = true
         lines += `Require: ${value}\r\n`
@@ -86,6 +94,7 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
     maxForwards,
     routes,
     hasContentType,
+    credentials,
     requires100rel,
     lines,
   }

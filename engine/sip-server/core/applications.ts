@@ -2,6 +2,7 @@
 
 interface Application {
   readonly clientId: number
+  readonly isInProcess: boolean
   isAuthenticated: boolean
   tags: readonly string[]
   readonly verbs: Set<string>
@@ -12,9 +13,10 @@ export class Applications {
   /** Applications per verb in the order in which they asked for it. */
   readonly #routes = new Map<string, number[]>()
 
-  connected(clientId: number): void {
+  connected(clientId: number, isInProcess: boolean): void {
     this.#applications.set(clientId, {
       clientId,
+      isInProcess,
       isAuthenticated: false,
       tags: [],
       verbs: new Set(),
@@ -32,6 +34,11 @@ export class Applications {
     if (!application) return
     application.isAuthenticated = true
     application.tags = tags
+  }
+
+  /** Connected without a socket: it is told what it reads, and no more. */
+  isInProcess(clientId: number): boolean {
+    return this.#applications.get(clientId)?.isInProcess ?? false
   }
 
   isAuthenticated(clientId: number): boolean {

@@ -21,6 +21,7 @@ export interface Composed {
   readonly sent: SentRequest
   /** Our Contact, '' where the method has none. */
   readonly contact: string
+  readonly body: string
   /** Where it goes; the address is not yet known while `hostToResolve` is set. */
   readonly flow: Flow
   readonly hostToResolve: string | undefined
@@ -49,7 +50,8 @@ export function composeOutOfDialog(
   const { listener } = flow
   const localhost = advertised(listener)
   const headers = sortAppHeaders(message, localhost)
-  const contentType = contentTypeLine(headers, message.body)
+  const { body } = message
+  const contentType = contentTypeLine(headers, body)
   if (contentType === undefined) return { problem: 'missing content-type' }
   const uri = requestUri(message.uri, localhost)
   const from = withTag(stack, headers.from ?? `<sip:${localhost}${transportParam(listener)}>`)
@@ -66,9 +68,10 @@ export function composeOutOfDialog(
     callId: headers.callId ?? stack.options.token(),
     cseq: headers.cseq ?? 1,
     lines: contactLine(contact) + headers.lines + contentType,
-    body: message.body,
+    credentials: headers.credentials,
+    body,
   })
-  return { sent, contact, flow, hostToResolve }
+  return { sent, contact, body, flow, hostToResolve }
 }
 
 export function composeInDialog(
@@ -85,33 +88,46 @@ export function composeInDialog(
   dialog.localCseq += 1
   if (message.method === 'INVITE' && headers.contact !== undefined) dialog.contact = headers.contact
   const contact = isTargetRefresh(message.method) ? dialog.contact : ''
-  const sent = composeFor(dialog, message.method, dialog.localCseq, {
-    listener,
-    branch: stack.newBranch(),
-    maxForwards: headers.maxForwards ?? MAX_FORWARDS,
+  const { body } = message
+  const sent = composeFor(stack, dialog, message.method, dialog.localCseq, way.flow, {
+    maxForwards: headers.maxForwards,
     lines: contactLine(contact) + headers.lines + contentType,
-    body: message.body,
+    credentials: headers.credentials,
+    body,
   })
-  return { sent, contact, ...way }
+  return { sent, contact, body, ...way }
 }
 
-/** A request of the stack's own, or an ACK, in a dialog: everything but number and lines comes from it. */
+/** A request in a dialog, an application's or our own: all but number and lines comes from the dialog. */
 export function composeFor(
+  stack: Stack,
   dialog: Dialog,
   method: string,
   cseq: number,
+  flow: Flow,
   rest: {
-    readonly listener: Listener
-    readonly branch: string
-    readonly maxForwards?: string
+    readonly maxForwards?: string | undefined
     readonly lines: string
+    readonly credentials?: string
     readonly body: string
   },
 ): SentRequest {
   const { uri, routes } = dialog.nextRequestRoute()
-  const { callId, local: from, remote: to } = dialog
-  const { maxForwards = MAX_FORWARDS } = rest
-  return compose({ ...rest, method, uri, routes, from, to, callId, cseq, maxForwards })
+  return compose({
+    method,
+    uri,
+    listener: flow.listener,
+    branch: stack.newBranch(),
+    routes,
+    maxForwards: rest.maxForwards ?? MAX_FORWARDS,
+    from: dialog.local,
+    to: dialog.remote,
+    callId: dialog.callId,
+    cseq,
+    lines: rest.lines,
+    credentials: rest.credentials ?? '',
+    body: rest.body,
+  })
 }
 
 /** By the dialog's flow where it is bound to one, else by route set or remote target. */
@@ -124,7 +140,10 @@ export function wayInDialog(
   // The peer may have come back over another connection than the one that was lost.
   const registered = routes.length === 0 ? stack.registrationFlows.find(uri) : undefined
   if (registered) return byConnection(registered)
-  return wayTo(stack, routes[0] ?? uri, dialog.flow.listener)
+  if (dialog.way) return byConnection(dialog.way)
+  const way = wayTo(stack, routes[0] ?? uri, dialog.flow.listener)
+  if ('flow' in way && way.hostToResolve === undefined) dialog.way = way.flow
+  return way
 }
 
 const byConnection = (flow: Flow) => ({ flow, hostToResolve: undefined })
@@ -171,6 +190,7 @@ interface Parts {
   readonly callId: string
   readonly cseq: number
   readonly lines: string
+  readonly credentials: string
   readonly body: string
 }
 
@@ -186,7 +206,21 @@ function compose(parts: Parts): SentRequest {
     parts.lines +
     contentLengthLine(parts.body) +
     parts.body
-  return { method, uri, via, branch, routes, maxForwards, from, to, callId, cseq, text }
+  const { credentials } = parts
+  return {
+    method,
+    uri,
+    via,
+    branch,
+    routes,
+    maxForwards,
+    from,
+    to,
+    callId,
+    cseq,
+    credentials,
+    text,
+  }
 }
 
 /** A bare number is one of ours; URI headers and `method` have no place in a Request-URI (§19.1.5). */

@@ -17,7 +17,7 @@ import { answer, answerStateless, respond } from './uas/send-response.ts'
 import type { AppRequest } from './uac/command-answers.ts'
 import { cancelOutbound, sendInDialog, sendOutOfDialog } from './uac/send-request.ts'
 import type { Output } from './output.ts'
-import { annotateVia } from './uas/request-text.ts'
+import { completeVias } from './uas/request-text.ts'
 import { sendAck } from './uac/send-ack.ts'
 import { Stack, type StackOptions } from './stack.ts'
 
@@ -39,7 +39,7 @@ export class SipCore {
         reason: message.reason,
       })
       if (request?.kind !== 'request' || request.via === undefined) return
-      const vias = annotateVia(request, request.via, flow)
+      const vias = completeVias(request, request.via, flow)
       return answerStateless(stack, request, vias, returnFlow(request.via, flow), message)
     }
     if (message.kind === 'request') return receiveRequest(stack, message, flow, now)
@@ -57,8 +57,8 @@ export class SipCore {
   /** A stream connection is gone: nothing can come back for the requests that were sent on it. */
   connectionClosed(flow: Flow, now: number): void {
     this.#stack.registrationFlows.connectionClosed(flow.connectionId)
-    for (const transaction of [...this.#stack.clientTransactions.values()])
-      if (transaction.flow.connectionId === flow.connectionId) transaction.transportFailed(now)
+    for (const transaction of this.#stack.clientTransactions.onConnection(flow))
+      transaction.transportFailed(now)
     for (const dialog of this.#stack.dialogs.onConnection(flow.connectionId))
       dialog.connectionLost()
   }
@@ -77,8 +77,9 @@ export class SipCore {
     }
   }
 
-  clientConnected(clientId: number): void {
-    this.#stack.applications.connected(clientId)
+  /** `isInProcess`: the application gets summaries of what it has sent, instead of copies. */
+  clientConnected(clientId: number, isInProcess: boolean): void {
+    this.#stack.applications.connected(clientId, isInProcess)
   }
 
   /** What the application left unanswered is refused, and its dialogs end: nobody else knows them. */

@@ -31,18 +31,12 @@ export function sendLocalBye(
   // A peer whose host must be looked up first, or that cannot be reached at all, ends by its own timers.
   const flow = 'problem' in way || way.hostToResolve !== undefined ? dialog.flow : way.flow
   dialog.localCseq += 1
-  const sent = composeFor(dialog, 'BYE', dialog.localCseq, {
-    listener: flow.listener,
-    branch: stack.newBranch(),
-    lines: `Reason: SIP ;cause=200 ;text="${text}"\r\n`,
-    body: '',
-  })
-  const onTerminated = (): void => {
-    stack.clientTransactions.delete(sent.branch)
-  }
+  const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
+  const sent = composeFor(stack, dialog, 'BYE', dialog.localCseq, flow, { lines, body: '' })
+  const onTerminated = (): void => stack.clientTransactions.remove(sent.branch)
   const user = { ...deaf, onTerminated }
   const transaction = new NonInviteClientTransaction(sent, sent.branch, flow, user, stack, now)
-  stack.clientTransactions.set(sent.branch, transaction)
+  stack.clientTransactions.add(sent.branch, transaction)
   if (audience === 'silent') return
   const meta = stack.applicationMeta(sent.text, flow, now)
   const event = { id: stack.nextId(), meta, dialogId: dialog.id, text: sent.text }

@@ -5,11 +5,11 @@
 import { isReliable, type Flow, type Listener } from '../flow.ts'
 import type { Dialog } from '../dialog/dialog.ts'
 import { Dialogs } from '../dialog/dialogs.ts'
+import { byteLength } from '../message/decode.ts'
 import type { TransactionContext } from '../transaction/context.ts'
 import { Deadlines } from '../transaction/deadlines.ts'
-import type { InviteClientTransaction } from '../transaction/invite-client.ts'
+import { ClientTransactions } from './client-transactions.ts'
 import type { InviteServerTransaction } from '../transaction/invite-server.ts'
-import type { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
 import type { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
 import type { Timers } from '../transaction/timers.ts'
 import type { Meta } from '../wire/meta.ts'
@@ -38,7 +38,6 @@ export interface StackOptions {
   readonly log: Log
 }
 
-type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
 type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
 
 export class Stack implements TransactionContext {
@@ -48,11 +47,11 @@ export class Stack implements TransactionContext {
   readonly applications = new Applications()
   readonly dialogs = new Dialogs()
   readonly registrationFlows = new RegistrationFlows(this.deadlines)
-  readonly clientTransactions = new Map<string, ClientTransaction>()
+  readonly clientTransactions = new ClientTransactions()
   readonly serverTransactions = new Map<string, ServerTransaction>()
   /** Requests that wait for an application's final response, by the id it quotes. */
   readonly inbound = new Map<string, InboundRequest>()
-  /** The same INVITEs and others by server transaction: where a CANCEL or an ACK goes. */
+  /** The same by server transaction: where a CANCEL goes. */
   readonly inboundByKey = new Map<string, InboundRequest>()
   /** Requests of applications, until their final response was delivered. */
   readonly outbound = new Map<string, OutboundRequest>()
@@ -121,7 +120,7 @@ export class Stack implements TransactionContext {
   networkMeta(text: string, flow: Flow, now: number): Meta {
     return {
       source: 'network',
-      bytes: text.length,
+      bytes: byteLength(text),
       protocol: flow.listener.protocol,
       address: flow.address,
       port: flow.port,
@@ -135,7 +134,7 @@ export class Stack implements TransactionContext {
     const isStream = isReliable(listener.protocol)
     return {
       source: 'application',
-      bytes: text.length,
+      bytes: byteLength(text),
       protocol: listener.protocol,
       address: isStream ? flow.address : listener.advertisedHost,
       port: isStream ? flow.port : listener.advertisedPort,

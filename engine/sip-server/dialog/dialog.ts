@@ -3,6 +3,7 @@
  * targets; no messages are sent from here.
  */
 import type { Flow } from '../flow.ts'
+import { kept } from '../message/kept.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
 import type { Reliable2xx } from './reliable-2xx.ts'
@@ -33,45 +34,57 @@ interface DialogStart {
   readonly isFlowBound: boolean
 }
 
+interface Route {
+  readonly uri: string
+  readonly routes: readonly string[]
+}
+
 export class Dialog {
   readonly id: string
+  /** By what a request from the network finds it. */
+  readonly key: string
   readonly role: DialogRole
   readonly clientId: number
   readonly callId: string
   readonly localTag: string
   readonly local: string
   state: DialogState = 'early'
-  remoteTag: string
-  remote: string
+  readonly remoteTag: string
+  readonly remote: string
   localCseq: number
   remoteCseq: number
-  routeSet: readonly string[]
-  remoteTarget: string
   contact: string
   flow: Flow
   isFlowBound: boolean
+  /** Where the next request goes as far as it is known, while bound to no flow; the core's to set. */
+  way: Flow | undefined
   /** A re-INVITE of ours, or of the peer, that has no final response yet (§14). */
   hasLocalInvite = false
   hasRemoteInvite = false
   /** The 2xx of ours that still waits for its ACK. */
   reliable2xx: Reliable2xx | undefined
+  readonly #routeSet: readonly string[]
+  #remoteTarget: string
+  #route: Route | undefined
 
   constructor(start: DialogStart) {
     this.role = start.role
     this.clientId = start.clientId
-    this.callId = start.callId
-    this.local = start.local
-    this.remote = start.remote
-    this.localTag = start.localTag
-    this.remoteTag = start.remoteTag
+    this.callId = kept(start.callId)
+    this.local = kept(start.local)
+    this.remote = kept(start.remote)
+    this.localTag = kept(start.localTag)
+    this.remoteTag = kept(start.remoteTag)
     this.localCseq = start.localCseq
     this.remoteCseq = start.remoteCseq
-    this.routeSet = start.routeSet
-    this.remoteTarget = start.remoteTarget
-    this.contact = start.contact
+    this.#routeSet = start.routeSet.map(kept)
+    this.#remoteTarget = kept(start.remoteTarget)
+    this.contact = kept(start.contact)
     this.flow = start.flow
     this.isFlowBound = start.isFlowBound
-    this.id = dialogId(start.callId, start.role === 'uac' ? start.localTag : start.remoteTag)
+    const inviterTag = start.role === 'uac' ? this.localTag : this.remoteTag
+    this.id = kept(dialogId(this.callId, inviterTag))
+    this.key = kept(dialogKey(this.callId, this.localTag))
   }
 
   /** §12.2.2: a request with a number below the last one is out of order. Equal numbers belong to ACK. */
@@ -84,7 +97,10 @@ export class Dialog {
   /** §12.2.1.2 and §12.2.2: target refresh requests and their 2xx move the remote target. */
   refreshTarget(message: SipMessage): void {
     const target = message.contact?.uri
-    if (target !== undefined) this.remoteTarget = target
+    if (target === undefined || target === this.#remoteTarget) return
+    this.#remoteTarget = kept(target)
+    this.#route = undefined
+    this.way = undefined
   }
 
   /** The connection is gone: requests go to the remote target again, over a new one. */
@@ -94,17 +110,25 @@ export class Dialog {
   }
 
   /** §12.2.1.1: Request-URI and Route of the next request; a strict router takes the first route's place. */
-  nextRequestRoute(): { readonly uri: string; readonly routes: readonly string[] } {
-    const [first, ...rest] = this.routeSet
-    if (first === undefined) return { uri: this.remoteTarget, routes: [] }
-    if (isLoose(first)) return { uri: this.remoteTarget, routes: this.routeSet }
-    return { uri: bareUri(first), routes: [...rest, `<${this.remoteTarget}>`] }
+  nextRequestRoute(): Route {
+    return (this.#route ??= this.#findRoute())
+  }
+
+  #findRoute(): Route {
+    const [first, ...rest] = this.#routeSet
+    const uri = this.#remoteTarget
+    if (first === undefined || isLoose(first)) return { uri, routes: this.#routeSet }
+    return { uri: bareUri(first), routes: [...rest, `<${uri}>`] }
   }
 }
 
 /** The id that drachtio applications know: Call-ID and the tag of the party that sent the INVITE. */
 export const dialogId = (callId: string, inviterTag: string): string =>
   `${callId};from-tag=${inviterTag}`
+
+/** Call-ID and our tag: tags are compared without case (§19.3). */
+export const dialogKey = (callId: string, localTag: string): string =>
+  `${callId} ${localTag.toLowerCase()}`
 
 const isLoose = (route: string): boolean => parseUri(bareUri(route))?.params.has('lr') ?? false
 

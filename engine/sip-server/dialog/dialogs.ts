@@ -1,6 +1,6 @@
 /** All dialogs, found by the id that applications quote and by what a request from the network carries. */
 import type { SipMessage } from '../message/message.ts'
-import type { Dialog } from './dialog.ts'
+import { dialogKey, type Dialog } from './dialog.ts'
 
 export class Dialogs {
   readonly #byId = new Map<string, Dialog>()
@@ -8,15 +8,14 @@ export class Dialogs {
 
   add(dialog: Dialog): void {
     this.#byId.set(dialog.id, dialog)
-    this.#byLocalTag.set(localKey(dialog.callId, dialog.localTag), dialog)
+    this.#byLocalTag.set(dialog.key, dialog)
   }
 
   remove(dialog: Dialog): void {
     dialog.state = 'terminated'
     // A later dialog may have taken the same id: an upstream fork that came twice.
     if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id)
-    const key = localKey(dialog.callId, dialog.localTag)
-    if (this.#byLocalTag.get(key) === dialog) this.#byLocalTag.delete(key)
+    if (this.#byLocalTag.get(dialog.key) === dialog) this.#byLocalTag.delete(dialog.key)
   }
 
   find(id: string): Dialog | undefined {
@@ -28,10 +27,12 @@ export class Dialogs {
    * one only has to agree; before the 2xx each fork of an INVITE of ours brings its own.
    */
   ofRequest(request: SipMessage): Dialog | undefined {
-    const dialog = this.#byLocalTag.get(localKey(request.callId, request.toTag))
+    const dialog = this.#byLocalTag.get(dialogKey(request.callId, request.toTag))
     if (dialog === undefined || dialog.state === 'terminated') return undefined
     const isFork = dialog.role === 'uac' && dialog.state === 'early'
-    const agrees = dialog.remoteTag.toLowerCase() === request.fromTag.toLowerCase()
+    const { fromTag } = request
+    const agrees =
+      dialog.remoteTag === fromTag || dialog.remoteTag.toLowerCase() === fromTag.toLowerCase()
     return agrees || isFork ? dialog : undefined
   }
 
@@ -47,5 +48,3 @@ export class Dialogs {
     return this.#byId.size
   }
 }
-
-const localKey = (callId: string, tag: string): string => `${callId} ${tag.toLowerCase()}`

@@ -12,12 +12,16 @@ export function decodeMessage(bytes: Buffer): string {
 }
 
 export function encodeMessage(text: string): Buffer {
-  return hasEscapedBytes(text) ? encodeEscaped(text) : Buffer.from(text, 'utf8')
+  const bytes = Buffer.from(text, 'utf8')
+  // As many bytes as characters: all ASCII, which nearly every message is.
+  if (bytes.length === text.length) return bytes
+  return hasEscapedBytes(text) ? encodeEscaped(text) : bytes
 }
 
 /** Bytes that a text takes on the wire. */
 export function byteLength(text: string): number {
-  return hasEscapedBytes(text) ? encodeEscaped(text).length : Buffer.byteLength(text, 'utf8')
+  const length = Buffer.byteLength(text, 'utf8')
+  return length !== text.length && hasEscapedBytes(text) ? encodeEscaped(text).length : length
 }
 
 const escaped = /[\uDC80-\uDCFF]/u

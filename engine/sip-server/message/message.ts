@@ -80,6 +80,12 @@ export class SipMessage {
     return other === undefined ? undefined : this.get(other)
   }
 
+  /** Where the first value of a header begins in the text; -1 without one. Canonical spelling only. */
+  positionOf(name: string): number {
+    for (const line of this.#lines) if (line.name === name) return line.valueStart
+    return -1
+  }
+
   /** Every line of a header, in order. */
   all(name: string): readonly string[] {
     const wanted = canonicalName(name)

@@ -20,6 +20,8 @@ export interface ClientUser {
 }
 
 export interface ServerUser {
+  /** Our tag in the responses; '' while there is none. */
+  readonly toTag: string
   /** Timer H: nobody acknowledged the final response. */
   onAckTimeout(now: number): void
   onTerminated(now: number): void

@@ -1,39 +1,54 @@
 /**
  * All deadlines of the stack. Nearly every timer of SIP has one of a dozen fixed delays, and time
- * only moves forward, so one first-in-first-out queue per delay is always sorted: starting and
- * cancelling cost a few nanoseconds whatever the number of calls. A cancelled entry forgets its
- * target at once and leaves its queue when its time comes.
+ * only moves forward, so one chain per delay is always sorted: starting and cancelling cost a few
+ * nanoseconds whatever the number of calls. A cancelled deadline leaves its chain at once: most are
+ * cancelled, and some would otherwise stay in memory for minutes.
  */
 export interface Timed<Name extends string> {
   onTimer(name: Name, now: number): void
 }
 
+/** Deadlines of one delay, earliest first. */
+interface Chain {
+  first: Deadline | undefined
+  last: Deadline | undefined
+}
+
 export class Deadline<Name extends string = string> {
   readonly at: number
   readonly name: Name
+  /** Absent once it has fired or was cancelled. */
   target: Timed<Name> | undefined
+  readonly chain: Chain
+  before: Deadline | undefined = undefined
+  after: Deadline | undefined = undefined
 
-  constructor(at: number, name: Name, target: Timed<Name>) {
+  constructor(at: number, name: Name, target: Timed<Name>, chain: Chain) {
     this.at = at
     this.name = name
     this.target = target
+    this.chain = chain
   }
 
   cancel(): void {
+    if (this.target === undefined) return
     this.target = undefined
+    const { before, after, chain } = this
+    if (before) before.after = after
+    else chain.first = after
+    if (after) after.before = before
+    else chain.last = before
+    // Links of a dead entry would keep its neighbours in memory.
+    this.before = undefined
+    this.after = undefined
   }
 }
 
-interface Queue {
-  entries: Deadline[]
-  head: number
-}
-
-/** Spent entries at the front of a queue before it is cut; keeps cutting rare and memory small. */
-const MAX_SPENT = 1_024
+/** Empty chains that are kept; a delay that is not one of the usual ones does not stay for ever. */
+const MAX_CHAINS = 32
 
 export class Deadlines {
-  readonly #queues = new Map<number, Queue>()
+  readonly #chains = new Map<number, Chain>()
 
   /** Calls `target.onTimer(name, …)` once, `delayMs` after `now`. */
   start<Name extends string>(
@@ -42,55 +57,51 @@ export class Deadlines {
     delayMs: number,
     now: number,
   ): Deadline<Name> {
-    const deadline = new Deadline(now + delayMs, name, target)
-    const queue = this.#queues.get(delayMs)
-    // `name` of a stored entry always goes back to the target that came with it.
+    const chain = this.#chains.get(delayMs) ?? this.#newChain(delayMs)
+    const deadline = new Deadline(now + delayMs, name, target, chain)
+    // `name` of a chained entry always goes back to the target that came with it.
     const entry = deadline as unknown as Deadline
-    if (queue) queue.entries.push(entry)
-    else this.#queues.set(delayMs, { entries: [entry], head: 0 })
+    const { last } = chain
+    entry.before = last
+    if (last) last.after = entry
+    else chain.first = entry
+    chain.last = entry
     return deadline
   }
 
   next(): number | undefined {
-    return this.#earliest()?.entry.at
+    return this.#earliest()?.at
   }
 
   /** Fires everything that is due, earliest first; timers started meanwhile fire too if due. */
   expire(now: number): void {
-    for (let due = this.#earliest(); due && due.entry.at <= now; due = this.#earliest()) {
-      due.queue.head += 1
-      const { target } = due.entry
-      due.entry.target = undefined
-      target?.onTimer(due.entry.name, now)
+    for (let due = this.#earliest(); due && due.at <= now; due = this.#earliest()) {
+      const { target, name } = due
+      due.cancel()
+      target?.onTimer(name, now)
     }
   }
 
-  /** Deadlines that are waiting, cancelled ones left out. Linear: for statistics and tests. */
+  /** Deadlines that are waiting. Linear: for statistics and tests. */
   get size(): number {
     let waiting = 0
-    for (const { entries, head } of this.#queues.values())
-      for (let i = head; i < entries.length; i++) if (entries[i]?.target) waiting += 1
+    for (const { first } of this.#chains.values())
+      for (let entry = first; entry; entry = entry.after) waiting += 1
     return waiting
   }
 
-  #earliest(): { queue: Queue; entry: Deadline } | undefined {
-    let best: { queue: Queue; entry: Deadline } | undefined
-    for (const [delayMs, queue] of this.#queues) {
-      const entry = dropSpent(queue)
-      if (!entry) this.#queues.delete(delayMs)
-      else if (!best || entry.at < best.entry.at) best = { queue, entry }
-    }
+  #earliest(): Deadline | undefined {
+    let best: Deadline | undefined
+    for (const { first } of this.#chains.values())
+      if (first && (best === undefined || first.at < best.at)) best = first
     return best
   }
-}
 
-/** The first entry that still has a target. */
-function dropSpent(queue: Queue): Deadline | undefined {
-  const { entries } = queue
-  while (queue.head < entries.length && !entries[queue.head]?.target) queue.head += 1
-  if (queue.head > MAX_SPENT && queue.head * 2 > entries.length) {
-    entries.splice(0, queue.head)
-    queue.head = 0
+  #newChain(delayMs: number): Chain {
+    if (this.#chains.size >= MAX_CHAINS)
+      for (const [delay, { first }] of this.#chains) if (!first) this.#chains.delete(delay)
+    const chain: Chain = { first: undefined, last: undefined }
+    this.#chains.set(delayMs, chain)
+    return chain
   }
-  return entries[queue.head]
 }

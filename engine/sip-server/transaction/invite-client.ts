@@ -20,6 +20,7 @@ type Action =
   | 'startD'
   | 'startM'
   | 'sendAck'
+  | 'forgetRequest'
   | 'passUp'
   | 'reportTimeout'
   | 'reportTransportError'
@@ -30,13 +31,19 @@ export const inviteClient: Table<State, Event, Action> = {
     timerB: { to: 'terminated', do: ['stopAB', 'reportTimeout'] },
     transportError: { to: 'terminated', do: ['stopAB', 'reportTransportError'] },
     receive1xx: { to: 'proceeding', do: ['stopAB', 'passUp'] },
-    receive2xx: { to: 'accepted', do: ['stopAB', 'startM', 'passUp'] },
-    'receive3xx-6xx': { to: 'completed', do: ['stopAB', 'sendAck', 'startD', 'passUp'] },
+    receive2xx: { to: 'accepted', do: ['stopAB', 'startM', 'forgetRequest', 'passUp'] },
+    'receive3xx-6xx': {
+      to: 'completed',
+      do: ['stopAB', 'sendAck', 'startD', 'forgetRequest', 'passUp'],
+    },
   },
   proceeding: {
     receive1xx: { to: 'proceeding', do: ['passUp'] },
-    receive2xx: { to: 'accepted', do: ['startM', 'passUp'] },
-    'receive3xx-6xx': { to: 'completed', do: ['sendAck', 'startD', 'passUp'] },
+    receive2xx: { to: 'accepted', do: ['startM', 'forgetRequest', 'passUp'] },
+    'receive3xx-6xx': {
+      to: 'completed',
+      do: ['sendAck', 'startD', 'forgetRequest', 'passUp'],
+    },
   },
   accepted: {
     receive2xx: { to: 'accepted', do: ['passUp'] },
@@ -51,14 +58,19 @@ export const inviteClient: Table<State, Event, Action> = {
 }
 
 export class InviteClientTransaction {
-  readonly request: SentRequest
+  readonly method = 'INVITE'
+  readonly #branch: string
   readonly #flow: Flow
   readonly #user: ClientUser
   readonly #context: TransactionContext
   #state: State = 'calling'
   #intervalA: number
+  /** Until the final response. */
+  #request: SentRequest | undefined
+  /** Of a failure response, repeated for every copy of it. */
+  #ack = ''
   #timerA: Deadline<Timer> | undefined
-  readonly #timerB: Deadline<Timer>
+  #timerB: Deadline<Timer> | undefined
   #response: SipMessage | undefined
   #from: Flow
 
@@ -69,7 +81,8 @@ export class InviteClientTransaction {
     context: TransactionContext,
     now: number,
   ) {
-    this.request = request
+    this.#request = request
+    this.#branch = request.branch
     this.#flow = flow
     this.#from = flow
     this.#user = user
@@ -121,14 +134,16 @@ export class InviteClientTransaction {
   #perform(action: Action, now: number): void {
     switch (action) {
       case 'resend':
-        return this.#context.send(this.request.text, this.#flow, this.request.branch)
+        if (this.#request) this.#context.send(this.#request.text, this.#flow, this.#branch)
+        return
       case 'backOffA':
         this.#intervalA *= 2
         this.#timerA = this.#context.deadlines.start(this, 'timerA', this.#intervalA, now)
         return
       case 'stopAB':
         this.#timerA?.cancel()
-        this.#timerB.cancel()
+        this.#timerB?.cancel()
+        this.#timerA = this.#timerB = undefined
         return
       case 'startD':
         // §17.1.1.2: zero on reliable transports, at least 32 s (64·T1) otherwise.
@@ -140,10 +155,11 @@ export class InviteClientTransaction {
         this.#start('timerM', now)
         return
       case 'sendAck':
-        if (this.#response) {
-          const ack = ackOfFailure(this.request, this.#response.get('To') ?? this.request.to)
-          this.#context.send(ack, this.#flow, this.request.branch)
-        }
+        if (this.#response && this.#request)
+          this.#ack = ackOfFailure(this.#request, this.#response.get('To') ?? this.#request.to)
+        return this.#context.send(this.#ack, this.#flow, this.#branch)
+      case 'forgetRequest':
+        this.#request = undefined
         return
       case 'passUp':
         if (this.#response) this.#user.onResponse(this.#response, this.#from, now)

@@ -70,6 +70,11 @@ export class InviteServerTransaction {
     return this.#flow
   }
 
+  /** Our tag in its responses. */
+  get toTag(): string {
+    return this.#user.toTag
+  }
+
   /** A copy of the INVITE. */
   repeated(now: number): void {
     this.#step('invite', now)
@@ -123,6 +128,7 @@ export class InviteServerTransaction {
       case 'stopGH':
         this.#timerG?.cancel()
         this.#timerH?.cancel()
+        this.#timerG = this.#timerH = undefined
         return
       case 'startI':
         deadlines.start(

@@ -40,7 +40,9 @@ export const nonInviteClient: Table<State, Event, Action> = {
 }
 
 export class NonInviteClientTransaction {
-  readonly request: SentRequest
+  readonly method: string
+  /** Repeated until the final response. */
+  #text: string
   readonly #reference: string
   readonly #flow: Flow
   readonly #user: ClientUser
@@ -48,7 +50,7 @@ export class NonInviteClientTransaction {
   #state: State = 'trying'
   #intervalE: number
   #timerE: Deadline<Timer> | undefined
-  readonly #timerF: Deadline<Timer>
+  #timerF: Deadline<Timer> | undefined
   #response: SipMessage | undefined
   #from: Flow
 
@@ -60,7 +62,8 @@ export class NonInviteClientTransaction {
     context: TransactionContext,
     now: number,
   ) {
-    this.request = request
+    this.method = request.method
+    this.#text = request.text
     this.#reference = reference
     this.#flow = flow
     this.#from = flow
@@ -113,7 +116,7 @@ export class NonInviteClientTransaction {
     const { deadlines, timers } = this.#context
     switch (action) {
       case 'resend':
-        return this.#context.send(this.request.text, this.#flow, this.#reference)
+        return this.#context.send(this.#text, this.#flow, this.#reference)
       case 'backOffE':
         this.#intervalE = Math.min(this.#intervalE * 2, timers.t2Ms)
         this.#timerE = deadlines.start(this, 'timerE', this.#intervalE, now)
@@ -123,7 +126,9 @@ export class NonInviteClientTransaction {
         return
       case 'stopEF':
         this.#timerE?.cancel()
-        this.#timerF.cancel()
+        this.#timerF?.cancel()
+        this.#timerE = this.#timerF = undefined
+        this.#text = ''
         return
       case 'startK':
         deadlines.start(

@@ -50,6 +50,11 @@ export class NonInviteServerTransaction {
     return this.#flow
   }
 
+  /** Our tag in its responses. */
+  get toTag(): string {
+    return this.#user.toTag
+  }
+
   /** A copy of the request. */
   repeated(now: number): void {
     this.#step('request', now)

@@ -14,13 +14,15 @@ export interface SentRequest {
   readonly to: string
   readonly callId: string
   readonly cseq: number
+  /** Authorization and Proxy-Authorization, as whole lines: an ACK repeats them (§22.1). */
+  readonly credentials: string
   /** The whole message. */
   readonly text: string
 }
 
 /** RFC 3261 §17.1.1.3: same branch, Route and URI as the INVITE; To of the response. */
 export const ackOfFailure = (invite: SentRequest, to: string): string =>
-  sameHop(invite, 'ACK', to, '')
+  sameHop(invite, 'ACK', to, invite.credentials)
 
 /** RFC 3261 §9.1. `extra` holds whole header lines such as Reason. */
 export const cancelOf = (invite: SentRequest, extra: string): string =>

@@ -97,23 +97,30 @@ class TcpTransport implements Transport {
 
   /** The connection to send on, or why there is none. */
   #connectionFor(flow: Flow): Connection | string {
-    if (flow.connectionId !== 0)
-      return this.#connections.byId(flow.connectionId) ?? 'the connection is closed'
-    return this.#connections.byRemote(flow.address, flow.port) ?? this.#open(flow)
+    const { address, port, connectionId, returnPort } = flow
+    if (connectionId === 0) return this.#connectionTo(address, port)
+    const named = this.#connections.byId(connectionId)
+    if (named !== undefined) return named
+    if (returnPort === undefined) return 'the connection is closed'
+    return this.#connectionTo(address, returnPort)
   }
 
-  #open(flow: Flow): Connection | string {
+  #connectionTo(address: string, port: number): Connection | string {
+    return this.#connections.byRemote(address, port) ?? this.#open(address, port)
+  }
+
+  #open(remoteAddress: string, remotePort: number): Connection | string {
     if (this.#stopped) return 'the server has stopped'
     if (this.#connections.size >= this.#options.limits.maxConnections) return 'too many connections'
     const { address } = this.listener
     const isWildcard = address === '0.0.0.0' || address === '::'
     try {
       const socket = connect({
-        host: flow.address,
-        port: flow.port,
+        host: remoteAddress,
+        port: remotePort,
         ...(isWildcard ? {} : { localAddress: address }),
       })
-      return this.#add(socket, flow.address, flow.port)
+      return this.#add(socket, remoteAddress, remotePort)
     } catch (error) {
       // A port out of range.
       return errorCode(error)

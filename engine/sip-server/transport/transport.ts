@@ -8,7 +8,7 @@ export interface Transport {
   /**
    * Sends one SIP message. Never throws; a failure comes back later as `sendFailed`. On a stream, a
    * flow with a `connectionId` names that connection and no other: once it is closed, sending on it
-   * fails. Without one, a connection to the same address and port is used again or opened.
+   * fails, unless there is a `returnPort`. Without an id, a connection to the same address and port is used again or opened.
    */
   send(text: string, flow: Flow, reference: string): void
   /** Closes the connection of a flow; nothing for UDP. */

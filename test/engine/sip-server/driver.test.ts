@@ -32,7 +32,8 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     sendFailed: (reference, reason, now) => log.push(`sendFailed ${reference} ${reason} at ${now}`),
     resolved: (host, addresses, now) => log.push(`resolved ${host} ${addresses.length} at ${now}`),
     connectionClosed: (closed, now) => log.push(`closed ${closed.port} at ${now}`),
-    clientConnected: (clientId, now) => log.push(`connected ${clientId} at ${now}`),
+    clientConnected: (clientId, isInProcess) =>
+      log.push(`connected ${clientId} ${isInProcess ? 'in process' : 'by socket'}`),
     clientDisconnected: (clientId, now) => log.push(`disconnected ${clientId} at ${now}`),
     command: (clientId, payload, now) => log.push(`command ${clientId} ${payload} at ${now}`),
     handleTimeout: (now) => {
@@ -80,7 +81,7 @@ test('every event reaches the core with the time, and its outputs are performed 
   driver.sendFailed('r1', 'refused')
   driver.resolved('h', ['192.0.2.1'])
   driver.connectionClosed(flow)
-  driver.clientConnected(2)
+  driver.clientConnected(2, false)
   const performed = ['send 100 to 5062 as r1', 'deliver 1 p', 'resolve h', 'close 5062']
   expect(log).toEqual([
     'receive grüße at 1000',
@@ -91,7 +92,7 @@ test('every event reaches the core with the time, and its outputs are performed 
     'sendFailed r1 refused at 1000',
     'resolved h 1 at 1000',
     'closed 5062 at 1000',
-    'connected 2 at 1000',
+    'connected 2 by socket',
   ])
 })
 

@@ -1,6 +1,7 @@
 /** One request of an application, until its final response; an INVITE also until its ACK is settled. */
 import { dialogId as dialogIdOf, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
+import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
@@ -9,6 +10,7 @@ import { clientKey } from '../../transaction/matching.ts'
 import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
 import { cancelOf, type SentRequest } from '../../transaction/sent-request.ts'
 import { transactionTimeoutMs } from '../../transaction/timers.ts'
+import { tagOf } from '../app-headers.ts'
 import type { Composed } from '../compose.ts'
 import type { Stack } from '../stack.ts'
 import { deliverLocalFailure, handleResponse, transactionEnded } from './receive-response.ts'
@@ -18,7 +20,8 @@ type Timer = 'timerC' | 'cancelTimeout'
 export class OutboundRequest implements ClientUser {
   readonly transactionId: string
   readonly clientId: number
-  readonly sent: SentRequest
+  /** After the final response only what a late answer of another fork needs. */
+  sent: SentRequest
   readonly contact: string
   /** The dialog that it was sent in, or that its responses have begun. */
   dialog: Dialog | undefined
@@ -31,7 +34,7 @@ export class OutboundRequest implements ClientUser {
   /** Tag of the answer that counts; another tag in a 2xx is another fork (RFC 3261 §13.2.2.4). */
   answeredTag: string | undefined
   /** Last RSeq per tag of reliable provisionals: copies are not passed on (RFC 3262 §4). */
-  readonly lastRSeq = new Map<string, number>()
+  lastRSeq: Map<string, number> | undefined
   readonly #stack: Stack
   #transaction: InviteClientTransaction | NonInviteClientTransaction | undefined
   #heldCancel: string | undefined
@@ -57,11 +60,10 @@ export class OutboundRequest implements ClientUser {
 
   /** The dialog id that responses carry: from the first one on for what can form a dialog (1.4). */
   get dialogId(): string {
-    const { method, callId, from } = this.sent
     if (this.dialog) return this.dialog.id
+    const { method, callId, from } = this.sent
     if (method !== 'INVITE' && method !== 'SUBSCRIBE') return ''
-    const tag = /;tag=([^;]+)/.exec(from)?.[1] ?? ''
-    return dialogIdOf(callId, tag)
+    return dialogIdOf(callId, tagOf(from))
   }
 
   start(flow: Flow, now: number): void {
@@ -72,12 +74,14 @@ export class OutboundRequest implements ClientUser {
       sent.method === 'INVITE'
         ? new InviteClientTransaction(sent, flow, this, this.#stack, now)
         : new NonInviteClientTransaction(sent, sent.branch, flow, this, this.#stack, now)
-    this.#stack.clientTransactions.set(sent.branch, this.#transaction)
+    this.#stack.clientTransactions.add(sent.branch, this.#transaction)
   }
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {
     if (this.sent.method === 'INVITE') this.#superviseInvite(response.status, now)
     handleResponse(this.#stack, this, response, flow, now)
+    const isFirstFinal = response.status >= 200 && this.sent.text !== ''
+    if (isFirstFinal && this.sent.method === 'INVITE') this.sent = remains(this.sent, this.dialog)
   }
 
   onFailure(failure: ClientFailure, now: number): void {
@@ -87,13 +91,13 @@ export class OutboundRequest implements ClientUser {
   }
 
   onTerminated(now: number): void {
-    this.#stack.clientTransactions.delete(this.sent.branch)
+    this.#stack.clientTransactions.remove(this.sent.branch)
     transactionEnded(this.#stack, this, now)
   }
 
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel('', now)
-    this.#stack.clientTransactions.delete(this.sent.branch)
+    this.#stack.clientTransactions.remove(this.sent.branch)
     this.#failLocally(487, 'Request Terminated', now)
   }
 
@@ -113,6 +117,7 @@ export class OutboundRequest implements ClientUser {
     this.hasFinal = true
     this.#timerC?.cancel()
     this.#cancelTimeout?.cancel()
+    this.#timerC = this.#cancelTimeout = undefined
     this.#stack.outbound.delete(this.transactionId)
     if (!this.isInitial && this.dialog && this.sent.method === 'INVITE')
       this.dialog.hasLocalInvite = false
@@ -136,10 +141,10 @@ export class OutboundRequest implements ClientUser {
     const user: ClientUser = {
       onResponse: () => undefined,
       onFailure: () => undefined,
-      onTerminated: () => stack.clientTransactions.delete(key),
+      onTerminated: () => stack.clientTransactions.remove(key),
     }
     const transaction = new NonInviteClientTransaction(request, key, this.flow, user, stack, now)
-    stack.clientTransactions.set(key, transaction)
+    stack.clientTransactions.add(key, transaction)
     // §9.1: without a final response 64·T1 later the INVITE counts as cancelled.
     const timeoutMs = transactionTimeoutMs(stack.timers)
     this.#cancelTimeout = stack.deadlines.start(this, 'cancelTimeout', timeoutMs, now)
@@ -149,3 +154,17 @@ export class OutboundRequest implements ClientUser {
     if (!this.hasFinal) deliverLocalFailure(this.#stack, this, status, reason, now)
   }
 }
+
+/** A client transaction lingers for 64·T1 after a 2xx; the texts of its request need not. */
+const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => ({
+  ...sent,
+  uri: kept(sent.uri),
+  via: '',
+  routes: [],
+  maxForwards: '',
+  from: dialog?.local ?? kept(sent.from),
+  to: kept(sent.to),
+  callId: dialog?.callId ?? kept(sent.callId),
+  credentials: '',
+  text: '',
+})

@@ -1,6 +1,7 @@
 /** Responses from the network: to which request they belong, and what they do to dialogs. */
 import { Dialog } from '../../dialog/dialog.ts'
 import { isReliable, type Flow } from '../../flow.ts'
+import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/uri.ts'
 import { clientKey } from '../../transaction/matching.ts'
@@ -8,7 +9,7 @@ import { encodeResponseEvent } from '../../wire/event.ts'
 import { tagOf } from '../app-headers.ts'
 import { sendLocalBye } from '../local-bye.ts'
 import type { OutboundRequest } from './outbound-request.ts'
-import { responseText } from '../uas/request-text.ts'
+import { messageText } from '../uas/request-text.ts'
 import { acknowledgeAnswer } from './send-ack.ts'
 import type { Stack } from '../stack.ts'
 
@@ -17,7 +18,7 @@ export function receiveResponse(stack: Stack, response: SipMessage, flow: Flow, 
   const branch = response.via?.branch
   if (branch === undefined) return
   const transaction = stack.clientTransactions.get(clientKey(branch, response.method))
-  if (transaction?.request.method === response.method) transaction.receive(response, flow, now)
+  if (transaction?.method === response.method) transaction.receive(response, flow, now)
 }
 
 /** A response of a transaction of an application's request. */
@@ -73,11 +74,13 @@ function handleProvisional(
 
 /** RFC 3262 §4: a reliable provisional that came before, or out of order, is not passed on. */
 function isRepeatedReliable(outbound: OutboundRequest, response: SipMessage): boolean {
-  const rseq = Number(response.get('RSeq') ?? Number.NaN)
+  const value = response.get('RSeq')
+  const rseq = value === undefined ? Number.NaN : Number(value)
   if (Number.isNaN(rseq)) return false
+  outbound.lastRSeq ??= new Map()
   const last = outbound.lastRSeq.get(response.toTag)
   if (last !== undefined && rseq !== last + 1) return true
-  outbound.lastRSeq.set(response.toTag, rseq)
+  outbound.lastRSeq.set(kept(response.toTag), rseq)
   return false
 }
 
@@ -200,7 +203,7 @@ function deliver(
       meta: stack.networkMeta(response.text, flow, now),
       transactionId: outbound.transactionId,
       dialogId,
-      text: responseText(response),
+      text: messageText(response),
     }),
   )
 }

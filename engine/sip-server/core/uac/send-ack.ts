@@ -1,6 +1,7 @@
 /** The ACK of a 2xx: end to end, in the dialog, with the number of its INVITE (RFC 3261 §13.2.2.4). */
 import type { Dialog } from '../../dialog/dialog.ts'
 import type { SipMessage } from '../../message/message.ts'
+import type { SentRequest } from '../../transaction/sent-request.ts'
 import { advertised } from '../next-hop.ts'
 import { contentTypeLine, sortAppHeaders } from '../app-headers.ts'
 import { composeFor, wayInDialog } from '../compose.ts'
@@ -21,8 +22,10 @@ export function sendAck(stack: Stack, command: AppRequest, message: SipMessage, 
   }
   const headers = sortAppHeaders(message, advertised(outbound.dialog.flow.listener))
   const lines = headers.lines + (contentTypeLine(headers, message.body) ?? '')
-  const text = acknowledgeAnswer(stack, outbound, outbound.dialog, lines, message.body)
-  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), text, now)
+  const { body } = message
+  const sent = acknowledgeAnswer(stack, outbound, outbound.dialog, lines, body)
+  const toTell = { sent, contact: '', body }
+  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), toTell, now)
   // RFC 3261 §15: a call that was cancelled too late is acknowledged and then ended.
   if (outbound.wasCancelled && outbound.isInitial)
     sendLocalBye(stack, outbound.dialog, 'ACK-BYE due to cancel race condition', 'tell', now)
@@ -35,18 +38,13 @@ export function acknowledgeAnswer(
   dialog: Dialog,
   lines: string,
   body: string,
-): string {
+): SentRequest {
   const way = wayInDialog(stack, dialog)
   const flow = 'problem' in way || way.hostToResolve !== undefined ? dialog.flow : way.flow
-  const { text } = composeFor(dialog, 'ACK', outbound.sent.cseq, {
-    listener: flow.listener,
-    branch: stack.newBranch(),
-    lines,
-    body,
-  })
-  outbound.ack = { text, flow }
+  const sent = composeFor(stack, dialog, 'ACK', outbound.sent.cseq, flow, { lines, body })
+  outbound.ack = { text: sent.text, flow }
   // Forks share the id: acknowledging one that is not wanted leaves the other waiting for its own ACK.
   if (outbound.dialog === dialog) stack.answered.delete(dialog.id)
-  stack.send(text, flow, '')
-  return text
+  stack.send(sent.text, flow, '')
+  return sent
 }

@@ -58,8 +58,9 @@ export function cancelOutbound(
       `unable to cancel unknown transaction id: ${command.transactionId}`,
     )
   outbound.cancel(lines, now)
-  const text = cancelOf(outbound.sent, lines)
-  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), text, now)
+  const sent = { ...outbound.sent, method: 'CANCEL', text: cancelOf(outbound.sent, lines) }
+  const toTell = { sent, contact: '', body: '' }
+  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), toTell, now)
 }
 
 /** The application learns the transaction id before anything can come back under it. */
@@ -71,7 +72,7 @@ function launch(
   now: number,
 ): void {
   stack.outbound.set(outbound.transactionId, outbound)
-  acknowledge(stack, command, composed.flow, outbound.transactionId, outbound.sent.text, now)
+  acknowledge(stack, command, composed.flow, outbound.transactionId, composed, now)
   if (composed.hostToResolve === undefined) return outbound.start(composed.flow, now)
   const waiting = stack.resolving.get(composed.hostToResolve)
   if (waiting) waiting.push(outbound)

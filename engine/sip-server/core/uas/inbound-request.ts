@@ -1,30 +1,31 @@
-/** A request from the network that an application has to answer. */
+/** A request from the network, until an application has answered it. */
 import { dialogId, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
+import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteServerTransaction } from '../../transaction/invite-server.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
 import type { Stack } from '../stack.ts'
+import type { Vias } from './request-text.ts'
+import { echoOf, type Echo } from './response-text.ts'
 import { answer } from './send-response.ts'
 
-export class InboundRequest implements ServerUser {
+export class InboundRequest {
   readonly transactionId: string
   readonly clientId: number
   readonly request: SipMessage
   readonly transaction: InviteServerTransaction | NonInviteServerTransaction
-  /** Values of all Via headers, the top one with `received` and `rport`: what every response carries. */
-  readonly vias: readonly string[]
-  readonly receivedAt: number
+  /** What every response copies. */
+  readonly echo: Echo
   /** The dialog that it came in, or that the application's answer has begun. */
   dialog: Dialog | undefined
   readonly isInitial: boolean
-  /** Our tag; the application may choose it in its first response. */
-  localTag: string
   /** The application has said something about it, so the dialog id is known to it. */
   wasAnswered = false
   readonly #stack: Stack
+  readonly #end: ServerEnd
   readonly #applicationTimer: Deadline<'application'>
 
   constructor(
@@ -32,31 +33,37 @@ export class InboundRequest implements ServerUser {
     start: {
       readonly clientId: number
       readonly request: SipMessage
-      readonly vias: readonly string[]
+      readonly vias: Vias
       readonly key: string
       readonly flow: Flow
       readonly dialog: Dialog | undefined
     },
     now: number,
   ) {
+    const { request, dialog, key } = start
+    const isInvite = request.method === 'INVITE'
     this.#stack = stack
     this.transactionId = stack.newTransactionId()
     this.clientId = start.clientId
-    this.request = start.request
-    this.vias = start.vias
-    this.dialog = start.dialog
-    this.isInitial = start.dialog === undefined
-    this.receivedAt = now
-    this.localTag = start.request.toTag === '' ? stack.options.token() : start.request.toTag
-    const Transaction =
-      start.request.method === 'INVITE' ? InviteServerTransaction : NonInviteServerTransaction
-    this.transaction = new Transaction(start.key, start.flow, this, stack)
-    this.#applicationTimer = stack.deadlines.start(
-      this,
-      'application',
-      stack.timers.applicationMs,
-      now,
-    )
+    this.request = request
+    this.echo = echoOf(request, start.vias)
+    this.dialog = dialog
+    this.isInitial = dialog === undefined
+    const localTag = dialog?.localTag ?? stack.options.token()
+    this.#end = new ServerEnd(stack, key, localTag, isInvite ? mergeKey(request) : '')
+    const Transaction = isInvite ? InviteServerTransaction : NonInviteServerTransaction
+    this.transaction = new Transaction(key, start.flow, this.#end, stack)
+    const { applicationMs } = stack.timers
+    this.#applicationTimer = stack.deadlines.start(this, 'application', applicationMs, now)
+  }
+
+  /** Our tag; the application may choose it in its first response. */
+  get localTag(): string {
+    return this.#end.toTag
+  }
+
+  set localTag(tag: string) {
+    this.#end.toTag = kept(tag)
   }
 
   /** The id by which the application knows the dialog of this request. */
@@ -68,6 +75,7 @@ export class InboundRequest implements ServerUser {
   finished(): void {
     this.#applicationTimer.cancel()
     this.#stack.inbound.delete(this.transactionId)
+    this.#stack.inboundByKey.delete(this.transaction.key)
     if (!this.isInitial && this.dialog && this.request.method === 'INVITE')
       this.dialog.hasRemoteInvite = false
   }
@@ -80,21 +88,34 @@ export class InboundRequest implements ServerUser {
         : ([500, 'Server Internal Error'] as const)
     answer(this.#stack, this, status, reason, '', now)
   }
+}
+
+/** What outlives the answer: a server transaction lingers for 64·T1, the request that it had does not. */
+export class ServerEnd implements ServerUser {
+  toTag: string
+  readonly #stack: Stack
+  readonly #key: string
+  /** Of an INVITE; else ''. */
+  readonly #mergeKey: string
+
+  constructor(stack: Stack, key: string, toTag: string, mergeKey = '') {
+    this.#stack = stack
+    this.#key = key
+    this.toTag = toTag
+    this.#mergeKey = mergeKey
+  }
 
   onAckTimeout(): void {
-    this.#stack.options.log('debug', 'no ACK for a failure response', {
-      callId: this.request.callId,
-    })
+    this.#stack.options.log('debug', 'no ACK for a failure response', { transaction: this.#key })
   }
 
   onTerminated(): void {
-    const { key } = this.transaction
-    this.#stack.serverTransactions.delete(key)
-    this.#stack.inboundByKey.delete(key)
-    if (this.request.method === 'INVITE') this.#stack.merged.delete(mergeKey(this.request))
+    const { merged, serverTransactions } = this.#stack
+    serverTransactions.delete(this.#key)
+    if (merged.get(this.#mergeKey) === this.#key) merged.delete(this.#mergeKey)
   }
 }
 
 /** RFC 3261 §8.2.2.2: what two copies of one INVITE have in common, whichever way they came. */
 export const mergeKey = (request: SipMessage): string =>
-  `${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0}`
+  kept(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0}`)

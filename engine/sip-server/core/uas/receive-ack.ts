@@ -3,7 +3,7 @@ import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { InviteServerTransaction } from '../../transaction/invite-server.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
-import { requestText } from './request-text.ts'
+import { messageText } from './request-text.ts'
 import type { Stack } from '../stack.ts'
 
 /** Never answered, whatever is wrong with it. */
@@ -31,7 +31,7 @@ export function receiveAck(
       meta: stack.networkMeta(ack.text, flow, now),
       transactionId: awaiting.transactionId,
       dialogId: dialog.id,
-      text: requestText(ack, ack.list('Via')),
+      text: messageText(ack),
     }),
   )
 }

@@ -5,8 +5,10 @@ import type { Via } from '../../message/via.ts'
 import { serverKey } from '../../transaction/matching.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
-import { answer, responseTo } from './send-response.ts'
-import { requestText } from './request-text.ts'
+import { ServerEnd } from './inbound-request.ts'
+import { requestText, type Vias } from './request-text.ts'
+import { echoOf, responseText } from './response-text.ts'
+import { answer } from './send-response.ts'
 import type { Stack } from '../stack.ts'
 
 /**
@@ -17,36 +19,24 @@ export function receiveCancel(
   stack: Stack,
   cancel: SipMessage,
   via: Via,
-  arrival: { readonly vias: readonly string[]; readonly key: string; readonly flow: Flow },
+  arrival: { readonly vias: Vias; readonly key: string; readonly flow: Flow },
   now: number,
 ): void {
-  const inbound = stack.inboundByKey.get(serverKey(cancel, via, 'INVITE'))
-  const transaction = new NonInviteServerTransaction(
-    arrival.key,
-    arrival.flow,
-    {
-      onAckTimeout: () => undefined,
-      onTerminated: () => stack.serverTransactions.delete(arrival.key),
-    },
-    stack,
-  )
+  const inviteKey = serverKey(cancel, via, 'INVITE')
+  const invite = stack.serverTransactions.get(inviteKey)
+  const end = new ServerEnd(stack, arrival.key, invite?.toTag ?? stack.options.token())
+  const transaction = new NonInviteServerTransaction(arrival.key, arrival.flow, end, stack)
   stack.serverTransactions.set(arrival.key, transaction)
   const reply = (status: number, reason: string): void =>
     transaction.respond(
       status,
-      responseTo(
-        cancel,
-        arrival.vias,
-        status,
-        reason,
-        inbound?.localTag ?? stack.options.token(),
-        '',
-      ),
+      responseText(echoOf(cancel, arrival.vias), status, reason, end.toTag, ''),
       now,
     )
-  if (inbound === undefined) return reply(481, 'Call/Transaction Does Not Exist')
+  if (invite === undefined) return reply(481, 'Call/Transaction Does Not Exist')
   reply(200, 'OK')
-  if (!stack.inbound.has(inbound.transactionId)) return
+  const inbound = stack.inboundByKey.get(inviteKey)
+  if (inbound === undefined) return
   // Before the 487: the answer is the application's last word on its side.
   const dialogId = inbound.wasAnswered ? inbound.dialogId : ''
   answer(stack, inbound, 487, 'Request Terminated', '', now)

@@ -10,7 +10,7 @@ import { InboundRequest, mergeKey } from './inbound-request.ts'
 import { receiveAck } from './receive-ack.ts'
 import { receiveCancel } from './receive-cancel.ts'
 import { answer, answerStateless } from './send-response.ts'
-import { annotateVia, requestText } from './request-text.ts'
+import { completeVias, requestText, type Vias } from './request-text.ts'
 import type { Stack } from '../stack.ts'
 
 /** Methods that this server understands; others get 501 (RFC 3261 §8.2.1 and §21.5.2). */
@@ -39,7 +39,7 @@ export function receiveRequest(stack: Stack, request: SipMessage, flow: Flow, no
   const running = stack.serverTransactions.get(key)
   if (running) return running.repeated(now)
 
-  const vias = annotateVia(request, via, flow)
+  const vias = completeVias(request, via, flow)
   const responseFlow = returnFlow(via, flow)
   const fault = checkRequest(request, flow.listener.protocol)
   if (fault) return answerStateless(stack, request, vias, responseFlow, fault)
@@ -49,7 +49,7 @@ export function receiveRequest(stack: Stack, request: SipMessage, flow: Flow, no
 }
 
 interface Arrival {
-  readonly vias: readonly string[]
+  readonly vias: Vias
   readonly key: string
   readonly flow: Flow
   readonly source: Flow
@@ -84,7 +84,7 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
       transactionId: inbound.transactionId,
       dialogId: '',
       local: arrival.source.listener,
-      text: requestText(request, inbound.vias),
+      text: requestText(request, arrival.vias),
     }),
   )
 }
@@ -131,7 +131,7 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
       meta: stack.networkMeta(request.text, arrival.source, now),
       transactionId: inbound.transactionId,
       dialogId: dialog.id,
-      text: requestText(request, inbound.vias),
+      text: requestText(request, arrival.vias),
     }),
   )
 }
@@ -157,9 +157,12 @@ function begin(
  * port where `rport` asks for it, else the port of the Via.
  */
 export function returnFlow(via: Via, source: Flow): Flow {
-  if (source.connectionId !== 0 || via.params.has('rport')) return source
-  const maddr = via.params.get('maddr')
-  return { ...source, address: maddr ?? source.address, port: via.port === 0 ? 5_060 : via.port }
+  const { listener, address, connectionId } = source
+  const defaultPort = listener.protocol === 'tls' || listener.protocol === 'wss' ? 5_061 : 5_060
+  const port = via.port === 0 ? defaultPort : via.port
+  if (connectionId !== 0) return { ...source, returnPort: port }
+  if (via.params.has('rport')) return source
+  return { listener, address: via.params.get('maddr') ?? address, port, connectionId }
 }
 
 const allowed = (stack: Stack): string => {

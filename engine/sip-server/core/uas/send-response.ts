@@ -1,16 +1,18 @@
 /** Responses: an application's, and those that the stack gives by itself. */
 import { Dialog } from '../../dialog/dialog.ts'
 import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
-import { isReliable, type Flow } from '../../flow.ts'
+import { isReliable, requestFlow, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/uri.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
 import { encodeNok, encodeResponseSent } from '../../wire/event.ts'
-import { contentLengthLine, contentTypeLine, sortAppHeaders, tagOf } from '../app-headers.ts'
+import { contentTypeLine, sortAppHeaders, tagOf } from '../app-headers.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { endUnacknowledged } from '../local-bye.ts'
 import { advertised } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
+import type { Vias } from './request-text.ts'
+import { echoOf, responseSummary, responseText } from './response-text.ts'
 
 /** Carries out an application's answer to `transactionId`, and tells it what was sent. */
 export function respond(
@@ -33,22 +35,19 @@ export function respond(
     headers.contact ?? (needsContact(inbound, status) ? ownContact(inbound) : undefined)
   if (status > 100 && status < 300) formDialog(stack, inbound, contact ?? ownContact(inbound))
 
+  const reason = message.reason === '' ? reasonPhrase(status) : message.reason
   const contactLine = contact === undefined ? '' : `Contact: ${contact}\r\n`
-  const text = responseTo(
-    request,
-    inbound.vias,
-    status,
-    message.reason === '' ? reasonPhrase(status) : message.reason,
-    status > 100 ? inbound.localTag : '',
-    contactLine + headers.lines + (contentTypeLine(headers, message.body) ?? ''),
-    message.body,
-  )
+  const tag = status > 100 ? inbound.localTag : ''
+  const { body } = message
+  const lines = contactLine + headers.lines + (contentTypeLine(headers, body) ?? '')
+  const text = responseText(inbound.echo, status, reason, tag, lines, body)
   inbound.wasAnswered ||= status > 100
   const { dialogId } = inbound
   transaction.respond(status, text, now)
   if (status >= 200 && status < 300)
-    stack.registrationFlows.accepted(request, message, transaction.flow, now)
+    stack.registrationFlows.accepted(request, message, requestFlow(transaction.flow), now)
   afterResponse(stack, inbound, status, text, now)
+  const isBrief = stack.applications.isInProcess(command.clientId)
   stack.deliver(
     command.clientId,
     encodeResponseSent({
@@ -57,7 +56,7 @@ export function respond(
       meta: stack.applicationMeta(text, transaction.flow, now),
       transactionId: inbound.transactionId,
       dialogId: hasDialogId(inbound) ? dialogId : '',
-      text,
+      text: isBrief ? responseSummary(inbound.echo, status, reason, tag, contactLine, body) : text,
     }),
   )
 }
@@ -72,7 +71,7 @@ export function answer(
   now: number,
 ): void {
   const tag = status > 100 ? inbound.localTag : ''
-  const text = responseTo(inbound.request, inbound.vias, status, reason, tag, lines)
+  const text = responseText(inbound.echo, status, reason, tag, lines)
   inbound.transaction.respond(status, text, now)
   afterResponse(stack, inbound, status, text, now)
 }
@@ -81,14 +80,14 @@ export function answer(
 export function answerStateless(
   stack: Stack,
   request: SipMessage,
-  vias: readonly string[],
+  vias: Vias,
   flow: Flow,
   refusal: { readonly status: number; readonly reason: string; readonly lines?: string },
 ): void {
   if (request.method === 'ACK') return
   const { status, reason, lines = '' } = refusal
-  const tag = stableTag(`${vias[0] ?? ''}${request.callId}`)
-  stack.send(responseTo(request, vias, status, reason, tag, lines), flow, '')
+  const tag = stableTag(vias.completed + request.callId)
+  stack.send(responseText(echoOf(request, vias), status, reason, tag, lines), flow, '')
 }
 
 /** FNV-1a: equal for equal requests, which is all that is asked of it. */
@@ -97,36 +96,6 @@ function stableTag(text: string): string {
   for (let i = 0; i < text.length; i++)
     hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
   return `s${hash.toString(36)}`
-}
-
-/** RFC 3261 §8.2.6: what every response copies from its request. `tag` is added to a To without one. */
-export function responseTo(
-  request: SipMessage,
-  vias: readonly string[],
-  status: number,
-  reason: string,
-  tag: string,
-  lines: string,
-  body = '',
-): string {
-  let head = `SIP/2.0 ${status} ${reason}\r\n`
-  for (const via of vias) head += `Via: ${via}\r\n`
-  const { callId } = request
-  const from = request.get('From')
-  const to = request.get('To')
-  const cseq = request.get('CSeq')
-  // What a faulty request lacks stays out: a header without a value would be a fault of ours.
-  if (from !== undefined) head += `From: ${from}\r\n`
-  if (to !== undefined)
-    head += `To: ${to}${tag !== '' && request.toTag === '' ? `;tag=${tag}` : ''}\r\n`
-  if (callId !== '') head += `Call-ID: ${callId}\r\n`
-  if (cseq !== undefined) head += `CSeq: ${cseq}\r\n`
-  // §12.1.1: the route set goes back in every response that can form a dialog.
-  if (status > 100 && status < 300 && request.toTag === '' && request.has('Record-Route'))
-    for (const route of request.all('Record-Route')) head += `Record-Route: ${route}\r\n`
-  if (status === 100 && request.has('Timestamp'))
-    head += `Timestamp: ${request.get('Timestamp') ?? ''}\r\n`
-  return head + lines + contentLengthLine(body) + body
 }
 
 /** The application may choose our tag, but only before anybody has seen one. */
@@ -179,7 +148,7 @@ function formDialog(stack: Stack, inbound: InboundRequest, contact: string): voi
     routeSet,
     remoteTarget: request.contact?.uri ?? '',
     contact,
-    flow: transaction.flow,
+    flow: requestFlow(transaction.flow),
     isFlowBound: isBehindNat(request, transaction.flow, routeSet),
   })
   stack.dialogs.add(inbound.dialog)

@@ -87,6 +87,16 @@ test('a message is answered on the connection that it came by, and on no other',
   expect(transport.connections).toBe(0)
 })
 
+// RFC 3261 §18.2.2.
+test('an answer whose connection is gone goes to the port of the Via by a new one', async () => {
+  const peer = await answering()
+  const { transport, flowTo } = await setUp()
+  transport.send('SIP/2.0 200 OK', { ...flowTo(40_000, 99), returnPort: peer.port }, 'r1')
+  const [socket] = (await emitted(peer.server, 'connection')) as [Socket]
+  const [bytes] = await emitted(socket, 'data')
+  expect(String(bytes)).toBe('SIP/2.0 200 OK')
+})
+
 test('messages to one address share a connection, also one that the peer opened', async () => {
   const accepted: Socket[] = []
   const texts: string[] = []

@@ -131,6 +131,18 @@ test('a failure is acknowledged by the stack on the same branch, again for every
   expect(server.takeDelivered()).toHaveLength(1)
 })
 
+// RFC 3261 §22.1.
+test('the ACK of a failure repeats the credentials of its INVITE', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server, [
+    'from: sip:alice@localhost',
+    'proxy-authorization: Digest a="b"',
+  ])
+  answer(server, text, 403)
+  const [ack] = server.takeSent()
+  expect(header(ack?.text ?? '', 'Proxy-Authorization')).toBe('Digest a="b"')
+})
+
 // RFC 3261 §13.2.2.4.
 test('the ACK of a 200 goes to the Contact with a new branch, and again for every copy of the 200', () => {
   const server = new VirtualServer()

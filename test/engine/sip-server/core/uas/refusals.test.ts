@@ -7,6 +7,7 @@ import {
   requestOf,
   sdp,
   tagIn,
+  tcpCaller,
 } from '../../../../support/sip-core.ts'
 
 // RFC 3261 §18.2.1-2, RFC 3581 §4.
@@ -40,6 +41,27 @@ test('the same INVITE by another way gets 482, and the first one goes on', () =>
   expect(server.takeStartLines()).toEqual(['SIP/2.0 482 Loop Detected'])
   respond(server, transactionId, 200)
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 Any'])
+})
+
+test('the end of a re-INVITE with the number of the first one does not make copies welcome', () => {
+  const server = new VirtualServer()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  server.takeDelivered()
+  const again = requestOf('INVITE', { toTag, branch: 'z9hG4bK-again', body: sdp })
+  respond(server, invited(server, again), 486)
+  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-again' }))
+  server.advance(6_000)
+  server.takeSent()
+  server.receive(requestOf('INVITE', { branch: 'z9hG4bK-other-way', body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 482 Loop Detected'])
+})
+
+test('a response to a request from a stream knows where to go when the connection is gone', () => {
+  const server = new VirtualServer()
+  const via = 'SIP/2.0/TCP 203.0.113.7:5070;branch=z9hG4bK-t'
+  server.receive(requestOf('OPTIONS', { toTag: 'x', via }), tcpCaller)
+  expect(server.takeSent()[0]?.flow).toMatchObject({ connectionId: 7, returnPort: 5070 })
 })
 
 test('methods nobody asked for get 405 with Allow, unknown ones 501, and no application at all 503', () => {
