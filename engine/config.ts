@@ -37,10 +37,12 @@ export function readConfig(environment: Environment) {
     probe: {
       intervalMs: read(settings.probeIntervalMs),
       timeoutMs: read(settings.probeTimeoutMs),
+      gatewayIntervalMs: read(settings.gatewayProbeIntervalMs),
       failures: read(settings.probeFailures),
       successes: read(settings.probeSuccesses),
     },
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
+    mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
     jwtSecret: read(settings.jwtSecret),
     admin: { username: read(settings.adminUsername), password: read(settings.adminPassword) },

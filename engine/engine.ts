@@ -1,13 +1,15 @@
 /**
  * The data plane put together: the SIP server, call control on it, and what call control asks:
- * charging, routing, dispatcher, registrar, guard. Started, drained and stopped as one.
+ * charging, routing, dispatcher, trunks, registrar, guard. Started, drained and stopped as one.
  */
 import type { CallRecord } from '../schema/call-record.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
-import { startCallControl } from './call/app.ts'
+import { type CallControl, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
+import type { OriginateRequest, OriginateResult } from './call/originate/originate.ts'
 import { probeThrough } from './call/sip/probe.ts'
+import { registerThrough } from './call/sip/register.ts'
 import { type Connection, SrfClient } from './call/sip/srf-client.ts'
 import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
@@ -22,6 +24,7 @@ import { Registrar } from './registrar/registrar.ts'
 import { Routing } from './routing/routing.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
+import { Trunks } from './trunks/trunks.ts'
 
 export interface EngineDeps {
   readonly config: Config
@@ -59,6 +62,7 @@ export class Engine {
   readonly #secret: string
   readonly #client: SrfClient
   readonly #deadlines: Deadlines
+  readonly #control: CallControl
   readonly #hosts: HostAddresses
   readonly #totals = new CallTotals()
   readonly #nodeChanges = { down: 0, up: 0 }
@@ -68,6 +72,7 @@ export class Engine {
   readonly calls: ActiveCalls
   readonly dispatcher: Dispatcher
   readonly routing: Routing
+  readonly trunks: Trunks
   readonly registrar: Registrar
   readonly guard: Guard
 
@@ -96,6 +101,7 @@ export class Engine {
       },
       probeDefaults: probeDefaults(config.probe),
     })
+    this.trunks = this.#createTrunks(deps)
     this.routing = new Routing({
       load: () => loadRouting(store),
       trustedSources: config.trustedSources,
@@ -103,15 +109,17 @@ export class Engine {
       defaultSetId: () => this.dispatcher.defaultSetId(),
       ...{ now, random, hosts: this.#hosts },
       activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
-      // Gateways are not probed; a call that meets a dead one moves on.
-      isGatewayUp: () => true,
+      activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),
+      gatewayStanding: (gatewayId) => this.trunks.standing(gatewayId),
+      onLoaded: (carriers) => this.trunks.watch(carriers),
       onProblem: (problem) => log('warn', `routing: ${problem}`),
     })
-    startCallControl({
+    this.#control = startCallControl({
       ...{ client: this.#client, calls: this.calls, charging, now, log },
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       onUnknownSource: (address) => this.guard.unknownSource(address),
+      onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       newUuid: deps.newUuid,
       nodeTimeoutMs: config.nodeTimeoutMs,
@@ -131,6 +139,7 @@ export class Engine {
       throw new WrongSetting(`the server of DRACHTIO_URL refuses us: ${connected.reason}`)
     this.#listeners.push(...this.#listening(connected.hostPorts))
     this.dispatcher.start()
+    this.trunks.start()
     this.#isReady = true
     this.#log('info', 'SIP is served', { listeners: this.#listeners, server: connected.version })
   }
@@ -144,6 +153,7 @@ export class Engine {
   async stop(): Promise<void> {
     this.#isReady = false
     this.dispatcher.stop()
+    await this.trunks.stop()
     this.#hosts.stop()
     this.#deadlines.stop()
     this.registrar.stop()
@@ -167,6 +177,11 @@ export class Engine {
     this.registrar.reload()
   }
 
+  /** Click-to-call. Resolves before any phone rings. */
+  originate(request: OriginateRequest): Promise<OriginateResult> {
+    return this.#control.originate(request)
+  }
+
   /** Present sizes, and totals since the start. */
   telemetry(): Readonly<Record<string, number>> {
     const nodes = this.dispatcher.status().flatMap((set) => set.nodes)
@@ -179,6 +194,7 @@ export class Engine {
       nodes_inactive: inState('inactive'),
       node_down_total: this.#nodeChanges.down,
       node_up_total: this.#nodeChanges.up,
+      ...this.trunks.telemetry(),
       ...this.registrar.telemetry(),
       ...this.guard.telemetry(),
       deadlines: this.#deadlines.size,
@@ -203,6 +219,16 @@ export class Engine {
       admit: (source, packet) => this.guard.admit(source, packet),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
       ...(listen === undefined ? {} : { admin: listen }),
+    })
+  }
+
+  #createTrunks({ config, now, random, schedule, newUuid, log }: EngineDeps): Trunks {
+    const { gatewayIntervalMs: intervalMs, failures, successes } = config.probe
+    return new Trunks({
+      ...{ now, random, schedule, log, newCallId: newUuid, intervalMs },
+      ...{ failuresToProbing: failures, successesToActive: successes },
+      sendProbe: probeThrough(this.#client, schedule),
+      send: registerThrough(this.#client, schedule),
     })
   }
 

@@ -168,6 +168,7 @@ function openControl(
       settings: {
         jwtSecret: config.jwtSecret,
         paymentWebhookSecret: config.paymentWebhookSecret,
+        mcpAllowedHosts: config.mcpAllowedHosts,
       },
     },
     { api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
@@ -184,14 +185,14 @@ function watchLoop(): LoopDelay {
 function portOf(engine: Engine): EnginePort {
   return {
     calls: engine.calls,
+    originate: (request) => engine.originate(request),
     dispatcher: engine.dispatcher,
     registrations: {
       statusOf: (domain, extension) => engine.registrar.statusOf(domain, extension),
       end: (domain, extension) => engine.registrar.endBindings(domain, extension),
     },
     reloadRouting: () => engine.routing.reload(),
-    // Tollgate does not register with carriers in this version.
-    carrierRegistration: () => undefined,
+    trunks: engine.trunks,
     telemetry: () => engine.telemetry(),
     postDialDelay: () => engine.postDialDelay(),
     listeners: () => engine.listeners,

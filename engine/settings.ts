@@ -7,6 +7,7 @@ import {
   drachtioUrl,
   hostAndPort,
   hostName,
+  hostNames,
   httpUrl,
   type Kind,
   listenAddresses,
@@ -65,6 +66,12 @@ export const settings = {
     'let other drachtio apps connect to the embedded server; needs DRACHTIO_SECRET',
   ),
   drachtioSecret: hidden(unset('DRACHTIO_SECRET', secret, '–', 'what those apps must present')),
+  mcpAllowedHosts: unset(
+    'MCP_ALLOWED_HOSTS',
+    hostNames,
+    'addresses and localhost',
+    'comma list of further names by which /mcp may be reached, such as that of a proxy',
+  ),
   trustedSources: withDefault(
     'TRUSTED_SOURCES',
     addressRanges,
@@ -119,6 +126,12 @@ export const settings = {
     wholeNumber(50, 60_000, 'ms'),
     '400',
     'how long a node may take to answer one',
+  ),
+  gatewayProbeIntervalMs: withDefault(
+    'GATEWAY_PROBE_INTERVAL_MS',
+    wholeNumber(100, 600_000, 'ms'),
+    '2000',
+    "time between two OPTIONS to a carrier's gateway, which has half of it to answer",
   ),
   probeFailures: withDefault(
     'PROBE_FAILURES',

@@ -56,7 +56,7 @@ const shared = [
   'engine/sip-server/options.ts',
   'engine/sip-server/errors.ts',
 ]
-const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging']
+const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'trunks']
 const anyPackage = /^/
 const onlyNode = /^node:/
 
@@ -115,6 +115,8 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
       { folders: ['schema'], packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/ },
     ]),
   ),
+  // Probes carriers' gateways with the dispatcher's prober, and reads carriers as routing does.
+  'engine/trunks': { folders: ['engine/dispatcher', 'engine/routing'], packages: /^$/ },
   'engine/call': {
     folders: ['schema', ...helpers.map((name) => `engine/${name}`)],
     packages: /^(node:|drachtio-srf$|drachtio-srf\/|sip-status$)/,

@@ -1,12 +1,14 @@
 /** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
+import type { CallRecord } from '../../schema/call-record.ts'
 import type { Charging } from '../charging/charging.ts'
 import type { CallStart, CallState, Direction, Place } from './call.ts'
 import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
 import { cause } from './record/end-reason.ts'
+import { RecentCalls } from './record/recent-calls.ts'
 
 /** A live call as the API shows it. */
-export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId'> {
+export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId' | 'agentId'> {
   readonly callUuid: string
   readonly state: CallState
   readonly direction: Direction
@@ -34,12 +36,15 @@ export class ActiveCalls {
   readonly #calls = new Map<string, Call>()
   readonly #byNode = new Map<number, Set<Call>>()
   readonly #byCarrier = new Map<number, Set<Call>>()
+  readonly #recent: RecentCalls
+  readonly #byAgent = new Map<number, Set<Call>>()
   #isDraining = false
   #isBeating = false
   readonly #onEmpty: (() => void)[] = []
 
   constructor(deps: ActiveCallsDeps) {
     this.#deps = deps
+    this.#recent = new RecentCalls(deps.now)
   }
 
   get size(): number {
@@ -64,10 +69,12 @@ export class ActiveCalls {
     call.place = place
     if (place.nodeId !== null) join(this.#byNode, place.nodeId, call)
     if (place.carrierId !== null) join(this.#byCarrier, place.carrierId, call)
+    if (place.agentId !== null) join(this.#byAgent, place.agentId, call)
   }
 
-  /** The call is over and its record is stored. */
-  finish(call: Call): void {
+  /** The call is over, and its record stored; undefined: it was none. */
+  finish(call: Call, record?: CallRecord): void {
+    if (record) this.#recent.add(record)
     this.#leave(call)
     this.#calls.delete(call.start.callUuid)
     if (this.#calls.size > 0) return
@@ -81,6 +88,11 @@ export class ActiveCalls {
   find(callUuid: string): ActiveCall | undefined {
     const call = this.#calls.get(callUuid)
     return call && describe(call)
+  }
+
+  /** The record of a call that ended a moment ago. */
+  recent(callUuid: string): CallRecord | undefined {
+    return this.#recent.find(callUuid)
   }
 
   /** Whether this live call was for this number: an INVITE that bears its mark is then a loop. */
@@ -103,6 +115,10 @@ export class ActiveCalls {
 
   countByCarrier(carrierId: number): number {
     return this.#byCarrier.get(carrierId)?.size ?? 0
+  }
+
+  countByAgent(agentId: number): number {
+    return this.#byAgent.get(agentId)?.size ?? 0
   }
 
   /**
@@ -131,9 +147,10 @@ export class ActiveCalls {
   }
 
   #leave(call: Call): void {
-    const { nodeId, carrierId } = call.place
+    const { nodeId, carrierId, agentId } = call.place
     if (nodeId !== null) part(this.#byNode, nodeId, call)
     if (carrierId !== null) part(this.#byCarrier, carrierId, call)
+    if (agentId !== null) part(this.#byAgent, agentId, call)
   }
 
   /** Runs only while there are calls. */

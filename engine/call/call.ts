@@ -28,9 +28,12 @@ export interface Place {
   readonly node: string | null
   readonly carrierId: number | null
   readonly carrier: string | null
+  readonly agentId: number | null
 }
 
-const nowhere: Place = { setId: null, nodeId: null, node: null, carrierId: null, carrier: null }
+export const nowhere: Place = {
+  ...{ setId: null, nodeId: null, node: null, carrierId: null, carrier: null, agentId: null },
+}
 
 export class Call {
   readonly start: CallStart

@@ -1,6 +1,7 @@
 /** Where one call may go: what routing and dispatcher say, as candidates in order or a refusal. */
 import type { Candidate } from '../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
+import type { AgentCandidate, AgentDecision } from '../routing/agents.ts'
 import type { GatewayCandidate, Origin, Routing } from '../routing/routing.ts'
 import type { Account } from '../charging/charging.ts'
 import type { Direction } from './call.ts'
@@ -13,14 +14,22 @@ import {
   type ExtensionRouteDeps,
 } from './phones/extension-route.ts'
 
-export type Destination = Candidate | GatewayCandidate | ExtensionDestination
+export type Destination = Candidate | GatewayCandidate | AgentCandidate | ExtensionDestination
 
 export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<
     Routing,
-    'inboundNumber' | 'inboundTarget' | 'outboundCandidates' | 'admitCarrierCall'
+    | 'inboundNumber'
+    | 'inboundTarget'
+    | 'outboundCandidates'
+    | 'admitCarrierCall'
+    | 'agent'
+    | 'dialledAgent'
   >
-  readonly dispatcher: Pick<Dispatcher, 'candidates' | 'isAtCapacity' | 'reportOutcome'>
+  readonly dispatcher: Pick<
+    Dispatcher,
+    'candidates' | 'isAtCapacity' | 'reportOutcome' | 'setRecord'
+  >
   /** What `Retry-After` says when a limit is reached. */
   readonly retryAfterSeconds: number
 }
@@ -32,12 +41,6 @@ export interface RouteQuestion {
   /** Host of the Request-URI. */
   readonly domain: string
   readonly callId: string
-}
-
-export interface InnerRoute {
-  readonly kind: 'candidates'
-  readonly direction: 'internal'
-  readonly candidates: readonly [ExtensionDestination]
 }
 
 export type Route =
@@ -62,13 +65,30 @@ export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route 
     : undefined
 }
 
-/**
- * From one of our side to an extension of ours: such a call asks no wallet. Undefined: any other call.
- */
+/** A call inside the house: it asks no wallet. */
+export interface InnerRoute {
+  readonly route: Route
+  readonly tenantId: number | null
+}
+
+/** From one of our side to an extension or an agent of ours. Undefined: any other call. */
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
   const extension = innerExtension(origin, calledNumber, domain, deps)
-  return extension && { kind: 'candidates', direction: 'internal', candidates: [extension] }
+  if (extension) {
+    const route = { kind: 'candidates', direction: 'internal', candidates: [extension] } as const
+    return { route, tenantId: extension.tenantId }
+  }
+  if (!isOurSide(origin)) return undefined
+  const tenantId = houseOf(origin, deps)
+  const agent = deps.routing.dialledAgent(calledNumber, tenantId)
+  return agent && { route: agentRoute(agent, 'internal', deps), tenantId }
+}
+
+/** Whose phone or node it is; null: nobody's, or everybody's. */
+function houseOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
+  if (origin.kind === 'node') return dispatcher.setRecord(origin.setId)?.tenantId ?? null
+  return 'tenantId' in origin ? origin.tenantId : null
 }
 
 /** Decisions §2: a trunk's call goes in; a phone's or a node's goes out where a route knows the number. */
@@ -78,7 +98,7 @@ export function routeCall(
   deps: RouteDeps,
 ): Route {
   const { origin, calledNumber } = question
-  if (!isOurSide(origin)) return inward(question, 'inbound', deps)
+  if (!isOurSide(origin)) return inward(question, 'inbound', account, deps)
   const payer = account?.customerId ?? null
   const tenant = origin.kind === 'extension' ? origin.tenantId : (account?.tenantId ?? null)
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
@@ -93,23 +113,21 @@ export function routeCall(
       return refused('outbound', 503, 'Service Unavailable', 'no_gateway')
     case 'none':
     default:
-      return inward(question, 'internal', deps)
+      return inward(question, 'internal', account, deps)
   }
 }
 
-function inward(question: RouteQuestion, direction: Direction, deps: RouteDeps): Route {
-  const { origin, calledNumber, domain, callId } = question
+function inward(
+  question: RouteQuestion,
+  direction: Direction,
+  account: Account | null,
+  deps: RouteDeps,
+): Route {
+  const { origin, calledNumber, domain } = question
   const target = deps.routing.inboundTarget(origin, calledNumber, domain)
   switch (target.kind) {
-    case 'set': {
-      const candidates = deps.dispatcher.candidates(target.setId, callId)
-      if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
-      return deps.dispatcher.isAtCapacity(target.setId)
-        ? refused(direction, noCandidate.status, noCandidate.reason, 'node_limit', deps)
-        : { kind: 'refused', direction, end: noCandidate }
-    }
-    case 'none':
-      return { kind: 'refused', direction, end: noCandidate }
+    case 'set':
+      return setRoute(target.setId, question, direction, deps)
     case 'extension': {
       const extension = routedExtension(target, domain, deps)
       return extension
@@ -117,8 +135,45 @@ function inward(question: RouteQuestion, direction: Direction, deps: RouteDeps):
         : refused(direction, 404, 'Not Found', 'unknown_extension')
     }
     case 'agent':
+      return agentRoute(deps.routing.agent(target.agentId), direction, deps)
+    case 'default':
+    case 'none':
+    default: {
+      const tenantId = houseOf(origin, deps) ?? account?.tenantId ?? null
+      const agent = deps.routing.dialledAgent(calledNumber, tenantId)
+      if (agent) return agentRoute(agent, direction, deps)
+      return target.kind === 'none'
+        ? { kind: 'refused', direction, end: noCandidate }
+        : setRoute(target.setId, question, direction, deps)
+    }
+  }
+}
+
+function setRoute(
+  setId: number,
+  { callId }: RouteQuestion,
+  direction: Direction,
+  deps: RouteDeps,
+): Route {
+  const candidates = deps.dispatcher.candidates(setId, callId)
+  if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
+  return deps.dispatcher.isAtCapacity(setId)
+    ? refused(direction, noCandidate.status, noCandidate.reason, 'node_limit', deps)
+    : { kind: 'refused', direction, end: noCandidate }
+}
+
+function agentRoute(
+  decision: AgentDecision | undefined,
+  direction: Direction,
+  deps: RouteDeps,
+): Route {
+  switch (decision?.kind) {
+    case 'agent':
+      return { kind: 'candidates', direction, candidates: [decision.agent] }
+    case 'limited':
+      return refused(direction, 503, 'Service Unavailable', 'agent_limit', deps)
+    case undefined:
     default:
-      // There are no agents in this version.
       return refused(direction, 404, 'Not Found', 'unknown_agent')
   }
 }

@@ -99,12 +99,25 @@ export type InboundTarget =
       /** The route's domain; null: the called one. */
       readonly domain: string | null
     }
-  | { readonly kind: 'agent'; readonly name: string; readonly tenantId: number | null }
+  | { readonly kind: 'agent'; readonly agentId: number }
+
+export interface AgentRecord {
+  readonly agentId: number
+  readonly name: string
+  /** Null: of the platform, for every tenant. */
+  readonly tenantId: number | null
+  readonly extension: string
+  readonly uri: string
+  /** 0: unlimited. */
+  readonly maxCalls: number
+  readonly isActive: boolean
+}
 
 export interface RoutingRecords {
   readonly carriers: readonly CarrierRecord[]
   readonly outboundRoutes: readonly OutboundRouteRecord[]
   readonly inboundRoutes: readonly InboundRouteRecord[]
+  readonly agents: readonly AgentRecord[]
   /** Rows that cannot be used, one sentence each, for the log. */
   readonly problems: readonly string[]
 }

@@ -7,6 +7,7 @@ import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
 import type { Selectable } from 'kysely'
 import type {
+  AgentRecord,
   CarrierRecord,
   GatewayRecord,
   InboundRouteRecord,
@@ -22,6 +23,7 @@ export function loadRouting(store: Store): RoutingRecords {
     carriers: loadCarriers(store, problems),
     outboundRoutes: loadOutboundRoutes(store, problems),
     inboundRoutes: loadInboundRoutes(store, problems),
+    agents: loadAgents(store),
     problems,
   }
 }
@@ -141,10 +143,26 @@ function loadInboundRoutes(store: Store, problems: string[]): InboundRouteRecord
 }
 
 function targetOf(row: Selectable<Database['inbound_route']>): InboundTarget | undefined {
-  const { target_type: kind, target, tenant_id: tenantId, domain } = row
-  if (kind === 'extension') return { kind, extension: target, tenantId, domain }
-  if (kind === 'agent') return { kind, name: target, tenantId }
-  return /^\d{1,5}$/.test(target) ? { kind, setId: Number(target) } : undefined
+  const { target_type: kind, target, tenant_id: tenantId } = row
+  if (kind === 'extension') {
+    const [extension = '', domain = null] = target.split('@')
+    return { kind, extension, tenantId, domain }
+  }
+  if (!/^\d{1,15}$/.test(target)) return undefined
+  return kind === 'agent' ? { kind, agentId: Number(target) } : { kind, setId: Number(target) }
+}
+
+function loadAgents(store: Store): AgentRecord[] {
+  const rows = all(store, store.db.selectFrom('ai_agent').selectAll().orderBy('id'))
+  return rows.map((row) => ({
+    agentId: row.id,
+    name: row.name,
+    tenantId: row.tenant_id,
+    extension: row.extension,
+    uri: row.sip_uri,
+    maxCalls: row.max_calls,
+    isActive: fromFlag(row.is_active),
+  }))
 }
 
 /** Both directions of `number_rules` as functions, or what is wrong with them. */

@@ -2,8 +2,10 @@
  * Who is calling, and where the call may go (decisions §2 and §7): the facade over sources, inbound
  * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
  */
+import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
+import { gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import type { OutboundCaller } from './outbound-routes.ts'
 import { OutboundRoutes, rewriteByRoute } from './outbound-routes.ts'
@@ -36,8 +38,12 @@ export interface RoutingDeps {
   }
   /** Live calls of a carrier, counted, not kept. */
   readonly activeCarrierCalls: (carrierId: number) => number
-  /** False while probes of this gateway fail. */
-  readonly isGatewayUp: (gatewayId: number) => boolean
+  /** Live calls of an AI agent. */
+  readonly activeAgentCalls: (agentId: number) => number
+  /** What probes say; `unproven` gateways come after all others, `down` ones get no calls. */
+  readonly gatewayStanding: (gatewayId: number) => 'up' | 'unproven' | 'down'
+  /** The carriers as they are from now on. */
+  readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
   readonly onProblem: (problem: string) => void
   readonly now: () => number
@@ -108,6 +114,10 @@ export type OutboundDecision =
   /** No route knows the number. */
   | { readonly kind: 'none' }
 
+/** What is left when no route speaks for a call. */
+export type DefaultTarget =
+  { readonly kind: 'default'; readonly setId: number } | { readonly kind: 'none' }
+
 /** What a call is sent to at most, however many routes match. */
 const MAX_GATEWAYS = 16
 
@@ -118,6 +128,7 @@ export class Routing {
   #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
   #sources = new CarrierSources([], () => [])
   #sourcesVersion = -1
+  #agents: Agents
   #inbound = new InboundRoutes([])
   #outbound = new OutboundRoutes([])
 
@@ -126,12 +137,13 @@ export class Routing {
     this.#deps = deps
     this.#trusted = new TrustedSources(deps.trustedSources)
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now)
+    this.#agents = new Agents([], deps.activeAgentCalls)
     this.reload()
   }
 
   /** Reads carriers and routes anew; live calls are not touched. */
   reload(): void {
-    const { carriers, inboundRoutes, outboundRoutes, problems } = this.#deps.load()
+    const { carriers, inboundRoutes, outboundRoutes, agents, problems } = this.#deps.load()
     this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
     this.#inbound = new InboundRoutes(inboundRoutes)
     this.#outbound = new OutboundRoutes(outboundRoutes)
@@ -142,6 +154,8 @@ export class Routing {
       gateways.map((gateway) => gateway.host),
     )
     this.#buildSources()
+    this.#agents = new Agents(agents, this.#deps.activeAgentCalls)
+    this.#deps.onLoaded(carriers)
     for (const problem of problems) this.#deps.onProblem(problem)
   }
 
@@ -166,14 +180,14 @@ export class Routing {
   }
 
   /**
-   * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or the
-   * default set. `none`: an unknown source, or there is no set at all.
+   * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or, as
+   * nobody says otherwise, the default set. `none`: an unknown source, or there is no set at all.
    */
   inboundTarget(
     origin: Origin,
     calledNumber: string,
     domain: string,
-  ): InboundTarget | { readonly kind: 'none' } {
+  ): InboundTarget | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
       origin.kind === 'carrier'
@@ -183,7 +197,17 @@ export class Routing {
     const routed = this.#inbound.find(caller, calledNumber, domain)
     if (routed) return routed
     const setId = this.#deps.defaultSetId()
-    return setId === undefined ? { kind: 'none' } : { kind: 'set', setId }
+    return setId === undefined ? { kind: 'none' } : { kind: 'default', setId }
+  }
+
+  /** The agent of an inbound route; undefined: there is none, or it is switched off. */
+  agent(agentId: number): AgentDecision | undefined {
+    return this.#agents.find(agentId)
+  }
+
+  /** The agent that a number means to a caller of this tenant; see `Agents.dialled`. */
+  dialledAgent(number: string, tenantId: number | null): AgentDecision | undefined {
+    return this.#agents.dialled(number, tenantId)
   }
 
   /**
@@ -209,7 +233,7 @@ export class Routing {
       else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber))
     }
     if (gateways.length === 0) return { kind: isLimited ? 'limited' : 'unavailable' }
-    return { kind: 'gateways', gateways: gateways.slice(0, MAX_GATEWAYS), isEmergency }
+    return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
   }
 
   /**
@@ -232,6 +256,13 @@ export class Routing {
     )
   }
 
+  #provenFirst(gateways: readonly GatewayCandidate[]): readonly GatewayCandidate[] {
+    const standing = gateways.map(({ gatewayId }) => this.#deps.gatewayStanding(gatewayId))
+    const up = gateways.filter((_, index) => standing[index] === 'up')
+    const unproven = gateways.filter((_, index) => standing[index] !== 'up')
+    return [...up, ...unproven].slice(0, MAX_GATEWAYS)
+  }
+
   #outboundCarrier(route: OutboundRouteRecord): CarrierRecord | undefined {
     const carrier = route.carrierId === null ? undefined : this.#carriers.get(route.carrierId)
     return carrier?.isActive === true && carrier.direction !== 'in' ? carrier : undefined
@@ -243,7 +274,7 @@ export class Routing {
     calledNumber: string,
   ): GatewayCandidate[] {
     const usable = carrier.gateways.filter(
-      (gateway) => gateway.isOutbound && this.#deps.isGatewayUp(gateway.gatewayId),
+      (gateway) => gateway.isOutbound && this.#deps.gatewayStanding(gateway.gatewayId) !== 'down',
     )
     const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
     return orderByPreference(usable, this.#deps.random).map((gateway) =>
@@ -263,17 +294,15 @@ function candidateOf(
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, codecs, media } = carrier
   const { gatewayId, host, transport } = gateway
-  const port = gateway.port === 0 ? defaultPort(transport) : gateway.port
-  const uri = `sip:${host.includes(':') ? `[${host}]` : host}:${port};transport=${transport}`
   return {
     kind: 'gateway',
     gatewayId,
     carrierId,
     carrierName,
     routeName,
-    uri,
+    uri: gatewayUri(gateway),
     host,
-    port,
+    port: gatewayPort(gateway),
     transport,
     number,
     auth,
@@ -282,6 +311,3 @@ function candidateOf(
     media,
   }
 }
-
-/** RFC 3261 §19.1.2. */
-const defaultPort = (transport: Transport) => (transport === 'tls' ? 5_061 : 5_060)

@@ -21,8 +21,9 @@ test('an empty environment gives the documented defaults', () => {
     unknownCaller: 'deny',
     nodeTimeoutMs: 1500,
     ringTimeoutMs: 180_000,
-    probe: { intervalMs: 500, timeoutMs: 400, failures: 3, successes: 3 },
+    probe: { intervalMs: 500, timeoutMs: 400, gatewayIntervalMs: 2_000, failures: 3, successes: 3 },
     paymentWebhookSecret: undefined,
+    mcpAllowedHosts: [],
     webhookPrivateTargets: 'deny',
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
@@ -47,6 +48,12 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
     'sip.example.com',
     (config) => config.sip.advertisedHost,
     'sip.example.com',
+  ],
+  [
+    'MCP_ALLOWED_HOSTS',
+    'Tollgate.example.com, gate',
+    (config) => config.mcpAllowedHosts,
+    ['tollgate.example.com', 'gate'],
   ],
   ['API_LISTEN', '0.0.0.0:80', (config) => config.apiListen, { host: '0.0.0.0', port: 80 }],
   [

@@ -1,7 +1,9 @@
 /** The INVITE of the called leg: whom it names, where it goes, what it carries. Pure. */
+import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
-import type { Credentials, Headers } from '../sip/drachtio.ts'
+import type { Credentials } from '../sip/challenge.ts'
+import type { Headers } from '../sip/drachtio.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import { CALL_UUID } from '../sip/headers.ts'
 import type { Party } from '../sip/caller-id.ts'
@@ -28,14 +30,15 @@ export interface VoicemailCandidate {
   readonly domain: string
 }
 
-export type Callee = Candidate | GatewayCandidate | PhoneCandidate | VoicemailCandidate
+export type Callee =
+  Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate | VoicemailCandidate
 
 export interface Outgoing {
   readonly uri: string
   /** What somebody registered under the same name must not draw the call to itself. */
   readonly nextHop: string | undefined
   readonly headers: Headers
-  readonly auth: Credentials | undefined
+  readonly credentials: Credentials | undefined
 }
 
 /** What of the received INVITE the called leg is told. */
@@ -67,6 +70,7 @@ export function inviteFor(
   if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
   if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
     return insideInvite(candidate, invite, headers)
+  if (candidate.kind === 'agent') return agentInvite(candidate, invite, headers)
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
   else presentCaller(candidate, invite, headers)
 
@@ -74,8 +78,15 @@ export function inviteFor(
   const address = `${user}@${candidate.uri.slice('sip:'.length)}`
   const parameters = address.indexOf(';')
   headers['To'] = `<sip:${parameters === -1 ? address : address.slice(0, parameters)}>`
-  const auth = candidate.kind === 'node' ? undefined : credentialsOf(candidate)
-  return { uri: `sip:${address}`, nextHop: candidate.uri, headers, auth }
+  const credentials = candidate.kind === 'node' ? undefined : credentialsOf(candidate)
+  return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials }
+}
+
+/** The agent is told which call it is, to refer to it over the API. */
+function agentInvite({ uri }: AgentCandidate, invite: Announced, headers: Headers): Outgoing {
+  headers['To'] = `<${uri.replace(/;.*$/, '')}>`
+  headers[CALL_UUID] = invite.callUuid
+  return { uri, nextHop: uri, headers, credentials: undefined }
 }
 
 /** To a phone, or to the voicemail of one: both know the caller in their own domain. */
@@ -91,12 +102,12 @@ function insideInvite(
   headers['To'] = callee
   if (candidate.kind === 'phone') {
     if (candidate.routes.length > 0) headers['Route'] = candidate.routes.join(', ')
-    return { uri, nextHop: candidate.nextHop, headers, auth: undefined }
+    return { uri, nextHop: candidate.nextHop, headers, credentials: undefined }
   }
   // RFC 5806: how the mailbox is found.
   headers['diversion'] = `${callee};reason=no-answer`
   headers[CALL_UUID] = invite.callUuid
-  return { uri, nextHop: uri, headers, auth: undefined }
+  return { uri, nextHop: uri, headers, credentials: undefined }
 }
 
 /** How the carrier wants to be told who calls (decisions §7). */
@@ -114,7 +125,7 @@ function presentCaller(gateway: GatewayCandidate, invite: Announced, headers: He
 
 function credentialsOf({ auth }: GatewayCandidate): Credentials | undefined {
   if (auth.type === 'ip' || auth.username === null || auth.password === null) return undefined
-  return { username: auth.username, password: auth.password }
+  return { username: auth.username, password: auth.password, realm: auth.realm }
 }
 
 const callerUri = (user: string, host: string): string =>

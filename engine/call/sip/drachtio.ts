@@ -50,6 +50,8 @@ export interface Answer {
 
 /** An answer that was received. */
 export interface SipResponse {
+  /** What it answers. */
+  readonly req: { readonly stackTxnId: string }
   readonly status: number
   readonly reason: string
   readonly headers: Headers
@@ -92,18 +94,19 @@ export interface PendingOffer {
   destroy(): Promise<void>
 }
 
-/** For a digest challenge, which the library answers once. */
-export interface Credentials {
-  readonly username: string
-  readonly password: string
-}
+/** Asked for credentials at each challenge; synchronous. An error lets the challenge through as the answer. */
+export type AnswerChallenge = (
+  request: SipRequest,
+  response: SipResponse,
+  done: (error: Error | null, username?: string, password?: string) => void,
+) => void
 
 export interface UacOptions {
   readonly method: 'INVITE'
   readonly headers: Headers
   readonly localSdp: string | undefined
   readonly noAck: boolean
-  readonly auth: Credentials | undefined
+  readonly auth: AnswerChallenge | undefined
   /** Next hop, where it is not what the Request-URI says. */
   readonly proxy: string | undefined
 }
@@ -121,6 +124,8 @@ export interface ConnectionState {
   readonly pendingSipRequests: { readonly size: number }
   readonly pendingNetworkInvites: { readonly size: number }
   readonly pendingAckOrPrack: { readonly size: number }
+  /** Call-IDs whose challenge has been answered, until the next answer. */
+  readonly pendingSipAuthRequests: { readonly size: number; delete(callId: string): boolean }
 }
 
 export interface Agent {
@@ -128,6 +133,11 @@ export interface Agent {
   tags: readonly string[]
   wp: unknown
   readonly mapServer: ReadonlyMap<Socket, ConnectionState>
+  /** Transactions whose challenge is being answered. */
+  readonly pendingSipAuthTxnIdUpdate: {
+    readonly size: number
+    delete(transactionId: string): boolean
+  }
   emit(event: string, ...values: readonly unknown[]): void
   _onConnect(socket: Socket): void
   _onClose(socket: Socket): void
@@ -163,6 +173,7 @@ export interface Srf {
       readonly headers?: Headers
       readonly stackDialogId?: string
       readonly proxy?: string
+      readonly auth?: AnswerChallenge
     },
     callback: (error: unknown, request?: SipRequest) => void,
   ): void

@@ -5,9 +5,10 @@
  * the library's promises a BYE in the same read is lost.) What it throws becomes a value here.
  */
 import { createRequire } from 'node:module'
+import { answerChallenges, type Credentials } from './challenge.ts'
 import type {
   Answer,
-  Credentials,
+  AnswerChallenge,
   Headers,
   PendingOffer,
   RequestHandler,
@@ -51,7 +52,15 @@ export interface InviteToSend {
   readonly nextHop: string | undefined
   readonly headers: Headers
   readonly body: string | undefined
-  readonly auth: Credentials | undefined
+  /** For digest challenges. */
+  readonly credentials: Credentials | undefined
+}
+
+export interface RegisterToSend {
+  readonly uri: string
+  readonly nextHop: string
+  readonly headers: Headers
+  readonly credentials: Credentials
 }
 
 export interface UacHandlers {
@@ -137,7 +146,8 @@ export class SrfClient {
       isOver = true
       handlers.onEnd(result)
     }
-    const { uri, nextHop: proxy, headers, body: localSdp, auth } = request
+    const { uri, nextHop: proxy, headers, body: localSdp, credentials } = request
+    const auth = credentials && this.#answering(credentials)
     const options = { method: 'INVITE', headers, localSdp, auth, proxy, noAck: true } as const
     const callbacks = {
       cbRequest: (_error: unknown, request?: SipRequest) => {
@@ -192,6 +202,21 @@ export class SrfClient {
     })
   }
 
+  /** One REGISTER of our own. `done` gets its final answer, at most once. */
+  sendRegister(
+    { uri, nextHop: proxy, headers, credentials }: RegisterToSend,
+    done: (answer: SipResponse | { readonly reason: string }) => void,
+  ): void {
+    if (!this.#isConnected) return done({ reason: NOT_CONNECTED })
+    const options = { method: 'REGISTER', headers, proxy, auth: this.#answering(credentials) }
+    return this.#srf.request(uri, options, (error, request) => {
+      if (!request) return done({ reason: messageOf(error) })
+      return request.on('response', (response) => {
+        if (response.status >= 200) done(response)
+      })
+    })
+  }
+
   /** BYE for an answered INVITE from which the library could not form a dialog. */
   release(response: SipResponse): void {
     if (response.stackDialogId === undefined || !this.#isConnected) return
@@ -207,14 +232,26 @@ export class SrfClient {
       sipRequests: 0,
       invites: 0,
       acks: 0,
+      challenges: this.#srf.app.client?.pendingSipAuthTxnIdUpdate.size ?? 0,
     }
     for (const state of this.#srf.app.client?.mapServer.values() ?? []) {
       stats.requests += state.pendingRequests.size
       stats.sipRequests += state.pendingSipRequests.size
       stats.invites += state.pendingNetworkInvites.size
       stats.acks += state.pendingAckOrPrack.size
+      stats.challenges += state.pendingSipAuthRequests.size
     }
     return stats
+  }
+
+  /** What the library remembers of a challenge that is not answered is forgotten here. */
+  #answering(credentials: Credentials): AnswerChallenge {
+    return answerChallenges(credentials, ({ headers, req }) => {
+      const { client } = this.#srf.app
+      client?.pendingSipAuthTxnIdUpdate.delete(req.stackTxnId)
+      for (const state of client?.mapServer.values() ?? [])
+        state.pendingSipAuthRequests.delete(headers['call-id'] ?? '')
+    })
   }
 
   /** Without a connection the library throws an AssertionError. */

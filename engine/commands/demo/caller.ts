@@ -27,7 +27,7 @@ export function placeCalls(client: SrfClient, sbcPort: number, world: World): ()
     const headers = { From: `<sip:${customerNumber}@localhost>` }
     calls += 1
     client.invite(
-      { uri, nextHop: undefined, headers, body: silentAudio, auth: undefined },
+      { uri, nextHop: undefined, headers, body: silentAudio, credentials: undefined },
       { onSent: () => undefined, onProvisional: () => undefined, onEnd: talk },
     )
     cancelNext = world.schedule(place, everyMs)

@@ -29,6 +29,7 @@ const at = (nodeId: number | null, carrierId: number | null) => ({
   node: 'n',
   carrierId,
   carrier: 'c',
+  agentId: null,
 })
 
 test('a call counts where it is, once, and nowhere after its end', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RouteDeps, RouteQuestion } from '../../../engine/call/route.ts'
-import { emergencyRoute, routeCall } from '../../../engine/call/route.ts'
+import { emergencyRoute, innerRoute, routeCall } from '../../../engine/call/route.ts'
+import type { AgentDecision } from '../../../engine/routing/agents.ts'
 import type { Origin, OutboundDecision } from '../../../engine/routing/routing.ts'
 import { candidate } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
@@ -10,6 +11,7 @@ type Target = ReturnType<RouteDeps['routing']['inboundTarget']>
 const deps = (
   outbound: OutboundDecision,
   target: Target = { kind: 'set', setId: 4 },
+  agents: { readonly routed?: AgentDecision; readonly dialled?: AgentDecision } = {},
 ): RouteDeps => ({
   retryAfterSeconds: 5,
   routing: {
@@ -17,6 +19,9 @@ const deps = (
     inboundTarget: () => target,
     outboundCandidates: () => outbound,
     admitCarrierCall: () => true,
+    agent: () => agents.routed,
+    // Only to a caller whose house is known.
+    dialledAgent: (_number, tenantId) => (tenantId === 3 ? agents.dialled : undefined),
   },
   registrar: {
     extensionAt: () => undefined,
@@ -28,6 +33,7 @@ const deps = (
     candidates: (setId) => (setId === 4 ? [candidate(1, 5_060)] : []),
     isAtCapacity: (setId) => setId === 5,
     reportOutcome: () => undefined,
+    setRecord: () => undefined,
   },
 })
 
@@ -90,7 +96,7 @@ test.each<[Target, object]>([
     { status: 404, code: 'unknown_extension' },
   ],
   [
-    { kind: 'agent', name: 'a', tenantId: null },
+    { kind: 'agent', agentId: 1 },
     { status: 404, code: 'unknown_agent' },
   ],
 ])('%j refuses a call from outside', (target, end) => {
@@ -105,4 +111,58 @@ test('an emergency number is one only when our own side dials it', () => {
   })
   expect(emergencyRoute(question(node), deps(gateways(false)))).toBeUndefined()
   expect(emergencyRoute(question(trusted), deps(gateways(true)))).toBeUndefined()
+})
+
+const bot = {
+  kind: 'agent',
+  agentId: 7,
+  name: 'bot',
+  tenantId: 3,
+  uri: 'sip:bot@192.0.2.9',
+} as const
+const ready: AgentDecision = { kind: 'agent', agent: bot }
+const busy: AgentDecision = { kind: 'limited' }
+const phone: Origin = {
+  ...{ kind: 'extension', extensionId: 1, tenantId: 3, customerId: null },
+  ...{ domain: 'example.com', extension: '100', displayName: 'Ann' },
+}
+const account = {
+  ...{ customerId: 7, tenantId: 3, ratePrefix: '1', currency: 'USD', isUnauthorizedByOcs: false },
+}
+
+test('an inbound route leads to its agent; one that has all its calls refuses with Retry-After', () => {
+  const target = { kind: 'agent', agentId: 7 } as const
+  const route = (routed: AgentDecision) =>
+    routeCall(question(trusted), null, deps({ kind: 'none' }, target, { routed }))
+  expect(route(ready)).toEqual({ kind: 'candidates', direction: 'inbound', candidates: [bot] })
+  expect(route(busy)).toMatchObject({
+    kind: 'refused',
+    end: { status: 503, code: 'agent_limit', headers: retryAfter },
+  })
+})
+
+test('a phone reaches the agent of its own house, before any route, and nobody pays for it', () => {
+  const inner = innerRoute(question(phone), deps(gateways(false), undefined, { dialled: ready }))
+  expect(inner).toEqual({
+    route: { kind: 'candidates', direction: 'internal', candidates: [bot] },
+    tenantId: 3,
+  })
+  const stranger = { ...phone, tenantId: 4 }
+  const other = innerRoute(question(stranger), deps(gateways(false), undefined, { dialled: ready }))
+  expect(other).toBeUndefined()
+})
+
+test("a caller's house has its agents where no route says otherwise, and before the default set", () => {
+  const dialled = ready
+  const to = (target: Target) =>
+    routeCall(question(trusted), account, deps({ kind: 'none' }, target, { dialled }))
+  expect(to({ kind: 'default', setId: 4 })).toMatchObject({ candidates: [bot] })
+  expect(to({ kind: 'none' })).toMatchObject({ candidates: [bot] })
+  expect(to({ kind: 'set', setId: 4 })).toMatchObject({ candidates: [{ kind: 'node' }] })
+  const nobody = routeCall(
+    question(trusted),
+    null,
+    deps({ kind: 'none' }, { kind: 'default', setId: 4 }, { dialled }),
+  )
+  expect(nobody).toMatchObject({ candidates: [{ kind: 'node' }] })
 })

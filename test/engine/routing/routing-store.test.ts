@@ -90,8 +90,8 @@ test('outbound routes are read; least cost has no rates to choose by and is told
 test('inbound routes lead to sets, extensions and agents; a set that is no number is told', () => {
   const rows = [
     { name: 'a', target_type: 'set' as const, target: '10', prefix: '49' },
-    { name: 'b', target_type: 'extension' as const, target: '1001', domain: 'pbx.example.com' },
-    { name: 'c', target_type: 'agent' as const, target: 'reception' },
+    { name: 'b', target_type: 'extension' as const, target: '1001@acme.example', domain: 'x.org' },
+    { name: 'c', target_type: 'agent' as const, target: '7' },
     { name: 'd', target_type: 'set' as const, target: 'ten' },
   ]
   for (const row of rows)
@@ -99,8 +99,22 @@ test('inbound routes lead to sets, extensions and agents; a set that is no numbe
   const { inboundRoutes, problems } = loadRouting(store)
   expect(inboundRoutes.map((route) => route.target)).toEqual([
     { kind: 'set', setId: 10 },
-    { kind: 'extension', extension: '1001', tenantId: null, domain: 'pbx.example.com' },
-    { kind: 'agent', name: 'reception', tenantId: null },
+    { kind: 'extension', extension: '1001', tenantId: null, domain: 'acme.example' },
+    { kind: 'agent', agentId: 7 },
   ])
   expect(problems).toEqual(['inbound route d is not used: ten is not a set id'])
+})
+
+test('agents are read with what they may take', () => {
+  const row = {
+    ...{ name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9', max_calls: 2 },
+    ...{ created_at: 0, updated_at: 0 },
+  }
+  execute(store, store.db.insertInto('ai_agent').values(row))
+  expect(loadRouting(store).agents).toEqual([
+    {
+      ...{ agentId: 1, name: 'bot', tenantId: null, extension: '700', uri: 'sip:bot@192.0.2.9' },
+      ...{ maxCalls: 2, isActive: true },
+    },
+  ])
 })

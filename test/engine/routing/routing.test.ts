@@ -70,7 +70,7 @@ test("a carrier's calls go to its own set, before any inbound route", () => {
 
 test('without a route a call goes to the default set, and nowhere when there is none', () => {
   expect(routingOver({}).routing.inboundTarget({ kind: 'trusted' }, '49', '')).toEqual({
-    kind: 'set',
+    kind: 'default',
     setId: 1,
   })
   const { routing } = routingOver({}, { defaultSetId: () => undefined })
@@ -120,7 +120,7 @@ test('a call out is offered the gateways of its routes, each with the number it 
 })
 
 test('a blocked number, a number without a route and routes that cannot be used are told apart', () => {
-  const { routing, down } = routingOver({
+  const { routing, standing } = routingOver({
     carriers: [
       sampleCarrier(1),
       sampleCarrier(2, { direction: 'in' }),
@@ -138,7 +138,7 @@ test('a blocked number, a number without a route and routes that cannot be used 
     ['1', '2', '3', '4', '5', '6'].map((n) => routing.outboundCandidates(null, n).kind)
   const usual = ['unavailable', 'unavailable', 'blocked', 'unavailable', 'none']
   expect(kinds()).toEqual(['gateways', ...usual])
-  down.add(1)
+  standing.set(1, 'down')
   expect(kinds()).toEqual(['unavailable', ...usual])
 })
 
@@ -152,6 +152,20 @@ test('a carrier at its limit is passed over; when all are, the call is limited',
   expect(decision).toMatchObject({ kind: 'gateways', gateways: [{ carrierId: 2 }] })
   calls.set(2, 1)
   expect(routing.outboundCandidates(null, '49').kind).toBe('limited')
+})
+
+test('a gateway that never answered a probe is tried last, one that does no more not at all', () => {
+  const { routing, standing } = routingOver({
+    carriers: [
+      sampleCarrier(1, { gateways: [1, 2, 3].map((id) => sampleGateway(id, { priority: id })) }),
+      sampleCarrier(4),
+    ],
+    outboundRoutes: [outboundRoute(1, { priority: 1 }), outboundRoute(2, { carrierId: 4 })],
+  })
+  standing.set(1, 'unproven').set(2, 'down')
+  const decision = routing.outboundCandidates(null, '49')
+  const ids = decision.kind === 'gateways' && decision.gateways.map(({ gatewayId }) => gatewayId)
+  expect(ids).toEqual([3, 4, 1])
 })
 
 test('an emergency call passes the limits of its carrier', () => {
@@ -192,6 +206,7 @@ test('a reload holds from the next call on and tells what cannot be used', () =>
     carriers: [sampleCarrier(1)],
     inboundRoutes: [inboundRoute(4)],
     outboundRoutes: [outboundRoute(1)],
+    agents: [],
     problems: ['outbound route x is not used'],
   }
   routing.reload()

@@ -99,9 +99,16 @@ export function routingOver(
 ) {
   const clock = { now: 1_000_000 }
   const calls = new Map<number, number>()
-  const down = new Set<number>()
+  const agentCalls = new Map<number, number>()
+  const standing = new Map<number, 'up' | 'unproven' | 'down'>()
   const problems: string[] = []
-  const none: RoutingRecords = { carriers: [], inboundRoutes: [], outboundRoutes: [], problems: [] }
+  const none: RoutingRecords = {
+    carriers: [],
+    inboundRoutes: [],
+    outboundRoutes: [],
+    agents: [],
+    problems: [],
+  }
   const stored: { records: RoutingRecords } = { records: { ...none, ...records } }
   const routing = new Routing({
     load: () => stored.records,
@@ -110,11 +117,13 @@ export function routingOver(
     defaultSetId: () => 1,
     hosts: { version: 0, addressesOf: (host) => [host], watch: () => undefined },
     activeCarrierCalls: (carrierId) => calls.get(carrierId) ?? 0,
-    isGatewayUp: (gatewayId) => !down.has(gatewayId),
+    activeAgentCalls: (agentId) => agentCalls.get(agentId) ?? 0,
+    gatewayStanding: (gatewayId) => standing.get(gatewayId) ?? 'up',
+    onLoaded: () => undefined,
     onProblem: (problem) => void problems.push(problem),
     now: () => clock.now,
     random: seededRandom(1),
     ...overrides,
   })
-  return { routing, stored, clock, calls, down, problems }
+  return { routing, stored, clock, calls, agentCalls, standing, problems }
 }

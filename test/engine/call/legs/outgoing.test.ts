@@ -19,9 +19,9 @@ const announced = (from = '"Alice" <sip:100@inner>;tag=1', parts: Partial<Announ
 })
 
 test('a node gets the called number at its address, the caller at ours, and our mark', () => {
-  const { uri, headers, auth } = inviteFor(candidate(1, 5_070), announced(), filter)
+  const { uri, headers, credentials } = inviteFor(candidate(1, 5_070), announced(), filter)
   expect(uri).toBe('sip:%2B1555@127.0.0.1:5070;transport=udp')
-  expect(auth).toBeUndefined()
+  expect(credentials).toBeUndefined()
   expect(headers).toEqual({
     From: '"Alice" <sip:100@localhost>',
     To: '<sip:%2B1555@127.0.0.1:5070>',
@@ -66,15 +66,26 @@ test('a carrier with credentials gets its user and domain in From, and the diges
       type: 'digest',
       username: 'me',
       password: 'secret',
-      realm: null,
+      realm: 'north',
       fromUser: 'trunk',
       fromDomain: 'carrier.example',
       expiresSeconds: null,
     },
   })
-  const { headers, auth } = inviteFor(digest, announced(), filter)
+  const { headers, credentials } = inviteFor(digest, announced(), filter)
   expect(headers['From']).toBe('"Alice" <sip:trunk@carrier.example>')
-  expect(auth).toEqual({ username: 'me', password: 'secret' })
+  expect(credentials).toEqual({ username: 'me', password: 'secret', realm: 'north' })
+})
+
+test('an agent gets the URI that it has, and the mark of the call', () => {
+  const uri = 'sip:bot@192.0.2.9:5070;transport=tcp'
+  const agent = { kind: 'agent', agentId: 1, name: 'bot', tenantId: null, uri } as const
+  expect(inviteFor(agent, announced(), filter)).toMatchObject({
+    uri,
+    nextHop: uri,
+    headers: { To: '<sip:bot@192.0.2.9:5070>', 'X-Call-UUID': 'u' },
+    credentials: undefined,
+  })
 })
 
 test('without an offer nothing is promised that a PRACK would have to carry', () => {

@@ -1,0 +1,58 @@
+/** AI agents: which one a dialled number means, and whether it can take one more call. */
+import type { AgentRecord } from './routing-records.ts'
+
+/** One agent offered to one call. */
+export interface AgentCandidate {
+  readonly kind: 'agent'
+  readonly agentId: number
+  readonly name: string
+  readonly tenantId: number | null
+  /** The Request-URI. */
+  readonly uri: string
+}
+
+export type AgentDecision =
+  | { readonly kind: 'agent'; readonly agent: AgentCandidate }
+  /** It has reached its `max_calls`: 503 with `Retry-After`. */
+  | { readonly kind: 'limited' }
+
+export class Agents {
+  readonly #activeCalls: (agentId: number) => number
+  readonly #byId = new Map<number, AgentRecord>()
+  readonly #byNumber = new Map<string, AgentRecord[]>()
+
+  constructor(agents: readonly AgentRecord[], activeCalls: (agentId: number) => number) {
+    this.#activeCalls = activeCalls
+    for (const agent of agents.filter(({ isActive }) => isActive)) {
+      this.#byId.set(agent.agentId, agent)
+      const sharers = this.#byNumber.get(agent.extension)
+      if (sharers) sharers.push(agent)
+      else this.#byNumber.set(agent.extension, [agent])
+    }
+  }
+
+  /** Undefined: there is none, or it is switched off. */
+  find(agentId: number): AgentDecision | undefined {
+    return this.#decide(this.#byId.get(agentId))
+  }
+
+  /**
+   * Whom a number means: the tenant's agent, or the platform's. A caller of no tenant reaches a
+   * tenant's agent too, when no other tenant has one with this number.
+   */
+  dialled(number: string, tenantId: number | null): AgentDecision | undefined {
+    const agents = this.#byNumber.get(number)
+    if (!agents) return undefined
+    const common = agents.find((agent) => agent.tenantId === null)
+    if (tenantId !== null)
+      return this.#decide(agents.find((agent) => agent.tenantId === tenantId) ?? common)
+    return this.#decide(common ?? (agents.length === 1 ? agents[0] : undefined))
+  }
+
+  #decide(agent: AgentRecord | undefined): AgentDecision | undefined {
+    if (!agent) return undefined
+    const { agentId, name, tenantId, uri, maxCalls } = agent
+    if (maxCalls > 0 && this.#activeCalls(agentId) >= maxCalls) return { kind: 'limited' }
+    return { kind: 'agent', agent: { kind: 'agent', agentId, name, tenantId, uri } }
+  }
+}

@@ -1,0 +1,246 @@
+/** Keeps one carrier knowing where we are: performs what `registration-states.ts` says. */
+import {
+  registrationStates,
+  type RegistrationAction,
+  type RegistrationEvent,
+  type RegistrationState,
+} from './registration-states.ts'
+import { grantedSecondsOf, refreshAfterMs, retryAfterMs } from './registration-timing.ts'
+
+/** What a carrier wants to see. */
+export interface Account {
+  /** Where REGISTER goes, the preferred one first: `sip:<host>:<port>;transport=udp`. Never empty. */
+  readonly registrars: readonly string[]
+  readonly username: string
+  readonly password: string
+  /** Null: any. */
+  readonly realm: string | null
+  /** Domain of the address of record; null: the host of the registrar. */
+  readonly domain: string | null
+  readonly expiresSeconds: number
+}
+
+export interface RegisterRequest extends Omit<Account, 'registrars'> {
+  readonly registrar: string
+  readonly callId: string
+  readonly cseq: number
+}
+
+export type RegisterResult =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      readonly reason: string
+      /** By names in small letters. */
+      readonly headers: Readonly<Record<string, string | undefined>>
+    }
+  | { readonly kind: 'silence' }
+  | { readonly kind: 'transport-error'; readonly reason: string }
+
+/** Sends one REGISTER, answers challenges, and waits a bounded time for the final answer. Never rejects. */
+export type SendRegister = (request: RegisterRequest) => Promise<RegisterResult>
+
+export interface RegistrationDeps {
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly random: () => number
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly send: SendRegister
+  readonly newCallId: () => string
+  readonly onChange: (state: ShownState, answer: LastAnswer | null) => void
+}
+
+export type ShownState = Exclude<RegistrationState, 'refreshing'>
+
+export interface LastAnswer {
+  readonly at: number
+  /** 0: none; `reason` says which way. */
+  readonly status: number
+  readonly reason: string
+}
+
+/** As the API shows it. */
+export interface RegistrationReport {
+  readonly state: ShownState
+  readonly registrar: string
+  readonly expiresAt: number | null
+  readonly nextAttemptAt: number | null
+  readonly lastAnswer: LastAnswer | null
+}
+
+/** Each challenge that is answered takes a number of its own. */
+const CSEQ_STEP = 8
+const MAX_EXPIRES_SECONDS = 86_400
+
+export class CarrierRegistration {
+  readonly account: Account
+  readonly #deps: RegistrationDeps
+  readonly #callId: string
+  #state: RegistrationState = 'unregistered'
+  #registrar = 0
+  #cseq = 1
+  #asked: number
+  #failures = 0
+  #last: RegisterResult | undefined
+  #lastAnswer: LastAnswer | null = null
+  #expiresAt: number | null = null
+  #nextAttemptAt: number | null = null
+  #cancelDue: () => void = () => undefined
+  #cancelLapse: () => void = () => undefined
+
+  constructor(account: Account, deps: RegistrationDeps) {
+    this.account = account
+    this.#deps = deps
+    this.#callId = deps.newCallId()
+    this.#asked = account.expiresSeconds
+  }
+
+  begin(): void {
+    this.#on('begin')
+  }
+
+  /** Resolves when the carrier has been asked to forget us, answered or not. */
+  async end(): Promise<void> {
+    this.#cancelDue()
+    this.#cancelLapse()
+    const mustRemove = this.#on('end').includes('remove')
+    this.#expiresAt = null
+    if (mustRemove) await this.#deps.send(this.#request(0))
+  }
+
+  report(): RegistrationReport {
+    return {
+      state: shown(this.#state),
+      registrar: this.#registrarUri,
+      expiresAt: this.#expiresAt,
+      nextAttemptAt: this.#nextAttemptAt,
+      lastAnswer: this.#lastAnswer,
+    }
+  }
+
+  get #registrarUri(): string {
+    const { registrars } = this.account
+    return registrars[this.#registrar % registrars.length] ?? ''
+  }
+
+  /** What was to be done. */
+  #on(event: RegistrationEvent): readonly RegistrationAction[] {
+    const transition = registrationStates[this.#state][event]
+    if (!transition) return []
+    const before = shown(this.#state)
+    this.#state = transition.to
+    for (const action of transition.do) this.#perform(action)
+    const after = shown(this.#state)
+    if (before !== after) this.#deps.onChange(after, this.#lastAnswer)
+    return transition.do
+  }
+
+  #perform(action: RegistrationAction): void {
+    switch (action) {
+      case 'send':
+        return this.#send()
+      case 'lengthen':
+        this.#asked = Math.max(this.#asked, minExpiresOf(this.#last))
+        return
+      case 'tryNextRegistrar':
+        this.#registrar += 1
+        return
+      case 'awaitRefresh':
+        return this.#awaitRefresh()
+      case 'awaitRetry':
+        return this.#awaitRetry()
+      case 'remove':
+      // `end` does it, and waits for it.
+    }
+  }
+
+  #send(): void {
+    this.#nextAttemptAt = null
+    const request = this.#request(this.#asked)
+    void this.#deps.send(request).then((result) => {
+      if (this.#state === 'registering' || this.#state === 'refreshing') this.#onResult(result)
+    })
+  }
+
+  #request(expiresSeconds: number): RegisterRequest {
+    this.#cseq += CSEQ_STEP
+    const { registrars: _, ...account } = this.account
+    return {
+      ...account,
+      expiresSeconds,
+      registrar: this.#registrarUri,
+      callId: this.#callId,
+      cseq: this.#cseq,
+    }
+  }
+
+  #onResult(result: RegisterResult): void {
+    this.#last = result
+    this.#lastAnswer = { at: this.#deps.now(), ...summaryOf(result) }
+    const event = this.#eventOf(result)
+    if (event === 'accepted') this.#failures = 0
+    else if (event !== 'tooBrief') this.#failures += 1
+    if (event === 'refused') {
+      this.#cancelLapse()
+      this.#expiresAt = null
+    }
+    this.#on(event)
+  }
+
+  #eventOf(result: RegisterResult): RegistrationEvent {
+    if (result.kind !== 'answered') return 'silent'
+    const { status } = result
+    if (status < 300) return 'accepted'
+    if (status === 423 && minExpiresOf(result) > this.#asked) return 'tooBrief'
+    // What RFC 3263 §4.3 treats as another server's turn.
+    return status === 408 || status === 503 ? 'silent' : 'refused'
+  }
+
+  #awaitRefresh(): void {
+    const { now, random } = this.#deps
+    const headers = this.#last?.kind === 'answered' ? this.#last.headers : {}
+    const answer = { contact: headers['contact'], expires: headers['expires'] }
+    const granted = Math.min(
+      Math.max(grantedSecondsOf(answer, this.account.username, this.#asked), 1),
+      MAX_EXPIRES_SECONDS,
+    )
+    this.#expiresAt = now() + granted * 1_000
+    this.#cancelLapse()
+    this.#cancelLapse = this.#deps.schedule(() => this.#lapse(), granted * 1_000)
+    this.#await(refreshAfterMs(granted, random))
+  }
+
+  #lapse(): void {
+    this.#expiresAt = null
+    this.#on('lapsed')
+  }
+
+  #awaitRetry(): void {
+    const status = this.#lastAnswer?.status ?? 0
+    const retryAfter =
+      this.#last?.kind === 'answered' ? this.#last.headers['retry-after'] : undefined
+    this.#await(retryAfterMs(this.#failures, status, retryAfter, this.#deps.random))
+  }
+
+  #await(delayMs: number): void {
+    this.#cancelDue()
+    this.#nextAttemptAt = this.#deps.now() + delayMs
+    this.#cancelDue = this.#deps.schedule(() => this.#on('due'), delayMs)
+  }
+}
+
+/** A refresh on its way is nothing that an operator has to know. */
+const shown = (state: RegistrationState): ShownState =>
+  state === 'refreshing' ? 'registered' : state
+
+function summaryOf(result: RegisterResult): Omit<LastAnswer, 'at'> {
+  if (result.kind === 'answered') return { status: result.status, reason: result.reason }
+  return { status: 0, reason: result.kind === 'silence' ? 'no answer' : result.reason }
+}
+
+/** What a 423 asks for; 0: nothing that could be used. */
+function minExpiresOf(result: RegisterResult | undefined): number {
+  if (result?.kind !== 'answered') return 0
+  const seconds = Number.parseInt(result.headers['min-expires'] ?? '0', 10)
+  return seconds <= MAX_EXPIRES_SECONDS ? seconds : 0
+}

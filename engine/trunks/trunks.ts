@@ -1,0 +1,163 @@
+/** What is kept up with carriers beside calls: registrations, and knowing which gateways are alive. */
+import type { HealthReport } from '../dispatcher/health-monitor.ts'
+import type { CarrierRecord } from '../routing/routing-records.ts'
+import { gatewayUri } from '../routing/gateway-uri.ts'
+import {
+  CarrierRegistration,
+  type Account,
+  type RegistrationDeps,
+  type RegistrationReport,
+} from './carrier-registration.ts'
+import { GatewayHealth, type GatewayHealthDeps, type GatewayStanding } from './gateway-health.ts'
+
+export interface TrunksDeps
+  extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayHealthDeps, 'onChange'> {
+  readonly log: (
+    level: 'info' | 'warn',
+    message: string,
+    fields: Readonly<Record<string, unknown>>,
+  ) => void
+}
+
+/** As the API shows it. */
+export interface GatewayStatus extends Pick<HealthReport, 'state' | 'probes'> {
+  /** Smoothed round trip; null before the first answer. */
+  readonly latencyMs: number | null
+  readonly lastProbe: NonNullable<HealthReport['lastProbe']> | null
+}
+
+const DEFAULT_EXPIRES_SECONDS = 3_600
+/** Carriers are not asked all at the same moment. */
+const SPREAD_MS = 500
+/** How long the end of the process waits for carriers. */
+const FAREWELL_MS = 1_000
+
+export class Trunks {
+  readonly #deps: TrunksDeps
+  readonly #health: GatewayHealth
+  readonly #registrations = new Map<number, CarrierRegistration>()
+  readonly #names = new Map<number, string>()
+  #isRunning = false
+
+  constructor(deps: TrunksDeps) {
+    this.#deps = deps
+    this.#health = new GatewayHealth({
+      ...deps,
+      onChange: ({ id: gatewayId, from, to, reason }) =>
+        deps.log(to === 'active' ? 'info' : 'warn', `gateway is ${to}`, {
+          ...{ gatewayId, carrier: this.#names.get(gatewayId), from, reason },
+        }),
+    })
+  }
+
+  start(): void {
+    this.#isRunning = true
+    this.#health.start()
+    for (const registration of this.#registrations.values()) this.#begin(registration)
+  }
+
+  /** Resolves when the carriers have been told that we are gone, or did not answer in time. */
+  async stop(): Promise<void> {
+    this.#isRunning = false
+    this.#health.stop()
+    const registrations = [...this.#registrations.values()]
+    this.#registrations.clear()
+    const told = Promise.all(registrations.map((registration) => registration.end()))
+    let cancel: () => void = () => undefined
+    const tooLate = new Promise<void>((resolve) => {
+      cancel = this.#deps.schedule(resolve, FAREWELL_MS)
+    })
+    if (registrations.length > 0) await Promise.race([told, tooLate])
+    cancel()
+  }
+
+  /** Follows the carriers as they are from now on; what has not changed is left alone. */
+  watch(carriers: readonly CarrierRecord[]): void {
+    this.#health.watch(carriers)
+    this.#names.clear()
+    for (const { name, gateways } of carriers)
+      for (const { gatewayId } of gateways) this.#names.set(gatewayId, name)
+    const wanted = new Map(
+      carriers.flatMap((carrier) => {
+        const account = accountOf(carrier)
+        return account ? [[carrier.carrierId, { account, name: carrier.name }] as const] : []
+      }),
+    )
+    for (const [carrierId, registration] of this.#registrations) {
+      const account = wanted.get(carrierId)?.account
+      if (JSON.stringify(account) === JSON.stringify(registration.account)) continue
+      this.#registrations.delete(carrierId)
+      void registration.end()
+    }
+    for (const [carrierId, { account, name }] of wanted)
+      if (!this.#registrations.has(carrierId)) this.#add(carrierId, name, account)
+  }
+
+  /** Undefined: the carrier asks for none, or is not active. */
+  registrationOf(carrierId: number): RegistrationReport | undefined {
+    return this.#registrations.get(carrierId)?.report()
+  }
+
+  /** Undefined: no calls go there, so it is not probed. */
+  gatewayStatus(gatewayId: number): GatewayStatus | undefined {
+    const report = this.#health.report(gatewayId)
+    if (report === undefined) return undefined
+    const { state, latencyMs, lastProbe, probes } = report
+    const rounded = latencyMs === undefined ? null : Math.round(latencyMs * 10) / 10
+    return { state, latencyMs: rounded, lastProbe: lastProbe ?? null, probes }
+  }
+
+  standing(gatewayId: number): GatewayStanding {
+    return this.#health.standing(gatewayId)
+  }
+
+  /** What a live INVITE told about a gateway. */
+  reportCall(gatewayId: number, outcome: 'answered' | 'failed'): void {
+    this.#health.reportCall(gatewayId, outcome)
+  }
+
+  /** How many registrations are in which state. */
+  telemetry(): Readonly<Record<string, number>> {
+    const states = [...this.#registrations.values()].map((each) => each.report().state)
+    const count = (state: string) => states.filter((each) => each === state).length
+    return {
+      carrier_registrations: count('registered'),
+      carrier_registrations_failed: count('failed'),
+    }
+  }
+
+  #add(carrierId: number, carrier: string, account: Account): void {
+    const registration = new CarrierRegistration(account, {
+      ...this.#deps,
+      onChange: (state, answer) =>
+        this.#deps.log(state === 'failed' ? 'warn' : 'info', `carrier registration is ${state}`, {
+          ...{ carrier, status: answer?.status, reason: answer?.reason },
+        }),
+    })
+    this.#registrations.set(carrierId, registration)
+    if (this.#isRunning) this.#begin(registration)
+  }
+
+  #begin(registration: CarrierRegistration): void {
+    const { schedule, random } = this.#deps
+    schedule(() => {
+      if (this.#isRunning && [...this.#registrations.values()].includes(registration))
+        registration.begin()
+    }, random() * SPREAD_MS)
+  }
+}
+
+/** Undefined: the carrier is not registered with. */
+function accountOf({ auth, gateways, isActive }: CarrierRecord): Account | undefined {
+  const { type, username, password, realm, fromDomain: domain, expiresSeconds } = auth
+  if (!isActive || type !== 'register' || username === null || password === null) return undefined
+  const outbound = gateways.filter(({ isOutbound }) => isOutbound)
+  const registrars = (outbound.length > 0 ? outbound : gateways)
+    .toSorted((one, other) => one.priority - other.priority)
+    .map(gatewayUri)
+  if (registrars.length === 0) return undefined
+  return {
+    ...{ registrars, username, password, realm, domain },
+    expiresSeconds: expiresSeconds ?? DEFAULT_EXPIRES_SECONDS,
+  }
+}

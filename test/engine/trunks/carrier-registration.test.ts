@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest'
+import {
+  CarrierRegistration,
+  type Account,
+  type RegisterRequest,
+  type RegisterResult,
+} from '../../../engine/trunks/carrier-registration.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+
+const account: Account = {
+  registrars: ['sip:192.0.2.1:5060;transport=udp', 'sip:192.0.2.2:5060;transport=udp'],
+  ...{ username: 'acme', password: 'secret', realm: null, domain: null, expiresSeconds: 3_600 },
+}
+
+const answered = (
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): RegisterResult => ({ kind: 'answered', status, reason: `reason ${status}`, headers })
+const ok = (expires: number) =>
+  answered(200, { contact: `<sip:acme@198.51.100.1:5060>;expires=${expires}` })
+
+/** A carrier that gives these answers one after the other, the last one again and again. */
+function start(...answers: RegisterResult[]) {
+  const time = new ManualTime(0)
+  const sent: RegisterRequest[] = []
+  const changes: string[] = []
+  const registration = new CarrierRegistration(account, {
+    ...{ now: time.now, schedule: time.schedule, random: () => 0.5, newCallId: () => 'call-id' },
+    send: (request) => {
+      sent.push(request)
+      return Promise.resolve(answers[Math.min(sent.length, answers.length) - 1] ?? ok(60))
+    },
+    onChange: (state) => void changes.push(state),
+  })
+  registration.begin()
+  /** Moves time in steps, with the answers arriving in between. */
+  const pass = async (seconds: number): Promise<void> => {
+    for (let step = 0; step < seconds; step += 1) {
+      await Promise.resolve()
+      await Promise.resolve()
+      time.advance(1_000)
+      await Promise.resolve()
+      await Promise.resolve()
+    }
+  }
+  return { time, sent, changes, registration, pass }
+}
+
+test('a registration is refreshed before what was granted runs out, for as long as it lives', async () => {
+  const { sent, changes, registration, pass } = start(ok(100))
+  await pass(1)
+  expect(registration.report()).toMatchObject({
+    state: 'registered',
+    registrar: 'sip:192.0.2.1:5060;transport=udp',
+    expiresAt: 100_000,
+    lastAnswer: { status: 200 },
+  })
+  await pass(400)
+  // 82.5 seconds each: the middle of 75 to 90 %.
+  expect(sent).toHaveLength(5)
+  expect(changes).toEqual(['registering', 'registered'])
+  expect(
+    sent.every(({ callId, expiresSeconds }) => callId === 'call-id' && expiresSeconds === 3_600),
+  ).toBe(true)
+  const numbers = sent.map(({ cseq }) => cseq)
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+  expect(new Set(numbers).size).toBe(numbers.length)
+})
+
+test('credentials that are refused are tried rarely, and more and more so', async () => {
+  const { sent, registration, pass } = start(answered(403))
+  await pass(1)
+  expect(registration.report()).toMatchObject({
+    state: 'failed',
+    expiresAt: null,
+    lastAnswer: { status: 403, reason: 'reason 403' },
+  })
+  await pass(30)
+  expect(sent).toHaveLength(1)
+  await pass(3_600)
+  expect(sent.length).toBeGreaterThan(5)
+  expect(sent.length).toBeLessThan(14)
+})
+
+test('after silence the next registrar is asked, soon', async () => {
+  const { sent, registration, pass } = start({ kind: 'silence' }, answered(503), ok(3_600))
+  await pass(30)
+  const [one, two] = account.registrars
+  expect(sent.map(({ registrar }) => registrar)).toEqual([one, two, one])
+  expect(registration.report()).toMatchObject({ state: 'registered', registrar: one })
+})
+
+test('Retry-After is respected', async () => {
+  const { sent, pass } = start(answered(503, { 'retry-after': '300 (maintenance)' }), ok(3_600))
+  await pass(299)
+  expect(sent).toHaveLength(1)
+  await pass(10)
+  expect(sent).toHaveLength(2)
+})
+
+test('a carrier that wants a longer interval gets it at once; one that cannot be pleased is refused', async () => {
+  const brief = answered(423, { 'min-expires': '7200' })
+  const { sent, registration, pass } = start(brief, ok(7_200))
+  await pass(1)
+  expect(sent.map(({ expiresSeconds }) => expiresSeconds)).toEqual([3_600, 7_200])
+  expect(registration.report().state).toBe('registered')
+  const stubborn = start(brief)
+  await stubborn.pass(1)
+  expect(stubborn.sent).toHaveLength(2)
+  expect(stubborn.registration.report().state).toBe('failed')
+})
+
+test('one lost refresh does not end a registration; when it lapses, it has failed', async () => {
+  const { changes, registration, pass } = start(ok(100), { kind: 'silence' })
+  await pass(95)
+  expect(registration.report()).toMatchObject({ state: 'registered', lastAnswer: { status: 0 } })
+  await pass(6)
+  expect(registration.report()).toMatchObject({ state: 'failed', expiresAt: null })
+  expect(changes).toEqual(['registering', 'registered', 'failed'])
+})
+
+test('a refresh that is refused ends the registration at once', async () => {
+  const { registration, pass } = start(ok(100), answered(403))
+  await pass(85)
+  expect(registration.report()).toMatchObject({ state: 'failed', expiresAt: null })
+})
+
+test('who is registered is removed at the end, and nothing is left waiting', async () => {
+  const { time, sent, registration, pass } = start(ok(100))
+  await pass(1)
+  await registration.end()
+  expect(sent.at(-1)).toMatchObject({ expiresSeconds: 0 })
+  expect(registration.report().state).toBe('unregistered')
+  expect(time.waiting).toBe(0)
+  await pass(200)
+  expect(sent).toHaveLength(2)
+})
+
+test('who is not registered has nothing to be removed', async () => {
+  const { time, sent, registration, pass } = start(answered(403))
+  await pass(1)
+  await registration.end()
+  expect(sent).toHaveLength(1)
+  expect(time.waiting).toBe(0)
+})
+
+test('an answer that comes after the end changes nothing', async () => {
+  const { changes, registration, pass } = start(ok(100))
+  const ended = registration.end()
+  await pass(1)
+  await ended
+  expect(registration.report().state).toBe('unregistered')
+  expect(changes).toEqual(['registering', 'unregistered'])
+})
