@@ -33,6 +33,8 @@ import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
 import { agentRoutes } from './pbx/agent-routes.ts'
 import { callRoutes } from './pbx/call-routes.ts'
+import { callStatusRoutes } from './pbx/calls/call-status.ts'
+import { originateRoutes } from './pbx/calls/originate-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
@@ -41,6 +43,7 @@ import { routingRoutes } from './sbc/routing-routes.ts'
 import { metricsRoute, telemetryRoutes } from './telemetry/telemetry-routes.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { tenantRoutes } from './tenants/tenant-routes.ts'
+import { agentToolRoutes } from './tools/mount.ts'
 import { webhookRoutes } from './webhooks/webhook-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
@@ -72,8 +75,11 @@ export function createApi(deps: ControlDeps, access: Access, telemetry: Telemetr
   app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(deps))
   app.route('/api/v1', callRoutes(deps))
+  app.route('/api/v1', originateRoutes(deps, access.idempotency))
+  app.route('/api/v1', callStatusRoutes(deps))
   app.route('/api/v1', reportRoutes(deps))
   app.route('/api/v1', agentRoutes(deps))
+  app.route('/', agentToolRoutes(deps, access, telemetry, audit))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now }))
   return app

@@ -1,4 +1,5 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
+import type { CdrTable } from '../schema/database.ts'
 import type { Store } from '../schema/open.ts'
 import type { Ocs } from './billing/ocs.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
@@ -25,6 +26,8 @@ export interface ControlSettings {
   readonly jwtSecret: string | undefined
   /** Of the payment provider's webhook; undefined: payments are not set up, and it answers 503. */
   readonly paymentWebhookSecret: string | undefined
+  /** Names under which `/mcp` may be reached besides addresses and localhost. */
+  readonly mcpAllowedHosts: readonly string[]
 }
 
 export type Log = (
@@ -93,15 +96,53 @@ export interface ActiveCall {
   readonly carrier: string | null
 }
 
+/** A call that is over, as far as its record tells. */
+export interface EndedCall {
+  readonly callUuid: string
+  readonly callerNumber: string
+  readonly calledNumber: string
+  readonly direction: ActiveCall['direction']
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+  readonly answeredAt: number | null
+  readonly endedAt: number
+  readonly billsec: number
+  readonly disposition: CdrTable['disposition']
+  readonly hangupCause: string
+  readonly hangupBy: CdrTable['hangup_by']
+  readonly tenantId: number | null
+}
+
 export interface CallsPort {
   list(): readonly ActiveCall[]
   find(callUuid: string): ActiveCall | undefined
+  /** One that ended a moment ago; older ones are in the database, where calls are charged here. */
+  recent(callUuid: string): EndedCall | undefined
   /** Both legs get BYE (or CANCEL, or a refusal) with this Q.850 cause. */
   hangUp(callUuid: string, cause: number): 'ending' | 'not_found' | 'already_ending'
   countByNode(nodeId: number): number
   countByCarrier(carrierId: number): number
   countByAgent(agentId: number): number
 }
+
+export interface OriginateRequest {
+  /** In small letters. */
+  readonly domain: string
+  readonly extension: string
+  readonly destination: string
+  /** What the called side is shown; undefined: the extension and its name. */
+  readonly callerNumber: string | undefined
+  readonly callerName: string | undefined
+  readonly autoAnswer: boolean
+  /** How long the extension's phones ring. */
+  readonly ringMs: number
+}
+
+export type OriginateResult =
+  | { readonly kind: 'originating'; readonly callUuid: string }
+  | { readonly kind: 'unknown_extension' | 'extension_unregistered' | 'draining' | 'overload' }
+  /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
+  | { readonly kind: 'denied'; readonly code: string }
 
 export interface ExtensionStatus {
   readonly status: 'registered' | 'unregistered'
@@ -175,6 +216,8 @@ export interface Listener {
 export interface EnginePort {
   readonly dispatcher: DispatcherPort
   readonly calls: CallsPort
+  /** Resolves before any phone rings; what becomes of the call, `calls` tells. */
+  originate(request: OriginateRequest): Promise<OriginateResult>
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
   /** Reads carriers, routes, domains and trusted sources from the database again. */

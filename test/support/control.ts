@@ -7,6 +7,7 @@ import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
 import { Ocs } from '../../control/billing/ocs.ts'
+import { expectDocumented } from './documented.ts'
 import { Telemetry } from '../../control/telemetry/telemetry.ts'
 import type {
   ActiveCall,
@@ -110,7 +111,7 @@ export function openControl(path = ':memory:'): TestControl {
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',
     loopDelay: { percentile: () => 0, reset: () => undefined },
-    settings: { jwtSecret: undefined, paymentWebhookSecret },
+    settings: { jwtSecret: undefined, paymentWebhookSecret, mcpAllowedHosts: [] },
   }
   const access = openAccess(deps)
   const telemetry = new Telemetry(deps)
@@ -151,15 +152,17 @@ export function openControl(path = ':memory:'): TestControl {
         insert(store, store.db.insertInto('tenant_domain').values({ domain, tenant_id: id }))
       return id
     },
-    request: (path, options = {}) => send(options.app ?? app, path, options),
+    request: (path, options = {}) => send(app, path, options),
   }
 }
 
 /** Hashed once: each hash takes 10 ms of a core. */
 let correctHorse: Promise<string> | undefined
 
-async function send(app: ControlApp, path: string, options: RequestOptions): Promise<Answer> {
-  const { body, token, from } = options
+/** Every answer is held against the OpenAPI document, that of `api`. */
+async function send(api: ControlApp, path: string, options: RequestOptions): Promise<Answer> {
+  const { body, token, from, app = api } = options
+  const method = options.method ?? (body === undefined ? 'GET' : 'POST')
   const headers = new Headers(options.headers)
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
   if (body !== undefined && !headers.has('content-type'))
@@ -167,7 +170,7 @@ async function send(app: ControlApp, path: string, options: RequestOptions): Pro
   const response = await app.request(
     path,
     {
-      method: options.method ?? (body === undefined ? 'GET' : 'POST'),
+      method,
       headers,
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     },
@@ -176,6 +179,8 @@ async function send(app: ControlApp, path: string, options: RequestOptions): Pro
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
   const parsed: unknown = text === '' || !isJson ? undefined : JSON.parse(text)
+  const mediaType = response.headers.get('content-type')?.split(';', 1)[0] ?? ''
+  expectDocumented(api, path, { method, status: response.status, mediaType, body: parsed })
   const envelope = Object(parsed) as { data?: unknown; code?: string }
   return {
     status: response.status,
@@ -217,6 +222,7 @@ export function testEngine(): TestEngine {
     },
     calls: {
       list: () => engine.activeCalls,
+      recent: () => undefined,
       find: (uuid) => engine.activeCalls.find(({ callUuid }) => callUuid === uuid),
       hangUp: (uuid) =>
         engine.activeCalls.some(({ callUuid }) => callUuid === uuid) ? 'ending' : 'not_found',
@@ -225,6 +231,7 @@ export function testEngine(): TestEngine {
       countByCarrier: (id) =>
         engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
     },
+    originate: () => Promise.resolve({ kind: 'unknown_extension' }),
     registrations: {
       statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
       end: () => undefined,

@@ -32,7 +32,7 @@ export async function store(call: Call, end: End, deps: TalkDeps): Promise<void>
   } catch (error) {
     deps.log('error', 'a call record could not be stored', { record, error })
   }
-  deps.calls.finish(call)
+  deps.calls.finish(call, record)
   deps.log('info', 'call', {
     callUuid: record.callUuid,
     direction: record.direction,

@@ -1,0 +1,126 @@
+/** `GET /pbx/calls/{uuid}`: how far a call has come, while it lives and afterwards (decisions §8). */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../../schema/columns.ts'
+import type { CdrTable } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { first } from '../../../schema/query.ts'
+import type { Principal } from '../../auth/principal.ts'
+import { requires } from '../../auth/requires.ts'
+import type { ActiveCall, ControlDeps, EndedCall } from '../../deps.ts'
+import { notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { ok } from '../../http/envelope.ts'
+import { validate } from '../../http/validate.ts'
+
+type Status =
+  | 'originating'
+  | 'ringing'
+  | 'answered'
+  | 'completed'
+  | 'busy'
+  | 'no_answer'
+  | 'failed'
+  | 'canceled'
+
+const path = z.strictObject({ uuid: z.uuid() })
+
+export function callStatusRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine'>) {
+  return new Hono<ControlEnv>().get(
+    '/pbx/calls/:uuid',
+    requires('calls:read'),
+    validate('param', path),
+    (c) => {
+      const { uuid } = c.req.valid('param')
+      const { principal } = c.var
+      const live = engine.calls.find(uuid)
+      if (live !== undefined && isVisible(live.tenantId, principal)) return ok(c, liveView(live))
+      const ended = engine.calls.recent(uuid) ?? recorded(store, uuid)
+      if (ended === undefined || !isVisible(ended.tenantId, principal)) throw notFound('call')
+      return ok(c, endedView(ended))
+    },
+  )
+}
+
+const isVisible = (tenantId: number | null, principal: Principal): boolean =>
+  principal.tenantId === null || tenantId === principal.tenantId
+
+function liveView(call: ActiveCall) {
+  return {
+    call_uuid: call.callUuid,
+    status: liveStatus[call.state],
+    caller_id_number: call.callerNumber,
+    destination_number: call.calledNumber,
+    direction: call.direction,
+    start_stamp: timeToText(call.startedAt),
+    answer_stamp: textOf(call.answeredAt),
+    end_stamp: null,
+    billsec: null,
+    disposition: null,
+    hangup_cause: null,
+    hangup_by: null,
+  }
+}
+
+const liveStatus: Readonly<Record<ActiveCall['state'], Status>> = {
+  DIALING: 'originating',
+  RINGING: 'ringing',
+  EARLY: 'ringing',
+  ACTIVE: 'answered',
+  HELD: 'answered',
+}
+
+function endedView(call: EndedCall) {
+  return {
+    call_uuid: call.callUuid,
+    status: endedStatus(call),
+    caller_id_number: call.callerNumber,
+    destination_number: call.calledNumber,
+    direction: call.direction,
+    start_stamp: timeToText(call.startedAt),
+    answer_stamp: textOf(call.answeredAt),
+    end_stamp: timeToText(call.endedAt),
+    billsec: call.billsec,
+    disposition: call.disposition,
+    hangup_cause: call.hangupCause,
+    hangup_by: call.hangupBy,
+  }
+}
+
+/** Hung up from here before anybody had answered is canceled, whatever the caller was told. */
+function endedStatus({ disposition, hangupBy }: EndedCall): Status {
+  if (disposition !== 'ANSWERED' && hangupBy === 'api') return 'canceled'
+  return dispositionStatus[disposition]
+}
+
+const dispositionStatus: Readonly<Record<CdrTable['disposition'], Status>> = {
+  ANSWERED: 'completed',
+  BUSY: 'busy',
+  'NO ANSWER': 'no_answer',
+  CANCELED: 'canceled',
+  FAILED: 'failed',
+  CONGESTION: 'failed',
+}
+
+const textOf = (time: number | null): string | null => (time === null ? null : timeToText(time))
+
+function recorded(store: Store, uuid: string): EndedCall | undefined {
+  const query = store.db.selectFrom('cdr').selectAll().where('call_uuid', '=', uuid)
+  const row = first(store, query)
+  return (
+    row && {
+      callUuid: row.call_uuid,
+      callerNumber: row.caller_id_number,
+      calledNumber: row.destination_number,
+      direction: row.direction,
+      startedAt: row.start_stamp,
+      answeredAt: row.answer_stamp,
+      endedAt: row.end_stamp,
+      billsec: row.billsec,
+      disposition: row.disposition,
+      hangupCause: row.hangup_cause,
+      hangupBy: row.hangup_by,
+      tenantId: row.tenant_id,
+    }
+  )
+}

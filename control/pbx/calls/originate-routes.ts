@@ -1,0 +1,99 @@
+/** Click-to-call (specification §4.1): the extension's phones ring first, then the number is called. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import type { Context } from 'hono'
+import { requires } from '../../auth/requires.ts'
+import type { ControlDeps, OriginateResult } from '../../deps.ts'
+import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { validate } from '../../http/validate.ts'
+import type { Idempotency } from '../../middleware/idempotency.ts'
+import { domain, text } from '../../provisioning/fields.ts'
+import { extensionNumber } from '../extension-body.ts'
+import { mayShow, sourceExtension } from './source-extension.ts'
+
+const number = z.string().regex(/^\+?[0-9*#]{2,32}$/, 'must be 2 to 32 digits, * or #')
+
+const originateBody = z.strictObject({
+  source_extension: extensionNumber.describe('Its phones ring first.'),
+  destination_number: number,
+  caller_id_number: number
+    .optional()
+    .describe('One of the tenant’s numbers. Absent: the extension itself.'),
+  caller_id_name: text(100).optional(),
+  domain: domain.optional().describe('Where several domains have this extension.'),
+  auto_answer: z.boolean().default(false).describe('Asks the phone to pick up by itself.'),
+  timeout_seconds: z.int().min(5).max(180).default(60).describe('How long the extension rings.'),
+})
+
+/** Seconds after which a refused start is worth another try. */
+const RETRY_AFTER = { 'Retry-After': '5' }
+
+export function originateRoutes(
+  { store, engine }: Pick<ControlDeps, 'store' | 'engine'>,
+  idempotency: Idempotency,
+) {
+  const guards = [
+    requires('calls:originate'),
+    validate('json', originateBody),
+    idempotency.once(),
+  ] as const
+  const start = async (c: Context<ControlEnv>, body: z.output<typeof originateBody>) => {
+    const source = sourceExtension(store, c.var.principal, body.source_extension, body.domain)
+    const shown = body.caller_id_number
+    if (shown !== undefined && !mayShow(store, source.tenantId, shown))
+      throw badRequest('The body is not valid', [
+        { path: 'caller_id_number', message: 'is not a number of this tenant' },
+      ])
+    const callUuid = startedOrThrow(
+      await engine.originate({
+        domain: source.domain,
+        extension: source.extension,
+        destination: body.destination_number,
+        callerNumber: shown,
+        callerName: body.caller_id_name,
+        autoAnswer: body.auto_answer,
+        ringMs: body.timeout_seconds * 1_000,
+      }),
+    )
+    const started = { call_uuid: callUuid, status: 'originating' as const }
+    c.set('change', { before: null, after: { ...body, ...started } })
+    c.header('Location', `/api/v1/pbx/calls/${callUuid}`)
+    return c.json(started, 201)
+  }
+
+  return new Hono<ControlEnv>()
+    .post('/pbx/calls/originate', ...guards, (c) => start(c, c.req.valid('json')))
+    .post('/telephony/originate', ...guards, (c) => start(c, c.req.valid('json')))
+}
+
+function startedOrThrow(result: OriginateResult): string {
+  switch (result.kind) {
+    case 'originating':
+      return result.callUuid
+    case 'unknown_extension':
+      throw notFound('extension')
+    case 'extension_unregistered':
+      throw conflict(result.kind, 'No phone of the extension is registered')
+    case 'denied':
+      throw denied(result.code)
+    case 'draining':
+    case 'overload':
+    default:
+      throw new ApiError(503, result.kind, 'No call is started at the moment', {
+        headers: RETRY_AFTER,
+      })
+  }
+}
+
+function denied(code: string): ApiError {
+  if (code === 'insufficient_funds')
+    return new ApiError(
+      402,
+      code,
+      'The wallet of the extension’s customer has no funds for this call',
+    )
+  if (code === 'ocs_unreachable')
+    return new ApiError(503, code, 'The charging system does not answer', { headers: RETRY_AFTER })
+  return new ApiError(403, code, 'The call is not allowed')
+}

@@ -1,0 +1,52 @@
+/** Whose phone rings first in click-to-call, and which numbers it may show. */
+import type { Store } from '../../../schema/open.ts'
+import { all, first } from '../../../schema/query.ts'
+import type { Principal } from '../../auth/principal.ts'
+import { badReference } from '../../provisioning/references.ts'
+import { notFound } from '../../http/api-error.ts'
+
+export interface SourceExtension {
+  readonly tenantId: number
+  readonly domain: string
+  readonly extension: string
+}
+
+/** 404 when there is none that the principal may use, 400 when several domains have one. */
+export function sourceExtension(
+  store: Store,
+  principal: Pick<Principal, 'tenantId' | 'domain'>,
+  extension: string,
+  domain: string | undefined,
+): SourceExtension {
+  let query = store.db
+    .selectFrom('extension')
+    .select(['tenant_id', 'domain'])
+    .where('extension', '=', extension)
+    .limit(2)
+  if (principal.tenantId !== null) query = query.where('tenant_id', '=', principal.tenantId)
+  if (principal.domain !== null) query = query.where('domain', '=', principal.domain)
+  if (domain !== undefined) query = query.where('domain', '=', domain)
+  const [found, another] = all(store, query)
+  if (found === undefined) throw notFound('extension')
+  if (another !== undefined)
+    throw badReference('domain', 'is required: several domains have this extension')
+  return { tenantId: found.tenant_id, domain: found.domain, extension }
+}
+
+/** The tenant's own: numbers of its customers, and its extensions. A leading `+` makes no difference. */
+export function mayShow(store: Store, tenantId: number, number: string): boolean {
+  const digits = number.replace(/^\+/, '')
+  const forms = [digits, `+${digits}`]
+  const ofCustomers = store.db
+    .selectFrom('customer_number')
+    .innerJoin('customer', 'customer.id', 'customer_number.customer_id')
+    .select('customer_number.number')
+    .where('customer.tenant_id', '=', tenantId)
+    .where('customer_number.number', 'in', forms)
+  const extensions = store.db
+    .selectFrom('extension')
+    .select('extension')
+    .where('tenant_id', '=', tenantId)
+    .where('extension', '=', number)
+  return first(store, ofCustomers) !== undefined || first(store, extensions) !== undefined
+}

@@ -1,0 +1,75 @@
+import { beforeEach, expect, test } from 'vitest'
+import type { ActiveCall, EndedCall } from '../../../../control/deps.ts'
+import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
+import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
+
+const uuid = '00000000-0000-4000-8000-000000000001'
+const live: ActiveCall = {
+  ...{ callUuid: uuid, state: 'DIALING', direction: 'outbound', callerNumber: '101' },
+  ...{ calledNumber: '15550100', startedAt: startOfTime, answeredAt: null, customerId: 7 },
+  ...{ setId: null, node: null, carrier: null, tenantId: null },
+}
+const ended: EndedCall = {
+  ...{ callUuid: uuid, callerNumber: '101', calledNumber: '15550100', direction: 'outbound' },
+  ...{ startedAt: startOfTime, answeredAt: null, endedAt: startOfTime + 9_000, billsec: 0 },
+  ...{ disposition: 'FAILED', hangupCause: 'NORMAL_CLEARING', hangupBy: 'callee', tenantId: null },
+}
+
+const record: CallRecord = {
+  ...{ ...ended, disposition: 'BUSY', callId: 'c', callerName: null, postDialDelayMs: null },
+  ...{ sipCode: 486, denialCode: null, setId: null, node: null, carrier: null, attempts: [] },
+  ...{ customerId: null, ratePrefix: null, currency: null, sourceAddress: 'api' },
+  ...{ isRecovered: false, isUnauthorizedByOcs: false },
+}
+
+let control: TestControl
+
+beforeEach(() => {
+  control = openControl()
+})
+
+const ask = (token = control.key()) => control.request(`/api/v1/pbx/calls/${uuid}`, { token })
+
+test.each([
+  ['DIALING', 'originating'],
+  ['RINGING', 'ringing'],
+  ['EARLY', 'ringing'],
+  ['ACTIVE', 'answered'],
+  ['HELD', 'answered'],
+] as const)('a live call that is %s is %s', async (state, status) => {
+  control.engine.activeCalls.push({ ...live, state })
+  expect((await ask()).data()).toMatchObject({ call_uuid: uuid, status, end_stamp: null })
+})
+
+test.each([
+  [{ disposition: 'ANSWERED' }, 'completed'],
+  [{ disposition: 'BUSY' }, 'busy'],
+  [{ disposition: 'NO ANSWER' }, 'no_answer'],
+  [{ disposition: 'CANCELED' }, 'canceled'],
+  [{ disposition: 'FAILED' }, 'failed'],
+  [{ disposition: 'CONGESTION' }, 'failed'],
+  [{ disposition: 'FAILED', hangupBy: 'api' }, 'canceled'],
+  [{ disposition: 'ANSWERED', hangupBy: 'api' }, 'completed'],
+] as const)('a call that has just ended with %j is %s', async (change, status) => {
+  control.engine.calls.recent = () => ({ ...ended, ...change })
+  const { disposition } = change
+  expect((await ask()).data()).toMatchObject({
+    ...{ status, disposition, end_stamp: '2026-01-01T00:00:09.000Z' },
+  })
+})
+
+test('a call of long ago is found in its record, by its tenant only', async () => {
+  const tenantId = control.tenant('acme', ['acme.example'])
+  control.tenant('beta', ['beta.example'])
+  insertCallRecord(control.store)({ ...record, tenantId }, { costMicros: 0, currency: null })
+  const key = (tenant_slug: string) =>
+    control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
+  expect((await ask(key('acme'))).data()).toMatchObject({ status: 'busy', billsec: 0 })
+  expect((await ask(key('beta'))).status).toBe(404)
+})
+
+test('a call that nobody knows is not found; what is no uuid is a bad request', async () => {
+  expect((await ask()).status).toBe(404)
+  const answer = await control.request('/api/v1/pbx/calls/x', { token: control.key() })
+  expect(answer.status).toBe(400)
+})

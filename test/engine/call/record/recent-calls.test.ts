@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { RecentCalls } from '../../../../engine/call/record/recent-calls.ts'
+import type { CallRecord } from '../../../../schema/call-record.ts'
+
+const record = (callUuid: string, endedAt: number): CallRecord => ({
+  ...{ callUuid, callId: 'c', direction: 'inbound', callerNumber: '1', callerName: null },
+  ...{ calledNumber: '2', startedAt: 0, answeredAt: null, endedAt, postDialDelayMs: null },
+  ...{ billsec: 0, disposition: 'BUSY', sipCode: 486, hangupCause: 'USER_BUSY' },
+  ...{ hangupBy: 'callee', denialCode: null, setId: null, node: null, carrier: null },
+  ...{ attempts: [], tenantId: null, customerId: null, ratePrefix: null, currency: null },
+  ...{ sourceAddress: '', isRecovered: false, isUnauthorizedByOcs: false },
+})
+
+test('a call that ended is found for a quarter of an hour', () => {
+  let now = 0
+  const recent = new RecentCalls(() => now)
+  recent.add(record('old', now))
+  expect(recent.find('old')?.callUuid).toBe('old')
+  now = 15 * 60_000 + 1
+  recent.add(record('new', now))
+  expect([recent.find('old'), recent.size]).toEqual([undefined, 1])
+})
+
+test('no more than the last 2,000 calls are kept', () => {
+  const recent = new RecentCalls(() => 0)
+  for (let call = 0; call < 2_100; call++) recent.add(record(`call ${call}`, 0))
+  expect(recent.size).toBe(2_000)
+  expect([recent.find('call 99'), recent.find('call 100')?.callUuid]).toEqual([
+    undefined,
+    'call 100',
+  ])
+})
