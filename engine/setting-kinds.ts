@@ -64,6 +64,15 @@ export const hostName: Kind<string> = {
   allowed: 'an IP address or a host name',
 }
 
+export const hostNames: Kind<readonly string[]> = {
+  schema: z
+    .string()
+    .transform(
+      orIssue((value) => listOf(value, (name) => (isHost(name) ? name.toLowerCase() : undefined))),
+    ),
+  allowed: 'a comma list of host names, such as tollgate.example.com',
+}
+
 export const hostAndPort: Kind<HostAndPort> = {
   schema: z.string().transform(orIssue(parseHostAndPort)),
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',

@@ -22,6 +22,8 @@ export interface ControlEnv {
     refusal: { readonly code: string; readonly details: readonly ErrorDetail[] | undefined }
     /** Set by routes that know what they changed, for the audit trail. */
     change: Change
+    /** Set by routes that write their own entries: the audit trail leaves them to it. */
+    isAudited: boolean
   }
 }
 

@@ -78,7 +78,7 @@ export interface AuditEntryTable {
   address: string
   /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, or `tool <name>`. */
   action: string
-  /** The path as requested. */
+  /** The path as requested, or the arguments of the tool. */
   target: string
   outcome: 'success' | 'refused' | 'failed'
   status: number

@@ -53,6 +53,10 @@ async function fill(
     ...tenant,
   })
   ids.set('/tenants', [1])
+  // Belongs to nobody.
+  ids.set('/docs', ['no-such-file'])
+  // Without its arguments; what tools show and change is in tools/partition.test.ts.
+  ids.set('/mcp/tools', ['explain_call'])
   await make('/webhooks', { url: `https://${CANARY}.example/`, ...tenant })
   ids.set('/webhooks', [...(ids.get('/webhooks') ?? []), 1])
   // Alerts are seen by global credentials only.

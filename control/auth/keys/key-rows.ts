@@ -92,14 +92,18 @@ export function changedColumns(change: KeyChange): Updateable<ApplicationKeyTabl
   }
 }
 
-/** The text occurs in name, description or owner; ASCII letters match in either case. */
-export function mentions(search: string): RawBuilder<boolean> {
+export type SearchableColumn = 'name' | 'description' | 'owner_username'
+
+/** The text occurs in one of these columns; ASCII letters match in either case. */
+export function mentions(
+  search: string,
+  columns: readonly SearchableColumn[] = ['name', 'description', 'owner_username'],
+): RawBuilder<boolean> {
   const pattern = likePattern(search)
-  return sql<boolean>`(
-    key.name LIKE ${pattern} ESCAPE '\\'
-    OR key.description LIKE ${pattern} ESCAPE '\\'
-    OR key.owner_username LIKE ${pattern} ESCAPE '\\'
-  )`
+  const matches = columns.map(
+    (column) => sql`${sql.ref(`key.${column}`)} LIKE ${pattern} ESCAPE '\\'`,
+  )
+  return sql<boolean>`(${sql.join(matches, sql` OR `)})`
 }
 
 /** `keyStateAt` as SQL. */

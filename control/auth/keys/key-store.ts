@@ -14,6 +14,7 @@ import {
   type KeyChange,
   type KeyRow,
   type NewKey,
+  type SearchableColumn,
 } from './key-rows.ts'
 
 /** One token that starts with the wanted prefix: a key's own, or one in its grace. */
@@ -30,8 +31,12 @@ export interface KeyFilter {
   readonly domain: string | null
   /** Within that: keys of the tenant with this slug. */
   readonly tenantSlug?: string | undefined
-  /** Part of name, description or owner. */
+  readonly id?: number | undefined
+  /** The whole name, as it is written. */
+  readonly name?: string | undefined
+  /** Part of name, description or owner, or of those that `searchIn` names. */
   readonly search?: string | undefined
+  readonly searchIn?: readonly SearchableColumn[] | undefined
   readonly state?: KeyState | undefined
   readonly kinds?: readonly KeyKind[] | undefined
 }
@@ -217,7 +222,9 @@ export class KeyStore {
     if (filter.domain !== null) query = query.where('key.domain', '=', filter.domain)
     if (filter.tenantSlug !== undefined) query = query.where('tenant.slug', '=', filter.tenantSlug)
     if (filter.kinds !== undefined) query = query.where('key.kind', 'in', filter.kinds)
-    if (filter.search !== undefined) query = query.where(mentions(filter.search))
+    if (filter.id !== undefined) query = query.where('key.id', '=', filter.id)
+    if (filter.name !== undefined) query = query.where('key.name', '=', filter.name)
+    if (filter.search !== undefined) query = query.where(mentions(filter.search, filter.searchIn))
     return filter.state === undefined ? query : query.where(inState(filter.state, now))
   }
 

@@ -37,7 +37,7 @@ const deps: ControlDeps = {
   log,
   version: 'bench',
   loopDelay: monitorEventLoopDelay(),
-  settings: { jwtSecret: undefined, paymentWebhookSecret: undefined },
+  settings: { jwtSecret: undefined, paymentWebhookSecret: undefined, mcpAllowedHosts: [] },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }
 const tokens = Array.from({ length: KEYS }, (_, index) => {

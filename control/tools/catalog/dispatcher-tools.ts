@@ -1,0 +1,188 @@
+/** Dispatcher sets and nodes as an agent sees and drains them (specification §2.6, §3.2). */
+import { z } from 'zod'
+import { all } from '../../../schema/query.ts'
+import type { NodeStatus, SetStatus } from '../../deps.ts'
+import { ApiError } from '../../http/api-error.ts'
+import { text } from '../../provisioning/fields.ts'
+import { defineTool, type ToolUse } from '../tool.ts'
+import { MAX_ROWS, setId } from './shapes.ts'
+
+const flags = { active: 'ACTIVE', probing: 'PROBING', inactive: 'INACTIVE' } as const
+
+const node = z.object({
+  id: z.int(),
+  setId: z.int(),
+  destination: z.string().describe('As set_dispatcher_state takes it.'),
+  flags: z.enum(['ACTIVE', 'PROBING', 'INACTIVE']),
+  priority: z.int().describe('A lower number is preferred.'),
+  weight: z.int(),
+  latencyMs: z.number().nullable().describe('Smoothed round trip of OPTIONS; null: no answer yet.'),
+  description: z.string().nullable(),
+  activeCalls: z.int().describe('A drained node may be stopped once this is 0.'),
+})
+
+export const getDispatcherStatus = defineTool({
+  name: 'get_dispatcher_status',
+  title: 'Dispatcher status',
+  description:
+    'Shows the nodes of one dispatcher set, or of all sets: state, latency and live calls. ' +
+    'PROBING nodes have failed OPTIONS and get no calls until they answer again; INACTIVE ones were taken out by an operator.',
+  effect: 'reads',
+  scopes: ['dispatcher:read'],
+  input: z.strictObject({ setId: setId.optional().describe('Absent: all sets.') }),
+  output: z.object({
+    setId: z.int().nullable().describe('Null: all sets.'),
+    totalNodes: z.int(),
+    activeNodes: z.int(),
+    probingNodes: z.int(),
+    nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
+  }),
+  run({ setId: wanted }, use) {
+    const sets = wanted === undefined ? visibleSets(use) : [theSet(wanted, use)]
+    const nodes = sets.flatMap((set) => set.nodes.map((member) => nodeView(set.setId, member)))
+    return {
+      setId: wanted ?? null,
+      totalNodes: nodes.length,
+      activeNodes: nodes.filter((member) => member.flags === 'ACTIVE').length,
+      probingNodes: nodes.filter((member) => member.flags === 'PROBING').length,
+      nodes: nodes.slice(0, MAX_ROWS),
+    }
+  },
+})
+
+export const listSbcEndpoints = defineTool({
+  name: 'list_sbc_endpoints',
+  title: 'List SBC endpoints',
+  description:
+    'Lists where this SBC sends calls: the nodes of all dispatcher sets with their addresses. ' +
+    'get_dispatcher_status tells how they are.',
+  effect: 'reads',
+  scopes: ['dispatcher:read'],
+  input: z.strictObject({}),
+  output: z.object({
+    totalEndpoints: z.int(),
+    endpoints: z
+      .array(
+        z.object({
+          endpointId: z.int(),
+          address: z.string().describe('SIP URI.'),
+          description: z.string().nullable(),
+          setId: z.int(),
+        }),
+      )
+      .describe(`At most ${MAX_ROWS}.`),
+  }),
+  run(_, use) {
+    const endpoints = visibleSets(use).flatMap((set) =>
+      set.nodes.map((member) => ({
+        endpointId: member.nodeId,
+        address: member.destination,
+        description: member.description,
+        setId: set.setId,
+      })),
+    )
+    return { totalEndpoints: endpoints.length, endpoints: endpoints.slice(0, MAX_ROWS) }
+  },
+})
+
+export const setDispatcherState = defineTool({
+  name: 'set_dispatcher_state',
+  title: 'Set the state of a node',
+  description:
+    'Takes a node out of service (inactive: live calls go on, no new ones), puts it back (active), or has it prove ' +
+    'itself first (probing). It holds from the next INVITE. The last active node of a set cannot be taken out. ' +
+    'Look the destination up with get_dispatcher_status first, and have a person confirm it.',
+  effect: 'destroys',
+  scopes: ['dispatcher:write'],
+  input: z.strictObject({
+    state: z.enum(['active', 'inactive', 'probing']),
+    setId,
+    destination: text(300)
+      .min(1)
+      .describe('SIP URI of the node, such as sip:10.0.0.1:5060;transport=udp.'),
+  }),
+  output: z.object({
+    message: z.string(),
+    setId: z.int(),
+    destination: z.string(),
+    newState: z.enum(['active', 'inactive', 'probing']),
+  }),
+  run({ state, setId: wanted, destination }, use) {
+    const set = theSet(wanted, use)
+    switch (use.engine.dispatcher.setState(set.setId, destination, state)) {
+      case 'changed':
+        return {
+          message: `The node is ${state} from the next call on.`,
+          setId: wanted,
+          destination,
+          newState: state,
+        }
+      case 'last_active_node':
+        throw new ApiError(
+          409,
+          'last_active_node',
+          'This is the last active node of the set, and without it every call would be refused. ' +
+            'Nothing changed: bring another node of the set back to active first',
+        )
+      case 'unknown_set':
+      case 'unknown_destination':
+        throw new ApiError(
+          404,
+          'unknown_destination',
+          `Set ${wanted} has no enabled node with this destination. Nothing changed: ` +
+            `get_dispatcher_status with setId ${wanted} shows the destinations`,
+        )
+    }
+  },
+})
+
+export const reloadDispatchers = defineTool({
+  name: 'reload_dispatchers',
+  title: 'Reload dispatchers',
+  description:
+    'Reads the dispatcher sets from the database into memory again. Live calls are not touched. ' +
+    'Changes through the API hold without it; it is for changes made to the database by hand.',
+  effect: 'changes',
+  scopes: ['dispatcher:reload'],
+  input: z.strictObject({}),
+  output: z.object({ message: z.string(), status: z.literal('synchronized') }),
+  run(_, { engine }) {
+    engine.dispatcher.reload()
+    engine.reloadRouting()
+    return { message: 'The dispatcher sets were read again.', status: 'synchronized' as const }
+  },
+})
+
+/** A tenant sees the sets that are its own. */
+function visibleSets({ engine, store, principal: { tenantId } }: ToolUse): readonly SetStatus[] {
+  const sets = engine.dispatcher.status()
+  if (tenantId === null) return sets
+  const query = store.db
+    .selectFrom('dispatcher_set')
+    .select('set_id')
+    .where('tenant_id', '=', tenantId)
+  const own = new Set(all(store, query).map(({ set_id }) => set_id))
+  return sets.filter((set) => own.has(set.setId))
+}
+
+function theSet(wanted: number, use: ToolUse): SetStatus {
+  const set = visibleSets(use).find((each) => each.setId === wanted)
+  if (set !== undefined) return set
+  throw new ApiError(
+    404,
+    'unknown_set',
+    `There is no dispatcher set ${wanted}. get_dispatcher_status without setId shows all sets`,
+  )
+}
+
+const nodeView = (set: number, member: NodeStatus) => ({
+  id: member.nodeId,
+  setId: set,
+  destination: member.destination,
+  flags: flags[member.state],
+  priority: member.priority,
+  weight: member.weight,
+  latencyMs: member.latencyMs,
+  description: member.description,
+  activeCalls: member.activeCalls,
+})

@@ -1,0 +1,23 @@
+/** Every tool, in the order in which clients are told of them: those of specification §4.4 first. */
+import type { Tool } from '../tool.ts'
+import { hangUpCall, listActiveCalls } from './call-tools.ts'
+import {
+  getDispatcherStatus,
+  listSbcEndpoints,
+  reloadDispatchers,
+  setDispatcherState,
+} from './dispatcher-tools.ts'
+import { explainCall } from './explain-call.ts'
+import { getCustomerBalance, lookupRate } from './money-tools.ts'
+import { getCall, searchCdrs } from './record-tools.ts'
+import { listSbcApiKeys, revokeSbcApiKey } from './sbc-key-tools.ts'
+import { getTelemetry } from './telemetry-tools.ts'
+import { getApiKeyStatus, listApiKeys } from './tenant-key-tools.ts'
+
+export const allTools: readonly Tool[] = [
+  ...[listSbcApiKeys, revokeSbcApiKey, listApiKeys, getApiKeyStatus],
+  ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
+  ...[listActiveCalls, getCall, searchCdrs, explainCall],
+  ...[getTelemetry, getCustomerBalance, lookupRate],
+  hangUpCall,
+]

@@ -1,0 +1,141 @@
+/** What a customer has left and what a call would cost. No tool moves money. */
+import { z } from 'zod'
+import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
+import { all } from '../../../schema/query.ts'
+import { CustomerStore } from '../../billing/customer-store.ts'
+import type { Ocs } from '../../billing/ocs.ts'
+import { explanation } from '../../billing/rates/price-explanation.ts'
+import { ApiError } from '../../http/api-error.ts'
+import { reference, text } from '../../provisioning/fields.ts'
+import { resolve } from '../../provisioning/references.ts'
+import type { Reach } from '../../provisioning/resource.ts'
+import { reachOf } from '../../provisioning/resource-routes.ts'
+import { defineTool, type ToolUse } from '../tool.ts'
+import { time } from './shapes.ts'
+
+const amount = z.string().describe('Decimal text, exact.')
+
+export const getCustomerBalance = defineTool({
+  name: 'get_customer_balance',
+  title: "A customer's balance",
+  description:
+    'Shows what a customer has, what its live calls hold of that, and what it may still spend (available).',
+  effect: 'reads',
+  scopes: ['wallets:read'],
+  input: z.strictObject({ customer: reference.describe('Id (a number) or exact name.') }),
+  output: z.object({
+    customer_id: z.int(),
+    name: z.string(),
+    is_active: z.boolean(),
+    currency: z.string(),
+    balance: amount,
+    credit_limit: z.number(),
+    reserved: amount,
+    available: amount,
+    open_calls: z.int(),
+    is_balance_low: z.boolean(),
+  }),
+  run({ customer: wanted }, use) {
+    const ocs = chargingOf(use)
+    const customer = theCustomer(wanted, use)
+    const live = ocs.balanceOf(customer.id)
+    const { id, name, is_active, currency, balance, credit_limit, is_balance_low } = customer
+    return {
+      ...{ customer_id: id, name, is_active, currency, balance, credit_limit, is_balance_low },
+      reserved: moneyToDecimal(live?.reservedMicros ?? 0),
+      available: moneyToDecimal(live?.availableMicros ?? 0),
+      open_calls: live?.openCalls ?? 0,
+    }
+  },
+})
+
+export const lookupRate = defineTool({
+  name: 'lookup_rate',
+  title: 'What a call would cost',
+  description:
+    'Tells the rate that holds now for a number, and explains the price of a call of some length part by part. ' +
+    'Give the rate plan, or a customer to use its plan.',
+  effect: 'reads',
+  scopes: ['rates:read'],
+  input: z.strictObject({
+    number: text(32).min(1).describe('The called number, as it is dialled.'),
+    rate_plan: reference.optional().describe('Id or name.'),
+    customer: reference.optional().describe('Id or name; its rate plan is used.'),
+    duration: z.int().min(0).max(86_400).default(60).describe('Seconds.'),
+  }),
+  output: z.object({
+    number: z.string(),
+    at: time,
+    rate_plan_id: z.int(),
+    prefix: z.string(),
+    currency: z.string(),
+    blocked: z.boolean().describe('Calls to it are refused.'),
+    rate_per_minute_exact: amount,
+    first_increment: z.int(),
+    increment: z.int(),
+    duration: z.int(),
+    charged_seconds: z.int(),
+    parts: z.array(z.object({ part: z.string(), seconds: z.int(), amount_exact: amount })),
+    cost_exact: amount.nullable().describe('Null: blocked.'),
+  }),
+  run({ number, rate_plan, customer, duration }, use) {
+    const ocs = chargingOf(use)
+    const at = use.now()
+    const planId = thePlan(rate_plan, customer, use)
+    const quote = ocs.quote(planId, number, duration, at)
+    if (quote === undefined)
+      throw new ApiError(
+        404,
+        'no_rate',
+        'The rate plan has no rate for this number: calls to it are refused. ' +
+          'Check that the number is in the form that the rates have (usually with country code, without +)',
+      )
+    return { number, at: timeToText(at), rate_plan_id: planId, ...explanation(quote, duration) }
+  },
+})
+
+function chargingOf({ ocs }: ToolUse): Ocs {
+  if (ocs !== undefined) return ocs
+  throw new ApiError(
+    503,
+    'charging_elsewhere',
+    'Another system charges the calls of this platform: customers and rates are there, not here',
+  )
+}
+
+function theCustomer(wanted: string | number, use: ToolUse) {
+  const reach = reachHere(use)
+  const id = resolve(use.store, 'customer', wanted, { tenantId: 'any', reach })
+  const customer = id === null ? undefined : new CustomerStore(use.store).find(reach, id)
+  if (customer !== undefined) return customer
+  throw new ApiError(404, 'not_found', 'There is no such customer')
+}
+
+function thePlan(
+  plan: string | number | undefined,
+  customer: string | number | undefined,
+  use: ToolUse,
+): number {
+  const owner = { tenantId: 'any', reach: reachHere(use) } as const
+  const id =
+    plan === undefined && customer !== undefined
+      ? theCustomer(customer, use).rate_plan_id
+      : resolve(use.store, 'rate_plan', plan ?? null, owner)
+  if (id !== null) return id
+  throw new ApiError(
+    400,
+    'no_rate_plan',
+    customer === undefined
+      ? `Give rate_plan or customer. Rate plans: ${planNames(use)}`
+      : 'The customer has no rate plan: its calls are refused. Give rate_plan to look at another',
+  )
+}
+
+function planNames({ store, principal: { tenantId } }: ToolUse): string {
+  let query = store.db.selectFrom('rate_plan').select('name').orderBy('id').limit(10)
+  if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
+  const names = all(store, query).map(({ name }) => name)
+  return names.length === 0 ? 'none' : names.join(', ')
+}
+
+const reachHere = ({ principal, now }: ToolUse): Reach => reachOf(principal, now)

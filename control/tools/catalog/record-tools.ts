@@ -1,0 +1,119 @@
+/** Calls that are over: found in a period, and one with everything that is known of it. */
+import { z } from 'zod'
+import { ApiError, badRequest } from '../../http/api-error.ts'
+import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
+import { text, time as timeInput } from '../../provisioning/fields.ts'
+import { defineTool } from '../tool.ts'
+import { findRecord, searchRecords } from './call-records.ts'
+import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
+import { callUuid, MAX_ROWS, time } from './shapes.ts'
+
+const dispositions = ['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'] as const
+
+export const callRecord = z.object({
+  call_uuid: z.string(),
+  direction: z.enum(['inbound', 'outbound', 'internal']),
+  caller_id_number: z.string(),
+  destination_number: z.string(),
+  start_stamp: time,
+  answer_stamp: time.nullable(),
+  end_stamp: time,
+  duration: z.int(),
+  billsec: z.int(),
+  disposition: z.enum(dispositions),
+  sip_code: z.int(),
+  hangup_cause: z.string(),
+  hangup_by: z.enum(['caller', 'callee', 'system', 'api']),
+  denial_code: z.string().nullable().describe('Why this platform refused or cut the call.'),
+  post_dial_delay_ms: z.number().nullable(),
+  set_id: z.int().nullable(),
+  node: z.string().nullable(),
+  carrier: z.string().nullable(),
+  customer_id: z.int().nullable(),
+  tenant_slug: z.string().nullable(),
+  cost_exact: z.string(),
+  currency: z.string().nullable(),
+  mos_score: z.number().nullable(),
+  attempts: z.array(
+    z.object({
+      destination: z.string(),
+      status: z.int().describe('0: no answer.'),
+      reason: z.string(),
+      start_stamp: time,
+      end_stamp: time,
+    }),
+  ),
+})
+
+const DAY_MS = 86_400_000
+
+export const searchCdrs = defineTool({
+  name: 'search_cdrs',
+  title: 'Search call records',
+  description:
+    'Finds calls that began in a period, newest first. When the answer has a cursor, there may be older ones: ' +
+    'call again with it and otherwise the same arguments. explain_call tells more about one of them.',
+  effect: 'reads',
+  scopes: ['cdrs:read'],
+  input: z.strictObject({
+    start_date: timeInput.optional().describe('RFC 3339; absent: a day before end_date.'),
+    end_date: timeInput.optional().describe('RFC 3339, itself not included; absent: now.'),
+    disposition: z.enum(dispositions).optional(),
+    number: text(64).min(1).optional().describe("Part of the caller's or the called number."),
+    limit: z.int().min(1).max(MAX_ROWS).default(20),
+    cursor: z
+      .string()
+      .regex(/^\d{1,15}-\d{1,15}$/, 'must be the cursor of an earlier answer')
+      .optional(),
+  }),
+  output: z.object({
+    records: z.array(callRecord),
+    cursor: z.string().nullable().describe('Null: the whole period was searched.'),
+  }),
+  async run({ start_date, end_date, disposition, number, limit, cursor }, use) {
+    const before = end_date ?? use.now() + 1
+    const from = start_date ?? before - DAY_MS
+    if (before < from)
+      throw badRequest('The period ends before it begins: end_date must be after start_date')
+    const after = positionOf(cursor)
+    const found = await searchRecords({ from, before, disposition, number, limit, after }, use)
+    const { stoppedAt } = found
+    return {
+      records: found.rows.map(recordView),
+      cursor: stoppedAt === undefined ? null : `${stoppedAt.start_stamp}-${stoppedAt.id}`,
+    }
+  },
+})
+
+function positionOf(cursor: string | undefined) {
+  if (cursor === undefined) return undefined
+  const [start_stamp = 0, id = 0] = cursor.split('-').map(Number)
+  return { start_stamp, id }
+}
+
+export const getCall = defineTool({
+  name: 'get_call',
+  title: 'One call',
+  description:
+    'Shows one call by its uuid: as it is now (live), or its record when it is over. The other of the two is null.',
+  effect: 'reads',
+  scopes: ['calls:read', 'cdrs:read'],
+  input: z.strictObject({ call_uuid: callUuid }),
+  output: z.object({ live: liveCall.nullable(), record: callRecord.nullable() }),
+  run({ call_uuid: uuid }, use) {
+    const live = findCall(uuid, use)
+    const record = live === undefined ? findRecord(uuid, use) : undefined
+    if (live === undefined && record === undefined) throw noCall()
+    return {
+      live: live === undefined ? null : liveView(live, use.now()),
+      record: record === undefined ? null : recordView(record),
+    }
+  },
+})
+
+export const noCall = (): ApiError =>
+  new ApiError(
+    404,
+    'not_found',
+    'No call has this uuid. list_active_calls and search_cdrs show the uuids of calls',
+  )

@@ -1,0 +1,76 @@
+/** How the platform is doing, in one answer that a model can read. */
+import { z } from 'zod'
+import { defineTool } from '../tool.ts'
+import { MAX_ROWS, time } from './shapes.ts'
+
+const node = z.object({
+  set_id: z.int(),
+  node_id: z.int(),
+  destination: z.string(),
+  state: z.enum(['active', 'probing', 'inactive']),
+  latency_ms: z.number().nullable(),
+  active_calls: z.int(),
+})
+
+const calls = z.object({
+  active: z.int(),
+  per_second: z.number().optional().describe('Calls started, over the last ten seconds.'),
+  total: z.int().optional().describe('Calls that ended since the start.'),
+  answered: z.int().optional(),
+  asr_percent: z.number().nullable().optional().describe('Answer-seizure ratio.'),
+  acd_seconds: z.number().nullable().optional().describe('Average duration of answered calls.'),
+  by_disposition: z.record(z.string(), z.int()).optional(),
+})
+
+const platform = z.object({
+  uptime_seconds: z.number(),
+  event_loop: z
+    .object({ lag_p50_ms: z.number(), lag_p99_ms: z.number() })
+    .describe('Over the last ten seconds; above 20 ms the process is overloaded.'),
+  registrations: z.object({ contacts: z.int(), extensions: z.int() }),
+  authorizations: z
+    .record(z.string(), z.int())
+    .nullable()
+    .describe('Verdicts of charging since the start; null: another OCS charges.'),
+  api_requests_by_status_class: z.record(z.string(), z.int()),
+  resident_bytes: z.int(),
+  database_bytes: z.int(),
+})
+
+export const getTelemetry = defineTool({
+  name: 'get_telemetry',
+  title: 'Telemetry',
+  description:
+    'Shows how the platform is doing: live calls, success rates, nodes, event-loop lag, verdicts of charging. ' +
+    'A credential of one tenant sees its own calls and nodes only.',
+  effect: 'reads',
+  scopes: ['metrics:read'],
+  input: z.strictObject({}),
+  output: z.object({
+    at: time,
+    calls,
+    nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
+    platform: platform.nullable().describe("Null: not shown to a tenant's credential."),
+  }),
+  run(_, { telemetry, principal: { tenantId } }) {
+    if (tenantId !== null) {
+      const view = telemetry.readForTenant(tenantId)
+      return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null }
+    }
+    const { at, calls: counted, nodes, ...rest } = telemetry.read()
+    return {
+      at,
+      calls: counted,
+      nodes: nodes.slice(0, MAX_ROWS),
+      platform: {
+        uptime_seconds: rest.uptime_seconds,
+        event_loop: rest.event_loop,
+        registrations: rest.registrations,
+        authorizations: rest.billing?.verdicts ?? null,
+        api_requests_by_status_class: rest.api.by_status_class,
+        resident_bytes: rest.process.resident_bytes,
+        database_bytes: rest.database.bytes,
+      },
+    }
+  },
+})

@@ -1,0 +1,53 @@
+/** `/mcp`: Streamable HTTP for MCP clients, both protocol eras, without sessions. */
+import { createMcpHandler, type AuthInfo } from '@modelcontextprotocol/server'
+import { Hono } from 'hono'
+import { requires } from '../../auth/requires.ts'
+import type { Log } from '../../deps.ts'
+import { MAX_BODY_BYTES } from '../../http/body.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import type { Toolbox, ToolCaller } from '../toolbox.ts'
+import { callerOf } from '../caller.ts'
+import { ownPages } from './own-pages.ts'
+import { mcpServer } from './server.ts'
+
+export interface McpRoutesDeps {
+  readonly toolbox: Toolbox
+  readonly version: string
+  /** Names by which a proxy in front of the API is reached. */
+  readonly allowedHosts: readonly string[]
+  readonly log: Log
+}
+
+/** Streams that wait for news; there is none, so that few are worth a connection. */
+const MAX_SUBSCRIPTIONS = 64
+
+export function mcpRoutes({ toolbox, version, allowedHosts, log }: McpRoutesDeps) {
+  const callers = new WeakMap<AuthInfo, ToolCaller>()
+  const handler = createMcpHandler(
+    ({ authInfo }) => {
+      const caller = authInfo && callers.get(authInfo)
+      if (caller === undefined) throw new Error('an MCP request came without its caller')
+      return mcpServer({
+        version,
+        list: () => toolbox.list(),
+        call: (name, given) => toolbox.call(name, given, caller),
+      })
+    },
+    {
+      maxRequestBodySize: MAX_BODY_BYTES,
+      maxSubscriptions: MAX_SUBSCRIPTIONS,
+      onerror: (error) => log('debug', 'mcp: request refused', { error: error.message }),
+    },
+  )
+
+  // For every method, because the protocol has answers of its own for those that it does not use.
+  return new Hono<ControlEnv>().all('/mcp', ownPages(allowedHosts), requires('mcp:read'), (c) => {
+    // Tool calls write entries of their own; the rest changes nothing.
+    c.set('isAudited', true)
+    const caller = callerOf(c)
+    const { actor, scopeLabels } = caller.principal
+    const authInfo: AuthInfo = { token: '', clientId: actor, scopes: [...scopeLabels] }
+    callers.set(authInfo, caller)
+    return handler.fetch(c.req.raw, { authInfo })
+  })
+}

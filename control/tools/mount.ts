@@ -1,0 +1,31 @@
+/** The tools for AI agents, on every road that leads to them. */
+import { setImmediate } from 'node:timers/promises'
+import { Hono } from 'hono'
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { Access } from '../auth/access.ts'
+import type { ControlDeps } from '../deps.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { mcpRoutes } from './mcp/mcp-routes.ts'
+import { toolRoutes } from './tool-routes.ts'
+import { Toolbox } from './toolbox.ts'
+
+/** To be mounted at the root: `/mcp` and `/api/v1/mcp/tools`. */
+export function agentToolRoutes(
+  deps: ControlDeps,
+  access: Pick<Access, 'keys'>,
+  telemetry: Telemetry,
+  audit: AuditLog,
+) {
+  const { log, version, settings } = deps
+  const world = { ...deps, keys: access.keys, telemetry, pause: nextTurn }
+  const toolbox = new Toolbox(world, audit, log)
+  const allowedHosts = settings.mcpAllowedHosts
+  return new Hono<ControlEnv>()
+    .route('/', mcpRoutes({ toolbox, version, allowedHosts, log }))
+    .route('/api/v1', toolRoutes(toolbox))
+}
+
+const nextTurn = async (): Promise<void> => {
+  await setImmediate()
+}

@@ -1,0 +1,108 @@
+/** The one way to a tool, for MCP and for plain REST: scope, arguments, work, audit. */
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { Principal } from '../auth/principal.ts'
+import type { Log } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import { allTools } from './catalog/index.ts'
+import { cleanText, describeArguments } from './clean.ts'
+import type { Tool, ToolData, ToolListing, ToolWorld } from './tool.ts'
+
+/** Who calls, for the scopes, the partition and the audit. */
+export interface ToolCaller {
+  readonly principal: Principal
+  readonly address: string
+  readonly correlationId: string
+}
+
+export type ToolAnswer =
+  | { readonly kind: 'done'; readonly data: ToolData }
+  /** `error.message` and its details say what to do next; nothing internal is in them. */
+  | { readonly kind: 'refused'; readonly error: ApiError }
+
+export class Toolbox {
+  readonly #world: ToolWorld
+  readonly #audit: AuditLog
+  readonly #log: Log
+  readonly #tools = new Map<string, Tool>(allTools.map((tool) => [tool.name, tool]))
+
+  constructor(world: ToolWorld, audit: AuditLog, log: Log) {
+    this.#world = world
+    this.#audit = audit
+    this.#log = log
+  }
+
+  list(): readonly ToolListing[] {
+    return [...this.#tools.values()].map(({ listing }) => listing)
+  }
+
+  /** Undefined: there is no such tool. Every other call leaves one entry in the audit. */
+  async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
+    const tool = this.#tools.get(name)
+    if (tool === undefined) return undefined
+    const answer = await this.#answer(tool, given, caller)
+    this.#record(tool, given, caller, answer)
+    return answer
+  }
+
+  async #answer(tool: Tool, given: unknown, { principal }: ToolCaller): Promise<ToolAnswer> {
+    try {
+      admit(tool, principal)
+      return { kind: 'done', data: await tool.use(given, { ...this.#world, principal }) }
+    } catch (error) {
+      if (error instanceof ApiError) return { kind: 'refused', error: cleaned(error) }
+      this.#log('error', 'tool failed', {
+        tool: tool.name,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      })
+      return { kind: 'refused', error: failed }
+    }
+  }
+
+  #record(tool: Tool, given: unknown, caller: ToolCaller, answer: ToolAnswer): void {
+    const status = answer.kind === 'done' ? 200 : answer.error.status
+    this.#audit.record({
+      at: this.#world.now(),
+      actor: caller.principal.actor,
+      tenant_id: caller.principal.tenantId,
+      address: caller.address,
+      action: `tool ${tool.name}`,
+      target: describeArguments(given),
+      outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
+      status,
+      code: answer.kind === 'done' ? null : answer.error.code,
+      before_digest: null,
+      after_digest: null,
+      correlation_id: caller.correlationId,
+    })
+  }
+}
+
+const failed = new ApiError(
+  500,
+  'internal_error',
+  'The tool failed inside; the operator finds why in the log. Trying again may help once.',
+)
+
+function admit({ name, scopes }: Tool, principal: Principal): void {
+  const lacking = scopes.filter((scope) => !principal.scopes.has(scope))
+  if (lacking.length === 0) return
+  throw new ApiError(
+    403,
+    'insufficient_scope',
+    `This credential may not use ${name}: it lacks ${lacking.join(' and ')}. ` +
+      'Ask an administrator for a key that holds it; trying again will not help',
+  )
+}
+
+/** A message may quote what was given, or what a stranger wrote into a row. */
+function cleaned({ status, code, message, details, headers }: ApiError): ApiError {
+  return new ApiError(status, code, cleanText(message), {
+    headers,
+    ...(details !== undefined && {
+      details: details.slice(0, 20).map((detail) => ({
+        path: cleanText(detail.path, 100),
+        message: cleanText(detail.message),
+      })),
+    }),
+  })
+}
