@@ -12,6 +12,8 @@ export interface HandlerNote {
   readonly json?: z.ZodType
   readonly query?: z.ZodType
   readonly param?: z.ZodType
+  /** Honours `Idempotency-Key`. */
+  readonly isRepeatable?: true
 }
 
 export type Access =

@@ -18,6 +18,7 @@ import { badRequest, conflict } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
+import { describeHandler } from '../http/route-notes.ts'
 
 const KEPT_MS = 24 * 3_600_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
@@ -80,7 +81,7 @@ export class Idempotency {
    * by those has not been carried out and may be repeated with the same key.
    */
   once(): MiddlewareHandler<ControlEnv> {
-    return async (c, next) => {
+    const repeat: MiddlewareHandler<ControlEnv> = async (c, next) => {
       const key = requestHeader(c, 'idempotency-key')
       if (key === undefined) return next()
       if (!keyForm.test(key))
@@ -96,6 +97,8 @@ export class Idempotency {
       if (kept !== undefined) return replay(kept, operation)
       await this.#run(c, next, name, operation)
     }
+    describeHandler(repeat, { isRepeatable: true })
+    return repeat
   }
 
   async #run(

@@ -4,6 +4,7 @@ import { openControl, type TestControl } from '../support/control.ts'
 
 /** Stands in every text that belongs to the tenant which nobody else may see. */
 const CANARY = 'canary'
+const CALL = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 
 /** What another tenant owns, by the path under which it is found. */
 async function fill(
@@ -53,6 +54,14 @@ async function fill(
     ...tenant,
   })
   ids.set('/tenants', [1])
+  control.engine.activeCalls = [
+    {
+      ...{ callUuid: CALL, state: 'ACTIVE', direction: 'inbound', callerNumber: CANARY },
+      ...{ calledNumber: CANARY, startedAt: 0, answeredAt: 0, tenantId: 1, customerId: 1 },
+      ...{ setId: 7, node: null, carrier: null },
+    },
+  ]
+  ids.set('/pbx/calls', [CALL])
   // Belongs to nobody.
   ids.set('/docs', ['no-such-file'])
   // Without its arguments; what tools show and change is in tools/partition.test.ts.
@@ -67,7 +76,7 @@ async function fill(
 /** `/api/v1/dispatcher/:id/nodes/:nodeId` with the ids of the other tenant's rows. */
 function pathTo(path: string, ids: ReadonlyMap<string, readonly (string | number)[]>): string {
   if (!path.includes(':')) return path
-  const collection = path.slice('/api/v1'.length, path.indexOf('/:'))
+  const collection = path.slice(0, path.indexOf('/:')).replace('/api/v1', '')
   const values = [...(ids.get(collection) ?? [])]
   return path.replaceAll(/:\w+/g, () => {
     const value = values.shift()
@@ -126,7 +135,7 @@ const ownRows = new Map([
 
 /** Lists of a tenant that owns nothing are empty; what is no list counts as nothing. */
 function totalOf(body: unknown): number {
-  const { meta, data } = body as { meta?: { total: number }; data?: unknown }
+  const { meta, data } = Object(body) as { meta?: { total: number }; data?: unknown }
   if (meta === undefined) return 0
   return Array.isArray(data) && data.length === meta.total ? meta.total : -1
 }

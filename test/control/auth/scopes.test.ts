@@ -56,8 +56,11 @@ test.each(routes)('%s says who may come in', (_, { access }) => {
 test('only these routes are open to all', () => {
   const open = routes.filter(([, { access }]) => access?.kind === 'public')
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
+    'GET /docs',
+    'GET /docs/:file',
     'GET /health',
     'GET /livez',
+    'GET /openapi.json',
     'GET /readyz',
     'POST /api/client/auth/login',
     'POST /api/client/payments/webhook',

@@ -6,6 +6,7 @@ import { ocsRoutes } from '../../../control/billing/ocs-routes.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { errorHandler } from '../../../control/http/error-handler.ts'
 import { type Books, customerWith, endedCall } from '../../support/books.ts'
+import { documentOf } from '../../support/documented.ts'
 
 function nodeWith(scopes: readonly string[]): KeyPrincipal {
   return {
@@ -36,15 +37,16 @@ function apiOf({ ocs, time }: Books, scopes: readonly string[] = ['ocs']) {
     '/api/ocs',
     ocsRoutes(ocs, { now: time.now, randomBytes: (size) => Buffer.alloc(size, 7) }),
   )
-  const answer = async (response: Response | Promise<Response>) => {
-    const { status, body } = {
-      status: (await response).status,
-      body: await (await response).json(),
-    }
+  const document = documentOf(app)
+  const answer = async (method: string, name: string, response: Response | Promise<Response>) => {
+    const { status } = await response
+    const body: unknown = await (await response).json()
+    const told = { method, path: `/api/ocs/${name}`, status, mediaType: 'application/json', body }
+    expect(document.problemsOf(told)).toEqual([])
     return { status, body: Object(body) as Record<string, unknown> }
   }
   return {
-    get: (query: string) => answer(app.request(`/api/ocs/authorize?${query}`)),
+    get: (query: string) => answer('GET', 'authorize', app.request(`/api/ocs/authorize?${query}`)),
     /** Time moves on while the answer waits for its group commit. */
     post: async (path: string, body: unknown) => {
       const response = app.request(`/api/ocs/${path}`, {
@@ -56,7 +58,7 @@ function apiOf({ ocs, time }: Books, scopes: readonly string[] = ['ocs']) {
         await new Promise((resolve) => setImmediate(resolve))
         time.advance(10)
       }
-      return answer(response)
+      return answer('POST', path, response)
     },
   }
 }

@@ -1,0 +1,90 @@
+/** `/openapi.json`, and the same as a page: Swagger UI, served from here and from nowhere else. */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { openToAll } from '../auth/requires.ts'
+import { notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { routeNotes } from '../http/route-notes.ts'
+import { validate } from '../http/validate.ts'
+import { openApiDocument } from './document.ts'
+import { operations } from './operations/index.ts'
+
+/** Nothing from elsewhere; Swagger UI sets styles of its own and shows pictures from its style sheet. */
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Tollgate API</title>
+    <link rel="stylesheet" href="/docs/swagger-ui.css" />
+  </head>
+  <body>
+    <div id="swagger-ui"></div>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`
+
+const startScript = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  validatorUrl: null,
+})
+`
+
+/** Files of the package, by the name under which they are served. */
+const packaged = new Map([
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+])
+
+const fileParam = z.strictObject({ file: z.string().max(50) })
+
+/** @param app whose routes are described: all that are mounted when somebody asks first. */
+export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: string) {
+  let document: string | undefined
+  const describe = (): string =>
+    JSON.stringify(openApiDocument(routeNotes(app), operations, version))
+
+  return new Hono<ControlEnv>()
+    .get('/openapi.json', openToAll(), (c) => {
+      document ??= describe()
+      c.header('Content-Type', 'application/json')
+      return c.body(document)
+    })
+    .get('/docs', openToAll(), (c) => {
+      c.header('Content-Security-Policy', pagePolicy)
+      return c.html(page)
+    })
+    .get('/docs/:file', openToAll(), validate('param', fileParam), async (c) => {
+      const { file } = c.req.valid('param')
+      if (file === 'start.js') {
+        c.header('Content-Type', 'text/javascript; charset=utf-8')
+        return c.body(startScript)
+      }
+      const type = packaged.get(file)
+      if (type === undefined) throw notFound('File')
+      c.header('Content-Type', type)
+      // It changes with the program only.
+      c.header('Cache-Control', 'public, max-age=3600')
+      return c.body(await readFile(pathOf(file)))
+    })
+}
+
+const pathOf = (file: string): string =>
+  createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)

@@ -1,0 +1,226 @@
+import { z } from 'zod'
+import type { keyView } from '../../auth/keys/key-view.ts'
+import type { userView } from '../../auth/users/user-view.ts'
+import type { TenantView } from '../../tenants/tenant-store.ts'
+import { data, list, type Operations } from '../operation.ts'
+import { deleted, resourceOperations } from '../resource-operations.ts'
+import { count, exampleTime, moment } from './shared.ts'
+
+const keyFields = z.strictObject({
+  uuid: z.string(),
+  kind: z.enum(['sbc', 'pbx', 'billing']),
+  name: z.string(),
+  description: z.string().nullable(),
+  key_prefix: z.string().describe('The first 12 characters of the token.'),
+  scopes: z.array(z.string()),
+  rate_limit_rpm: z.int(),
+  expires_at: moment.nullable(),
+  is_active: z.boolean(),
+  state: z.enum(['active', 'inactive', 'expired', 'revoked']),
+  revoked_at: moment.nullable(),
+  tenant_scope: z.enum(['global', 'tenant']),
+  tenant_slug: z.string().nullable(),
+  domain: z.string().nullable(),
+  allowed_ips: z.array(z.string()),
+  owner_username: z.string().nullable(),
+  request_count: count,
+  last_used_at: moment.nullable(),
+  created_at: moment,
+})
+const key: z.ZodType<ReturnType<typeof keyView>> = keyFields.meta({ id: 'ApplicationKey' })
+const newKey = keyFields
+  .extend({ token: z.string().describe('Shown this once.') })
+  .meta({ id: 'NewApplicationKey' })
+const ownKey = keyFields.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
+
+const user: z.ZodType<ReturnType<typeof userView>> = z
+  .strictObject({
+    id: z.int(),
+    username: z.string(),
+    role: z.enum(['admin', 'operator', 'auditor']),
+    tenant_slug: z.string().nullable(),
+    is_active: z.boolean(),
+    created_at: moment,
+    updated_at: moment,
+  })
+  .meta({ id: 'User' })
+
+const customerLogin = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    email: z.string().nullable(),
+    role: z.literal('customer'),
+  })
+  .meta({ id: 'CustomerLogin' })
+
+const session = (who: z.ZodType) =>
+  z.strictObject({
+    token: z.string().describe('A JWT.'),
+    token_type: z.literal('Bearer'),
+    expires_in: z.int().describe('Seconds.'),
+    user: who,
+  })
+
+const permissions = {
+  scopes: z.array(z.string()),
+  permissions: z.array(z.string()).describe('The scopes, wildcards resolved.'),
+  tenant_slug: z.string().nullable(),
+  domain: z.string().nullable(),
+}
+const profile = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('key'), uuid: z.string(), ...permissions }),
+    z.strictObject({
+      ...{ kind: z.literal('user'), id: z.int(), username: z.string() },
+      ...{ role: z.string(), is_active: z.boolean(), created_at: moment, updated_at: moment },
+      ...permissions,
+      expires_at: moment,
+    }),
+  ])
+  .meta({ id: 'Profile' })
+
+const tenant: z.ZodType<TenantView> = z
+  .strictObject({
+    id: z.int(),
+    slug: z.string(),
+    name: z.string(),
+    is_active: z.boolean(),
+    domains: z.array(z.string()),
+    created_at: moment,
+  })
+  .meta({ id: 'Tenant' })
+
+const loggedOut = z.strictObject({ logged_out: z.literal(true) })
+
+const exampleKey = {
+  ...{ uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', kind: 'sbc', name: 'monitoring' },
+  ...{ description: null, key_prefix: 'sbc_live_a1B', scopes: ['*:read'], rate_limit_rpm: 1200 },
+  ...{ expires_at: null, is_active: true, state: 'active', revoked_at: null },
+  ...{ tenant_scope: 'global', tenant_slug: null, domain: null, allowed_ips: [] },
+  ...{ owner_username: 'ada', request_count: 0, last_used_at: null, created_at: exampleTime },
+}
+const exampleUser = {
+  ...{ id: 1, username: 'ada', role: 'admin', tenant_slug: null, is_active: true },
+  ...{ created_at: exampleTime, updated_at: exampleTime },
+}
+const exampleLogin = { id: 7, name: 'Acme', email: 'billing@acme.example', role: 'customer' }
+const exampleSession = (who: object) => ({
+  ...{ token: 'eyJhbGciOiJIUzI1NiJ9.e30.x', token_type: 'Bearer', expires_in: 28_800, user: who },
+})
+
+const keys: Operations = {
+  'POST /api/v1/application-keys': {
+    ...{ id: 'createApplicationKey', tag: 'Keys' },
+    summary: 'Create a key; the only answer that holds its token',
+    body: { name: 'monitoring', scopes: ['*:read'] },
+    answer: data(newKey, { ...exampleKey, token: `sbc_live_${'a'.repeat(64)}` }, 201),
+  },
+  'GET /api/v1/application-keys': {
+    ...{ id: 'listApplicationKeys', tag: 'Keys', summary: 'List keys' },
+    answer: list(key, exampleKey),
+  },
+  'GET /api/v1/application-keys/self': {
+    ...{ id: 'getOwnKey', tag: 'Keys', summary: 'What the presented key is and may do' },
+    answer: data(ownKey, { ...exampleKey, permissions: ['calls:read'] }),
+    refusals: [404],
+  },
+  'GET /api/v1/application-keys/:uuid': {
+    ...{ id: 'getApplicationKey', tag: 'Keys', summary: 'Show a key' },
+    answer: data(key, exampleKey),
+  },
+  'PATCH /api/v1/application-keys/:uuid': {
+    ...{ id: 'updateApplicationKey', tag: 'Keys', summary: 'Change a key; it holds at once' },
+    body: { is_active: false },
+    answer: data(key, exampleKey),
+    refusals: [409],
+  },
+  'POST /api/v1/application-keys/:uuid/rotate': {
+    ...{ id: 'rotateApplicationKey', tag: 'Keys' },
+    summary: 'A new token; the old one goes on for the grace period',
+    body: { grace_seconds: 3_600 },
+    answer: data(newKey, { ...exampleKey, token: `sbc_live_${'b'.repeat(64)}` }, 201),
+  },
+  'DELETE /api/v1/application-keys/:uuid': {
+    ...{ id: 'revokeApplicationKey', tag: 'Keys', summary: 'Revoke a key for good' },
+    answer: data(key, { ...exampleKey, state: 'revoked', is_active: false }),
+  },
+}
+
+const sessions: Operations = {
+  'POST /api/v1/auth/login': {
+    ...{ id: 'login', tag: 'Sessions', summary: 'Log in as staff' },
+    body: { username: 'ada', password: 'correct horse' },
+    answer: data(session(user), exampleSession(exampleUser)),
+    refusals: [401],
+  },
+  'GET /api/v1/auth/me': {
+    ...{ id: 'getProfile', tag: 'Sessions', summary: 'Who the presented credential is' },
+    answer: data(profile, {
+      ...{ kind: 'key', uuid: exampleKey.uuid, scopes: ['*:read'], permissions: ['calls:read'] },
+      ...{ tenant_slug: null, domain: null },
+    }),
+  },
+  'POST /api/v1/auth/logout': {
+    ...{ id: 'logout', tag: 'Sessions', summary: 'End this session' },
+    answer: data(loggedOut, { logged_out: true }),
+  },
+  'POST /api/client/auth/login': {
+    ...{ id: 'loginCustomer', tag: 'Sessions', summary: 'Log in as a customer' },
+    body: { email: 'billing@acme.example', password: 'correct horse' },
+    answer: data(session(customerLogin), exampleSession(exampleLogin)),
+    refusals: [401],
+  },
+  'GET /api/client/auth/me': {
+    ...{ id: 'getCustomerProfile', tag: 'Sessions', summary: 'Which customer this is' },
+    answer: data(customerLogin, exampleLogin),
+  },
+  'POST /api/client/auth/logout': {
+    ...{ id: 'logoutCustomer', tag: 'Sessions', summary: "End this customer's session" },
+    answer: data(loggedOut, { logged_out: true }),
+  },
+}
+
+const users: Operations = {
+  'POST /api/v1/users': {
+    ...{ id: 'createUser', tag: 'Users', summary: 'Create a staff account' },
+    body: { username: 'ada', password: 'correct horse', role: 'operator' },
+    answer: data(user, exampleUser, 201),
+    refusals: [409],
+  },
+  'GET /api/v1/users': {
+    ...{ id: 'listUsers', tag: 'Users', summary: 'List staff accounts' },
+    answer: list(user, exampleUser),
+  },
+  'GET /api/v1/users/:id': {
+    ...{ id: 'getUser', tag: 'Users', summary: 'Show a staff account' },
+    answer: data(user, exampleUser),
+  },
+  'PATCH /api/v1/users/:id': {
+    ...{ id: 'updateUser', tag: 'Users', summary: 'Change a staff account' },
+    body: { role: 'auditor' },
+    answer: data(user, exampleUser),
+    refusals: [409],
+  },
+  'DELETE /api/v1/users/:id': {
+    ...{ id: 'deleteUser', tag: 'Users', summary: 'Remove a staff account' },
+    answer: data(deleted, { id: 1, deleted: true }),
+    refusals: [409],
+  },
+}
+
+export const accessOperations: Operations = {
+  ...keys,
+  ...sessions,
+  ...users,
+  ...resourceOperations({
+    ...{ path: '/api/v1/tenants', noun: 'tenant', plural: 'tenants', tag: 'Tenants' },
+    view: tenant,
+    example: {
+      ...{ id: 1, slug: 'acme', name: 'Acme', is_active: true, domains: ['acme.example'] },
+      created_at: exampleTime,
+    },
+    body: { slug: 'acme', name: 'Acme', domains: ['acme.example'] },
+    patch: { domains: ['acme.example', 'voice.acme.example'] },
+  }),
+}

@@ -1,0 +1,21 @@
+/** Every operation of the API; a test fails on a route that is not described here. */
+import type { Operations } from '../operation.ts'
+import { accessOperations } from './access.ts'
+import { billingOperations } from './billing.ts'
+import { routingOperations } from './routing.ts'
+import { systemOperations } from './system.ts'
+import { selfServiceOperations } from './self-service.ts'
+import { telephonyOperations } from './telephony.ts'
+import { toolOperations } from './tools.ts'
+import { webhookOperations } from './webhooks.ts'
+
+export const operations: Operations = {
+  ...systemOperations,
+  ...accessOperations,
+  ...routingOperations,
+  ...telephonyOperations,
+  ...billingOperations,
+  ...selfServiceOperations,
+  ...webhookOperations,
+  ...toolOperations,
+}

@@ -1,0 +1,28 @@
+/** Fields that many answers have. */
+import { z } from 'zod'
+
+/** RFC 3339, UTC. */
+export const moment = z.iso.datetime()
+export const count = z.int().min(0)
+/** An exact amount. */
+export const decimal = z.string().regex(/^-?\d+\.\d{2,6}$/)
+export const exampleTime = '2026-01-01T00:00:00.000Z'
+
+export const probed = z.strictObject({
+  state: z.enum(['active', 'probing', 'inactive']),
+  latency_ms: z.number().nullable().describe('Smoothed round trip of the probes.'),
+  last_probe: z
+    .strictObject({
+      at: moment,
+      status: z.int().describe('0: no answer; `reason` says which way.'),
+      reason: z.string(),
+    })
+    .nullable(),
+  probes: z.strictObject({ sent: count, answered: count, failed: count }),
+})
+
+export const exampleProbed = {
+  ...{ state: 'active', latency_ms: 1.2 },
+  last_probe: { at: exampleTime, status: 200, reason: 'OK' },
+  probes: { sent: 120, answered: 120, failed: 0 },
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { telemetryView, tenantTelemetryView } from '../../telemetry/telemetry-view.ts'
+import { bare, data, list, type Operations, text } from '../operation.ts'
+import { exampleTime, moment } from './shared.ts'
+
+const health = z
+  .strictObject({ status: z.literal('ok'), service: z.string(), version: z.string() })
+  .meta({ id: 'Health' })
+const exampleHealth = { status: 'ok', service: 'tollgate', version: '0.1.0' }
+
+const auditEntry = z
+  .strictObject({
+    id: z.int(),
+    at: moment,
+    actor: z.string().describe('`key:<uuid>`, `user:<username>`, `customer:<id>` or `anonymous`.'),
+    tenant_id: z.int().nullable(),
+    address: z.string(),
+    action: z.string(),
+    target: z.string(),
+    outcome: z.enum(['success', 'refused', 'failed']),
+    status: z.int(),
+    code: z.string().nullable(),
+    before_digest: z.string().nullable().describe('SHA-256 of the row as the API shows it.'),
+    after_digest: z.string().nullable(),
+    correlation_id: z.string(),
+  })
+  .meta({ id: 'AuditEntry' })
+
+const tag = 'System'
+
+const exampleTelemetry = {
+  at: exampleTime,
+  calls: { active: 3 },
+  nodes: [],
+}
+
+export const systemOperations: Operations = {
+  'GET /health': {
+    ...{ id: 'getPublicHealth', tag, summary: 'The service answers; for everybody' },
+    answer: bare(health, exampleHealth),
+  },
+  'GET /livez': {
+    ...{ id: 'getLiveness', tag, summary: 'The process answers' },
+    answer: data(z.strictObject({ status: z.literal('ok') }), { status: 'ok' }),
+  },
+  'GET /readyz': {
+    ...{ id: 'getReadiness', tag, summary: 'Calls are taken; 503 before and while it drains' },
+    answer: data(z.strictObject({ status: z.literal('ready') }), { status: 'ready' }),
+    refusals: [503],
+  },
+  'GET /openapi.json': {
+    ...{ id: 'getOpenApiDocument', tag, summary: 'This document' },
+    answer: bare(z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
+  },
+  'GET /docs': {
+    ...{ id: 'getDocsPage', tag, summary: 'This document as a page' },
+    answer: text('text/html', '<!doctype html>'),
+  },
+  'GET /docs/:file': {
+    ...{ id: 'getDocsFile', tag, summary: 'What that page is made of' },
+    answer: text('text/javascript', ''),
+    refusals: [404],
+  },
+  'GET /metrics': {
+    ...{ id: 'getMetrics', tag, summary: 'Metrics for Prometheus, for global keys' },
+    answer: text('text/plain', '# TYPE tollgate_calls_active gauge\ntollgate_calls_active 3\n'),
+  },
+  'GET /api/v1/health': {
+    ...{ id: 'getHealth', tag, summary: 'The presented credential is valid' },
+    answer: data(health, exampleHealth),
+  },
+  'GET /api/v1/metrics/telemetry': {
+    ...{ id: 'getTelemetry', tag },
+    summary: "What is measured; a tenant's credential sees its own calls and nodes",
+    answer: data(
+      z.union([
+        telemetryView.meta({ id: 'Telemetry' }),
+        tenantTelemetryView.meta({ id: 'TenantTelemetry' }),
+      ]),
+      exampleTelemetry,
+    ),
+  },
+  'GET /api/v1/audit': {
+    ...{ id: 'listAuditEntries', tag, summary: 'Who changed what, newest first' },
+    answer: list(auditEntry, {
+      ...{ id: 1, at: exampleTime, actor: 'user:ada', tenant_id: null, address: '192.0.2.1' },
+      ...{ action: 'DELETE /api/v1/customers/:id', target: '/api/v1/customers/7' },
+      ...{ outcome: 'success', status: 200, code: null, before_digest: 'x2QJ', after_digest: null },
+      correlation_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+    }),
+  },
+}

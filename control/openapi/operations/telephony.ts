@@ -1,0 +1,299 @@
+import { z } from 'zod'
+import type { CdrView } from '../../pbx/reports/cdr-view.ts'
+import { bare, data, either, type Operation, type Operations, text } from '../operation.ts'
+import { deleted, resourceOperations } from '../resource-operations.ts'
+import { count, decimal, exampleTime, moment } from './shared.ts'
+
+const callUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
+const state = z.enum(['registered', 'unregistered'])
+
+const extension = z
+  .strictObject({
+    id: z.int(),
+    extension: z.string(),
+    display_name: z.string(),
+    voicemail_enabled: z.boolean(),
+    status: state,
+    user_agent: z.string().describe('Of the phone that registered last; empty: none.'),
+  })
+  .meta({ id: 'Extension' })
+
+const extensionDetails = z
+  .strictObject({
+    id: z.int(),
+    extension: z.string(),
+    domain: z.string(),
+    tenant: z.string(),
+    display_name: z.string(),
+    email: z.string().nullable(),
+    customer_id: z.int().nullable(),
+    customer: z.string().nullable(),
+    voicemail_enabled: z.boolean(),
+    call_recording: z.enum(['always', 'never', 'on_demand']),
+    status: state,
+    contacts: z.array(
+      z.strictObject({
+        uri: z.string(),
+        user_agent: z.string(),
+        source: z.string(),
+        expires_at: moment,
+      }),
+    ),
+    created_at: moment,
+    updated_at: moment,
+  })
+  .meta({ id: 'ExtensionDetails' })
+
+const exampleExtension = {
+  ...{ id: 1, extension: '100', display_name: 'Reception', voicemail_enabled: true },
+  ...{ status: 'registered', user_agent: 'Phone/1.0' },
+}
+
+const pageOfExtensions = z.strictObject({
+  data: z.array(extension),
+  total: count,
+  meta: z.strictObject({ page: z.int(), limit: z.int(), total: count }),
+})
+
+const extensions: Operations = {
+  'POST /api/v1/pbx/extensions': {
+    ...{ id: 'createExtension', tag: 'Extensions', summary: 'Create an extension' },
+    body: { extension: '100', password: 'correct horse', display_name: 'Reception' },
+    answer: bare(extension, exampleExtension, 201),
+    refusals: [409],
+  },
+  'GET /api/v1/pbx/extensions': {
+    ...{ id: 'listExtensions', tag: 'Extensions', summary: 'List extensions' },
+    answer: bare(pageOfExtensions, {
+      ...{ data: [exampleExtension], total: 1, meta: { page: 1, limit: 50, total: 1 } },
+    }),
+  },
+  'GET /api/v1/pbx/extensions/:id': {
+    ...{ id: 'getExtension', tag: 'Extensions', summary: 'Show an extension' },
+    answer: bare(extension, exampleExtension),
+  },
+  'GET /api/v1/pbx/extensions/:id/details': {
+    ...{ id: 'getExtensionDetails', tag: 'Extensions', summary: 'An extension and its phones' },
+    answer: data(extensionDetails, {
+      ...{ id: 1, extension: '100', domain: 'acme.example', tenant: 'acme' },
+      ...{ display_name: 'Reception', email: null, customer_id: null, customer: null },
+      ...{ voicemail_enabled: true, call_recording: 'always', status: 'registered' },
+      contacts: [
+        {
+          ...{ uri: 'sip:100@192.0.2.9:5060', user_agent: 'Phone/1.0' },
+          ...{ source: 'udp/192.0.2.9:5060', expires_at: exampleTime },
+        },
+      ],
+      ...{ created_at: exampleTime, updated_at: exampleTime },
+    }),
+  },
+  'PATCH /api/v1/pbx/extensions/:id': {
+    ...{ id: 'updateExtension', tag: 'Extensions', summary: 'Change an extension' },
+    body: { display_name: 'Front desk' },
+    answer: bare(extension, exampleExtension),
+    refusals: [409],
+  },
+  'DELETE /api/v1/pbx/extensions/:id': {
+    ...{ id: 'deleteExtension', tag: 'Extensions', summary: 'Remove an extension' },
+    answer: bare(deleted, { id: 1, deleted: true }),
+    refusals: [409],
+  },
+}
+
+const disposition = z.enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'])
+const hangupBy = z.enum(['caller', 'callee', 'system', 'api'])
+const direction = z.enum(['inbound', 'outbound', 'internal'])
+
+const activeCall = z
+  .strictObject({
+    uuid: z.string(),
+    caller_id_number: z.string(),
+    destination_number: z.string(),
+    duration_seconds: count.describe('Since the answer, or since the start.'),
+    state: z.enum(['DIALING', 'RINGING', 'EARLY', 'ACTIVE', 'HELD']),
+    direction,
+    start_stamp: moment,
+    answer_stamp: moment.nullable(),
+    set_id: z.int().nullable(),
+    node: z.string().nullable(),
+    carrier: z.string().nullable(),
+    customer_id: z.int().nullable(),
+  })
+  .meta({ id: 'ActiveCall' })
+
+const originated = z
+  .strictObject({ call_uuid: z.string(), status: z.literal('originating') })
+  .meta({ id: 'OriginatedCall' })
+
+const callStatus = z
+  .strictObject({
+    call_uuid: z.string(),
+    status: z.enum([
+      ...(['originating', 'ringing', 'answered', 'completed'] as const),
+      ...(['busy', 'no_answer', 'failed', 'canceled'] as const),
+    ]),
+    caller_id_number: z.string(),
+    destination_number: z.string(),
+    direction,
+    start_stamp: moment,
+    answer_stamp: moment.nullable(),
+    end_stamp: moment.nullable(),
+    billsec: count.nullable(),
+    disposition: disposition.nullable(),
+    hangup_cause: z.string().nullable(),
+    hangup_by: hangupBy.nullable(),
+  })
+  .meta({ id: 'CallStatus' })
+
+const originate = (id: string, summary: string): Operation => ({
+  ...{ id, tag: 'Calls', summary },
+  body: { source_extension: '100', destination_number: '4940200' },
+  answer: bare(originated, { call_uuid: callUuid, status: 'originating' }, 201),
+  refusals: [402, 404, 409, 503],
+})
+
+const calls: Operations = {
+  'POST /api/v1/pbx/calls/originate': originate(
+    'originateCall',
+    'Ring an extension, then the number that it wants to talk to',
+  ),
+  'POST /api/v1/telephony/originate': originate(
+    'originateTelephonyCall',
+    'The same under its other name',
+  ),
+  'GET /api/v1/pbx/calls/:uuid': {
+    ...{ id: 'getCall', tag: 'Calls', summary: 'How far a call has come, or how it ended' },
+    answer: data(callStatus, {
+      ...{ call_uuid: callUuid, status: 'completed', caller_id_number: '4930100' },
+      ...{ destination_number: '4940200', direction: 'outbound', start_stamp: exampleTime },
+      ...{ answer_stamp: exampleTime, end_stamp: exampleTime, billsec: 20 },
+      ...{ disposition: 'ANSWERED', hangup_cause: 'NORMAL_CLEARING', hangup_by: 'caller' },
+    }),
+  },
+  'GET /api/v1/pbx/calls/active': {
+    ...{ id: 'listActiveCalls', tag: 'Calls', summary: 'Live calls' },
+    answer: bare(z.array(activeCall), [
+      {
+        ...{ uuid: callUuid, caller_id_number: '4930100', destination_number: '4940200' },
+        ...{ duration_seconds: 12, state: 'ACTIVE', direction: 'inbound' },
+        ...{ start_stamp: exampleTime, answer_stamp: exampleTime, set_id: 1 },
+        ...{ node: 'sip:10.0.0.11:5060;transport=udp', carrier: null, customer_id: 7 },
+      },
+    ]),
+  },
+  'POST /api/v1/telephony/hangup': {
+    ...{ id: 'hangUpCall', tag: 'Calls', summary: 'End a live call' },
+    body: { call_uuid: callUuid, cause: 16 },
+    answer: data(z.strictObject({ call_uuid: z.string(), status: z.literal('ending') }), {
+      ...{ call_uuid: callUuid, status: 'ending' },
+    }),
+    refusals: [404, 409],
+  },
+}
+
+const attempt = z.strictObject({
+  destination: z.string(),
+  status: z.int(),
+  reason: z.string(),
+  start_stamp: moment,
+  end_stamp: moment,
+})
+
+const callRecord: z.ZodType<CdrView> = z
+  .strictObject({
+    call_uuid: z.string(),
+    caller_id_number: z.string(),
+    destination_number: z.string(),
+    start_stamp: moment,
+    billsec: count,
+    disposition,
+    mos_score: z.number().nullable(),
+    cost: z.number(),
+    cost_exact: decimal,
+    currency: z.string().nullable(),
+    answer_stamp: moment.nullable(),
+    end_stamp: moment,
+    duration: count,
+    post_dial_delay_ms: count.nullable(),
+    sip_code: z.int(),
+    hangup_cause: z.string(),
+    hangup_by: hangupBy,
+    denial_code: z.string().nullable(),
+    direction,
+    set_id: z.int().nullable(),
+    node: z.string().nullable(),
+    carrier: z.string().nullable(),
+    attempts: z.array(attempt),
+    jitter_ms: z.number().nullable(),
+    packet_loss_pct: z.number().nullable(),
+    customer_id: z.int().nullable(),
+    tenant_slug: z.string().nullable(),
+    call_id: z.string(),
+    recovered: z.boolean(),
+    unauthorized_by_ocs: z.boolean(),
+  })
+  .meta({ id: 'CallRecord' })
+
+const report = z
+  .strictObject({
+    total_calls: count.describe('Of the whole filter, as the next.'),
+    total_billsec: count,
+    records: z.array(callRecord),
+    truncated: z.literal(true).optional().describe('Without `page` at most 10,000 are shown.'),
+    meta: z.strictObject({ page: z.int(), limit: z.int(), total: count }).optional(),
+  })
+  .meta({ id: 'CallReport' })
+
+const exampleRecord = {
+  ...{ call_uuid: callUuid, caller_id_number: '4930100', destination_number: '4940200' },
+  ...{ start_stamp: exampleTime, billsec: 20, disposition: 'ANSWERED', mos_score: null },
+  ...{ cost: 0.6, cost_exact: '0.60', currency: 'USD', answer_stamp: exampleTime },
+  ...{ end_stamp: '2026-01-01T00:00:20.000Z', duration: 20, post_dial_delay_ms: 180 },
+  ...{ sip_code: 200, hangup_cause: 'NORMAL_CLEARING', hangup_by: 'caller', denial_code: null },
+  ...{ direction: 'inbound', set_id: 1, node: 'sip:10.0.0.11:5060;transport=udp' },
+  ...{ carrier: null, attempts: [], jitter_ms: null, packet_loss_pct: null, customer_id: 7 },
+  ...{ tenant_slug: null, call_id: 'a84b4c76e66710', recovered: false },
+  unauthorized_by_ocs: false,
+}
+
+const reports: Operations = {
+  'GET /api/v1/reports/cdrs': {
+    ...{ id: 'listCallRecords', tag: 'Calls' },
+    summary: 'Call records of a period; of any length as CSV or NDJSON',
+    answer: either(
+      bare(report, { total_calls: 1, total_billsec: 20, records: [exampleRecord] }),
+      text('text/csv', 'call_uuid,caller_id_number\r\n'),
+      text('application/x-ndjson', '{"call_uuid":"0b4c1c1e"}\n'),
+    ),
+  },
+}
+
+const agent = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    tenant: z.string().nullable(),
+    extension: z.string(),
+    sip_uri: z.string(),
+    description: z.string().nullable(),
+    max_calls: count,
+    is_active: z.boolean(),
+    created_at: moment,
+    updated_at: moment,
+    active_calls: count,
+  })
+  .meta({ id: 'AiAgent' })
+
+const agents = resourceOperations({
+  ...{ path: '/api/v1/telephony/ai-agents', noun: 'AI agent', plural: 'AI agents', tag: 'Agents' },
+  view: agent,
+  example: {
+    ...{ id: 1, name: 'concierge', tenant: null, extension: '700' },
+    ...{ sip_uri: 'sip:concierge@agents.example', description: null, max_calls: 10 },
+    ...{ is_active: true, created_at: exampleTime, updated_at: exampleTime, active_calls: 0 },
+  },
+  body: { name: 'concierge', extension: '700', sip_uri: 'sip:concierge@agents.example' },
+  patch: { max_calls: 20 },
+})
+
+export const telephonyOperations: Operations = { ...extensions, ...calls, ...reports, ...agents }
