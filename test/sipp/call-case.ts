@@ -43,10 +43,7 @@ export async function startCase(options: CaseOptions): Promise<Case> {
 const uriOf = (port: number): string => `sip:127.0.0.1:${port};transport=udp`
 
 /** 0.60 a minute, one cent a second, charged by the second. */
-export function seedFor(
-  ports: readonly number[],
-  options: Omit<CaseOptions, 'nodes'> = {},
-): object {
+export function seedFor(ports: readonly number[], options: Omit<CaseOptions, 'nodes'> = {}) {
   const { balance = '10.00' } = options
   return {
     rate_plans: [{ name: 'retail', currency: 'USD' }],

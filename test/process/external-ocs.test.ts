@@ -1,0 +1,102 @@
+/** Two Tollgates: one serves calls, the other has the money and is its OCS over HTTP. */
+import { expect, onTestFinished, test } from 'vitest'
+import { cents, paying, poor, seedFor } from '../sipp/call-case.ts'
+import { callWith, SippNode } from '../support/sipp.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const clean = { exitCode: 0, errors: '' }
+const caller = { keys: { caller: paying } }
+
+interface Pair {
+  readonly edge: TollgateProcess
+  readonly billing: TollgateProcess
+}
+
+async function startPair(failMode: 'closed' | 'open'): Promise<Pair> {
+  const node = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await node.stop()))
+  const { dispatcher, ...accounts } = seedFor([node.port])
+  const billing = await TollgateProcess.start(accounts)
+  onTestFinished(() => billing.stop())
+  const words = ['key', 'create', '--name', 'edge', '--kind', 'billing', '--scopes', 'ocs:write']
+  const token = (await billing.run(words)).trim()
+  const edge = await TollgateProcess.start(
+    { dispatcher },
+    {
+      OCS_URL: `http://127.0.0.1:${billing.apiPort}`,
+      OCS_TOKEN: token,
+      OCS_FAIL_MODE: failMode,
+      OCS_TIMEOUT_MS: '500',
+    },
+  )
+  onTestFinished(() => edge.stop())
+  return { edge, billing }
+}
+
+const outbox = (edge: TollgateProcess): unknown[] => edge.query('SELECT call_uuid FROM cdr_outbox')
+
+/** The money is right, and each of `count` calls is known and charged once on the billing side. */
+function expectCharged({ edge, billing }: Pair, count: number): void {
+  const stored = billing.calls()
+  const answered = edge.calls().filter((call) => call.disposition === 'ANSWERED')
+  const uuids = (calls: readonly { readonly call_uuid: string }[]) =>
+    calls.map((call) => call.call_uuid).toSorted()
+  expect(answered).toHaveLength(count)
+  expect(uuids(stored.filter((call) => call.disposition === 'ANSWERED'))).toEqual(uuids(answered))
+  const cost = stored.reduce((sum, call) => sum + call.cost_micros, 0)
+  expect(cost).toBe(answered.reduce((sum, call) => sum + cents(call.billsec), 0))
+  const left = cents(1_000) - cost
+  expect(billing.wallet('paying')).toEqual({ balance: left, ledger: left, debits: count })
+}
+
+test('the OCS authorizes and charges over HTTP, and its refusal is 402', async () => {
+  const { edge, billing } = await startPair('closed')
+  expect(await callWith('inbound/answered.xml', edge.sipPort, caller)).toEqual(clean)
+  const refused = await callWith('inbound/no-funds.xml', edge.sipPort, { keys: { caller: poor } })
+  expect(refused).toEqual(clean)
+  await expect.poll(() => outbox(edge)).toEqual([])
+  expect(await edge.waitForCalls(2)).toMatchObject([
+    { disposition: 'ANSWERED', cost_micros: cents(1) },
+    { disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds' },
+  ])
+  expectCharged({ edge, billing }, 1)
+})
+
+test('while the OCS is away: new calls get 503 with Retry-After; CDRs wait, also through a crash, and arrive once', async () => {
+  const pair = await startPair('closed')
+  const { edge, billing } = pair
+  const calls = 10
+  const talking = callWith('inbound/talks-2500-ms.xml', edge.sipPort, {
+    ...{ ...caller, calls, rate: 100 },
+  })
+  const journal = () => edge.query('SELECT call_uuid FROM call_journal')
+  await expect.poll(journal, { timeout: 2_000 }).toHaveLength(calls)
+  await billing.kill()
+  expect(await talking).toEqual(clean)
+  expect(await callWith('failover/retry-later.xml', edge.sipPort, caller)).toEqual(clean)
+  const stored = await edge.waitForCalls(calls + 1)
+  expect(stored.at(-1)).toMatchObject({
+    ...{ disposition: 'CONGESTION', sip_code: 503, denial_code: 'ocs_unreachable' },
+  })
+  expect(billing.calls()).toEqual([])
+
+  await edge.kill()
+  await edge.restart()
+  await billing.restart()
+  await expect.poll(() => outbox(edge), { timeout: 20_000 }).toEqual([])
+  expectCharged(pair, calls)
+})
+
+test('with OCS_FAIL_MODE=open calls pass while the OCS is away, are marked, and are charged later', async () => {
+  const pair = await startPair('open')
+  const { edge, billing } = pair
+  await billing.kill()
+  expect(await callWith('inbound/answered.xml', edge.sipPort, caller)).toEqual(clean)
+  await edge.waitForCalls(1)
+  const marked = () => edge.query('SELECT is_unauthorized_by_ocs AS marked FROM cdr')
+  expect(marked()).toEqual([{ marked: 1 }])
+  expect(outbox(edge)).toHaveLength(1)
+  await billing.restart()
+  await expect.poll(() => outbox(edge), { timeout: 20_000 }).toEqual([])
+  expectCharged(pair, 1)
+})
