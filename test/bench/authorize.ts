@@ -25,31 +25,44 @@ export async function run(): Promise<void> {
   const customers = Array.from({ length: 1_000 }, (_, index) =>
     addCustomer(store, { name: `+1555${1_000 + index}`, rate_plan_id: planId }),
   )
-  const { ocs, time } = ocsOn(store)
+  const { ocs, time } = ocsOn(store, undefined, 'allow')
   for (const customerId of customers) topUp(ocs, customerId, 1_000_000_000_000)
-  let authorizeMs = 0
-  let settleMs = 0
-  for (let round = 0; round < rounds; round += 1) {
-    const questions = Array.from({ length: batch }, (_, index) =>
-      question(
-        `call-${round}-${index}`,
-        `+${100_000 + ((index * 7_919) % 100_000)}5551234`,
-        `+1555${1_000 + (index % 1_000)}`,
-      ),
-    )
-    const records = questions.map(({ callUuid }) => endedCall(callUuid, 42))
-    authorizeMs += await cpuMs(async () => {
-      for (const asked of questions) await ocs.authorize(asked)
-    })
-    settleMs += await cpuMs(async () => {
-      const reports = records.map((record) => ocs.report(record))
-      time.advance(20)
-      await Promise.all(reports)
-    })
+  const spent = {
+    billed: { authorizeMs: 0, settleMs: 0 },
+    unbilled: { authorizeMs: 0, settleMs: 0 },
   }
+  for (let round = 0; round < rounds; round += 1)
+    for (const kind of ['billed', 'unbilled'] as const) {
+      const questions = Array.from({ length: batch }, (_, index) =>
+        question(
+          `${kind}-${round}-${index}`,
+          `+${100_000 + ((index * 7_919) % 100_000)}5551234`,
+          `${kind === 'billed' ? '+1555' : '+1666'}${1_000 + (index % 1_000)}`,
+        ),
+      )
+      const records = questions.map(({ callUuid, caller }) =>
+        endedCall(callUuid, 42, { callerNumber: caller }),
+      )
+      spent[kind].authorizeMs += await cpuMs(async () => {
+        for (const asked of questions) await ocs.authorize(asked)
+      })
+      spent[kind].settleMs += await cpuMs(async () => {
+        const reports = records.map((record) => ocs.report(record))
+        time.advance(20)
+        await Promise.all(reports)
+      })
+    }
   const count = batch * rounds
-  console.log(`  authorize          ${rate(count, authorizeMs)}`)
-  console.log(`  record and debit   ${rate(count, settleMs)} (in memory, without fsync)`)
+  const micros = ({ authorizeMs, settleMs }: typeof spent.billed): number =>
+    ((authorizeMs + settleMs) / count) * 1_000
+  console.log(`  authorize          ${rate(count, spent.billed.authorizeMs)}`)
+  console.log(
+    `  record and debit   ${rate(count, spent.billed.settleMs)} (in memory, without fsync)`,
+  )
+  console.log(
+    `  billed ${micros(spent.billed).toFixed(1)} µs, unbilled ${micros(spent.unbilled).toFixed(1)} µs a call: ` +
+      `billing costs ${(micros(spent.billed) - micros(spent.unbilled)).toFixed(1)} µs`,
+  )
   store.close()
 }
 

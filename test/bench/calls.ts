@@ -8,9 +8,11 @@ import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 
 export const describe =
-  'CPU per billed call and the highest clean rate; arguments: rates=400,800 seconds=15 peer=no'
+  'CPU per billed call and the highest clean rate; arguments: rates=400,800 seconds=15 peer=no billed=yes|no|both'
 
 const caller = '15550001111'
+/** A number of nobody: its calls are let through and cost nothing. */
+const unknownCaller = '15559999999'
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
@@ -19,7 +21,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   try {
-    const own = await measureOwn(ports, rates, seconds)
+    const billed = options.get('billed') ?? 'yes'
+    if (billed === 'both') return await compare(ports, rates, seconds)
+    const own = await measureOwn(ports, rates, seconds, billed === 'yes')
     const withPeer = options.get('peer') !== 'no' && isKamailioInstalled()
     if (withPeer) await measurePeer(ports, rates, seconds, own)
     else console.log('kamailio is not installed: no peer figures')
@@ -35,20 +39,25 @@ async function measureOwn(
   nodePorts: readonly number[],
   rates: readonly number[],
   seconds: number,
+  isBilled: boolean,
 ): Promise<Figures> {
-  const tollgate = await TollgateProcess.start(seed(nodePorts), { LOG_LEVEL: 'warn' })
+  const tollgate = await TollgateProcess.start(seed(nodePorts), {
+    LOG_LEVEL: 'warn',
+    UNKNOWN_CALLER: isBilled ? 'deny' : 'allow',
+  })
+  const from = isBilled ? caller : unknownCaller
   const figures = new Map<number, number>()
   let stored = 0
   let cleanRate = 0
   try {
     // The first calls are compiled while they run: they belong to no figure.
-    stored += (await placeCalls(tollgate.sipPort, 200, 2_000, caller)).succeeded
+    stored += (await placeCalls(tollgate.sipPort, 200, 2_000, from)).succeeded
     console.log(
       '  rate  success  retrans  setup p50/p99 ms  CPU µs/call  resident MB  (tollgate, all in one process)',
     )
     for (const rate of rates) {
       const before = cpuMicros([tollgate.pid])
-      const result = await placeCalls(tollgate.sipPort, rate, rate * seconds, caller)
+      const result = await placeCalls(tollgate.sipPort, rate, rate * seconds, from)
       const micros = (cpuMicros([tollgate.pid]) - before) / Math.max(1, result.succeeded)
       stored += result.succeeded
       figures.set(rate, micros)
@@ -56,23 +65,48 @@ async function measureOwn(
       printRow(rate, result, `${micros.toFixed(0).padStart(11)}`, residentMegabytes(tollgate.pid))
     }
     console.log(`  highest rate with 99.9 % success: ${cleanRate}/s`)
-    await checkMoney(tollgate, stored)
+    if (isBilled) await checkMoney(tollgate, stored)
   } finally {
     await tollgate.stop()
   }
   return figures
 }
 
+/** What it costs to bill a call: the same load from a customer and from nobody, in turn and twice. */
+async function compare(
+  nodePorts: readonly number[],
+  rates: readonly number[],
+  seconds: number,
+): Promise<void> {
+  const runs: { readonly billed: Figures; readonly unbilled: Figures }[] = []
+  for (let turn = 0; turn < 2; turn += 1)
+    runs.push({
+      unbilled: await measureOwn(nodePorts, rates, seconds, false),
+      billed: await measureOwn(nodePorts, rates, seconds, true),
+    })
+  for (const rate of rates) {
+    const best = (kind: 'billed' | 'unbilled') =>
+      Math.min(...runs.map((figures) => figures[kind].get(rate) ?? Infinity))
+    const [billed, unbilled] = [best('billed'), best('unbilled')]
+    console.log(
+      `  ${rate}/s: billed ${billed.toFixed(0)} µs, unbilled ${unbilled.toFixed(0)} µs, ` +
+        `the difference is ${(billed - unbilled).toFixed(0)} µs a call`,
+    )
+  }
+}
+
 /** A figure counts only if every call was recorded and charged. */
 async function checkMoney(tollgate: TollgateProcess, succeeded: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 1_000))
-  const [row] = tollgate.query<{ answered: number }>(
-    `SELECT count(*) AS answered FROM cdr WHERE disposition = 'ANSWERED'`,
+  // A call that ended in the millisecond of its answer lasted no second and costs nothing.
+  const [row] = tollgate.query<{ answered: number; charged: number }>(
+    `SELECT count(*) AS answered, sum(cost_micros > 0) AS charged
+     FROM cdr WHERE disposition = 'ANSWERED'`,
   )
   const { balance, ledger, debits } = tollgate.wallet('load')
-  const isRight = row !== undefined && row.answered >= succeeded && debits === row.answered
+  const isRight = row !== undefined && row.answered >= succeeded && debits === row.charged
   console.log(
-    `  ${row?.answered} answered records, ${debits} debits, balance ${balance === ledger ? '=' : '≠'} ledger` +
+    `  ${row?.answered} answered records, ${row?.charged} with a price, ${debits} debits, balance ${balance === ledger ? '=' : '≠'} ledger` +
       (isRight && balance === ledger ? '' : '  ← WRONG'),
   )
 }
