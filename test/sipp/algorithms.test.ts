@@ -2,7 +2,9 @@ import { expect, test } from 'vitest'
 import { callWith } from '../support/sipp.ts'
 import { paying, startCase, type Case } from './call-case.ts'
 
-const three = ['answers', 'answers', 'answers']
+/** Enough to reserve a minute for every call at once, however slow the machine is. */
+const balance = '100.00'
+const three = { nodes: ['answers', 'answers', 'answers'], balance }
 
 /** Places calls one after the other; answers with the node of each, as its index. */
 async function nodesChosen({ tollgate, uris }: Case, calls: number, extra: string[] = []) {
@@ -23,30 +25,30 @@ const counts = (chosen: readonly number[]): number[] =>
   [0, 1, 2].map((node) => chosen.filter((index) => index === node).length)
 
 test('failover (8): every call goes to the node of lowest priority number', async () => {
-  expect(counts(await nodesChosen(await startCase({ nodes: three, algorithm: 8 }), 12))).toEqual([
+  expect(counts(await nodesChosen(await startCase({ ...three, algorithm: 8 }), 12))).toEqual([
     12, 0, 0,
   ])
 })
 
 test('round robin (4): each node gets exactly every third call', async () => {
-  const chosen = await nodesChosen(await startCase({ nodes: three, algorithm: 4 }), 30)
+  const chosen = await nodesChosen(await startCase({ ...three, algorithm: 4 }), 30)
   expect(counts(chosen)).toEqual([10, 10, 10])
 })
 
 test('weight (9): 100, 50 and 50 get exactly two, one and one of every four calls', async () => {
-  const weighted = await startCase({ nodes: three, algorithm: 9, weights: [100, 50, 50] })
+  const weighted = await startCase({ ...three, algorithm: 9, weights: [100, 50, 50] })
   expect(counts(await nodesChosen(weighted, 40))).toEqual([20, 10, 10])
 })
 
 test('random (6): every node gets calls, and every call reaches one', async () => {
-  const chosen = await nodesChosen(await startCase({ nodes: three, algorithm: 6 }), 60)
+  const chosen = await nodesChosen(await startCase({ ...three, algorithm: 6 }), 60)
   // The chance that one of three nodes gets none of 60 calls is below 1 in 10,000,000,000.
   expect(counts(chosen).every((count) => count > 0)).toBe(true)
   expect(chosen).toHaveLength(60)
 })
 
 test('Call-ID hash (0): the same Call-ID reaches the same node, different ones spread', async () => {
-  const hashed = await startCase({ nodes: three, algorithm: 0 })
+  const hashed = await startCase({ ...three, algorithm: 0 })
   const again = ['-cid_str', '%u-same']
   const first = await nodesChosen(hashed, 30, again)
   const records = await (async () => {

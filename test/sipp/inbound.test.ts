@@ -113,7 +113,7 @@ test.each(['inbound/cancels-at-once.xml', 'inbound/cancels-while-ringing.xml'])(
 )
 
 test('a CANCEL that races the answer ends the call once, whichever wins', async () => {
-  const { tollgate } = await startCase({ nodes: ['answers-after-ringing'] })
+  const { tollgate } = await startCase({ nodes: ['answers-after-ringing'], balance: '100.00' })
   const calls = 40
   const result = await callWith('inbound/cancel-races-answer.xml', tollgate.sipPort, {
     ...from(paying),
@@ -130,8 +130,8 @@ test('a CANCEL that races the answer ends the call once, whichever wins', async 
     expect(call.cost_micros > 0).toBe(call.disposition === 'ANSWERED' && call.billsec > 0)
   }
   expect(tollgate.wallet('paying')).toMatchObject({
-    balance: cents(1_000) - charged,
-    ledger: cents(1_000) - charged,
+    balance: cents(10_000) - charged,
+    ledger: cents(10_000) - charged,
   })
 })
 
