@@ -5,6 +5,7 @@ import { sql as registrations } from './003-registrations.ts'
 import { sql as payments } from './004-payments.ts'
 import { sql as agents } from './005-agents.ts'
 import { sql as webhooks } from './006-webhooks.ts'
+import { sql as listsAndRetention } from './007-lists-and-retention.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -20,6 +21,7 @@ export const migrations: readonly Migration[] = [
   { version: 4, name: 'payments', sql: payments },
   { version: 5, name: 'agents', sql: agents },
   { version: 6, name: 'webhooks', sql: webhooks },
+  { version: 7, name: 'lists-and-retention', sql: listsAndRetention },
 ]
 
 export const newestVersion = migrations.length

@@ -71,7 +71,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     const rows = matching
       .selectAll('rate')
       .select('rate_plan.name as rate_plan')
-      .orderBy('rate.rate_plan_id')
+      .orderBy('rate_plan.name')
       .orderBy('rate.prefix')
       .orderBy(sql`ifnull(rate.effective_from_at, -1)`)
       .limit(limit)
