@@ -113,6 +113,7 @@ function areContacts(message: SipMessage): boolean {
 }
 
 const areAddresses = (message: SipMessage, name: string): boolean =>
+  !message.has(name) ||
   message
     .all(name)
     .every(

@@ -53,6 +53,24 @@ const canonicalNames = new Map<string, string>([
 export const knownName = (name: string): string | undefined =>
   canonicalNames.get(name) ?? canonicalNames.get(name.toLowerCase())
 
+/** Length and first letter: few names share both. */
+const shape = (length: number, firstLetter: number): number => length * 32 + (firstLetter & 31)
+
+const namesByShape: string[][] = []
+for (const name of knownNames)
+  (namesByShape[shape(name.length, name.charCodeAt(0))] ??= []).push(name)
+
+/**
+ * `knownName` of a stretch of a text. A name in its usual spelling is compared where it stands: cutting
+ * it out and looking it up costs 80 ns, this 20, and a call has a hundred of them.
+ */
+export function knownNameAt(text: string, start: number, end: number): string | undefined {
+  const candidates = namesByShape[shape(end - start, text.charCodeAt(start))]
+  if (candidates !== undefined)
+    for (const name of candidates) if (text.startsWith(name, start)) return name
+  return knownName(text.slice(start, end))
+}
+
 /** The long, usually seen spelling of a header name; a name not known here comes back as given. */
 export const canonicalName = (name: string): string => knownName(name) ?? name
 

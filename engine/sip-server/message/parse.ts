@@ -1,5 +1,5 @@
 import { byteLength, decodeMessage, encodeMessage, hasEscapedBytes } from './decode.ts'
-import { isBlank, isToken, knownName, skipBlanks } from './headers.ts'
+import { isBlank, isToken, knownNameAt, skipBlanks } from './headers.ts'
 import { type HeaderIndex, type HeaderLine, SipMessage, type StartLine } from './message.ts'
 import { parseContentLength } from './simple-fields.ts'
 
@@ -148,12 +148,12 @@ function readLine(
 function headerLine(text: string, at: number, colon: number, end: number): HeaderLine | undefined {
   let nameEnd = colon
   while (nameEnd > at && isBlank(text.charCodeAt(nameEnd - 1))) nameEnd--
-  const written = text.slice(at, nameEnd)
-  const known = knownName(written)
-  if (known === undefined && !isToken(written)) return undefined
+  const known = knownNameAt(text, at, nameEnd)
+  const name = known ?? text.slice(at, nameEnd)
+  if (known === undefined && !isToken(name)) return undefined
   const valueStart = Math.min(skipBlanks(text, colon + 1), end)
   return {
-    name: known ?? written,
+    name,
     valueStart,
     valueEnd: trimmedEnd(text, valueStart, end),
     isFolded: false,

@@ -72,7 +72,7 @@ const none: Params = new Map<string, string>()
 function parseUriParams(text: string | undefined): Params | undefined {
   if (text === undefined) return none
   const params = new Map<string, string>()
-  for (const part of text.split(';')) {
+  for (const part of text.includes(';') ? text.split(';') : [text]) {
     const equals = part.indexOf('=')
     const name = (equals === -1 ? part : part.slice(0, equals)).toLowerCase()
     if (name === '' || params.has(name) || !parameterPart.test(part)) return undefined
