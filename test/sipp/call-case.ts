@@ -26,6 +26,9 @@ interface CaseOptions {
   /** Of the paying customer. Default 10.00. */
   readonly balance?: string
   readonly environment?: Record<string, string>
+  /** Beside the usual ones. */
+  readonly rates?: readonly object[]
+  readonly customers?: readonly object[]
 }
 
 export async function startCase(options: CaseOptions): Promise<Case> {
@@ -47,11 +50,15 @@ export function seedFor(ports: readonly number[], options: Omit<CaseOptions, 'no
   const { balance = '10.00' } = options
   return {
     rate_plans: [{ name: 'retail', currency: 'USD' }],
-    rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
+    rates: [
+      { rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' },
+      ...(options.rates ?? []),
+    ],
     customers: [
       { name: 'paying', rate_plan: 'retail', numbers: [paying], balance },
       { name: 'poor', rate_plan: 'retail', numbers: [poor] },
       { name: 'almost-broke', rate_plan: 'retail', numbers: [almostBroke], balance: '0.02' },
+      ...(options.customers ?? []),
     ],
     dispatcher: [
       {
