@@ -17,6 +17,8 @@ import {
   type PaymentRoutesDeps,
 } from './billing/payments/payment-routes.ts'
 import { rateRoutes } from './billing/rates/rate-routes.ts'
+import type { EventHub } from './events/event-hub.ts'
+import { eventRoutes } from './events/event-routes.ts'
 import { canonicalPath } from './canonical-path.ts'
 import type { ControlDeps } from './deps.ts'
 import { keyHealthRoute, probeRoutes, publicHealthRoute } from './health-routes.ts'
@@ -49,7 +51,12 @@ import { webhookRoutes } from './webhooks/webhook-routes.ts'
 export type ControlApp = Hono<ControlEnv>
 
 /** The control API: everything. */
-export function createApi(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
+export function createApi(
+  deps: ControlDeps,
+  access: Access,
+  telemetry: Telemetry,
+  hub: EventHub,
+): ControlApp {
   const { store, now, engine, version } = deps
   const app = front(deps, access, telemetry)
   const audit = new AuditLog(store)
@@ -77,6 +84,7 @@ export function createApi(deps: ControlDeps, access: Access, telemetry: Telemetr
   app.route('/api/v1', callRoutes(deps))
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
+  app.route('/api/v1', eventRoutes(engine.events, hub))
   app.route('/api/v1', reportRoutes(deps))
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit))

@@ -108,6 +108,7 @@ export interface EndedCall {
   readonly endedAt: number
   readonly billsec: number
   readonly disposition: CdrTable['disposition']
+  readonly sipCode: number
   readonly hangupCause: string
   readonly hangupBy: CdrTable['hangup_by']
   readonly tenantId: number | null
@@ -123,6 +124,43 @@ export interface CallsPort {
   countByNode(nodeId: number): number
   countByCarrier(carrierId: number): number
   countByAgent(agentId: number): number
+}
+
+/** Something that has happened; `tenantId` null: it concerns the whole platform. */
+export type EngineEvent = {
+  /** Ascending by one. */
+  readonly sequence: number
+  /** Milliseconds UTC. */
+  readonly at: number
+  readonly tenantId: number | null
+} & (
+  | { readonly type: 'call.started' | 'call.ringing' | 'call.answered'; readonly call: ActiveCall }
+  | { readonly type: 'call.ended'; readonly record: EndedCall }
+  | {
+      readonly type: 'node.down' | 'node.up'
+      readonly setId: number
+      readonly destination: string
+      readonly state: NodeState
+    }
+  | {
+      readonly type: 'registration'
+      readonly extension: string
+      readonly domain: string
+      /** How many phones the extension has now. */
+      readonly contacts: number
+    }
+)
+
+/** The last events, in memory. */
+export interface EventsPort {
+  /** Milliseconds UTC at which numbering began. */
+  readonly epoch: number
+  /** Sequence of the newest event; 0: there is none yet. */
+  readonly last: number
+  /** Sequence of the oldest event that is still kept. */
+  readonly oldest: number
+  /** Those after `sequence` that are still kept, oldest first. */
+  after(sequence: number): readonly EngineEvent[]
 }
 
 export interface OriginateRequest {
@@ -216,6 +254,7 @@ export interface Listener {
 export interface EnginePort {
   readonly dispatcher: DispatcherPort
   readonly calls: CallsPort
+  readonly events: EventsPort
   /** Resolves before any phone rings; what becomes of the call, `calls` tells. */
   originate(request: OriginateRequest): Promise<OriginateResult>
   readonly registrations: RegistrationsPort

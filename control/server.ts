@@ -6,6 +6,7 @@ import { createApi, createEdge, type ControlApp } from './app.ts'
 import { openAccess } from './auth/access.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
+import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
 import { ApiError } from './http/api-error.ts'
 import { errorBody } from './http/error-handler.ts'
 import { type ApiRequests, RoutedResponse } from './telemetry/api-requests.ts'
@@ -65,10 +66,11 @@ export async function startControl(
   const access = openAccess(deps)
   await access.passwords.prepare()
   const telemetry = new Telemetry(deps)
+  const hub = new EventHub(deps.engine.events, deps.now)
   const limits = { ...defaultLimits, ...options.limits }
   const open = (app: ControlApp, address: Address) =>
     listen(app, address, limits, telemetry.requests)
-  const api = await open(createApi(deps, access, telemetry), options.api)
+  const api = await open(createApi(deps, access, telemetry, hub), options.api)
   const edge = await open(createEdge(deps, access, telemetry), options.edge).catch(
     async (error: unknown) => {
       await close(api)
@@ -76,6 +78,10 @@ export async function startControl(
     },
   )
   const stopTelemetry = options.every(TICK_MS, () => telemetry.tick())
+  const stopHub = [
+    options.every(FLUSH_MS, () => hub.flush()),
+    options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
+  ]
   const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => {
     try {
       access.tick()
@@ -89,6 +95,9 @@ export async function startControl(
     async stop() {
       cancel()
       stopTelemetry()
+      for (const stop of stopHub) stop()
+      // Streams have no end of their own that the server could wait for.
+      hub.close()
       await Promise.all([close(api), close(edge)])
       access.tick()
     },

@@ -18,6 +18,7 @@ import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, resolveHost } from './dispatcher/host-addresses.ts'
 import type { NodeState } from './dispatcher/node-health.ts'
 import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
+import { EventLog } from './event-log.ts'
 import type { Log } from './logger.ts'
 import { Guard } from './guard/guard.ts'
 import { Registrar } from './registrar/registrar.ts'
@@ -70,6 +71,7 @@ export class Engine {
   #isReady = false
 
   readonly calls: ActiveCalls
+  readonly events: EventLog
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks
@@ -86,9 +88,13 @@ export class Engine {
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(resolveHost, schedule)
     const charging = this.#counted(deps.charging)
+    this.events = new EventLog(now)
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
     this.registrar = this.#createRegistrar(deps)
-    this.calls = new ActiveCalls({ now, deadlines: this.#deadlines, charging })
+    this.calls = new ActiveCalls({
+      ...{ now, deadlines: this.#deadlines, charging },
+      onEvent: (event) => this.events.add(event),
+    })
     this.dispatcher = new Dispatcher({
       loadSets: () => loadSets(store),
       saveOperatorState: operatorStateWriter(store),
@@ -236,6 +242,7 @@ export class Engine {
     return new Registrar({
       ...{ store, now, schedule, secret: randomBytes(32), guard: this.guard },
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
+      onRegistration: (phones) => this.events.add({ type: 'registration', ...phones }),
       onStoreFailure: (error, waiting) =>
         log('error', 'registrations cannot be stored', { error, waiting }),
     })
@@ -285,6 +292,10 @@ export class Engine {
   #noteNodeChange(change: NodeChange): void {
     if (change.to === 'active') this.#nodeChanges.up += 1
     else this.#nodeChanges.down += 1
+    const { setId, destination, to: state } = change
+    const tenantId = this.dispatcher.setRecord(setId)?.tenantId ?? null
+    const type = state === 'active' ? 'node.up' : 'node.down'
+    this.events.add({ type, tenantId, setId, destination, state })
     this.#log(change.to === 'active' ? 'info' : 'warn', `node is ${change.to}`, { ...change })
   }
 }

@@ -6,6 +6,7 @@ import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from '../control/billing/ocs.ts'
 import type { EnginePort, LoopDelay } from '../control/deps.ts'
+import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
@@ -88,6 +89,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     closers.push(() => control.stop())
     webhooks.start()
     closers.push(followOutsideChanges(store, engine, deps))
+    closers.push(forgetOldRecords(store, deps))
     return {
       ...{ store, engine, stop: unwind },
       addresses: addressesOf(engine, control),
@@ -185,6 +187,7 @@ function watchLoop(): LoopDelay {
 function portOf(engine: Engine): EnginePort {
   return {
     calls: engine.calls,
+    events: engine.events,
     originate: (request) => engine.originate(request),
     dispatcher: engine.dispatcher,
     registrations: {
@@ -222,6 +225,14 @@ function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps):
     seen = version
     engine.reload()
   })
+}
+
+/** Off unless a period is set. */
+function forgetOldRecords(store: Store, deps: PlatformDeps): () => void {
+  const { callRecordDays, auditDays } = deps.config.retention
+  if (callRecordDays === 0 && auditDays === 0) return () => undefined
+  const retention = new Retention({ ...deps, store }, { callRecordDays, auditDays })
+  return repeating(deps)(RETENTION_STEP_MS, () => retention.step())
 }
 
 function drainOf(engine: Engine, { config, now, schedule }: PlatformDeps) {

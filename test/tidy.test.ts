@@ -78,11 +78,13 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/engine.ts': {
     folders: [
       ...['engine/call', ...helpers.map((name) => `engine/${name}`), 'engine/sip-server/index.ts'],
-      ...['engine/config.ts', 'engine/logger.ts', 'engine/call-totals.ts', 'schema'],
+      ...['engine/config.ts', 'engine/logger.ts', 'engine/call-totals.ts', 'engine/event-log.ts'],
+      'schema',
     ],
     packages: onlyNode,
   },
   'engine/call-totals.ts': { folders: ['schema'], packages: /^$/ },
+  'engine/event-log.ts': { folders: ['engine/call', 'schema'], packages: /^$/ },
   'engine/serving-lock.ts': { folders: ['schema'], packages: /^better-sqlite3$/ },
   'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },
   'engine/settings.ts': { folders: ['engine/setting-kinds.ts'], packages: /^zod$/ },

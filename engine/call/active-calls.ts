@@ -26,7 +26,14 @@ export interface ActiveCallsDeps {
   readonly now: () => number
   readonly deadlines: Deadlines
   readonly charging: Pick<Charging, 'alive'>
+  readonly onEvent: (event: CallEvent) => void
 }
+
+/** What becomes of a call, for those who watch. */
+export type CallEvent = { readonly tenantId: number | null } & (
+  | { readonly type: 'call.started' | 'call.ringing' | 'call.answered'; readonly call: ActiveCall }
+  | { readonly type: 'call.ended'; readonly record: CallRecord }
+)
 
 /** The OCS is told which calls live this often; at most 10 s by the charging contract. */
 const HEARTBEAT_MS = 5_000
@@ -57,7 +64,7 @@ export class ActiveCalls {
   }
 
   begin(start: CallStart): Call {
-    const call = new Call(start)
+    const call = new Call(start, this.#onState)
     this.#calls.set(start.callUuid, call)
     this.#scheduleHeartbeat()
     return call
@@ -74,7 +81,10 @@ export class ActiveCalls {
 
   /** The call is over, and its record stored; undefined: it was none. */
   finish(call: Call, record?: CallRecord): void {
-    if (record) this.#recent.add(record)
+    if (record) {
+      this.#recent.add(record)
+      this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
+    }
     this.#leave(call)
     this.#calls.delete(call.start.callUuid)
     if (this.#calls.size > 0) return
@@ -139,6 +149,21 @@ export class ActiveCalls {
   /** The SIP server is gone and with it every dialog: nothing can be said to anyone any more. */
   connectionLost(): void {
     this.#stopAll(cause.connectionLost, 'connection_lost')
+  }
+
+  /** The call is admitted, or not: it is known who would pay for it. */
+  started(call: Call): void {
+    this.#tell('call.started', call)
+  }
+
+  readonly #onState = (call: Call, before: CallState): void => {
+    if (before === 'DIALING' && call.state !== 'ACTIVE') this.#tell('call.ringing', call)
+    else if (call.state === 'ACTIVE' && before !== 'HELD') this.#tell('call.answered', call)
+  }
+
+  #tell(type: 'call.started' | 'call.ringing' | 'call.answered', call: Call): void {
+    const tenantId = call.account?.tenantId ?? null
+    this.#deps.onEvent({ type, tenantId, call: describe(call) })
   }
 
   #stopAll(q850: number, code: string): void {

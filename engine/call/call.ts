@@ -38,7 +38,6 @@ export const nowhere: Place = {
 export class Call {
   readonly start: CallStart
   direction: Direction = 'inbound'
-  state: CallState = 'DIALING'
   /** Who pays; known after the authorization. */
   account: Account | null = null
   /** Changed only by `ActiveCalls.place`, which counts by it. */
@@ -52,8 +51,26 @@ export class Call {
   #stopped: End | undefined
   readonly #onStop = new Set<(end: End) => void>()
 
-  constructor(start: CallStart) {
+  #state: CallState = 'DIALING'
+  readonly #onState: (call: Call, before: CallState) => void
+
+  /** `onState` hears of every change. */
+  constructor(
+    start: CallStart,
+    onState: (call: Call, before: CallState) => void = () => undefined,
+  ) {
     this.start = start
+    this.#onState = onState
+  }
+
+  get state(): CallState {
+    return this.#state
+  }
+
+  set state(state: CallState) {
+    const before = this.#state
+    this.#state = state
+    if (state !== before) this.#onState(this, before)
   }
 
   /** Why the call is over, as soon as it is; the first reason counts. */

@@ -63,6 +63,13 @@ export interface RegistrarDeps {
     authFailed(address: string, user: string): void
     authSucceeded(address: string, user: string): void
   }
+  /** The phones of an extension are others than before. */
+  readonly onRegistration: (change: {
+    readonly tenantId: number
+    readonly domain: string
+    readonly extension: string
+    readonly contacts: number
+  }) => void
   readonly onStoreFailure: (error: unknown, waiting: number) => void
 }
 
@@ -236,7 +243,7 @@ export class Registrar {
   }
 
   async #register(record: ExtensionRecord, request: Registration): Promise<PhoneAnswer> {
-    const { domain, extension, extensionId, secrets } = record
+    const { domain, extension, extensionId, tenantId, secrets } = record
     const now = this.#deps.now()
     const present = this.#table.bindingsOf(domain, extension)
     const result = register(present, request, now, bindingLimits)
@@ -252,6 +259,8 @@ export class Registrar {
       }
     }
     this.#totals.accepted += 1
+    if (bindings.length !== present.length)
+      this.#deps.onRegistration({ tenantId, domain, extension, contacts: bindings.length })
     return answer(200, 'OK', listing(bindings, request.path, now))
   }
 

@@ -71,7 +71,7 @@ test('the secret of sessions is made once and survives a restart', async () => {
     body: { username: 'ada', password: 'correct horse' },
   })
   const { token } = login.data<{ token: string }>()
-  const app = createApi(control.deps, openAccess(control.deps), control.telemetry)
+  const app = createApi(control.deps, openAccess(control.deps), control.telemetry, control.hub)
   expect((await control.request('/auth/me', { app, token })).status).toBe(200)
 
   const settings = { ...control.deps.settings, jwtSecret: 'another secret' }
@@ -79,6 +79,7 @@ test('the secret of sessions is made once and survives a restart', async () => {
     control.deps,
     openAccess({ ...control.deps, settings }),
     control.telemetry,
+    control.hub,
   )
   expect((await control.request('/auth/me', { app: other, token })).status).toBe(401)
 })

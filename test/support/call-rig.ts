@@ -3,7 +3,7 @@
  * and charging are answers that a test sets; the clock of calls stands until a test moves it.
  */
 import { expect, vi } from 'vitest'
-import { ActiveCalls } from '../../engine/call/active-calls.ts'
+import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { SrfClient } from '../../engine/call/sip/srf-client.ts'
@@ -77,6 +77,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const opened: OpenCall[] = []
   const alive: string[][] = []
   const records: CallRecord[] = []
+  const events: CallEvent[] = []
   const outcomes: [number, string][] = []
   const strangers: string[] = []
   const faults: unknown[] = []
@@ -96,6 +97,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** By `number@domain`. */
     extensions: new Map<string, ExtensionRecord>(),
     contacts: new Map<string, ContactTarget[]>(),
+    journalled: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
     agent: undefined as AgentDecision | undefined,
     registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
@@ -111,7 +113,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       return answers.authorize()
     },
     extend: () => answers.extend(),
-    answered: (call: OpenCall) => void opened.push(structuredClone(call)),
+    answered: (call: OpenCall) => {
+      opened.push(structuredClone(call))
+      return answers.journalled()
+    },
     alive: (callUuids: readonly string[]) => {
       alive.push([...callUuids])
       return answers.revoked
@@ -121,7 +126,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       return Promise.resolve()
     },
   }
-  const calls = new ActiveCalls({ now: time.now, deadlines, charging })
+  const calls = new ActiveCalls({
+    ...{ now: time.now, deadlines, charging },
+    onEvent: (event) => void events.push(event),
+  })
   let lastUuid = 0
   const control = startCallControl({
     client,
@@ -182,7 +190,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
 
   return {
     ...{ time, server, client, calls, deadlines, answers, peers, control },
-    ...{ asked, opened, alive, records, outcomes, faults, strangers },
+    ...{ asked, opened, alive, records, events, outcomes, faults, strangers },
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
     caller: openPeer,
     /** A node that is a candidate, after those that are there already. */

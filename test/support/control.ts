@@ -8,11 +8,13 @@ import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
 import { Ocs } from '../../control/billing/ocs.ts'
 import { expectDocumented } from './documented.ts'
+import { EventHub } from '../../control/events/event-hub.ts'
 import { Telemetry } from '../../control/telemetry/telemetry.ts'
 import type {
   ActiveCall,
   ControlDeps,
   EnginePort,
+  EventsPort,
   SetStatus,
   TelemetrySnapshot,
 } from '../../control/deps.ts'
@@ -49,6 +51,7 @@ export interface TestControl {
   readonly edge: ControlApp
   readonly access: Access
   readonly telemetry: Telemetry
+  readonly hub: EventHub
   readonly store: Store
   readonly engine: TestEngine
   readonly deps: ControlDeps
@@ -82,12 +85,12 @@ export const startOfTime = Date.UTC(2026, 0, 1)
 /** What the payment provider signs with. */
 export const paymentWebhookSecret = 'whsec_test_secret'
 
-export function openControl(path = ':memory:'): TestControl {
+export function openControl(path = ':memory:', events = noEvents): TestControl {
   let now = startOfTime
   const store = openDatabase(path)
   migrate(store.sqlite, now)
   const logged: TestControl['logged'] = []
-  const engine = testEngine()
+  const engine = testEngine(events)
   const webhooks = new Webhooks({
     ...{ store, now: () => now, random: () => 0, randomBytes: seededBytes('webhooks') },
     ...{ schedule: () => () => undefined, log: () => undefined },
@@ -115,13 +118,15 @@ export function openControl(path = ':memory:'): TestControl {
   }
   const access = openAccess(deps)
   const telemetry = new Telemetry(deps)
-  const app = createApi(deps, access, telemetry)
+  const hub = new EventHub(engine.events, () => now)
+  const app = createApi(deps, access, telemetry, hub)
   let keys = 0
 
   return {
     app,
     access,
     telemetry,
+    hub,
     store,
     engine,
     deps,
@@ -207,8 +212,10 @@ function seededBytes(seed: string): (size: number) => Buffer {
   }
 }
 
+const noEvents: EventsPort = { epoch: 0, last: 0, oldest: 1, after: () => [] }
+
 /** An engine without calls; a test fills in the data that it needs. */
-export function testEngine(): TestEngine {
+export function testEngine(events: EventsPort = noEvents): TestEngine {
   const engine: TestEngine = {
     ready: true,
     draining: false,
@@ -231,6 +238,7 @@ export function testEngine(): TestEngine {
       countByCarrier: (id) =>
         engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
     },
+    events,
     originate: () => Promise.resolve({ kind: 'unknown_extension' }),
     registrations: {
       statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),

@@ -57,6 +57,7 @@ function liveView(call: ActiveCall) {
     end_stamp: null,
     billsec: null,
     disposition: null,
+    sip_code: null,
     hangup_cause: null,
     hangup_by: null,
   }
@@ -82,6 +83,7 @@ function endedView(call: EndedCall) {
     end_stamp: timeToText(call.endedAt),
     billsec: call.billsec,
     disposition: call.disposition,
+    sip_code: call.sipCode,
     hangup_cause: call.hangupCause,
     hangup_by: call.hangupBy,
   }
@@ -118,6 +120,7 @@ function recorded(store: Store, uuid: string): EndedCall | undefined {
       endedAt: row.end_stamp,
       billsec: row.billsec,
       disposition: row.disposition,
+      sipCode: row.sip_code,
       hangupCause: row.hangup_cause,
       hangupBy: row.hangup_by,
       tenantId: row.tenant_id,

@@ -39,12 +39,12 @@ export class WaitingPhone implements Caller {
   readonly #deps: WaitingPhoneDeps
   /** The unanswered offer; undefined once there is a dialog, or never will be. */
   #pending: PendingOffer | undefined
-  #dialog: Promise<SrfDialog | undefined>
+  readonly #dialog: Promise<SrfDialog | undefined>
   #leg: Leg | undefined
   /** The last description that the phone was given. */
   #heard = ''
   #isTaken = false
-  #patience: Deadline | undefined
+  readonly #patience: Deadline | undefined
   #begin: (dialog: SrfDialog | undefined) => void = () => undefined
 
   constructor(call: Call, picked: PickedUp, deps: WaitingPhoneDeps) {
@@ -80,10 +80,13 @@ export class WaitingPhone implements Caller {
     done: (dialog: SrfDialog | undefined) => void,
   ): void {
     this.#give(body)
-    void this.#dialog.then((dialog) => {
-      this.#isTaken = true
-      done(dialog)
-    })
+    void this.#handOver(done)
+  }
+
+  async #handOver(done: (dialog: SrfDialog | undefined) => void): Promise<void> {
+    const dialog = await this.#dialog
+    this.#isTaken = true
+    done(dialog)
   }
 
   #give(sdp: string): void {
@@ -92,22 +95,18 @@ export class WaitingPhone implements Caller {
     this.#deps.deadlines.cancel(this.#patience)
     const pending = this.#pending
     this.#pending = undefined
-    if (pending) this.#acknowledge(pending, sdp)
-    else void this.#dialog.then((dialog) => this.#reinvite(dialog, sdp))
+    if (pending) void this.#acknowledge(pending, sdp)
+    else void this.#reinvite(sdp)
   }
 
-  #acknowledge(offer: PendingOffer, sdp: string): void {
-    offer.ack(sdp).then(
-      (dialog) => {
-        this.#watch(dialog)
-        this.#begin(dialog)
-      },
-      () => {
-        this.#deps.client.release(offer.res)
-        this.#begin(undefined)
-        this.#call.stop(failed)
-      },
-    )
+  async #acknowledge(offer: PendingOffer, sdp: string): Promise<void> {
+    const dialog = await offer.ack(sdp).catch(() => undefined)
+    if (dialog) this.#watch(dialog)
+    else {
+      this.#deps.client.release(offer.res)
+      this.#call.stop(failed)
+    }
+    this.#begin(dialog)
   }
 
   /** From here on until the called side has answered; then the conversation watches. */
@@ -119,7 +118,8 @@ export class WaitingPhone implements Caller {
     else if (this.#call.stopped && !this.#isTaken) this.#leg.hangUp(farewell(this.#call.stopped))
   }
 
-  #reinvite(dialog: SrfDialog | undefined, sdp: string): void {
+  async #reinvite(sdp: string): Promise<void> {
+    const dialog = await this.#dialog
     if (dialog === undefined || this.#call.stopped || sdp !== this.#heard) return
     dialog.request({ method: 'INVITE', headers: {}, body: sdp }, (_error, response) => {
       // 491: the phone offers something itself at this moment, and so comes to an agreement, too.

@@ -1,5 +1,6 @@
 /** What a call needs before anyone is called: somebody who pays for it, unless it is free. */
 import type { Account, Charging } from '../../charging/charging.ts'
+import type { ActiveCalls } from '../active-calls.ts'
 import type { Call } from '../call.ts'
 import type { Reading } from '../reading.ts'
 import type { End } from '../record/end-reason.ts'
@@ -7,6 +8,7 @@ import { emergencyRoute, innerRoute, retryAfter, type Route, type RouteDeps } fr
 
 export interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging
+  readonly calls: Pick<ActiveCalls, 'started'>
 }
 
 /** Where a call goes for which nobody is asked to pay. */
@@ -28,6 +30,17 @@ export function freeRoute(reading: Reading, deps: RouteDeps): FreeRoute {
 
 /** Undefined: the call may go on. */
 export async function admit(
+  call: Call,
+  reading: Reading,
+  free: FreeRoute,
+  deps: AdmissionDeps,
+): Promise<End | undefined> {
+  const refusal = await refusalOf(call, reading, free, deps)
+  deps.calls.started(call)
+  return refusal
+}
+
+async function refusalOf(
   call: Call,
   reading: Reading,
   { isEmergency, route, tenantId }: FreeRoute,

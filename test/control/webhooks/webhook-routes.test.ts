@@ -67,7 +67,7 @@ function open() {
   })
   const deps = { ...base.deps, now: Date.now, webhooks, ocs }
   const access = openAccess(deps)
-  const app = createApi(deps, access, base.telemetry)
+  const app = createApi(deps, access, base.telemetry, base.hub)
   const token = base.key()
   const call = (method: string, path: string, body?: unknown) =>
     base.request(path, { app, token, method, body })

@@ -27,7 +27,7 @@ test('an answered call is bridged, journalled, and recorded when the caller hang
   await node.next('ACK')
   caller.learn(leg, answer)
   caller.request('ACK', leg)
-  await rig.until(() => rig.opened.length === 1)
+  await rig.until(() => rig.calls.find('uuid-1')?.state === 'ACTIVE')
   const answeredAt = startedAt + 1_000
   expect(rig.opened).toMatchObject([{ callUuid: 'uuid-1', answeredAt, customerId: 7 }])
   expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', calledNumber: '1555', setId: 1 }])

@@ -49,6 +49,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
       authFailed: (address, user) => void failed.push(`${address} ${user}`),
       authSucceeded: () => undefined,
     },
+    onRegistration: () => undefined,
     onStoreFailure: (error) => {
       throw error
     },

@@ -12,7 +12,13 @@ const live: ActiveCall = {
 const ended: EndedCall = {
   ...{ callUuid: uuid, callerNumber: '101', calledNumber: '15550100', direction: 'outbound' },
   ...{ startedAt: startOfTime, answeredAt: null, endedAt: startOfTime + 9_000, billsec: 0 },
-  ...{ disposition: 'FAILED', hangupCause: 'NORMAL_CLEARING', hangupBy: 'callee', tenantId: null },
+  ...{
+    disposition: 'FAILED',
+    sipCode: 480,
+    hangupCause: 'NORMAL_CLEARING',
+    hangupBy: 'callee',
+    tenantId: null,
+  },
 }
 
 const record: CallRecord = {

@@ -1,0 +1,142 @@
+/**
+ * Many readers of the engine's events. Events are gathered for a moment and written once for all
+ * readers of a tenant; who does not take them in time is let go, because nobody may make the calls wait.
+ */
+import type { EngineEvent, EventsPort } from '../deps.ts'
+import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
+
+/** How often `flush` is to be called: what an event may be late. */
+export const FLUSH_MS = 250
+/** How often `keepAlive` is to be called. */
+export const KEEP_ALIVE_MS = 15_000
+
+const MAX_READERS = 2_000
+/** Unread bytes of one reader; more is a reader that does not read. */
+const MAX_BACKLOG = 1_048_576
+/** After it a reader has to come again, and with it whatever credential it has then. */
+const MAX_LIFE_MS = 15 * 60_000
+
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+interface Reader {
+  readonly tenantId: number | null
+  readonly since: number
+  readonly controller: Controller
+}
+
+export class EventHub {
+  readonly #events: EventsPort
+  readonly #now: () => number
+  readonly #byTenant = new Map<number | null, Set<Reader>>()
+  #size = 0
+  #seen: number
+
+  /** `now` in milliseconds UTC. */
+  constructor(events: EventsPort, now: () => number) {
+    this.#events = events
+    this.#now = now
+    this.#seen = events.last
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Undefined: there are too many readers already. `lastId` as the reader has seen it. */
+  open(
+    tenantId: number | null,
+    lastId: string | undefined,
+  ): ReadableStream<Uint8Array> | undefined {
+    if (this.#size >= MAX_READERS) return undefined
+    // Whoever comes now gets what has gathered from the log, and nothing twice.
+    this.flush()
+    let reader: Reader | undefined
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          reader = { tenantId, since: this.#now(), controller }
+          this.#join(reader)
+          controller.enqueue(encode(this.#greeting(tenantId, lastId)))
+        },
+        cancel: () => {
+          if (reader) this.#leave(reader)
+        },
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: MAX_BACKLOG }),
+    )
+  }
+
+  /** Writes what has happened since the last time. */
+  flush(): void {
+    if (this.#seen === this.#events.last) return
+    if (this.#size > 0) {
+      const events = this.#events.after(this.#seen)
+      for (const [tenantId, readers] of this.#byTenant) {
+        const text = this.#textOf(events, tenantId)
+        if (text !== '') this.#write(readers, text)
+      }
+    }
+    this.#seen = this.#events.last
+  }
+
+  /** Keeps idle connections open, and lets readers of old age go. */
+  keepAlive(): void {
+    const oldest = this.#now() - MAX_LIFE_MS
+    for (const readers of this.#byTenant.values()) {
+      for (const reader of readers) if (reader.since <= oldest) this.#end(reader)
+      this.#write(readers, ': keep-alive\n\n')
+    }
+  }
+
+  /** Ends every stream. */
+  close(): void {
+    for (const readers of this.#byTenant.values()) for (const reader of readers) this.#end(reader)
+  }
+
+  #greeting(tenantId: number | null, lastId: string | undefined): string {
+    const hello = 'retry: 2000\n: welcome\n\n'
+    if (lastId === undefined) return hello
+    const sequence = sequenceOf(this.#events, lastId)
+    const isComplete = sequence !== undefined && sequence + 1 >= this.#events.oldest
+    const missed = this.#textOf(this.#events.after(sequence ?? 0), tenantId)
+    return isComplete ? hello + missed : `${hello}event: stream.gap\ndata: {}\n\n${missed}`
+  }
+
+  #textOf(events: readonly EngineEvent[], tenantId: number | null): string {
+    let text = ''
+    for (const event of events)
+      if (isVisible(event, tenantId))
+        text += `id: ${eventId(this.#events, event.sequence)}\nevent: ${event.type}\ndata: ${JSON.stringify(eventView(event))}\n\n`
+    return text
+  }
+
+  /** One array of bytes for all of them. */
+  #write(readers: ReadonlySet<Reader>, text: string): void {
+    const bytes = encode(text)
+    for (const reader of readers)
+      if ((reader.controller.desiredSize ?? 0) < bytes.length) this.#end(reader)
+      else reader.controller.enqueue(bytes)
+  }
+
+  #end(reader: Reader): void {
+    this.#leave(reader)
+    reader.controller.close()
+  }
+
+  #join(reader: Reader): void {
+    this.#size += 1
+    const readers = this.#byTenant.get(reader.tenantId)
+    if (readers) readers.add(reader)
+    else this.#byTenant.set(reader.tenantId, new Set([reader]))
+  }
+
+  #leave(reader: Reader): void {
+    const readers = this.#byTenant.get(reader.tenantId)
+    if (readers?.delete(reader) !== true) return
+    this.#size -= 1
+    if (readers.size === 0) this.#byTenant.delete(reader.tenantId)
+  }
+}
+
+const encoder = new TextEncoder()
+const encode = (text: string): Uint8Array => encoder.encode(text)

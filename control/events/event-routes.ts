@@ -1,0 +1,55 @@
+/** `GET /events`: what happens to calls, nodes and phones, as a stream (server-sent events) or as a list. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requires } from '../auth/requires.ts'
+import type { EventsPort } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { validate } from '../http/validate.ts'
+import type { EventHub } from './event-hub.ts'
+import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
+
+const query = z.strictObject({
+  after: z.string().max(60).optional().describe('Id of the last event that was seen.'),
+})
+
+/** The newest events of a list. */
+const LISTED = 1_000
+
+const streamHeaders = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-store',
+  // Proxies that gather answers would hold the events back.
+  'X-Accel-Buffering': 'no',
+}
+
+export function eventRoutes(events: EventsPort, hub: EventHub) {
+  return new Hono<ControlEnv>().get(
+    '/events',
+    requires('calls:read'),
+    validate('query', query),
+    (c) => {
+      const { tenantId } = c.var.principal
+      const { after } = c.req.valid('query')
+      if (c.req.header('accept')?.includes('text/event-stream') === true) {
+        const stream = hub.open(tenantId, c.req.header('last-event-id') ?? after)
+        if (stream === undefined)
+          throw new ApiError(503, 'too_many_readers', 'No further stream can be opened', {
+            headers: { 'Retry-After': '30' },
+          })
+        return c.body(stream, 200, streamHeaders)
+      }
+      const sequence = after === undefined ? undefined : sequenceOf(events, after)
+      const found = events.after(sequence ?? 0).filter((event) => isVisible(event, tenantId))
+      return ok(c, {
+        events: found.slice(-LISTED).map((event) => ({
+          id: eventId(events, event.sequence),
+          type: event.type,
+          data: eventView(event),
+        })),
+        last_event_id: eventId(events, events.last),
+      })
+    },
+  )
+}

@@ -1,0 +1,64 @@
+/** Events as the API shows them. */
+import { timeToText } from '../../schema/columns.ts'
+import type { EngineEvent, EventsPort } from '../deps.ts'
+
+/** Names an event across restarts: who has seen one may go on after it. */
+export const eventId = ({ epoch }: Pick<EventsPort, 'epoch'>, sequence: number): string =>
+  `${epoch.toString(36)}-${sequence}`
+
+/** The sequence behind an id; undefined: not of this process, so nothing is known about what came after. */
+export function sequenceOf(
+  { epoch, last }: Pick<EventsPort, 'epoch' | 'last'>,
+  id: string,
+): number | undefined {
+  const [start, sequence = ''] = id.split('-')
+  if (start !== epoch.toString(36) || !/^\d{1,15}$/.test(sequence)) return undefined
+  return Number(sequence) <= last ? Number(sequence) : undefined
+}
+
+export const isVisible = (event: EngineEvent, tenantId: number | null): boolean =>
+  tenantId === null || event.tenantId === tenantId
+
+export function eventView(event: EngineEvent) {
+  const at = timeToText(event.at)
+  switch (event.type) {
+    case 'node.down':
+    case 'node.up':
+      return { at, set_id: event.setId, destination: event.destination, state: event.state }
+    case 'registration': {
+      const { extension, domain, contacts } = event
+      const status = contacts > 0 ? 'registered' : 'unregistered'
+      return { at, extension, domain, status, contacts }
+    }
+    case 'call.ended': {
+      const { record } = event
+      return {
+        at,
+        call_uuid: record.callUuid,
+        caller_id_number: record.callerNumber,
+        destination_number: record.calledNumber,
+        direction: record.direction,
+        disposition: record.disposition,
+        billsec: record.billsec,
+        sip_code: record.sipCode,
+        hangup_cause: record.hangupCause,
+        hangup_by: record.hangupBy,
+      }
+    }
+    case 'call.started':
+    case 'call.ringing':
+    case 'call.answered':
+    default: {
+      const { call } = event
+      return {
+        at,
+        call_uuid: call.callUuid,
+        caller_id_number: call.callerNumber,
+        destination_number: call.calledNumber,
+        direction: call.direction,
+        node: call.node,
+        carrier: call.carrier,
+      }
+    }
+  }
+}

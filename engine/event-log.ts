@@ -1,0 +1,79 @@
+/** What happens, numbered, for whoever looks: the last events, in memory. */
+import type { ActiveCall } from './call/active-calls.ts'
+import type { CallRecord } from '../schema/call-record.ts'
+
+export type EngineHappening =
+  | {
+      readonly type: 'call.started' | 'call.ringing' | 'call.answered'
+      readonly tenantId: number | null
+      /** As it was at that moment. */
+      readonly call: ActiveCall
+    }
+  | {
+      readonly type: 'call.ended'
+      readonly tenantId: number | null
+      readonly record: CallRecord
+    }
+  | {
+      readonly type: 'node.down' | 'node.up'
+      readonly tenantId: number | null
+      readonly setId: number
+      readonly destination: string
+      readonly state: 'active' | 'probing' | 'inactive'
+    }
+  | {
+      readonly type: 'registration'
+      readonly tenantId: number | null
+      readonly extension: string
+      readonly domain: string
+      /** Of how many phones the extension can be reached now. */
+      readonly contacts: number
+    }
+
+export type EngineEvent = EngineHappening & {
+  /** Ascending by one. */
+  readonly sequence: number
+  /** Milliseconds UTC. */
+  readonly at: number
+}
+
+/** 100 calls a second for 50 seconds; about 0.4 kB each. */
+const CAPACITY = 20_000
+
+export class EventLog {
+  /** Milliseconds UTC; with the sequence it names an event for ever. */
+  readonly epoch: number
+  readonly #now: () => number
+  readonly #ring: EngineEvent[] = []
+  #last = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+    this.epoch = now()
+  }
+
+  /** Sequence of the newest event; 0: there is none yet. */
+  get last(): number {
+    return this.#last
+  }
+
+  /** Sequence of the oldest event that is still kept. */
+  get oldest(): number {
+    return Math.max(1, this.#last - CAPACITY + 1)
+  }
+
+  add(happening: EngineHappening): void {
+    const sequence = ++this.#last
+    this.#ring[sequence % CAPACITY] = { ...happening, sequence, at: this.#now() }
+  }
+
+  /** Those that came after `sequence` and are still kept, oldest first. */
+  after(sequence: number): readonly EngineEvent[] {
+    const events: EngineEvent[] = []
+    for (let next = Math.max(sequence + 1, this.oldest); next <= this.#last; next++) {
+      const event = this.#ring[next % CAPACITY]
+      if (event) events.push(event)
+    }
+    return events
+  }
+}

@@ -1,0 +1,160 @@
+import { beforeEach, expect, test } from 'vitest'
+import { EventHub } from '../../../control/events/event-hub.ts'
+import type { ActiveCall } from '../../../control/deps.ts'
+import { EventLog } from '../../../engine/event-log.ts'
+import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
+
+let control: TestControl
+let log: EventLog
+let now: number
+
+beforeEach(() => {
+  now = startOfTime
+  log = new EventLog(() => now)
+  control = openControl(':memory:', log)
+})
+
+const node = (setId: number, tenantId: number | null = null) =>
+  log.add({ type: 'node.down', tenantId, setId, destination: 'sip:n:5060', state: 'probing' })
+
+/** Reads a stream as it comes. */
+async function open(token = control.key(), headers: Readonly<Record<string, string>> = {}) {
+  const response = await control.app.request('/api/v1/events', {
+    headers: { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', ...headers },
+  })
+  const body: ReadableStream<Uint8Array> | null = response.body
+  const reader = body?.getReader()
+  if (reader === undefined) throw new Error('no body')
+  const next = async (): Promise<string | undefined> => {
+    const read = await reader.read()
+    return read.done ? undefined : new TextDecoder().decode(read.value)
+  }
+  return { response, next, cancel: () => reader.cancel(), greeting: await next() }
+}
+
+const idOf = (sequence: number): string => `${startOfTime.toString(36)}-${sequence}`
+
+test('a stream tells what happens from now on, with ids, types and data', async () => {
+  node(1)
+  const { response, next, greeting } = await open()
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  expect(greeting).toBe('retry: 2000\n: welcome\n\n')
+  node(2)
+  control.hub.flush()
+  expect(await next()).toBe(
+    `id: ${idOf(2)}\nevent: node.down\ndata: ${JSON.stringify({
+      at: '2026-01-01T00:00:00.000Z',
+      set_id: 2,
+      destination: 'sip:n:5060',
+      state: 'probing',
+    })}\n\n`,
+  )
+})
+
+test('a reader that comes again gets what it has missed, once', async () => {
+  for (const setId of [1, 2, 3]) node(setId)
+  const { greeting, next } = await open(control.key(), { 'Last-Event-ID': idOf(1) })
+  expect(greeting).not.toContain(`id: ${idOf(1)}\n`)
+  expect(greeting).toContain(`id: ${idOf(2)}\n`)
+  expect(greeting).toContain(`id: ${idOf(3)}\n`)
+  expect(greeting).not.toContain('stream.gap')
+  node(4)
+  control.hub.flush()
+  const more = await next()
+  expect(more?.match(/^id: /gm)).toHaveLength(1)
+})
+
+test.each(['other-1', `${startOfTime.toString(36)}-99`, 'nonsense'])(
+  'a reader whose last event (%s) is not known is told that there is a gap',
+  async (id) => {
+    node(1)
+    const { greeting } = await open(control.key(), { 'Last-Event-ID': id })
+    expect(greeting).toContain('event: stream.gap')
+    expect(greeting).toContain(`id: ${idOf(1)}\n`)
+  },
+)
+
+test('a tenant hears of its own only', async () => {
+  const acme = control.tenant('acme')
+  const beta = control.tenant('beta')
+  const key = (tenant_slug: string) =>
+    control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
+  const stream = await open(key('acme'))
+  node(1)
+  node(2, beta)
+  node(3, acme)
+  control.hub.flush()
+  const heard = await stream.next()
+  expect(heard?.match(/"set_id":(\d)/g)).toEqual(['"set_id":3'])
+  const listed = await control.request('/api/v1/events', { token: key('beta') })
+  expect(listed.data()).toMatchObject({ events: [{ data: { set_id: 2 } }] })
+})
+
+test('a reader that does not read is let go; the others go on', async () => {
+  const [slow, quick] = [await open(), await open()]
+  for (let round = 0; round < 12; round++) {
+    for (let event = 0; event < 800; event++) node(event)
+    control.hub.flush()
+    await quick.next()
+  }
+  expect(control.hub.size).toBe(1)
+  let text: string | undefined = ''
+  while (text !== undefined) text = await slow.next()
+  node(1)
+  control.hub.flush()
+  expect(await quick.next()).toContain('node.down')
+})
+
+test('idle streams are kept open, old ones end, and a reader that leaves is forgotten', async () => {
+  const stream = await open()
+  control.hub.keepAlive()
+  expect(await stream.next()).toBe(': keep-alive\n\n')
+  control.tick(15 * 60_000)
+  control.hub.keepAlive()
+  expect(await stream.next()).toBeUndefined()
+  expect(control.hub.size).toBe(0)
+  const other = await open()
+  expect(control.hub.size).toBe(1)
+  await other.cancel()
+  expect(control.hub.size).toBe(0)
+})
+
+test('there is a bound on readers', () => {
+  const hub = new EventHub(log, () => now)
+  for (let reader = 0; reader < 2_000; reader++) expect(hub.open(null, undefined)).toBeDefined()
+  expect(hub.open(null, undefined)).toBeUndefined()
+  hub.close()
+  expect(hub.size).toBe(0)
+})
+
+test('who does not ask for a stream gets a list, and may go on after it', async () => {
+  node(1)
+  node(2)
+  const token = control.key()
+  const first = await control.request('/api/v1/events', { token })
+  expect(first.data()).toMatchObject({
+    events: [{ id: idOf(1), type: 'node.down', data: { set_id: 1 } }, { id: idOf(2) }],
+    last_event_id: idOf(2),
+  })
+  node(3)
+  const next = await control.request(`/api/v1/events?after=${idOf(2)}`, { token })
+  expect(next.data<{ events: unknown[] }>().events).toHaveLength(1)
+})
+
+test('calls and phones are shown by the words of the API', async () => {
+  const call: ActiveCall = {
+    ...{ callUuid: 'u', state: 'RINGING', direction: 'inbound', callerNumber: '1' },
+    ...{ calledNumber: '2', startedAt: now, answeredAt: null, tenantId: null, customerId: null },
+    ...{ setId: 1, node: 'n', carrier: null },
+  }
+  log.add({ type: 'call.ringing', tenantId: null, call })
+  const phones = { tenantId: 1, extension: '101', domain: 'acme.example' }
+  log.add({ type: 'registration', ...phones, contacts: 0 })
+  const { data } = await control.request('/api/v1/events', { token: control.key() })
+  expect(data()).toMatchObject({
+    events: [
+      { data: { call_uuid: 'u', caller_id_number: '1', destination_number: '2', node: 'n' } },
+      { data: { extension: '101', status: 'unregistered', contacts: 0 } },
+    ],
+  })
+})
