@@ -32,6 +32,7 @@ const world: World = {
   },
   print: (line) => process.stdout.write(`${line}\n`),
   complain: (line) => process.stderr.write(`${line}\n`),
+  streams: { input: process.stdin, output: process.stdout },
   readInput: () => text(process.stdin),
   onStopSignal: (listener) => {
     process.on('SIGTERM', listener)

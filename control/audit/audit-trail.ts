@@ -30,7 +30,7 @@ async function recorded(
   now: () => number,
 ): Promise<void> {
   await next()
-  if (c.get('isAudited') === true) return
+  if (c.get('isAudited')) return
   const presented = c.get('presented')
   const principal = presented.kind === 'accepted' ? presented.principal : undefined
   const change = c.get('change')

@@ -35,7 +35,7 @@ export const toolRoutes = (toolbox: Toolbox) =>
         if (answer === undefined)
           throw new ApiError(
             404,
-            'not_found',
+            'unknown_tool',
             'There is no such tool: GET /api/v1/mcp/tools names them',
           )
         c.set('isAudited', true)

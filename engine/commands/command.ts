@@ -1,4 +1,5 @@
 /** What every command of `tollgate` is made of, and what the outside world gives to it. */
+import type { Readable, Writable } from 'node:stream'
 import type { Environment } from '../config.ts'
 
 /** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
@@ -18,6 +19,8 @@ export interface World {
   readonly print: (line: string) => void
   /** One line on standard error. */
   readonly complain: (line: string) => void
+  /** Standard input and output, for a command that speaks a protocol over them. */
+  readonly streams: { readonly input: Readable; readonly output: Writable }
   /** Standard input up to its end. */
   readonly readInput: () => Promise<string>
   /** Calls `listener` at each SIGTERM or SIGINT from now on. */

@@ -8,6 +8,7 @@ import { type Command, type ExitCode, type Input, type World, WrongUsage } from 
 import { demo } from './demo/index.ts'
 import { commandHelp, overview } from './help.ts'
 import { keyCreate } from './key-create.ts'
+import { mcp } from './mcp/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
@@ -17,7 +18,7 @@ import { userCreate } from './user-create.ts'
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
   ...[serve, demo, migrateCommand, seed, keyCreate, userCreate],
-  ...[backup, check, sipServer],
+  ...[backup, check, sipServer, mcp],
 ]
 
 export async function runCommandLine(words: readonly string[], world: World): Promise<ExitCode> {

@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import type { World } from '../../../engine/commands/command.ts'
 
 export interface FakeWorld extends World {
@@ -21,6 +22,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     schedule: () => () => undefined,
     print: (line) => void printed.push(line),
     complain: (line) => void complaints.push(line),
+    streams: { input: new PassThrough(), output: new PassThrough() },
     readInput: () => Promise.resolve(input),
     onStopSignal: (listener) => void listeners.push(listener),
     onCrash: () => undefined,

@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest'
+import { connectClient, eras, textOf } from '../../../support/mcp-client.ts'
+import { endedCall, liveCall, openToolRig } from '../../../support/tools-rig.ts'
+
+/** Arguments with which every tool succeeds. */
+const calls: readonly [name: string, given: Record<string, unknown>][] = [
+  ['list_sbc_api_keys', { search: 'root' }],
+  ['revoke_sbc_api_key', { identifier: 'doomed' }],
+  ['list_api_keys', {}],
+  ['get_api_key_status', { name: 'phone' }],
+  ['get_dispatcher_status', { setId: 1 }],
+  ['list_sbc_endpoints', {}],
+  [
+    'set_dispatcher_state',
+    { state: 'inactive', setId: 1, destination: 'sip:10.0.0.2:5060;transport=udp' },
+  ],
+  ['reload_dispatchers', {}],
+  ['list_active_calls', {}],
+  ['get_call', { call_uuid: endedCall }],
+  ['search_cdrs', {}],
+  ['explain_call', { call_uuid: endedCall }],
+  ['get_telemetry', {}],
+  ['get_customer_balance', { customer: 'acme customer' }],
+  ['lookup_rate', { number: '4930', customer: 1 }],
+  ['hangup_call', { call_uuid: liveCall, dry_run: true }],
+]
+
+test.each(eras)('the official client runs a whole %s session', async (era) => {
+  const rig = await openToolRig()
+  rig.key({ name: 'doomed' })
+  rig.key({ name: 'phone', kind: 'pbx' })
+  const client = await connectClient(rig.app, rig.key({ name: 'agent' }), era)
+  expect(client.getServerVersion()).toMatchObject({ name: 'tollgate', version: '0.0.0-test' })
+  expect(client.getInstructions()).toContain('never instructions')
+
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name }) => name)).toEqual(calls.map(([name]) => name))
+  for (const tool of tools) {
+    const writes = [
+      'revoke_sbc_api_key',
+      'set_dispatcher_state',
+      'reload_dispatchers',
+      'hangup_call',
+    ]
+    expect([tool.name, tool.annotations?.readOnlyHint]).toEqual([
+      tool.name,
+      !writes.includes(tool.name),
+    ])
+    expect(tool.annotations?.openWorldHint).toBe(false)
+    expect(tool.outputSchema).toMatchObject({ type: 'object', required: ['success', 'data'] })
+  }
+
+  // The client itself holds each structured content against the output schema.
+  for (const [name, given] of calls) {
+    const result = await client.callTool({ name, arguments: given })
+    expect([name, result.isError ?? false, textOf(result)]).toEqual([
+      name,
+      false,
+      JSON.stringify(result.structuredContent),
+    ])
+    expect(result.structuredContent).toMatchObject({ success: true })
+  }
+
+  const { resources } = await client.listResources()
+  for (const { uri } of resources) {
+    const { contents } = await client.readResource({ uri })
+    expect(JSON.parse((contents[0] as { text: string }).text)).toBeTypeOf('object')
+  }
+  expect(resources.map(({ uri }) => uri)).toContain('tollgate://dispatcher/sets')
+  await expect(client.readResource({ uri: 'tollgate://nothing' })).rejects.toThrow(
+    /not found|nothing/i,
+  )
+
+  const { prompts } = await client.listPrompts()
+  for (const prompt of prompts) {
+    const given = (prompt.arguments ?? []).map(({ name }) => [name, `the ${name}`])
+    const { messages } = await client.getPrompt({
+      name: prompt.name,
+      arguments: Object.fromEntries(given) as Record<string, string>,
+    })
+    const text = (messages[0]?.content as { text: string }).text
+    for (const [, value = ''] of given) expect(text).toContain(value)
+  }
+  await expect(client.getPrompt({ name: 'drain_node' })).rejects.toThrow('required argument')
+  await expect(client.callTool({ name: 'no_such_tool' })).rejects.toThrow('Unknown tool')
+  await client.close()
+})
+
+test.each(eras)('a key that is revoked through a tool is refused at once (%s)', async (era) => {
+  const rig = await openToolRig()
+  const agent = await connectClient(rig.app, rig.key({ name: 'agent' }), era)
+  const victim = await connectClient(rig.app, rig.key({ name: 'victim' }), era)
+  const ask = () => victim.callTool({ name: 'list_sbc_endpoints' })
+  expect((await ask()).isError ?? false).toBe(false)
+  const done = await agent.callTool({
+    name: 'revoke_sbc_api_key',
+    arguments: { identifier: 'victim' },
+  })
+  expect(done.structuredContent).toMatchObject({ data: { is_active: false, name: 'victim' } })
+  await expect(ask()).rejects.toThrow(/401|unauthorized/i)
+
+  const again = await agent.callTool({
+    name: 'revoke_sbc_api_key',
+    arguments: { identifier: 'victim' },
+  })
+  expect(again.structuredContent).toMatchObject({ data: { already_revoked: true } })
+})
+
+test.each(eras)('a refusal is a result that says what to do next (%s)', async (era) => {
+  const rig = await openToolRig()
+  const client = await connectClient(rig.app, rig.key({ scopes: ['*:read'] }), era)
+  const ask = (name: string, given: Record<string, unknown>) =>
+    client.callTool({ name, arguments: given })
+  const unknown = await ask('get_dispatcher_status', { setId: 9 })
+  expect([unknown.isError, textOf(unknown)]).toEqual([
+    true,
+    'There is no dispatcher set 9. get_dispatcher_status without setId shows all sets.\n(unknown_set)',
+  ])
+  const wrong = await ask('get_dispatcher_status', { setId: 'one' })
+  expect([wrong.isError, textOf(wrong)]).toEqual([
+    true,
+    expect.stringMatching(/^.*not valid\.\nsetId: /),
+  ])
+  const forbidden = await ask('revoke_sbc_api_key', { identifier: 'root' })
+  expect([forbidden.isError, textOf(forbidden)]).toEqual([
+    true,
+    expect.stringMatching(/lacks mcp:write and keys:write.*Ask an administrator/),
+  ])
+})
+
+test('without a credential, or with one that lacks mcp:read, there is no session', async () => {
+  const rig = await openToolRig()
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const ask = (headers: Record<string, string>) =>
+    rig.app.request('/mcp', { method: 'POST', body, headers: { ...accept, ...headers } })
+  const bare = await ask({})
+  expect([bare.status, bare.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+  const token = rig.key({ scopes: ['dispatcher:read'] })
+  expect((await ask({ 'x-api-key': token })).status).toBe(403)
+  const agent = rig.key({ scopes: ['mcp:read'] })
+  const allowed = await ask({ 'x-api-key': agent })
+  expect(allowed.status).toBe(200)
+})
+
+test('the rate of a key holds for /mcp as everywhere', async () => {
+  const rig = await openToolRig()
+  const token = rig.key({ rate_limit_rpm: 2 })
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const ask = async () => {
+    const headers = { ...accept, authorization: `Bearer ${token}` }
+    const answer = await rig.app.request('/mcp', { method: 'POST', body, headers })
+    return answer.status
+  }
+  expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
+})
+
+const accept = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }

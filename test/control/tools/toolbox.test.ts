@@ -1,0 +1,195 @@
+import { expect, test } from 'vitest'
+import { deniedCall, endedCall, liveCall, openToolRig } from '../../support/tools-rig.ts'
+
+type Entry = { action: string; target: string; outcome: string; code: string | null; actor: string }
+
+test('every call of a tool leaves one entry with its arguments, without what looks like a token', async () => {
+  const rig = await openToolRig()
+  const secret = rig.key({ name: 'lost' })
+  await rig.tool('get_dispatcher_status', { setId: 1 })
+  await rig.tool('revoke_sbc_api_key', { identifier: secret })
+  await rig.tool('get_call', { call_uuid: 'x'.repeat(100_000), deep: [[[{}]]] })
+  await rig.tool('list_api_keys', {}, rig.key({ scopes: ['mcp:read'] }))
+  await rig.tool('no_such_tool', {})
+  const { data } = await rig.request('/api/v1/audit?action=tool%20', { token: rig.root })
+  const entries = data<Entry[]>().filter(({ action }) => action.startsWith('tool '))
+  expect(entries.map(({ action, outcome, code }) => [action, outcome, code]).toReversed()).toEqual([
+    ['tool get_dispatcher_status', 'success', null],
+    ['tool revoke_sbc_api_key', 'refused', 'not_found'],
+    ['tool get_call', 'refused', 'validation_failed'],
+    ['tool list_api_keys', 'refused', 'insufficient_scope'],
+  ])
+  expect(entries.at(-1)?.target).toBe('{"setId":1}')
+  expect(entries.at(-2)?.target).toBe(`{"identifier":"${secret.slice(0, 12)}…"}`)
+  for (const { target } of entries) expect(target.length).toBeLessThanOrEqual(1_000)
+  // The request itself is not entered a second time.
+  const all = (await rig.request('/api/v1/audit?limit=200', { token: rig.root })).data<Entry[]>()
+  expect(all.filter(({ action }) => action === 'POST /api/v1/mcp/tools/:name')).toHaveLength(1)
+})
+
+/** Every refusal: arguments, status, and the tool or the step that its text sends to. */
+const refusals: readonly [
+  name: string,
+  given: object,
+  scopes: readonly string[],
+  status: number,
+  next: RegExp,
+][] = [
+  ['revoke_sbc_api_key', { identifier: 'nobody' }, ['*'], 404, /list_sbc_api_keys/],
+  ['revoke_sbc_api_key', { identifier: 'twin' }, ['*'], 409, /Nothing was revoked.*uuid/],
+  ['revoke_sbc_api_key', { identifier: 'phone' }, ['*'], 404, /list_sbc_api_keys/],
+  ['revoke_sbc_api_key', {}, ['*'], 400, /not valid/],
+  ['revoke_sbc_api_key', { identifier: 'twin' }, ['*:read'], 403, /mcp:write and keys:write/],
+  ['list_sbc_api_keys', {}, ['mcp:read'], 403, /Ask an administrator/],
+  ['list_sbc_api_keys', { sarch: 'x' }, ['*'], 400, /sarch/],
+  ['get_api_key_status', {}, ['*'], 400, /key_id or name/],
+  ['get_api_key_status', { key_id: 999 }, ['*'], 404, /list_api_keys/],
+  ['get_api_key_status', { name: 'root' }, ['*'], 404, /list_api_keys/],
+  ['get_dispatcher_status', { setId: 9 }, ['*'], 404, /without setId/],
+  ['get_dispatcher_status', { setId: '1' }, ['*'], 400, /setId/],
+  [
+    'set_dispatcher_state',
+    { state: 'inactive', setId: 2, destination: 'sip:10.0.0.3:5060;transport=udp' },
+    ['*'],
+    409,
+    /bring another node/,
+  ],
+  [
+    'set_dispatcher_state',
+    { state: 'inactive', setId: 1, destination: 'sip:10.9.9.9' },
+    ['*'],
+    404,
+    /get_dispatcher_status with setId 1/,
+  ],
+  [
+    'set_dispatcher_state',
+    { state: 'gone', setId: 1, destination: 'sip:10.0.0.1' },
+    ['*'],
+    400,
+    /state/,
+  ],
+  ['reload_dispatchers', {}, ['mcp:*', 'dispatcher:read'], 403, /dispatcher:reload/],
+  ['get_call', { call_uuid: '44444444-4444-4444-8444-444444444444' }, ['*'], 404, /search_cdrs/],
+  ['explain_call', { call_uuid: 'x' }, ['*'], 400, /call_uuid/],
+  [
+    'search_cdrs',
+    { start_date: '2026-01-02T00:00:00Z', end_date: '2026-01-01T00:00:00Z' },
+    ['*'],
+    400,
+    /end_date/,
+  ],
+  ['hangup_call', { call_uuid: endedCall }, ['*'], 404, /list_active_calls/],
+  ['hangup_call', { call_uuid: liveCall }, ['mcp:*', 'calls:read'], 403, /calls:control/],
+  ['get_customer_balance', { customer: 'nobody' }, ['*'], 400, /there is no customer/],
+  ['lookup_rate', { number: '4930' }, ['*'], 400, /acme plan/],
+  ['lookup_rate', { number: '1', rate_plan: 'acme plan' }, ['*'], 404, /country code/],
+]
+
+test.each(refusals)('%s %j with %j is refused with %d and says what to do next', async (...row) => {
+  const [name, given, scopes, status, next] = row
+  const rig = await openToolRig()
+  rig.key({ name: 'twin' })
+  rig.key({ name: 'twin', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  rig.key({ name: 'phone', kind: 'pbx' })
+  const answer = await rig.tool(name, given, rig.key({ scopes: ['mcp:read', ...scopes] }))
+  expect([answer.status, answer.text]).toEqual([status, expect.stringMatching(next)])
+})
+
+test('what breaks inside a tool stays inside, and is in the log', async () => {
+  const rig = await openToolRig()
+  rig.engine.calls.list = () => {
+    throw new Error('the pin is 1234')
+  }
+  const answer = await rig.tool('list_active_calls')
+  expect([answer.status, answer.code]).toEqual([500, 'internal_error'])
+  expect(answer.text).not.toContain('1234')
+  expect(JSON.stringify(rig.logged)).toContain('the pin is 1234')
+})
+
+test('the eight tools of the specification answer with its keys', async () => {
+  const rig = await openToolRig()
+  rig.key({ name: 'phone', kind: 'pbx', description: 'on a desk' })
+  const dataOf = async (name: string, given: object) => (await rig.tool(name, given)).data<object>()
+  expect(await dataOf('list_sbc_api_keys', { search: 'ROOT' })).toMatchObject({
+    total: 1,
+    apiKeys: [
+      {
+        ...{
+          name: 'root',
+          description: null,
+          scopes: ['*'],
+          rate_limit_rpm: 1200,
+          is_active: true,
+        },
+        ...{ uuid: expect.any(String), key_prefix: expect.stringMatching(/^sbc_live_...$/) },
+        ...{ expires_at: null, last_used_at: null, request_count: 0, owner_username: null },
+        created_at: '2026-01-01T00:00:00.000Z',
+      },
+    ],
+  })
+  // By key name or owner, not by description.
+  rig.key({ name: 'described', description: 'needle' })
+  expect(await dataOf('list_sbc_api_keys', { search: 'needle' })).toMatchObject({ total: 0 })
+  const masked = { masked_key: expect.stringMatching(/^ak_.{9}\*+$/), name: 'phone' }
+  expect(await dataOf('list_api_keys', { search: 'desk' })).toMatchObject({
+    total: 1,
+    apiKeys: [masked],
+  })
+  expect(await dataOf('get_api_key_status', { name: 'phone' })).toMatchObject({
+    ...masked,
+    ...{ key_prefix: expect.any(String), created_at: '2026-01-01T00:00:00.000Z' },
+    ...{ expires_at: null, last_used_at: null },
+  })
+  const node = { destination: 'sip:10.0.0.2:5060;transport=udp', priority: 10, weight: 100 }
+  const change = { state: 'probing', setId: 1, destination: node.destination }
+  expect(await dataOf('set_dispatcher_state', change)).toEqual({
+    ...{ message: expect.any(String), setId: 1, destination: node.destination },
+    newState: 'probing',
+  })
+  expect(await dataOf('get_dispatcher_status', { setId: 1 })).toMatchObject({
+    ...{ setId: 1, totalNodes: 2, activeNodes: 1, probingNodes: 1 },
+    nodes: [
+      { id: 1, flags: 'ACTIVE' },
+      { ...node, id: 2, flags: 'PROBING', latencyMs: 1.5, description: '10.0.0.2' },
+    ],
+  })
+  expect(await dataOf('list_sbc_endpoints', {})).toMatchObject({
+    totalEndpoints: 3,
+    endpoints: [
+      { endpointId: 1, address: 'sip:10.0.0.1:5060;transport=udp', description: '10.0.0.1' },
+      { endpointId: 2 },
+      { endpointId: 3 },
+    ],
+  })
+  expect(await dataOf('reload_dispatchers', {})).toMatchObject({ status: 'synchronized' })
+})
+
+test('explain_call says who refused a call and what helps', async () => {
+  const rig = await openToolRig()
+  const explain = async (call_uuid: string) =>
+    (await rig.tool('explain_call', { call_uuid })).data<object>()
+  expect(await explain(deniedCall)).toMatchObject({
+    outcome: 'refused_by_platform',
+    explanation: expect.stringMatching(/402.*too little money/),
+    advice: expect.stringContaining('get_customer_balance'),
+  })
+  expect(await explain(endedCall)).toMatchObject({
+    outcome: 'answered',
+    charge: { cost_exact: '0.10', currency: 'USD', rate_prefix: '49', billsec: 58 },
+  })
+  expect(await explain(liveCall)).toMatchObject({ outcome: 'live', live: { state: 'ACTIVE' } })
+})
+
+test('hangup_call ends a call only without dry_run', async () => {
+  const rig = await openToolRig()
+  const ended: [string, number][] = []
+  rig.engine.calls.hangUp = (uuid, cause) => {
+    ended.push([uuid, cause])
+    return 'ending'
+  }
+  const dry = await rig.tool('hangup_call', { call_uuid: liveCall, dry_run: true })
+  expect(dry.data()).toMatchObject({ status: 'would_end', call: { call_uuid: liveCall } })
+  expect(ended).toEqual([])
+  await rig.tool('hangup_call', { call_uuid: liveCall, cause: 21 })
+  expect(ended).toEqual([[liveCall, 21]])
+})

@@ -1,0 +1,107 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { eras, newClient, textOf } from '../support/mcp-client.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startProgram } from './program.ts'
+
+const folder = temporaryFolder()
+
+/** A serving process, and keys made beside it on the command line. */
+async function serving(name: string) {
+  const environment = { DATABASE_PATH: join(folder, `${name}.db`) }
+  const program = startProgram(['serve'], environment)
+  const ready = await program.line(/^ready /)
+  const url = `http://${/api=(\S+)/.exec(ready)?.[1] ?? ''}`
+  const newKey = (keyName: string, ...words: string[]) =>
+    startProgram(['key', 'create', '--name', keyName, ...words], environment).line(/^sbc_live_/)
+  return { url, newKey }
+}
+
+/** `tollgate mcp` as a client starts it. */
+function stdio(words: readonly string[], env: Record<string, string>) {
+  return new StdioClientTransport({
+    command: process.execPath,
+    args: ['dist/main.js', 'mcp', ...words],
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stderr: 'pipe',
+  })
+}
+
+test.each(eras)(
+  'tollgate mcp brings the tools of a running process to a %s client',
+  async (era) => {
+    const { url, newKey } = await serving(era)
+    const key = await newKey('agent', '--scopes', '*')
+    const client = newClient(era)
+    onTestFinished(() => client.close())
+    await client.connect(stdio([], { TOLLGATE_URL: url, TOLLGATE_KEY: key }))
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).toContain('revoke_sbc_api_key')
+    const listed = await client.callTool({ name: 'list_sbc_api_keys', arguments: {} })
+    expect(listed.structuredContent).toMatchObject({ data: { total: 1 } })
+    const wrong = await client.callTool({ name: 'get_dispatcher_status', arguments: { setId: 7 } })
+    expect([wrong.isError, textOf(wrong)]).toEqual([true, expect.stringMatching(/without setId/)])
+    const sets = await client.readResource({ uri: 'tollgate://dispatcher/sets' })
+    expect(sets.contents).toHaveLength(1)
+    await expect(client.callTool({ name: 'no_such_tool' })).rejects.toThrow('Unknown tool')
+
+    // It revokes the key that it works with: the next call is refused, and says so.
+    await client.callTool({ name: 'revoke_sbc_api_key', arguments: { identifier: 'agent' } })
+    const refused = await client.callTool({ name: 'list_sbc_api_keys', arguments: {} })
+    expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/revoked/)])
+  },
+)
+
+test('the official client reaches /mcp over a socket, and a page of a stranger does not', async () => {
+  const { url, newKey } = await serving('http')
+  const key = await newKey('agent', '--scopes', '*')
+  const client = new Client({ name: 'test', version: '1' })
+  onTestFinished(() => client.close())
+  const headers = { 'X-API-Key': key }
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }),
+  )
+  const status = await client.callTool({ name: 'get_telemetry', arguments: {} })
+  expect(status.structuredContent).toMatchObject({ data: { calls: { active: 0 } } })
+
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const ask = (more: Record<string, string>) =>
+    fetch(`${url}/mcp`, {
+      method: 'POST',
+      body,
+      headers: {
+        ...{ ...headers, 'content-type': 'application/json' },
+        ...{ accept: 'application/json, text/event-stream', ...more },
+      },
+    })
+  expect((await ask({ origin: 'https://evil.example.com' })).status).toBe(403)
+  const fine = await ask({})
+  expect([fine.status, fine.headers.get('x-ratelimit-limit')]).toEqual([200, '1200'])
+})
+
+test('tollgate mcp without a key, with a refused one or without a process says so in a line', async () => {
+  const { url } = await serving('refusals')
+  const token = `sbc_live_${'x'.repeat(64)}`
+  const run = async (...words: string[]) => {
+    const program = startProgram(['mcp', ...words])
+    return [await program.ended, program.printed, program.complaints]
+  }
+  expect(await run()).toEqual([2, [], [expect.stringMatching(/TOLLGATE_KEY/)]])
+  expect(await run('--key', 'short')).toEqual([
+    2,
+    [],
+    [expect.stringMatching(/no application key/)],
+  ])
+  expect(await run('--url', url, '--key', token)).toEqual([
+    1,
+    [],
+    [expect.stringMatching(/refuses the key/)],
+  ])
+  expect(await run('--url', 'http://127.0.0.1:9', '--key', token)).toEqual([
+    1,
+    [],
+    [expect.stringMatching(/does not answer at http:\/\/127\.0\.0\.1:9/)],
+  ])
+})

@@ -1,0 +1,117 @@
+/** A platform with something of everything for the tools to see: two tenants, a call, records, money. */
+import type { Insertable } from 'kysely'
+import type { CdrTable } from '../../schema/database.ts'
+import { insert } from '../../schema/query.ts'
+import type { NodeStatus } from '../../control/deps.ts'
+import { openControl, type Answer, type TestControl } from './control.ts'
+
+export interface ToolRig extends TestControl {
+  /** One call over plain REST. */
+  tool(name: string, given?: object, token?: string): Promise<Answer>
+  /** The token of a global key that may do everything. */
+  readonly root: string
+}
+
+export const liveCall = '11111111-1111-4111-8111-111111111111'
+export const endedCall = '22222222-2222-4222-8222-222222222222'
+export const deniedCall = '33333333-3333-4333-8333-333333333333'
+
+/** Tenant `acme` owns set 1 with two nodes, a live call, two records, a customer and keys. */
+export async function openToolRig(): Promise<ToolRig> {
+  const control = openControl()
+  const root = control.key({ name: 'root' })
+  const tenantId = control.tenant('acme', ['acme.example'])
+  control.tenant('other', ['other.example'])
+  const make = async (path: string, body: object) => {
+    const answer = await control.request(`/api/v1${path}`, { token: root, body })
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
+  }
+  const tenant = { tenant: 'acme' }
+  await make('/dispatcher', {
+    ...tenant,
+    endpoint_name: 'acme pbx',
+    algorithm: 8,
+    set_id: 1,
+    nodes: [{ host: '10.0.0.1', description: 'first' }, { host: '10.0.0.2' }],
+  })
+  await make('/rate-plans', { name: 'acme plan', ...tenant })
+  await make('/rates', { rate_plan: 'acme plan', prefix: '49', rate_per_minute: '0.10' })
+  await make('/customers', {
+    ...{ name: 'acme customer', numbers: ['4930100'], rate_plan: 'acme plan', balance: '10' },
+    ...{ ...tenant, password: 'horse battery', email: 'a@acme.example' },
+  })
+  engineOf(control, tenantId)
+  storeRecord(control, tenantId, endedCall, {})
+  storeRecord(control, tenantId, deniedCall, {
+    ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
+    ...{ answer_stamp: null, attempts: '[]', cost_micros: 0, hangup_by: 'system' },
+  })
+  return {
+    ...control,
+    root,
+    tool: (name, given = {}, token = root) =>
+      control.request(`/api/v1/mcp/tools/${name}`, { token, body: given }),
+  }
+}
+
+/** The engine's data: set 1 as it is stored, and a set of nobody. */
+function engineOf({ engine, now }: TestControl, tenantId: number): void {
+  const states = new Map<string, NodeStatus['state']>()
+  const node = (nodeId: number, host: string): NodeStatus => {
+    const destination = `sip:${host}:5060;transport=udp`
+    return {
+      ...{ nodeId, destination, priority: 10, weight: 100, latencyMs: 1.5, activeCalls: 0 },
+      ...{ state: states.get(destination) ?? 'active', description: host, lastProbe: null },
+      probes: { sent: 1, answered: 1, failed: 0 },
+    }
+  }
+  const all = () => [
+    { setId: 1, nodes: [node(1, '10.0.0.1'), node(2, '10.0.0.2')] },
+    { setId: 2, nodes: [node(3, '10.0.0.3')] },
+  ]
+  Object.assign(engine.dispatcher, {
+    status: (setId?: number) => all().filter((set) => setId === undefined || set.setId === setId),
+    setState: (setId: number, destination: string, state: NodeStatus['state']) => {
+      const set = all().find((each) => each.setId === setId)
+      if (set === undefined) return 'unknown_set'
+      const others = set.nodes.filter((each) => each.destination !== destination)
+      if (others.length === set.nodes.length) return 'unknown_destination'
+      if (state !== 'active' && !others.some((each) => each.state === 'active'))
+        return 'last_active_node'
+      states.set(destination, state)
+      return 'changed'
+    },
+  })
+  engine.activeCalls = [
+    {
+      ...{ callUuid: liveCall, state: 'ACTIVE', direction: 'inbound', tenantId, customerId: 1 },
+      ...{ callerNumber: '4930100', calledNumber: '4940200', startedAt: now() - 5_000 },
+      ...{ answeredAt: now() - 3_000, setId: 1, node: '10.0.0.1:5060', carrier: null },
+    },
+  ]
+}
+
+type RecordColumns = Insertable<CdrTable>
+
+/** One more call record, with these columns different. */
+export function storeRecord(
+  { store, now }: TestControl,
+  tenantId: number | null,
+  call_uuid: string,
+  columns: Partial<RecordColumns>,
+): void {
+  const start_stamp = now() - 60_000
+  const attempt = { destination: 'sip:10.0.0.1', status: 200, reason: 'OK' }
+  const attempts = JSON.stringify([{ ...attempt, startedAt: start_stamp, endedAt: now() }])
+  const row = {
+    ...{ call_uuid, call_id: `${call_uuid}@acme`, direction: 'inbound' as const },
+    ...{ caller_id_number: '4930100', caller_id_name: null, destination_number: '4940200' },
+    ...{ start_stamp, answer_stamp: start_stamp + 2_000, end_stamp: now(), attempts },
+    ...{ post_dial_delay_ms: 100, duration: 60, billsec: 58, disposition: 'ANSWERED' as const },
+    ...{ sip_code: 200, hangup_cause: 'NORMAL_CLEARING', hangup_by: 'caller' as const },
+    ...{ denial_code: null, set_id: 1, node: '10.0.0.1', carrier: null, tenant_id: tenantId },
+    ...{ customer_id: 1, rate_prefix: '49', cost_micros: 100_000, currency: 'USD' },
+    ...{ mos_score: null, jitter_ms: null, packet_loss_pct: null, source_address: '10.1.1.1' },
+  }
+  insert(store, store.db.insertInto('cdr').values({ ...row, ...columns }))
+}
