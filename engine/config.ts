@@ -46,6 +46,10 @@ export function readConfig(environment: Environment) {
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
     jwtSecret: read(settings.jwtSecret),
     admin: { username: read(settings.adminUsername), password: read(settings.adminPassword) },
+    retention: {
+      callRecordDays: read(settings.callRecordRetentionDays),
+      auditDays: read(settings.auditRetentionDays),
+    },
     drainSeconds: read(settings.drainSeconds),
     logLevel: read(settings.logLevel),
     /** Names of the settings that are set although nothing reads them yet. */

@@ -167,6 +167,18 @@ export const settings = {
   adminPassword: hidden(
     unset('ADMIN_PASSWORD', text(8, 128), 'random, printed once', 'first start only'),
   ),
+  callRecordRetentionDays: withDefault(
+    'CDR_RETENTION_DAYS',
+    wholeNumber(0, 36_500, 'days'),
+    '0',
+    'call records older than this are removed; 0 keeps them',
+  ),
+  auditRetentionDays: withDefault(
+    'AUDIT_RETENTION_DAYS',
+    wholeNumber(0, 36_500, 'days'),
+    '0',
+    'audit entries older than this are removed; 0 keeps them',
+  ),
   drainSeconds: withDefault(
     'DRAIN_SECONDS',
     wholeNumber(0, 3_600, 's'),

@@ -27,6 +27,7 @@ test('an empty environment gives the documented defaults', () => {
     webhookPrivateTargets: 'deny',
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
+    retention: { callRecordDays: 0, auditDays: 0 },
     drainSeconds: 30,
     logLevel: 'info',
     ineffective: [],
@@ -71,6 +72,8 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
   ['TRUSTED_SOURCES', 'none', (config) => config.trustedSources, []],
   ['OCS_URL', 'https://ocs.example.com/', (config) => config.ocs.url, 'https://ocs.example.com'],
   ['OCS_FAIL_MODE', 'open', (config) => config.ocs.failMode, 'open'],
+  ['CDR_RETENTION_DAYS', '90', (config) => config.retention.callRecordDays, 90],
+  ['AUDIT_RETENTION_DAYS', '365', (config) => config.retention.auditDays, 365],
   ['DRAIN_SECONDS', '0', (config) => config.drainSeconds, 0],
   ['PROBE_INTERVAL_MS', '', (config) => config.probe.intervalMs, 500],
 ]
@@ -97,6 +100,8 @@ const wrong: [string, string][] = [
   ['UNKNOWN_CALLER', 'maybe'],
   ['PROBE_FAILURES', '0'],
   ['PROBE_FAILURES', '1.5'],
+  ['CDR_RETENTION_DAYS', '1.5'],
+  ['AUDIT_RETENTION_DAYS', '-1'],
   ['DRAIN_SECONDS', '-1'],
   ['LOG_LEVEL', 'loud'],
 ]

@@ -1,0 +1,143 @@
+/**
+ * Forgets call records and audit entries that are older than they need to be, a few at a time:
+ * SIP shares the thread, and a batch keeps it for two milliseconds. Off unless it is set.
+ * Ledger entries stay for ever.
+ */
+import { compile, type Statement } from '../../schema/compiled.ts'
+import type { Store } from '../../schema/open.ts'
+import { transaction } from '../../schema/query.ts'
+import type { Log } from '../deps.ts'
+
+export interface RetentionPeriods {
+  /** Days after the start of a call; 0: for ever. */
+  readonly callRecordDays: number
+  /** Days; 0: for ever. */
+  readonly auditDays: number
+}
+
+export interface RetentionDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+/** Between two calls of `step`. */
+export const RETENTION_STEP_MS = 100
+/** Rows of each kind per step: a thousand a second, more than calls can make. */
+const BATCH = 100
+/** Once nothing is left to forget. */
+const PAUSE_MS = 600_000
+const DAY_MS = 86_400_000
+
+export class Retention {
+  readonly #deps: RetentionDeps
+  readonly #periods: RetentionPeriods
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #removed = { callRecords: 0, auditEntries: 0 }
+  #restsUntil = 0
+
+  constructor(deps: RetentionDeps, periods: RetentionPeriods) {
+    this.#deps = deps
+    this.#periods = periods
+    this.#statements = prepare(deps.store)
+  }
+
+  /** Removes one batch of each kind, if any is due; to be called every `RETENTION_STEP_MS`. */
+  step(): void {
+    const now = this.#deps.now()
+    if (now < this.#restsUntil) return
+    try {
+      this.#forget(now)
+    } catch (error) {
+      this.#restsUntil = now + PAUSE_MS
+      this.#deps.log('warn', 'old records could not be removed', { error: String(error) })
+    }
+  }
+
+  #forget(now: number): void {
+    const { callRecordDays, auditDays } = this.#periods
+    const calls = callRecordDays === 0 ? 0 : this.#forgetCalls(now - callRecordDays * DAY_MS)
+    const entries = auditDays === 0 ? 0 : this.#forgetEntries(now - auditDays * DAY_MS)
+    this.#removed.callRecords += calls
+    this.#removed.auditEntries += entries
+    if (calls === BATCH || entries === BATCH) return
+    this.#restsUntil = now + PAUSE_MS
+    this.#tell()
+  }
+
+  /** With the reports of nodes about them. */
+  #forgetCalls(before: number): number {
+    return transaction(this.#deps.store, () => {
+      const old = this.#statements.oldCalls.all({ before, batch: BATCH })
+      for (const { id, call_uuid } of old) {
+        this.#statements.forgetReports.run({ call_uuid })
+        this.#statements.forgetCall.run({ id })
+      }
+      return old.length
+    })
+  }
+
+  /** The trigger of the table lets go of nothing that is younger than what stands in `setting`. */
+  #forgetEntries(before: number): number {
+    return transaction(this.#deps.store, () => {
+      const old = this.#statements.oldEntries.all({ before, batch: BATCH })
+      if (old.length === 0) return 0
+      this.#statements.keepSince.run({ value: String(before) })
+      for (const entry of old) this.#statements.forgetEntry.run(entry)
+      return old.length
+    })
+  }
+
+  #tell(): void {
+    const { callRecords, auditEntries } = this.#removed
+    if (callRecords === 0 && auditEntries === 0) return
+    this.#deps.log('info', 'records past their retention were removed', { ...this.#removed })
+    this.#removed.callRecords = 0
+    this.#removed.auditEntries = 0
+  }
+}
+
+interface Batch {
+  readonly before: number
+  readonly batch: number
+}
+
+function prepare(store: Store) {
+  const oldCalls: Statement<Batch, { id: number; call_uuid: string }> = compile(
+    store,
+    (db, param) =>
+      db
+        .selectFrom('cdr')
+        .select(['id', 'call_uuid'])
+        .where('start_stamp', '<', param('before'))
+        .orderBy('start_stamp')
+        .limit(param('batch')),
+  )
+  const oldEntries: Statement<Batch, { id: number }> = compile(store, (db, param) =>
+    db
+      .selectFrom('audit_entry')
+      .select('id')
+      .where('at', '<', param('before'))
+      .orderBy('at')
+      .limit(param('batch')),
+  )
+  const forgetCall: Statement<{ id: number }, unknown> = compile(store, (db, param) =>
+    db.deleteFrom('cdr').where('id', '=', param('id')),
+  )
+  const forgetReports: Statement<{ call_uuid: string }, unknown> = compile(store, (db, param) =>
+    db.deleteFrom('ocs_report').where('call_uuid', '=', param('call_uuid')),
+  )
+  const forgetEntry: Statement<{ id: number }, unknown> = compile(store, (db, param) =>
+    db.deleteFrom('audit_entry').where('id', '=', param('id')),
+  )
+  const keepSince: Statement<{ value: string }, unknown> = compile(store, (db, param) =>
+    db
+      .insertInto('setting')
+      .values({ name: 'audit_kept_since', value: param('value') })
+      .onConflict((conflict) =>
+        conflict.column('name').doUpdateSet((row) => ({ value: row.ref('excluded.value') })),
+      ),
+  )
+  return { oldCalls, oldEntries, forgetCall, forgetReports, forgetEntry, keepSince }
+}

@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest'
+import { Retention, type RetentionPeriods } from '../../../control/retention/retention.ts'
+import { insertCallRecord } from '../../../schema/call-record.ts'
+import { endedCall } from '../../support/books.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
+
+const dayMs = 86_400_000
+
+function history(periods: RetentionPeriods) {
+  const control = openControl()
+  const { store, deps, logged } = control
+  const write = insertCallRecord(store)
+  const addCall = (callUuid: string, startedAt: number) =>
+    write(endedCall(callUuid, 10, { startedAt }), { costMicros: 0, currency: null })
+  const addEntry = (at: number) =>
+    store.sqlite
+      .prepare(
+        `INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
+         VALUES (?, 'a', 'b', 'c', 'd', 'success', 200, 'e')`,
+      )
+      .run(at)
+  const count = (table: string): unknown =>
+    store.sqlite.prepare(`SELECT count(*) FROM ${table}`).pluck().get()
+  const retention = new Retention(deps, periods)
+  return { ...control, retention, addCall, addEntry, count, logged }
+}
+
+test('records past their period go, younger ones stay', () => {
+  const { retention, addCall, addEntry, count, store } = history({
+    callRecordDays: 30,
+    auditDays: 365,
+  })
+  addCall('old', startOfTime - 30 * dayMs - 1)
+  addCall('young', startOfTime - 30 * dayMs)
+  addEntry(startOfTime - 365 * dayMs - 1)
+  addEntry(startOfTime - 365 * dayMs)
+  retention.step()
+  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['young'])
+  expect(count('audit_entry')).toBe(1)
+})
+
+test('0 keeps everything, the one as the other', () => {
+  const calls = history({ callRecordDays: 1, auditDays: 0 })
+  const audit = history({ callRecordDays: 0, auditDays: 1 })
+  for (const { addCall, addEntry, retention } of [calls, audit]) {
+    addCall('old', 0)
+    addEntry(0)
+    retention.step()
+  }
+  expect([calls.count('cdr'), calls.count('audit_entry')]).toEqual([0, 1])
+  expect([audit.count('cdr'), audit.count('audit_entry')]).toEqual([1, 0])
+})
+
+test('one step removes a small batch; the next goes on, until there is a rest of ten minutes', () => {
+  const { retention, addCall, count, store, tick, logged } = history({
+    callRecordDays: 1,
+    auditDays: 0,
+  })
+  store.sqlite.transaction(() => {
+    for (let index = 0; index < 250; index += 1) addCall(`call ${index}`, index)
+  })()
+  const left = [0, 1, 2].map(() => {
+    retention.step()
+    return count('cdr')
+  })
+  expect(left).toEqual([150, 50, 0])
+  expect(logged).toContainEqual({
+    level: 'info',
+    message: 'records past their retention were removed',
+    fields: { callRecords: 250, auditEntries: 0 },
+  })
+  addCall('late', 0)
+  retention.step()
+  expect(count('cdr')).toBe(1)
+  tick(600_000)
+  retention.step()
+  expect(count('cdr')).toBe(0)
+})
+
+test('nobody removes an audit entry within its retention, and no entry is ever changed', () => {
+  const { retention, addEntry, store, count } = history({ callRecordDays: 0, auditDays: 30 })
+  const remove = () => store.sqlite.prepare('DELETE FROM audit_entry').run()
+  addEntry(0)
+  expect(remove).toThrow('append-only')
+  addEntry(startOfTime)
+  retention.step()
+  expect(count('audit_entry')).toBe(1)
+  expect(remove).toThrow('append-only')
+  expect(() => store.sqlite.prepare("UPDATE audit_entry SET actor = 'x'").run()).toThrow(
+    'append-only',
+  )
+  expect(count('audit_entry')).toBe(1)
+})
+
+test('the ledger keeps what a call cost, and a late report of it takes nothing again', async () => {
+  const control = history({ callRecordDays: 1, auditDays: 0 })
+  const token = control.key()
+  await control.request('/rate-plans', { token, body: { name: 'retail' } })
+  const rate = { rate_plan: 'retail', prefix: '', rate_per_minute: '1' }
+  await control.request('/rates', { token, body: rate })
+  const customer = { name: 'acme', numbers: ['100'], rate_plan: 'retail', balance: '10' }
+  const { id } = (await control.request('/customers', { token, body: customer })).data<{
+    id: number
+  }>()
+  const balance = async () =>
+    (await control.request(`/customers/${id}/wallet`, { token })).data<{ balance: string }>()
+      .balance
+  const report = async () => {
+    const body = { call_uuid: 'a', caller: '100', callee: '49', billsec: 60 }
+    const answer = control.request('/api/ocs/cdr', { token, body })
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((done) => setImmediate(done))
+    control.deps.ocs?.stop()
+    return answer
+  }
+  expect((await report()).status).toBe(200)
+  expect(await balance()).toBe('9.00')
+  control.tick(2 * dayMs)
+  control.retention.step()
+  expect([control.count('cdr'), control.count('ocs_report')]).toEqual([0, 0])
+  expect((await report()).status).toBe(200)
+  expect(await balance()).toBe('9.00')
+  expect(control.count("ledger_entry WHERE kind = 'debit'")).toBe(1)
+})
+
+test('a database that does not let go is told, and does not end the process', () => {
+  const { retention, addCall, store, logged, count } = history({ callRecordDays: 1, auditDays: 0 })
+  addCall('old', 0)
+  store.sqlite.exec(
+    "CREATE TRIGGER stuck BEFORE DELETE ON cdr BEGIN SELECT RAISE(ABORT, 'stuck'); END",
+  )
+  retention.step()
+  expect(count('cdr')).toBe(1)
+  expect(logged.at(-1)).toMatchObject({ level: 'warn', fields: { error: 'SqliteError: stuck' } })
+})
