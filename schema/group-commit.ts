@@ -63,6 +63,20 @@ export class GroupCommit {
     else this.#cancelTimer ??= this.#deps.schedule(() => this.flush(), groupWaitMs)
   }
 
+  /**
+   * Queues a write and resolves once it is durable. One that can never be stored is told to
+   * `onFailure` and resolves too: nobody gains by waiting for it.
+   */
+  written(run: () => void): Promise<void> {
+    return new Promise((resolve) => {
+      const refused = (error: unknown): void => {
+        this.#deps.onFailure(error, this.#pending.length)
+        resolve()
+      }
+      this.add({ run, done: () => resolve(), refused })
+    })
+  }
+
   /** Writes what is queued now. False: it could not be written and stays queued. */
   flush(): boolean {
     this.#cancelTimer?.()

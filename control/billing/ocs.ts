@@ -134,9 +134,9 @@ export class Ocs {
     )
   }
 
-  answered(call: OpenCall): void {
+  answered(call: OpenCall): Promise<void> {
     this.#reservations.touch(call.callUuid, this.#deps.now())
-    this.#settlement.open(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
+    return this.#settlement.open(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
   }
 
   /** Answers the calls whose customer was deactivated meanwhile. */

@@ -3,7 +3,9 @@
  * stopped from outside. What comes after that end (a late 200) is taken back here.
  */
 import type { Attempt } from '../../schema/call-record.ts'
+import type { Charging } from '../charging/charging.ts'
 import type { Call } from './call.ts'
+import { openCall } from './record/cdr.ts'
 import { Conversation } from './legs/conversation.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import type { End } from './record/end-reason.ts'
@@ -33,6 +35,7 @@ export type AttemptResult =
 
 export interface BridgeDeps {
   readonly client: SrfClient
+  readonly charging: Charging
   readonly filter: HeaderFilter
   readonly deadlines: Deadlines
   /** Milliseconds UTC. */
@@ -40,6 +43,9 @@ export interface BridgeDeps {
   readonly nodeTimeoutMs: number
   readonly ringTimeoutMs: number
 }
+
+/** Longer than any group commit on a working disk. */
+const MAX_JOURNAL_WAIT_MS = 500
 
 /** Given up for another node, or because the caller has gone. */
 const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
@@ -227,6 +233,33 @@ export class Bridge {
       () => void offer?.destroy(),
     )
     if (callee) conversation.join('callee', callee, true)
+    this.#whenJournalled(() => this.#acceptCaller(conversation, response, offer))
+  }
+
+  /**
+   * A caller that has heard the answer has a call that must be charged and recorded, whatever
+   * happens to this process. A disk that does not write must not keep people from talking for long.
+   */
+  #whenJournalled(go: () => void): void {
+    const now = this.#deps.now()
+    let isGone = false
+    const goOnce = (): void => {
+      if (isGone) return
+      isGone = true
+      this.#deps.deadlines.cancel(deadline)
+      go()
+    }
+    const deadline = this.#deps.deadlines.at(now + MAX_JOURNAL_WAIT_MS, goOnce)
+    const open = openCall(this.#call, now)
+    const attempts = [...open.attempts, this.record]
+    void this.#deps.charging.answered({ ...open, attempts }).then(goOnce)
+  }
+
+  #acceptCaller(
+    conversation: Conversation,
+    response: SipResponse,
+    offer: PendingOffer | undefined,
+  ): void {
     const headers = this.#deps.filter.inviteAnswer(response.headers)
     this.#caller.accept(this.#deps.client, response.body ?? '', headers, (dialog) => {
       if (!dialog) {

@@ -54,8 +54,11 @@ export interface Charging {
    * the call may use up what it was granted. The same question again adds nothing.
    */
   extend(callUuid: string, usedSeconds: number): Promise<Extension>
-  /** The call was answered: from now on a crash must not lose it. Returns once it is queued for the next group commit. */
-  answered(call: OpenCall): void
+  /**
+   * The call is about to be answered. Resolves when a crash can no longer lose it, and never
+   * rejects; only then may the caller hear of the answer.
+   */
+  answered(call: OpenCall): Promise<void>
   /**
    * These answered calls were alive at `nowMs`; at least every 10 s. Answers which of them must end
    * now, because their customer may call no more.

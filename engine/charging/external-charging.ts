@@ -120,8 +120,8 @@ export class ExternalCharging implements Charging {
       : { kind: 'denied', code: 'ocs_unreachable' }
   }
 
-  answered(call: OpenCall): void {
-    this.#group.add({ run: () => this.#journal.open(call, null) })
+  answered(call: OpenCall): Promise<void> {
+    return this.#group.written(() => this.#journal.open(call, null))
   }
 
   /** An OCS elsewhere ends a call by its answer to the next extension. */

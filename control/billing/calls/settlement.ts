@@ -116,13 +116,11 @@ export class Settlement {
     this.#deps.reservations.release(callUuid)
   }
 
-  /** The call was answered: a crash from now on must not lose it. */
-  open(call: OpenCall, tariff: Tariff | null): void {
-    this.#deps.group.add({
-      run: () => {
-        this.#journal.open(call, tariff)
-        this.#deps.events.answered(call)
-      },
+  /** The call is answered: once this resolves, no crash can lose it. */
+  open(call: OpenCall, tariff: Tariff | null): Promise<void> {
+    return this.#deps.group.written(() => {
+      this.#journal.open(call, tariff)
+      this.#deps.events.answered(call)
     })
   }
 

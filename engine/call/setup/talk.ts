@@ -3,7 +3,7 @@ import type { Charging } from '../../charging/charging.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Call } from '../call.ts'
 import { GrantTimer, type GrantTimerDeps } from '../grant-timer.ts'
-import { callRecord, openCall } from '../record/cdr.ts'
+import { callRecord } from '../record/cdr.ts'
 import type { End } from '../record/end-reason.ts'
 import type { Log } from '../sip/srf-client.ts'
 
@@ -17,7 +17,6 @@ export interface TalkDeps extends GrantTimerDeps {
 
 export async function talk(call: Call, ended: Promise<End>, deps: TalkDeps): Promise<End> {
   const answeredAt = call.answeredAt ?? deps.now()
-  deps.charging.answered(openCall(call, answeredAt))
   const grant = new GrantTimer(deps, call, answeredAt)
   const end = await ended
   grant.stop()
