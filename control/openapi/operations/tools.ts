@@ -1,47 +1,55 @@
 import { z } from 'zod'
-import { bare, data, type Answer, type Operations } from '../operation.ts'
+import { data, type Operations } from '../operation.ts'
 
-const tag = 'Tools for agents'
+const tag = 'Tools for AI agents'
 
-/** Its own schema is in its listing. */
-const tool = z.looseObject({ name: z.string(), description: z.string() }).meta({ id: 'Tool' })
+const scope = z.string().meta({ examples: ['dispatcher:read'] })
+const schema = z.looseObject({ type: z.literal('object') }).describe('JSON Schema 2020-12.')
+const tool = z
+  .strictObject({
+    name: z.string(),
+    title: z.string(),
+    description: z.string(),
+    inputSchema: schema,
+    outputSchema: schema,
+    annotations: z.strictObject({
+      readOnlyHint: z.boolean(),
+      destructiveHint: z.boolean(),
+      idempotentHint: z.boolean(),
+      openWorldHint: z.literal(false),
+    }),
+    scopes: z.array(scope).describe('All of them are needed.'),
+  })
+  .meta({ id: 'Tool' })
 
-const message = z
-  .looseObject({ jsonrpc: z.literal('2.0') })
-  .describe('As in the Model Context Protocol.')
-  .meta({ id: 'JsonRpcMessage' })
-
-const rpc: Answer = bare(message, { jsonrpc: '2.0', id: 1, result: { tools: [] } })
+const exampleTool = {
+  name: 'reload_dispatchers',
+  title: 'Reload dispatchers',
+  description: 'Reads the dispatcher sets from the database into memory again.',
+  inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+  outputSchema: { type: 'object' },
+  annotations: {
+    ...{ readOnlyHint: false, destructiveHint: false },
+    ...{ idempotentHint: true, openWorldHint: false },
+  },
+  scopes: ['mcp:write', 'dispatcher:reload'],
+}
 
 export const toolOperations: Operations = {
   'GET /api/v1/mcp/tools': {
-    ...{ id: 'listTools', tag, summary: 'What agents may use, with schemas' },
+    ...{ id: 'listTools', tag, summary: 'The tools that MCP clients find at /mcp' },
     answer: data(z.strictObject({ tools: z.array(tool), total: z.int() }), {
-      tools: [{ name: 'get_dispatcher_status', description: 'Nodes and their states' }],
+      tools: [exampleTool],
       total: 1,
     }),
   },
   'POST /api/v1/mcp/tools/:name': {
-    ...{ id: 'callTool', tag, summary: 'Use a tool over plain REST' },
+    ...{ id: 'callTool', tag, summary: 'Calls one tool; its schemas stand in the list' },
+    answer: data(z.record(z.string(), z.unknown()), {
+      message: 'The dispatcher sets were read again.',
+      status: 'synchronized',
+    }),
     body: { setId: 1 },
-    answer: data(z.record(z.string(), z.unknown()), { setId: 1, totalNodes: 2, activeNodes: 2 }),
-    refusals: [409, 503],
-  },
-  'POST /mcp': {
-    ...{ id: 'sendMcpMessage', tag, summary: 'Model Context Protocol over Streamable HTTP' },
-    bodyType: 'application/json',
-    body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-    answer: rpc,
-    refusals: [405],
-  },
-  'GET /mcp': {
-    ...{ id: 'openMcpStream', tag, summary: 'Streams are not kept: 405' },
-    answer: rpc,
-    refusals: [405],
-  },
-  'DELETE /mcp': {
-    ...{ id: 'closeMcpSession', tag, summary: 'Sessions are not kept: 405' },
-    answer: rpc,
-    refusals: [405],
+    refusals: [400, 404, 409, 503],
   },
 }
