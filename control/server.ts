@@ -4,12 +4,14 @@ import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { createApi, createEdge, type ControlApp } from './app.ts'
 import { openAccess } from './auth/access.ts'
+import { plainAddress } from './auth/address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
 import { ApiError } from './http/api-error.ts'
 import { errorBody } from './http/error-handler.ts'
-import { type ApiRequests, RoutedResponse } from './telemetry/api-requests.ts'
+import { describeRefused } from './middleware/rate-limit.ts'
+import { RoutedResponse } from './telemetry/api-requests.ts'
 import { TICK_MS } from './telemetry/recent.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 
@@ -68,8 +70,15 @@ export async function startControl(
   const telemetry = new Telemetry(deps)
   const hub = new EventHub(deps.engine.events, deps.now)
   const limits = { ...defaultLimits, ...options.limits }
+  const refused: OnRefused = (status, address, set) => {
+    telemetry.requests.refused(status)
+    describeRefused(access.limits, plainAddress(address), deps.now(), set)
+  }
   const open = (app: ControlApp, address: Address) =>
-    listen(app, address, limits, telemetry.requests)
+    listen(app, address, limits, {
+      answered: (answer) => telemetry.requests.answered(answer),
+      refused,
+    })
   const api = await open(createApi(deps, access, telemetry, hub), options.api)
   const edge = await open(createEdge(deps, access, telemetry), options.edge).catch(
     async (error: unknown) => {
@@ -104,11 +113,25 @@ export async function startControl(
   }
 }
 
+type RefusedStatus = 400 | 408 | 431
+
+/** Before the answer: counts it, and sets the headers that every answer has. */
+type OnRefused = (
+  status: RefusedStatus,
+  address: string,
+  set: (name: string, value: string) => void,
+) => void
+
+interface Watch {
+  readonly answered: (answer: RoutedResponse) => void
+  readonly refused: OnRefused
+}
+
 function listen(
   app: ControlApp,
   address: Address,
   limits: ConnectionLimits,
-  requests: ApiRequests,
+  watch: Watch,
 ): Promise<Server> {
   const listener = getRequestListener(app.fetch, {
     errorHandler: () => Response.json(badRequestBody, { status: 400 }),
@@ -123,15 +146,13 @@ function listen(
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
     },
     (request, response) => {
-      void listener(request, response).then(() => requests.answered(response))
+      void listener(request, response).then(() => watch.answered(response))
     },
   )
   server.maxConnections = limits.connections
   server.timeout = limits.stalledMs
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const status = statusOf(error.code)
-    requests.refused(status)
-    refuse(socket, status)
+    refuse(socket, statusOf(error.code), watch.refused)
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -145,7 +166,7 @@ function listen(
 const badRequestBody = errorBody(new ApiError(400, 'bad_request', 'The request is not valid'), '-')
 
 /** Requests that never reach the application are answered with the envelope too, then cut off. */
-function refuse(socket: Socket, status: 400 | 408 | 431): void {
+function refuse(socket: Socket, status: RefusedStatus, refused: OnRefused): void {
   if (!socket.writable) {
     socket.destroy()
     return
@@ -159,12 +180,16 @@ function refuse(socket: Socket, status: 400 | 408 | 431): void {
     code,
     request_id: '-',
   })
+  const headers: string[] = []
+  refused(status, socket.remoteAddress ?? '', (name, value) => headers.push(`${name}: ${value}`))
   socket.end(
     [
       `HTTP/1.1 ${status} ${text}`,
       'Content-Type: application/json',
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Connection: close',
+      'Cache-Control: no-store',
+      ...headers,
       '',
       body,
     ].join('\r\n'),
@@ -172,7 +197,7 @@ function refuse(socket: Socket, status: 400 | 408 | 431): void {
   )
 }
 
-function statusOf(code: string | undefined): 400 | 408 | 431 {
+function statusOf(code: string | undefined): RefusedStatus {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
   return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
 }

@@ -96,7 +96,7 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, now: () => number
     const bucket = bucketOf(c, limits, principal)
     const time = now()
     const isAdmitted = bucket.window.admit(time)
-    describe(c, bucket, time)
+    describe(bucket, time, (name, value) => setAnswerHeader(c, name, value))
     if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
     if (principal?.kind === 'key') usage.record(principal.keyId, time)
   }
@@ -113,15 +113,31 @@ function bucketOf(
   return limits.forAddress(c.get('clientAddress'))
 }
 
-function describe(c: Context<ControlEnv>, { window, policy }: Bucket, now: number): void {
+/** Sets the headers of what was cut off before it was a request (400, 408, 431): a hit of its address. */
+export function describeRefused(
+  limits: RateLimits,
+  address: string,
+  now: number,
+  set: (name: string, value: string) => void,
+): void {
+  const bucket = limits.forAddress(address)
+  bucket.window.admit(now)
+  describe(bucket, now, set)
+}
+
+function describe(
+  { window, policy }: Bucket,
+  now: number,
+  set: (name: string, value: string) => void,
+): void {
   const remaining = String(window.remaining(now))
   const resetsAt = window.oldestLeavesAt(now)
-  setAnswerHeader(c, 'X-RateLimit-Limit', String(window.limit))
-  setAnswerHeader(c, 'X-RateLimit-Remaining', remaining)
-  setAnswerHeader(c, 'X-RateLimit-Reset', String(Math.ceil(resetsAt / 1_000)))
+  set('X-RateLimit-Limit', String(window.limit))
+  set('X-RateLimit-Remaining', remaining)
+  set('X-RateLimit-Reset', String(Math.ceil(resetsAt / 1_000)))
   const seconds = Math.ceil((resetsAt - now) / 1_000)
-  setAnswerHeader(c, 'RateLimit-Policy', `"${policy}";q=${window.limit};w=${WINDOW_MS / 1_000}`)
-  setAnswerHeader(c, 'RateLimit', `"${policy}";r=${remaining};t=${seconds}`)
+  set('RateLimit-Policy', `"${policy}";q=${window.limit};w=${WINDOW_MS / 1_000}`)
+  set('RateLimit', `"${policy}";r=${remaining};t=${seconds}`)
 }
 
 const exceeded = (waitMs: number): ApiError =>

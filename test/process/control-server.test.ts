@@ -54,6 +54,8 @@ test('a body that comes too slowly is 408 in the envelope', async () => {
   const answer = await connection.answer()
   expect(answer.status).toBe(408)
   expect(answer.body).toContain(envelope(408, 'request_timeout'))
+  for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
+    expect(answer.headers.get(name)).toMatch(/^\d+$/)
   await connection.closed
 })
 
