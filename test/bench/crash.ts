@@ -12,11 +12,6 @@ export const describe =
   'kill -9 at random moments under load, books checked; arguments: rounds=20 rate=200 seed=1'
 
 const caller = '15550001111'
-/**
- * The journal is written in groups, every 10 ms and as fast as the disk is: an answer that is younger
- * than this when the process dies may not be in it. Such calls are counted by themselves.
- */
-const commitWindowMs = 250
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
@@ -27,7 +22,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const node = await startNode()
   const tollgate = await TollgateProcess.start(seedFor(node.port), { LOG_LEVEL: 'warn' })
   const callers = await UdpCallers.open(tollgate.sipPort, caller, random)
-  const totals: Totals = { recovered: 0, young: 0, oldestYoungMs: 0, wrong: 0 }
+  const totals: Totals = { recovered: 0, wrong: 0 }
   try {
     for (let round = 1; round <= rounds; round++) {
       callers.start(rate)
@@ -50,8 +45,6 @@ export async function run(words: readonly string[] = []): Promise<void> {
 interface Totals {
   recovered: number
   /** Answered right before the end, and not written. */
-  young: number
-  oldestYoungMs: number
   wrong: number
 }
 
@@ -73,11 +66,6 @@ function compare(
     const age = killedAt - answeredAt
     const records = counts.get(callId) ?? 0
     if (records === 1) continue
-    if (records === 0 && age < commitWindowMs) {
-      totals.young += 1
-      totals.oldestYoungMs = Math.max(totals.oldestYoungMs, age)
-      continue
-    }
     totals.wrong += 1
     console.log(
       `  ${callId}: ${records} records, answered ${age.toFixed(0)} ms before the end ← WRONG`,
@@ -123,10 +111,6 @@ function report(
   )
   console.log(
     `  ${debits} debits, balance ${balance / 1e6} = ledger ${ledger / 1e6}: ${balance === ledger}`,
-  )
-  console.log(
-    `  answered right before a kill and without a record: ${totals.young}` +
-      (totals.young === 0 ? '' : `, at most ${totals.oldestYoungMs.toFixed(0)} ms before`),
   )
   console.log(
     totals.wrong === 0 ? '  nothing missing, nothing doubled' : `  ${totals.wrong} faults ← WRONG`,
