@@ -7,6 +7,7 @@ import type { Via } from '../../message/via.ts'
 import { serverKey } from '../../transaction/matching.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
 import { InboundRequest, mergeKey } from './inbound-request.ts'
+import { objectionTo } from './objection.ts'
 import { receiveAck } from './receive-ack.ts'
 import { receiveCancel } from './receive-cancel.ts'
 import { answer, answerStateless } from './send-response.ts'
@@ -60,6 +61,8 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
     answerStateless(stack, request, arrival.vias, arrival.flow, { status, reason, lines })
   if (!knownMethods.has(request.method))
     return refuse(501, 'Not Implemented', `Allow: ${allowed(stack)}\r\n`)
+  const objection = objectionTo(request)
+  if (objection) return refuse(objection.status, objection.reason, objection.lines)
 
   if (request.toTag !== '') return acceptInDialog(stack, request, arrival, now)
   // §12.2.2 and RFC 3262 §3: these exist only in dialogs.

@@ -1,0 +1,56 @@
+/** What a readable request asks that nobody here can do: RFC 3261 §8.2.2.3 and §8.2.3. */
+import { trimBlanks } from '../../message/headers.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseOptionTags } from '../../message/simple-fields.ts'
+
+export interface Objection {
+  readonly status: number
+  readonly reason: string
+  /** Whole header lines that say what would do. */
+  readonly lines: string
+}
+
+/**
+ * Extensions that a peer may insist on: what they ask is done by applications, or needs nothing beyond
+ * passing headers on. Reliable provisional responses are not among them.
+ */
+const understood: ReadonlySet<string> = new Set(
+  (
+    'timer replaces norefersub path outbound gruu from-change histinfo privacy tdialog join ' +
+    'eventlist answermode resource-priority geolocation siprec record-aware'
+  ).split(' '),
+)
+
+/** The answer to a request outside or inside a dialog; never asked for ACK and CANCEL (§8.2.2.3). */
+export function objectionTo(request: SipMessage): Objection | undefined {
+  return unknownExtension(request) ?? unknownEncoding(request) ?? unknownBody(request)
+}
+
+function unknownExtension(request: SipMessage): Objection | undefined {
+  if (!request.has('Require')) return undefined
+  const unknown = parseOptionTags(request.all('Require')).filter((tag) => !understood.has(tag))
+  if (unknown.length === 0) return undefined
+  return { status: 420, reason: 'Bad Extension', lines: `Unsupported: ${unknown.join(', ')}\r\n` }
+}
+
+function unknownEncoding(request: SipMessage): Objection | undefined {
+  const encoding = request.get('Content-Encoding')
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return undefined
+  return unsupported('Accept-Encoding: identity\r\n')
+}
+
+/** A session is described in SDP, alone or beside other parts, unless the body may be ignored (§20.11). */
+function unknownBody(request: SipMessage): Objection | undefined {
+  if (request.method !== 'INVITE' || request.bodyStart === request.text.length) return undefined
+  const type = trimBlanks((request.get('Content-Type') ?? '').split(';', 1)[0] ?? '').toLowerCase()
+  if (type === 'application/sdp' || type.startsWith('multipart/')) return undefined
+  const disposition = request.get('Content-Disposition') ?? ''
+  if (/;\s*handling\s*=\s*optional/i.test(disposition)) return undefined
+  return unsupported('Accept: application/sdp, multipart/mixed\r\n')
+}
+
+const unsupported = (lines: string): Objection => ({
+  status: 415,
+  reason: 'Unsupported Media Type',
+  lines,
+})
