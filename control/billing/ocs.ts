@@ -32,8 +32,8 @@ import { Settlement } from './calls/settlement.ts'
 import { type Verdict, toVerdict } from './calls/verdict.ts'
 import { BillingEvents } from './billing-events.ts'
 import { costMicros } from './pricing/price.ts'
-import { loadPrefix, loadRates } from './pricing/load-rates.ts'
-import type { Rate, RateTable } from './pricing/rate-table.ts'
+import { Rates } from './pricing/rates.ts'
+import type { Rate } from './pricing/rate-table.ts'
 
 export interface OcsDeps {
   readonly store: Store
@@ -67,7 +67,7 @@ export class Ocs {
   readonly #verdicts = new Map<string, number>()
   readonly #sums = new MoneySums()
   readonly #events: BillingEvents
-  #rates: RateTable
+  readonly #rates: Rates
   #cancelHousekeeping: (() => void) | undefined
   #dataVersion: unknown
 
@@ -82,7 +82,7 @@ export class Ocs {
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
     })
     this.#customers = new Customers(store, now())
-    this.#rates = loadRates(store)
+    this.#rates = new Rates(store)
     const ledger = createLedger(store)
     this.#settlement = new Settlement({
       store,
@@ -216,7 +216,7 @@ export class Ocs {
 
   /** Explains a price: the rate of a plan for a number at a time, and what `seconds` of it cost. */
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
-    const rate = this.#rates.find(planId, number, at)
+    const rate = this.#rates.table.find(planId, number, at)
     return rate && { rate, costMicros: costMicros(rate.tariff, seconds) }
   }
 
@@ -227,12 +227,17 @@ export class Ocs {
 
   /** Takes over the rates as they are stored now, for calls that start from now on. */
   reloadRates(): void {
-    this.#rates = loadRates(this.#deps.store)
+    this.#rates.reload()
+  }
+
+  /** The same for a large table: `pause` lets calls have their turn. Resolves when the rates hold. */
+  reloadRatesGently(pause: () => Promise<void>): Promise<void> {
+    return this.#rates.reloadGently(pause)
   }
 
   /** The same for one prefix of a plan, at no cost for the others. */
   reloadPrefix(planId: number, prefix: string): void {
-    this.#rates.replace(planId, prefix, loadPrefix(this.#deps.store, planId, prefix))
+    this.#rates.reloadPrefix(planId, prefix)
   }
 
   reload(): void {
@@ -271,7 +276,11 @@ export class Ocs {
   // ---- inside ----------------------------------------------------------------------------------
 
   #books() {
-    return { customers: this.#customers, rates: this.#rates, reservations: this.#reservations }
+    return {
+      customers: this.#customers,
+      rates: this.#rates.table,
+      reservations: this.#reservations,
+    }
   }
 
   #tell(question: CallQuestion, admission: Admission): void {
@@ -286,7 +295,7 @@ export class Ocs {
     if (record.direction === 'internal') return { account: undefined, tariff: null, costMicros: 0 }
     const { customerId, callerNumber: caller, calledNumber: callee, startedAt, billsec } = record
     const call = { customerId, caller, callee, startedAt, billsec }
-    return chargeUnreserved(call, this.#customers, this.#rates)
+    return chargeUnreserved(call, this.#customers, this.#rates.table)
   }
 
   /** A call of the last run ends at its last sign of life, at the price of its start. */

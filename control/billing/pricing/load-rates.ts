@@ -15,6 +15,21 @@ interface RateRow extends Selectable<RateColumns> {
 export const loadRates = (store: Store): RateTable =>
   new RateTable(all(store, rateRows(store)).map(rateOf))
 
+/** Rates read at once: about 5 ms. */
+const sliceLength = 1_000
+
+/** All of them, a slice at a time; between two slices others may write. */
+export function* rateSlices(store: Store): Generator<readonly Rate[]> {
+  for (let after = 0; ;) {
+    const query = rateRows(store).where('rate.id', '>', after).orderBy('rate.id').limit(sliceLength)
+    const rows = all(store, query)
+    yield rows.map(rateOf)
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < sliceLength) return
+    after = last.id
+  }
+}
+
 /** The rates of one plan and prefix: what a single write changes. */
 export function loadPrefix(store: Store, planId: number, prefix: string): Rate[] {
   const rows = rateRows(store)

@@ -1,12 +1,11 @@
 /** `POST /rates/import`: a table of rates, all or nothing, with an error for every wrong line. */
 import { setImmediate } from 'node:timers/promises'
-import { sql } from 'kysely'
 import { fromFlag, moneyToDecimal, timeToText } from '../../../schema/columns.ts'
-import { compile } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute, first, transaction } from '../../../schema/query.ts'
+import { execute, first } from '../../../schema/query.ts'
 import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { problemsOf } from '../../http/validate.ts'
+import { write } from '../../provisioning/write.ts'
 import { parseCsv, type CsvRecord } from './csv.ts'
 import { rateBody } from './rate-body.ts'
 import { rateColumns, rateProblem, type RateRow } from './rate-store.ts'
@@ -63,7 +62,7 @@ export async function readRates(text: string, planOf: PlanOf): Promise<readonly 
       if (problems.length < maxReportedProblems) problems.push(...rate)
     }
     if (rates.length > maxRates) throw badTable(`The table has more than ${maxRates} lines`)
-    if (record.line % slice === 0) await setImmediate()
+    if (record.line % slice === 0) await pause()
   }
   if (wrongLines > 0) throw badTable(`${wrongLines} lines are not valid`, problems)
   if (rates.length === 0) throw badTable('The table has no lines')
@@ -136,28 +135,43 @@ function bodyOf(named: Readonly<Record<string, string>>): Record<string, unknown
 const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =>
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
+/** Lets calls have their turn. */
+export const pause = (): Promise<void> => setImmediate()
+
 /**
- * Stores the rates in one transaction: a rate of the same plan, prefix and start is replaced. With
- * `replace` the other rates of these plans are removed.
+ * Stores the rates, all or nothing: a rate of the same plan, prefix and start is replaced. With
+ * `replace` the other rates of these plans are removed. The lines are gathered in a temporary table
+ * first, a slice at a time, so that the one transaction that makes them hold is short.
  */
-export function storeRates(
+export async function storeRates(
   store: Store,
   rates: readonly ImportedRate[],
   mode: 'merge' | 'replace',
-): ImportReport {
+): Promise<ImportReport> {
   const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
-  const put = upsertStatement(store)
-  return transaction(store, () => {
-    const before = countRates(store, plans)
-    const removed =
-      mode === 'merge'
-        ? 0
-        : execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
-    for (const rate of rates) put.run(rate)
-    const created = countRates(store, plans) - (before - removed)
-    return { imported: rates.length, created, updated: rates.length - created, removed }
-  })
+  const gathered = gatherer(store)
+  try {
+    for (let start = 0; start < rates.length; start += storedSlice) {
+      gathered.add(rates.slice(start, start + storedSlice))
+      await pause()
+    }
+    return write(store, () => {
+      const before = countRates(store, plans)
+      const removed =
+        mode === 'merge'
+          ? 0
+          : execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
+      gathered.take()
+      const created = countRates(store, plans) - (before - removed)
+      return { imported: rates.length, created, updated: rates.length - created, removed }
+    })
+  } finally {
+    gathered.drop()
+  }
 }
+
+/** About 5 ms. */
+const storedSlice = 1_000
 
 function countRates(store: Store, plans: readonly number[]): number {
   const query = store.db
@@ -167,32 +181,39 @@ function countRates(store: Store, plans: readonly number[]): number {
   return first(store, query)?.n ?? 0
 }
 
-const upsertStatement = (store: Store) =>
-  compile<ImportedRate, unknown>(store, (db, param) => {
-    const values = {
-      description: param('description'),
-      rate_per_minute_micros: param('rate_per_minute_micros'),
-      connect_fee_micros: param('connect_fee_micros'),
-      first_increment_seconds: param('first_increment_seconds'),
-      first_rate_per_minute_micros: param('first_rate_per_minute_micros'),
-      increment_seconds: param('increment_seconds'),
-      is_blocked: param('is_blocked'),
-      effective_to_at: param('effective_to_at'),
-    }
-    return db
-      .insertInto('rate')
-      .values({
-        rate_plan_id: param('rate_plan_id'),
-        prefix: param('prefix'),
-        effective_from_at: param('effective_from_at'),
-        ...values,
-      })
-      .onConflict((conflict) =>
-        conflict
-          .expression(sql`rate_plan_id, prefix, ifnull(effective_from_at, -1)`)
-          .doUpdateSet(values),
-      )
+const identity = ['rate_plan_id', 'prefix', 'effective_from_at'] as const
+const terms = [
+  ...(['description', 'rate_per_minute_micros', 'connect_fee_micros', 'is_blocked'] as const),
+  ...(['first_increment_seconds', 'first_rate_per_minute_micros', 'increment_seconds'] as const),
+  'effective_to_at',
+] as const
+const columns = [...identity, ...terms]
+
+let imports = 0
+
+/** A table of this connection alone, outside the database file. Each import has its own. */
+function gatherer(store: Store) {
+  const { sqlite } = store
+  const table = `temp.rate_import_${(imports += 1)}`
+  sqlite.exec(`CREATE TABLE ${table} (${columns.join(', ')})`)
+  const insert = sqlite.prepare(
+    `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((name) => `@${name}`).join(', ')})`,
+  )
+  const addAll = sqlite.transaction((rates: readonly ImportedRate[]) => {
+    for (const rate of rates) insert.run(rate)
   })
+  return {
+    add: addAll,
+    /** Into the rates themselves, inside a transaction of the caller. */
+    take: () =>
+      sqlite.exec(
+        `INSERT INTO rate (${columns.join(', ')}) SELECT ${columns.join(', ')} FROM ${table} WHERE true
+         ON CONFLICT (rate_plan_id, prefix, ifnull(effective_from_at, -1))
+         DO UPDATE SET ${terms.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+      ),
+    drop: () => sqlite.exec(`DROP TABLE ${table}`),
+  }
+}
 
 /** The columns of a stored rate, as `rateCsvColumns` names them. */
 export const rateCells = (row: RateRow): readonly (string | number | null)[] => [

@@ -16,7 +16,14 @@ import { reachOf, resourceRoutes } from '../../provisioning/resource-routes.ts'
 import { csvLine } from './csv.ts'
 import { explanation } from './price-explanation.ts'
 import type { Ocs } from '../ocs.ts'
-import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
+import {
+  pause,
+  rateCells,
+  rateCsvColumns,
+  readRates,
+  storeRates,
+  type PlanOf,
+} from './rate-import.ts'
 import { RatePlanStore } from './rate-plan-store.ts'
 import { RateStore } from './rate-store.ts'
 
@@ -24,7 +31,7 @@ export interface RateRoutesDeps {
   readonly store: Store
   /** Milliseconds UTC. */
   readonly now: () => number
-  readonly ocs: Pick<Ocs, 'quote' | 'reloadRates' | 'reloadPrefix'>
+  readonly ocs: Pick<Ocs, 'quote' | 'reloadRates' | 'reloadRatesGently' | 'reloadPrefix'>
 }
 
 const positive = z
@@ -103,8 +110,8 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
       const { mode, ...plan } = c.req.valid('query')
       const reach = reachOf(c.var.principal, now)
       const rows = await readRates(await csvText(c), planFinder(store, plan, reach))
-      const report = storeRates(store, rows, mode)
-      ocs.reloadRates()
+      const report = await storeRates(store, rows, mode)
+      await ocs.reloadRatesGently(pause)
       c.set('change', { before: null, after: report })
       return ok(c, report)
     })
