@@ -37,9 +37,11 @@ import { agentRoutes } from './pbx/agent-routes.ts'
 import { callRoutes } from './pbx/call-routes.ts'
 import { callStatusRoutes } from './pbx/calls/call-status.ts'
 import { originateRoutes } from './pbx/calls/originate-routes.ts'
+import { traceRoutes } from './pbx/calls/trace-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
+import { banRoutes } from './sbc/ban-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
 import { routingRoutes } from './sbc/routing-routes.ts'
 import { metricsRoute, telemetryRoutes } from './telemetry/telemetry-routes.ts'
@@ -77,6 +79,7 @@ export function createApi(
     '/api/v1',
     tenantRoutes(deps, () => deps.ocs?.reloadCustomers()),
   )
+  app.route('/api/v1', banRoutes(deps))
   app.route('/api/v1', dispatcherRoutes(deps))
   app.route('/api/v1', routingRoutes(deps))
   app.route('/api/v1', webhookRoutes(deps))
@@ -85,6 +88,7 @@ export function createApi(
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
   app.route('/api/v1', eventRoutes(engine.events, hub))
+  app.route('/api/v1', traceRoutes(engine))
   app.route('/api/v1', reportRoutes(deps))
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit))

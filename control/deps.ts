@@ -163,6 +163,36 @@ export interface EventsPort {
   after(sequence: number): readonly EngineEvent[]
 }
 
+export type TraceEntry =
+  | {
+      readonly kind: 'message'
+      /** Milliseconds UTC. */
+      readonly at: number
+      readonly direction: 'received' | 'sent'
+      /** Its Call-ID. */
+      readonly leg: string
+      readonly transport: string
+      /** `address:port`: the peer of a received message, our own side of a sent one. */
+      readonly address: string
+      readonly text: string
+    }
+  | {
+      readonly kind: 'decision'
+      readonly at: number
+      readonly what: string
+      readonly detail: Readonly<Record<string, unknown>>
+    }
+
+/** The messages of a call on all its legs, and what was decided between them. */
+export interface Trace {
+  readonly tenantId: number | null
+  /** Call-IDs, the caller's first. */
+  readonly legs: readonly string[]
+  readonly entries: readonly TraceEntry[]
+  /** False: the first messages are forgotten already. */
+  readonly isComplete: boolean
+}
+
 export interface OriginateRequest {
   /** In small letters. */
   readonly domain: string
@@ -251,10 +281,29 @@ export interface Listener {
   readonly port: number
 }
 
+/** A source whose packets are dropped unread. Times in milliseconds UTC. */
+export interface Ban {
+  readonly source: string
+  readonly reason: 'password_guessing' | 'unknown_calls' | 'operator'
+  readonly since: number
+  readonly until: number
+  readonly dropped: number
+}
+
+export interface GuardPort {
+  bans(): readonly Ban[]
+  ban(address: string, durationMs: number): void
+  /** False: it was not banned. */
+  unban(source: string): boolean
+}
+
 export interface EnginePort {
+  readonly guard: GuardPort
   readonly dispatcher: DispatcherPort
   readonly calls: CallsPort
   readonly events: EventsPort
+  /** Of a call that lives, or that ended a moment ago; undefined: nobody remembers it. */
+  trace(callUuid: string): Promise<Trace | undefined>
   /** Resolves before any phone rings; what becomes of the call, `calls` tells. */
   originate(request: OriginateRequest): Promise<OriginateResult>
   readonly registrations: RegistrationsPort

@@ -188,12 +188,14 @@ function portOf(engine: Engine): EnginePort {
   return {
     calls: engine.calls,
     events: engine.events,
+    trace: (callUuid) => engine.trace(callUuid),
     originate: (request) => engine.originate(request),
     dispatcher: engine.dispatcher,
     registrations: {
       statusOf: (domain, extension) => engine.registrar.statusOf(domain, extension),
       end: (domain, extension) => engine.registrar.endBindings(domain, extension),
     },
+    guard: engine.guard,
     reloadRouting: () => engine.routing.reload(),
     trunks: engine.trunks,
     telemetry: () => engine.telemetry(),

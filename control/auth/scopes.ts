@@ -22,6 +22,7 @@ const resources = [
   'ocs',
   'users',
   'tenants',
+  'guard',
 ] as const
 
 type Resource = (typeof resources)[number]

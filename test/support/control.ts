@@ -239,11 +239,13 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
         engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
     },
     events,
+    trace: () => Promise.resolve(undefined),
     originate: () => Promise.resolve({ kind: 'unknown_extension' }),
     registrations: {
       statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
       end: () => undefined,
     },
+    guard: { bans: () => [], ban: () => undefined, unban: () => false },
     reloadRouting: () => undefined,
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     telemetry: () => engine.figures,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { telemetryView, tenantTelemetryView } from '../../telemetry/telemetry-view.ts'
 import { bare, data, list, type Operations, text } from '../operation.ts'
-import { exampleTime, moment } from './shared.ts'
+import { count, exampleTime, moment } from './shared.ts'
 
 const health = z
   .strictObject({ status: z.literal('ok'), service: z.string(), version: z.string() })
@@ -25,6 +25,16 @@ const auditEntry = z
     correlation_id: z.string(),
   })
   .meta({ id: 'AuditEntry' })
+
+const ban = z
+  .strictObject({
+    source: z.string().describe('An IPv4 address, or an IPv6 network.'),
+    reason: z.enum(['password_guessing', 'unknown_calls', 'operator']),
+    since: moment,
+    until: moment,
+    dropped_packets: count,
+  })
+  .meta({ id: 'Ban' })
 
 const tag = 'System'
 
@@ -79,6 +89,31 @@ export const systemOperations: Operations = {
       ]),
       exampleTelemetry,
     ),
+  },
+  'GET /api/v1/guard/bans': {
+    ...{ id: 'listBans', tag, summary: 'Sources that SIP does not listen to' },
+    answer: data(z.array(ban), [
+      {
+        ...{ source: '203.0.113.9', reason: 'password_guessing', since: exampleTime },
+        ...{ until: '2026-01-01T00:10:00.000Z', dropped_packets: 1200 },
+      },
+    ]),
+  },
+  'POST /api/v1/guard/bans': {
+    ...{ id: 'createBan', tag, summary: 'Stop listening to an address for a while' },
+    body: { address: '203.0.113.9', duration_seconds: 3600 },
+    answer: data(
+      z.strictObject({ address: z.string(), duration_seconds: count }),
+      { address: '203.0.113.9', duration_seconds: 3600 },
+      201,
+    ),
+  },
+  'DELETE /api/v1/guard/bans/:source': {
+    ...{ id: 'deleteBan', tag, summary: 'Listen to a source again' },
+    answer: data(z.strictObject({ source: z.string(), banned: z.literal(false) }), {
+      ...{ source: '203.0.113.9', banned: false },
+    }),
+    refusals: [404],
   },
   'GET /api/v1/audit': {
     ...{ id: 'listAuditEntries', tag, summary: 'Who changed what, newest first' },

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { Guard } from '../../../engine/guard/guard.ts'
+import { openControl } from '../../support/control.ts'
+
+const path = '/api/v1/guard/bans'
+const flooder = { address: '203.0.113.9', port: 5060 }
+const packet = 'OPTIONS sip:x SIP/2.0\r\n\r\n'
+
+function open() {
+  const control = openControl()
+  const guard = new Guard({ now: control.now, isExempt: () => false, log: () => undefined })
+  Object.assign(control.engine.guard, {
+    bans: () => guard.bans(),
+    ban: (address: string, durationMs: number) => guard.ban(address, durationMs),
+    unban: (source: string) => guard.unban(source),
+  })
+  const token = control.key({ scopes: ['guard:read', 'guard:write'] })
+  const call = (method: string, item = '', body?: unknown) =>
+    control.request(`${path}${item}`, { token, method, body })
+  return { ...control, guard, call }
+}
+
+test('an operator bans an address, sees what it still sends, and lets it in again', async () => {
+  const { guard, call } = open()
+  const body = { address: flooder.address, duration_seconds: 60 }
+  const banned = await call('POST', '', body)
+  expect(banned.status).toBe(201)
+  expect(guard.admit(flooder, packet)).toBe(false)
+  expect((await call('GET')).data()).toEqual([
+    {
+      source: flooder.address,
+      reason: 'operator',
+      since: '2026-01-01T00:00:00.000Z',
+      until: '2026-01-01T00:01:00.000Z',
+      dropped_packets: 1,
+    },
+  ])
+  expect((await call('DELETE', `/${flooder.address}`)).status).toBe(200)
+  expect(guard.admit(flooder, packet)).toBe(true)
+  expect((await call('DELETE', `/${flooder.address}`)).status).toBe(404)
+})
+
+test('a ban ends by itself', async () => {
+  const { guard, call, tick } = open()
+  await call('POST', '', { address: flooder.address, duration_seconds: 60 })
+  tick(60_001)
+  expect(guard.admit(flooder, packet)).toBe(true)
+  expect((await call('GET')).data()).toEqual([])
+})
+
+test.each([{}, { address: 'example.com' }, { address: '1.2.3.4', duration_seconds: 0 }])(
+  'the body %j is refused',
+  async (body) => {
+    expect((await open().call('POST', '', body)).status).toBe(400)
+  },
+)
+
+test("a tenant's credential has no say about the platform's ears", async () => {
+  const control = open()
+  control.tenant('acme', ['acme.example'])
+  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  expect((await control.request(path, { token })).status).toBe(403)
+})
