@@ -1,0 +1,47 @@
+/** One simulated world: two stacks, some calls between them, and what must hold when all is quiet. */
+import { seededRandom } from '../support/seeded-random.ts'
+import { Party } from './party.ts'
+import { VirtualNetwork } from './virtual-network.ts'
+
+const callsPerWorld = 3
+
+export interface World {
+  /** What went wrong; none: everything that must hold does. */
+  readonly complaints: readonly string[]
+  /** Milliseconds of protocol. */
+  readonly virtualMs: number
+  /** Calls that were answered, as the callee saw it. */
+  readonly answered: number
+}
+
+/** Everything in it follows from the seed. */
+export function simulate(seed: number): World {
+  const random = seededRandom(seed)
+  const weather = { loss: random() * 0.3, doubling: random() * 0.3, maxDelayMs: random() * 800 }
+  const network = new VirtualNetwork(random, weather)
+  const alice = new Party('10.0.0.1', network)
+  const bob = new Party('10.0.0.2', network)
+  alice.meet(bob)
+  bob.meet(alice)
+  const start = network.now
+  for (let call = 0; call < callsPerWorld; call++)
+    network.after(random() * 2_000, () => alice.call())
+  network.runUntilQuiet()
+  return {
+    complaints: [...complaintsOf('alice', alice), ...complaintsOf('bob', bob)],
+    virtualMs: network.now - start,
+    answered: bob.views.size,
+  }
+}
+
+function complaintsOf(name: string, party: Party): string[] {
+  const complaints = party.complaints.map((complaint) => `${name}: ${complaint}`)
+  for (const [transactionId, finals] of party.finals)
+    if (finals !== 1) complaints.push(`${name}: ${finals} final responses to ${transactionId}`)
+  for (const [dialogId, view] of party.views)
+    if (view !== 'over') complaints.push(`${name}: still talking in ${dialogId}`)
+  for (const [table, size] of Object.entries(party.core.stats()))
+    if (size !== (table === 'applications' ? 1 : 0))
+      complaints.push(`${name}: ${size} left in ${table}`)
+  return complaints
+}

@@ -1,0 +1,199 @@
+/**
+ * One side of a simulated call: a whole SIP core and an application on it that behaves at random:
+ * answers, refuses, stays silent, gives up, asks again, hangs up, always within the protocol.
+ */
+import { SipCore } from '../../engine/sip-server/core/core.ts'
+import type { Listener } from '../../engine/sip-server/flow.ts'
+import { defaultTimers } from '../../engine/sip-server/transaction/timers.ts'
+import type { VirtualNetwork } from './virtual-network.ts'
+
+const sdp = 'v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=-\r\nt=0 0\r\n'
+const longestCallMs = 40_000
+
+/** What the application knows of one dialog. */
+type View = 'talking' | 'over'
+
+export class Party {
+  readonly core: SipCore
+  readonly listener: Listener
+  readonly #network: VirtualNetwork
+  /** By dialog id. */
+  readonly views = new Map<string, View>()
+  /** Final responses by transaction id of every request that was accepted with OK. */
+  readonly finals = new Map<string, number>()
+  /** Anything that breaks the protocol towards the application. */
+  readonly complaints: string[] = []
+  /** Requests in dialogs that came in, by method. */
+  readonly received = new Map<string, number>()
+  readonly #awaited = new Map<string, (tokens: readonly string[]) => void>()
+  readonly #onFinal = new Map<string, (status: number, dialogId: string) => void>()
+  #commands = 0
+  #peer: Party | undefined
+
+  constructor(address: string, network: VirtualNetwork) {
+    const place = { address, port: 5060, advertisedHost: address, advertisedPort: 5060 }
+    this.listener = { protocol: 'udp', ...place }
+    this.#network = network
+    let tokens = 0
+    this.core = new SipCore({
+      listeners: () => [this.listener],
+      timers: { ...defaultTimers, applicationMs: 60_000 },
+      secret: 's',
+      sameSecret: (given, expected) => given === expected,
+      token: () => `${address.replaceAll('.', '')}t${++tokens}`,
+      version: 'v0.9.99',
+      log: () => undefined,
+    })
+    network.join({
+      nextDeadline: () => this.core.nextDeadline(),
+      handleTimeout: (now) => {
+        this.core.handleTimeout(now)
+        this.#drain()
+      },
+    })
+    this.core.clientConnected(1, true)
+    for (const command of ['authenticate|s|', 'route|invite']) this.#command(command)
+  }
+
+  meet(peer: Party): void {
+    this.#peer = peer
+  }
+
+  receive(text: string, from: Party): void {
+    const { address, port } = from.listener
+    const flow = { listener: this.listener, address, port, connectionId: 0 }
+    this.core.receive(text, flow, this.#network.now)
+    this.#drain()
+  }
+
+  /** Calls the peer, and perhaps gives up before it answers. */
+  call(): void {
+    const to = `sip:b@${this.#peer?.listener.address ?? ''}`
+    const invite = `INVITE ${to} SIP/2.0\r\nFrom: <sip:a@localhost>\r\n\r\n${sdp}`
+    this.#ask('', invite, (transactionId) => {
+      this.#onFinal.set(transactionId, (status, dialogId) => {
+        if (status < 300) this.#answered(dialogId)
+      })
+      if (this.#chance(0.3))
+        this.#later(5_000, () => {
+          // The final response may have come in the meantime: then there is nothing to cancel.
+          if (this.finals.get(transactionId) === 0)
+            this.#command(`sip|${transactionId}|\r\nCANCEL ${to} SIP/2.0\r\n\r\n`)
+        })
+    })
+  }
+
+  #answered(dialogId: string): void {
+    this.views.set(dialogId, 'talking')
+    const acknowledge = (): void =>
+      this.#command(`sip||${dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
+    if (this.#chance(0.9)) this.#later(this.#chance(0.8) ? 0 : 3_000, acknowledge)
+    this.#talk(dialogId)
+  }
+
+  /** Something in between, and in the end BYE, unless the peer was first. */
+  #talk(dialogId: string): void {
+    if (this.#chance(0.4)) this.#later(longestCallMs / 2, () => this.#tell(dialogId, 'INFO'))
+    this.#later(longestCallMs, () => this.#tell(dialogId, 'BYE'))
+  }
+
+  #tell(dialogId: string, method: 'INFO' | 'BYE'): void {
+    if (this.views.get(dialogId) !== 'talking') return
+    if (method === 'BYE') this.views.set(dialogId, 'over')
+    this.#ask(dialogId, `${method} sip:placeholder SIP/2.0\r\n\r\n`, () => undefined)
+  }
+
+  #ask(dialogId: string, message: string, accepted: (transactionId: string) => void): void {
+    this.#command(`sip||${dialogId}\r\n${message}`, (tokens) => {
+      const transactionId = tokens[10] ?? ''
+      this.finals.set(transactionId, 0)
+      accepted(transactionId)
+    })
+  }
+
+  /** `accepted` gets the tokens of the reply, if it is OK. */
+  #command(payload: string, accepted?: (tokens: readonly string[]) => void): void {
+    const id = `c${++this.#commands}`
+    if (accepted) this.#awaited.set(id, accepted)
+    this.core.command(1, `${id}|${payload}`, this.#network.now)
+    this.#drain()
+  }
+
+  #drain(): void {
+    for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
+      const peer = this.#peer
+      if (output.kind === 'deliver') this.#hear(output.payload)
+      else if (output.kind !== 'send' || peer === undefined)
+        this.complaints.push(`unexpected ${output.kind}`)
+      else {
+        const { text } = output
+        this.#network.carry(() => peer.receive(text, this))
+      }
+    }
+  }
+
+  #hear(payload: string): void {
+    const end = payload.indexOf('\r\n')
+    const tokens = (end === -1 ? payload : payload.slice(0, end)).split('|')
+    const text = payload.slice(end + 2)
+    if (tokens[1] === 'response') return this.#hearReply(tokens)
+    const [transactionId = '', dialogId = ''] = tokens.slice(8, 10)
+    if (text.startsWith('SIP/2.0')) this.#hearResponse(text, transactionId, dialogId)
+    else this.#hearRequest(text, transactionId, dialogId)
+  }
+
+  #hearReply(tokens: readonly string[]): void {
+    const accepted = this.#awaited.get(tokens[2] ?? '')
+    this.#awaited.delete(tokens[2] ?? '')
+    if (tokens[3] === 'OK') accepted?.(tokens)
+  }
+
+  #hearResponse(text: string, transactionId: string, dialogId: string): void {
+    const status = Number(text.slice(8, 11))
+    const finals = this.finals.get(transactionId)
+    if (finals === undefined) this.complaints.push(`a response to nothing: ${status}`)
+    if (status < 200) return
+    this.finals.set(transactionId, (finals ?? 0) + 1)
+    this.#onFinal.get(transactionId)?.(status, dialogId)
+    this.#onFinal.delete(transactionId)
+  }
+
+  #hearRequest(text: string, transactionId: string, dialogId: string): void {
+    const method = text.slice(0, text.indexOf(' '))
+    this.received.set(method, (this.received.get(method) ?? 0) + 1)
+    if (method === 'BYE') {
+      if (this.views.get(dialogId) === undefined) this.complaints.push(`a BYE for ${dialogId}`)
+      this.views.set(dialogId, 'over')
+    }
+    // §15: a callee does not hang up before the ACK.
+    if (method === 'ACK') this.#talk(dialogId)
+    if (transactionId === 'unsolicited' || method === 'ACK' || method === 'CANCEL') return
+    if (method === 'INVITE') return this.#ring(transactionId)
+    if (this.#chance(0.9)) this.#later(500, () => this.#respond(transactionId, 200))
+  }
+
+  #ring(transactionId: string): void {
+    if (this.#chance(0.7)) this.#later(1_000, () => this.#respond(transactionId, 180))
+    const fate = this.#network.random()
+    if (fate < 0.65) this.#later(8_000, () => this.#respond(transactionId, 200))
+    else if (fate < 0.9) this.#later(8_000, () => this.#respond(transactionId, 486))
+  }
+
+  #respond(transactionId: string, status: number): void {
+    const body = status === 200 ? sdp : ''
+    const answer = `sip|${transactionId}|\r\nSIP/2.0 ${status} X\r\n\r\n${body}`
+    this.#command(answer, (tokens) => {
+      // The dialog of an INVITE begins with its answer; the ACK may be here already.
+      const dialogId = tokens[11] ?? ''
+      if (body !== '' && !this.views.has(dialogId)) this.views.set(dialogId, 'talking')
+    })
+  }
+
+  #later(maxMs: number, work: () => void): void {
+    this.#network.after(this.#network.random() * maxMs, work)
+  }
+
+  #chance(part: number): boolean {
+    return this.#network.random() < part
+  }
+}
