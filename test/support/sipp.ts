@@ -34,6 +34,8 @@ interface SippOptions {
   readonly service?: string
   readonly timeoutSeconds?: number
   readonly extra?: readonly string[]
+  /** Of the caller. Default: a free one. */
+  readonly port?: number
 }
 
 /** Calls `target` with a scenario and waits until all calls have ended; exit code 0: as it says. */
@@ -53,11 +55,9 @@ export async function traceCall(
   options: SippOptions = {},
   words: readonly string[] = ['-trace_msg'],
 ): Promise<TracedResult> {
-  const { child, folder } = await spawnSipp(scenario, options, [
-    ...callerWords(targetPort, options),
-    ...['-timeout', `${options.timeoutSeconds ?? 30}s`, '-timeout_error'],
-    ...words,
-  ])
+  const limit = ['-timeout', `${options.timeoutSeconds ?? 30}s`, '-timeout_error']
+  const all = [...callerWords(targetPort, options), ...limit, ...words]
+  const { child, folder } = await spawnSipp(scenario, options, all, options.port)
   const [exitCode] = await once(child, 'close')
   const result = {
     exitCode: typeof exitCode === 'number' ? exitCode : null,
@@ -97,7 +97,7 @@ export class SippNode {
 
   static async start(
     scenario: string,
-    options: SippOptions & { port?: number } = {},
+    options: SippOptions = {},
     words: readonly string[] = [],
   ): Promise<SippNode> {
     const port = options.port ?? (await freePort())

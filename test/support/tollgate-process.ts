@@ -26,6 +26,8 @@ export interface StoredCall {
   readonly hangup_cause: string
   readonly denial_code: string | null
   readonly node: string | null
+  readonly carrier: string | null
+  readonly direction: string
   readonly attempts: string
   readonly is_recovered: number
   readonly caller_id_number: string

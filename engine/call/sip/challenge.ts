@@ -8,6 +8,14 @@ export interface Credentials {
   readonly realm: string | null
 }
 
+/** What has been said since the first challenge of one request. */
+interface Conversation {
+  /** CSeq number under which the library repeats the request. */
+  readonly cseq: number
+  readonly asked: ReadonlySet<number>
+  readonly isRenewed: boolean
+}
+
 /**
  * The library would answer for ever whoever goes on asking, so the second challenge is the refusal
  * of what we said; once more when only the nonce was old. `onRefused`: nothing more is sent.
@@ -16,17 +24,25 @@ export function answerChallenges(
   { username, password, realm }: Credentials,
   onRefused: (response: SipResponse) => void,
 ): AnswerChallenge {
-  let renewals = 0
+  let last: Conversation | undefined
   return (request, response, done) => {
-    const isProxy = response.status === 407
-    const challenge = response.headers[isProxy ? 'proxy-authenticate' : 'www-authenticate'] ?? ''
-    const hasAnswered =
-      request.headers[isProxy ? 'proxy-authorization' : 'authorization'] !== undefined
-    if (!hasAnswered) renewals = 0
-    const mayAnswer = !hasAnswered || (isStale(challenge) && renewals++ === 0)
-    if (mayAnswer && isRealm(challenge, realm)) return done(null, username, password)
-    done(new Error('the credentials are refused'))
-    return onRefused(response)
+    const { status } = response
+    const challenge =
+      response.headers[status === 407 ? 'proxy-authenticate' : 'www-authenticate'] ?? ''
+    const cseq = Number.parseInt(request.headers['cseq'] ?? '0', 10)
+    const before = last?.cseq === cseq ? last : undefined
+    const isRenewal = before?.asked.has(status) === true
+    const mayRenew = isStale(challenge) && before?.isRenewed === false
+    if ((isRenewal && !mayRenew) || !isRealm(challenge, realm)) {
+      done(new Error('the credentials are refused'))
+      return onRefused(response)
+    }
+    last = {
+      cseq: cseq + 1,
+      asked: new Set([...(before?.asked ?? []), status]),
+      isRenewed: before?.isRenewed === true || isRenewal,
+    }
+    return done(null, username, password)
   }
 }
 

@@ -29,8 +29,10 @@ export function registerThrough(client: SrfClient, schedule: Schedule): SendRegi
       }
       client.sendRegister(request, (answer) => {
         cancel()
-        if ('status' in answer) resolve({ kind: 'answered', ...answer })
-        else resolve({ kind: 'transport-error', reason: answer.reason })
+        if ('status' in answer) {
+          const { status, reason, headers } = answer
+          resolve({ kind: 'answered', status, reason, headers })
+        } else resolve({ kind: 'transport-error', reason: answer.reason })
       })
     })
 }

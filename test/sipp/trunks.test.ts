@@ -1,0 +1,247 @@
+import { expect, test, vi } from 'vitest'
+import { SippNode } from '../support/sipp.ts'
+import { attemptsOf, cents, paying, poor } from './call-case.ts'
+import { startTrunks } from './trunk-case.ts'
+
+const clean = { exitCode: 0, errors: '' }
+const called = '18005551212'
+const account = { username: 'acme', password: 's3cret' }
+
+const attempts = (call: { readonly attempts: string } | undefined) =>
+  attemptsOf(call ?? { attempts: '[]' })
+
+test.each([
+  ['a proxy (407)', 'trunks/gateway-challenges'],
+  ['the gateway itself (401), which verifies it', 'trunks/gateway-verifies'],
+])("%s is told the carrier's user and password, and the call is paid", async (_, gateway) => {
+  const { tollgate, dial } = await startTrunks({
+    gateways: [gateway],
+    carrier: { auth: { type: 'digest', ...account, realm: 'north' } },
+  })
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  const [call] = await tollgate.waitForCalls(1)
+  expect(call).toMatchObject({
+    disposition: 'ANSWERED',
+    direction: 'outbound',
+    carrier: 'north',
+    billsec: 1,
+    cost_micros: cents(1),
+  })
+  expect(attempts(call)).toEqual([200])
+  expect(tollgate.wallet('paying')).toMatchObject({ balance: cents(999), debits: 1 })
+  expect(tollgate.log.join('\n')).not.toContain('s3cret')
+})
+
+test('a gateway that is never content is asked twice, and the caller gets 403, not the challenge', async () => {
+  const { tollgate, dial } = await startTrunks({
+    gateways: ['trunks/gateway-refuses-password'],
+    carrier: { auth: { type: 'digest', ...account } },
+  })
+  expect(await dial('inbound/unknown-source', called)).toEqual(clean)
+  const [call] = await tollgate.waitForCalls(1)
+  expect(call).toMatchObject({ sip_code: 403, cost_micros: 0 })
+  expect(attempts(call)).toEqual([407])
+})
+
+test('when a gateway answers 503 the next one takes the call', async () => {
+  const { tollgate, gateways, dial } = await startTrunks({
+    gateways: ['nodes/refuses-503', 'nodes/answers'],
+  })
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  const [call] = await tollgate.waitForCalls(1)
+  expect(call).toMatchObject({ disposition: 'ANSWERED', carrier: 'north', cost_micros: cents(1) })
+  expect(attempts(call)).toEqual([503, 200])
+  expect(call?.attempts).toContain(`127.0.0.1:${gateways[1]?.port}`)
+  expect(tollgate.wallet('paying').balance).toBe(cents(999))
+})
+
+test('the number is stripped and prepended, and the caller fixed, as seen on the wire', async () => {
+  const { tollgate, dial } = await startTrunks({
+    gateways: ['trunks/gateway-expects-number'],
+    carrier: { caller_id: { mode: 'fixed', value: '15550009999' } },
+    route: { prefix: '91', strip: 1, prepend: '00' },
+    seed: { rates: [{ rate_plan: 'retail', prefix: '9', rate_per_minute: '0.60' }] },
+  })
+  expect(await dial('inbound/answered', `9${called}`)).toEqual(clean)
+  const [call] = await tollgate.waitForCalls(1)
+  expect(call).toMatchObject({
+    disposition: 'ANSWERED',
+    caller_id_number: paying,
+    destination_number: `9${called}`,
+  })
+})
+
+test('the caller is told in P-Asserted-Identity where the carrier wants that', async () => {
+  const { dial } = await startTrunks({
+    gateways: ['trunks/gateway-expects-identity'],
+    carrier: { caller_id: { mode: 'pai' } },
+  })
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+})
+
+test('a carrier takes max_calls at once, and the next caller is told to retry', async () => {
+  const { tollgate, dial } = await startTrunks({
+    gateways: ['nodes/answers'],
+    carrier: { max_calls: 1 },
+  })
+  const talking = dial('inbound/talks-2500-ms', called)
+  await vi.waitFor(
+    () => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1),
+    3_000,
+  )
+  expect(await dial('failover/retry-later', called)).toEqual(clean)
+  expect(await talking).toEqual(clean)
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  const calls = await tollgate.waitForCalls(3)
+  expect(calls.map(({ sip_code, denial_code }) => [sip_code, denial_code])).toEqual([
+    [503, 'carrier_limit'],
+    [200, null],
+    [200, null],
+  ])
+  expect(tollgate.wallet('paying')).toMatchObject({ balance: cents(996), debits: 2 })
+})
+
+test('a blocked prefix is refused with 403 and costs nothing', async () => {
+  const { tollgate, dial } = await startTrunks({
+    gateways: ['nodes/answers'],
+    seed: {
+      outbound_routes: [
+        { name: 'out', prefix: '', carrier: 'north' },
+        { name: 'premium', prefix: '1800', mode: 'block' },
+      ],
+    },
+  })
+  expect(await dial('inbound/unknown-source', called)).toEqual(clean)
+  const [call] = await tollgate.waitForCalls(1)
+  expect(call).toMatchObject({ sip_code: 403, denial_code: 'destination_blocked', cost_micros: 0 })
+  expect(tollgate.wallet('paying').balance).toBe(cents(1_000))
+})
+
+test('an emergency call needs no money and passes the limit of the carrier', async () => {
+  const { tollgate, dial } = await startTrunks({
+    gateways: ['nodes/answers'],
+    carrier: { max_calls: 1 },
+    seed: {
+      outbound_routes: [
+        { name: 'out', prefix: '', carrier: 'north' },
+        { name: 'help', prefix: '112', carrier: 'north', emergency: true },
+      ],
+    },
+  })
+  const talking = dial('inbound/talks-2500-ms', called)
+  await vi.waitFor(
+    () => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1),
+    3_000,
+  )
+  expect(await dial('inbound/answered', '112', poor)).toEqual(clean)
+  expect(await talking).toEqual(clean)
+  const calls = await tollgate.waitForCalls(2)
+  expect(calls[0]).toMatchObject({
+    destination_number: '112',
+    disposition: 'ANSWERED',
+    cost_micros: 0,
+    carrier: 'north',
+  })
+  expect(tollgate.wallet('poor')).toMatchObject({ balance: 0, debits: 0 })
+})
+
+test('we register with a carrier that challenges us, and the API says so', async () => {
+  const { get } = await startTrunks({
+    gateways: ['trunks/registrar'],
+    carrier: { auth: { type: 'register', ...account, from_domain: 'carrier.example' } },
+  })
+  await vi.waitFor(
+    async () =>
+      expect(await get('/routing/carriers/1')).toMatchObject({
+        registration: 'registered',
+        status: { is_usable: true, registration: { last_answer: { status: 200 } } },
+      }),
+    5_000,
+  )
+})
+
+test('a wrong password with a carrier shows as a failed registration', async () => {
+  const { get } = await startTrunks({
+    gateways: ['trunks/registrar'],
+    carrier: {
+      auth: {
+        type: 'register',
+        username: 'acme',
+        password: 'wrong',
+        from_domain: 'carrier.example',
+      },
+    },
+  })
+  await vi.waitFor(
+    async () =>
+      expect(await get('/routing/carriers/1')).toMatchObject({
+        registration: 'failed',
+        status: { registration: { expires_at: null, last_answer: { status: 403 } } },
+      }),
+    5_000,
+  )
+})
+
+test('a gateway that stops answering OPTIONS gets no calls until it answers again', async () => {
+  const { tollgate, gateways, dial, get } = await startTrunks({
+    gateways: ['nodes/answers', 'nodes/answers'],
+    environment: { GATEWAY_PROBE_INTERVAL_MS: '200' },
+  })
+  const states = async () => {
+    const { gateways: shown } = (await get('/routing/carriers/1')) as {
+      gateways: { status: { state: string; probes: { answered: number } } }[]
+    }
+    return shown.map(({ status }) => status)
+  }
+  await vi.waitFor(
+    async () => expect((await states())[0]?.probes.answered).toBeGreaterThan(0),
+    5_000,
+  )
+  gateways[0]?.freeze()
+  await vi.waitFor(
+    async () => expect((await states()).map(({ state }) => state)).toEqual(['probing', 'active']),
+    5_000,
+  )
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  gateways[0]?.thaw()
+  await vi.waitFor(async () => expect((await states())[0]?.state).toBe('active'), 5_000)
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  const calls = await tollgate.waitForCalls(2)
+  expect(calls.map((call) => attempts(call))).toEqual([[200], [200]])
+  const [first, second] = calls
+  expect(first?.attempts).toContain(`127.0.0.1:${gateways[1]?.port}`)
+  expect(second?.attempts).toContain(`127.0.0.1:${gateways[0]?.port}`)
+})
+
+test("a call from a carrier's gateway is recognized by its port, rewritten, routed to an agent, and paid by the customer", async () => {
+  const agent = await SippNode.start('nodes/answers.xml')
+  const { tollgate, dial } = await startTrunks({
+    gateways: [],
+    seed: {
+      ai_agents: [
+        { name: 'bot', extension: '700', sip_uri: `sip:bot@127.0.0.1:${agent.port}`, max_calls: 1 },
+      ],
+      inbound_routes: [{ name: 'in', prefix: '1800', agent: 'bot' }],
+      outbound_routes: [],
+    },
+    inbound: { customer: 'paying', number_rules: { in: [{ match: '^00', replace: '' }] } },
+  })
+  const talking = dial('inbound/talks-2500-ms', `00${called}`, '4930123')
+  await vi.waitFor(
+    () => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1),
+    3_000,
+  )
+  expect(await dial('failover/retry-later', called)).toEqual(clean)
+  expect(await talking).toEqual(clean)
+  expect(await agent.stop()).toBe('')
+  const [refused, answered] = await tollgate.waitForCalls(2)
+  expect(refused).toMatchObject({ sip_code: 503, denial_code: 'agent_limit', cost_micros: 0 })
+  expect(answered).toMatchObject({
+    disposition: 'ANSWERED',
+    direction: 'inbound',
+    carrier: 'north',
+    destination_number: called,
+    cost_micros: cents(3),
+  })
+  expect(tollgate.wallet('paying')).toMatchObject({ balance: cents(997), debits: 1 })
+})
