@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { paying, seedFor } from '../sipp/call-case.ts'
+import { residentMegabytes } from '../bench/load/process-cpu.ts'
+import { callWith, SippNode } from '../support/sipp.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const wanted = 10_000
+/** Of the API's listener; the connections beyond it are closed at once. */
+const held = 4_096
+
+/** Resolves when the connection stands, or is closed again. */
+async function openIdle(port: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port })
+  socket.on('error', () => undefined)
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')])
+  return socket
+}
+
+async function openMany(port: number): Promise<readonly Socket[]> {
+  const sockets: Socket[] = []
+  // As many at once as the kernel's queue of new connections takes.
+  while (sockets.length < wanted)
+    sockets.push(...(await Promise.all(Array.from({ length: 200 }, () => openIdle(port)))))
+  return sockets
+}
+
+const isOpen = (socket: Socket): boolean => !socket.destroyed && !socket.readableEnded
+
+test('10,000 idle connections to the API cost bounded memory, and calls do not notice', async () => {
+  const node = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await node.stop()))
+  const tollgate = await TollgateProcess.start(seedFor([node.port]))
+  onTestFinished(() => tollgate.stop())
+  const before = residentMegabytes(tollgate.pid)
+
+  const sockets = await openMany(tollgate.apiPort)
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  for (const socket of sockets) socket.resume()
+  await expect
+    .poll(() => sockets.filter(isOpen).length, { timeout: 10_000 })
+    .toBeLessThanOrEqual(held)
+  expect(sockets.filter(isOpen).length).toBeGreaterThan(held / 2)
+  expect(residentMegabytes(tollgate.pid) - before).toBeLessThan(100)
+
+  const judged = await callWith('inbound/answered.xml', tollgate.sipPort, {
+    keys: { caller: paying },
+  })
+  expect(judged).toEqual({ exitCode: 0, errors: '' })
+  expect(tollgate.calls()).toContainEqual(expect.objectContaining({ disposition: 'ANSWERED' }))
+  expect(tollgate.faults).toEqual([])
+
+  for (const socket of sockets) socket.destroy()
+  const ready = async () => (await fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)).status
+  await expect.poll(() => ready().catch(() => 0), { timeout: 10_000 }).toBe(200)
+})
