@@ -291,8 +291,8 @@ export class Ocs {
   #charge(record: CallRecord): Charge {
     const reservation = this.#reservations.find(record.callUuid)
     if (reservation !== undefined) return chargeReserved(reservation, record.billsec)
-    // From phone to phone inside a house: nobody was asked, and it costs nothing.
-    if (record.direction === 'internal') return { account: undefined, tariff: null, costMicros: 0 }
+    if (record.isFree === true || record.direction === 'internal')
+      return { account: undefined, tariff: null, costMicros: 0 }
     const { customerId, callerNumber: caller, calledNumber: callee, startedAt, billsec } = record
     const call = { customerId, caller, callee, startedAt, billsec }
     return chargeUnreserved(call, this.#customers, this.#rates.table)

@@ -63,27 +63,31 @@ const isLocalName = (host: string): boolean =>
 
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
 
-export class PrivateTarget extends Error {
-  override readonly name = 'PrivateTarget'
-}
-
 /**
  * The `lookup` of a connection: it connects to nothing but an address that was judged here. One
  * private answer spoils them all.
  */
 export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
-  return (host, options, done) => {
-    resolve(host).then(
-      (addresses) => {
-        const [first] = addresses
-        if (first === undefined) return done(new Error(`${host} has no address`), '')
-        if (!allowPrivate && !addresses.every(({ address }) => isPublicAddress(address)))
-          return done(new PrivateTarget('the target is a private address'), '')
-        return options.all === true
-          ? done(null, [...addresses])
-          : done(null, first.address, first.family)
-      },
-      (error: unknown) => done(error instanceof Error ? error : new Error(String(error)), ''),
-    )
+  const judged = async (host: string): Promise<Found | Error> => {
+    try {
+      const [first, ...others] = await resolve(host)
+      if (first === undefined) return new Error(`${host} has no address`)
+      const found: Found = [first, ...others]
+      const isAllowed = allowPrivate || found.every(({ address }) => isPublicAddress(address))
+      return isAllowed ? found : new Error('the target is a private address')
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error))
+    }
   }
+  const answer = async (host: string, isAll: boolean, done: Done): Promise<void> => {
+    const addresses = await judged(host)
+    if (addresses instanceof Error) return done(addresses, '')
+    if (isAll) return done(null, [...addresses])
+    const [{ address, family }] = addresses
+    return done(null, address, family)
+  }
+  return (host, options, done) => void answer(host, options.all === true, done)
 }
+
+type Found = readonly [LookupAddress, ...LookupAddress[]]
+type Done = Parameters<LookupFunction>[2]

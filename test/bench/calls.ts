@@ -62,7 +62,7 @@ async function measureOwn(
       stored += result.succeeded
       figures.set(rate, micros)
       if (result.succeeded >= result.calls * 0.999) cleanRate = Math.max(cleanRate, rate)
-      printRow(rate, result, `${micros.toFixed(0).padStart(11)}`, residentMegabytes(tollgate.pid))
+      printRow(rate, result, micros.toFixed(0).padStart(11), residentMegabytes(tollgate.pid))
     }
     console.log(`  highest rate with 99.9 % success: ${cleanRate}/s`)
     if (isBilled) await checkMoney(tollgate, stored)

@@ -75,10 +75,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 /** Asks for something small all the time; the slowest answer tells how long others were held up. */
 function watchLatency(api: Api) {
-  let isOver = false
+  const state = { isOver: false }
   const slowest = (async () => {
     let worst = 0
-    while (!isOver) {
+    while (!state.isOver) {
       worst = Math.max(worst, await timed(() => api('GET', '/health')))
       await sleep(20)
     }
@@ -86,7 +86,7 @@ function watchLatency(api: Api) {
   })()
   return {
     stop: (): Promise<number> => {
-      isOver = true
+      state.isOver = true
       return slowest
     },
   }

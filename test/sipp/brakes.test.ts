@@ -66,7 +66,7 @@ test('calls per second: of two at once one is let through', async () => {
   // The refused one of the two does as the scenario does not say, and SIPp gives up on it.
   await callWith(answered, tollgate.sipPort, { ...caller, calls: 2, rate: 50, timeoutSeconds: 3 })
   const codes = (await tollgate.waitForCalls(2)).map((call) => call.denial_code)
-  expect(codes.toSorted()).toEqual(['cps_limit', null])
+  expect(new Set(codes)).toEqual(new Set(['cps_limit', null]))
 })
 
 test('a cap per call cuts both legs, however much money is left', async () => {

@@ -1,5 +1,5 @@
 /** `POST /rates/import`: a table of rates, all or nothing, with an error for every wrong line. */
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag, moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, first } from '../../../schema/query.ts'
@@ -136,7 +136,7 @@ const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
 /** Lets calls have their turn. */
-export const pause = (): Promise<void> => setImmediate()
+export const pause = (): Promise<void> => nextTurn()
 
 /**
  * Stores the rates, all or nothing: a rate of the same plan, prefix and start is replaced. With

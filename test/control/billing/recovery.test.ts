@@ -40,7 +40,7 @@ const records = (store: Store) =>
 test('a call that a crash cut off is billed once, up to its last sign of life', async () => {
   const { ocs, time, customerId, store, path } = customerInFile()
   await ocs.authorize(question('a'))
-  ocs.answered(openCall('a', start, { customerId }))
+  void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 84_200)
   time.advance(10)
   store.close()
@@ -70,7 +70,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
 test('a recovered call has the price of its start, also when the rate has changed since', async () => {
   const { ocs, time, customerId, store } = customerInFile()
   await ocs.authorize(question('a'))
-  ocs.answered(openCall('a', start, { customerId }))
+  void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 85_000)
   time.advance(10)
   store.sqlite.exec('DELETE FROM rate')
@@ -83,7 +83,7 @@ test('a restart that crashes before its commit leaves everything to the next one
   const { ocs, time, customerId, store } = customerInFile()
   for (const uuid of ['a', 'b', 'c']) {
     await ocs.authorize(question(uuid))
-    ocs.answered(openCall(uuid, start, { customerId }))
+    void ocs.answered(openCall(uuid, start, { customerId }))
   }
   ocs.alive(['a', 'b', 'c'], start + 20_000)
   time.advance(10)
@@ -108,7 +108,7 @@ test('hundreds of open calls are each recovered once', async () => {
   const uuids = Array.from({ length: 150 }, (_, index) => `call-${index}`)
   for (const uuid of uuids) {
     await ocs.authorize(question(uuid))
-    ocs.answered(openCall(uuid, start, { customerId }))
+    void ocs.answered(openCall(uuid, start, { customerId }))
   }
   ocs.alive(uuids, start + 20_000)
   time.advance(10)

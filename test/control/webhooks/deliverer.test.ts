@@ -102,8 +102,8 @@ test('a receiver that fails is asked again after longer and longer pauses, ten t
   expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'failed', attempts: 10, last_status: 500 }])
 })
 
-test.each([
-  ['silence', { kind: 'failed', reason: 'no answer within 10000 ms' } as Sent, 5],
+test.each<[string, Sent, number]>([
+  ['silence', { kind: 'failed', reason: 'no answer within 10000 ms' }, 5],
   ['a redirect', answered(302), 5],
   ['a refusal', answered(400), 5],
   ['a wish to be left alone', answered(429, 120 * second), 120],

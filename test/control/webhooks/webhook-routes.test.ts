@@ -106,7 +106,7 @@ test('every event of a prepaid call arrives, once, and its signature holds', asy
   ocs.admit(question('a'))
   ocs.admit(question('a'))
   const open1 = openCall('a', Date.now(), { callerNumber: '15550001', customerId, tenantId: null })
-  ocs.answered(open1)
+  void ocs.answered(open1)
   await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))
   await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))
   await until(() =>

@@ -99,7 +99,7 @@ test('the journal holds a call from its answer to its end', async () => {
   const { ocs, time, store } = customerWith(2 * oneUnit)
   const journal = () => store.sqlite.prepare('SELECT call_uuid, alive_at FROM call_journal').all()
   await ocs.authorize(question('a'))
-  ocs.answered(openCall('a', start + 2_000))
+  void ocs.answered(openCall('a', start + 2_000))
   time.advance(10)
   expect(journal()).toEqual([{ call_uuid: 'a', alive_at: start + 2_000 }])
   ocs.alive(['a'], start + 9_000)

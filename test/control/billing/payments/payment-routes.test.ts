@@ -374,7 +374,12 @@ test('what is not signed, or no event, is 400 and changes nothing', async () => 
 test('without a secret payments are refused for now', async () => {
   const control = await open()
   const settings = { ...control.deps.settings, paymentWebhookSecret: undefined }
-  const app = createApi({ ...control.deps, settings }, control.access, control.telemetry, control.hub)
+  const app = createApi(
+    { ...control.deps, settings },
+    control.access,
+    control.telemetry,
+    control.hub,
+  )
   const answer = await control.request(path, { app, body: {} })
   expect([answer.status, answer.code]).toEqual([503, 'payments_not_configured'])
 })
