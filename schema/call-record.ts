@@ -44,6 +44,8 @@ export interface CallRecord {
   readonly sourceAddress: string
   readonly isRecovered: boolean
   readonly isUnauthorizedByOcs: boolean
+  /** An emergency, or a call inside a house: nobody was asked, and nobody pays. Not stored. */
+  readonly isFree?: boolean
 }
 
 /** What a call cost, and in which currency; null: nobody pays for it. */

@@ -1,7 +1,9 @@
 /** One call from INVITE to record: what is known about it, its state, and how it is stopped. */
-import type { Account } from '../charging/charging.ts'
+import type { Account, Verdict } from '../charging/charging.ts'
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
+import type { Origin } from '../routing/routing.ts'
 import type { End } from './record/end-reason.ts'
+import type { Route } from './route.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 
@@ -35,6 +37,16 @@ export const nowhere: Place = {
   ...{ setId: null, nodeId: null, node: null, carrierId: null, carrier: null, agentId: null },
 }
 
+/** Something that was decided about a call, for its trace. */
+export type Note = {
+  /** Milliseconds UTC. */
+  readonly at: number
+} & (
+  | { readonly what: 'recognized'; readonly origin: Origin }
+  | { readonly what: 'charged'; readonly verdict: Verdict }
+  | { readonly what: 'routed'; readonly route: Route }
+)
+
 export class Call {
   readonly start: CallStart
   direction: Direction = 'inbound'
@@ -43,6 +55,11 @@ export class Call {
   /** Changed only by `ActiveCalls.place`, which counts by it. */
   place: Place = nowhere
   readonly attempts: Attempt[] = []
+  /** Call-IDs, the caller's first. */
+  readonly legs: string[]
+  readonly notes: Note[] = []
+  /** Nobody is asked to pay for it. */
+  isFree = false
   /** The whole grant since the answer; Infinity when the call costs nothing. */
   grantedSeconds = Infinity
   /** Milliseconds UTC; null: not yet, or never. */
@@ -60,6 +77,7 @@ export class Call {
     onState: (call: Call, before: CallState) => void = () => undefined,
   ) {
     this.start = start
+    this.legs = [start.callId]
     this.#onState = onState
   }
 

@@ -132,7 +132,9 @@ export class ExternalCharging implements Charging {
 
   report(record: CallRecord): Promise<void> {
     // A call that the OCS refused is nothing to it. One that it did not answer may hold a reservation.
-    const isNews = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
+    // What is free of charge it was never asked about, and must not charge.
+    const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
+    const isNews = isAccepted && record.isFree !== true
     return new Promise((resolve, reject) => {
       this.#group.add({
         run: () => this.#store(record, isNews),

@@ -38,6 +38,7 @@ export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
     sourceAddress: start.sourceAddress,
     isRecovered: false,
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
+    isFree: call.isFree,
   }
 }
 
@@ -65,6 +66,7 @@ export function openCall(call: Call, answeredAt: number): OpenCall {
     currency: account?.currency ?? null,
     sourceAddress: start.sourceAddress,
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
+    isFree: call.isFree,
   }
 }
 

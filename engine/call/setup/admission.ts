@@ -9,6 +9,8 @@ import { emergencyRoute, innerRoute, retryAfter, type Route, type RouteDeps } fr
 export interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging
   readonly calls: Pick<ActiveCalls, 'started'>
+  /** Milliseconds UTC. */
+  readonly now: () => number
 }
 
 /** Where a call goes for which nobody is asked to pay. */
@@ -23,7 +25,10 @@ export interface FreeRoute {
 /** Emergencies and calls inside a house ask no wallet. */
 export function freeRoute(reading: Reading, deps: RouteDeps): FreeRoute {
   const emergency = emergencyRoute(reading, deps)
-  if (emergency) return { isEmergency: true, route: emergency, tenantId: null }
+  if (emergency) {
+    const tenantId = reading.origin.kind === 'extension' ? reading.origin.tenantId : null
+    return { isEmergency: true, route: emergency, tenantId }
+  }
   const { route, tenantId = null } = innerRoute(reading, deps) ?? {}
   return { isEmergency: false, route, tenantId }
 }
@@ -35,6 +40,7 @@ export async function admit(
   free: FreeRoute,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
+  call.notes.push({ at: deps.now(), what: 'recognized', origin: reading.origin })
   const refusal = await refusalOf(call, reading, free, deps)
   deps.calls.started(call)
   return refusal
@@ -43,18 +49,19 @@ export async function admit(
 async function refusalOf(
   call: Call,
   reading: Reading,
-  { isEmergency, route, tenantId }: FreeRoute,
+  { route, tenantId }: FreeRoute,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
   if (route === undefined) {
     const denial = await authorize(call, reading, deps)
     return call.stopped ?? denial
   }
-  if (!isEmergency) call.account = unpaid(tenantId)
+  call.isFree = true
+  call.account = unpaid(tenantId)
   return call.stopped
 }
 
-/** A call inside a house belongs to a tenant, and nobody pays for it. */
+/** It belongs to the tenant whose phone it is, and nobody pays for it. */
 const unpaid = (tenantId: number | null): Account => ({
   ...{ customerId: null, tenantId, ratePrefix: null, currency: null, isUnauthorizedByOcs: false },
 })
@@ -68,6 +75,7 @@ async function authorize(
   const { callUuid, startedAt } = call.start
   const customerId = 'customerId' in origin ? origin.customerId : null
   const verdict = await deps.charging.authorize({ callUuid, caller, callee, customerId, startedAt })
+  call.notes.push({ at: deps.now(), what: 'charged', verdict })
   if (verdict.kind === 'unreachable')
     return {
       kind: 'refused',

@@ -189,6 +189,15 @@ test('live calls of a deactivated customer, or of one that is gone, may not go o
   expect(ocs.alive(['a'], time.now())).toEqual([])
 })
 
+test('an emergency call costs nothing, though its caller and its number have a price', async () => {
+  const { ocs, time, customerId } = customerWith(oneUnit)
+  const help = { direction: 'outbound', customerId, calledNumber: '4930123', isFree: true } as const
+  const stored = ocs.report(endedCall('a', 60, help))
+  time.advance(10)
+  await stored
+  expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(oneUnit)
+})
+
 test('a call between phones of one house was never authorized and costs nothing, whatever it dials', async () => {
   const { ocs, time, customerId } = customerWith(oneUnit)
   const inside = { direction: 'internal', customerId, calledNumber: '4930123' } as const

@@ -212,6 +212,17 @@ test('one lost connection does not end a call: an extension is asked twice', asy
 
 // ---- records -----------------------------------------------------------------------------------
 
+test('a call that is free of charge is stored, and the OCS hears nothing of it', async () => {
+  const ocs = await ocsThat(() => charged)
+  const { charging, store, time } = chargingBy(ocs.url)
+  charging.start()
+  const stored = charging.report(endedCall('a', 85, { isFree: true }))
+  time.advance(10)
+  await stored
+  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['a'])
+  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr_outbox').all()).toEqual([])
+})
+
 test('an ended call is stored, delivered, and gets its cost from the OCS', async () => {
   const ocs = await ocsThat(() => charged)
   const { charging, store, eventually } = chargingBy(ocs.url)
