@@ -2,6 +2,7 @@
  * The data plane put together: the SIP server, call control on it, and what call control asks:
  * charging, routing, dispatcher, trunks, registrar, guard. Started, drained and stopped as one.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallRecord } from '../schema/call-record.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
@@ -10,6 +11,8 @@ import { Deadlines } from './call/deadlines.ts'
 import type { OriginateRequest, OriginateResult } from './call/originate/originate.ts'
 import { probeThrough } from './call/sip/probe.ts'
 import { registerThrough } from './call/sip/register.ts'
+import { MessageLog } from './call/trace/message-log.ts'
+import { type Trace, traceOf } from './call/trace/trace.ts'
 import { type Connection, SrfClient } from './call/sip/srf-client.ts'
 import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
@@ -62,6 +65,7 @@ export class Engine {
   readonly #server: SipServer | undefined
   readonly #secret: string
   readonly #client: SrfClient
+  readonly #messages: MessageLog
   readonly #deadlines: Deadlines
   readonly #control: CallControl
   readonly #hosts: HostAddresses
@@ -84,7 +88,8 @@ export class Engine {
     this.#log = log
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#server = config.drachtio.url === undefined ? this.#createServer(deps) : undefined
-    this.#client = new SrfClient(log)
+    this.#messages = new MessageLog(now)
+    this.#client = new SrfClient(log, (payload) => this.#messages.add(payload))
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(resolveHost, schedule)
     const charging = this.#counted(deps.charging)
@@ -186,6 +191,12 @@ export class Engine {
   /** Click-to-call. Resolves before any phone rings. */
   originate(request: OriginateRequest): Promise<OriginateResult> {
     return this.#control.originate(request)
+  }
+
+  /** The story of a call that lives, or that ended a moment ago; undefined: nobody remembers it. */
+  trace(callUuid: string): Promise<Trace | undefined> {
+    const pause = (): Promise<void> => nextTurn()
+    return traceOf(callUuid, { calls: this.calls, messages: this.#messages, pause })
   }
 
   /** Present sizes, and totals since the start. */

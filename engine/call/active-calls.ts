@@ -6,6 +6,7 @@ import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
 import { cause } from './record/end-reason.ts'
 import { RecentCalls } from './record/recent-calls.ts'
+import type { CallStory } from './trace/trace.ts'
 
 /** A live call as the API shows it. */
 export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId' | 'agentId'> {
@@ -82,7 +83,7 @@ export class ActiveCalls {
   /** The call is over, and its record stored; undefined: it was none. */
   finish(call: Call, record?: CallRecord): void {
     if (record) {
-      this.#recent.add(record)
+      this.#recent.add({ record, legs: call.legs, notes: call.notes })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
     this.#leave(call)
@@ -102,7 +103,35 @@ export class ActiveCalls {
 
   /** The record of a call that ended a moment ago. */
   recent(callUuid: string): CallRecord | undefined {
-    return this.#recent.find(callUuid)
+    return this.#recent.find(callUuid)?.record
+  }
+
+  /** What is remembered of a call that lives, or that ended a moment ago. */
+  story(callUuid: string): CallStory | undefined {
+    const call = this.#calls.get(callUuid)
+    if (call) {
+      const { start, legs, notes, attempts, account } = call
+      const { startedAt } = start
+      return {
+        tenantId: account?.tenantId ?? null,
+        startedAt,
+        legs,
+        notes,
+        attempts,
+        record: undefined,
+      }
+    }
+    const ended = this.#recent.find(callUuid)
+    if (!ended) return undefined
+    const { record, legs, notes } = ended
+    return {
+      tenantId: record.tenantId,
+      startedAt: record.startedAt,
+      attempts: record.attempts,
+      legs,
+      notes,
+      record,
+    }
   }
 
   /** Whether this live call was for this number: an INVITE that bears its mark is then a loop. */

@@ -157,6 +157,7 @@ export class Bridge {
 
   #onSent(request: SipRequest): void {
     this.#sent = request
+    this.#call.legs.push(request.headers['call-id'] ?? '')
     if (this.#mustCancel) this.#cancel()
   }
 

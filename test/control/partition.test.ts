@@ -62,6 +62,9 @@ async function fill(
     },
   ]
   ids.set('/pbx/calls', [CALL])
+  ids.set('/calls', [CALL])
+  control.engine.trace = () =>
+    Promise.resolve({ tenantId: 1, legs: [CANARY], entries: [], isComplete: true })
   // Belongs to nobody.
   ids.set('/docs', ['no-such-file'])
   // Without its arguments; what tools show and change is in tools/partition.test.ts.

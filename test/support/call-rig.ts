@@ -6,7 +6,8 @@ import { expect, vi } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
-import { SrfClient } from '../../engine/call/sip/srf-client.ts'
+import { type Log, SrfClient } from '../../engine/call/sip/srf-client.ts'
+import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
   Extension,
@@ -103,9 +104,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
     registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
   }
 
-  const client = new SrfClient((level, message, fields) => {
+  const messages = new MessageLog(time.now)
+  const log: Log = (level, message, fields) => {
     if (level === 'error') faults.push({ message, ...fields })
-  })
+  }
+  const client = new SrfClient(log, (payload) => messages.add(payload))
   const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
   const charging = {
     authorize: (request: AuthorizationRequest) => {
@@ -189,7 +192,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   }
 
   return {
-    ...{ time, server, client, calls, deadlines, answers, peers, control },
+    ...{ time, server, client, calls, deadlines, answers, peers, control, messages },
     ...{ asked, opened, alive, records, events, outcomes, faults, strangers },
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
     caller: openPeer,

@@ -7,6 +7,7 @@ import { systemOperations } from './system.ts'
 import { selfServiceOperations } from './self-service.ts'
 import { telephonyOperations } from './telephony.ts'
 import { toolOperations } from './tools.ts'
+import { watchingOperations } from './watching.ts'
 import { webhookOperations } from './webhooks.ts'
 
 export const operations: Operations = {
@@ -14,6 +15,7 @@ export const operations: Operations = {
   ...accessOperations,
   ...routingOperations,
   ...telephonyOperations,
+  ...watchingOperations,
   ...billingOperations,
   ...selfServiceOperations,
   ...webhookOperations,

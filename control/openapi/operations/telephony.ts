@@ -140,6 +140,7 @@ const callStatus = z
     end_stamp: moment.nullable(),
     billsec: count.nullable(),
     disposition: disposition.nullable(),
+    sip_code: z.int().nullable(),
     hangup_cause: z.string().nullable(),
     hangup_by: hangupBy.nullable(),
   })
@@ -167,7 +168,8 @@ const calls: Operations = {
       ...{ call_uuid: callUuid, status: 'completed', caller_id_number: '4930100' },
       ...{ destination_number: '4940200', direction: 'outbound', start_stamp: exampleTime },
       ...{ answer_stamp: exampleTime, end_stamp: exampleTime, billsec: 20 },
-      ...{ disposition: 'ANSWERED', hangup_cause: 'NORMAL_CLEARING', hangup_by: 'caller' },
+      ...{ disposition: 'ANSWERED', sip_code: 200, hangup_cause: 'NORMAL_CLEARING' },
+      hangup_by: 'caller',
     }),
   },
   'GET /api/v1/pbx/calls/active': {

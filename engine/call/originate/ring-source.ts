@@ -107,6 +107,7 @@ class Ringing {
       {
         onSent: (request) => {
           this.#sent = request
+          this.#call.legs.push(request.headers['call-id'] ?? '')
           if (this.#farewell) client.cancel(request, this.#farewell)
         },
         onProvisional: ({ status }) => {

@@ -1,34 +1,42 @@
 /** The last calls that ended, as long as they are worth a look; older ones are in the database. */
 import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Note } from '../call.ts'
 
-/** 1.5 kB each. */
+export interface EndedCall {
+  readonly record: CallRecord
+  /** Call-IDs, the caller's first. */
+  readonly legs: readonly string[]
+  readonly notes: readonly Note[]
+}
+
+/** 3 kB each. */
 const MAX_CALLS = 2_000
 const KEPT_MS = 15 * 60_000
 
 export class RecentCalls {
   readonly #now: () => number
   /** In the order in which they ended. */
-  readonly #records = new Map<string, CallRecord>()
+  readonly #calls = new Map<string, EndedCall>()
 
   /** `now` in milliseconds UTC. */
   constructor(now: () => number) {
     this.#now = now
   }
 
-  add(record: CallRecord): void {
-    this.#records.set(record.callUuid, record)
+  add(call: EndedCall): void {
+    this.#calls.set(call.record.callUuid, call)
     const oldest = this.#now() - KEPT_MS
-    for (const [callUuid, { endedAt }] of this.#records) {
-      if (this.#records.size <= MAX_CALLS && endedAt >= oldest) break
-      this.#records.delete(callUuid)
+    for (const [callUuid, { record }] of this.#calls) {
+      if (this.#calls.size <= MAX_CALLS && record.endedAt >= oldest) break
+      this.#calls.delete(callUuid)
     }
   }
 
-  find(callUuid: string): CallRecord | undefined {
-    return this.#records.get(callUuid)
+  find(callUuid: string): EndedCall | undefined {
+    return this.#calls.get(callUuid)
   }
 
   get size(): number {
-    return this.#records.size
+    return this.#calls.size
   }
 }

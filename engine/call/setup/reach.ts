@@ -27,6 +27,7 @@ export function reach(
 ): Promise<Outcome> {
   const route = free ?? routeCall(reading, call.account, deps)
   call.direction = route.direction
+  call.notes.push({ at: deps.now(), what: 'routed', route })
   if (route.kind === 'refused') return Promise.resolve({ kind: 'over', end: route.end })
 
   const attempt = (destination: Destination) => {

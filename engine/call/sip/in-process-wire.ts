@@ -20,18 +20,25 @@ export interface InProcessLink {
 
 export type OpenInProcess = (client: InProcessClient) => InProcessLink
 
-/** Connects `srf`; `onFault` gets what a handler threw, which then ends only that message. */
+export interface InProcessHooks {
+  /** What a handler threw, which then ends only that message. */
+  readonly onFault: (error: unknown) => void
+  /** Sees every payload before it is handled. */
+  readonly onPayload: (payload: string) => void
+}
+
+/** Connects `srf`. */
 export function attachInProcess(
   srf: Srf,
-  secret: string,
-  open: OpenInProcess,
-  onFault: (error: unknown) => void,
+  { secret, open }: { readonly secret: string; readonly open: OpenInProcess },
+  { onFault, onPayload }: InProcessHooks,
 ): void {
   // The agent keeps its state by socket and insists on the type; this one is never connected.
   const socket = new Socket()
   const agent = (srf.app.client = srf.app._init())
   const link = open({
     onPayload(payload) {
+      onPayload(payload)
       try {
         agent._onMsg(socket, payload)
       } catch (error) {

@@ -81,12 +81,15 @@ SrfLibrary.SipMessage.prototype.toJSON = () => undefined
 export class SrfClient {
   readonly #srf: Srf = new SrfLibrary()
   readonly #log: Log
+  readonly #onPayload: (payload: string) => void
   readonly #onLost: (() => void)[] = []
   #ownHost = 'localhost'
   #hearsTrying = false
 
-  constructor(log: Log) {
+  /** `onPayload` sees what an embedded server hands over, before it is handled. */
+  constructor(log: Log, onPayload: (payload: string) => void = ignore) {
     this.#log = log
+    this.#onPayload = onPayload
     this.#srf.on('error', (error) => log('warn', 'drachtio server unreachable', describe(error)))
     this.#srf.on('close', () => this.#lost())
   }
@@ -127,9 +130,11 @@ export class SrfClient {
     })
     if (connection.kind === 'tcp') this.#srf.connect(connection)
     else
-      attachInProcess(this.#srf, connection.secret, connection.open, (error) =>
-        this.#log('error', 'a SIP message could not be handled', describe(error)),
-      )
+      attachInProcess(this.#srf, connection, {
+        onFault: (error) =>
+          this.#log('error', 'a SIP message could not be handled', describe(error)),
+        onPayload: this.#onPayload,
+      })
     return connected
   }
 

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
-import { RecentCalls } from '../../../../engine/call/record/recent-calls.ts'
+import { RecentCalls, type EndedCall } from '../../../../engine/call/record/recent-calls.ts'
 import type { CallRecord } from '../../../../schema/call-record.ts'
+
+const ended = (callUuid: string, endedAt: number): EndedCall => ({
+  record: record(callUuid, endedAt),
+  legs: [],
+  notes: [],
+})
 
 const record = (callUuid: string, endedAt: number): CallRecord => ({
   ...{ callUuid, callId: 'c', direction: 'inbound', callerNumber: '1', callerName: null },
@@ -14,18 +20,18 @@ const record = (callUuid: string, endedAt: number): CallRecord => ({
 test('a call that ended is found for a quarter of an hour', () => {
   let now = 0
   const recent = new RecentCalls(() => now)
-  recent.add(record('old', now))
-  expect(recent.find('old')?.callUuid).toBe('old')
+  recent.add(ended('old', now))
+  expect(recent.find('old')?.record.callUuid).toBe('old')
   now = 15 * 60_000 + 1
-  recent.add(record('new', now))
+  recent.add(ended('new', now))
   expect([recent.find('old'), recent.size]).toEqual([undefined, 1])
 })
 
 test('no more than the last 2,000 calls are kept', () => {
   const recent = new RecentCalls(() => 0)
-  for (let call = 0; call < 2_100; call++) recent.add(record(`call ${call}`, 0))
+  for (let call = 0; call < 2_100; call++) recent.add(ended(`call ${call}`, 0))
   expect(recent.size).toBe(2_000)
-  expect([recent.find('call 99'), recent.find('call 100')?.callUuid]).toEqual([
+  expect([recent.find('call 99'), recent.find('call 100')?.record.callUuid]).toEqual([
     undefined,
     'call 100',
   ])

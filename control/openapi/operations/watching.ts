@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { data, either, type Operations, text } from '../operation.ts'
+import { count, exampleTime, moment } from './shared.ts'
+
+const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
+
+const event = z
+  .strictObject({
+    id: z.string(),
+    type: z.enum([
+      ...(['call.started', 'call.ringing', 'call.answered', 'call.ended'] as const),
+      ...(['node.down', 'node.up', 'registration'] as const),
+    ]),
+    data: z.looseObject({ at: moment }),
+  })
+  .meta({ id: 'Event' })
+
+const message = z
+  .strictObject({
+    at: moment,
+    kind: z.literal('message'),
+    direction: z.enum(['received', 'sent']),
+    leg: count.describe('Index into `legs`.'),
+    transport: z.string(),
+    address: z.string().describe('The peer of a received message, our own side of a sent one.'),
+    summary: z.string(),
+    text: z.string().describe('Without credentials and media keys.'),
+  })
+  .meta({ id: 'TraceMessage' })
+
+const decision = z
+  .strictObject({
+    at: moment,
+    kind: z.literal('decision'),
+    what: z.string(),
+    detail: z.looseObject({}),
+  })
+  .meta({ id: 'TraceDecision' })
+
+const trace = z.strictObject({
+  call_uuid: z.string(),
+  legs: z.array(z.string()).describe('Call-IDs, the caller’s first.'),
+  is_complete: z.boolean().describe('False: the first messages are forgotten already.'),
+  entries: z.array(z.discriminatedUnion('kind', [message, decision])),
+})
+
+const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '4930100' }
+
+export const watchingOperations: Operations = {
+  'GET /api/v1/events': {
+    ...{ id: 'watchEvents', tag: 'Calls' },
+    summary: 'What happens to calls, nodes and phones: a list, or a stream that goes on',
+    answer: either(
+      data(z.strictObject({ events: z.array(event), last_event_id: z.string() }), {
+        events: [{ id: 'mk1x2y3z-41', type: 'call.ringing', data: ringing }],
+        last_event_id: 'mk1x2y3z-41',
+      }),
+      text(
+        'text/event-stream',
+        `id: mk1x2y3z-41\nevent: call.ringing\ndata: ${JSON.stringify(ringing)}\n\n`,
+      ),
+    ),
+    refusals: [503],
+  },
+  'GET /api/v1/calls/:uuid/trace': {
+    ...{ id: 'traceCall', tag: 'Calls' },
+    summary: 'The messages of a call on all its legs, and what was decided between them',
+    answer: data(trace, {
+      ...{ call_uuid: exampleCall, legs: ['a84b4c76e66710'], is_complete: true },
+      entries: [
+        {
+          ...{ at: exampleTime, kind: 'decision', what: 'charged' },
+          detail: { verdict: 'granted', granted_seconds: 60 },
+        },
+      ],
+    }),
+  },
+}

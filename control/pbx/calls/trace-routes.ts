@@ -1,0 +1,48 @@
+/** `GET /calls/{uuid}/trace`: who sent which message when, and what was decided between them. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../../schema/columns.ts'
+import { requires } from '../../auth/requires.ts'
+import type { EnginePort, TraceEntry } from '../../deps.ts'
+import { notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { ok } from '../../http/envelope.ts'
+import { validate } from '../../http/validate.ts'
+
+const path = z.strictObject({ uuid: z.uuid() })
+
+export function traceRoutes(engine: Pick<EnginePort, 'trace'>) {
+  return new Hono<ControlEnv>().get(
+    '/calls/:uuid/trace',
+    requires('calls:read'),
+    validate('param', path),
+    async (c) => {
+      const { uuid } = c.req.valid('param')
+      const { tenantId } = c.var.principal
+      const trace = await engine.trace(uuid)
+      if (trace === undefined || (tenantId !== null && trace.tenantId !== tenantId))
+        throw notFound('call')
+      const { legs, entries, isComplete } = trace
+      const shown = entries.map((entry) => viewOf(entry, legs))
+      return ok(c, { call_uuid: uuid, legs, is_complete: isComplete, entries: shown })
+    },
+  )
+}
+
+function viewOf(entry: TraceEntry, legs: readonly string[]) {
+  const at = timeToText(entry.at)
+  if (entry.kind === 'decision')
+    return { at, kind: entry.kind, what: entry.what, detail: inSnakeCase(entry.detail) }
+  const { kind, direction, leg, transport, address, text } = entry
+  const end = text.indexOf('\r\n')
+  const summary = end === -1 ? text : text.slice(0, end)
+  return { at, kind, direction, leg: legs.indexOf(leg), transport, address, summary, text }
+}
+
+const inSnakeCase = (detail: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(
+    Object.entries(detail).map(([name, value]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  )

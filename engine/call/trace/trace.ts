@@ -1,0 +1,132 @@
+/** The story of one call: its messages on all legs, and what was decided between them. */
+import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
+import type { ActiveCalls } from '../active-calls.ts'
+import type { Note } from '../call.ts'
+import type { LoggedMessage, MessageLog } from './message-log.ts'
+
+export type TraceEntry =
+  | {
+      readonly kind: 'message'
+      /** Milliseconds UTC. */
+      readonly at: number
+      readonly direction: 'received' | 'sent'
+      /** Its Call-ID. */
+      readonly leg: string
+      readonly transport: string
+      /** `address:port`: the peer of a received message, our own side of a sent one. */
+      readonly address: string
+      readonly text: string
+    }
+  | {
+      readonly kind: 'decision'
+      readonly at: number
+      readonly what: string
+      readonly detail: Readonly<Record<string, unknown>>
+    }
+
+export interface Trace {
+  readonly tenantId: number | null
+  /** Call-IDs, the caller's first. */
+  readonly legs: readonly string[]
+  /** In the order in which they happened. */
+  readonly entries: readonly TraceEntry[]
+  /** False: the first messages are forgotten already. */
+  readonly isComplete: boolean
+}
+
+export interface TraceDeps {
+  readonly calls: Pick<ActiveCalls, 'story'>
+  readonly messages: MessageLog
+  /** Lets calls go on between two slices of the search. */
+  readonly pause: () => Promise<void>
+}
+
+/** What is remembered of a call besides its messages. */
+export interface CallStory {
+  readonly tenantId: number | null
+  readonly startedAt: number
+  readonly legs: readonly string[]
+  readonly notes: readonly Note[]
+  readonly attempts: readonly Attempt[]
+  /** Undefined: it lives. */
+  readonly record: CallRecord | undefined
+}
+
+/** Undefined: nobody remembers the call. */
+export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
+  const story = deps.calls.story(callUuid)
+  if (story === undefined) return undefined
+  const { legs, startedAt, tenantId } = story
+  const { since } = deps.messages
+  const isComplete = since !== undefined && since <= startedAt
+  const found = await deps.messages.find(legs, startedAt, deps.pause)
+  const messages = found.flatMap((message) => readMessage(message, legs))
+  const decisions = story.notes.map(readNote)
+  const tries = story.attempts.map(readAttempt)
+  const ends = story.record === undefined ? [] : [endOf(story.record)]
+  // Sorting is stable: of one millisecond, messages come before what was made of them.
+  const entries = [...messages, ...decisions, ...tries, ...ends].toSorted((a, b) => a.at - b.at)
+  return { tenantId, legs, entries, isComplete }
+}
+
+/** Notes refer to what call control works with, passwords of carriers included: little of it is shown. */
+function readNote(note: Note): TraceEntry {
+  const { at, what } = note
+  switch (what) {
+    case 'recognized':
+      return { kind: 'decision', at, what, detail: { origin: note.origin.kind } }
+    case 'charged': {
+      const { verdict } = note
+      if (verdict.kind === 'unreachable')
+        return { kind: 'decision', at, what, detail: { verdict: verdict.kind } }
+      const code = verdict.kind === 'denied' ? verdict.code : null
+      const granted = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
+      const { customerId = null, ratePrefix = null } = verdict.account ?? {}
+      // Without limit there is no number for it.
+      const grantedSeconds = Number.isFinite(granted) ? granted : null
+      const detail = { verdict: verdict.kind, code, grantedSeconds, customerId, ratePrefix }
+      return { kind: 'decision', at, what, detail }
+    }
+    case 'routed':
+    default: {
+      const { direction, ...route } = note.route
+      if (route.kind === 'candidates') {
+        const candidates = route.candidates.map(({ uri }) => uri)
+        return { kind: 'decision', at, what, detail: { direction, candidates } }
+      }
+      const { end } = route
+      const code = 'code' in end ? end.code : null
+      return { kind: 'decision', at, what, detail: { direction, candidates: [], code } }
+    }
+  }
+}
+
+const readAttempt = ({ endedAt: at, destination, status, reason }: Attempt): TraceEntry => ({
+  ...{ kind: 'decision', at, what: 'tried', detail: { destination, status, reason } },
+})
+
+function endOf(record: CallRecord): TraceEntry {
+  const { endedAt: at, disposition, sipCode, hangupBy, hangupCause, denialCode, billsec } = record
+  const detail = { disposition, sipCode, hangupBy, hangupCause, denialCode, billsec }
+  return { kind: 'decision', at, what: 'ended', detail }
+}
+
+/** `…|network|<bytes>|<protocol>|<address>|<port>|<time>|…` and the message on the next lines. */
+function readMessage({ at, payload }: LoggedMessage, legs: readonly string[]): TraceEntry[] {
+  const end = payload.indexOf('\r\n')
+  const fields = payload.slice(0, end).split('|')
+  const meta = fields.findIndex((field) => field === 'network' || field === 'application')
+  const leg = legs.find((callId) => payload.includes(callId))
+  if (end === -1 || meta === -1 || leg === undefined) return []
+  const [source, , transport = '', host = '', port = ''] = fields.slice(meta)
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+  const direction = source === 'network' ? 'received' : 'sent'
+  const text = withoutSecrets(payload.slice(end + 2))
+  return [{ kind: 'message', at, direction, leg, transport, address, text }]
+}
+
+/** A digest response can be guessed at, and an SDES key opens the media. */
+const withoutSecrets = (text: string): string =>
+  text
+    .replace(/^((?:proxy-)?authorization):[^\r\n]*/gim, '$1: (not shown)')
+    .replace(/^(a=crypto:\d+ \S+ inline:)[^\r\n]*/gim, '$1(not shown)')

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import type { Trace } from '../../../../control/deps.ts'
+import { openControl, startOfTime } from '../../../support/control.ts'
+
+const uuid = '00000000-0000-4000-8000-000000000001'
+const path = `/api/v1/calls/${uuid}/trace`
+
+const trace: Trace = {
+  tenantId: 1,
+  legs: ['a-leg', 'b-leg'],
+  isComplete: false,
+  entries: [
+    {
+      ...{ kind: 'message', at: startOfTime, direction: 'received', leg: 'b-leg' },
+      ...{
+        transport: 'udp',
+        address: '10.0.0.9:5060',
+        text: 'BYE sip:x SIP/2.0\r\nVia: y\r\n\r\n',
+      },
+    },
+    {
+      ...{ kind: 'decision', at: startOfTime + 1, what: 'charged' },
+      detail: { verdict: 'granted', grantedSeconds: 60 },
+    },
+  ],
+}
+
+test('a trace shows messages by leg and decisions by the words of the API', async () => {
+  const control = openControl()
+  control.engine.trace = () => Promise.resolve(trace)
+  const { data } = await control.request(path, { token: control.key() })
+  expect(data()).toEqual({
+    call_uuid: uuid,
+    legs: ['a-leg', 'b-leg'],
+    is_complete: false,
+    entries: [
+      {
+        ...{ at: '2026-01-01T00:00:00.000Z', kind: 'message', direction: 'received', leg: 1 },
+        ...{ transport: 'udp', address: '10.0.0.9:5060', summary: 'BYE sip:x SIP/2.0' },
+        text: 'BYE sip:x SIP/2.0\r\nVia: y\r\n\r\n',
+      },
+      {
+        ...{ at: '2026-01-01T00:00:00.001Z', kind: 'decision', what: 'charged' },
+        detail: { verdict: 'granted', granted_seconds: 60 },
+      },
+    ],
+  })
+})
+
+test('a call of another tenant, or that nobody remembers, is not found', async () => {
+  const control = openControl()
+  control.tenant('acme')
+  control.tenant('beta')
+  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
+  expect((await control.request(path, { token })).status).toBe(404)
+  control.engine.trace = () => Promise.resolve(trace)
+  expect((await control.request(path, { token })).status).toBe(404)
+})

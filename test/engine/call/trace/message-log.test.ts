@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { MessageLog } from '../../../../engine/call/trace/message-log.ts'
+
+const pause = () => Promise.resolve()
+
+test('messages are found by any of their Call-IDs, from a time on, oldest first', async () => {
+  let now = 0
+  const log = new MessageLog(() => now)
+  for (const [at, payload] of [
+    [1, 'a-leg one'],
+    [2, 'other'],
+    [3, 'b-leg two'],
+    [4, 'a-leg three'],
+  ] as const) {
+    now = at
+    log.add(payload)
+  }
+  const found = await log.find(['a-leg', 'b-leg'], 2, pause)
+  expect(found).toEqual([
+    { at: 3, payload: 'b-leg two' },
+    { at: 4, payload: 'a-leg three' },
+  ])
+})
+
+test('the memory is bounded: the oldest messages go, the others stay whole', async () => {
+  let now = 0
+  const log = new MessageLog(() => now, 1_000)
+  const text = (n: number): string => `${String(n).padStart(3, '0')} ${'ü'.repeat(n % 40)} x`
+  for (; now < 500; now++) log.add(text(now))
+  const found = await log.find(['x'], 0, pause)
+  expect(found).toHaveLength(log.size)
+  expect(found.map(({ at, payload }) => payload === text(at))).not.toContain(false)
+  expect(found.at(-1)?.at).toBe(499)
+  expect(log.since).toBe(500 - log.size)
+  const bytes = found.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)
+  expect(bytes).toBeGreaterThan(500)
+  expect(bytes).toBeLessThanOrEqual(1_000)
+})
+
+test('a message that is larger than the memory is left out', async () => {
+  const log = new MessageLog(() => 0, 1_000)
+  log.add('x'.repeat(2_000))
+  expect([log.size, log.since, await log.find(['x'], 0, pause)]).toEqual([0, undefined, []])
+})
+
+test('no more than 65,536 messages are kept, however short', () => {
+  const log = new MessageLog(() => 0)
+  for (let message = 0; message < 70_000; message++) log.add('m')
+  expect(log.size).toBe(65_536)
+})
+
+test('a search gives way to other work, and what is overwritten meanwhile is not taken for a hit', async () => {
+  const log = new MessageLog(() => 0, 300)
+  log.add('wanted')
+  let pauses = 0
+  const found = await log.find(['wanted'], 0, () => {
+    pauses += 1
+    for (let message = 0; message < 60; message++) log.add('another')
+    return Promise.resolve()
+  })
+  expect([pauses, found]).toEqual([1, []])
+})

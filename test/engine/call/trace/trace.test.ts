@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { traceOf, type Trace } from '../../../../engine/call/trace/trace.ts'
+import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig()
+})
+afterEach(() => rig.stop())
+
+async function trace(callUuid = 'uuid-1'): Promise<Trace> {
+  const { calls, messages } = rig
+  const found = await traceOf(callUuid, { calls, messages, pause: () => Promise.resolve() })
+  if (!found) throw new Error('no trace')
+  return found
+}
+
+/** One line per entry: `< INVITE sip:…` received by leg, `> SIP/2.0 …` sent, `= what` decided. */
+const outline = ({ entries, legs }: Trace): string[] =>
+  entries.map((entry) => {
+    if (entry.kind === 'decision') return `= ${entry.what}`
+    const what = entry.text.split(/ sip:|\r\n/)[0]
+    const arrow = entry.direction === 'received' ? '<' : '>'
+    return `${legs.indexOf(entry.leg) === 0 ? 'a' : 'b'} ${arrow} ${what}`
+  })
+
+test('a trace has the messages of both legs and what was decided, from INVITE to BYE', async () => {
+  const { caller, node, leg } = await talk(rig)
+  rig.time.advance(1)
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+  await rig.record()
+  await rig.idle()
+  const story = await trace()
+  const lines = outline(story)
+  for (const line of [
+    ...['a < INVITE', '= recognized', '= charged', '= routed', 'b > INVITE'],
+    ...['b < SIP/2.0 200 Test', 'a > SIP/2.0 200 OK', 'a < ACK'],
+    ...['= tried', 'a < BYE', 'b > BYE', '= ended'],
+  ])
+    expect(lines).toContain(line)
+  expect(lines.at(-1)).toBe('= ended')
+  expect(story).toMatchObject({ tenantId: 3, isComplete: true })
+  const received = story.entries.find((entry) => entry.kind === 'message')
+  expect(received).toMatchObject({ transport: 'udp', address: `127.0.0.1:${caller.port}` })
+  expect(story.entries.map(({ at }) => at)).toEqual(
+    story.entries.map(({ at }) => at).toSorted((a, b) => a - b),
+  )
+})
+
+test('decisions tell the verdict and the candidates, and no password', async () => {
+  rig.answers.authorize = () =>
+    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  const caller = await rig.caller()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), {
+    headers: ['Authorization: Digest response="cafe"'],
+    body: sdp('x').replace('a=sendrecv', 'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:c2VjcmV0'),
+  })
+  await caller.next('402 INVITE')
+  await rig.record()
+  await rig.idle()
+  const { entries } = await trace()
+  expect(entries).toContainEqual(
+    expect.objectContaining({
+      what: 'charged',
+      detail: expect.objectContaining({ verdict: 'denied', code: 'insufficient_funds' }) as object,
+    }),
+  )
+  const text = JSON.stringify(entries)
+  expect(text).not.toContain('cafe')
+  expect(text).not.toContain('c2VjcmV0')
+  expect(text).toContain('(not shown)')
+})
+
+test('a live call has a trace too; one that nobody remembers has none', async () => {
+  await talk(rig)
+  const lines = outline(await trace())
+  expect(lines).toContain('= routed')
+  expect(lines).not.toContain('= ended')
+  const { calls, messages } = rig
+  expect(await traceOf('x', { calls, messages, pause: () => Promise.resolve() })).toBeUndefined()
+  rig.calls.hangUp('uuid-1', 16)
+})
