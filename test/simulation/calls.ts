@@ -17,7 +17,12 @@ export interface World {
 /** Everything in it follows from the seed. */
 export function simulate(seed: number): World {
   const random = seededRandom(seed)
-  const weather = { loss: random() * 0.3, doubling: random() * 0.3, maxDelayMs: random() * 800 }
+  const weather = {
+    loss: random() * 0.3,
+    doubling: random() * 0.3,
+    maxDelayMs: random() * 800,
+    diesAfterMs: random() < 0.15 ? random() * 40_000 : Infinity,
+  }
   const network = new VirtualNetwork(random, weather)
   const alice = new Party('10.0.0.1', network)
   const bob = new Party('10.0.0.2', network)

@@ -6,6 +6,8 @@ export interface Weather {
   readonly doubling: number
   /** Milliseconds; each datagram takes its own time up to this, so they overtake each other. */
   readonly maxDelayMs: number
+  /** After so long nothing arrives any more; Infinity: never. */
+  readonly diesAfterMs: number
 }
 
 /** Whoever has deadlines of its own: a stack. */
@@ -19,15 +21,17 @@ interface Event {
   readonly run: () => void
 }
 
+const startMs = 1_000_000
+
 /** Longer than any timer of a stack: what is not quiet by then never will be. */
 const longestMs = 3_600_000
 
 export class VirtualNetwork {
-  now = 1_000_000
+  now = startMs
   readonly random: () => number
   readonly #weather: Weather
   readonly #timed: Timed[] = []
-  #events: Event[] = []
+  readonly #events: Event[] = []
 
   constructor(random: () => number, weather: Weather) {
     this.random = random
@@ -48,7 +52,8 @@ export class VirtualNetwork {
 
   /** Sends one datagram into the weather. */
   carry(deliver: () => void): void {
-    const { loss, doubling, maxDelayMs } = this.#weather
+    const { loss, doubling, maxDelayMs, diesAfterMs } = this.#weather
+    if (this.now - startMs > diesAfterMs) return
     const copies = this.random() < doubling ? 2 : 1
     for (let copy = 0; copy < copies; copy++)
       if (this.random() >= loss) this.after(this.random() * maxDelayMs, deliver)

@@ -45,6 +45,7 @@ export class VirtualServer {
   readonly delivered: Delivered[] = []
   readonly other: Output[] = []
   #commands = 0
+  #clientId = 1
 
   constructor(options: { timers?: Partial<Timers>; listeners?: readonly Listener[] } = {}) {
     let tokens = 0
@@ -57,7 +58,23 @@ export class VirtualServer {
       version: 'v0.9.99-test',
       log: () => undefined,
     })
-    this.core.clientConnected(1, false)
+    this.#connect()
+  }
+
+  /** The application that `command` speaks for. */
+  get clientId(): number {
+    return this.#clientId
+  }
+
+  /** The application goes, and another one comes in its place. */
+  reconnect(): void {
+    this.disconnect(this.#clientId)
+    this.#clientId += 1
+    this.#connect()
+  }
+
+  #connect(): void {
+    this.core.clientConnected(this.#clientId, false)
     this.command('authenticate|cymru|')
     for (const verb of ['invite', 'options', 'message', 'refer', 'subscribe', 'notify', 'info'])
       this.command(`route|${verb}`)
@@ -70,7 +87,7 @@ export class VirtualServer {
   }
 
   /** Sends one wire payload without its id; answers with the id that the reply will quote. */
-  command(payload: string, clientId = 1): string {
+  command(payload: string, clientId = this.#clientId): string {
     this.#commands += 1
     const id = `c${this.#commands}`
     this.core.command(clientId, `${id}|${payload}`, this.now)
