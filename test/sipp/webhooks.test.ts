@@ -1,0 +1,82 @@
+/** Accounting webhooks beside live calls: a dead receiver delays nobody, and a crash loses no event. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { onTestFinished, expect, test, vi } from 'vitest'
+import { callWith } from '../support/sipp.ts'
+import type { TollgateProcess } from '../support/tollgate-process.ts'
+import { paying, startCase } from './call-case.ts'
+
+const clean = { exitCode: 0, errors: '' }
+const calls = 40
+
+interface Received {
+  readonly id: string
+  readonly callUuid: string
+}
+
+/** A receiver that answers, or one that takes every connection and never says a word. */
+async function openReceiver(isDead: boolean) {
+  const received: Received[] = []
+  const server: Server = createServer((request, response) => {
+    if (isDead) return
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const { data } = JSON.parse(body) as { data: { call_uuid: string } }
+      received.push({ id: String(request.headers['webhook-id']), callUuid: data.call_uuid })
+      response.writeHead(204).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  return { received, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/` }
+}
+
+async function listen(tollgate: TollgateProcess, ...urls: readonly string[]): Promise<void> {
+  const key = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
+  for (const url of urls) {
+    const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/webhooks`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ url, events: ['call.ended'] }),
+    })
+    expect(answer.status).toBe(201)
+  }
+}
+
+test('calls go on beside a dead receiver, and each is told to the living one, over a crash', async () => {
+  const { tollgate } = await startCase({
+    nodes: ['answers'],
+    environment: { WEBHOOK_PRIVATE_TARGETS: 'allow' },
+  })
+  const [dead, living] = [await openReceiver(true), await openReceiver(false)]
+  await listen(tollgate, dead.url, living.url)
+
+  const load = { keys: { caller: paying }, calls, rate: 20 }
+  expect(await callWith('inbound/answered.xml', tollgate.sipPort, load)).toEqual(clean)
+  await tollgate.kill()
+  await tollgate.restart()
+
+  const stored = await tollgate.waitForCalls(calls)
+  const uuids = stored.map((call) => call.call_uuid).toSorted((a, b) => a.localeCompare(b))
+  await vi.waitFor(
+    () => {
+      const told = new Set(living.received.map(({ callUuid }) => callUuid))
+      expect([...told].toSorted((a, b) => a.localeCompare(b))).toEqual(uuids)
+    },
+    { timeout: 10_000, interval: 100 },
+  )
+  expect(new Set(living.received.map(({ id }) => id)).size).toBe(calls)
+  // A call that ended in the millisecond of its answer lasted no second and costs nothing.
+  const debits = stored.filter((call) => call.cost_micros > 0).length
+  expect(tollgate.wallet('paying').debits).toBe(debits)
+  const [waiting] = tollgate.query<{ count: number }>(
+    "SELECT count(*) AS count FROM webhook_delivery WHERE state = 'pending'",
+  )
+  expect(waiting?.count).toBe(calls)
+})
