@@ -65,7 +65,8 @@ async function fill(
   ids.set('/calls', [CALL])
   control.engine.trace = () =>
     Promise.resolve({ tenantId: 1, legs: [CANARY], entries: [], isComplete: true })
-  // Belongs to nobody.
+  // Belong to nobody, as the next.
+  ids.set('/guard/bans', ['192.0.2.77'])
   ids.set('/docs', ['no-such-file'])
   // Without its arguments; what tools show and change is in tools/partition.test.ts.
   ids.set('/mcp/tools', ['explain_call'])
