@@ -1,0 +1,65 @@
+/** What keeps the outbox from growing without end. */
+import { expect, test } from 'vitest'
+import { Webhooks } from '../../../control/webhooks/webhooks.ts'
+import { freshStore, start } from '../../support/books.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+
+const day = 86_400_000
+
+function open() {
+  const store = freshStore()
+  const time = new ManualTime(start)
+  const webhooks = new Webhooks({
+    ...{ store, now: time.now, schedule: time.schedule, random: () => 0, log: () => undefined },
+    randomBytes: (size) => Buffer.alloc(size, 1),
+    resolve: () => Promise.reject(new Error('ENOTFOUND')),
+    allowPrivate: false,
+  })
+  const body = { url: 'https://hooks.example.com/', events: ['*' as const], description: null }
+  const id = webhooks.endpoints.insert({ ...body, is_active: false }, 'whsec_AAAA', null, start)
+  webhooks.reload()
+  webhooks.start()
+  const count = (table: string) =>
+    store.sqlite.prepare(`SELECT count(*) FROM ${table}`).pluck().get()
+  return { ...{ store, time, webhooks, id, count } }
+}
+
+test('events are forgotten after seven days, even those that wait for an endpoint that is off', () => {
+  const { time, webhooks, id, count } = open()
+  for (let n = 0; n < 3; n += 1) webhooks.sendTest(id)
+  time.advance(6 * day)
+  webhooks.sendTest(id)
+  expect([count('webhook_event'), count('webhook_delivery')]).toEqual([4, 4])
+  time.advance(day + 120_000)
+  expect([count('webhook_event'), count('webhook_delivery')]).toEqual([1, 1])
+  time.advance(7 * day)
+  expect([count('webhook_event'), count('webhook_delivery')]).toEqual([0, 0])
+  webhooks.stop()
+  expect(time.waiting).toBe(0)
+})
+
+test('of what everybody has got, only the newest are kept; what waits is not touched', () => {
+  const { store, webhooks, id, count } = open()
+  for (let n = 0; n < 10; n += 1) webhooks.sendTest(id)
+  store.sqlite.exec("UPDATE webhook_delivery SET state = 'delivered' WHERE id <> 2")
+  const { deliveries } = webhooks
+  expect(deliveries.prune(0, 4, { before: 0, upTo: 7 })).toBe(4)
+  expect(deliveries.prune(4, 4, { before: 0, upTo: 7 })).toBe(8)
+  expect(deliveries.prune(8, 4, { before: 0, upTo: 7 })).toBe(0)
+  const left = store.sqlite.prepare('SELECT id FROM webhook_event ORDER BY id').pluck().all()
+  expect([left, count('webhook_delivery')]).toEqual([[2, 8, 9, 10], 4])
+})
+
+test('how much waits for an endpoint is known without counting it all', () => {
+  const { webhooks, id } = open()
+  for (let n = 0; n < 3; n += 1) webhooks.sendTest(id)
+  const { deliveries } = webhooks
+  expect([2, 3].map((count) => deliveries.hasMorePendingThan(id, count))).toEqual([true, false])
+})
+
+test('what nobody listens for is not written', () => {
+  const { time, webhooks, count } = open()
+  webhooks.announce({ type: 'dispatcher.node.down', tenantId: null, data: {} })
+  time.advance(1_000)
+  expect(count('webhook_event')).toBe(0)
+})
