@@ -1,0 +1,117 @@
+/** Click-to-call between real phones: audio both ways, hold, hang-up by the API, and what the API tells of it. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Baresip } from '../support/baresip.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const domain = 'acme.example'
+const seed = {
+  tenants: [{ slug: 'acme', domains: [domain] }],
+  extensions: ['101', '102'].map((extension) => ({
+    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
+    display_name: `Phone ${extension}`,
+  })),
+}
+
+let tollgate: TollgateProcess
+let phones: Baresip[] = []
+let token: string
+
+beforeEach(async () => {
+  tollgate = await TollgateProcess.start(seed)
+  const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']
+  token = (await tollgate.run(key)).trim()
+})
+afterEach(async () => {
+  await Promise.all(phones.map((phone) => phone.stop()))
+  phones = []
+  await tollgate.stop()
+})
+
+async function phone(user: string): Promise<Baresip> {
+  const { sipPort } = tollgate
+  const started = await Baresip.start({ user, domain, sipPort, password: `secret-${user}` })
+  phones.push(started)
+  await started.next('REGISTER_OK')
+  return started
+}
+
+interface Reply {
+  readonly call_uuid?: string
+  readonly code?: string
+  readonly data?: {
+    readonly status?: string
+    readonly disposition?: string
+    readonly entries?: readonly { readonly summary?: string }[]
+    readonly events?: readonly { readonly type: string }[]
+  }
+}
+
+async function api(path: string, body?: object): Promise<Reply> {
+  const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  })
+  return (await response.json()) as Reply
+}
+
+const statusOf = async (uuid: string) => (await api(`/pbx/calls/${uuid}`)).data?.status
+
+async function stateIs(state: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const calls = (await api('/pbx/calls/active')) as unknown as { state: string }[]
+    expect(calls.map((call) => call.state)).toEqual([state])
+  }, 5_000)
+}
+
+/** Packets that a phone has received so far. */
+async function received(phone: Baresip): Promise<number> {
+  return Number(/rcvd=(\d+)/.exec(await phone.command('audio_debug'))?.[1] ?? '0')
+}
+
+async function hearsMore(phone: Baresip): Promise<void> {
+  const before = await received(phone)
+  await vi.waitFor(async () => expect(await received(phone)).toBeGreaterThan(before + 10), 8_000)
+}
+
+test('two phones are connected from the API, hear each other, hold, and are hung up by it', async () => {
+  const [one, two] = [await phone('101'), await phone('102')]
+  const started = await api('/pbx/calls/originate', {
+    source_extension: '101',
+    destination_number: '102',
+    auto_answer: true,
+  })
+  const uuid = started.call_uuid ?? ''
+  await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
+  await Promise.all([hearsMore(one), hearsMore(two)])
+  expect(await statusOf(uuid)).toBe('answered')
+
+  await two.command('hold')
+  await stateIs('HELD')
+  await two.command('resume')
+  await stateIs('ACTIVE')
+  await Promise.all([hearsMore(one), hearsMore(two)])
+
+  await api('/telephony/hangup', { call_uuid: uuid })
+  await Promise.all([one.next('CALL_CLOSED'), two.next('CALL_CLOSED')])
+  const [record] = await tollgate.waitForCalls(1)
+  expect(record).toMatchObject({
+    ...{ call_uuid: uuid, caller_id_number: '101', destination_number: '102' },
+    ...{ disposition: 'ANSWERED', hangup_by: 'api', direction: 'internal' },
+  })
+  expect(await statusOf(uuid)).toBe('completed')
+  const { data } = await api(`/calls/${uuid}/trace`)
+  const summaries = data?.entries?.flatMap(({ summary }) => summary ?? []) ?? []
+  expect(summaries.filter((line) => line.startsWith('INVITE')).length).toBeGreaterThanOrEqual(2)
+  const events = (await api('/events')).data?.events?.map(({ type }) => type) ?? []
+  expect(events.filter((type) => type === 'registration')).toHaveLength(2)
+  expect(events.filter((type) => type.startsWith('call.')).at(-1)).toBe('call.ended')
+})
+
+test('an extension without a phone is told to whoever wants to call from it', async () => {
+  const answer = await api('/pbx/calls/originate', {
+    source_extension: '101',
+    destination_number: '102',
+  })
+  expect(answer.code).toBe('extension_unregistered')
+  expect(tollgate.calls()).toEqual([])
+})
