@@ -29,11 +29,17 @@ export function openDatabase(path: string, options: OpenOptions = {}): Store {
   const isFile = path !== ':memory:'
   if (isFile) refuseByHeader(path)
   try {
-    if (isFile) mkdirSync(dirname(path), { recursive: true })
+    if (isFile) createPrivately(path)
     return openHandle(path, options.busyTimeoutMs ?? 5_000)
   } catch (error) {
     throw asRefusal(path, error)
   }
+}
+
+/** Carriers' passwords are in it: only its owner may read it. SQLite gives its side files the same mode. */
+function createPrivately(path: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
 function openHandle(path: string, busyTimeoutMs: number): Store {

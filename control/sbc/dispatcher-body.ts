@@ -1,6 +1,6 @@
 /** Dispatcher sets and their nodes as a body (specification §2.6 and §8, decisions.md §7). */
 import { z } from 'zod'
-import { host, limit, name, port, reference, text } from '../provisioning/fields.ts'
+import { host, limit, name, port, reference, sipUri, text } from '../provisioning/fields.ts'
 
 /** §2.6: failover, round robin, weight, random, Call-ID hash. Forms send them as text. */
 const algorithm = z
@@ -74,6 +74,11 @@ export const dispatcherBody = z.strictObject({
   tenant: reference.nullish(),
   nodes,
   probe: probe.nullish(),
+  voicemail_uri: sipUri
+    .nullish()
+    .describe(
+      'Where calls go that no phone of the tenant takes: of its set with the lowest number.',
+    ),
 })
 
 export type DispatcherBody = z.output<typeof dispatcherBody>

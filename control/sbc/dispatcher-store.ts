@@ -63,13 +63,14 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   document(reach: Reach, id: number): DispatcherBody | undefined {
     const set = this.find(reach, id)
     if (set === undefined) return undefined
-    const { endpoint_name, algorithm, set_id, tenant, nodes, probe } = set
+    const { endpoint_name, algorithm, set_id, tenant, nodes, probe, voicemail_uri } = set
     return {
       endpoint_name,
       algorithm,
       set_id,
       tenant,
       probe,
+      voicemail_uri,
       nodes: nodes.map(nodeDocument),
     }
   }
@@ -272,9 +273,10 @@ function refuseEmptySet(nodes: readonly Pick<NodeView, 'is_enabled' | 'operator_
   throw new ApiError(409, 'last_active_node', 'The set would be left without a node in service')
 }
 
-const columnsOf = ({ endpoint_name, algorithm, probe }: DispatcherBody) => ({
+const columnsOf = ({ endpoint_name, algorithm, probe, voicemail_uri }: DispatcherBody) => ({
   endpoint_name,
   algorithm,
+  voicemail_uri: voicemail_uri ?? null,
   probe_interval_ms: probe?.interval_ms ?? null,
   probe_timeout_ms: probe?.timeout_ms ?? null,
   probe_fail_threshold: probe?.fail_threshold ?? null,

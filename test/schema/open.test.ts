@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, test } from 'vitest'
@@ -29,6 +29,14 @@ test('a database is made with its folder, in WAL mode, with full syncs and forei
     1,
     5_000,
   ])
+  store.close()
+})
+
+test('only its owner may read a new database, and what SQLite puts beside it', () => {
+  const path = join(folder, 'private.db')
+  const store = openDatabase(path)
+  migrate(store.sqlite, 0)
+  for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o777).toBe(0o600)
   store.close()
 })
 

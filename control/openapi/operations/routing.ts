@@ -42,6 +42,7 @@ const dispatcherSet = z
         ok_codes: z.array(z.string()).optional(),
       })
       .nullable(),
+    voicemail_uri: z.string().nullable(),
     nodes: z.array(node),
     created_at: moment,
     updated_at: moment,
@@ -62,6 +63,7 @@ const dispatcher: Operations = {
     ...{ tag: 'Dispatcher', view: dispatcherSet },
     example: {
       ...{ id: 1, set_id: 1, endpoint_name: 'pbx', algorithm: 8, tenant: null, probe: null },
+      voicemail_uri: null,
       ...{ nodes: [exampleNode], created_at: exampleTime, updated_at: exampleTime },
     },
     body: { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.11' }] },
