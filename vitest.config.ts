@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-const processTests = ['process', 'sipp', 'baresip', 'sipvicious'].map(
+const processTests = ['process', 'sipp', 'baresip', 'sipvicious', 'conformance'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 )
 

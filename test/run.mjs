@@ -4,7 +4,7 @@
  * line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
@@ -14,6 +14,14 @@ const peers = [
   { program: 'baresip', debianPackage: 'baresip-core', suites: 'test/baresip' },
   { program: 'svcrack', debianPackage: 'sipvicious', suites: 'test/sipvicious' },
 ]
+
+/** The conformance suite of MCP: not a dependency, because its own ones need a newer Node. */
+const conformance = {
+  npmPackage: '@modelcontextprotocol/conformance@0.2.0-alpha.12',
+  folder: 'node_modules/.conformance',
+  entry: 'node_modules/.conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js',
+  suites: 'test/conformance',
+}
 
 const isCi = process.env.CI === 'true'
 
@@ -37,6 +45,13 @@ function installWithApt(debianPackage) {
   if (!install() && apt('update', '-q')) install()
 }
 
+function installConformance() {
+  const { npmPackage, folder } = conformance
+  console.log(`installing ${npmPackage} with npm`)
+  const words = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit']
+  run('npm', [...words, '--no-fund', npmPackage], { timeout: 120_000 })
+}
+
 function testFilesUnder(folder) {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
@@ -53,6 +68,11 @@ function findMissingPeers() {
     const reason = `${program} is missing (Debian package ${debianPackage})`
     for (const file of testFilesUnder(suites)) missing.push({ file, reason })
   }
+  const { entry, npmPackage, suites } = conformance
+  if (!existsSync(entry)) installConformance()
+  if (!existsSync(entry))
+    for (const file of testFilesUnder(suites))
+      missing.push({ file, reason: `${npmPackage} is missing and could not be installed` })
   return missing
 }
 

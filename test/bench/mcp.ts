@@ -5,7 +5,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { Agent, request, type RequestOptions } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -146,7 +146,7 @@ async function lineOf(child: ChildProcess, beginning: string): Promise<string> {
   throw new Error(`the program said no line with ${beginning}`)
 }
 
-function answered(options: Parameters<typeof request>[0], body: string): Promise<string> {
+function answered(options: RequestOptions, body: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request(options, (response) => {
       let text = ''
