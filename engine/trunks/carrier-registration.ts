@@ -138,7 +138,7 @@ export class CarrierRegistration {
   #perform(action: RegistrationAction): void {
     switch (action) {
       case 'send':
-        return this.#send()
+        return void this.#send()
       case 'lengthen':
         this.#asked = Math.max(this.#asked, minExpiresOf(this.#last))
         return
@@ -154,12 +154,10 @@ export class CarrierRegistration {
     }
   }
 
-  #send(): void {
+  async #send(): Promise<void> {
     this.#nextAttemptAt = null
-    const request = this.#request(this.#asked)
-    void this.#deps.send(request).then((result) => {
-      if (this.#state === 'registering' || this.#state === 'refreshing') this.#onResult(result)
-    })
+    const result = await this.#deps.send(this.#request(this.#asked))
+    if (this.#state === 'registering' || this.#state === 'refreshing') this.#onResult(result)
   }
 
   #request(expiresSeconds: number): RegisterRequest {
