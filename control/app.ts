@@ -37,6 +37,7 @@ import { agentRoutes } from './pbx/agent-routes.ts'
 import { callRoutes } from './pbx/call-routes.ts'
 import { callStatusRoutes } from './pbx/calls/call-status.ts'
 import { originateRoutes } from './pbx/calls/originate-routes.ts'
+import { spyRoutes } from './pbx/calls/spy-routes.ts'
 import { traceRoutes } from './pbx/calls/trace-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
@@ -89,6 +90,7 @@ export function createApi(
   app.route('/api/v1', callStatusRoutes(deps))
   app.route('/api/v1', eventRoutes(engine.events, hub))
   app.route('/api/v1', traceRoutes(engine))
+  app.route('/api/v1', spyRoutes(engine.calls))
   app.route('/api/v1', reportRoutes(deps))
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit))

@@ -104,7 +104,7 @@ test('two phones are connected from the API, hear each other, hold, and are hung
   expect(summaries.filter((line) => line.startsWith('INVITE')).length).toBeGreaterThanOrEqual(2)
   const events = (await api('/events')).data?.events?.map(({ type }) => type) ?? []
   expect(events.filter((type) => type === 'registration')).toHaveLength(2)
-  expect(events.filter((type) => type.startsWith('call.')).at(-1)).toBe('call.ended')
+  expect(events.findLast((type) => type.startsWith('call.'))).toBe('call.ended')
 })
 
 test('an extension without a phone is told to whoever wants to call from it', async () => {

@@ -62,6 +62,17 @@ export const watchingOperations: Operations = {
     ),
     refusals: [503],
   },
+  'POST /api/v1/telephony/spy': {
+    ...{ id: 'spyOnCall', tag: 'Calls' },
+    summary: 'Let a supervisor into a live call, where a media server can do it',
+    body: { call_uuid: exampleCall, supervisor_extension: '100', mode: 'listen' },
+    answer: data(
+      z.strictObject({ call_uuid: z.string(), status: z.literal('originating') }),
+      { call_uuid: exampleCall, status: 'originating' },
+      201,
+    ),
+    refusals: [404, 501],
+  },
   'GET /api/v1/calls/:uuid/trace': {
     ...{ id: 'traceCall', tag: 'Calls' },
     summary: 'The messages of a call on all its legs, and what was decided between them',
