@@ -1,5 +1,6 @@
 /** Brings a database to this program's schema: each migration in one transaction, checksums kept. */
 import { createHash } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
 import type Sqlite from 'better-sqlite3'
 import { refuseNewer } from './open.ts'
 import { migrations, type Migration } from './migrations/index.ts'
@@ -65,6 +66,8 @@ function verifyChecksums(sqlite: Sqlite.Database, known: readonly Migration[]): 
 function copyBefore(sqlite: Sqlite.Database, version: number, now: number): string | null {
   if (sqlite.memory) return null
   const copy = `${sqlite.name}.v${version}-${new Date(now).toISOString().replaceAll(/[:.]/g, '')}`
+  // For its owner alone, like the database. SQLite writes into an empty file, and keeps its mode.
+  closeSync(openSync(copy, 'wx', 0o600))
   sqlite.prepare('VACUUM INTO ?').run(copy)
   return copy
 }

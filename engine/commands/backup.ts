@@ -1,4 +1,4 @@
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../../schema/open.ts'
 import { type Command, WrongUsage } from './command.ts'
@@ -21,6 +21,8 @@ export const backup: Command = {
 function copyDatabase(databasePath: string, file: string): void {
   const unfinished = `${file}.unfinished`
   rmSync(unfinished, { force: true })
+  // Like the database: secrets are in it. SQLite writes into an empty file, and keeps its mode.
+  closeSync(openSync(unfinished, 'wx', 0o600))
   const store = openDatabase(databasePath)
   try {
     // Unlike SQLite's online backup, this needs no restart when another process writes meanwhile.

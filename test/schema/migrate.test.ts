@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, test } from 'vitest'
@@ -40,6 +40,7 @@ test('before existing data is migrated, a copy of it is made', () => {
   const copy = new Sqlite(report.copy ?? '', { readonly: true })
   expect(copy.prepare('SELECT a FROM one').pluck().all()).toEqual(['kept'])
   expect(copy.pragma('user_version', { simple: true })).toBe(1)
+  expect(statSync(report.copy ?? '').mode & 0o777).toBe(0o600)
   expect(sqlite.prepare('SELECT a FROM one').pluck().all()).toEqual(['kept'])
 })
 

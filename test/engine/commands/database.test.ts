@@ -66,6 +66,8 @@ test('a backup is whole, while the database is open elsewhere', async () => {
   const world = fakeWorld({ DATABASE_PATH: path })
   expect(await runCommandLine(['backup', file], world)).toBe(0)
   open.close()
+  // Secrets are in it, as in the database.
+  expect(statSync(file).mode & 0o777).toBe(0o600)
 
   const copy = openDatabase(file)
   expect(copy.sqlite.prepare('SELECT name, value FROM setting').all()).toContainEqual({
