@@ -48,7 +48,7 @@ export const errors: Readonly<Record<ErrorStatus, ErrorText>> = {
     code: 'method_not_allowed',
   },
   408: { name: 'RequestTimeout', when: 'The request came too slowly.', code: 'request_timeout' },
-  409: { name: 'Conflict', when: 'It contradicts what is stored.', code: 'name_taken' },
+  409: { name: 'Conflict', when: 'It contradicts what is stored.', code: 'duplicate' },
   413: { name: 'BodyTooLarge', when: 'The body is too large.', code: 'body_too_large' },
   415: {
     name: 'UnsupportedMediaType',

@@ -113,8 +113,8 @@ async function load(
   perSecond: number,
   until: Promise<unknown>,
 ): Promise<number> {
-  let isOver = false
-  void until.then(() => (isOver = true))
+  const end = new AbortController()
+  void until.then(() => end.abort())
   const start = performance.now()
   let asked = 0
   let answered = 0
@@ -124,7 +124,7 @@ async function load(
       const connection = await openConnection(port)
       const token = tokens[index % tokens.length]
       const request = Buffer.from(requestText('GET', '/api/v1/health', token))
-      while (!isOver) {
+      while (!end.signal.aborted) {
         if (!isDue()) {
           await new Promise((resolve) => setTimeout(resolve, 1))
           continue

@@ -22,6 +22,13 @@ function* operationsOf(): Generator<{ name: string; operation: Json }> {
       yield { name: `${method.toUpperCase()} ${path}`, operation: operation as Json }
 }
 
+function operationOf(method: string, path: string): Json {
+  const wanted = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`
+  const found = [...operationsOf()].find(({ name }) => name === wanted)
+  if (found === undefined) throw new Error(`${wanted} is not in the document`)
+  return found.operation
+}
+
 test('every route of the API is described, and nothing else is', () => {
   const names = routes.map(({ method, path }) => `${method} ${path}`)
   expect(names.filter((name) => !(name in operations))).toEqual([])
@@ -48,9 +55,7 @@ test('every operation has a name of its own, a tag, a summary, security and erro
 
 test('what a route demands stands in its security, with the scope', () => {
   for (const { method, path, access } of notes) {
-    const { security } = [...operationsOf()].find(
-      ({ name }) => name === `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
-    )?.operation as { security: Record<string, string[]>[] }
+    const { security } = operationOf(method, path) as { security: Record<string, string[]>[] }
     const scopes = new Set(security.flatMap((scheme) => Object.values(scheme).flat()))
     expect([path, [...scopes]]).toEqual([path, access?.kind === 'scope' ? [access.scope] : []])
     expect([path, security.length === 0]).toEqual([path, access?.kind === 'public'])
@@ -77,9 +82,9 @@ test('every example of a body would be accepted', async () => {
     if (json === undefined) continue
     const parsed = await json.safeParseAsync(body)
     expect([path, parsed.error?.issues]).toEqual([path, undefined])
-    const { requestBody } = [...operationsOf()].find(
-      ({ name }) => name === `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
-    )?.operation as { requestBody: { content: Record<string, Media> } }
+    const { requestBody } = operationOf(method, path) as {
+      requestBody: { content: Record<string, Media> }
+    }
     const media = requestBody.content['application/json']
     expect([path, problemsOf(body, media?.schema ?? {}, document)]).toEqual([path, []])
   }
