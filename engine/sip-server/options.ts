@@ -11,6 +11,17 @@ export type Log = (
   fields?: Readonly<Record<string, unknown>>,
 ) => void
 
+/** Beyond these, what begins something new gets 503; what belongs to a dialog still passes. */
+export interface CallLimits {
+  /** Requests that wait for an application's final response; an INVITE does so while it rings. */
+  readonly maxUnanswered: number
+  /** Dialogs, early ones included: a bridged call has two. */
+  readonly maxDialogs: number
+}
+
+/** What 1 GB of heap holds at 25 kB for a dialog, with room for everything else. */
+export const defaultLimits: CallLimits = { maxUnanswered: 20_000, maxDialogs: 40_000 }
+
 export interface SipServerOptions {
   /** Addresses to bind, at least one. Port 0: one that is free. IPv6 without brackets. */
   readonly listen: readonly {
@@ -29,6 +40,8 @@ export interface SipServerOptions {
   readonly secret: string
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */
   readonly timers?: Partial<Timers>
+  /** Default: 20 000 unanswered requests, 40 000 dialogs. */
+  readonly limits?: Partial<CallLimits>
   /** Milliseconds since the epoch; must not jump backwards. Default: the monotonic clock. */
   readonly now?: () => number
   /** Of cryptographic quality. Default: that of `node:crypto`. */

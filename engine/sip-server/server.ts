@@ -7,6 +7,7 @@ import { Driver, type Ports } from './driver.ts'
 import type { Listener } from './flow.ts'
 import {
   adminLimits,
+  defaultLimits,
   monotonicNow,
   sameSecret,
   secureRandomBytes,
@@ -61,6 +62,7 @@ class EmbeddedServer implements SipServer {
       secret: options.secret,
       sameSecret,
       timers: { ...defaultTimers, ...options.timers },
+      limits: { ...defaultLimits, ...options.limits },
       token: randomTokens(options.randomBytes ?? secureRandomBytes),
       version: serverVersion,
       log,

@@ -4,6 +4,7 @@
  */
 import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { Listener } from '../../engine/sip-server/flow.ts'
+import { defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers } from '../../engine/sip-server/transaction/timers.ts'
 import type { VirtualNetwork } from './virtual-network.ts'
 
@@ -38,6 +39,7 @@ export class Party {
     this.core = new SipCore({
       listeners: () => [this.listener],
       timers: { ...defaultTimers, applicationMs: 60_000 },
+      limits: defaultLimits,
       secret: 's',
       sameSecret: (given, expected) => given === expected,
       token: () => `${address.replaceAll('.', '')}t${++tokens}`,

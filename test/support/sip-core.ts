@@ -5,6 +5,7 @@
 import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { Output } from '../../engine/sip-server/core/output.ts'
 import type { Flow, Listener } from '../../engine/sip-server/flow.ts'
+import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/timers.ts'
 
 export const udp: Listener = {
@@ -47,11 +48,18 @@ export class VirtualServer {
   #commands = 0
   #clientId = 1
 
-  constructor(options: { timers?: Partial<Timers>; listeners?: readonly Listener[] } = {}) {
+  constructor(
+    options: {
+      timers?: Partial<Timers>
+      limits?: Partial<CallLimits>
+      listeners?: readonly Listener[]
+    } = {},
+  ) {
     let tokens = 0
     this.core = new SipCore({
       listeners: () => options.listeners ?? [udp, tcp],
       timers: { ...defaultTimers, ...options.timers },
+      limits: { ...defaultLimits, ...options.limits },
       secret: 'cymru',
       sameSecret: (given, expected) => given === expected,
       token: () => `tok${++tokens}`,

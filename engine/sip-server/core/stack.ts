@@ -11,6 +11,7 @@ import { Deadlines } from '../transaction/deadlines.ts'
 import { ClientTransactions } from './client-transactions.ts'
 import type { InviteServerTransaction } from '../transaction/invite-server.ts'
 import type { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
+import type { CallLimits } from '../options.ts'
 import type { Timers } from '../transaction/timers.ts'
 import type { Meta } from '../wire/meta.ts'
 import { Applications } from './applications.ts'
@@ -28,6 +29,7 @@ export type Log = (
 export interface StackOptions {
   readonly listeners: () => readonly Listener[]
   readonly timers: Timers
+  readonly limits: CallLimits
   /** What applications must quote; compared in constant time by the caller of `sameSecret`. */
   readonly secret: string
   readonly sameSecret: (given: string, expected: string) => boolean
@@ -107,6 +109,12 @@ export class Stack implements TransactionContext {
 
   newBranch(): string {
     return `z9hG4bK${this.options.token()}`
+  }
+
+  /** Nothing new may begin. */
+  get isFull(): boolean {
+    const { maxUnanswered, maxDialogs } = this.options.limits
+    return this.inbound.size >= maxUnanswered || this.dialogs.size >= maxDialogs
   }
 
   /** Removes a dialog and what hangs on it. */

@@ -27,7 +27,9 @@ export function objectionTo(request: SipMessage): Objection | undefined {
 }
 
 function unknownExtension(request: SipMessage): Objection | undefined {
-  if (!request.has('Require')) return undefined
+  // A new INVITE is a call: its application judges what it asks, and keeps the record of the refusal.
+  const isCall = request.method === 'INVITE' && request.toTag === ''
+  if (isCall || !request.has('Require')) return undefined
   const unknown = parseOptionTags(request.all('Require')).filter((tag) => !understood.has(tag))
   if (unknown.length === 0) return undefined
   return { status: 420, reason: 'Bad Extension', lines: `Unsupported: ${unknown.join(', ')}\r\n` }

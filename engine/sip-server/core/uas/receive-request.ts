@@ -75,6 +75,8 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
   if (request.method === 'INVITE' && !request.has('Contact'))
     return refuse(400, 'Missing Contact Header')
 
+  // §21.5.4; requests in dialogs were let through above: a full house must be able to empty itself.
+  if (stack.isFull) return refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
   const clientId = stack.applications.next(request.method)
   if (clientId === undefined) return refuseUnwanted(stack, request, refuse)
   if (merge !== undefined) stack.merged.set(merge, arrival.key)

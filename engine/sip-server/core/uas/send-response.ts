@@ -30,6 +30,11 @@ export function respond(
   const { transaction, request } = inbound
   const { status } = message
   const headers = sortAppHeaders(message, advertised(transaction.flow.listener))
+  if (status < 200 && headers.requires100rel)
+    return stack.deliver(
+      command.clientId,
+      encodeNok(stack.nextId(), command.id, 'reliable provisional responses are not supported'),
+    )
   chooseTag(inbound, headers.to)
   const contact =
     headers.contact ?? (needsContact(inbound, status) ? ownContact(inbound) : undefined)

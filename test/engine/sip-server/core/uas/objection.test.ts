@@ -16,7 +16,8 @@ function refusal(
 
 // RFC 3261 §8.2.2.3.
 test('an extension that nobody knows is named in Unsupported, the known ones are not', () => {
-  const text = refusal(['Require: timer, nothingSIPplays', 'Require: 100rel'])
+  const extra = ['Require: timer, nothingSIPplays', 'Require: 100rel']
+  const text = refusal(extra, { method: 'OPTIONS' })
   expect(text.startsWith('SIP/2.0 420 Bad Extension\r\n')).toBe(true)
   expect(header(text, 'Unsupported')).toBe('nothingsipplays, 100rel')
 })
@@ -30,11 +31,13 @@ test('a request inside a dialog may insist on no more than one outside', () => {
   expect(server.takeStartLines()).toEqual(['SIP/2.0 420 Bad Extension'])
 })
 
-test('known extensions pass, and so does whatever an ACK or a CANCEL says', () => {
+test('known extensions pass, and so does whatever a new call, an ACK or a CANCEL says', () => {
   const server = new VirtualServer()
-  server.receive(requestOf('INVITE', { extra: ['Require: timer,  Replaces'], body: sdp }))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
   const extra = ['Require: unheard-of']
+  server.receive(requestOf('OPTIONS', { extra: ['Require: timer,  Replaces'] }))
+  expect(server.takeDelivered()).toHaveLength(1)
+  server.receive(requestOf('INVITE', { extra, body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
   server.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1', extra }))
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
 })

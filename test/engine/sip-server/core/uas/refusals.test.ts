@@ -131,3 +131,28 @@ test('after every call has ended and 64*T1 have passed, all tables are empty', (
   expect(applications).toBe(1)
   expect(Object.values(tables).every((size) => size === 0)).toBe(true)
 })
+
+test('a full house refuses what is new and lets the calls that it has end', () => {
+  for (const limits of [{ maxUnanswered: 1 }, { maxDialogs: 1 }]) {
+    const server = new VirtualServer({ limits })
+    const toTag = answered(server)
+    acknowledge(server, toTag)
+    const others = { callId: 'c2', fromTag: 'f2' }
+    server.receive(requestOf('INVITE', { ...others, branch: 'z9hG4bK-2', body: sdp }))
+    server.receive(requestOf('OPTIONS', { ...others, branch: 'z9hG4bK-3' }))
+    server.takeDelivered()
+    const refused = server.takeSent().at(-1)?.text ?? ''
+    expect(refused.startsWith('SIP/2.0 503 Service Unavailable\r\n')).toBe(true)
+    expect(header(refused, 'Retry-After')).toBe('5')
+    server.receive(requestOf('BYE', { toTag, cseq: 2 }))
+    expect(server.takeDelivered()[0]?.sip.startsWith('BYE ')).toBe(true)
+    expect(server.core.stats()['dialogs']).toBe(0)
+  }
+})
+
+test('a provisional response that asks to be reliable is refused instead of sent without RSeq', () => {
+  const server = new VirtualServer()
+  const id = respond(server, invited(server), 183, ['Require: 100rel'])
+  expect(server.takeSent()).toEqual([])
+  expect(server.takeDelivered().at(-1)?.tokens.slice(2, 4)).toEqual([id, 'NOK'])
+})
