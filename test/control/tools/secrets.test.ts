@@ -42,45 +42,49 @@ async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
 
 const names = allTools.map(({ name }) => name)
 
-test('no secret is in any answer of any tool, whatever it is asked', async () => {
-  const rig = await openToolRig()
-  const secrets = await plantSecrets(rig)
-  const given = fc.record(
-    {
-      search: fc.constantFrom('', 'a', 'key', 'careless', '%'),
-      identifier: fc.constantFrom('nobody', rig.root, 'a pbx key'),
-      name: fc.constantFrom('a pbx key', 'a billing key', rig.root),
-      key_id: fc.integer({ min: 1, max: 8 }),
-      setId: fc.integer({ min: 0, max: 3 }),
-      state: fc.constantFrom('active', 'probing'),
-      destination: fc.constantFrom('sip:10.0.0.1:5060;transport=udp', rig.root),
-      call_uuid: fc.constantFrom(liveCall, endedCall, deniedCall, rig.root),
-      customer: fc.constantFrom<string | number>(1, 'acme customer', rig.root),
-      number: fc.constantFrom('4930', rig.root),
-      dry_run: fc.boolean(),
-    },
-    { requiredKeys: [] },
-  )
-  await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...names), given, async (name, all) => {
-      const properties = Object.keys(
-        allTools.find((tool) => tool.name === name)?.listing.inputSchema['properties'] ?? {},
-      )
-      // What the tool takes, and now and then everything, so that refusals are seen too.
-      const fitting = Object.fromEntries(
-        Object.entries(all).filter(([key]) => properties.includes(key) || all.dry_run === true),
-      )
-      rig.tick(1_000)
-      const answer = await rig.tool(name, fitting)
-      for (const secret of secrets)
-        expect([name, answer.text.includes(secret)]).toEqual([name, false])
-    }),
-    { numRuns: 400 },
-  )
-  const audit = await rig.request('/api/v1/audit?limit=200', { token: rig.root })
-  for (const secret of secrets.filter((each) => each.length > 40))
-    expect(audit.text.includes(secret)).toBe(false)
-})
+test(
+  'no secret is in any answer of any tool, whatever it is asked',
+  { timeout: 60_000 },
+  async () => {
+    const rig = await openToolRig()
+    const secrets = await plantSecrets(rig)
+    const given = fc.record(
+      {
+        search: fc.constantFrom('', 'a', 'key', 'careless', '%'),
+        identifier: fc.constantFrom('nobody', rig.root, 'a pbx key'),
+        name: fc.constantFrom('a pbx key', 'a billing key', rig.root),
+        key_id: fc.integer({ min: 1, max: 8 }),
+        setId: fc.integer({ min: 0, max: 3 }),
+        state: fc.constantFrom('active', 'probing'),
+        destination: fc.constantFrom('sip:10.0.0.1:5060;transport=udp', rig.root),
+        call_uuid: fc.constantFrom(liveCall, endedCall, deniedCall, rig.root),
+        customer: fc.constantFrom<string | number>(1, 'acme customer', rig.root),
+        number: fc.constantFrom('4930', rig.root),
+        dry_run: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...names), given, async (name, all) => {
+        const properties = Object.keys(
+          allTools.find((tool) => tool.name === name)?.listing.inputSchema['properties'] ?? {},
+        )
+        // What the tool takes, and now and then everything, so that refusals are seen too.
+        const fitting = Object.fromEntries(
+          Object.entries(all).filter(([key]) => properties.includes(key) || all.dry_run === true),
+        )
+        rig.tick(1_000)
+        const answer = await rig.tool(name, fitting)
+        for (const secret of secrets)
+          expect([name, answer.text.includes(secret)]).toEqual([name, false])
+      }),
+      { numRuns: 250 },
+    )
+    const audit = await rig.request('/api/v1/audit?limit=200', { token: rig.root })
+    for (const secret of secrets.filter((each) => each.length > 40))
+      expect(audit.text.includes(secret)).toBe(false)
+  },
+)
 
 test('what strangers wrote into calls comes back bounded and without control characters', async () => {
   const rig = await openToolRig()

@@ -25,7 +25,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['hangup_call', { call_uuid: liveCall, dry_run: true }],
 ]
 
-test.each(eras)('the official client runs a whole %s session', async (era) => {
+test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {
   const rig = await openToolRig()
   rig.key({ name: 'doomed' })
   rig.key({ name: 'phone', kind: 'pbx' })
