@@ -5,7 +5,7 @@ import { fakeWorld } from './fake-world.ts'
 
 const commands = [
   ...['serve', 'demo', 'migrate', 'seed', 'key create', 'user create'],
-  ...['backup', 'check', 'sip-server'],
+  ...['backup', 'check', 'sip-server', 'mcp'],
 ]
 
 test('--help lists every command', async () => {
