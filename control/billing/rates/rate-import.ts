@@ -34,15 +34,14 @@ export type PlanOf = (name: string | undefined) => number | ErrorDetail
 
 const maxRates = 250_000
 const maxReportedProblems = 100
-/** Lines between two turns of the event loop: about 5 ms, so that calls are answered meanwhile. */
-const slice = 250
+/** Lines between two turns of the event loop: a few milliseconds, so that calls are answered meanwhile. */
+const slice = 500
 
 /** Checks every line. Throws 400 with the first hundred problems, each with its line. */
 export async function readRates(text: string, planOf: PlanOf): Promise<readonly ImportedRate[]> {
   const rates: ImportedRate[] = []
   const problems: ErrorDetail[] = []
-  const linesByKey = new Map<string, number>()
-  let header: readonly string[] | undefined
+  let reader: LineReader | undefined
   let wrongLines = 0
   for (const step of parseCsv(text)) {
     if (step.kind === 'problem') {
@@ -51,11 +50,11 @@ export async function readRates(text: string, planOf: PlanOf): Promise<readonly 
       break
     }
     const { record } = step
-    if (header === undefined) {
-      header = headerOf(record)
+    if (reader === undefined) {
+      reader = new LineReader(headerOf(record), planOf)
       continue
     }
-    const rate = readRate(record, header, planOf, linesByKey)
+    const rate = reader.read(record)
     if (!Array.isArray(rate)) rates.push(rate)
     else {
       wrongLines += 1
@@ -87,33 +86,76 @@ function headerOf({ line, cells }: CsvRecord): readonly string[] {
   return names
 }
 
-function readRate(
-  { line, cells }: CsvRecord,
-  header: readonly string[],
-  planOf: PlanOf,
-  linesByKey: Map<string, number>,
-): ImportedRate | ErrorDetail[] {
-  const path = `lines.${line}`
-  if (cells.length !== header.length)
-    return [{ path, message: `has ${cells.length} cells, the header has ${header.length}` }]
-  const named = Object.fromEntries(header.map((name, index) => [name, cells[index] ?? '']))
-  const parsed = rateBody.safeParse(bodyOf(named))
-  if (!parsed.success)
-    return problemsOf(parsed.error).map((problem) => ({
-      path: `${path}.${problem.path}`,
-      message: problem.message,
-    }))
-  const plan = planOf(named['rate_plan'] === '' ? undefined : named['rate_plan'])
-  if (typeof plan !== 'number') return [{ ...plan, path: `${path}.${plan.path}` }]
-  const problem = rateProblem(parsed.data)
-  if (problem !== undefined) return [{ ...problem, path: `${path}.${problem.path}` }]
-  const columns = rateColumns(parsed.data)
-  const key = `${plan} ${columns.prefix} ${columns.effective_from_at}`
-  const twin = linesByKey.get(key)
-  if (twin !== undefined) return [{ path: `${path}.prefix`, message: `repeats line ${twin}` }]
-  linesByKey.set(key, line)
-  return { rate_plan_id: plan, ...columns }
+type RateColumns = ReturnType<typeof rateColumns>
+
+/** What a line has of its own; everything else are its terms. */
+const ownColumns = ['prefix', 'description'] as const
+const ownBody = rateBody.pick({ prefix: true, description: true })
+/** Terms remembered at once. */
+const maxTerms = 10_000
+
+/** Reads the lines of one table. Most repeat the terms of another, and those are checked once. */
+class LineReader {
+  readonly #header: readonly string[]
+  readonly #planOf: PlanOf
+  readonly #linesByKey = new Map<string, number>()
+  readonly #terms = new Map<string, RateColumns>()
+  readonly #termCells: readonly number[]
+
+  constructor(header: readonly string[], planOf: PlanOf) {
+    this.#header = header
+    this.#planOf = planOf
+    this.#termCells = [...header.keys()].filter((index) => !isOwn(header[index]))
+  }
+
+  read({ line, cells }: CsvRecord): ImportedRate | ErrorDetail[] {
+    const path = `lines.${line}`
+    const { length } = this.#header
+    if (cells.length !== length)
+      return [{ path, message: `has ${cells.length} cells, the header has ${length}` }]
+    const columns = this.#columns(cells, path)
+    if (Array.isArray(columns)) return columns
+    const plan = this.#planOf(this.#cell(cells, 'rate_plan'))
+    if (typeof plan !== 'number') return [{ ...plan, path: `${path}.${plan.path}` }]
+    const key = `${plan} ${columns.prefix} ${columns.effective_from_at}`
+    const twin = this.#linesByKey.get(key)
+    if (twin !== undefined) return [{ path: `${path}.prefix`, message: `repeats line ${twin}` }]
+    this.#linesByKey.set(key, line)
+    return { rate_plan_id: plan, ...columns }
+  }
+
+  #columns(cells: readonly string[], path: string): RateColumns | ErrorDetail[] {
+    // No cell holds a NUL: the table was refused then.
+    const key = this.#termCells.map((index) => cells[index]).join('\0')
+    const terms = this.#terms.get(key)
+    if (terms !== undefined) {
+      const [prefix, description] = ownColumns.map((name) => this.#cell(cells, name))
+      const own = ownBody.safeParse({ prefix: prefix ?? '', description })
+      if (own.success)
+        return { ...terms, prefix: own.data.prefix, description: own.data.description ?? null }
+    }
+    const columns = this.#checked(cells, path)
+    if (!Array.isArray(columns) && this.#terms.size < maxTerms) this.#terms.set(key, columns)
+    return columns
+  }
+
+  #checked(cells: readonly string[], path: string): RateColumns | ErrorDetail[] {
+    const named = Object.fromEntries(this.#header.map((name, index) => [name, cells[index] ?? '']))
+    const parsed = rateBody.safeParse(bodyOf(named))
+    const problems = parsed.success ? [rateProblem(parsed.data)] : problemsOf(parsed.error)
+    const found = problems.filter((problem) => problem !== undefined)
+    if (parsed.success && found.length === 0) return rateColumns(parsed.data)
+    return found.map((problem) => ({ ...problem, path: `${path}.${problem.path}` }))
+  }
+
+  /** An empty cell is an absent one. */
+  #cell(cells: readonly string[], name: string): string | undefined {
+    const cell = cells[this.#header.indexOf(name)]
+    return cell === '' ? undefined : cell
+  }
 }
+
+const isOwn = (name: string | undefined): boolean => ownColumns.some((own) => own === name)
 
 const flags: Readonly<Record<string, boolean>> = {
   ...{ true: true, yes: true, '1': true },

@@ -35,6 +35,23 @@ test('a table of rates is imported, in any order of columns, and holds from the 
   expect(price.data()).toMatchObject({ cost: 0.5 })
 })
 
+test('lines that share their terms keep what is their own, errors included', async () => {
+  const { send, call } = await withPlan()
+  const table = (third: string) =>
+    `prefix,description,rate_per_minute,increment\n1,one,0.1,6\n+2,,0.1,6\n${third},three,0.1,6\n4,,0.1,60\n`
+  expect((await send(table('x'))).body).toMatchObject({
+    details: [{ path: 'lines.4.prefix' }],
+  })
+  expect((await send(table('3'))).status).toBe(200)
+  const terms = { rate_per_minute: 0.1, increment: 6 }
+  expect((await call('GET', '/rates')).data()).toMatchObject([
+    { prefix: '1', description: 'one', ...terms },
+    { prefix: '2', description: null, ...terms },
+    { prefix: '3', description: 'three', ...terms },
+    { prefix: '4', description: null, ...terms, increment: 60 },
+  ])
+})
+
 test('an import replaces rates of the same prefix and start, and with mode=replace removes the others', async () => {
   const { send, prefixes } = await withPlan()
   await send('prefix,rate_per_minute\n1,0.1\n2,0.2\n')
