@@ -128,7 +128,7 @@ class MoneyWorld {
       const { caller: callerNumber, callee: calledNumber } = call
       const customerId = 1 + callers.indexOf(callerNumber === callers[1] ? callers[1] : callers[0])
       const terms = { callerNumber, calledNumber, customerId }
-      ocs.answered(openCall(call.uuid, call.answeredAt, terms))
+      void ocs.answered(openCall(call.uuid, call.answeredAt, terms))
     }
     if (action === 'alive' && call.answeredAt !== null)
       ocs.alive([call.uuid], call.answeredAt + used * 1_000)

@@ -172,7 +172,7 @@ test('an answered call that a crash cut off is stored, reported, and charged onc
   const bank = await openBank()
   const path = newPath()
   const first = process(path, bank.ocs.url)
-  first.charging.answered(openCall('a', start))
+  void first.charging.answered(openCall('a', start))
   first.time.advance(10)
   first.charging.alive(['a'], start + 41_500)
   first.time.advance(10)
