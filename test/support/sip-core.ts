@@ -118,6 +118,11 @@ export class VirtualServer {
     this.#drain()
   }
 
+  connectionClosed(flow: Flow): void {
+    this.core.connectionClosed(flow, this.now)
+    this.#drain()
+  }
+
   /** Moves time forward, stopping at every deadline on the way. */
   advance(ms: number): void {
     const end = this.now + ms

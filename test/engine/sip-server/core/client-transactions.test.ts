@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { VirtualServer, sip, tcpCaller } from '../../../support/sip-core.ts'
+
+/** Asks `peer` something over TCP. */
+const ask = (server: VirtualServer, peer: string): string =>
+  server.command(`sip|||sip:${peer};transport=tcp\r\n${sip(`OPTIONS sip:${peer} SIP/2.0`, [])}`)
+
+const finals = (server: VirtualServer): string[] =>
+  server
+    .takeDelivered()
+    .filter(({ tokens }) => tokens[1] === 'sip')
+    .map(({ sip: text }) => text.slice(0, text.indexOf('\r\n')))
+
+// RFC 3261 §18.4: the transaction user is told at once, not after 32 s.
+test('a connection that closes ends what waits on it as 503, and nothing that waits elsewhere', () => {
+  const server = new VirtualServer()
+  ask(server, '192.0.2.20')
+  ask(server, '192.0.2.30')
+  server.takeDelivered()
+  const connection = { ...tcpCaller, address: '192.0.2.20', port: 5060 }
+  server.connectionClosed(connection)
+  expect(finals(server)).toEqual(['SIP/2.0 503 Service Unavailable'])
+  expect(server.core.stats()['clientTransactions']).toBe(1)
+  server.advance(32_000)
+  expect(finals(server)).toEqual(['SIP/2.0 408 Request Timeout'])
+  expect(server.core.stats()['clientTransactions']).toBe(0)
+})
