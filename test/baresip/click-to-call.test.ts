@@ -31,7 +31,7 @@ async function phone(user: string): Promise<Baresip> {
   const { sipPort } = tollgate
   const started = await Baresip.start({ user, domain, sipPort, password: `secret-${user}` })
   phones.push(started)
-  await started.next('REGISTER_OK')
+  await started.registered()
   return started
 }
 

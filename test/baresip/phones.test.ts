@@ -58,7 +58,7 @@ test.each(['udp', 'tcp'] as const)(
   async (transport) => {
     const one = await phone('101', { transport })
     const two = await phone('102', { transport })
-    await Promise.all([one.next('REGISTER_OK'), two.next('REGISTER_OK')])
+    await Promise.all([one.registered(), two.registered()])
     await talk(one, '102', two)
     await talk(two, '101', one)
     const calls = await tollgate.waitForCalls(2)
@@ -71,7 +71,7 @@ test.each(['udp', 'tcp'] as const)(
 
 test('a wrong password is refused: neither does the phone register nor can it call', async () => {
   const [thief, victim] = [await phone('101', { password: 'guess' }), await phone('102')]
-  await victim.next('REGISTER_OK')
+  await victim.registered()
   expect((await thief.next('REGISTER_FAIL')).param).toMatch(/401|[Aa]uthentication/)
   await thief.command('dial', `sip:102@${domain}`)
   await thief.next('CALL_CLOSED')
@@ -82,7 +82,7 @@ test('a wrong password is refused: neither does the phone register nor can it ca
 
 test('after a power cut of Tollgate a phone is called where it registered before', async () => {
   const [one, two] = [await phone('101'), await phone('102')]
-  await Promise.all([one.next('REGISTER_OK'), two.next('REGISTER_OK')])
+  await Promise.all([one.registered(), two.registered()])
   await tollgate.kill()
   await tollgate.restart()
   await talk(one, '102', two)

@@ -66,6 +66,19 @@ export class Baresip {
     }
   }
 
+  /**
+   * Waits until the phone is registered. Asked rather than listened for: a phone that starts fast has
+   * registered before anybody can listen.
+   */
+  async registered(): Promise<void> {
+    const deadline = Date.now() + patienceMs
+    // Coloured for a terminal: the escape sequence ends in a letter right before it.
+    while (!/OK/.test(await this.command('reginfo'))) {
+      if (Date.now() > deadline) throw new Error('baresip: not registered')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+
   /** Runs a command of baresip's menu, such as `dial`; answers with what it prints. */
   async command(command: string, params = ''): Promise<string> {
     const text = JSON.stringify({ command, params })
