@@ -24,8 +24,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
     const billed = options.get('billed') ?? 'yes'
     if (billed === 'both') return await compare(ports, rates, seconds)
     const own = await measureOwn(ports, rates, seconds, billed === 'yes')
-    const withPeer = options.get('peer') !== 'no' && isKamailioInstalled()
-    if (withPeer) await measurePeer(ports, rates, seconds, own)
+    if (options.get('peer') === 'no') return
+    if (isKamailioInstalled()) await measurePeer(ports, rates, seconds, own)
     else console.log('kamailio is not installed: no peer figures')
   } finally {
     for (const node of nodes) await node.stop()
