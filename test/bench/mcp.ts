@@ -4,23 +4,28 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request, type RequestOptions } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { placeCalls, startNode } from './load/sipp-load.ts'
 
-export const describe = 'CPU per tool call over /mcp, at most 1.5 ms; event loop under 100 agents'
+export const describe =
+  'CPU per tool call over /mcp, at most 1.5 ms; event loop under 100 agents and 200 calls/s'
 
 const WARM_UP_CALLS = 500
 const MEASURED_CALLS = 3_000
 const AGENTS = 100
 const CALLS_PER_AGENT_AND_SECOND = 2
 const AGENTS_MS = 12_000
+const SIP_CALLS_PER_SECOND = 200
+const caller = '15550001111'
 
 export async function run(): Promise<void> {
-  const server = await startServer()
+  const node = await startNode()
+  const server = await startServer(node.port)
   try {
     for (const era of ['2026-07-28', '2025-11-25'] as const)
       for (const tool of ['get_dispatcher_status', 'list_sbc_api_keys', 'search_cdrs']) {
@@ -33,14 +38,19 @@ export async function run(): Promise<void> {
         console.log(`  ${era} ${tool.padEnd(22)} ${spent.toFixed(2)} ms CPU per call`)
       }
     const idle = (await server.telemetry()).lagMs
+    const calls = SIP_CALLS_PER_SECOND * (AGENTS_MS / 1_000)
+    const load = placeCalls(server.sipPort, SIP_CALLS_PER_SECOND, calls, caller)
     const latencies = await manyAgents(server)
     const { lagMs } = await server.telemetry()
+    const { succeeded } = await load
     console.log(
-      `  ${AGENTS} agents, ${AGENTS * CALLS_PER_AGENT_AND_SECOND} tool calls/s: event-loop lag p99 ${lagMs.toFixed(1)} ms ` +
+      `  ${AGENTS} agents, ${AGENTS * CALLS_PER_AGENT_AND_SECOND} tool calls/s beside ${SIP_CALLS_PER_SECOND} calls/s ` +
+        `(${succeeded} of ${calls} succeeded): event-loop lag p99 ${lagMs.toFixed(1)} ms ` +
         `(before ${idle.toFixed(1)} ms), answers p99 ${percentile(latencies, 0.99).toFixed(1)} ms`,
     )
   } finally {
     await server.stop()
+    await node.stop()
   }
 }
 
@@ -88,13 +98,14 @@ async function manyAgents(server: BenchServer): Promise<number[]> {
 }
 
 interface BenchServer {
+  readonly sipPort: number
   /** The body of a 200; throws for anything else. */
   post(path: string, body: string, headers?: Record<string, string>): Promise<string>
   telemetry(): Promise<{ cpuSeconds: number; lagMs: number }>
   stop(): Promise<void>
 }
 
-async function startServer(): Promise<BenchServer> {
+async function startServer(nodePort: number): Promise<BenchServer> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   const env = {
     PATH: process.env['PATH'] ?? '',
@@ -107,8 +118,12 @@ async function startServer(): Promise<BenchServer> {
       env,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
+  const seedFile = join(folder, 'seed.json')
+  writeFileSync(seedFile, JSON.stringify(seedFor(nodePort)))
+  await once(program('seed', seedFile), 'exit')
   const child = program('serve')
-  const port = /api=127\.0\.0\.1:(\d+)/.exec(await lineOf(child, 'ready '))?.[1] ?? ''
+  const ready = await lineOf(child, 'ready ')
+  const port = /api=127\.0\.0\.1:(\d+)/.exec(ready)?.[1] ?? ''
   const root = await lineOf(program('key', 'create', '--name', 'root', '--scopes', '*'), 'sbc_')
   const agent = new Agent({ keepAlive: true, maxSockets: AGENTS })
   const ask = (method: string, path: string, key: string, body = '', more = {}) =>
@@ -117,6 +132,7 @@ async function startServer(): Promise<BenchServer> {
   const made = await ask('POST', '/api/v1/application-keys', root, JSON.stringify(wanted))
   const { token } = (JSON.parse(made) as { data: { token: string } }).data
   return {
+    sipPort: Number(/sip=udp\/127\.0\.0\.1:(\d+)/.exec(ready)?.[1]),
     post: (path, body, headers) => ask('POST', path, token, body, headers),
     async telemetry() {
       const text = await ask('GET', '/api/v1/metrics/telemetry', root)
@@ -133,6 +149,18 @@ async function startServer(): Promise<BenchServer> {
     },
   }
 }
+
+const seedFor = (nodePort: number): object => ({
+  rate_plans: [{ name: 'load', currency: 'USD' }],
+  rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.01' }],
+  customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
+  dispatcher: [
+    {
+      ...{ endpoint_name: 'load', set_id: 1, algorithm: 8 },
+      nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
+    },
+  ],
+})
 
 const json = { 'content-type': 'application/json' }
 

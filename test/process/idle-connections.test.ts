@@ -50,7 +50,9 @@ test('10,000 idle connections to the API cost bounded memory, and calls do not n
     keys: { caller: paying },
   })
   expect(judged).toEqual({ exitCode: 0, errors: '' })
-  expect(await tollgate.waitForCalls(1)).toContainEqual(expect.objectContaining({ disposition: 'ANSWERED' }))
+  expect(await tollgate.waitForCalls(1)).toContainEqual(
+    expect.objectContaining({ disposition: 'ANSWERED' }),
+  )
   expect(tollgate.faults).toEqual([])
 
   for (const socket of sockets) socket.destroy()
