@@ -251,9 +251,8 @@ export class Bridge {
       go()
     }
     const deadline = this.#deps.deadlines.at(now + MAX_JOURNAL_WAIT_MS, goOnce)
-    const open = openCall(this.#call, now)
-    const attempts = [...open.attempts, this.record]
-    void this.#deps.charging.answered({ ...open, attempts }).then(goOnce)
+    const attempts = [...this.#call.attempts, this.record]
+    void this.#deps.charging.answered(openCall(this.#call, now, attempts)).then(goOnce)
   }
 
   #acceptCaller(

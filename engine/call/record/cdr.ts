@@ -42,8 +42,11 @@ export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
   }
 }
 
-/** What a crash must not lose of a call that has just been answered. */
-export function openCall(call: Call, answeredAt: number): OpenCall {
+/**
+ * What a crash must not lose of a call that is about to be answered. `attempts` holds the one that
+ * is answering, too: the call's own list gets it only when it is over.
+ */
+export function openCall(call: Call, answeredAt: number, attempts: OpenCall['attempts']): OpenCall {
   const { start, account, place } = call
   return {
     callUuid: start.callUuid,
@@ -59,7 +62,7 @@ export function openCall(call: Call, answeredAt: number): OpenCall {
     setId: place.setId,
     node: place.node,
     carrier: place.carrier,
-    attempts: call.attempts,
+    attempts,
     tenantId: account?.tenantId ?? null,
     customerId: account?.customerId ?? null,
     ratePrefix: account?.ratePrefix ?? null,

@@ -54,7 +54,7 @@ test('the journal knows of an answered call whatever its record will say', () =>
     currency: 'USD',
     isUnauthorizedByOcs: true,
   }
-  const open = openCall(call, 5_000)
+  const open = openCall(call, 5_000, call.attempts)
   expect(callRecord(call, bye, 9_000)).toMatchObject(open)
   expect(open).toMatchObject({ customerId: 7, isUnauthorizedByOcs: true })
 })
