@@ -3,13 +3,13 @@ import { Dialog } from '../../dialog/dialog.ts'
 import { isReliable, type Flow } from '../../flow.ts'
 import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseUri } from '../../message/uri.ts'
 import { clientKey } from '../../transaction/matching.ts'
 import { encodeResponseEvent } from '../../wire/event.ts'
 import { tagOf } from '../app-headers.ts'
 import { sendLocalBye } from '../local-bye.ts'
 import type { OutboundRequest } from './outbound-request.ts'
 import { messageText } from '../uas/request-text.ts'
+import { isBehindNat } from './behind-nat.ts'
 import { acknowledgeAnswer } from './send-ack.ts'
 import type { Stack } from '../stack.ts'
 
@@ -160,20 +160,11 @@ function dialogFrom(outbound: OutboundRequest, response: SipMessage, flow: Flow)
     remoteTarget: response.contact?.uri ?? sent.uri,
     contact: outbound.contact,
     flow,
-    isFlowBound: isReliable(flow.listener.protocol) || isBehindNat(response, flow, routeSet),
+    isFlowBound:
+      isReliable(flow.listener.protocol) ||
+      (routeSet.length === 0 && isBehindNat(sent, response, flow)),
   })
 }
-
-/** A private Contact from a public source leads nowhere: answer where the response came from. */
-function isBehindNat(response: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
-  if (routeSet.length > 0) return false
-  const host = parseUri(response.contact?.uri ?? '')?.host ?? ''
-  return host !== flow.address && isPrivate(host) && !isPrivate(flow.address)
-}
-
-/** RFC 1918, RFC 6598. */
-const isPrivate = (host: string): boolean =>
-  /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/.test(host)
 
 /** What a final response other than a 2xx to INVITE does to the dialog of its request. */
 function settleDialog(stack: Stack, outbound: OutboundRequest, response: SipMessage): void {
