@@ -44,6 +44,7 @@ export function readConfig(environment: Environment) {
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
+    secretKey: read(settings.secretKey),
     jwtSecret: read(settings.jwtSecret),
     admin: { username: read(settings.adminUsername), password: read(settings.adminPassword) },
     retention: {

@@ -63,7 +63,7 @@ const OUTSIDE_CHANGES_MS = 250
  */
 export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
   const { config, log } = deps
-  const store = openDatabase(config.databasePath)
+  const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
   const closers: (() => void | Promise<void>)[] = [() => store.close()]
   const unwind = async () => {
     for (const close of closers.splice(0).toReversed()) await close()
@@ -106,6 +106,8 @@ async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> 
   const { config, announce, log, now, randomBytes } = deps
   const report = migrate(store.sqlite, now())
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
+  const encrypted = store.secrets.protect()
+  if (encrypted > 0) log('info', 'secrets that were stored in clear are encrypted', { encrypted })
   const admin = await addFirstAdmin(store, config.admin, now(), randomBytes)
   if (admin !== undefined)
     announce(

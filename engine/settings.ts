@@ -9,6 +9,7 @@ import {
   hostName,
   hostNames,
   httpUrl,
+  key32,
   type Kind,
   listenAddresses,
   oneOf,
@@ -159,6 +160,14 @@ export const settings = {
     oneOf('deny', 'allow'),
     'deny',
     'allow lets accounting webhooks go to loopback and private addresses',
+  ),
+  secretKey: hidden(
+    unset(
+      'SECRET_KEY',
+      key32,
+      'generated, in DATABASE_PATH.key',
+      'encrypts passwords and signing secrets in the database',
+    ),
   ),
   jwtSecret: hidden(
     unset('JWT_SECRET', text(16, 1_000), 'generated, kept in the database', 'signs login tokens'),

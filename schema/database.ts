@@ -207,6 +207,7 @@ export interface CarrierTable {
   direction: Defaulted<'in' | 'out' | 'both'>
   auth_type: Defaulted<'ip' | 'digest' | 'register'>
   auth_username: string | null
+  /** Sealed (`schema/secrets`). */
   auth_password: string | null
   auth_realm: string | null
   auth_from_user: string | null

@@ -6,18 +6,23 @@ import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
 import { asRefusal, DatabaseRefused } from './refusal.ts'
+import { Secrets } from './secrets/secrets.ts'
 
 export interface Store {
   /** The one handle of the process; transactions on it are synchronous. */
   readonly sqlite: Sqlite.Database
   /** Builds and types queries on the same handle. */
   readonly db: Kysely<Database>
+  /** Seals the texts that must not stand in the file in clear. */
+  readonly secrets: Secrets
   close(): void
 }
 
 export interface OpenOptions {
   /** How long a statement waits for another process's write lock. Milliseconds, 0 and up. */
   readonly busyTimeoutMs?: number
+  /** 32 bytes as base64 or hexadecimal digits; absent: kept in a file beside the database. */
+  readonly secretKey?: string | undefined
 }
 
 /**
@@ -30,19 +35,19 @@ export function openDatabase(path: string, options: OpenOptions = {}): Store {
   if (isFile) refuseByHeader(path)
   try {
     if (isFile) createPrivately(path)
-    return openHandle(path, options.busyTimeoutMs ?? 5_000)
+    return openHandle(path, options)
   } catch (error) {
     throw asRefusal(path, error)
   }
 }
 
-/** Carriers' passwords are in it: only its owner may read it. SQLite gives its side files the same mode. */
+/** People's names and calls are in it: only its owner may read it. SQLite gives its side files the same mode. */
 function createPrivately(path: string): void {
   mkdirSync(dirname(path), { recursive: true })
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-function openHandle(path: string, busyTimeoutMs: number): Store {
+function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOptions): Store {
   const sqlite = new Sqlite(path, { timeout: busyTimeoutMs })
   try {
     refuseByContent(path, sqlite)
@@ -54,7 +59,8 @@ function openHandle(path: string, busyTimeoutMs: number): Store {
     throw error
   }
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  return { sqlite, db, close: () => closeHandle(sqlite) }
+  const secrets = new Secrets(sqlite, secretKey)
+  return { sqlite, db, secrets, close: () => closeHandle(sqlite) }
 }
 
 function closeHandle(sqlite: Sqlite.Database): void {

@@ -105,10 +105,9 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   insert(body: CarrierBody, reach: Reach): number {
     return write(this.#store, () => {
       const columns = this.#columnsOf(body, reach)
-      const id = insert(
-        this.#store,
-        this.#store.db.insertInto('carrier').values({ ...columns, created_at: reach.now }),
-      )
+      const row = { ...columns, created_at: reach.now }
+      const id = insert(this.#store, this.#store.db.insertInto('carrier').values(row))
+      this.#putPassword(id, body.auth)
       this.#putGateways(id, body, reach)
       return id
     })
@@ -118,6 +117,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     write(this.#store, () => {
       const columns = this.#columnsOf(body, reach, this.find(reach, id))
       execute(this.#store, this.#store.db.updateTable('carrier').set(columns).where('id', '=', id))
+      this.#putPassword(id, body.auth)
       this.#putGateways(id, body, reach)
     })
   }
@@ -142,7 +142,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
       is_active: toFlag(body.is_active),
       direction: body.direction,
-      ...authColumnsOf(body.auth, this.#passwordOf(before?.id)),
+      ...authColumnsOf(body.auth, before !== undefined && this.#hasPassword(before.id)),
       caller_id_mode: body.caller_id.mode,
       caller_id_value: body.caller_id.value ?? null,
       number_rules: JSON.stringify(body.number_rules),
@@ -153,10 +153,20 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     }
   }
 
-  #passwordOf(id: number | undefined): string | null {
-    if (id === undefined) return null
+  #hasPassword(id: number): boolean {
     const query = this.#store.db.selectFrom('carrier').select('auth_password').where('id', '=', id)
-    return first(this.#store, query)?.auth_password ?? null
+    return first(this.#store, query)?.auth_password != null
+  }
+
+  /** Absent, it stays. It is sealed for its row, so the row comes first. */
+  #putPassword(id: number, { type, password }: CarrierBody['auth']): void {
+    if (type !== 'ip' && password === undefined) return
+    const place = { table: 'carrier', column: 'auth_password', row: id } as const
+    const isNone = type === 'ip' || password == null
+    const sealed = isNone ? null : this.#store.secrets.seal(place, password)
+    const { db } = this.#store
+    const query = db.updateTable('carrier').set({ auth_password: sealed }).where('id', '=', id)
+    execute(this.#store, query)
   }
 
   #putGateways(carrierId: number, body: CarrierBody, reach: Reach): void {
@@ -253,17 +263,16 @@ const gatewayColumnsOf = ({ inbound, outbound, ...gateway }: GatewayBody) => ({
   is_outbound: toFlag(outbound),
 })
 
-/** Absent, the password stays; a carrier that knows us by address has none. */
-function authColumnsOf(auth: CarrierBody['auth'], storedPassword: string | null) {
-  const password = auth.password === undefined ? storedPassword : auth.password
+/** All but the password; a carrier that knows us by address has none. */
+function authColumnsOf(auth: CarrierBody['auth'], hasPassword: boolean) {
+  const keepsPassword = auth.password === undefined && hasPassword
   if (auth.type !== 'ip' && auth.username == null)
     throw badReference('auth.username', `is required with auth "${auth.type}"`)
-  if (auth.type !== 'ip' && password === null)
+  if (auth.type !== 'ip' && auth.password == null && !keepsPassword)
     throw badReference('auth.password', `is required with auth "${auth.type}"`)
   return {
     auth_type: auth.type,
     auth_username: auth.username ?? null,
-    auth_password: auth.type === 'ip' ? null : password,
     auth_realm: auth.realm ?? null,
     auth_from_user: auth.from_user ?? null,
     auth_from_domain: auth.from_domain ?? null,

@@ -47,8 +47,14 @@ export class EndpointStore {
     return first(this.#store, this.#visible(tenantId).selectAll().where('id', '=', id))
   }
 
-  active(): EndpointRow[] {
-    return all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
+  /** With their secrets in clear; one that cannot be read is left out and told. */
+  active(onDamaged: (endpointId: number) => void = () => undefined): EndpointRow[] {
+    const rows = all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
+    return rows.flatMap((row) => {
+      const opened = this.#opened(row)
+      if (opened === undefined) onDamaged(row.id)
+      return opened === undefined ? [] : [opened]
+    })
   }
 
   insert(body: NewEndpoint, secret: string, tenantId: number | null, now: number): number {
@@ -56,19 +62,20 @@ export class EndpointStore {
       const count = this.#visible(null).select((row) => row.fn.countAll<number>().as('n'))
       if ((first(this.#store, count)?.n ?? 0) >= maxEndpoints)
         throw new ApiError(409, 'too_many_endpoints', `There are ${maxEndpoints} endpoints already`)
-      return insert(
-        this.#store,
-        this.#store.db.insertInto('webhook_endpoint').values({
-          tenant_id: tenantId,
-          url: body.url,
-          description: body.description,
-          events: JSON.stringify(body.events),
-          is_active: toFlag(body.is_active),
-          secret,
-          created_at: now,
-          updated_at: now,
-        }),
-      )
+      const row = {
+        tenant_id: tenantId,
+        url: body.url,
+        description: body.description,
+        events: JSON.stringify(body.events),
+        is_active: toFlag(body.is_active),
+        // Sealed for its row, which is not there yet.
+        secret: '',
+        created_at: now,
+        updated_at: now,
+      }
+      const id = insert(this.#store, this.#store.db.insertInto('webhook_endpoint').values(row))
+      this.#set(id, { secret: this.#seal(id, 'secret', secret) })
+      return id
     })
   }
 
@@ -87,10 +94,11 @@ export class EndpointStore {
 
   /** Both secrets sign until the old one expires. */
   rotate(endpoint: EndpointRow, secret: string, oldExpiresAt: number, now: number): void {
-    const isOver = oldExpiresAt <= now
+    const old = oldExpiresAt <= now ? undefined : this.#opened(endpoint)?.secret
+    const isOver = old === undefined
     this.#set(endpoint.id, {
-      secret,
-      previous_secret: isOver ? null : endpoint.secret,
+      secret: this.#seal(endpoint.id, 'secret', secret),
+      previous_secret: isOver ? null : this.#seal(endpoint.id, 'previous_secret', old),
       previous_secret_expires_at: isOver ? null : oldExpiresAt,
       updated_at: now,
     })
@@ -103,6 +111,22 @@ export class EndpointStore {
 
   remove(id: number): void {
     execute(this.#store, this.#store.db.deleteFrom('webhook_endpoint').where('id', '=', id))
+  }
+
+  #opened(row: EndpointRow): EndpointRow | undefined {
+    const { secrets } = this.#store
+    const secret = secrets.open(placeOf(row.id, 'secret'), row.secret)
+    const previous =
+      row.previous_secret === null
+        ? null
+        : secrets.open(placeOf(row.id, 'previous_secret'), row.previous_secret)
+    return secret === undefined || previous === undefined
+      ? undefined
+      : { ...row, secret, previous_secret: previous }
+  }
+
+  #seal(id: number, column: SecretColumn, secret: string): string {
+    return this.#store.secrets.seal(placeOf(id, column), secret)
   }
 
   #set(id: number, columns: Partial<EndpointRow>): void {
@@ -119,11 +143,16 @@ export class EndpointStore {
   }
 }
 
+type SecretColumn = 'secret' | 'previous_secret'
+
+const placeOf = (row: number, column: SecretColumn) =>
+  ({ table: 'webhook_endpoint', column, row }) as const
+
 /** The types that an endpoint listens for. Only this store writes them. */
 export const typesOf = (row: Pick<EndpointRow, 'events'>): readonly (EventType | '*')[] =>
   JSON.parse(row.events) as (EventType | '*')[]
 
-/** Secrets that sign at `now`, the newest first. */
+/** Secrets that sign at `now`, the newest first; of an active endpoint, in clear. */
 export const secretsOf = (row: EndpointRow, now: number): readonly string[] =>
   row.previous_secret !== null && (row.previous_secret_expires_at ?? 0) > now
     ? [row.secret, row.previous_secret]

@@ -117,7 +117,11 @@ export class Webhooks {
 
   /** Takes over the endpoints as they are stored now. */
   reload(): void {
-    const active = this.endpoints.active()
+    const active = this.endpoints.active((endpoint) =>
+      this.#deps.log('error', 'webhook: the secret of an endpoint is damaged, it gets nothing', {
+        endpoint,
+      }),
+    )
     this.#outbox.setEndpoints(active)
     this.#deliverer.setEndpoints(active)
   }

@@ -8,15 +8,17 @@ export const check: Command = {
   name: 'check',
   summary: 'Tells whether the settings are right and the database is whole; changes nothing.',
   run: async (_input, world) => {
-    const { databasePath } = readConfig(world.environment)
+    const { databasePath, secretKey } = readConfig(world.environment)
     world.print('settings: right')
     if (!existsSync(databasePath)) {
       world.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
       return 0
     }
-    const store = openDatabase(databasePath)
+    const store = openDatabase(databasePath, { secretKey })
     try {
       const damage = findDamage(store)
+      const problem = store.secrets.problem()
+      if (problem !== undefined) damage.push(problem)
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
       return damage.length === 0 ? 0 : 1

@@ -7,11 +7,14 @@ export const migrateCommand: Command = {
   name: 'migrate',
   summary: 'Brings the database to the schema of this program; serve does it too.',
   run: async (_input, world) => {
-    const { databasePath } = readConfig(world.environment)
-    const store = openDatabase(databasePath)
+    const { databasePath, secretKey } = readConfig(world.environment)
+    const store = openDatabase(databasePath, { secretKey })
     try {
       const report = migrate(store.sqlite, world.now())
       for (const name of report.applied) world.print(`applied ${name}`)
+      const encrypted = store.secrets.protect()
+      if (encrypted > 0)
+        world.print(`${encrypted} secrets are encrypted; ${store.secrets.keptIn} is their key`)
       if (report.copy !== null) world.print(`the old database is kept as ${report.copy}`)
       world.print(`${databasePath} has schema version ${report.to}`)
       return 0

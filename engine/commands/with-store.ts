@@ -8,9 +8,11 @@ export async function withStore<T>(
   world: World,
   work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
-  const store = openDatabase(readConfig(world.environment).databasePath)
+  const { databasePath, secretKey } = readConfig(world.environment)
+  const store = openDatabase(databasePath, { secretKey })
   try {
     migrate(store.sqlite, world.now())
+    store.secrets.protect()
     return await work(store)
   } finally {
     store.close()

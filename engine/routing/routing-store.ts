@@ -33,15 +33,27 @@ function loadCarriers(store: Store, problems: string[]): CarrierRecord[] {
   return all(store, store.db.selectFrom('carrier').selectAll().orderBy('id')).flatMap((row) => {
     const numberRules = compileBoth(row.number_rules)
     const codecs = row.codecs === null ? null : readTexts(row.codecs)
-    if (typeof numberRules !== 'string' && codecs !== undefined) {
+    const password = openPassword(store, row)
+    if (typeof numberRules !== 'string' && codecs !== undefined && password !== undefined) {
       const own = gateways.filter((gateway) => gateway.carrier_id === row.id).map(gatewayOf)
-      return [carrierOf(row, own, numberRules, codecs)]
+      return [carrierOf({ ...row, auth_password: password }, own, numberRules, codecs)]
     }
     // Without its rules a carrier would be sent wrong numbers: better none.
-    const reason = typeof numberRules === 'string' ? numberRules : 'codecs are not a list of names'
+    const wrong =
+      codecs === undefined ? 'codecs are not a list of names' : 'its password is damaged'
+    const reason = typeof numberRules === 'string' ? numberRules : wrong
     problems.push(`carrier ${row.name} is not used: ${reason}`)
     return []
   })
+}
+
+/** Undefined: it cannot be read. */
+function openPassword(
+  store: Store,
+  { id, auth_password: sealed }: Selectable<Database['carrier']>,
+): string | null | undefined {
+  if (sealed === null) return null
+  return store.secrets.open({ table: 'carrier', column: 'auth_password', row: id }, sealed)
 }
 
 function carrierOf(

@@ -12,9 +12,9 @@ export interface WebhookEndpointTable {
   is_active: Defaulted<Flag>
   /** Why the service itself switched it off: the receiver said 410, or too much waited for it. */
   disabled_reason: 'gone' | 'backlog' | null
-  /** `whsec_` and base64; needed in clear to sign. */
+  /** Sealed (`schema/secrets`): `whsec_` and base64. */
   secret: string
-  /** Signs too, until it expires. */
+  /** Sealed; signs too, until it expires. */
   previous_secret: string | null
   previous_secret_expires_at: number | null
   created_at: number

@@ -9,6 +9,7 @@ import { expect } from 'vitest'
 import type { Tariff } from '../../schema/call-journal.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
+import { Secrets } from '../../schema/secrets/secrets.ts'
 import { costMicros } from '../../control/billing/pricing/price.ts'
 import {
   addCustomer,
@@ -44,7 +45,7 @@ function copyOfEmptyBooks(): Store {
   const sqlite = new Sqlite(emptyBooks)
   sqlite.pragma('foreign_keys = ON')
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  return { sqlite, db, close: () => sqlite.close() }
+  return { sqlite, db, secrets: new Secrets(sqlite, undefined), close: () => sqlite.close() }
 }
 
 interface LiveCall {

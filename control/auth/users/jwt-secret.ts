@@ -1,7 +1,9 @@
+import { DatabaseRefused } from '../../../schema/refusal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, first, transaction } from '../../../schema/query.ts'
 
 const NAME = 'jwt_secret'
+const place = { table: 'setting', column: 'value', row: NAME } as const
 
 /** The configured secret, or one that is made at the first start and kept in the database. */
 export function jwtSecret(
@@ -13,9 +15,17 @@ export function jwtSecret(
   return transaction(store, () => {
     const query = store.db.selectFrom('setting').select('value').where('name', '=', NAME)
     const kept = first(store, query)?.value
-    if (kept !== undefined) return kept
+    if (kept !== undefined) return opened(store, kept)
     const value = randomBytes(48).toString('base64url')
-    execute(store, store.db.insertInto('setting').values({ name: NAME, value }))
+    const row = { name: NAME, value: store.secrets.seal(place, value) }
+    execute(store, store.db.insertInto('setting').values(row))
     return value
   })
+}
+
+function opened(store: Store, kept: string): string {
+  const value = store.secrets.open(place, kept)
+  if (value === undefined)
+    throw new DatabaseRefused(`cannot use database ${store.sqlite.name}: its ${NAME} is damaged`)
+  return value
 }

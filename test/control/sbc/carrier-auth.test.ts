@@ -6,8 +6,23 @@ const secret = 'S3cret, with a comma'
 const digest = { type: 'digest', username: 'acme', password: secret }
 const carrier = { name: 'north', gateways: [{ host: '192.0.2.1' }] }
 
-const stored = ({ store }: TestResources) =>
-  store.sqlite.prepare('SELECT auth_type, auth_username, auth_password FROM carrier').get()
+interface StoredAuth {
+  readonly auth_type: string
+  readonly auth_username: string | null
+  readonly auth_password: string | null
+}
+
+/** As stored, with the password opened. */
+function stored({ store }: TestResources): StoredAuth | undefined {
+  const row = store.sqlite
+    .prepare<[], StoredAuth>('SELECT auth_type, auth_username, auth_password FROM carrier')
+    .get()
+  const sealed = row?.auth_password ?? null
+  if (row === undefined || sealed === null) return row
+  expect(sealed).toMatch(/^enc1:/)
+  const place = { table: 'carrier', column: 'auth_password', row: 1 }
+  return { ...row, auth_password: store.secrets.open(place, sealed) ?? null }
+}
 
 test('a carrier is paid with user and password, and the password is never shown again', async () => {
   const control = openResources()

@@ -1,4 +1,4 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCommandLine } from '../../../engine/commands/index.ts'
@@ -75,6 +75,28 @@ test('a backup is whole, while the database is open elsewhere', async () => {
     value: '42',
   })
   copy.close()
+})
+
+test('a backup says where the key is that opens its secrets', async () => {
+  const path = await migrated('sealed.db')
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['backup', join(folder, 'sealed-copy.db')], world)).toBe(0)
+  expect(world.printed.at(-1)).toContain(`${path}.key; keep it too, apart from the copy`)
+})
+
+test('without the key of its secrets a database is refused with exit code 2, in one line', async () => {
+  const path = await migrated('keyless.db')
+  rmSync(`${path}.key`)
+  for (const words of [['migrate'], ['serve'], ['key', 'create', '--name', 'x']]) {
+    const world = fakeWorld({ DATABASE_PATH: path })
+    expect(await runCommandLine(words, world)).toBe(2)
+    expect(world.complaints).toEqual([
+      expect.stringMatching(/their key .*keyless\.db\.key is missing; put that file back/),
+    ])
+  }
+  const checked = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['check'], checked)).toBe(1)
+  expect(checked.printed.at(-1)).toContain('their key')
 })
 
 test('a backup is never written over another file', async () => {

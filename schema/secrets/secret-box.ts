@@ -1,0 +1,73 @@
+/**
+ * Encrypts the few texts that have to be said or signed with again, and so cannot be hashed:
+ * AES-256-GCM (NIST SP 800-38D), each value bound to its place, so that values cannot be swapped.
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
+
+/** Where a value stands: it opens nowhere else. */
+export interface Place {
+  readonly table: string
+  readonly column: string
+  /** The row's primary key. */
+  readonly row: number | string
+}
+
+/** Names the form of what follows, so that a later one can stand beside it. */
+const prefix = 'enc1:'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+export class SecretBox {
+  readonly #key: Buffer
+  readonly #nonceKey: Buffer
+
+  /** @param key 32 random bytes. */
+  constructor(key: Buffer) {
+    this.#key = derived(key, 'tollgate secret box, encryption')
+    this.#nonceKey = derived(key, 'tollgate secret box, nonces')
+  }
+
+  /** `enc1:` and base64 of nonce, tag and ciphertext. */
+  seal(place: Place, text: string): string {
+    const where = nameOf(place)
+    const nonce = this.#nonceFor(where, text)
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(where)
+    const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+    return prefix + Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64')
+  }
+
+  /** Undefined: sealed with another key or in another place, or damaged. */
+  open(place: Place, sealed: string): string | undefined {
+    const bytes = Buffer.from(sealed.slice(prefix.length), 'base64')
+    if (!isSealed(sealed) || bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
+    const nonce = bytes.subarray(0, NONCE_BYTES)
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, nonce).setAAD(nameOf(place))
+    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+    try {
+      const rest = bytes.subarray(NONCE_BYTES + TAG_BYTES)
+      return Buffer.concat([decipher.update(rest), decipher.final()]).toString('utf8')
+    } catch {
+      return undefined
+    }
+  }
+
+  /**
+   * A nonce must never serve two different texts. As a keyed hash of the text and its place it
+   * cannot (RFC 8452 does it so too), and no source of randomness can spoil it.
+   */
+  #nonceFor(where: Buffer, text: string): Buffer {
+    const hash = createHmac('sha256', this.#nonceKey).update(where).update('\0').update(text)
+    return hash.digest().subarray(0, NONCE_BYTES)
+  }
+}
+
+export const isSealed = (stored: string): boolean => stored.startsWith(prefix)
+
+/** As SQL's GLOB sees a sealed value. */
+export const sealedGlob = `${prefix}*`
+
+const nameOf = ({ table, column, row }: Place): Buffer =>
+  Buffer.from(JSON.stringify([table, column, row]))
+
+const derived = (key: Buffer, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', key, '', purpose, 32))
