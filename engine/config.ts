@@ -18,6 +18,7 @@ export function readConfig(environment: Environment) {
     sip: { listen: sipListen(read), advertisedHost: read(settings.sipAdvertisedHost) },
     apiListen: read(settings.apiListen),
     edgeListen: read(settings.edgeListen),
+    trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
     drachtio: {
       url: read(settings.drachtioUrl),

@@ -53,6 +53,12 @@ export const settings = {
   sipTlsKey: unset('SIP_TLS_KEY', pemFile, '–', 'PEM file for tls and wss'),
   apiListen: withDefault('API_LISTEN', hostAndPort, '127.0.0.1:8080', 'control API'),
   edgeListen: withDefault('EDGE_LISTEN', hostAndPort, '127.0.0.1:8081', 'customer edge'),
+  trustedProxies: withDefault(
+    'TRUSTED_PROXIES',
+    addressRanges,
+    'none',
+    'peers whose X-Forwarded-For and Forwarded are believed',
+  ),
   databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
   drachtioUrl: unset(
     'DRACHTIO_URL',
