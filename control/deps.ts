@@ -94,6 +94,8 @@ export interface ActiveCall {
   readonly setId: number | null
   readonly node: string | null
   readonly carrier: string | null
+  /** `address:port` of whoever is at the end of each leg; null: not heard of yet. */
+  readonly peers: { readonly caller: string | null; readonly callee: string | null }
 }
 
 /** A call that is over, as far as its record tells. */

@@ -172,6 +172,17 @@ export class Ocs {
     return prolong(callUuid, usedSeconds, this.#books(), this.#deps.now())
   }
 
+  /**
+   * What a live call would cost if it ended after so many seconds of talk, as its record would say it.
+   * Nothing and no currency where nobody pays.
+   */
+  costSoFar(callUuid: string, seconds: number): CostSoFar {
+    const { tariff, grantedSeconds } = this.#reservations.find(callUuid) ?? {}
+    if (!tariff || grantedSeconds === undefined) return { costMicros: 0, currency: null }
+    const billsec = Math.min(seconds, Math.floor(grantedSeconds))
+    return { costMicros: costMicros(tariff, billsec), currency: tariff.currency }
+  }
+
   /** How long the call could last at most, as things stand now. */
   affordableSeconds(reservation: Reservation): number {
     return longestCall(reservation, this.#deps.now())
@@ -350,6 +361,11 @@ export interface Balance {
   /** Null: the customer has no wallet yet. */
   readonly currency: string | null
   readonly openCalls: number
+}
+
+export interface CostSoFar {
+  readonly costMicros: number
+  readonly currency: string | null
 }
 
 export interface Quote {

@@ -20,6 +20,8 @@ export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId' | 'agentI
   readonly answeredAt: number | null
   readonly tenantId: number | null
   readonly customerId: number | null
+  /** `address:port` of whoever is at the end of each leg; null: not heard of yet. */
+  readonly peers: { readonly caller: string | null; readonly callee: string | null }
 }
 
 export interface ActiveCallsDeps {
@@ -75,6 +77,7 @@ export class ActiveCalls {
   place(call: Call, place: Place): void {
     this.#leave(call)
     call.place = place
+    call.peers.callee = null
     if (place.nodeId !== null) join(this.#byNode, place.nodeId, call)
     if (place.carrierId !== null) join(this.#byCarrier, place.carrierId, call)
     if (place.agentId !== null) join(this.#byAgent, place.agentId, call)
@@ -245,6 +248,7 @@ function describe(call: Call): ActiveCall {
     answeredAt: call.answeredAt,
     tenantId: call.account?.tenantId ?? null,
     customerId: call.account?.customerId ?? null,
+    peers: { ...call.peers },
     setId,
     node,
     carrier,

@@ -16,8 +16,10 @@ export interface CallStart {
   readonly callerNumber: string
   readonly callerName: string | null
   readonly calledNumber: string
-  /** `address:port` of the sender. */
+  /** `address:port` of the sender, or which part of Tollgate began the call. */
   readonly sourceAddress: string
+  /** It began here: nobody has sent an INVITE. */
+  readonly isOurs?: boolean
   /** Milliseconds UTC. */
   readonly startedAt: number
 }
@@ -58,6 +60,8 @@ export class Call {
   /** Call-IDs, the caller's first. */
   readonly legs: string[]
   readonly notes: Note[] = []
+  /** `address:port` of whoever is at the end of each leg; null: not heard of yet. */
+  readonly peers: { caller: string | null; callee: string | null }
   /** Nobody is asked to pay for it. */
   isFree = false
   /** The whole grant since the answer; Infinity when the call costs nothing. */
@@ -78,6 +82,7 @@ export class Call {
   ) {
     this.start = start
     this.legs = [start.callId]
+    this.peers = { caller: start.isOurs === true ? null : start.sourceAddress, callee: null }
     this.#onState = onState
   }
 

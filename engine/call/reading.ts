@@ -4,6 +4,7 @@ import type { CallStart } from './call.ts'
 import type { RouteQuestion } from './route.ts'
 import { calledOf, callerOf, partyOf, userPart } from './sip/caller-id.ts'
 import type { Headers, SipRequest } from './sip/drachtio.ts'
+import { peerAddress } from './sip/peer-address.ts'
 import type { Announced } from './legs/outgoing.ts'
 
 export interface Reading extends Announced, RouteQuestion {
@@ -54,8 +55,7 @@ const claims = ['p-asserted-identity', 'remote-party-id', 'identity', 'diversion
 
 export function startOf(request: SipRequest, reading: Reading, startedAt: number): CallStart {
   const { callUuid, callId, callerNumber, callerName, calledNumber } = reading
-  const { source_address: address, source_port: port } = request
-  const sourceAddress = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+  const sourceAddress = peerAddress(request)
   return { callUuid, callId, callerNumber, callerName, calledNumber, sourceAddress, startedAt }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ActiveCallView } from '../../pbx/calls/active-call-view.ts'
 import type { CdrView } from '../../pbx/reports/cdr-view.ts'
 import { bare, data, either, type Operation, type Operations, text } from '../operation.ts'
 import { deleted, resourceOperations } from '../resource-operations.ts'
@@ -104,7 +105,7 @@ const disposition = z.enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED
 const hangupBy = z.enum(['caller', 'callee', 'system', 'api'])
 const direction = z.enum(['inbound', 'outbound', 'internal'])
 
-const activeCall = z
+const activeCall: z.ZodType<ActiveCallView> = z
   .strictObject({
     uuid: z.string(),
     caller_id_number: z.string(),
@@ -116,8 +117,17 @@ const activeCall = z
     answer_stamp: moment.nullable(),
     set_id: z.int().nullable(),
     node: z.string().nullable(),
+    node_state: z
+      .enum(['active', 'probing', 'inactive'])
+      .nullable()
+      .describe('`inactive`: the node is drained, and the call goes on until it ends.'),
     carrier: z.string().nullable(),
+    caller_address: z.string().nullable().describe('Peer of the calling leg.'),
+    callee_address: z.string().nullable().describe('Peer of the called leg; null: no answer yet.'),
     customer_id: z.int().nullable(),
+    cost: z.number().nullable().describe('If the call ended now; null: charged elsewhere.'),
+    cost_exact: decimal.nullable(),
+    currency: z.string().nullable(),
   })
   .meta({ id: 'ActiveCall' })
 
@@ -179,7 +189,9 @@ const calls: Operations = {
         ...{ uuid: callUuid, caller_id_number: '4930100', destination_number: '4940200' },
         ...{ duration_seconds: 12, state: 'ACTIVE', direction: 'inbound' },
         ...{ start_stamp: exampleTime, answer_stamp: exampleTime, set_id: 1 },
-        ...{ node: 'sip:10.0.0.11:5060;transport=udp', carrier: null, customer_id: 7 },
+        ...{ node: 'sip:10.0.0.11:5060;transport=udp', node_state: 'active', carrier: null },
+        ...{ caller_address: '203.0.113.7:5060', callee_address: '10.0.0.11:5060' },
+        ...{ customer_id: 7, cost: 0.6, cost_exact: '0.60', currency: 'USD' },
       },
     ]),
   },

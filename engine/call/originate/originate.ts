@@ -152,6 +152,7 @@ const startOf = (reading: Reading, startedAt: number) => {
     callerName,
     calledNumber,
     sourceAddress: 'api',
+    isOurs: true,
     startedAt,
   }
 }

@@ -8,6 +8,7 @@ import type { Announced, PhoneCandidate } from '../legs/outgoing.ts'
 import { inviteFor } from '../legs/outgoing.ts'
 import { cause, reasonHeader, type End } from '../record/end-reason.ts'
 import type { Headers, SipRequest, SipResponse } from '../sip/drachtio.ts'
+import { peerAddress } from '../sip/peer-address.ts'
 import type { UacEnd } from '../sip/srf-client.ts'
 import { silentOffer } from './media.ts'
 import type { PickedUp } from './waiting-phone.ts'
@@ -132,7 +133,11 @@ class Ringing {
     if (end.kind === 'rejected' && !wasOffering && wantsOffer(end.response.status))
       return this.start(silentOffer)
     this.#isOver = true
-    if (end.kind === 'offered' || end.kind === 'answered') return this.#hooks.onPickedUp(end, this)
+    if (end.kind === 'offered' || end.kind === 'answered') {
+      const { res } = end.kind === 'offered' ? end.offer : end.dialog
+      this.#call.peers.caller = peerAddress(res)
+      return this.#hooks.onPickedUp(end, this)
+    }
     if (end.kind === 'unusable') this.#deps.client.release(end.response)
     return this.#hooks.onRefused(end.kind === 'rejected' ? end.response : undefined)
   }

@@ -56,6 +56,8 @@ export interface SipResponse {
   readonly reason: string
   readonly headers: Headers
   readonly body: string | undefined
+  readonly source_address: string
+  readonly source_port: number
   readonly stackDialogId: string | undefined
 }
 

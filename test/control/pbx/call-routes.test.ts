@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../control/deps.ts'
+import { activeCallView } from '../../../control/pbx/calls/active-call-view.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
+const otherUuid = uuid.replace(/1$/, '2')
 
 const call: ActiveCall = {
   callUuid: uuid,
@@ -17,6 +19,7 @@ const call: ActiveCall = {
   setId: 1,
   node: 'sip:10.0.0.1:5060;transport=udp',
   carrier: null,
+  peers: { caller: '203.0.113.7:5060', callee: '10.0.0.1:5060' },
 }
 
 function open(calls: readonly ActiveCall[] = [call]) {
@@ -41,27 +44,78 @@ test('active calls are a bare array with the fields of the specification', async
       answer_stamp: '2025-12-31T23:59:47.500Z',
       set_id: 1,
       node: 'sip:10.0.0.1:5060;transport=udp',
+      node_state: null,
       carrier: null,
+      caller_address: '203.0.113.7:5060',
+      callee_address: '10.0.0.1:5060',
       customer_id: 4,
+      cost: 0,
+      cost_exact: '0.00',
+      currency: null,
     },
   ])
+})
+
+test('calls on a node in maintenance are listed by their node until they end', async () => {
+  const { request, key, engine } = open([call, { ...call, callUuid: otherUuid, node: null }])
+  const destination = 'sip:10.0.0.1:5060;transport=udp'
+  const shared = { latencyMs: null, lastProbe: null, probes: { sent: 0, answered: 0, failed: 0 } }
+  const node = { ...shared, nodeId: 1, destination, priority: 1, weight: 1, description: null }
+  engine.sets.push({ setId: 1, nodes: [{ ...node, state: 'inactive', activeCalls: 1 }] })
+  const path = `/api/v1/pbx/calls/active?node=${encodeURIComponent(destination)}`
+  const { body } = await request(path, { token: key() })
+  expect(body).toMatchObject([{ uuid, node_state: 'inactive' }])
+  expect(body).toHaveLength(1)
+})
+
+test('the cost so far is what the call would be charged if it ended now, within its grant', async () => {
+  const control = open([{ ...call, startedAt: startOfTime, answeredAt: startOfTime }])
+  const token = control.key()
+  const ask = (path: string, body: object) => control.request(path, { token, body })
+  await ask('/rate-plans', { name: 'golden' })
+  await ask('/rates', {
+    ...{ rate_plan: 'golden', prefix: '1800', connect_fee: '0.40', rate_per_minute: '0.10' },
+    ...{ first_increment: 60, first_rate_per_minute: '0.20' },
+  })
+  const customer = { name: 'acme', numbers: ['15550001111'], rate_plan: 'golden' }
+  const made = await ask('/customers', customer)
+  const { id } = made.data<{ id: number }>()
+  await ask(`/customers/${id}/wallet/adjust`, { amount: '100', kind: 'topup', reason: 'x' })
+  const query = `caller=15550001111&callee=18005551212&call_uuid=${uuid}`
+  expect((await control.request(`/api/ocs/authorize?${query}`, { token })).status).toBe(200)
+  const cost = async () => {
+    const { body } = await control.request('/api/v1/pbx/calls/active', { token })
+    const [{ cost, cost_exact, currency } = {}] = body as Record<string, unknown>[]
+    return [cost, cost_exact, currency]
+  }
+  expect(await cost()).toEqual([0, '0.00', 'USD'])
+  control.tick(19_500)
+  expect(await cost()).toEqual([0.6, '0.60', 'USD'])
+  // Granted are 60 seconds: what comes after them is not the customer's to pay.
+  control.tick(70_000)
+  expect(await cost()).toEqual([0.6, '0.60', 'USD'])
+})
+
+test('who charges elsewhere is asked there what a call costs', async () => {
+  const { engine, deps } = open()
+  const view = activeCallView({ engine, now: deps.now, ocs: undefined })
+  expect(view(call)).toMatchObject({ cost: null, cost_exact: null, currency: null })
 })
 
 test('a tenant sees and ends its own calls only; those of others do not exist', async () => {
   const control = open([])
   const acme = control.tenant('acme', ['acme.example'])
   const beta = control.tenant('beta', ['beta.example'])
-  const other = uuid.replace(/1$/, '2')
   control.engine.activeCalls.push(
     { ...call, tenantId: acme },
-    { ...call, callUuid: other, tenantId: beta },
+    { ...call, callUuid: otherUuid, tenantId: beta },
   )
   const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   const list = await control.request('/api/v1/pbx/calls/active', { token })
   expect(list.body).toMatchObject([{ uuid }])
   const hangUp = (call_uuid: string) =>
     control.request('/telephony/hangup', { token, method: 'POST', body: { call_uuid } })
-  expect((await hangUp(other)).status).toBe(404)
+  expect((await hangUp(otherUuid)).status).toBe(404)
 })
 
 test.each([

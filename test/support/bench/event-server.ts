@@ -44,6 +44,7 @@ function onePlacedCall(): void {
   const call: ActiveCall = {
     ...{ ...shared, state: 'RINGING', direction: 'inbound', startedAt: 0, answeredAt: null },
     ...{ tenantId, customerId: 1, setId: 1, node, carrier: 'trunk' },
+    peers: { caller: null, callee: null },
   }
   const record: CallRecord = {
     ...{ ...shared, callId: 'c', direction: 'inbound', callerName: null, startedAt: 0 },

@@ -7,6 +7,7 @@ const call: ActiveCall = {
   ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
   ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 2 },
   ...{ customerId: null, setId: 1, node: null, carrier: null },
+  peers: { caller: null, callee: null },
 }
 const body = { call_uuid: uuid, supervisor_extension: '100', mode: 'listen' }
 

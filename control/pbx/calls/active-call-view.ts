@@ -1,0 +1,52 @@
+/** A live call as the API shows it: the five fields of specification §2.5 first. */
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
+import type { ActiveCall, ControlDeps, NodeState } from '../../deps.ts'
+
+/** For any number of calls at one moment. */
+export function activeCallView({ engine, now, ocs }: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>) {
+  const present = now()
+  const stateOf = nodeStates(engine)
+  return (call: ActiveCall) => {
+    const { callUuid, startedAt, answeredAt, node, peers } = call
+    const talkedMs = answeredAt === null ? 0 : Math.max(0, present - answeredAt)
+    return {
+      uuid: callUuid,
+      caller_id_number: call.callerNumber,
+      destination_number: call.calledNumber,
+      duration_seconds: Math.max(0, Math.floor((present - (answeredAt ?? startedAt)) / 1_000)),
+      state: call.state,
+      direction: call.direction,
+      start_stamp: timeToText(startedAt),
+      answer_stamp: answeredAt === null ? null : timeToText(answeredAt),
+      set_id: call.setId,
+      node,
+      node_state: node === null ? null : (stateOf.get(node) ?? null),
+      carrier: call.carrier,
+      caller_address: peers.caller,
+      callee_address: peers.callee,
+      customer_id: call.customerId,
+      ...costOf(ocs, callUuid, Math.ceil(talkedMs / 1_000)),
+    }
+  }
+}
+
+export type ActiveCallView = ReturnType<ReturnType<typeof activeCallView>>
+
+interface CostView {
+  readonly cost: number | null
+  readonly cost_exact: string | null
+  readonly currency: string | null
+}
+
+/** What it would cost if it ended now. Who charges elsewhere knows it there. */
+function costOf(ocs: ControlDeps['ocs'], callUuid: string, seconds: number): CostView {
+  if (ocs === undefined) return { cost: null, cost_exact: null, currency: null }
+  const { costMicros, currency } = ocs.costSoFar(callUuid, seconds)
+  return { cost: moneyToNumber(costMicros), cost_exact: moneyToDecimal(costMicros), currency }
+}
+
+/** By destination. Calls on a node in maintenance go on until they end by themselves. */
+const nodeStates = ({ dispatcher }: Pick<ControlDeps['engine'], 'dispatcher'>) =>
+  new Map<string, NodeState>(
+    dispatcher.status().flatMap(({ nodes }) => nodes.map((node) => [node.destination, node.state])),
+  )
