@@ -1,6 +1,6 @@
 /** The only place where the SIP core meets sockets and the clock. */
 import type { Output } from './core/output.ts'
-import type { Flow } from './flow.ts'
+import type { Flow, HopQuestion, HopTarget } from './flow.ts'
 import { decodeMessage } from './message/decode.ts'
 import type { Log } from './options.ts'
 
@@ -8,7 +8,7 @@ import type { Log } from './options.ts'
 export interface DrivenCore {
   receive(text: string, flow: Flow, now: number): void
   sendFailed(reference: string, reason: string, now: number): void
-  resolved(host: string, addresses: readonly string[], now: number): void
+  resolved(reference: string, targets: readonly HopTarget[], now: number): void
   connectionClosed(flow: Flow, now: number): void
   clientConnected(clientId: number, isInProcess: boolean): void
   clientDisconnected(clientId: number, now: number): void
@@ -24,13 +24,16 @@ export interface Ports {
   close(flow: Flow): void
   deliver(clientId: number, payload: string): void
   disconnect(clientId: number): void
-  resolve(host: string): void
+  resolve(question: HopQuestion, reference: string): void
 }
 
 export interface DriverOptions {
   readonly now: () => number
   readonly log: Log
-  /** Asked for each packet, a datagram before it is decoded; false drops it in silence. */
+  /**
+   * Asked for each packet, a datagram before it is decoded; false drops it in silence. Asked for each
+   * new connection with an empty packet.
+   */
   readonly admit: (source: Flow, packet: Buffer | string) => boolean
 }
 
@@ -65,6 +68,11 @@ export class Driver {
     if (!this.#isStopped && this.#admits(flow, bytes)) this.#receive(decodeMessage(bytes), flow)
   }
 
+  /** Whether a peer that connects is served. */
+  accepts(source: Flow): boolean {
+    return !this.#isStopped && this.#admits(source, '')
+  }
+
   /** One message from a stream. */
   message(text: string, flow: Flow): void {
     if (!this.#isStopped && this.#admits(flow, text)) this.#receive(text, flow)
@@ -84,8 +92,8 @@ export class Driver {
     this.#event('failed send', (now) => this.#core.sendFailed(reference, reason, now))
   }
 
-  resolved(host: string, addresses: readonly string[]): void {
-    this.#event('resolved host', (now) => this.#core.resolved(host, addresses, now))
+  resolved(reference: string, targets: readonly HopTarget[]): void {
+    this.#event('resolved host', (now) => this.#core.resolved(reference, targets, now))
   }
 
   connectionClosed(flow: Flow): void {
@@ -167,7 +175,7 @@ export class Driver {
       case 'disconnect':
         return this.#ports.disconnect(output.clientId)
       case 'resolve':
-        return this.#ports.resolve(output.host)
+        return this.#ports.resolve(output.question, output.reference)
       case 'close':
         return this.#ports.close(output.flow)
     }

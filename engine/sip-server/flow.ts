@@ -24,6 +24,32 @@ export interface Flow {
   readonly connectionId: number
   /** A response whose connection is gone goes to this port by a new one (RFC 3261 §18.2.2). */
   readonly returnPort?: number
+  /** The name that `address` was looked up for: by TLS the peer's certificate has to show it. */
+  readonly hostName?: string
+  /** Opening a connection may take no longer: there is another way. Default: the transport's limit. */
+  readonly connectMs?: number
+}
+
+/** A next hop by name: what RFC 3263 needs to find its addresses. */
+export interface HopQuestion {
+  /** Never an IP literal. */
+  readonly host: string
+  /** 0: none was given. */
+  readonly port: number
+  /** What `transport=`, a port or a lack of choice says; undefined: NAPTR and SRV records say it. */
+  readonly protocol: Protocol | undefined
+  /** `sips`: TLS or nothing. */
+  readonly isSecure: boolean
+  /** What we can send by. */
+  readonly supported: readonly Protocol[]
+}
+
+/** One address at which a next hop may be reached. */
+export interface HopTarget {
+  readonly protocol: Protocol
+  /** IPv6 without brackets. */
+  readonly address: string
+  readonly port: number
 }
 
 /** The way of requests, which end with their connection. */

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { AdminLimits } from './clients/listener.ts'
-import type { Flow } from './flow.ts'
+import type { Flow, Protocol } from './flow.ts'
 import type { Timers } from './transaction/timers.ts'
 
 export type Log = (
@@ -22,10 +22,40 @@ export interface CallLimits {
 /** What 1 GB of heap holds at 25 kB for a dialog, with room for everything else. */
 export const defaultLimits: CallLimits = { maxUnanswered: 20_000, maxDialogs: 40_000 }
 
+/** PEM files for `tls` and `wss`. A changed one is read again; a bad one then changes nothing. */
+export interface TlsOptions {
+  /** Our certificate, followed by its chain unless that is in `chainFile`. */
+  readonly certFile: string
+  readonly keyFile: string
+  readonly chainFile?: string | undefined
+  /** Authorities whose certificates are believed. Default: those that Node.js ships (Mozilla's). */
+  readonly caFile?: string | undefined
+  /** Default: TLS 1.2. */
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined
+  /**
+   * Of peers that connect to a `tls` listener. `optional`: asked for, and what is shown is checked
+   * before the connection is used for more than answers (RFC 5923). Default: off.
+   */
+  readonly clientCertificates?: 'off' | 'optional' | 'required' | undefined
+  /**
+   * Whether a server that we connect to must show a valid certificate for the name (or address) that
+   * was asked for. Default: true; false only within networks that are trusted anyhow.
+   */
+  readonly verifyServers?: boolean | undefined
+}
+
+export interface WebSocketOptions {
+  /** Web pages that may connect, such as `https://phone.example.com`. Default: all. */
+  readonly origins?: readonly string[] | undefined
+}
+
 export interface SipServerOptions {
-  /** Addresses to bind, at least one. Port 0: one that is free. IPv6 without brackets. */
+  /**
+   * Addresses to bind, at least one. Port 0: one that is free. IPv6 without brackets. `tls` and `wss`
+   * need `tls` below.
+   */
   readonly listen: readonly {
-    readonly protocol: 'udp' | 'tcp'
+    readonly protocol: Protocol
     readonly host: string
     readonly port: number
   }[]
@@ -34,26 +64,47 @@ export interface SipServerOptions {
    * the first address of the machine that is not internal, or else loopback.
    */
   readonly advertisedHost?: string
+  readonly tls?: TlsOptions
+  readonly webSocket?: WebSocketOptions
   /** Where drachtio applications connect by TCP. Default: nowhere, only in process. */
   readonly admin?: { readonly host: string; readonly port: number }
   /** What applications must quote to be let in. */
   readonly secret: string
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */
   readonly timers?: Partial<Timers>
+  /**
+   * Shortest session interval in seconds (Min-SE, RFC 4028 §5): a request below gets 422. Default: 90,
+   * below which the RFC lets nobody go.
+   */
+  readonly minSessionSeconds?: number
   /** Default: 20 000 unanswered requests, 40 000 dialogs. */
   readonly limits?: Partial<CallLimits>
   /** Milliseconds since the epoch; must not jump backwards. Default: the monotonic clock. */
   readonly now?: () => number
   /** Of cryptographic quality. Default: that of `node:crypto`. */
   readonly randomBytes?: (size: number) => Uint8Array
+  /**
+   * DNS servers that are asked for next hops, `address` or `address:port`. Default: the system's,
+   * after its hosts file.
+   */
+  readonly dnsServers?: readonly string[]
   /** Default: silent. */
   readonly log?: Log
   /**
    * Asked for each datagram before it is decoded, and for each message of a stream; false drops it in
-   * silence. Default: admits all.
+   * silence. Asked for each new connection too, with an empty packet; false closes it. Default: admits
+   * all.
    */
   readonly admit?: (source: Flow, packet: Buffer | string) => boolean
+  /**
+   * Under overload new calls get 503, except for those to a Request-URI for which this is true; asked
+   * only about a call that would be refused. `urn:service:sos` is always let in. Default: none.
+   */
+  readonly isUrgent?: (requestUri: string) => boolean
 }
+
+/** RFC 4028 §5. */
+export const defaultMinSessionSeconds = 90
 
 /** Reported to applications; drachtio-srf wants three numbers, and pings from 0.8.2 on. */
 export const serverVersion = 'v0.9.99-tollgate'

@@ -1,4 +1,4 @@
-/** Unguessable tokens: branches, tags, transaction ids. */
+/** Unguessable tokens (branches, tags, transaction ids), and numbers from the same source. */
 
 /** Random bytes are drawn in one piece for some hundred tokens: a draw costs far more than a token. */
 const poolBytes = 4_096
@@ -24,3 +24,9 @@ export function randomTokens(
     return pool.toString('hex', used - bytes, used)
   }
 }
+
+/** Numbers from 0 up to 1, evenly spread. */
+export const randomNumbers =
+  (randomBytes: (size: number) => Uint8Array): (() => number) =>
+  () =>
+    Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32

@@ -3,11 +3,14 @@ import { Clients } from './clients/client.ts'
 import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'
 import { AdminListener } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'
+import { NextHopResolver } from './dns/next-hop.ts'
+import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Listener } from './flow.ts'
 import {
   adminLimits,
   defaultLimits,
+  defaultMinSessionSeconds,
   monotonicNow,
   sameSecret,
   secureRandomBytes,
@@ -15,16 +18,19 @@ import {
   type Log,
   type SipServerOptions,
 } from './options.ts'
-import { randomTokens } from './random-token.ts'
+import { type Load, Overload } from './overload/overload.ts'
+import { randomNumbers, randomTokens } from './random-token.ts'
 import { defaultTimers } from './transaction/timers.ts'
 import type { BoundAddress } from './transport/listen.ts'
-import { NextHopResolver, systemLookup } from './transport/next-hop.ts'
-import { defaultStreamLimits, openTcp } from './transport/tcp.ts'
+import { TransportOpener } from './transport/open.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'
-import { openUdp } from './transport/udp.ts'
 
 export interface SipServer {
-  /** Binds all addresses, or none. @throws ListenError when one cannot be bound. */
+  /**
+   * Binds all addresses, or none.
+   * @throws ListenError when one cannot be bound.
+   * @throws CertificateError when a file for TLS cannot be used.
+   */
   start(): Promise<void>
   /** In the order of the options; empty before the start. */
   readonly listeners: readonly Listener[]
@@ -32,6 +38,9 @@ export interface SipServer {
   readonly adminAddress: BoundAddress | undefined
   /** Connects an application of this process; after the start. */
   connectInProcess(client: InProcessClient): InProcessLink
+  readonly load: Load
+  /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
+  reloadCertificates(): void
   /** Sizes of every table. Those of calls return to 0 when the calls are over. */
   stats(): Readonly<Record<string, number>>
   /** Closes every connection and port. Calls are not ended: that is the applications' part. */
@@ -42,28 +51,45 @@ export const createSipServer = (options: SipServerOptions): SipServer => new Emb
 
 const silent: Log = () => undefined
 
+const isEmergency = (uri: string): boolean => /^urn:service:sos\b/i.test(uri)
+
+function repeat(work: () => void, everyMs: number): () => void {
+  const timer = setInterval(work, everyMs).unref()
+  return () => clearInterval(timer)
+}
+
 class EmbeddedServer implements SipServer {
   readonly #options: SipServerOptions
   readonly #core: SipCore
   readonly #driver: Driver
   readonly #clients: Clients
   readonly #admin: AdminListener
+  readonly #overload: Overload
   readonly #resolver: NextHopResolver
+  readonly #opener: TransportOpener
   readonly #transports = new Map<Listener, Transport>()
   #listeners: readonly Listener[] = []
   #adminAddress: BoundAddress | undefined
-  #lastConnectionId = 0
 
   constructor(options: SipServerOptions) {
     const { now = monotonicNow, log = silent, admit = () => true } = options
+    const token = randomTokens(options.randomBytes ?? secureRandomBytes)
     this.#options = options
+    this.#opener = new TransportOpener(options, log)
+    this.#overload = new Overload({
+      ...{ now, token, log, repeat },
+      isUrgent: (uri) => isEmergency(uri) || options.isUrgent?.(uri) === true,
+      send: (text, flow) => this.#transports.get(flow.listener)?.send(text, flow, ''),
+    })
     this.#core = new SipCore({
       listeners: () => this.#listeners,
       secret: options.secret,
       sameSecret,
       timers: { ...defaultTimers, ...options.timers },
       limits: { ...defaultLimits, ...options.limits },
-      token: randomTokens(options.randomBytes ?? secureRandomBytes),
+      minSessionSeconds: options.minSessionSeconds ?? defaultMinSessionSeconds,
+      refusesCall: (invite) => this.#overload.refuses(invite),
+      token,
       version: serverVersion,
       log,
     })
@@ -75,13 +101,20 @@ class EmbeddedServer implements SipServer {
       disconnected: (clientId) => driver.clientDisconnected(clientId),
     })
     this.#admin = new AdminListener(this.#clients, adminLimits, log)
-    this.#resolver = new NextHopResolver(systemLookup, now, (host, addresses) =>
-      driver.resolved(host, addresses),
+    this.#resolver = new NextHopResolver(
+      systemDns(options.dnsServers ?? []),
+      now,
+      randomNumbers(options.randomBytes ?? secureRandomBytes),
+      (reference, targets) => driver.resolved(reference, targets),
     )
   }
 
   get listeners(): readonly Listener[] {
     return this.#listeners
+  }
+
+  get load(): Load {
+    return this.#overload
   }
 
   get adminAddress(): BoundAddress | undefined {
@@ -97,6 +130,7 @@ class EmbeddedServer implements SipServer {
       }
       const { admin } = this.#options
       if (admin) this.#adminAddress = await this.#admin.start(admin.host, admin.port)
+      this.#overload.start(this.#listeners)
     } catch (error) {
       await this.stop()
       throw error
@@ -105,6 +139,10 @@ class EmbeddedServer implements SipServer {
 
   connectInProcess(client: InProcessClient): InProcessLink {
     return connectInProcess(this.#clients, client)
+  }
+
+  reloadCertificates(): void {
+    this.#opener.reloadCertificates()
   }
 
   stats(): Readonly<Record<string, number>> {
@@ -119,12 +157,14 @@ class EmbeddedServer implements SipServer {
   }
 
   async stop(): Promise<void> {
+    this.#overload.stop()
     this.#clients.disconnectAll()
     await this.#admin.stop()
     const transports = [...this.#transports.values()]
     this.#transports.clear()
     await Promise.all(transports.map((transport) => transport.stop()))
     this.#driver.stop()
+    this.#opener.stop()
   }
 
   #ports(): Ports {
@@ -138,22 +178,20 @@ class EmbeddedServer implements SipServer {
       close: (flow) => this.#transports.get(flow.listener)?.close(flow),
       deliver: (clientId, payload) => this.#clients.deliver(clientId, payload),
       disconnect: (clientId) => this.#clients.disconnect(clientId),
-      resolve: (host) => this.#resolver.resolve(host),
+      resolve: (question, reference) => this.#resolver.resolve(question, reference),
     }
   }
 
   #open(address: SipServerOptions['listen'][number]): Promise<Transport> {
-    const { protocol, host, port } = address
-    const { advertisedHost } = this.#options
     const callbacks: TransportCallbacks = {
-      datagram: (bytes, flow) => this.#driver.datagram(bytes, flow),
+      datagram: (bytes, flow) => {
+        if (!this.#overload.takes(bytes, flow.listener)) this.#driver.datagram(bytes, flow)
+      },
       message: (text, flow) => this.#driver.message(text, flow),
       sendFailed: (reference, reason) => this.#driver.sendFailed(reference, reason),
+      accepts: (source) => this.#driver.accepts(source),
       connectionClosed: (flow) => this.#driver.connectionClosed(flow),
     }
-    if (protocol === 'udp') return openUdp(host, port, advertisedHost, callbacks)
-    const nextConnectionId = () => ++this.#lastConnectionId
-    const limits = defaultStreamLimits
-    return openTcp({ host, port, advertisedHost, limits, nextConnectionId }, callbacks)
+    return this.#opener.open(address, callbacks)
   }
 }

@@ -7,6 +7,7 @@ import {
   responseOf,
   sdp,
   sip,
+  targetAt,
   VirtualServer,
   callee,
   header,
@@ -181,8 +182,10 @@ export function fuzz(seed: number, messages: number): readonly string[] {
 function settle(server: VirtualServer, random: Random): void {
   for (const output of server.other.splice(0)) {
     if (output.kind === 'disconnect') server.reconnect()
-    if (output.kind === 'resolve')
-      server.resolved(output.host, random() < 0.5 ? ['192.0.2.20'] : [])
+    if (output.kind !== 'resolve') continue
+    const places = ['192.0.2.20', '192.0.2.21', '192.0.2.22'].map((address) => targetAt(address))
+    server.other.push(output)
+    server.resolved(output.question.host, places.slice(0, Math.floor(random() * 4)))
   }
 }
 

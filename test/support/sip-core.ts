@@ -4,7 +4,7 @@
  */
 import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { Output } from '../../engine/sip-server/core/output.ts'
-import type { Flow, Listener } from '../../engine/sip-server/flow.ts'
+import type { Flow, HopTarget, Listener } from '../../engine/sip-server/flow.ts'
 import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/timers.ts'
 
@@ -25,6 +25,13 @@ export const caller: Flow = {
 }
 export const callee: Flow = { ...caller, address: '192.0.2.20' }
 export const tcpCaller: Flow = { ...caller, listener: tcp, port: 40_000, connectionId: 7 }
+
+/** A place that a lookup finds. */
+export const targetAt = (
+  address: string,
+  protocol: HopTarget['protocol'] = 'udp',
+  port = 5060,
+): HopTarget => ({ protocol, address, port })
 
 export interface SentMessage {
   readonly at: number
@@ -53,6 +60,7 @@ export class VirtualServer {
       timers?: Partial<Timers>
       limits?: Partial<CallLimits>
       listeners?: readonly Listener[]
+      minSessionSeconds?: number
     } = {},
   ) {
     let tokens = 0
@@ -60,6 +68,7 @@ export class VirtualServer {
       listeners: () => options.listeners ?? [udp, tcp],
       timers: { ...defaultTimers, ...options.timers },
       limits: { ...defaultLimits, ...options.limits },
+      minSessionSeconds: options.minSessionSeconds ?? 90,
       secret: 'cymru',
       sameSecret: (given, expected) => given === expected,
       token: () => `tok${++tokens}`,
@@ -108,8 +117,13 @@ export class VirtualServer {
     this.#drain()
   }
 
-  resolved(host: string, addresses: readonly string[]): void {
-    this.core.resolved(host, addresses, this.now)
+  /** Answers the lookups of `host` that are under way. */
+  resolved(host: string, targets: readonly HopTarget[]): void {
+    for (const output of this.other.splice(0)) {
+      if (output.kind === 'resolve' && output.question.host === host)
+        this.core.resolved(output.reference, targets, this.now)
+      else this.other.push(output)
+    }
     this.#drain()
   }
 

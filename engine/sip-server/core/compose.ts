@@ -1,7 +1,7 @@
 /** The text of the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
 import { isIP } from 'node:net'
 import type { Dialog } from '../dialog/dialog.ts'
-import type { Flow, Listener } from '../flow.ts'
+import type { Flow, HopQuestion, Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
 import type { SentRequest } from '../transaction/sent-request.ts'
@@ -14,7 +14,15 @@ import {
   tagOf,
   type AppHeaders,
 } from './app-headers.ts'
-import { advertised, chooseListener, flowTo, hopOf, isOwnAddress, type Hop } from './next-hop.ts'
+import {
+  advertised,
+  chooseListener,
+  flowTo,
+  hopOf,
+  isOwnAddress,
+  questionOf,
+  type Hop,
+} from './next-hop.ts'
 import type { Stack } from './stack.ts'
 
 export interface Composed {
@@ -22,10 +30,15 @@ export interface Composed {
   /** Our Contact, '' where the method has none. */
   readonly contact: string
   readonly body: string
-  /** Where it goes; the address is not yet known while `hostToResolve` is set. */
+  /** Where it goes; while there is a `question`, only the listener that it would leave by. */
   readonly flow: Flow
-  readonly hostToResolve: string | undefined
+  readonly question: HopQuestion | undefined
+  /** The URI or Route that named the next hop; '' where a connection did, and no other way will do. */
+  readonly target: string
 }
+
+/** Where a request goes, before it is written. */
+type Way = Pick<Composed, 'flow' | 'question' | 'target'>
 
 interface Problem {
   readonly problem: string
@@ -46,8 +59,7 @@ export function composeOutOfDialog(
       : undefined
   const way = registered ? byConnection(registered) : wayTo(stack, target)
   if ('problem' in way) return way
-  const { flow, hostToResolve } = way
-  const { listener } = flow
+  const { listener } = way.flow
   const localhost = advertised(listener)
   const headers = sortAppHeaders(message, localhost)
   const { body } = message
@@ -71,7 +83,7 @@ export function composeOutOfDialog(
     credentials: headers.credentials,
     body,
   })
-  return { sent, contact, body, flow, hostToResolve }
+  return { sent, contact, body, ...way }
 }
 
 export function composeInDialog(
@@ -131,28 +143,22 @@ export function composeFor(
 }
 
 /** By the dialog's flow where it is bound to one, else by route set or remote target. */
-export function wayInDialog(
-  stack: Stack,
-  dialog: Dialog,
-): { readonly flow: Flow; readonly hostToResolve: string | undefined } | Problem {
+export function wayInDialog(stack: Stack, dialog: Dialog): Way | Problem {
   if (dialog.isFlowBound) return byConnection(dialog.flow)
   const { uri, routes } = dialog.nextRequestRoute()
   // The peer may have come back over another connection than the one that was lost.
   const registered = routes.length === 0 ? stack.registrationFlows.find(uri) : undefined
   if (registered) return byConnection(registered)
-  if (dialog.way) return byConnection(dialog.way)
-  const way = wayTo(stack, routes[0] ?? uri, dialog.flow.listener)
-  if ('flow' in way && way.hostToResolve === undefined) dialog.way = way.flow
+  const target = routes[0] ?? uri
+  if (dialog.way) return { flow: dialog.way, question: undefined, target }
+  const way = wayTo(stack, target, dialog.flow.listener)
+  if ('flow' in way && way.question === undefined) dialog.way = way.flow
   return way
 }
 
-const byConnection = (flow: Flow) => ({ flow, hostToResolve: undefined })
+const byConnection = (flow: Flow): Way => ({ flow, question: undefined, target: '' })
 
-function wayTo(
-  stack: Stack,
-  target: string,
-  preferred?: Listener,
-): { readonly flow: Flow; readonly hostToResolve: string | undefined } | Problem {
+function wayTo(stack: Stack, target: string, preferred?: Listener): Way | Problem {
   const listeners = stack.options.listeners()
   const hop = hopOf(target)
   if (hop === undefined) return { problem: `invalid request-uri: ${target}` }
@@ -160,8 +166,8 @@ function wayTo(
   if (listener === undefined) return { problem: 'requested protocol/transport not available' }
   if (isOwnAddress(listeners, hop.host, hop.port, listener.protocol))
     return { problem: 'can not send request to myself' }
-  const hostToResolve = isIP(hop.host) === 0 ? hop.host : undefined
-  return { flow: flowTo(listener, hop.host, hop.port), hostToResolve }
+  const question = questionOf(hop, listener.protocol, listeners)
+  return { flow: flowTo(listener, hop.host, hop.port), question, target }
 }
 
 /** Without `transport=` any listener is better than none (protocol page 2.2). */
@@ -196,9 +202,7 @@ interface Parts {
 
 function compose(parts: Parts): SentRequest {
   const { method, uri, listener, branch, routes, maxForwards, from, to, callId, cseq } = parts
-  // RFC 3581 §3: ask for the answer to come to the port we send from.
-  const rport = listener.protocol === 'udp' ? ';rport' : ''
-  const via = `SIP/2.0/${listener.protocol.toUpperCase()} ${advertised(listener)}${rport};branch=${branch}`
+  const via = viaOf(listener, branch)
   let text = `${method} ${uri} SIP/2.0\r\nVia: ${via}\r\nMax-Forwards: ${maxForwards}\r\n`
   for (const route of routes) text += `Route: ${route}\r\n`
   text +=
@@ -221,6 +225,12 @@ function compose(parts: Parts): SentRequest {
     credentials,
     text,
   }
+}
+
+export function viaOf(listener: Listener, branch: string): string {
+  // RFC 3581 §3: ask for the answer to come to the port we send from.
+  const rport = listener.protocol === 'udp' ? ';rport' : ''
+  return `SIP/2.0/${listener.protocol.toUpperCase()} ${advertised(listener)}${rport};branch=${branch}`
 }
 
 /** A bare number is one of ours; URI headers and `method` have no place in a Request-URI (§19.1.5). */
@@ -260,7 +270,7 @@ function withTransport(contact: string, listener: Listener): string {
   return contact.replace(advertised(listener), (host) => host + transportParam(listener))
 }
 
-const transportParam = (listener: Listener): string =>
+export const transportParam = (listener: Listener): string =>
   listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
 
 const contactLine = (contact: string): string => (contact === '' ? '' : `Contact: ${contact}\r\n`)

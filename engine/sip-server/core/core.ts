@@ -2,8 +2,7 @@
  * The SIP core: bytes, commands and `now` go in, outputs and the next deadline come out. It owns no
  * socket, timer, clock or source of randomness.
  */
-import { isIP } from 'node:net'
-import type { Flow } from '../flow.ts'
+import type { Flow, HopTarget } from '../flow.ts'
 import { checkResponse } from '../message/check.ts'
 import { parseAppMessage, parseMessage } from '../message/parse.ts'
 import { decodeCommand, type SipCommand } from '../wire/command.ts'
@@ -17,6 +16,7 @@ import { answer, answerStateless, respond } from './uas/send-response.ts'
 import type { AppRequest } from './uac/command-answers.ts'
 import { cancelOutbound, sendInDialog, sendOutOfDialog } from './uac/send-request.ts'
 import type { Output } from './output.ts'
+import { startProxy } from './proxy/start-proxy.ts'
 import { completeVias } from './uas/request-text.ts'
 import { sendAck } from './uac/send-ack.ts'
 import { Stack, type StackOptions } from './stack.ts'
@@ -63,18 +63,9 @@ export class SipCore {
       dialog.connectionLost()
   }
 
-  /** Addresses of a host name that was asked for; none: it cannot be resolved. */
-  resolved(host: string, addresses: readonly string[], now: number): void {
-    const stack = this.#stack
-    const waiting = stack.resolving.get(host) ?? []
-    stack.resolving.delete(host)
-    for (const outbound of waiting) {
-      const { listener, port } = outbound.flow
-      const family = isIP(listener.address)
-      const address = addresses.find((candidate) => isIP(candidate) === family)
-      if (address === undefined) outbound.onFailure('transport', now)
-      else outbound.start({ listener, address, port, connectionId: 0 }, now)
-    }
+  /** Where a host name is reached, the preferred place first; none: it cannot be resolved. */
+  resolved(reference: string, targets: readonly HopTarget[], now: number): void {
+    this.#stack.resolved(reference, targets, now)
   }
 
   /** `isInProcess`: the application gets summaries of what it has sent, instead of copies. */
@@ -126,7 +117,7 @@ export class SipCore {
         applications.removeRoute(clientId, command.verb)
         return reply(encodeOk(stack.nextId(), id))
       case 'proxy':
-        return reply(encodeNok(stack.nextId(), id, 'proxy is not supported by this server'))
+        return startProxy(stack, clientId, id, command, now)
       case 'sip':
         return this.#sip(clientId, id, command, now)
     }

@@ -29,7 +29,7 @@ export function sendLocalBye(
   stack.forget(dialog)
   const way = wayInDialog(stack, dialog)
   // A peer whose host must be looked up first, or that cannot be reached at all, ends by its own timers.
-  const flow = 'problem' in way || way.hostToResolve !== undefined ? dialog.flow : way.flow
+  const flow = 'problem' in way || way.question !== undefined ? dialog.flow : way.flow
   dialog.localCseq += 1
   const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
   const sent = composeFor(stack, dialog, 'BYE', dialog.localCseq, flow, { lines, body: '' })

@@ -1,6 +1,6 @@
 /** Where a request outside dialogs goes first, and by which listener it leaves. */
 import { isIP } from 'node:net'
-import type { Flow, Listener, Protocol } from '../flow.ts'
+import type { Flow, HopQuestion, HopTarget, Listener, Protocol } from '../flow.ts'
 import { bareUri } from '../dialog/dialog.ts'
 import { parseUri } from '../message/uri.ts'
 
@@ -9,6 +9,9 @@ export interface Hop {
   readonly host: string
   readonly port: number
   readonly protocol: Protocol
+  /** The port was given, not assumed: then no SRV record is asked (RFC 3263 §4.2). */
+  readonly hasPort: boolean
+  readonly isSecure: boolean
   /** `transport=` or `sips` was given, so no other transport will do. */
   readonly isExplicit: boolean
 }
@@ -32,6 +35,8 @@ export function hopOf(target: string): Hop | undefined {
     host: uri.params.get('maddr') ?? uri.host,
     port: uri.port === 0 ? (protocol === 'tls' || protocol === 'wss' ? 5_061 : 5_060) : uri.port,
     protocol,
+    hasPort: uri.port !== 0,
+    isSecure,
     isExplicit: transport !== undefined || isSecure,
   }
 }
@@ -74,6 +79,45 @@ function sharedOctets(one: string, other: string): number {
   let shared = 0
   while (shared < a.length && a[shared] === b[shared]) shared += 1
   return shared
+}
+
+/** What has to be known of a hop before a request can be sent there; undefined: nothing. */
+export function questionOf(
+  hop: Hop,
+  protocol: Protocol,
+  listeners: readonly Listener[],
+): HopQuestion | undefined {
+  const { host, isSecure } = hop
+  if (isIP(host) !== 0) return undefined
+  // `sips` says TLS, not where: its records are still asked.
+  const hasTransport = hop.isExplicit && !(isSecure && protocol === 'tls')
+  return {
+    host,
+    port: hop.hasPort ? hop.port : 0,
+    protocol: hasTransport || hop.hasPort ? protocol : undefined,
+    isSecure,
+    supported: [...new Set(listeners.map((listener) => listener.protocol))],
+  }
+}
+
+/**
+ * The ways to the targets of `host`, without those that no listener serves and those that lead to
+ * ourselves.
+ */
+export function flowsTo(
+  listeners: readonly Listener[],
+  host: string,
+  targets: readonly HopTarget[],
+): Flow[] {
+  const flows: Flow[] = []
+  for (const { protocol, address, port } of targets) {
+    const listener = chooseListener(listeners, protocol, address)
+    if (listener === undefined || isOwnAddress(listeners, address, port, protocol)) continue
+    const flow = flowTo(listener, address, port)
+    // RFC 5922 §7.2: a certificate shows the name of the URI, not that of an SRV record.
+    flows.push(protocol === 'tls' || protocol === 'wss' ? { ...flow, hostName: host } : flow)
+  }
+  return flows
 }
 
 /** One of our own addresses: sending there would be a loop. */

@@ -1,5 +1,5 @@
 /** What the core wants done. Performed by the driver after the transition that wanted it has finished. */
-import type { Flow } from '../flow.ts'
+import type { Flow, HopQuestion } from '../flow.ts'
 
 export type Output =
   /** Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`. */
@@ -13,7 +13,7 @@ export type Output =
   | { readonly kind: 'deliver'; readonly clientId: number; readonly payload: string }
   /** Close the connection of an application after what was delivered to it before. */
   | { readonly kind: 'disconnect'; readonly clientId: number }
-  /** Look up addresses of a host name; the answer goes to `SipCore.resolved`. */
-  | { readonly kind: 'resolve'; readonly host: string }
+  /** Find where a host name is reached; `SipCore.resolved` gets the answer with the `reference`. */
+  | { readonly kind: 'resolve'; readonly question: HopQuestion; readonly reference: string }
   /** Close the stream connection of a flow (its peer sent something that cannot be framed or parsed). */
   | { readonly kind: 'close'; readonly flow: Flow }

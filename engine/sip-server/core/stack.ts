@@ -2,10 +2,11 @@
  * What the parts of the core share: tables, outputs, identifiers. Each part is a set of functions
  * over one `Stack`, split by the direction in which a message travels.
  */
-import { isReliable, type Flow, type Listener } from '../flow.ts'
+import { isReliable, type Flow, type HopQuestion, type HopTarget, type Listener } from '../flow.ts'
 import type { Dialog } from '../dialog/dialog.ts'
 import { Dialogs } from '../dialog/dialogs.ts'
 import { byteLength } from '../message/decode.ts'
+import type { SipMessage } from '../message/message.ts'
 import type { TransactionContext } from '../transaction/context.ts'
 import { Deadlines } from '../transaction/deadlines.ts'
 import { ClientTransactions } from './client-transactions.ts'
@@ -16,7 +17,10 @@ import type { Timers } from '../transaction/timers.ts'
 import type { Meta } from '../wire/meta.ts'
 import { Applications } from './applications.ts'
 import type { InboundRequest } from './uas/inbound-request.ts'
+import { AvoidedTargets } from './uac/avoided-targets.ts'
 import type { OutboundRequest } from './uac/outbound-request.ts'
+import { OwnRoutes } from './proxy/own-routes.ts'
+import type { ResponseContext } from './proxy/response-context.ts'
 import type { Output } from './output.ts'
 import { RegistrationFlows } from './registration-flows.ts'
 
@@ -30,6 +34,10 @@ export interface StackOptions {
   readonly listeners: () => readonly Listener[]
   readonly timers: Timers
   readonly limits: CallLimits
+  /** The shortest session interval that is accepted (Min-SE, RFC 4028 §5). */
+  readonly minSessionSeconds: number
+  /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
+  readonly refusesCall?: (invite: SipMessage) => boolean
   /** What applications must quote; compared in constant time by the caller of `sameSecret`. */
   readonly secret: string
   readonly sameSecret: (given: string, expected: string) => boolean
@@ -39,6 +47,8 @@ export interface StackOptions {
   readonly version: string
   readonly log: Log
 }
+
+type Resolved = (targets: readonly HopTarget[], now: number) => void
 
 type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
 
@@ -57,8 +67,13 @@ export class Stack implements TransactionContext {
   readonly inboundByKey = new Map<string, InboundRequest>()
   /** Requests of applications, until their final response was delivered. */
   readonly outbound = new Map<string, OutboundRequest>()
-  /** Requests whose next hop is a host name that is being looked up. */
-  readonly resolving = new Map<string, OutboundRequest[]>()
+  /** Requests that are being forwarded, until their caller has a final response. */
+  readonly forwarding = new Set<ResponseContext>()
+  readonly ownRoutes: OwnRoutes
+  /** Targets that were silent, refused or failed lately. */
+  readonly avoided = new AvoidedTargets()
+  /** Who waits for the addresses of a host name, by reference. */
+  readonly #resolving = new Map<string, Resolved>()
   /** INVITEs by Call-ID, From tag and CSeq, to recognize one that came by two ways (§8.2.2.2). */
   readonly merged = new Map<string, string>()
   /** UAC INVITEs that were answered with 2xx, by dialog: who sends and repeats their ACK. */
@@ -70,6 +85,7 @@ export class Stack implements TransactionContext {
   constructor(options: StackOptions) {
     this.options = options
     this.timers = options.timers
+    this.ownRoutes = new OwnRoutes(options.token(), options.listeners)
   }
 
   send(text: string, flow: Flow, reference: string): void {
@@ -82,6 +98,19 @@ export class Stack implements TransactionContext {
 
   push(output: Output): void {
     this.#outputs.push(output)
+  }
+
+  /** Looks a next hop up; `found` is called once, later, perhaps with no target. */
+  resolve(question: HopQuestion, found: Resolved): void {
+    const reference = this.nextId()
+    this.#resolving.set(reference, found)
+    this.push({ kind: 'resolve', question, reference })
+  }
+
+  resolved(reference: string, targets: readonly HopTarget[], now: number): void {
+    const found = this.#resolving.get(reference)
+    this.#resolving.delete(reference)
+    found?.(targets, now)
   }
 
   nextOutput(): Output | undefined {
@@ -114,15 +143,16 @@ export class Stack implements TransactionContext {
   /** Nothing new may begin. */
   get isFull(): boolean {
     const { maxUnanswered, maxDialogs } = this.options.limits
-    return this.inbound.size >= maxUnanswered || this.dialogs.size >= maxDialogs
+    const unanswered = this.inbound.size + this.forwarding.size
+    return unanswered >= maxUnanswered || this.dialogs.size >= maxDialogs
   }
 
   /** Removes a dialog and what hangs on it. */
   forget(dialog: Dialog): void {
-    dialog.reliable2xx?.stop()
     // Another fork of the same INVITE has the same id.
     if (this.answered.get(dialog.id)?.dialog === dialog) this.answered.delete(dialog.id)
     this.dialogs.remove(dialog)
+    dialog.ended()
   }
 
   networkMeta(text: string, flow: Flow, now: number): Meta {
@@ -159,7 +189,8 @@ export class Stack implements TransactionContext {
       inboundRequests: this.inbound.size,
       inboundByKey: this.inboundByKey.size,
       outboundRequests: this.outbound.size,
-      resolving: this.resolving.size,
+      forwarding: this.forwarding.size,
+      resolving: this.#resolving.size,
       merged: this.merged.size,
       answered: this.answered.size,
       registrationFlows: this.registrationFlows.size,

@@ -61,7 +61,7 @@ export class InviteClientTransaction {
   readonly method = 'INVITE'
   readonly #branch: string
   readonly #flow: Flow
-  readonly #user: ClientUser
+  #user: ClientUser
   readonly #context: TransactionContext
   #state: State = 'calling'
   #intervalA: number
@@ -112,6 +112,12 @@ export class InviteClientTransaction {
 
   transportFailed(now: number): void {
     this.#step('transportError', now)
+  }
+
+  /** Another user hears of it from now on; it no longer waits for an answer. */
+  handOver(user: ClientUser): void {
+    this.#user = user
+    this.stopRetransmitting()
   }
 
   /** The user no longer wants an answer: a copy that was lost need not be repeated. */

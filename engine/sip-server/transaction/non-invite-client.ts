@@ -45,7 +45,7 @@ export class NonInviteClientTransaction {
   #text: string
   readonly #reference: string
   readonly #flow: Flow
-  readonly #user: ClientUser
+  #user: ClientUser
   readonly #context: TransactionContext
   #state: State = 'trying'
   #intervalE: number
@@ -98,6 +98,12 @@ export class NonInviteClientTransaction {
 
   transportFailed(now: number): void {
     this.#step('transportError', now)
+  }
+
+  /** Another user hears of it from now on; it no longer waits for an answer. */
+  handOver(user: ClientUser): void {
+    this.#user = user
+    this.#timerE?.cancel()
   }
 
   onTimer(timer: Timer, now: number): void {

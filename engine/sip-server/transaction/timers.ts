@@ -20,5 +20,8 @@ export const defaultTimers: Timers = {
   applicationMs: 240_000,
 }
 
+/** How long a target may be silent while there is another one (RFC 3263 §4.3): four copies by UDP. */
+export const silenceMs = (timers: Timers): number => 8 * timers.t1Ms
+
 /** Timers B, F, H, J, L, M, and D on unreliable transports: 64·T1. */
 export const transactionTimeoutMs = (timers: Timers): number => 64 * timers.t1Ms

@@ -54,7 +54,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
         log.push(`disconnect ${clientId}`)
         driver.clientDisconnected(clientId)
       },
-      resolve: (host) => log.push(`resolve ${host}`),
+      resolve: ({ host }, reference) => log.push(`resolve ${host} as ${reference}`),
     },
     {
       now: Date.now,
@@ -66,23 +66,31 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
   return { driver, core, outputs, log, errors, packet }
 }
 
+const question = {
+  host: 'h',
+  port: 0,
+  protocol: undefined,
+  isSecure: false,
+  supported: [],
+}
+
 test('every event reaches the core with the time, and its outputs are performed in order', () => {
   const { driver, core, outputs, log, packet } = setUp()
   core.onReceive = () =>
     outputs.push(
       { kind: 'send', text: '100', flow, reference: 'r1' },
       { kind: 'deliver', clientId: 1, payload: 'p' },
-      { kind: 'resolve', host: 'h' },
+      { kind: 'resolve', question, reference: 'q1' },
       { kind: 'close', flow },
     )
   packet('grüße')
   driver.message('streamed', flow)
   driver.command(1, 'ping')
   driver.sendFailed('r1', 'refused')
-  driver.resolved('h', ['192.0.2.1'])
+  driver.resolved('q1', [{ protocol: 'udp', address: '192.0.2.1', port: 5060 }])
   driver.connectionClosed(flow)
   driver.clientConnected(2, false)
-  const performed = ['send 100 to 5062 as r1', 'deliver 1 p', 'resolve h', 'close 5062']
+  const performed = ['send 100 to 5062 as r1', 'deliver 1 p', 'resolve h as q1', 'close 5062']
   expect(log).toEqual([
     'receive grüße at 1000',
     ...performed,
@@ -90,7 +98,7 @@ test('every event reaches the core with the time, and its outputs are performed 
     ...performed,
     'command 1 ping at 1000',
     'sendFailed r1 refused at 1000',
-    'resolved h 1 at 1000',
+    'resolved q1 1 at 1000',
     'closed 5062 at 1000',
     'connected 2 by socket',
   ])

@@ -1,31 +1,40 @@
 /** One request of an application, until its final response; an INVITE also until its ACK is settled. */
 import { dialogId as dialogIdOf, type Dialog } from '../../dialog/dialog.ts'
-import type { Flow } from '../../flow.ts'
+import type { Flow, Listener } from '../../flow.ts'
 import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteClientTransaction } from '../../transaction/invite-client.ts'
-import { clientKey } from '../../transaction/matching.ts'
 import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
-import { cancelOf, type SentRequest } from '../../transaction/sent-request.ts'
-import { transactionTimeoutMs } from '../../transaction/timers.ts'
+import type { SentRequest } from '../../transaction/sent-request.ts'
+import { silenceMs, transactionTimeoutMs } from '../../transaction/timers.ts'
 import { tagOf } from '../app-headers.ts'
 import type { Composed } from '../compose.ts'
 import type { Stack } from '../stack.ts'
-import { deliverLocalFailure, handleResponse, transactionEnded } from './receive-response.ts'
+import { LostAttempt } from './lost-attempt.ts'
+import {
+  deliverLocalFailure,
+  endFork,
+  handleResponse,
+  transactionEnded,
+} from './receive-response.ts'
+import { sendCancel } from './send-cancel.ts'
+import { avoidUntil, retarget } from './ways.ts'
 
-type Timer = 'timerC' | 'cancelTimeout'
+type Timer = 'timerC' | 'cancelTimeout' | 'silence'
 
 export class OutboundRequest implements ClientUser {
   readonly transactionId: string
   readonly clientId: number
   /** After the final response only what a late answer of another fork needs. */
   sent: SentRequest
-  readonly contact: string
+  contact: string
   /** The dialog that it was sent in, or that its responses have begun. */
   dialog: Dialog | undefined
   readonly isInitial: boolean
+  /** Of the session timer that it asks for. */
+  readonly sessionSeconds: number | undefined
   flow: Flow
   hasFinal = false
   wasCancelled = false
@@ -38,24 +47,23 @@ export class OutboundRequest implements ClientUser {
   readonly #stack: Stack
   #transaction: InviteClientTransaction | NonInviteClientTransaction | undefined
   #heldCancel: string | undefined
+  #hasWay = true
   #timerC: Deadline<Timer> | undefined
   #cancelTimeout: Deadline<Timer> | undefined
+  /** Where it may still go if this target fails (RFC 3263 §4.3); undefined: nowhere. */
+  #others: readonly Flow[] | undefined
+  #silence: Deadline<Timer> | undefined
 
-  constructor(
-    stack: Stack,
-    clientId: number,
-    composed: Composed,
-    flow: Flow,
-    dialog: Dialog | undefined,
-  ) {
+  constructor(stack: Stack, clientId: number, composed: Composed, dialog: Dialog | undefined) {
     this.#stack = stack
     this.transactionId = stack.newTransactionId()
     this.clientId = clientId
     this.sent = composed.sent
     this.contact = composed.contact
-    this.flow = flow
+    this.flow = composed.flow
     this.dialog = dialog
     this.isInitial = dialog === undefined
+    this.sessionSeconds = composed.sessionSeconds
   }
 
   /** The dialog id that responses carry: from the first one on for what can form a dialog (1.4). */
@@ -66,18 +74,32 @@ export class OutboundRequest implements ClientUser {
     return dialogIdOf(callId, tagOf(from))
   }
 
-  start(flow: Flow, now: number): void {
-    this.flow = flow
-    const { sent } = this
+  /** It will go along the first of `flows`; the others stand by. None: it cannot be sent. */
+  aim(flows: readonly Flow[]): void {
+    const [first, ...others] = flows
+    this.#hasWay = first !== undefined
+    if (others.length > 0) this.#others = others
+    if (first === undefined || first === this.flow) return
+    const { listener } = this.flow
+    if (first.listener !== listener) this.#rewrite(listener, first.listener, this.sent.branch)
+    this.flow = first
+  }
+
+  start(now: number): void {
+    const { sent, flow } = this
+    if (!this.#hasWay) return this.onFailure('transport', now)
     if (this.#heldCancel !== undefined) return this.#failLocally(487, 'Request Terminated', now)
     this.#transaction =
       sent.method === 'INVITE'
         ? new InviteClientTransaction(sent, flow, this, this.#stack, now)
         : new NonInviteClientTransaction(sent, sent.branch, flow, this, this.#stack, now)
     this.#stack.clientTransactions.add(sent.branch, this.#transaction)
+    if (this.#others) this.#watchSilence(now)
   }
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {
+    this.#silence?.cancel()
+    if (response.status === 503 && this.#others && this.#moveOn(now, response)) return
     if (this.sent.method === 'INVITE') this.#superviseInvite(response.status, now)
     handleResponse(this.#stack, this, response, flow, now)
     const isFirstFinal = response.status >= 200 && this.sent.text !== ''
@@ -85,6 +107,7 @@ export class OutboundRequest implements ClientUser {
   }
 
   onFailure(failure: ClientFailure, now: number): void {
+    if (this.#others && this.#moveOn(now)) return
     // RFC 3261 §8.1.3.1: a timeout looks like a 408, a transport error like a 503.
     if (failure === 'timeout') this.#failLocally(408, 'Request Timeout', now)
     else this.#failLocally(503, 'Service Unavailable', now)
@@ -97,6 +120,7 @@ export class OutboundRequest implements ClientUser {
 
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel('', now)
+    if (timer === 'silence') return void this.#moveOn(now)
     this.#stack.clientTransactions.remove(this.sent.branch)
     this.#failLocally(487, 'Request Terminated', now)
   }
@@ -118,6 +142,7 @@ export class OutboundRequest implements ClientUser {
     this.#timerC?.cancel()
     this.#cancelTimeout?.cancel()
     this.#timerC = this.#cancelTimeout = undefined
+    this.#silence?.cancel()
     this.#stack.outbound.delete(this.transactionId)
     if (!this.isInitial && this.dialog && this.sent.method === 'INVITE')
       this.dialog.hasLocalInvite = false
@@ -135,25 +160,53 @@ export class OutboundRequest implements ClientUser {
 
   #sendCancel(lines: string, now: number): void {
     const stack = this.#stack
-    const key = clientKey(this.sent.branch, 'CANCEL')
-    const request = { ...this.sent, method: 'CANCEL', text: cancelOf(this.sent, lines) }
-    // Its own answer interests nobody; the INVITE ends with 487.
-    const user: ClientUser = {
-      onResponse: () => undefined,
-      onFailure: () => undefined,
-      onTerminated: () => stack.clientTransactions.remove(key),
-    }
-    const transaction = new NonInviteClientTransaction(request, key, this.flow, user, stack, now)
-    stack.clientTransactions.add(key, transaction)
+    sendCancel(stack, this.sent, this.flow, lines, now)
     // §9.1: without a final response 64·T1 later the INVITE counts as cancelled.
     const timeoutMs = transactionTimeoutMs(stack.timers)
     this.#cancelTimeout = stack.deadlines.start(this, 'cancelTimeout', timeoutMs, now)
+  }
+
+  /** This target has failed: on to the next one, unless the application no longer wants any. */
+  #moveOn(now: number, refusal?: SipMessage): boolean {
+    const ways = this.#others ?? []
+    // A target that has said no would say it by another transport, too.
+    const [next, ...others] = refusal ? ways.filter((way) => !isSamePlace(way, this.flow)) : ways
+    const isTooLate = this.hasFinal || this.wasCancelled || (this.isInitial && this.dialog)
+    if (next === undefined || isTooLate) return false
+    const stack = this.#stack
+    const { sent, flow } = this
+    stack.avoided.avoid(flow, avoidUntil(flow, refusal, now))
+    this.#transaction?.handOver(
+      new LostAttempt(stack, sent, flow, (response, from, at) =>
+        endFork(stack, this, response, from, at),
+      ),
+    )
+    this.#timerC?.cancel()
+    this.#others = others.length > 0 ? others : undefined
+    this.#rewrite(flow.listener, next.listener, stack.newBranch())
+    this.flow = next
+    this.start(now)
+    return true
+  }
+
+  #watchSilence(now: number): void {
+    const { deadlines, timers } = this.#stack
+    this.#silence = deadlines.start(this, 'silence', silenceMs(timers), now)
+  }
+
+  #rewrite(from: Listener, to: Listener, branch: string): void {
+    const { sent, contact } = retarget(this, from, to, branch)
+    this.sent = sent
+    this.contact = contact
   }
 
   #failLocally(status: number, reason: string, now: number): void {
     if (!this.hasFinal) deliverLocalFailure(this.#stack, this, status, reason, now)
   }
 }
+
+const isSamePlace = (one: Flow, other: Flow): boolean =>
+  one.address === other.address && one.port === other.port
 
 /** A client transaction lingers for 64·T1 after a 2xx; the texts of its request need not. */
 const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => ({

@@ -10,6 +10,8 @@ import { sendLocalBye } from '../local-bye.ts'
 import type { OutboundRequest } from './outbound-request.ts'
 import { messageText } from '../uas/request-text.ts'
 import { isBehindNat } from './behind-nat.ts'
+import { keepSession } from '../session/session.ts'
+import { termsOfResponse } from '../session/terms.ts'
 import { acknowledgeAnswer } from './send-ack.ts'
 import type { Stack } from '../stack.ts'
 
@@ -38,7 +40,7 @@ export function handleResponse(
   const { dialogId } = outbound
   if (outbound.isInitial && status < 300 && outbound.sent.method === 'SUBSCRIBE')
     formDialog(stack, outbound, response, flow, 'confirmed')
-  settleDialog(stack, outbound, response)
+  settleDialog(stack, outbound, response, now)
   deliver(stack, outbound, response, dialogId, flow, now)
   outbound.finished()
 }
@@ -97,7 +99,10 @@ function handleAnswer(
     if (outbound.hasFinal) return endFork(stack, outbound, response, flow, now)
     if (outbound.isInitial) formDialog(stack, outbound, response, flow, 'confirmed')
     else outbound.dialog?.refreshTarget(response)
-    if (outbound.dialog) stack.answered.set(outbound.dialog.id, outbound)
+    if (outbound.dialog) {
+      stack.answered.set(outbound.dialog.id, outbound)
+      refreshed(stack, outbound, outbound.dialog, response, now)
+    }
     deliver(stack, outbound, response, outbound.dialogId, flow, now)
     return outbound.finished()
   }
@@ -105,8 +110,22 @@ function handleAnswer(
   if (outbound.ack) stack.send(outbound.ack.text, outbound.ack.flow, '')
 }
 
+/** RFC 4028 §7.2: a 2xx to what may refresh a session. */
+function refreshed(
+  stack: Stack,
+  { sessionSeconds, sent }: OutboundRequest,
+  dialog: Dialog,
+  response: SipMessage,
+  now: number,
+): void {
+  if (sessionSeconds === undefined && !response.has('Session-Expires')) return
+  const terms = termsOfResponse(response, sessionSeconds, stack.options.minSessionSeconds)
+  const localSdp = sent.text.slice(sent.text.indexOf('\r\n\r\n') + 4)
+  keepSession(stack, dialog, terms, { peer: response, localSdp }, now)
+}
+
 /** §13.2.2.4: an answer of another fork, or after the application was told of a failure. */
-function endFork(
+export function endFork(
   stack: Stack,
   outbound: OutboundRequest,
   response: SipMessage,
@@ -167,12 +186,21 @@ function dialogFrom(outbound: OutboundRequest, response: SipMessage, flow: Flow)
 }
 
 /** What a final response other than a 2xx to INVITE does to the dialog of its request. */
-function settleDialog(stack: Stack, outbound: OutboundRequest, response: SipMessage): void {
+function settleDialog(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  now: number,
+): void {
   const { dialog, isInitial, sent } = outbound
   if (dialog === undefined) return
   const { status } = response
   if (sent.method === 'INVITE' && isInitial) return stack.forget(dialog)
-  if (sent.method === 'UPDATE' && status < 300) return dialog.refreshTarget(response)
+  if (sent.method === 'UPDATE' && status < 300) {
+    dialog.refreshTarget(response)
+    if (dialog.state === 'confirmed') refreshed(stack, outbound, dialog, response, now)
+    return
+  }
   // A challenged BYE is sent again by the application; any other answer ends the dialog.
   if (sent.method === 'BYE' && status !== 401 && status !== 407) return stack.forget(dialog)
   if (sent.method === 'NOTIFY' && /\r\nSubscription-State:\s*terminated/i.test(sent.text))

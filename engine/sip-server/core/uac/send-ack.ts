@@ -6,6 +6,7 @@ import { advertised } from '../next-hop.ts'
 import { contentTypeLine, sortAppHeaders } from '../app-headers.ts'
 import { composeFor, wayInDialog } from '../compose.ts'
 import { sendLocalBye } from '../local-bye.ts'
+import { noteLocalSdp } from '../session/session.ts'
 import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
 import type { OutboundRequest } from './outbound-request.ts'
 import type { Stack } from '../stack.ts'
@@ -26,6 +27,8 @@ export function sendAck(stack: Stack, command: AppRequest, message: SipMessage, 
   const sent = acknowledgeAnswer(stack, outbound, outbound.dialog, lines, body)
   const toTell = { sent, contact: '', body }
   acknowledge(stack, command, outbound.flow, stack.newTransactionId(), toTell, now)
+  // A late offer is answered here.
+  if (body !== '') noteLocalSdp(outbound.dialog, body)
   // RFC 3261 §15: a call that was cancelled too late is acknowledged and then ended.
   if (outbound.wasCancelled && outbound.isInitial)
     sendLocalBye(stack, outbound.dialog, 'ACK-BYE due to cancel race condition', 'tell', now)
@@ -40,7 +43,7 @@ export function acknowledgeAnswer(
   body: string,
 ): SentRequest {
   const way = wayInDialog(stack, dialog)
-  const flow = 'problem' in way || way.hostToResolve !== undefined ? dialog.flow : way.flow
+  const flow = 'problem' in way || way.question !== undefined ? dialog.flow : way.flow
   const sent = composeFor(stack, dialog, 'ACK', outbound.sent.cseq, flow, { lines, body })
   outbound.ack = { text: sent.text, flow }
   // Forks share the id: acknowledging one that is not wanted leaves the other waiting for its own ACK.

@@ -1,10 +1,13 @@
 /** Requests that an application asks for; what their responses do is in receive-response.ts. */
+import type { Dialog } from '../../dialog/dialog.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { cancelOf } from '../../transaction/sent-request.ts'
 import { composeInDialog, composeOutOfDialog, type Composed } from '../compose.ts'
+import { flowsTo } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
 import { OutboundRequest } from './outbound-request.ts'
+import { waysOf } from './ways.ts'
 
 /** An application's request outside any dialog. */
 export function sendOutOfDialog(
@@ -15,7 +18,7 @@ export function sendOutOfDialog(
 ): void {
   const composed = composeOutOfDialog(stack, command, message)
   if ('problem' in composed) return refuse(stack, command, composed.problem)
-  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, undefined)
+  const outbound = new OutboundRequest(stack, command.clientId, composed, undefined)
   launch(stack, command, outbound, composed, now)
 }
 
@@ -30,12 +33,33 @@ export function sendInDialog(
   if (dialog === undefined || dialog.clientId !== command.clientId)
     return refuse(stack, command, 'Server error: unable to find dialog for dialog id provided')
   if (message.method === 'INVITE' && dialog.hasLocalInvite)
-    return refuse(stack, command, 'a re-INVITE is already in progress in this dialog')
+    return holdOrRefuse(stack, dialog, command, message)
+  if (message.method === 'BYE') dialog.session?.stop()
   const composed = composeInDialog(stack, dialog, message)
   if ('problem' in composed) return refuse(stack, command, composed.problem)
   if (message.method === 'INVITE') dialog.hasLocalInvite = true
-  const outbound = new OutboundRequest(stack, command.clientId, composed, composed.flow, dialog)
+  const outbound = new OutboundRequest(stack, command.clientId, composed, dialog)
   launch(stack, command, outbound, composed, now)
+}
+
+const MAX_HELD = 4
+
+/** The application cannot know of a refresh of the stack's own (RFC 4028): its re-INVITE comes next. */
+function holdOrRefuse(
+  stack: Stack,
+  dialog: Dialog,
+  command: AppRequest,
+  message: SipMessage,
+): void {
+  const refuseNow = (): void =>
+    refuse(stack, command, 'a re-INVITE is already in progress in this dialog')
+  const isRefresh = dialog.session?.abandonRefresh !== undefined
+  if (!isRefresh || dialog.held.length >= MAX_HELD) return refuseNow()
+  const held = {
+    send: (at: number) => sendInDialog(stack, command, message, at),
+    refuse: refuseNow,
+  }
+  dialog.held = [...dialog.held, held]
 }
 
 /** CANCEL of an INVITE that the application has sent. */
@@ -72,12 +96,17 @@ function launch(
   now: number,
 ): void {
   stack.outbound.set(outbound.transactionId, outbound)
-  acknowledge(stack, command, composed.flow, outbound.transactionId, composed, now)
-  if (composed.hostToResolve === undefined) return outbound.start(composed.flow, now)
-  const waiting = stack.resolving.get(composed.hostToResolve)
-  if (waiting) waiting.push(outbound)
-  else {
-    stack.resolving.set(composed.hostToResolve, [outbound])
-    stack.push({ kind: 'resolve', host: composed.hostToResolve })
-  }
+  const { question, body } = composed
+  if (question === undefined) outbound.aim(waysOf(stack, composed, [composed.flow], now))
+  const { sent, contact, flow } = outbound
+  acknowledge(stack, command, flow, outbound.transactionId, { sent, contact, body }, now)
+  if (question === undefined) return outbound.start(now)
+  stack.resolve(question, (targets, later) => {
+    const flows = stack.avoided.sorted(
+      flowsTo(stack.options.listeners(), question.host, targets),
+      later,
+    )
+    outbound.aim(waysOf(stack, composed, flows, later))
+    outbound.start(later)
+  })
 }

@@ -7,6 +7,7 @@ import {
   sdp,
   sip,
   tagIn,
+  targetAt,
   type SentMessage,
 } from '../../../../support/sip-core.ts'
 
@@ -300,8 +301,8 @@ test('a host name is looked up first; without an address the request ends as 503
   const server = new VirtualServer()
   const { sent, transactionId } = invite(server, [], 'sip:bob@pbx.example')
   expect(sent).toBeUndefined()
-  expect(server.other).toEqual([{ kind: 'resolve', host: 'pbx.example' }])
-  server.resolved('pbx.example', ['192.0.2.55'])
+  expect(server.other).toMatchObject([{ kind: 'resolve', question: { host: 'pbx.example' } }])
+  server.resolved('pbx.example', [targetAt('192.0.2.55')])
   expect(server.takeSent()[0]?.flow.address).toBe('192.0.2.55')
   const second = invite(server, [], 'sip:bob@gone.example')
   server.resolved('gone.example', [])

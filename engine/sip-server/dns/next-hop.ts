@@ -1,0 +1,138 @@
+/** Where a host name is reached: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
+import type { HopQuestion, HopTarget, Protocol } from '../flow.ts'
+import { CachedDns, type Dns, type NaptrRecord } from './records.ts'
+import { srvOrder } from './srv-order.ts'
+
+/** Addresses of one next hop; more than anybody has patience to try. */
+const maxTargets = 16
+
+/** SRV records of one name that are looked at. */
+const maxRecords = 16
+
+/** RFC 3263 §4.1, RFC 7118 §5.3. */
+const services: ReadonlyMap<string, Protocol> = new Map([
+  ['SIP+D2U', 'udp'],
+  ['SIP+D2T', 'tcp'],
+  ['SIPS+D2T', 'tls'],
+  ['SIP+D2W', 'ws'],
+  ['SIPS+D2W', 'wss'],
+])
+
+/** Those that have an SRV name, in the order in which we prefer them where nobody else has a say. */
+const srvNames: ReadonlyMap<Protocol, string> = new Map([
+  ['udp', '_sip._udp'],
+  ['tcp', '_sip._tcp'],
+  ['tls', '_sips._tcp'],
+])
+
+export class NextHopResolver {
+  readonly #dns: CachedDns
+  readonly #random: () => number
+  readonly #resolved: (reference: string, targets: readonly HopTarget[]) => void
+
+  /** @param resolved called from the event loop, once for each question */
+  constructor(
+    dns: Dns,
+    now: () => number,
+    random: () => number,
+    resolved: (reference: string, targets: readonly HopTarget[]) => void,
+  ) {
+    this.#dns = new CachedDns(dns, now)
+    this.#random = random
+    this.#resolved = resolved
+  }
+
+  /** Queries under way. */
+  get pending(): number {
+    return this.#dns.pending
+  }
+
+  /** Answers later, through `resolved`: the preferred target first, none when there is none. */
+  resolve(question: HopQuestion, reference: string): void {
+    void this.#targetsOf(question)
+      .catch(() => [])
+      .then((targets) => this.#resolved(reference, targets.slice(0, maxTargets)))
+  }
+
+  async #targetsOf(question: HopQuestion): Promise<readonly HopTarget[]> {
+    const { host, port } = question
+    const protocol = question.protocol ?? defaultProtocol(question)
+    const byAddress = (): Promise<readonly HopTarget[]> =>
+      this.#addressesOf(host, protocol, port === 0 ? defaultPort(protocol) : port)
+    // A name without a dot is one of this machine or network: no domain, so no records of a domain.
+    if (port !== 0 || !host.includes('.')) return byAddress()
+    // Asked for together: most hosts have neither of the former, and would be waited for three times.
+    const [records, addresses] = await Promise.all([this.#byRecords(question), byAddress()])
+    return records.length > 0 ? records : addresses
+  }
+
+  async #byRecords(question: HopQuestion): Promise<readonly HopTarget[]> {
+    const { host, protocol } = question
+    if (protocol !== undefined) return this.#bySrv([srvNameOf(protocol, host)])
+    const srvs = transportsOf(question).map((each) => srvNameOf(each, host))
+    const [naptr, targets] = await Promise.all([this.#dns.naptr(host), this.#bySrv(srvs)])
+    const chosen = servicesOf(naptr, question)
+    return chosen.length > 0 ? this.#bySrv(chosen) : targets
+  }
+
+  async #bySrv(names: readonly (SrvName | undefined)[]): Promise<readonly HopTarget[]> {
+    const found = await Promise.all(names.map((each) => (each ? this.#targetsBySrv(each) : [])))
+    return found.flat()
+  }
+
+  async #targetsBySrv({ name, protocol }: SrvName): Promise<readonly HopTarget[]> {
+    const records = srvOrder(await this.#dns.srv(name), this.#random).slice(0, maxRecords)
+    const found = await Promise.all(
+      // RFC 2782: `.` says that the service is not offered.
+      records.map((record) =>
+        record.name === '' || record.name === '.'
+          ? []
+          : this.#addressesOf(record.name, protocol, record.port),
+      ),
+    )
+    return found.flat()
+  }
+
+  async #addressesOf(host: string, protocol: Protocol, port: number): Promise<HopTarget[]> {
+    const addresses = await this.#dns.addresses(host)
+    return addresses.map((address) => ({ protocol, address, port }))
+  }
+}
+
+interface SrvName {
+  readonly name: string
+  readonly protocol: Protocol
+}
+
+function srvNameOf(protocol: Protocol, host: string): SrvName | undefined {
+  const prefix = srvNames.get(protocol)
+  return prefix === undefined ? undefined : { name: `${prefix}.${host}`, protocol }
+}
+
+/** What may be used at all, in our order. */
+const transportsOf = ({ supported, isSecure }: HopQuestion): readonly Protocol[] =>
+  [...srvNames.keys()].filter(
+    (protocol) => supported.includes(protocol) && (!isSecure || protocol === 'tls'),
+  )
+
+const defaultProtocol = (question: HopQuestion): Protocol => transportsOf(question)[0] ?? 'udp'
+
+const defaultPort = (protocol: Protocol): number =>
+  protocol === 'tls' || protocol === 'wss' ? 5_061 : 5_060
+
+/** The SRV names that the domain wants tried, of transports that we have. */
+function servicesOf(
+  records: readonly NaptrRecord[],
+  { supported, isSecure }: HopQuestion,
+): readonly SrvName[] {
+  return records
+    .filter(({ flags }) => flags.toLowerCase() === 's')
+    .toSorted((a, b) => a.order - b.order || a.preference - b.preference)
+    .flatMap(({ service, replacement }) => {
+      const protocol = services.get(service.toUpperCase())
+      if (protocol === undefined || !supported.includes(protocol)) return []
+      const isAllowed = !isSecure || protocol === 'tls' || protocol === 'wss'
+      return isAllowed ? [{ name: replacement, protocol }] : []
+    })
+    .slice(0, 4)
+}
