@@ -13,6 +13,16 @@ export class ListenError extends Error {
   }
 }
 
+/** A certificate, a key or a list of authorities cannot be used. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError'
+
+  constructor(file: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(`cannot use ${file} for TLS: ${reason.split('\n')[0]}`, { cause })
+  }
+}
+
 /** The code of a system error, or else its text. */
 export const errorCode = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)

@@ -2,5 +2,6 @@
 export { createSipServer, type SipServer } from './server.ts'
 export type { SipServerOptions } from './options.ts'
 export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
+export type { Load } from './overload/overload.ts'
 export type { Flow, Listener, Protocol } from './flow.ts'
-export { ListenError } from './errors.ts'
+export { CertificateError, ListenError } from './errors.ts'

@@ -9,6 +9,7 @@ import { splitOutside } from './headers.ts'
 import { type SipMessage } from './message.ts'
 import { type NameAddr, parseNameAddr } from './name-addr.ts'
 import { parseContentLength, parseRAck } from './simple-fields.ts'
+import { maxMessageBytes } from './stream-framer.ts'
 import { parseUri } from './uri.ts'
 import { parseVia, type Via } from './via.ts'
 
@@ -29,7 +30,11 @@ export function checkRequest(message: SipMessage, protocol: Protocol): Refusal |
     flawInAddresses(message) ??
     flawInLength(message, protocol) ??
     flawOfMethod(message)
-  return flaw === undefined ? checkRequestUri(message.uri) : { status: 400, reason: flaw }
+  if (flaw === undefined) return checkRequestUri(message.uri)
+  // §21.4.11; a stream hands over the header part alone.
+  return isTooLarge(message)
+    ? { status: 413, reason: 'Request Entity Too Large' }
+    : { status: 400, reason: flaw }
 }
 
 /** Whether a response may be processed; one that may not is dropped (RFC 3261 §8.1.3, §18.1.2). */
@@ -134,6 +139,9 @@ function flawInLength(message: SipMessage, protocol: Protocol): string | undefin
   if (length === undefined || length > byteLength(message.body)) return bad('Content-Length')
   return undefined
 }
+
+const isTooLarge = (message: SipMessage): boolean =>
+  (parseContentLength(message.get('Content-Length') ?? '') ?? 0) > maxMessageBytes
 
 /** Headers without which a method means nothing: RFC 3262 §7.2, 3515 §2.1, 6665 §8.2.1, 3261 §20.15. */
 const needed: Readonly<Record<string, string>> = {

@@ -7,7 +7,12 @@ export type Frame =
   | { readonly kind: 'message'; readonly text: string }
   /** A keep-alive of two line breaks; it wants one line break back (RFC 5626 §4.4.1). */
   | { readonly kind: 'ping' }
-  | { readonly kind: 'unframeable'; readonly reason: Unframeable }
+  | {
+      readonly kind: 'unframeable'
+      readonly reason: Unframeable
+      /** The header part, as a message without body; '' when its end has not been seen. */
+      readonly head: string
+    }
 
 export type Unframeable = 'too-large' | 'no-content-length' | 'bad-content-length'
 
@@ -17,7 +22,9 @@ export interface FramerLimits {
 }
 
 /** Limit of a message on a stream, as of a UDP datagram. */
-const defaultLimits: FramerLimits = { maxBytes: 65_536 }
+export const maxMessageBytes = 65_536
+
+const defaultLimits: FramerLimits = { maxBytes: maxMessageBytes }
 
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
@@ -111,13 +118,14 @@ export class StreamFramer {
     if (end === -1)
       return view.length < this.#maxBytes ? undefined : this.#fail('too-large', frames)
     const length = contentLength(view.toString('latin1', 0, end))
-    if (typeof length === 'string') return this.#fail(length, frames)
-    const size = end + endOfHeader.length + length
-    return size <= this.#maxBytes ? size : this.#fail('too-large', frames)
+    const head = view.subarray(0, end + endOfHeader.length)
+    if (typeof length === 'string') return this.#fail(length, frames, head)
+    const size = head.length + length
+    return size <= this.#maxBytes ? size : this.#fail('too-large', frames, head)
   }
 
-  #fail(reason: Unframeable, frames: Frame[]): undefined {
-    frames.push({ kind: 'unframeable', reason })
+  #fail(reason: Unframeable, frames: Frame[], head: Buffer = nothing): undefined {
+    frames.push({ kind: 'unframeable', reason, head: decodeMessage(head) })
     this.#forget()
     this.#isBroken = true
   }

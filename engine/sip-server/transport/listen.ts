@@ -38,11 +38,21 @@ interface Closable {
   destroy(): void
 }
 
-/** Resolves when the server and all its connections are closed. */
-export function stopListening(server: Server, connections: Iterable<Closable>): Promise<void> {
+/**
+ * Resolves when the server and all its connections are closed. `abandon` ends what is not a
+ * connection yet: a handshake under way.
+ */
+export function stopListening(
+  server: Server,
+  connections: Iterable<Closable>,
+  abandon: () => void = () => undefined,
+): Promise<void> {
   const open = [...connections]
   for (const connection of open) connection.close()
-  const impatience = setTimeout(() => open.forEach((connection) => connection.destroy()), flushMs)
+  const impatience = setTimeout(() => {
+    for (const connection of open) connection.destroy()
+    abandon()
+  }, flushMs)
   return new Promise((resolve) => {
     server.close(() => {
       clearTimeout(impatience)

@@ -8,7 +8,8 @@ export interface Transport {
   /**
    * Sends one SIP message. Never throws; a failure comes back later as `sendFailed`. On a stream, a
    * flow with a `connectionId` names that connection and no other: once it is closed, sending on it
-   * fails, unless there is a `returnPort`. Without an id, a connection to the same address and port is used again or opened.
+   * fails, unless there is a `returnPort`. Without an id, a connection to the same address and port
+   * is used again or opened; a WebSocket is never opened (RFC 7118 §4).
    */
   send(text: string, flow: Flow, reference: string): void
   /** Closes the connection of a flow; nothing for UDP. */
@@ -23,6 +24,8 @@ export interface Transport {
 export interface TransportCallbacks {
   /** One datagram, not yet decoded. */
   readonly datagram: (bytes: Buffer, flow: Flow) => void
+  /** Whether a peer that connects is served; asked before TLS, and before the connection has a flow. */
+  readonly accepts: (source: Flow) => boolean
   /** One whole message from a stream. */
   readonly message: (text: string, flow: Flow) => void
   readonly sendFailed: (reference: string, reason: string) => void
@@ -44,6 +47,10 @@ export function boundListener(
     advertisedPort: bound.port,
   }
 }
+
+/** Connections leave from the address that is listened on. */
+export const localAddressOf = ({ address }: Listener): { readonly localAddress?: string } =>
+  address === '0.0.0.0' || address === '::' ? {} : { localAddress: address }
 
 /**
  * Peers cannot answer to `0.0.0.0`: a socket bound to all interfaces shows the first one that is not

@@ -13,6 +13,11 @@ function framesOf(pieces: readonly (string | Buffer)[], maxBytes?: number): read
 
 const whole = (text: string): Frame => ({ kind: 'message', text })
 const ping: Frame = { kind: 'ping' }
+/** `head`: the header part where its end was seen, for an answer. */
+const unframeable = (
+  reason: Extract<Frame, { kind: 'unframeable' }>['reason'],
+  head = '',
+): Frame => ({ kind: 'unframeable', reason, head })
 
 test('messages come out whole however many stand in one piece', () => {
   const all = [message('one'), message(''), message('dréi')]
@@ -61,15 +66,14 @@ test('a keep-alive does not reach into the message behind it', () => {
 })
 
 test('a stream message without Content-Length cannot be framed', () => {
-  expect(framesOf([invite()])).toEqual([{ kind: 'unframeable', reason: 'no-content-length' }])
+  expect(framesOf([invite()])).toEqual([unframeable('no-content-length', invite())])
 })
 
 test.each(['-1', '', 'x', '1 2', '9'.repeat(30), '1\r\nContent-Length: 2', '1\r\nL: 01x'])(
   'Content-Length %j cannot be framed',
   (length) => {
-    expect(framesOf([invite([`Content-Length: ${length}`])])).toEqual([
-      { kind: 'unframeable', reason: 'bad-content-length' },
-    ])
+    const head = invite([`Content-Length: ${length}`])
+    expect(framesOf([head])).toEqual([unframeable('bad-content-length', head)])
   },
 )
 
@@ -94,9 +98,9 @@ test('a Content-Length inside another header or the body announces nothing', () 
 })
 
 test('what exceeds the limit is too large, by header or by body, before it has arrived', () => {
-  const tooLarge = [{ kind: 'unframeable', reason: 'too-large' }]
-  expect(framesOf(['x'.repeat(400), 'x'.repeat(112)], 512)).toEqual(tooLarge)
-  expect(framesOf([invite(['Content-Length: 400'])], 512)).toEqual(tooLarge)
+  expect(framesOf(['x'.repeat(400), 'x'.repeat(112)], 512)).toEqual([unframeable('too-large')])
+  const head = invite(['Content-Length: 400'])
+  expect(framesOf([head], 512)).toEqual([unframeable('too-large', head)])
   const fitting = message('x'.repeat(512 - message('').length - 2))
   expect(framesOf([fitting], 512)).toEqual([whole(fitting)])
   expect(framesOf([fitting.slice(0, 300), fitting.slice(300) + fitting], 512)).toHaveLength(2)
@@ -111,7 +115,7 @@ test('a whole message is taken although more than the limit arrives with it', ()
 test('nothing more comes after what cannot be framed', () => {
   expect(framesOf([message('a') + invite(), message('b')])).toEqual([
     whole(message('a')),
-    { kind: 'unframeable', reason: 'no-content-length' },
+    unframeable('no-content-length', invite()),
   ])
 })
 
@@ -143,6 +147,6 @@ test('a large message one byte at a time costs linear work', () => {
   const piece = Buffer.from('x')
   const before = process.cpuUsage()
   const frames = Array.from({ length: 800_000 }, () => framer.receive(piece)).flat()
-  expect(frames).toEqual([{ kind: 'unframeable', reason: 'too-large' }])
+  expect(frames).toEqual([unframeable('too-large')])
   expect(process.cpuUsage(before).user).toBeLessThan(2_000_000)
 })

@@ -15,6 +15,7 @@ async function setUp(host: string, advertisedHost?: string) {
   const signal = new Signal()
   const transport = await openUdp(host, 0, advertisedHost, {
     message: () => undefined,
+    accepts: () => true,
     datagram: (bytes, flow) => {
       received.push({ text: String(bytes), flow })
       signal.fire()
@@ -107,6 +108,7 @@ test('a port that is taken is a ListenError in one line', async () => {
   const { port } = transport.listener
   const callbacks = {
     message: () => undefined,
+    accepts: () => true,
     datagram: () => undefined,
     sendFailed: () => undefined,
     connectionClosed: () => undefined,

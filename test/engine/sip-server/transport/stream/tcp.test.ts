@@ -1,8 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import type { Flow } from '../../../../engine/sip-server/flow.ts'
-import { defaultStreamLimits, openTcp } from '../../../../engine/sip-server/transport/tcp.ts'
-import { emitted, Signal } from '../../../support/waiting.ts'
+import type { Flow } from '../../../../../engine/sip-server/flow.ts'
+import { defaultStreamLimits } from '../../../../../engine/sip-server/transport/limits.ts'
+import { openTcp } from '../../../../../engine/sip-server/transport/stream/tcp.ts'
+import { emitted, Signal } from '../../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -31,6 +32,7 @@ async function setUp(limits: Partial<typeof defaultStreamLimits> = {}, host = '1
     },
     {
       datagram: () => undefined,
+      accepts: () => true,
       message: (text, flow) => {
         flows.push(flow)
         saw(`message ${/Call-ID: (\S+)/.exec(text)?.[1]} on ${flow.connectionId}`)
@@ -180,7 +182,8 @@ test('a stream that cannot be framed is closed, after the messages before', asyn
   socket.write(`${options('c1')}OPTIONS sip:a SIP/2.0\r\nContent-Length: lots\r\n\r\n`)
   await emitted(socket.resume(), 'close')
   await seeing('closed 1')
-  expect(events).toEqual(['message c1 on 1', 'closed 1'])
+  // The header part is handed over, so that it can be answered.
+  expect(events).toEqual(['message c1 on 1', 'message undefined on 1', 'closed 1'])
 })
 
 test('the core can close a connection', async () => {
@@ -230,6 +233,7 @@ test('a port that is taken is a ListenError', async () => {
   const { port } = await answering()
   const callbacks = {
     datagram: () => undefined,
+    accepts: () => true,
     message: () => undefined,
     sendFailed: () => undefined,
     connectionClosed: () => undefined,

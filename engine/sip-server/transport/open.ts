@@ -1,0 +1,61 @@
+/** Which transport serves which protocol. */
+import type { Log, SipServerOptions } from '../options.ts'
+import { CertificateError } from '../errors.ts'
+import { defaultStreamLimits } from './limits.ts'
+import { Credentials } from './stream/credentials.ts'
+import { openTcp } from './stream/tcp.ts'
+import { openTls } from './stream/tls.ts'
+import type { Transport, TransportCallbacks } from './transport.ts'
+import { openUdp } from './udp.ts'
+import { openWebSocket } from './websocket/websocket.ts'
+
+export class TransportOpener {
+  readonly #options: SipServerOptions
+  readonly #log: Log
+  #credentials: Credentials | undefined
+  #lastConnectionId = 0
+
+  constructor(options: SipServerOptions, log: Log) {
+    this.#options = options
+    this.#log = log
+  }
+
+  /**
+   * @throws ListenError when the address cannot be bound.
+   * @throws CertificateError when it needs TLS, and there are no certificates or bad ones.
+   */
+  open(
+    { protocol, host, port }: SipServerOptions['listen'][number],
+    callbacks: TransportCallbacks,
+  ): Promise<Transport> {
+    const { advertisedHost, webSocket } = this.#options
+    if (protocol === 'udp') return openUdp(host, port, advertisedHost, callbacks)
+    const nextConnectionId = (): number => ++this.#lastConnectionId
+    const stream = { host, port, advertisedHost, limits: defaultStreamLimits, nextConnectionId }
+    switch (protocol) {
+      case 'tcp':
+        return openTcp(stream, callbacks)
+      case 'tls':
+        return openTls({ ...stream, credentials: this.#read(), log: this.#log }, callbacks)
+      case 'ws':
+        return openWebSocket({ ...stream, ...webSocket, credentials: undefined }, callbacks)
+      case 'wss':
+        return openWebSocket({ ...stream, ...webSocket, credentials: this.#read() }, callbacks)
+    }
+  }
+
+  /** Reads the certificates again; bad ones are logged and change nothing. */
+  reloadCertificates(): void {
+    this.#credentials?.reload()
+  }
+
+  stop(): void {
+    this.#credentials?.stop()
+  }
+
+  #read(): Credentials {
+    const { tls } = this.#options
+    if (tls === undefined) throw new CertificateError('no certificate', 'none is given')
+    return (this.#credentials ??= new Credentials(tls, this.#log))
+  }
+}

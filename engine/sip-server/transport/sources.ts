@@ -1,0 +1,70 @@
+/** The accepted sockets of one listener, counted in all and by where they come from. */
+import type { Socket } from 'node:net'
+import type { Flow, Listener } from '../flow.ts'
+import type { StreamLimits } from './limits.ts'
+
+export interface SourcesOptions {
+  readonly listener: Listener
+  readonly limits: StreamLimits
+  /** Whether this peer is served at all. */
+  readonly accepts: (source: Flow) => boolean
+  /** Connections that were not accepted but opened count towards the same limit. */
+  readonly opened: () => number
+}
+
+export class Sources {
+  readonly #options: SourcesOptions
+  readonly #sockets = new Set<Socket>()
+  readonly #perSource = new Map<string, number>()
+
+  constructor(options: SourcesOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#sockets.size
+  }
+
+  /** Destroys what may not come in; for the `connection` event, before TLS and HTTP. */
+  readonly admit = (socket: Socket): void => {
+    const { listener, limits, accepts, opened } = this.#options
+    const { remoteAddress: address, remotePort: port } = socket
+    const source = networkOf(address ?? '')
+    const present = this.#perSource.get(source) ?? 0
+    if (
+      address === undefined ||
+      port === undefined ||
+      present >= limits.maxPerSource ||
+      this.#sockets.size + opened() >= limits.maxConnections ||
+      !accepts({ listener, address, port, connectionId: 0 })
+    ) {
+      socket.destroy()
+      return
+    }
+    this.#sockets.add(socket)
+    this.#perSource.set(source, present + 1)
+    socket.on('close', () => this.#remove(socket, source))
+  }
+
+  /** Those in a handshake included. */
+  destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #remove(socket: Socket, source: string): void {
+    if (!this.#sockets.delete(socket)) return
+    const rest = (this.#perSource.get(source) ?? 1) - 1
+    if (rest === 0) this.#perSource.delete(source)
+    else this.#perSource.set(source, rest)
+  }
+}
+
+/** An IPv4 address, or the /64 network of an IPv6 address: whoever has one of those has them all. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address
+  const [start = '', end] = address.split('::')
+  const groups = start === '' ? [] : start.split(':')
+  const behind = end === undefined || end === '' ? 0 : end.split(':').length
+  if (end !== undefined) while (groups.length + behind < 8) groups.push('0')
+  return `${groups.slice(0, 4).join(':')}::/64`
+}

@@ -1,0 +1,103 @@
+/** One TCP or TLS connection: a stream of SIP messages both ways (RFC 3261 §18.3). */
+import type { Socket } from 'node:net'
+import { errorCode } from '../../errors.ts'
+import type { Flow } from '../../flow.ts'
+import { encodeMessage } from '../../message/decode.ts'
+import { StreamFramer, type Frame } from '../../message/stream-framer.ts'
+import type { StreamLimits } from '../limits.ts'
+import type { TransportCallbacks } from '../transport.ts'
+
+export interface ConnectionOptions {
+  readonly socket: Socket
+  readonly flow: Flow
+  /** The event after which a connection that we open can be used; undefined: it was accepted. */
+  readonly readyEvent: 'connect' | 'secureConnect' | undefined
+  readonly limits: StreamLimits
+  readonly callbacks: TransportCallbacks
+  /** Called once, when the connection is gone or could not be opened, and then with the reason. */
+  readonly onClosed: (failure: string | undefined) => void
+}
+
+export class Connection {
+  readonly flow: Flow
+  readonly socket: Socket
+  readonly #limits: StreamLimits
+  readonly #callbacks: TransportCallbacks
+  readonly #framer = new StreamFramer()
+  #established: boolean
+  /** Until it can be used, or until its first message: a peer that drips bytes gains no time. */
+  #patience: NodeJS.Timeout | undefined
+  #failure: string | undefined
+
+  constructor({ socket, flow, readyEvent, limits, callbacks, onClosed }: ConnectionOptions) {
+    this.flow = flow
+    this.socket = socket
+    this.#limits = limits
+    this.#callbacks = callbacks
+    this.#established = readyEvent === undefined
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, limits.keepAliveMs)
+    const patienceMs = readyEvent === undefined ? limits.firstMessageMs : limits.connectMs
+    this.#patience = setTimeout(() => this.#giveUp(), patienceMs)
+    if (readyEvent) socket.once(readyEvent, () => this.#settle())
+    socket.setTimeout(limits.idleMs)
+    socket.on('timeout', () => this.#giveUp())
+    socket.on('data', (chunk) => this.#read(chunk))
+    socket.on('error', (error) => {
+      this.#failure ??= errorCode(error)
+    })
+    socket.on('close', () => {
+      clearTimeout(this.#patience)
+      onClosed(this.#established ? undefined : (this.#failure ?? 'closed'))
+      if (this.#established) callbacks.connectionClosed(flow)
+    })
+  }
+
+  /** Never throws; what cannot be written comes back as `sendFailed`. */
+  send(text: string, reference: string): void {
+    if (this.socket.writableLength + text.length > this.#limits.maxBufferedBytes) {
+      setImmediate(this.#callbacks.sendFailed, reference, 'the peer does not read')
+      return
+    }
+    this.socket.write(encodeMessage(text), (error) => {
+      if (error) this.#callbacks.sendFailed(reference, this.#failure ?? errorCode(error))
+    })
+  }
+
+  /** Closes after what was written, but does not wait for a peer that reads nothing. */
+  close(): void {
+    this.socket.destroySoon()
+  }
+
+  destroy(): void {
+    this.socket.destroy()
+  }
+
+  #settle(): void {
+    this.#established = true
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+  }
+
+  #giveUp(): void {
+    this.#failure ??= this.#established ? 'idle' : 'ETIMEDOUT'
+    this.socket.destroy()
+  }
+
+  #read(chunk: Buffer): void {
+    for (const frame of this.#framer.receive(chunk)) this.#take(frame)
+  }
+
+  #take(frame: Frame): void {
+    if (frame.kind === 'ping') {
+      this.socket.write('\r\n')
+      return
+    }
+    if (this.#patience !== undefined) this.#settle()
+    if (frame.kind === 'message') return this.#callbacks.message(frame.text, this.flow)
+    // A header part that can be read is answered (400, 413) before the end.
+    if (frame.head !== '') this.#callbacks.message(frame.head, this.flow)
+    this.#failure ??= frame.reason
+    this.close()
+  }
+}

@@ -1,0 +1,33 @@
+/** SIP over TCP (RFC 3261 §18). */
+import { connect, createServer } from 'node:net'
+import { listen } from '../listen.ts'
+import {
+  boundListener,
+  localAddressOf,
+  type Transport,
+  type TransportCallbacks,
+} from '../transport.ts'
+import { StreamTransport, type StreamOptions, type Wire } from './stream-transport.ts'
+
+/** @throws ListenError when the address cannot be bound. */
+export async function openTcp(
+  options: StreamOptions,
+  callbacks: TransportCallbacks,
+): Promise<Transport> {
+  const server = createServer()
+  const { host, port } = await listen(server, 'tcp', options.host, options.port)
+  const listener = boundListener('tcp', { address: host, port }, options.advertisedHost)
+  return new StreamTransport(server, tcp, listener, options, callbacks)
+}
+
+/** Nobody proves anything, so whoever has an address is taken for the one who lives there. */
+const tcp: Wire = {
+  acceptEvent: 'connection',
+  readyEvent: 'connect',
+  dial: ({ listener, address, port }) =>
+    connect({ host: address, port, ...localAddressOf(listener) }),
+  nameFor: () => undefined,
+  hasProved: () => true,
+  aliasOf: () => undefined,
+  failed: () => undefined,
+}

@@ -1,0 +1,98 @@
+/** SIP over TLS (RFC 3261 §26.2, RFC 5922). */
+import { isIP, type Socket } from 'node:net'
+import { connect, createServer, TLSSocket } from 'node:tls'
+import type { Flow } from '../../flow.ts'
+import type { Log } from '../../options.ts'
+import { listen } from '../listen.ts'
+import {
+  boundListener,
+  localAddressOf,
+  type Transport,
+  type TransportCallbacks,
+} from '../transport.ts'
+import type { Credentials } from './credentials.ts'
+import { aliasPort, hasProved, identityProblem } from './identity.ts'
+import { StreamTransport, type StreamOptions, type Wire } from './stream-transport.ts'
+
+export interface TlsTransportOptions extends StreamOptions {
+  readonly credentials: Credentials
+  readonly log: Log
+}
+
+/** @throws ListenError when the address cannot be bound. */
+export async function openTls(
+  options: TlsTransportOptions,
+  callbacks: TransportCallbacks,
+): Promise<Transport> {
+  const { credentials, limits } = options
+  const { clientCertificates = 'off' } = credentials.options
+  const server = createServer({
+    ...credentials.settings,
+    requestCert: clientCertificates !== 'off',
+    rejectUnauthorized: clientCertificates === 'required',
+    handshakeTimeout: limits.handshakeMs,
+  })
+  credentials.onChange((settings) => server.setSecureContext(settings))
+  // Whoever fails its handshake is gone already; a scanner must not fill the log.
+  server.on('tlsClientError', () => undefined)
+  const { host, port } = await listen(server, 'tls', options.host, options.port)
+  const listener = boundListener('tls', { address: host, port }, options.advertisedHost)
+  return new StreamTransport(server, new TlsWire(options), listener, options, callbacks)
+}
+
+/** Peers whose failure was told and that have not been reached since. */
+const maxTold = 1_000
+
+class TlsWire implements Wire {
+  readonly acceptEvent = 'secureConnection'
+  readonly readyEvent = 'secureConnect'
+  readonly #credentials: Credentials
+  readonly #verifies: boolean
+  readonly #log: Log
+  readonly #told = new Set<string>()
+
+  constructor({ credentials, log }: TlsTransportOptions) {
+    this.#credentials = credentials
+    this.#verifies = credentials.options.verifyServers ?? true
+    this.#log = log
+  }
+
+  dial({ listener, address, port, hostName }: Flow): Socket {
+    const socket = connect({
+      host: address,
+      port,
+      ...localAddressOf(listener),
+      secureContext: this.#credentials.context,
+      // RFC 6066 §3: a name, never an address.
+      ...(hostName === undefined || isIP(hostName) !== 0 ? {} : { servername: hostName }),
+      rejectUnauthorized: this.#verifies,
+      checkServerIdentity: (_name, certificate) =>
+        identityProblem(hostName ?? address, certificate),
+    })
+    socket.once('secureConnect', () => this.#told.delete(placeOf(address, port, hostName)))
+    return socket
+  }
+
+  /** Without verification a name proves nothing, so one connection serves all names of an address. */
+  nameFor({ hostName }: Flow): string | undefined {
+    return this.#verifies ? hostName?.toLowerCase() : undefined
+  }
+
+  hasProved(socket: Socket, hostName: string): boolean {
+    return socket instanceof TLSSocket && hasProved(socket, hostName)
+  }
+
+  aliasOf(socket: Socket, text: string): number | undefined {
+    return socket instanceof TLSSocket && socket.authorized ? aliasPort(text) : undefined
+  }
+
+  failed({ address, port, hostName }: Flow, reason: string): void {
+    const place = placeOf(address, port, hostName)
+    if (this.#told.has(place) || this.#told.size >= maxTold) return
+    this.#told.add(place)
+    this.#log('warn', 'no TLS connection can be made', { address, port, hostName, reason })
+  }
+}
+
+const placeOf = (address: string, port: number, hostName = ''): string =>
+  `${address} ${port} ${hostName}`

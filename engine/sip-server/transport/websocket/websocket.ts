@@ -1,0 +1,157 @@
+/** SIP over WebSocket, plain or over TLS (RFC 7118). */
+import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { Flow, Listener } from '../../flow.ts'
+import { maxMessageBytes } from '../../message/stream-framer.ts'
+import type { WebSocketOptions } from '../../options.ts'
+import { listen, stopListening } from '../listen.ts'
+import { Sources } from '../sources.ts'
+import type { Credentials } from '../stream/credentials.ts'
+import type { StreamOptions } from '../stream/stream-transport.ts'
+import { boundListener, type Transport, type TransportCallbacks } from '../transport.ts'
+import { answerPlainRequest, objectionTo, refuse } from './handshake.ts'
+import { SocketConnection } from './socket-connection.ts'
+
+export interface WebSocketTransportOptions extends StreamOptions, WebSocketOptions {
+  /** For `wss`; undefined: `ws`. */
+  readonly credentials: Credentials | undefined
+}
+
+/** Largest header part of an HTTP request. */
+const maxHeaderBytes = 8_192
+
+/** @throws ListenError when the address cannot be bound. */
+export async function openWebSocket(
+  options: WebSocketTransportOptions,
+  callbacks: TransportCallbacks,
+): Promise<Transport> {
+  const protocol = options.credentials === undefined ? 'ws' : 'wss'
+  const server = serverFor(options)
+  const { host, port } = await listen(server, protocol, options.host, options.port)
+  const listener = boundListener(protocol, { address: host, port }, options.advertisedHost)
+  return new WebSocketTransport(server, listener, options, callbacks)
+}
+
+function serverFor({ credentials, limits }: WebSocketTransportOptions): Server {
+  const { handshakeMs } = limits
+  const http = {
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: handshakeMs,
+    requestTimeout: handshakeMs,
+    connectionsCheckingInterval: handshakeMs / 4,
+    // There is no second request, so nothing to keep a connection for.
+    keepAliveTimeout: 1,
+  }
+  if (credentials === undefined) return createHttpServer(http, answerPlainRequest)
+  const server = createHttpsServer(
+    { ...http, ...credentials.settings, handshakeTimeout: handshakeMs },
+    answerPlainRequest,
+  )
+  credentials.onChange((settings) => server.setSecureContext(settings))
+  server.on('tlsClientError', () => undefined)
+  return server
+}
+
+class WebSocketTransport implements Transport {
+  readonly listener: Listener
+  readonly #server: Server
+  readonly #options: WebSocketTransportOptions
+  readonly #callbacks: TransportCallbacks
+  readonly #webSockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    // A message is small, and what decompresses it costs memory for each connection.
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+    handleProtocols: () => 'sip',
+  })
+  readonly #byId = new Map<number, SocketConnection>()
+  readonly #byRemote = new Map<string, SocketConnection>()
+  readonly #sources: Sources
+  #stopped = false
+
+  constructor(
+    server: Server,
+    listener: Listener,
+    options: WebSocketTransportOptions,
+    callbacks: TransportCallbacks,
+  ) {
+    this.listener = listener
+    this.#server = server
+    this.#options = options
+    this.#callbacks = callbacks
+    this.#sources = new Sources({
+      listener,
+      limits: options.limits,
+      accepts: (source) => !this.#stopped && callbacks.accepts(source),
+      opened: () => 0,
+    })
+    server.on('connection', this.#sources.admit)
+    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+  }
+
+  get connections(): number {
+    return this.#sources.size
+  }
+
+  send(text: string, flow: Flow, reference: string): void {
+    const connection =
+      flow.connectionId === 0
+        ? this.#byRemote.get(remoteKey(flow))
+        : this.#byId.get(flow.connectionId)
+    if (connection) connection.send(text, reference)
+    else setImmediate(this.#callbacks.sendFailed, reference, 'there is no such WebSocket')
+  }
+
+  close(flow: Flow): void {
+    this.#byId.get(flow.connectionId)?.close()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await stopListening(this.#server, this.#byId.values(), () => this.#sources.destroyAll())
+  }
+
+  #upgrade(request: IncomingMessage, duplex: Duplex, head: Buffer): void {
+    duplex.on('error', () => undefined)
+    const { socket } = request
+    const { remoteAddress: address, remotePort: port } = socket
+    const objection = objectionTo(request, this.#options)
+    if (objection) return refuse(duplex, objection)
+    if (address === undefined || port === undefined) {
+      socket.destroy()
+      return
+    }
+    this.#webSockets.handleUpgrade(request, duplex, head, (webSocket) =>
+      this.#add({ webSocket, socket, address, port }),
+    )
+  }
+
+  #add({
+    address,
+    port,
+    ...carried
+  }: Pick<ConstructorParameters<typeof SocketConnection>[0], 'webSocket'> & {
+    readonly socket: Socket
+    readonly address: string
+    readonly port: number
+  }): void {
+    const { limits, nextConnectionId } = this.#options
+    const flow = { listener: this.listener, address, port, connectionId: nextConnectionId() }
+    const connection = new SocketConnection({
+      ...{ ...carried, flow, limits, callbacks: this.#callbacks },
+      onClosed: () => {
+        this.#byId.delete(flow.connectionId)
+        if (this.#byRemote.get(remoteKey(flow)) === connection)
+          this.#byRemote.delete(remoteKey(flow))
+      },
+    })
+    this.#byId.set(flow.connectionId, connection)
+    this.#byRemote.set(remoteKey(flow), connection)
+  }
+}
+
+const remoteKey = ({ address, port }: Flow): string => `${address}|${port}`
