@@ -142,7 +142,7 @@ function front(
       correlationId(randomBytes),
       cors(),
       securityHeaders(),
-      authenticate(access.verifier, access.sessions, now),
+      authenticate(access.verifier, access.sessions, access.addressOf, now),
       rateLimit(access.limits, access.usage, now),
     ),
   )

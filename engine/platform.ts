@@ -173,6 +173,7 @@ function openControl(
         jwtSecret: config.jwtSecret,
         paymentWebhookSecret: config.paymentWebhookSecret,
         mcpAllowedHosts: config.mcpAllowedHosts,
+        trustedProxies: config.trustedProxies,
       },
     },
     { api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },

@@ -5,6 +5,7 @@ import type { OutgoingEvent } from '../webhooks/events.ts'
 import type { AppKey } from './keys/app-key.ts'
 import { Idempotency } from '../middleware/idempotency.ts'
 import { RateLimits } from '../middleware/rate-limit.ts'
+import { clientAddress } from './client-address.ts'
 import { KeyCache } from './keys/key-cache.ts'
 import { KeyStore } from './keys/key-store.ts'
 import { KeyUsage } from './keys/key-usage.ts'
@@ -37,6 +38,7 @@ export function openAccess(
     passwords: new PasswordCheck(),
     guard: new LoginGuard(),
     tenants: new TenantScope(store),
+    addressOf: clientAddress(deps.settings.trustedProxies),
     limits: new RateLimits(),
     idempotency: new Idempotency(store, now, randomBytes),
     /** To be called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */

@@ -10,7 +10,7 @@ export interface ControlEnv {
   Variables: {
     /** Echoed or generated; `request_id` of the error envelope. */
     correlationId: string
-    /** Address of the peer, IPv4-mapped ones as IPv4. */
+    /** Of the peer, or what a trusted proxy says; IPv4-mapped ones as IPv4. */
     clientAddress: string
     /** What the presented credential turned out to be; routes decide what they need of it. */
     presented: Presented

@@ -19,7 +19,7 @@ export function setAnswerHeader(c: Context<ControlEnv>, name: string, value: str
   else outgoing.setHeader(name, value)
 }
 
-/** The peer's address as the socket tells it; no forwarding header is believed. */
+/** The peer's address as the socket tells it. */
 export function peerAddress(c: Context<ControlEnv>): string {
   const env = bindings(c)
   return env?.incoming?.socket.remoteAddress ?? env?.remoteAddress ?? '127.0.0.1'

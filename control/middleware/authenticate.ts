@@ -1,9 +1,10 @@
-import { plainAddress } from '../auth/address.ts'
+import type { Context } from 'hono'
 import { readCredential } from '../auth/credential.ts'
 import type { KeyVerifier } from '../auth/keys/verify-key.ts'
 import type { Presented } from '../auth/principal.ts'
 import type { Sessions } from '../auth/users/sessions.ts'
-import { peerAddress, requestHeader } from '../http/request-head.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { requestHeader } from '../http/request-head.ts'
 import type { Step } from './in-order.ts'
 
 const nothing: Presented = { kind: 'nothing' }
@@ -13,7 +14,12 @@ const rejected: Presented = { kind: 'rejected' }
  * Finds out who asks. It refuses nobody: that is the route's word (`requires.ts`), so that public
  * routes stay public and an unknown path is 404 for everybody.
  */
-export function authenticate(keys: KeyVerifier, sessions: Sessions, now: () => number): Step {
+export function authenticate(
+  keys: KeyVerifier,
+  sessions: Sessions,
+  addressOf: (c: Context<ControlEnv>) => string,
+  now: () => number,
+): Step {
   const judge = (
     authorization: string | undefined,
     apiKey: string | undefined,
@@ -25,7 +31,7 @@ export function authenticate(keys: KeyVerifier, sessions: Sessions, now: () => n
     return credential.kind === 'session' ? sessions.verify(credential.token, now()) : rejected
   }
   return (c) => {
-    const address = plainAddress(peerAddress(c))
+    const address = addressOf(c)
     c.set('clientAddress', address)
     const authorization = requestHeader(c, 'authorization')
     c.set('presented', judge(authorization, requestHeader(c, 'x-api-key'), address))

@@ -14,6 +14,7 @@ test('an empty environment gives the documented defaults', () => {
     },
     apiListen: { host: '127.0.0.1', port: 8080 },
     edgeListen: { host: '127.0.0.1', port: 8081 },
+    trustedProxies: [],
     databasePath: 'data/tollgate.db',
     drachtio: { url: undefined, listen: undefined, secret: undefined },
     trustedSources: ['127.0.0.0/8', '::1/128'],
@@ -25,6 +26,7 @@ test('an empty environment gives the documented defaults', () => {
     paymentWebhookSecret: undefined,
     mcpAllowedHosts: [],
     webhookPrivateTargets: 'deny',
+    secretKey: undefined,
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
     retention: { callRecordDays: 0, auditDays: 0 },
@@ -124,6 +126,7 @@ test('a protocol that this version cannot serve is refused, not ignored', () => 
 
 test('the value of a secret is not shown when it is wrong', () => {
   expect(() => readConfig({ JWT_SECRET: 'hunter2' })).toThrow(/^JWT_SECRET is set to a value that/)
+  expect(() => readConfig({ SECRET_KEY: 'hunter2' })).toThrow(/^SECRET_KEY is set to a value that/)
   expect(() => readConfig({ JWT_SECRET: 'hunter2' })).not.toThrow(/hunter2/)
 })
 

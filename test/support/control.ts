@@ -85,7 +85,11 @@ export const startOfTime = Date.UTC(2026, 0, 1)
 /** What the payment provider signs with. */
 export const paymentWebhookSecret = 'whsec_test_secret'
 
-export function openControl(path = ':memory:', events = noEvents): TestControl {
+export function openControl(
+  path = ':memory:',
+  events = noEvents,
+  trustedProxies: readonly string[] = [],
+): TestControl {
   let now = startOfTime
   const store = openDatabase(path)
   migrate(store.sqlite, now)
@@ -114,7 +118,10 @@ export function openControl(path = ':memory:', events = noEvents): TestControl {
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',
     loopDelay: { percentile: () => 0, reset: () => undefined },
-    settings: { jwtSecret: undefined, paymentWebhookSecret, mcpAllowedHosts: [] },
+    settings: {
+      ...{ jwtSecret: undefined, paymentWebhookSecret },
+      ...{ mcpAllowedHosts: [], trustedProxies },
+    },
   }
   const access = openAccess(deps)
   const telemetry = new Telemetry(deps)

@@ -37,7 +37,10 @@ const deps: ControlDeps = {
   log,
   version: 'bench',
   loopDelay: monitorEventLoopDelay(),
-  settings: { jwtSecret: undefined, paymentWebhookSecret: undefined, mcpAllowedHosts: [] },
+  settings: {
+    ...{ jwtSecret: undefined, paymentWebhookSecret: undefined },
+    ...{ mcpAllowedHosts: [], trustedProxies: [] },
+  },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }
 const tokens = Array.from({ length: KEYS }, (_, index) => {

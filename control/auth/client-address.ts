@@ -1,0 +1,69 @@
+/**
+ * Who asks, when proxies stand in between. What a request says about its way is believed only as far
+ * as trusted proxies wrote it: the walk goes from the peer backwards and ends at the first address
+ * that is not one of theirs. Whatever stands further left is the client's own word.
+ */
+import { isIP } from 'node:net'
+import type { Context } from 'hono'
+import type { ControlEnv } from '../http/control-env.ts'
+import { peerAddress, requestHeader } from '../http/request-head.ts'
+import { addressCheck, plainAddress } from './address.ts'
+
+type AddressOf = (c: Context<ControlEnv>) => string
+
+/** More proxies than this in a row are nobody's installation. */
+const MAX_HOPS = 16
+
+/** `trustedProxies`: CIDRs; none: the peer is the client. */
+export function clientAddress(trustedProxies: readonly string[]): AddressOf {
+  const peer: AddressOf = (c) => plainAddress(peerAddress(c))
+  if (trustedProxies.length === 0) return peer
+  const isTrusted = addressCheck(trustedProxies)
+  return (c) => {
+    const address = peer(c)
+    if (!isTrusted(address)) return address
+    const walk = (header: string | undefined, read: (element: string) => string | undefined) =>
+      header === undefined ? undefined : walkBack(header, address, read, isTrusted)
+    const listed = walk(requestHeader(c, 'x-forwarded-for'), withoutPort)
+    const forwarded = walk(requestHeader(c, 'forwarded'), forOf)
+    // A proxy writes one of them, and may pass on what its client wrote into the other.
+    if (listed !== undefined && forwarded !== undefined && listed !== forwarded) return address
+    return listed ?? forwarded ?? address
+  }
+}
+
+/** The rightmost address that is not trusted; the last one known where the list ends or is unreadable. */
+function walkBack(
+  header: string,
+  peer: string,
+  read: (element: string) => string | undefined,
+  isTrusted: (address: string) => boolean,
+): string {
+  let known = peer
+  let end = header.length
+  for (let hops = 0; hops < MAX_HOPS && end > 0; hops += 1) {
+    const comma = header.lastIndexOf(',', end - 1)
+    const address = read(header.slice(comma + 1, end).trim())
+    if (address === undefined) return known
+    known = plainAddress(address)
+    if (!isTrusted(known)) return known
+    end = comma
+  }
+  return known
+}
+
+/** `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`; undefined: no address. */
+function withoutPort(text: string): string | undefined {
+  const bracket = /^\[([^\]]*)\](?::\d+)?$/.exec(text)
+  const port = bracket === null ? /^([\d.]+):\d+$/.exec(text) : null
+  const address = bracket?.[1] ?? port?.[1] ?? text
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** RFC 7239 §4: `for=192.0.2.60;proto=http`, `For="[2001:db8::1]:4711"`; names and secrets are no address. */
+function forOf(element: string): string | undefined {
+  const pair = element.split(';').find((each) => /^\s*for=/i.test(each))
+  const value = pair?.slice(pair.indexOf('=') + 1).trim() ?? ''
+  const isQuoted = value.length > 1 && value.startsWith('"') && value.endsWith('"')
+  return withoutPort(isQuoted ? value.slice(1, -1) : value)
+}
