@@ -18,6 +18,8 @@ export interface BindingStoreDeps {
 export interface BindingChange {
   readonly extensionId: number
   readonly saved: readonly Binding[]
+  /** Stored already; only number and times have changed. */
+  readonly refreshed: readonly Binding[]
   /** Contact URIs. */
   readonly removed: readonly string[]
 }
@@ -30,6 +32,8 @@ export interface StoredBinding {
   readonly binding: Binding
 }
 
+/** A phone waits for its answer so long at most; a commit for each refresh would cost more than all else. */
+const GROUP_WAIT_MS = 50
 /** More waiting writes than this, and REGISTERs are refused: the disk does not keep up. */
 const MAX_WAITING = 5_000
 
@@ -50,18 +54,23 @@ interface Values {
   expiresAt: number
 }
 
+type Refresh = Pick<Values, 'extensionId' | 'contact' | 'cseq' | 'registeredAt' | 'expiresAt'>
+
 export class BindingStore {
   readonly #store: Store
   readonly #group: GroupCommit
   readonly #save: Statement<Values, unknown>
+  readonly #refresh: Statement<Refresh, unknown>
   readonly #remove: Statement<{ extensionId: number; contact: string }, unknown>
   readonly #removeAll: Statement<{ extensionId: number }, unknown>
   readonly #removeExpired: Statement<{ now: number }, unknown>
 
   constructor({ store, schedule, onFailure }: BindingStoreDeps) {
     this.#store = store
-    this.#group = new GroupCommit({ sqlite: store.sqlite, schedule, onFailure })
+    const { sqlite } = store
+    this.#group = new GroupCommit({ sqlite, schedule, onFailure, waitMs: GROUP_WAIT_MS })
     this.#save = compileSave(store)
+    this.#refresh = compileRefresh(store)
     this.#remove = compile(store, (db, param) =>
       db
         .deleteFrom('binding')
@@ -111,17 +120,24 @@ export class BindingStore {
   }
 
   /** Resolves when the change is durable: false when its extension is gone. */
-  write({ extensionId, saved, removed }: BindingChange): Promise<boolean> {
+  write({ extensionId, saved, refreshed, removed }: BindingChange): Promise<boolean> {
     return new Promise((resolve) => {
       this.#group.add({
         run: () => {
           for (const contact of removed) this.#remove.run({ extensionId, contact })
           for (const binding of saved) this.#save.run(valuesOf(extensionId, binding))
+          for (const binding of refreshed) this.#saveRefresh(extensionId, binding)
         },
         done: () => resolve(true),
         refused: () => resolve(false),
       })
     })
+  }
+
+  #saveRefresh(extensionId: number, binding: Binding): void {
+    const { contact, cseq, registeredAt, expiresAt } = binding
+    const { changes } = this.#refresh.run({ extensionId, contact, cseq, registeredAt, expiresAt })
+    if (changes === 0) this.#save.run(valuesOf(extensionId, binding))
   }
 
   removeAll(extensionId: number): void {
@@ -140,6 +156,20 @@ export class BindingStore {
   flush(): boolean {
     return this.#group.flush()
   }
+}
+
+function compileRefresh(store: Store): Statement<Refresh, unknown> {
+  return compile(store, (db, param) =>
+    db
+      .updateTable('binding')
+      .set({
+        cseq: param('cseq'),
+        registered_at: param('registeredAt'),
+        expires_at: param('expiresAt'),
+      })
+      .where('extension_id', '=', param('extensionId'))
+      .where('contact', '=', param('contact')),
+  )
 }
 
 function compileSave(store: Store): Statement<Values, unknown> {

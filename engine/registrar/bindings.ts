@@ -65,6 +65,8 @@ export type Registered =
       readonly bindings: readonly Binding[]
       /** Those among them that are new or changed. */
       readonly saved: readonly Binding[]
+      /** Those among them that merely live on: CSeq and times are new. */
+      readonly refreshed: readonly Binding[]
       /** Contact URIs of those that are gone, as they were stored. */
       readonly removed: readonly string[]
     }
@@ -84,7 +86,7 @@ export function register(
   const living = present.filter(({ expiresAt }) => expiresAt > now)
   switch (request.contacts.kind) {
     case 'none':
-      return { kind: 'accepted', bindings: living, saved: [], removed: [] }
+      return { kind: 'accepted', bindings: living, ...nothing }
     case 'all':
       return unregisterAll(living, request)
     case 'list':
@@ -101,8 +103,8 @@ function unregisterAll(living: readonly Binding[], request: Registration): Regis
   if (living.some((binding) => isOutOfOrder(binding, request))) return outOfOrder
   return {
     kind: 'accepted',
+    ...nothing,
     bindings: [],
-    saved: [],
     removed: living.map(({ contact }) => contact),
   }
 }
@@ -116,6 +118,7 @@ function update(
 ): Registered {
   let bindings = living
   const saved: Binding[] = []
+  const refreshed: Binding[] = []
   const removed = new Set<string>()
   for (const contact of contacts) {
     const wanted = contact.expiresSeconds ?? request.expiresSeconds ?? limits.defaultSeconds
@@ -128,7 +131,9 @@ function update(
     const granted = Math.min(wanted, limits.maxSeconds)
     const binding = bindingOf(contact, request, now, now + granted * 1_000)
     bindings = [...bindings, binding]
-    saved.push(binding)
+    const isRefresh = replaced.length === 1 && replaced.some((known) => livesOn(known, binding))
+    if (isRefresh) refreshed.push(binding)
+    else saved.push(binding)
     removed.delete(binding.contact)
   }
   if (bindings.length > limits.maxBindings) return refused(403, 'Too Many Contacts')
@@ -136,6 +141,7 @@ function update(
     kind: 'accepted',
     bindings,
     saved: saved.filter((binding) => bindings.includes(binding)),
+    refreshed: refreshed.filter((binding) => bindings.includes(binding)),
     removed: [...removed],
   }
 }
@@ -151,6 +157,20 @@ const isSameBinding = (binding: Binding, contact: Contact): boolean =>
 const isOutOfOrder = (binding: Binding, request: Registration): boolean =>
   binding.callId === request.callId && request.cseq <= binding.cseq
 
+/** Whether nothing but number and times differs. */
+const livesOn = (known: Binding, binding: Binding): boolean =>
+  known.contact === binding.contact &&
+  known.instance === binding.instance &&
+  known.regId === binding.regId &&
+  known.q === binding.q &&
+  known.callId === binding.callId &&
+  known.userAgent === binding.userAgent &&
+  known.source.port === binding.source.port &&
+  known.source.address === binding.source.address &&
+  known.source.protocol === binding.source.protocol &&
+  known.path.length === binding.path.length &&
+  known.path.every((proxy, index) => proxy === binding.path[index])
+
 function bindingOf(
   { uri, instance, regId, q }: Contact,
   { callId, cseq, path, userAgent, source }: Registration,
@@ -162,6 +182,8 @@ function bindingOf(
     ...{ path, userAgent, source, registeredAt, expiresAt },
   }
 }
+
+const nothing = { saved: [], refreshed: [], removed: [] } as const
 
 function refused(
   status: number,

@@ -1,4 +1,5 @@
 /** Contact headers of a REGISTER: RFC 3261 §20.10, and when two of them are one (§19.1.4). Pure. */
+import { Recent } from './recent.ts'
 
 export interface Contact {
   /** The URI as sent, without angle brackets. */
@@ -28,12 +29,15 @@ export function contactsOf(header: string | undefined): Contacts {
   if (header.trim() === '*') return { kind: 'all' }
   const contacts: Contact[] = []
   for (const value of listItems(header)) {
-    const contact = contactOf(value)
+    const contact = recentContacts.get(value)
     if (contact === undefined || contacts.length === MAX_CONTACTS) return { kind: 'unreadable' }
     contacts.push(contact)
   }
   return { kind: 'list', contacts }
 }
+
+/** A phone sends the same Contact at each refresh. */
+const recentContacts = new Recent(10_000, readContact)
 
 /** The items of a comma list, commas in quotes and angle brackets apart. */
 export function* listItems(value: string): Generator<string> {
@@ -55,7 +59,7 @@ export function* listItems(value: string): Generator<string> {
   yield value.slice(start).trim()
 }
 
-function contactOf(value: string): Contact | undefined {
+function readContact(value: string): Contact | undefined {
   const match = /^(?:"(?:[^"\\]|\\.)*"\s*|[^"<>]*)<([^<>]*)>(.*)$/s.exec(value)
   const bare = value.indexOf(';')
   const uri = match?.[1] ?? (bare === -1 ? value : value.slice(0, bare)).trim()
@@ -92,7 +96,11 @@ interface UriParts {
 }
 
 /** Undefined: no SIP URI, or one that could not stand in a request line. */
-export function partsOf(uri: string): UriParts | undefined {
+export const partsOf = (uri: string): UriParts | undefined => recentUris.get(uri)
+
+const recentUris = new Recent(10_000, readUri)
+
+function readUri(uri: string): UriParts | undefined {
   const match =
     /^(sips?):(?:([^\s@<>"]*)@)?(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?((?:;[^\s<>"?]*)?)$/i.exec(
       uri,

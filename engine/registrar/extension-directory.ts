@@ -1,8 +1,13 @@
-/** Extensions and domains as the registrar needs them, read when asked: a changed password holds at once. */
+/**
+ * Extensions and domains as the registrar needs them. What was read is remembered until this process
+ * changes any of them, which triggers tell: a changed password holds at once. For changes of another
+ * process somebody calls `forget`.
+ */
 import { fromFlag } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Flag } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
+import { Recent } from './recent.ts'
 
 /** An extension of an active tenant. */
 export interface ExtensionRecord {
@@ -29,12 +34,34 @@ interface Row {
   readonly ha1_sha256: string
 }
 
+/** About 600 bytes each. */
+const MAX_EXTENSIONS = 20_000
+const MAX_DOMAINS = 5_000
+const CHANGES = ['INSERT', 'UPDATE', 'DELETE'] as const
+const TABLES = ['extension', 'tenant', 'tenant_domain'] as const
+
 export class ExtensionDirectory {
+  readonly #extensions: Recent<ExtensionRecord | undefined>
+  /** Null: none of ours. */
+  readonly #tenants: Recent<number | null>
   readonly #find: Statement<{ domain: string; extension: string }, Row>
   readonly #domain: Statement<{ domain: string }, { tenant_id: number }>
   readonly #domainsOf: Statement<{ tenantId: number }, { domain: string }>
 
   constructor(store: Store) {
+    this.#extensions = new Recent(MAX_EXTENSIONS, (address) => {
+      const space = address.indexOf(' ')
+      const row = this.#find.get({
+        domain: address.slice(0, space),
+        extension: address.slice(space + 1),
+      })
+      return row && recordOf(row)
+    })
+    this.#tenants = new Recent(
+      MAX_DOMAINS,
+      (domain) => this.#domain.get({ domain })?.tenant_id ?? null,
+    )
+    this.#watch(store)
     this.#find = compile(store, (db, param) =>
       db
         .selectFrom('extension')
@@ -59,13 +86,33 @@ export class ExtensionDirectory {
 
   /** `domain` in small letters. */
   find(domain: string, extension: string): ExtensionRecord | undefined {
-    const row = this.#find.get({ domain, extension })
-    return row && recordOf(row)
+    // A domain holds no blank; one that does is nobody's.
+    return domain.includes(' ') ? undefined : this.#extensions.get(`${domain} ${extension}`)
   }
 
   /** The tenant of a domain (small letters); undefined: none of ours. */
   tenantOf(domain: string): number | undefined {
-    return this.#domain.get({ domain })?.tenant_id
+    return this.#tenants.get(domain) ?? undefined
+  }
+
+  /** Another process has written to the database. */
+  forget(): void {
+    this.#extensions.forget()
+    this.#tenants.forget()
+  }
+
+  /** On this connection only, and gone with it. */
+  #watch({ sqlite }: Store): void {
+    sqlite.function('tollgate_forget_extensions', () => {
+      this.forget()
+      return null
+    })
+    for (const table of TABLES)
+      for (const change of CHANGES)
+        sqlite.exec(
+          `CREATE TEMP TRIGGER IF NOT EXISTS forget_on_${change}_of_${table} AFTER ${change}
+           ON main.${table} BEGIN SELECT tollgate_forget_extensions(); END`,
+        )
   }
 
   /** The domain of a tenant that has exactly one. */

@@ -179,6 +179,7 @@ export class Registrar {
 
   /** Follows what another process wrote: ends bindings of extensions that are gone or changed. */
   reload(): void {
+    this.#directory.forget()
     for (const { domain, extension, secret } of [...this.#table.all()])
       if (this.#directory.find(domain, extension)?.secrets['SHA-256'] !== secret)
         this.endBindings(domain, extension)
@@ -248,11 +249,11 @@ export class Registrar {
     const present = this.#table.bindingsOf(domain, extension)
     const result = register(present, request, now, bindingLimits)
     if (result.kind === 'refused') return answer(result.status, result.reason, result.headers)
-    const { bindings, saved, removed } = result
-    if (saved.length > 0 || removed.length > 0) {
+    const { bindings, saved, refreshed, removed } = result
+    if (saved.length + refreshed.length + removed.length > 0) {
       // Memory first: what the next REGISTER meets. The answer waits for the disk.
       this.#table.set({ domain, extension, extensionId, secret: secrets['SHA-256'], bindings })
-      const isStored = await this.#bindings.write({ extensionId, saved, removed })
+      const isStored = await this.#bindings.write({ extensionId, saved, refreshed, removed })
       if (!isStored) {
         this.endBindings(domain, extension)
         return answer(500, 'Server Internal Error')

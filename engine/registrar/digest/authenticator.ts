@@ -84,9 +84,9 @@ export class Authenticator {
   /** Values of as many `…-Authenticate` headers, the preferred one first. */
   challenges({ realm, user, address, userAgent, isStale }: Challenged): readonly string[] {
     const algorithms = this.#algorithms.offer(phoneOf(realm, user, address), userAgent)
-    return algorithms.map((algorithm) =>
-      challengeValue(realm, this.#nonces.issue({ realm, address }), algorithm, isStale),
-    )
+    // One nonce for all: its owner answers one of them.
+    const nonce = this.#nonces.issue({ realm, address })
+    return algorithms.map((algorithm) => challengeValue(realm, nonce, algorithm, isStale))
   }
 
   /** The phone behind this address has proved who it is. */

@@ -3,6 +3,7 @@
  * computed and compared; which nonce is good is decided in `nonces.ts`.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
+import { Recent } from '../recent.ts'
 
 export type Algorithm = 'MD5' | 'SHA-256'
 
@@ -45,17 +46,50 @@ export function credentialsFor(realm: string, header: string | undefined): Crede
 
 /** `name=value` pairs up to the end or to the next scheme. */
 function fieldsFrom(header: string, start: number): ReadonlyMap<string, string> {
-  const field = /\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))\s*(,|$)/y
-  field.lastIndex = start
   const fields = new Map<string, string>()
-  for (let match = field.exec(header); match; match = field.exec(header)) {
-    const [, name = '', quoted, token = '', comma] = match
-    const key = name.toLowerCase()
-    if (!fields.has(key)) fields.set(key, quoted?.replace(/\\(.)/g, '$1') ?? token)
-    if (comma === '') break
+  for (let at = start; at < header.length;) {
+    const equals = header.indexOf('=', at)
+    const name = header.slice(at, equals).trim().toLowerCase()
+    if (equals === -1 || !/^[\w*-]+$/.test(name)) break
+    const value = valueAt(header, equals + 1)
+    if (value === undefined) break
+    if (!fields.has(name)) fields.set(name, value.text)
+    at = value.next
   }
   return fields
 }
+
+/** A quoted string or a token, and what follows its comma. Undefined: neither. */
+function valueAt(
+  header: string,
+  start: number,
+): { readonly text: string; readonly next: number } | undefined {
+  let begin = start
+  while (isBlank(header.charCodeAt(begin))) begin += 1
+  const isQuoted = header[begin] === '"'
+  const end = isQuoted ? closingQuote(header, begin + 1) : header.indexOf(',', begin)
+  const stop = end === -1 ? header.length : end
+  if (isQuoted && end === -1) return undefined
+  const text = header.slice(isQuoted ? begin + 1 : begin, stop)
+  if (!isQuoted) {
+    const token = text.trimEnd()
+    return /[\s"]/.test(token) ? undefined : { text: token, next: stop + 1 }
+  }
+  let next = stop + 1
+  while (isBlank(header.charCodeAt(next))) next += 1
+  if (next < header.length && header[next] !== ',') return undefined
+  return { text: text.includes('\\') ? text.replace(/\\(.)/g, '$1') : text, next: next + 1 }
+}
+
+function closingQuote(header: string, start: number): number {
+  for (let at = start; at < header.length; at++) {
+    if (header[at] === '\\') at += 1
+    else if (header[at] === '"') return at
+  }
+  return -1
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
 function credentialsOf(fields: ReadonlyMap<string, string>): Credentials | undefined {
   const get = (name: string): string => fields.get(name) ?? ''
@@ -96,10 +130,13 @@ export function expectedResponse(
 ): string {
   const { nonce, uri, protection } = credentials
   const digest = (text: string): string => hash(hashName[algorithm], text, 'hex')
-  const ha2 = digest(`${method}:${uri}`)
+  const ha2 = algorithm === 'MD5' ? knownHa2.get(`${method}:${uri}`) : digest(`${method}:${uri}`)
   if (protection === null) return digest(`${ha1}:${nonce}:${ha2}`)
   return digest(`${ha1}:${nonce}:${protection.nc}:${protection.cnonce}:auth:${ha2}`)
 }
+
+/** Phones of one domain name the same URI again and again. */
+const knownHa2 = new Recent(1_000, (text) => hash('md5', text, 'hex'))
 
 const hashName: Readonly<Record<Algorithm, string>> = { MD5: 'md5', 'SHA-256': 'sha256' }
 

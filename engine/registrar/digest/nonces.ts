@@ -22,8 +22,11 @@ export interface NonceOwner {
   readonly address: string
 }
 
-interface InUse {
+interface Genuine extends NonceOwner {
   readonly issuedAt: number
+}
+
+interface InUse extends Genuine {
   /** The highest `nc` so far. */
   count: number
 }
@@ -33,6 +36,8 @@ export class Nonces {
   /** In the order of first use. */
   readonly #inUse = new Map<string, InUse>()
   #serial = 0
+  /** The last one whose seal was checked: `use` follows `isGenuine`. */
+  #checked: (Genuine & { readonly nonce: string }) | undefined
   /** Nothing issued until then is good any more unless it is remembered. Milliseconds UTC. */
   #forgottenUntil = -Infinity
 
@@ -69,7 +74,8 @@ export class Nonces {
       return true
     }
     if (issuedAt <= this.#forgottenUntil) return false
-    this.#inUse.set(nonce, { issuedAt, count })
+    const { realm, address } = owner
+    this.#inUse.set(nonce, { issuedAt, count, realm, address })
     this.#forget(now)
     return true
   }
@@ -80,11 +86,16 @@ export class Nonces {
 
   /** Undefined: not one of ours. */
   #issuedAt(nonce: string, owner: NonceOwner): number | undefined {
+    const known = this.#inUse.get(nonce) ?? (this.#checked?.nonce === nonce && this.#checked)
+    if (known && known.address === owner.address && known.realm === owner.realm)
+      return known.issuedAt
     const bytes = Buffer.from(nonce, 'base64url')
     if (bytes.length !== NONCE_BYTES) return undefined
     const head = bytes.subarray(0, 10)
     if (!timingSafeEqual(bytes.subarray(10), this.#seal(head, owner))) return undefined
-    return head.readUIntBE(0, 6)
+    const issuedAt = head.readUIntBE(0, 6)
+    this.#checked = { nonce, issuedAt, ...owner }
+    return issuedAt
   }
 
   #seal(head: Buffer, { realm, address }: NonceOwner): Buffer {

@@ -58,8 +58,21 @@ test('a refresh replaces its binding; expires=0 ends one, Contact: * with Expire
   ])
   expect(apply(two, '*', { cseq: 11, expiresSeconds: 0 })).toEqual({
     kind: 'accepted',
-    ...{ bindings: [], saved: [], removed: ['sip:a@h', 'sip:b@h'] },
+    ...{ bindings: [], saved: [], refreshed: [], removed: ['sip:a@h', 'sip:b@h'] },
   })
+})
+
+test.each<[string, Partial<Registration>, 'saved' | 'refreshed']>([
+  ['the same again', {}, 'refreshed'],
+  ['another Call-ID', { callId: 'c2' }, 'saved'],
+  ['another User-Agent', { userAgent: 'x' }, 'saved'],
+  ['another port of its NAT', { source: { ...source, port: 1 } }, 'saved'],
+  ['another Path', { path: ['<sip:edge;lr>'] }, 'saved'],
+])('%s: what is stored of a binding is no more than what changed', (_, more, list) => {
+  const present = after([], '<sip:a@h>')
+  const result = apply(present, '<sip:a@h>', { cseq: 11, ...more })
+  const others = { saved: [], refreshed: [], removed: [] }
+  expect(result).toMatchObject({ ...others, [list]: [{ contact: 'sip:a@h', cseq: 11 }] })
 })
 
 test.each([

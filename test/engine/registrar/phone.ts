@@ -59,7 +59,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
   const ask = async (request: Parameters<Registrar['handle']>[0]): Promise<PhoneAnswer> => {
     const answer = registrar.handle(request)
     await Promise.resolve()
-    time.advance(10)
+    time.advance(50)
     return answer
   }
   return { store, time, registrar, ask, keptAlive, failed, lockedOut, deps }

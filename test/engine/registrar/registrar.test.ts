@@ -147,7 +147,7 @@ test('bindings are on disk before the 200, and a new process goes on with them',
     })
   for (let turn = 0; turn < 5; turn++) await Promise.resolve()
   expect(isAnswered).toBe(false)
-  world.time.advance(10)
+  world.time.advance(50)
   expect((await answer).headers['Path']).toBe('<sip:edge.example;lr>')
   expect(new Registrar(world.deps).contactsOf('ACME.example', '101')).toEqual([
     {
@@ -160,13 +160,27 @@ test('bindings are on disk before the 200, and a new process goes on with them',
   ])
 })
 
+test('a refresh outlives a restart, also when the stored binding is gone meanwhile', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  await phone.register({ expires: '60' })
+  for (const lost of [false, true]) {
+    if (lost) world.store.sqlite.exec('DELETE FROM binding')
+    world.time.advance(50_000)
+    await phone.register({ expires: '60' })
+    const restarted = new Registrar(world.deps).statusOf('acme.example', '101')
+    expect(restarted).toEqual(world.registrar.statusOf('acme.example', '101'))
+    expect(restarted.contacts[0]?.expiresAt).toBeGreaterThan(world.time.now() + 59_000)
+  }
+})
+
 test('a binding ends when it expires, in memory and on disk', async () => {
   const world = startRegistrar()
   await new Phone(world).register({ expires: '60' })
   const rows = () => world.store.sqlite.prepare('SELECT count(*) AS n FROM binding').get()
-  world.time.advance(59_980)
+  world.time.advance(59_940)
   expect(world.registrar.contactsOf('acme.example', '101')).toHaveLength(1)
-  world.time.advance(20)
+  world.time.advance(50)
   expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
   expect(rows()).toEqual({ n: 1 })
   world.time.advance(70_000)
@@ -206,7 +220,7 @@ test.each([
           .where('extension', '=', '101')
   execute(world.store, change)
   world.registrar.reload()
-  world.time.advance(10)
+  world.time.advance(50)
   expect(world.registrar.statusOf('acme.example', '101').status).toBe('unregistered')
   expect(world.registrar.statusOf('acme.example', '102').status).toBe('registered')
   expect(new Registrar(world.deps).telemetry()['registered_contacts']).toBe(1)
@@ -219,7 +233,7 @@ test('an extension that is deleted while its phone registers gets no binding', a
   const headers = phone.headers({ contact: phone.contact, authorization: phone.credentials() })
   const answer = world.registrar.handle({ method: 'REGISTER', headers, source: phone.source })
   execute(world.store, world.store.db.deleteFrom('extension').where('extension', '=', '101'))
-  world.time.advance(20)
+  world.time.advance(50)
   expect((await answer).status).toBe(500)
   expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
 })

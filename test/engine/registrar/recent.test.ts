@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { Recent } from '../../../engine/registrar/recent.ts'
+
+function counting(max: number) {
+  const asked: string[] = []
+  const recent = new Recent(max, (question) => {
+    asked.push(question)
+    return question === 'nobody' ? undefined : question.toUpperCase()
+  })
+  return { asked, recent }
+}
+
+test('a question is worked out once, until it is forgotten', () => {
+  const { asked, recent } = counting(2)
+  expect([recent.get('a'), recent.get('a')]).toEqual(['A', 'A'])
+  expect(asked).toEqual(['a'])
+  recent.forget()
+  recent.get('a')
+  expect(asked).toEqual(['a', 'a'])
+})
+
+test('the oldest answer gives way to the newest; that there is none is not remembered', () => {
+  const { asked, recent } = counting(2)
+  for (const question of ['a', 'b', 'nobody', 'nobody', 'c', 'b', 'c', 'a']) recent.get(question)
+  expect(asked).toEqual(['a', 'b', 'nobody', 'nobody', 'c', 'a'])
+})
