@@ -84,6 +84,17 @@ interface B2buaOptions {
   readonly proxyResponseHeaders?: readonly string[]
 }
 
+/** What came of `proxyRequest`: the final answers of each destination in the order of their coming. */
+interface ProxyResults {
+  readonly connected: boolean
+  readonly finalStatus?: number
+  readonly responses: readonly {
+    readonly address: string
+    readonly port: number
+    readonly msgs: readonly { readonly status: number }[]
+  }[]
+}
+
 type Handler = (request: SrfRequest, response: SrfResponse) => void
 
 export interface Srf extends EventEmitter {
@@ -100,6 +111,11 @@ export interface Srf extends EventEmitter {
   register(handler: Handler): void
   message(handler: Handler): void
   disconnect(): void
+  proxyRequest(
+    request: SrfRequest,
+    destination: string | readonly string[],
+    options?: Readonly<Record<string, unknown>>,
+  ): Promise<ProxyResults>
   createUAS(request: SrfRequest, response: SrfResponse, options: object): Promise<SrfDialog>
   createUAC(uri: string, options: UacOptions & { readonly noAck: true }): Promise<LateOffer>
   createUAC(uri: string, options: UacOptions, callbacks?: UacCallbacks): Promise<SrfDialog>

@@ -5,18 +5,20 @@ import type { Table } from './machine.ts'
 import { transactionTimeoutMs } from './timers.ts'
 
 type State = 'trying' | 'proceeding' | 'completed' | 'terminated'
-type Event = 'timerJ' | 'request' | 'send1xx' | 'sendFinal' | 'transportError'
+type Event = 'timerJ' | 'request' | 'send1xx' | 'sendFinal' | 'abandon' | 'transportError'
 type Action = 'resend' | 'startJ'
 
 export const nonInviteServer: Table<State, Event, Action> = {
   trying: {
     send1xx: { to: 'proceeding', do: ['resend'] },
     sendFinal: { to: 'completed', do: ['resend', 'startJ'] },
+    abandon: { to: 'terminated', do: [] },
   },
   proceeding: {
     request: { to: 'proceeding', do: ['resend'] },
     send1xx: { to: 'proceeding', do: ['resend'] },
     sendFinal: { to: 'completed', do: ['resend', 'startJ'] },
+    abandon: { to: 'terminated', do: [] },
     transportError: { to: 'terminated', do: [] },
   },
   completed: {
@@ -65,6 +67,11 @@ export class NonInviteServerTransaction {
     if (!nonInviteServer[this.#state][event]) return
     this.#response = text
     this.#step(event, now)
+  }
+
+  /** Ends without a final response: a 408 that comes late only disturbs (RFC 4320 §4.2). */
+  abandon(now: number): void {
+    this.#step('abandon', now)
   }
 
   transportFailed(now: number): void {

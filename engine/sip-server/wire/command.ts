@@ -14,7 +14,7 @@ export interface SipCommand {
 }
 
 /** Hand a received request on to other destinations, as a proxy. */
-interface ProxyCommand {
+export interface ProxyCommand {
   readonly kind: 'proxy'
   readonly transactionId: string
   readonly remainInDialog: boolean

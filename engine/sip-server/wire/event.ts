@@ -100,5 +100,13 @@ export const encodeRequestSent = (sent: {
   `${sent.id}|response|${sent.commandId}|OK|${encodeMeta(sent.meta)}|` +
   `${sent.transactionId}|Msg sent:|\r\n${sent.text}`
 
+/** A final response that a forwarded request got from one of its destinations. */
+export const encodeProxied = (id: string, commandId: string, meta: Meta, text: string): string =>
+  `${id}|response|${commandId}|OK|${encodeMeta(meta)}|||continue\r\n${text}`
+
+/** The last word on a `proxy` command. */
+export const encodeProxyDone = (id: string, commandId: string): string =>
+  `${id}|response|${commandId}|OK|done`
+
 /** A reason may quote what an application or a peer wrote, which must not end the field. */
 const onToken = (reason: string): string => reason.replaceAll(/[|\r\n]+/g, ' ')

@@ -7,6 +7,7 @@ import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteServerTransaction } from '../../transaction/invite-server.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
+import type { ResponseContext } from '../proxy/response-context.ts'
 import type { Stack } from '../stack.ts'
 import type { Vias } from './request-text.ts'
 import { echoOf, type Echo } from './response-text.ts'
@@ -22,6 +23,8 @@ export class InboundRequest {
   /** The dialog that it came in, or that the application's answer has begun. */
   dialog: Dialog | undefined
   readonly isInitial: boolean
+  /** Who answers it instead of the application: it is forwarded. */
+  forwardedBy: ResponseContext | undefined
   /** The application has said something about it, so the dialog id is known to it. */
   wasAnswered = false
   readonly #stack: Stack
@@ -69,6 +72,19 @@ export class InboundRequest {
   /** The id by which the application knows the dialog of this request. */
   get dialogId(): string {
     return this.dialog?.id ?? dialogId(this.request.callId, this.request.fromTag)
+  }
+
+  /** It is forwarded: its answer comes from elsewhere, and the application owes none. */
+  handOver(context: ResponseContext): void {
+    this.forwardedBy = context
+    this.#applicationTimer.cancel()
+    this.#stack.inbound.delete(this.transactionId)
+  }
+
+  /** Nobody will answer it; a non-INVITE request may end so (RFC 4320 §4.2). */
+  abandon(now: number): void {
+    this.finished()
+    if (this.transaction instanceof NonInviteServerTransaction) this.transaction.abandon(now)
   }
 
   /** The application owes nothing any more. */

@@ -3,7 +3,8 @@ import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { InviteServerTransaction } from '../../transaction/invite-server.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
-import { messageText } from './request-text.ts'
+import { forwardAck } from '../proxy/forward-in-dialog.ts'
+import { completeVias, messageText } from './request-text.ts'
 import type { Stack } from '../stack.ts'
 
 /** Never answered, whatever is wrong with it. */
@@ -19,6 +20,8 @@ export function receiveAck(
   if (transaction instanceof InviteServerTransaction && transaction.state !== 'accepted')
     return transaction.acknowledged(now)
   const dialog = stack.dialogs.ofRequest(ack)
+  if (stack.ownRoutes.areGiven && dialog === undefined && ack.via !== undefined)
+    return forwardAck(stack, ack, completeVias(ack, ack.via, flow), flow, now)
   const awaiting = dialog?.reliable2xx
   // None waiting: a copy, which the application has seen already.
   if (dialog === undefined || awaiting === undefined || awaiting.cseq !== ack.cseq?.number) return

@@ -4,6 +4,7 @@ import type { Flow } from '../../flow.ts'
 import { checkRequest } from '../../message/check.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
+import { forwardInDialog, nextStepOf } from '../proxy/forward-in-dialog.ts'
 import { serverKey } from '../../transaction/matching.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
 import { InboundRequest, mergeKey } from './inbound-request.ts'
@@ -42,12 +43,18 @@ export function receiveRequest(stack: Stack, request: SipMessage, flow: Flow, no
 
   const vias = completeVias(request, via, flow)
   const responseFlow = returnFlow(via, flow)
+  // §21.5.4, before anything is looked at that a refusal does not need.
+  if (request.method === 'INVITE' && stack.options.refusesCall?.(request) === true)
+    return answerStateless(stack, request, vias, responseFlow, overloaded)
   const fault = checkRequest(request, flow.listener.protocol)
   if (fault) return answerStateless(stack, request, vias, responseFlow, fault)
   if (request.method === 'CANCEL')
     return receiveCancel(stack, request, via, { vias, key, flow: responseFlow }, now)
   accept(stack, request, { vias, key, flow: responseFlow, source: flow }, now)
 }
+
+/** A caller that obeyed a longer time would leave us idle as soon as a part of the load is refused. */
+const overloaded = { status: 503, reason: 'Service Unavailable', lines: 'Retry-After: 1\r\n' }
 
 interface Arrival {
   readonly vias: Vias
@@ -59,9 +66,11 @@ interface Arrival {
 function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number): void {
   const refuse = (status: number, reason: string, lines = ''): void =>
     answerStateless(stack, request, arrival.vias, arrival.flow, { status, reason, lines })
+  if (stack.ownRoutes.areGiven && request.toTag !== '' && forward(stack, request, arrival, now))
+    return
   if (!knownMethods.has(request.method))
     return refuse(501, 'Not Implemented', `Allow: ${allowed(stack)}\r\n`)
-  const objection = objectionTo(request)
+  const objection = objectionTo(request, stack.options.minSessionSeconds)
   if (objection) return refuse(objection.status, objection.reason, objection.lines)
 
   if (request.toTag !== '') return acceptInDialog(stack, request, arrival, now)
@@ -93,6 +102,23 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
     }),
   )
 }
+
+/** A request of a call that was forwarded, and in which this server stayed. */
+function forward(stack: Stack, request: SipMessage, arrival: Arrival, now: number): boolean {
+  const step = nextStepOf(stack, request, arrival.source)
+  if (step === undefined) return false
+  if (step.kind === 'forward') {
+    const inbound = begin(stack, request, arrival, { clientId: NOBODY, dialog: undefined }, now)
+    forwardInDialog(stack, inbound, step, now)
+  } else {
+    const tooManyHops = { status: 483, reason: 'Too Many Hops' }
+    answerStateless(stack, request, arrival.vias, arrival.flow, tooManyHops)
+  }
+  return true
+}
+
+/** No application owns it. */
+const NOBODY = 0
 
 /** No application asked for the method: all are away, or none ever wants it. */
 function refuseUnwanted(

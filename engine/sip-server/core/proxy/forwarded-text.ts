@@ -1,0 +1,79 @@
+/** The text of forwarded messages: RFC 3261 §16.6 for requests, §16.7 step 3 for responses. */
+import { splitList } from '../../message/headers.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseOptionTags } from '../../message/simple-fields.ts'
+import type { SentRequest } from '../../transaction/sent-request.ts'
+import { contentLengthLine } from '../app-headers.ts'
+
+export interface ForwardedParts {
+  readonly uri: string
+  /** Value of our Via. */
+  readonly via: string
+  readonly branch: string
+  /** The Vias of the request as whole lines, the top one completed. */
+  readonly vias: string
+  readonly maxForwards: number
+  /** Our Record-Route or Path values, the nearest to the destination first. */
+  readonly ownRoutes: readonly string[]
+  /** What is left of its Route. */
+  readonly routes: readonly string[]
+  /** Headers of the application, in place of those of the same name. */
+  readonly added: readonly (readonly [string, string])[]
+}
+
+export function forwardedRequest(request: SipMessage, way: ForwardedParts): SentRequest {
+  const { method, body, callId } = request
+  const { uri, via, branch, vias, routes, added } = way
+  const maxForwards = String(way.maxForwards)
+  const isRegister = method === 'REGISTER'
+  let text = `${method} ${uri} SIP/2.0\r\nVia: ${via}\r\n${vias}Max-Forwards: ${maxForwards}\r\n`
+  // RFC 3327 §5.2: the way back to a phone that registers is its Path.
+  for (const own of way.ownRoutes) text += `${isRegister ? 'Path' : 'Record-Route'}: ${own}\r\n`
+  for (const route of routes) text += `Route: ${route}\r\n`
+  for (const [name, value] of added) text += `${name}: ${value}\r\n`
+  const needsPath = isRegister && way.ownRoutes.length > 0
+  if (needsPath && !parseOptionTags(request.all('Require')).includes('path'))
+    text += 'Require: path\r\n'
+  const replaced = new Set(added.map(([name]) => name.toLowerCase()))
+  for (const [name, value] of request.entries())
+    if (!hopByHop.has(name) && !replaced.has(name.toLowerCase())) text += `${name}: ${value}\r\n`
+  return {
+    method,
+    uri,
+    via,
+    branch,
+    routes,
+    maxForwards,
+    from: request.get('From') ?? '',
+    to: request.get('To') ?? '',
+    callId,
+    cseq: request.cseq?.number ?? 0,
+    credentials: '',
+    text: text + contentLengthLine(body) + body,
+  }
+}
+
+const hopByHop = new Set(['Via', 'Max-Forwards', 'Route', 'Content-Length'])
+
+/** What an application may add to a request that is not its own. */
+export const addedHeaders = (message: SipMessage): readonly (readonly [string, string])[] =>
+  message.entries().filter(([name]) => !reserved.has(name))
+
+const reserved = new Set(
+  (
+    'Via,Record-Route,Route,Max-Forwards,From,To,Call-ID,CSeq,Contact,Content-Length,' +
+    'Content-Type,Content-Encoding,RAck'
+  ).split(','),
+)
+
+/** Without our Via; undefined when nobody is left to send it to. `lines` are added. */
+export function forwardedResponse(response: SipMessage, lines = ''): string | undefined {
+  const [, ...vias] = response.all('Via').flatMap(splitList)
+  if (vias.length === 0) return undefined
+  let text = `SIP/2.0 ${response.status} ${response.reason}\r\n`
+  for (const via of vias) text += `Via: ${via}\r\n`
+  for (const [name, value] of response.entries())
+    if (name !== 'Via' && name !== 'Content-Length') text += `${name}: ${value}\r\n`
+  const { body } = response
+  return text + lines + contentLengthLine(body) + body
+}

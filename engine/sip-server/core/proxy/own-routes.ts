@@ -1,0 +1,71 @@
+/**
+ * Our entries in the route sets of calls that we forward. Each is sealed for its call, so that a
+ * Route with our address does not make an open relay of this server: only who was given it in a
+ * Record-Route can use it, and only for that call.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { isReliable, type Flow, type Listener } from '../../flow.ts'
+import { bareUri } from '../../dialog/dialog.ts'
+import { parseUri } from '../../message/uri.ts'
+import { advertised, flowTo } from '../next-hop.ts'
+
+/** What one of our Route values stands for. */
+export interface OwnRoute {
+  /**
+   * The connection on which the party behind this entry came; undefined: by its own address.
+   * RFC 5626 §5.3: a phone behind a stream is reached on that stream and no other way.
+   */
+  readonly flow: Flow | undefined
+}
+
+export class OwnRoutes {
+  readonly #key: string
+  readonly #listeners: () => readonly Listener[]
+  #areGiven = false
+
+  /** @param key a secret of this process */
+  constructor(key: string, listeners: () => readonly Listener[]) {
+    this.#key = key
+    this.#listeners = listeners
+  }
+
+  /** Some request carries one: until then no Route needs to be looked at. */
+  get areGiven(): boolean {
+    return this.#areGiven
+  }
+
+  /** A loose route to `listener`; with a connection, back to it. */
+  entry(listener: Listener, callId: string, connectionId = 0): string {
+    this.#areGiven = true
+    const user = connectionId === 0 ? '' : `c${connectionId}@`
+    const transport = listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
+    const seal = this.#seal(callId, connectionId)
+    return `<sip:${user}${advertised(listener)}${transport};lr;seal=${seal}>`
+  }
+
+  /** Undefined: not one of ours, or not of this call. */
+  read(value: string, callId: string): OwnRoute | undefined {
+    const uri = parseUri(bareUri(value))
+    const seal = uri?.params.get('seal')
+    if (uri === undefined || seal === undefined) return undefined
+    const connectionId = /^c\d{1,15}$/.test(uri.user) ? Number(uri.user.slice(1)) : 0
+    const expected = Buffer.from(this.#seal(callId, connectionId))
+    const given = Buffer.from(seal)
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+    const protocol = uri.params.get('transport')?.toLowerCase() ?? 'udp'
+    const listener = this.#listeners().find(
+      (own) =>
+        own.protocol === protocol &&
+        own.advertisedHost === uri.host &&
+        own.advertisedPort === uri.port,
+    )
+    if (listener === undefined) return undefined
+    const isStream = connectionId !== 0 && isReliable(listener.protocol)
+    return { flow: isStream ? { ...flowTo(listener, '', 0), connectionId } : undefined }
+  }
+
+  #seal(callId: string, connectionId: number): string {
+    const seal = createHmac('sha256', this.#key).update(`${connectionId} ${callId}`)
+    return seal.digest('hex').slice(0, 32)
+  }
+}
