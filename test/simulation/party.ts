@@ -40,6 +40,7 @@ export class Party {
       listeners: () => [this.listener],
       timers: { ...defaultTimers, applicationMs: 60_000 },
       limits: defaultLimits,
+      minSessionSeconds: 90,
       secret: 's',
       sameSecret: (given, expected) => given === expected,
       token: () => `${address.replaceAll('.', '')}t${++tokens}`,

@@ -3,6 +3,7 @@
  * receives is injected. One UDP and one TCP listener at 198.51.100.10:5060, one application.
  */
 import { SipCore } from '../../engine/sip-server/core/core.ts'
+import type { SipMessage } from '../../engine/sip-server/message/message.ts'
 import type { Output } from '../../engine/sip-server/core/output.ts'
 import type { Flow, HopTarget, Listener } from '../../engine/sip-server/flow.ts'
 import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'
@@ -61,6 +62,7 @@ export class VirtualServer {
       limits?: Partial<CallLimits>
       listeners?: readonly Listener[]
       minSessionSeconds?: number
+      refusesCall?: (invite: SipMessage) => boolean
     } = {},
   ) {
     let tokens = 0
@@ -69,6 +71,7 @@ export class VirtualServer {
       timers: { ...defaultTimers, ...options.timers },
       limits: { ...defaultLimits, ...options.limits },
       minSessionSeconds: options.minSessionSeconds ?? 90,
+      refusesCall: options.refusesCall ?? (() => false),
       secret: 'cymru',
       sameSecret: (given, expected) => given === expected,
       token: () => `tok${++tokens}`,

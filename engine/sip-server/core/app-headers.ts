@@ -18,6 +18,10 @@ export interface AppHeaders {
   readonly credentials: string
   /** `Require: 100rel` on a provisional response asks for a reliable one (RFC 3262). */
   readonly requires100rel: boolean
+  /** `Require` names `timer`. */
+  readonly requiresTimer: boolean
+  /** Of a response it is left out of `lines`: the stack answers for the terms (RFC 4028). */
+  readonly sessionExpires: string | undefined
   /** Everything else, as header lines. */
   readonly lines: string
 }
@@ -32,6 +36,8 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
   let maxForwards: string | undefined
   let hasContentType = false
   let requires100rel = false
+  let requiresTimer = false
+  let sessionExpires: string | undefined
   let lines = ''
   let credentials = ''
   const routes: string[] = []
@@ -79,7 +85,12 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
         break
       case 'Require':
         if (/(^|[\s,])100rel($|[\s,;])/i.test(value)) requires100rel = true
+        if (/(^|[\s,])timer($|[\s,;])/i.test(value)) requiresTimer = true
         lines += `Require: ${value}\r\n`
+        break
+      case 'Session-Expires':
+        sessionExpires = value
+        if (message.kind === 'request') lines += `Session-Expires: ${value}\r\n`
         break
       default:
         lines += `${name}: ${value}\r\n`
@@ -96,6 +107,8 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
     hasContentType,
     credentials,
     requires100rel,
+    requiresTimer,
+    sessionExpires,
     lines,
   }
 }

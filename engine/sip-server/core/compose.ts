@@ -23,6 +23,7 @@ import {
   questionOf,
   type Hop,
 } from './next-hop.ts'
+import { secondsIn, sessionFor } from './session/terms.ts'
 import type { Stack } from './stack.ts'
 
 export interface Composed {
@@ -35,6 +36,8 @@ export interface Composed {
   readonly question: HopQuestion | undefined
   /** The URI or Route that named the next hop; '' where a connection did, and no other way will do. */
   readonly target: string
+  /** Of the session timer that it asks for (RFC 4028 §7.1). */
+  readonly sessionSeconds: number | undefined
 }
 
 /** Where a request goes, before it is written. */
@@ -83,7 +86,7 @@ export function composeOutOfDialog(
     credentials: headers.credentials,
     body,
   })
-  return { sent, contact, body, ...way }
+  return { sent, contact, body, ...way, sessionSeconds: secondsIn(headers.sessionExpires) }
 }
 
 export function composeInDialog(
@@ -101,13 +104,19 @@ export function composeInDialog(
   if (message.method === 'INVITE' && headers.contact !== undefined) dialog.contact = headers.contact
   const contact = isTargetRefresh(message.method) ? dialog.contact : ''
   const { body } = message
+  const session = sessionFor(
+    dialog,
+    message.method,
+    headers.sessionExpires,
+    stack.options.minSessionSeconds,
+  )
   const sent = composeFor(stack, dialog, message.method, dialog.localCseq, way.flow, {
     maxForwards: headers.maxForwards,
-    lines: contactLine(contact) + headers.lines + contentType,
+    lines: contactLine(contact) + headers.lines + session.lines + contentType,
     credentials: headers.credentials,
     body,
   })
-  return { sent, contact, body, ...way }
+  return { sent, contact, body, ...way, sessionSeconds: session.seconds }
 }
 
 /** A request in a dialog, an application's or our own: all but number and lines comes from the dialog. */

@@ -7,6 +7,7 @@ import { kept } from '../message/kept.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
 import type { Reliable2xx } from './reliable-2xx.ts'
+import type { SessionTimer } from './session-timer.ts'
 
 /** The party that sent the INVITE is `uac`; the dialog's id carries that party's tag. */
 export type DialogRole = 'uac' | 'uas'
@@ -32,6 +33,13 @@ interface DialogStart {
   readonly flow: Flow
   /** Requests go back by `flow` instead of to the remote target: a stream, or a peer behind NAT. */
   readonly isFlowBound: boolean
+}
+
+/** What an application asked for and what has to wait. */
+interface Held {
+  send(now: number): void
+  /** The dialog has ended. */
+  refuse(): void
 }
 
 interface Route {
@@ -63,6 +71,10 @@ export class Dialog {
   hasRemoteInvite = false
   /** The 2xx of ours that still waits for its ACK. */
   reliable2xx: Reliable2xx | undefined
+  /** Absent: it lives until somebody ends it (RFC 4028). */
+  session: SessionTimer | undefined
+  /** Re-INVITEs of the application, while one of the stack's own is under way. */
+  held: Held[] = noneHeld
   readonly #routeSet: readonly string[]
   #remoteTarget: string
   #route: Route | undefined
@@ -109,6 +121,21 @@ export class Dialog {
     this.flow = { ...this.flow, connectionId: 0 }
   }
 
+  releaseHeld(now: number): void {
+    const { held } = this
+    this.held = noneHeld
+    for (const command of held) command.send(now)
+  }
+
+  /** Nothing of it may act any more. */
+  ended(): void {
+    this.reliable2xx?.stop()
+    this.session?.stop()
+    const { held } = this
+    this.held = noneHeld
+    for (const command of held) command.refuse()
+  }
+
   /** §12.2.1.1: Request-URI and Route of the next request; a strict router takes the first route's place. */
   nextRequestRoute(): Route {
     return (this.#route ??= this.#findRoute())
@@ -121,6 +148,9 @@ export class Dialog {
     return { uri: bareUri(first), routes: [...rest, `<${uri}>`] }
   }
 }
+
+/** Shared by the dialogs that hold nothing; never written to. */
+const noneHeld: Held[] = []
 
 /** The id that drachtio applications know: Call-ID and the tag of the party that sent the INVITE. */
 export const dialogId = (callId: string, inviterTag: string): string =>

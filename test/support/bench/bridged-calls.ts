@@ -41,6 +41,7 @@ export class BridgedCalls {
     this.core = new SipCore({
       listeners: () => [listener],
       timers: defaultTimers,
+      minSessionSeconds: 90,
       limits: { maxUnanswered: 1_000_000, maxDialogs: 1_000_000 },
       secret: 's',
       sameSecret,

@@ -2,6 +2,7 @@
 import { trimBlanks } from '../../message/headers.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
+import { knowsTimer, sessionExpiresOf } from '../session/terms.ts'
 
 export interface Objection {
   readonly status: number
@@ -22,8 +23,23 @@ const understood: ReadonlySet<string> = new Set(
 )
 
 /** The answer to a request outside or inside a dialog; never asked for ACK and CANCEL (§8.2.2.3). */
-export function objectionTo(request: SipMessage): Objection | undefined {
-  return unknownExtension(request) ?? unknownEncoding(request) ?? unknownBody(request)
+export function objectionTo(request: SipMessage, minSessionSeconds: number): Objection | undefined {
+  return (
+    unknownExtension(request) ??
+    unknownEncoding(request) ??
+    unknownBody(request) ??
+    shortSession(request, minSessionSeconds)
+  )
+}
+
+/** RFC 4028 §9; a sender without the extension could do nothing with the answer. */
+function shortSession(request: SipMessage, minSeconds: number): Objection | undefined {
+  if (request.method !== 'INVITE' && request.method !== 'UPDATE') return undefined
+  if (!request.has('Session-Expires')) return undefined
+  const seconds = sessionExpiresOf(request)?.seconds
+  if (seconds === undefined || seconds >= minSeconds || !knowsTimer(request)) return undefined
+  const lines = `Min-SE: ${minSeconds}\r\n`
+  return { status: 422, reason: 'Session Interval Too Small', lines }
 }
 
 function unknownExtension(request: SipMessage): Objection | undefined {

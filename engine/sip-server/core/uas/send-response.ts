@@ -1,16 +1,20 @@
 /** Responses: an application's, and those that the stack gives by itself. */
 import { Dialog } from '../../dialog/dialog.ts'
+import type { SessionTerms } from '../../dialog/session-timer.ts'
 import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
 import { isReliable, requestFlow, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/uri.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
 import { encodeNok, encodeResponseSent } from '../../wire/event.ts'
-import { contentTypeLine, sortAppHeaders, tagOf } from '../app-headers.ts'
+import { contentTypeLine, sortAppHeaders, tagOf, type AppHeaders } from '../app-headers.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { endUnacknowledged } from '../local-bye.ts'
 import { advertised } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
+import { hashOf } from '../hash.ts'
+import { keepSession } from '../session/session.ts'
+import { linesOfAnswer, termsOfAnswer } from '../session/terms.ts'
 import type { Vias } from './request-text.ts'
 import { echoOf, responseSummary, responseText } from './response-text.ts'
 
@@ -44,7 +48,12 @@ export function respond(
   const contactLine = contact === undefined ? '' : `Contact: ${contact}\r\n`
   const tag = status > 100 ? inbound.localTag : ''
   const { body } = message
-  const lines = contactLine + headers.lines + (contentTypeLine(headers, body) ?? '')
+  const terms = status >= 200 && status < 300 ? termsFor(stack, inbound, headers) : undefined
+  const lines =
+    contactLine +
+    headers.lines +
+    (terms ? linesOfAnswer(terms, headers.requiresTimer) : '') +
+    (contentTypeLine(headers, body) ?? '')
   const text = responseText(inbound.echo, status, reason, tag, lines, body)
   inbound.wasAnswered ||= status > 100
   const { dialogId } = inbound
@@ -52,6 +61,8 @@ export function respond(
   if (status >= 200 && status < 300)
     stack.registrationFlows.accepted(request, message, requestFlow(transaction.flow), now)
   afterResponse(stack, inbound, status, text, now)
+  if (terms && inbound.dialog)
+    keepSession(stack, inbound.dialog, terms, { peer: request, localSdp: body }, now)
   const isBrief = stack.applications.isInProcess(command.clientId)
   stack.deliver(
     command.clientId,
@@ -64,6 +75,19 @@ export function respond(
       text: isBrief ? responseSummary(inbound.echo, status, reason, tag, contactLine, body) : text,
     }),
   )
+}
+
+/** RFC 4028 §9: an answer to what may refresh the session says for how long. */
+function termsFor(
+  stack: Stack,
+  { request, dialog }: InboundRequest,
+  { sessionExpires }: AppHeaders,
+): SessionTerms | undefined {
+  const isAnswer = request.method === 'INVITE'
+  const isUpdate = request.method === 'UPDATE' && dialog?.state === 'confirmed'
+  if (!isAnswer && !isUpdate) return undefined
+  const current = dialog?.session?.terms
+  return termsOfAnswer(request, sessionExpires, current, stack.options.minSessionSeconds)
 }
 
 /** A final response of the stack's own (100, 487, 480, 503, …) to a request with a transaction. */
@@ -91,16 +115,8 @@ export function answerStateless(
 ): void {
   if (request.method === 'ACK') return
   const { status, reason, lines = '' } = refusal
-  const tag = stableTag(vias.completed + request.callId)
+  const tag = `s${hashOf(vias.completed + request.callId).toString(36)}`
   stack.send(responseText(echoOf(request, vias), status, reason, tag, lines), flow, '')
-}
-
-/** FNV-1a: equal for equal requests, which is all that is asked of it. */
-function stableTag(text: string): string {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++)
-    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
-  return `s${hash.toString(36)}`
 }
 
 /** The application may choose our tag, but only before anybody has seen one. */

@@ -1,0 +1,78 @@
+/**
+ * How long a session may go on without a refresh, and whose part the refresh is: RFC 4028. What a
+ * refresh is made of is the core's matter.
+ */
+import type { Deadlines } from '../transaction/deadlines.ts'
+import { LongDeadline } from './long-deadline.ts'
+
+export interface SessionTerms {
+  readonly seconds: number
+  /** The refresh is our part. */
+  readonly isOurs: boolean
+  /** The peer takes part; else we look by ourselves whether it is still there (§7.2). */
+  readonly isAgreed: boolean
+}
+
+export interface SessionUser {
+  onRefreshDue(now: number): void
+  /** Nobody refreshed in time. */
+  onExpired(now: number): void
+}
+
+export class SessionTimer {
+  /** What a re-INVITE that changes nothing offers; '': unknown. */
+  localSdp = ''
+  /** The peer takes UPDATE, which needs no offer (§7.4). */
+  takesUpdate = false
+  /** The peer's last word on the shortest interval. */
+  minSeconds = 0
+  /** A refresh under way, to be given up with the session. */
+  abandonRefresh: (() => void) | undefined
+  #terms: SessionTerms
+  #expiresAt = 0
+  #isRefreshNext = false
+  readonly #user: SessionUser
+  readonly #deadline: LongDeadline
+
+  constructor(terms: SessionTerms, user: SessionUser, deadlines: Deadlines, now: number) {
+    this.#terms = terms
+    this.#user = user
+    this.#deadline = new LongDeadline(deadlines, (at) => this.#onDue(at))
+    this.renew(terms, now)
+  }
+
+  get terms(): SessionTerms {
+    return this.#terms
+  }
+
+  /** The session was refreshed. */
+  renew(terms: SessionTerms, now: number): void {
+    this.#terms = terms
+    const { seconds, isOurs } = terms
+    // §10: BYE before the other side counts the session as expired.
+    this.#expiresAt = now + (seconds - Math.min(32, seconds / 3)) * 1_000
+    this.#isRefreshNext = isOurs
+    // §7.2: at half the interval there is time for a second attempt.
+    this.#deadline.set(isOurs ? now + seconds * 500 : this.#expiresAt, now)
+  }
+
+  /** Another attempt after `delayMs`, if there is time for one. */
+  retry(delayMs: number, now: number): void {
+    const at = now + delayMs
+    this.#isRefreshNext = at < this.#expiresAt
+    this.#deadline.set(Math.min(at, this.#expiresAt), now)
+  }
+
+  stop(): void {
+    this.#deadline.cancel()
+    this.abandonRefresh?.()
+    this.abandonRefresh = undefined
+  }
+
+  #onDue(now: number): void {
+    if (!this.#isRefreshNext) return this.#user.onExpired(now)
+    this.#isRefreshNext = false
+    this.#deadline.set(this.#expiresAt, now)
+    return this.#user.onRefreshDue(now)
+  }
+}
