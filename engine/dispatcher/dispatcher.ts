@@ -25,6 +25,8 @@ export interface DispatcherDeps {
   readonly random: () => number
   readonly schedule: Schedule
   readonly sendProbe: SendProbe
+  /** How long an answer may wait to be read here. Default: not at all. */
+  readonly lagMs?: (() => number) | undefined
   /** Live calls on a node, counted, not kept. */
   readonly activeCalls: (nodeId: number) => number
   readonly onNodeChange: (change: NodeChange) => void
@@ -61,6 +63,7 @@ export class Dispatcher {
       now: deps.now,
       schedule: deps.schedule,
       sendProbe: deps.sendProbe,
+      lagMs: deps.lagMs,
       onChange: (change) => this.#onHealthChange(change),
     })
     this.reload()

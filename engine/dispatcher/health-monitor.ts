@@ -37,6 +37,8 @@ export interface HealthMonitorDeps {
   readonly schedule: Schedule
   readonly sendProbe: SendProbe
   readonly onChange: (change: HealthChange) => void
+  /** How long an answer may wait to be read here. Default: not at all. */
+  readonly lagMs?: (() => number) | undefined
 }
 
 interface Watched {
@@ -55,6 +57,7 @@ export class HealthMonitor {
       now: deps.now,
       schedule: deps.schedule,
       sendProbe: deps.sendProbe,
+      lagMs: deps.lagMs,
       onVerdict: (id, verdict) => this.#onVerdict(id, verdict),
     })
   }

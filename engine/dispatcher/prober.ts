@@ -44,6 +44,8 @@ export interface ProberDeps {
   readonly schedule: Schedule
   readonly sendProbe: SendProbe
   readonly onVerdict: (id: number, verdict: Verdict) => void
+  /** How long an answer that has arrived may wait to be read, while we are busy. Default: not at all. */
+  readonly lagMs?: (() => number) | undefined
 }
 
 /** Slots one golden ratio apart stay evenly spread however many targets come and go. */
@@ -102,8 +104,11 @@ interface Attempt {
   readonly timers: Cancel[]
 }
 
-/** A timer this late means that the process itself stood still, not that the node was silent. */
+/** A timer or an answer this late means that the process itself is slow, not that the node is silent. */
 const STALL_MS = 20
+
+/** For so long a node gets the benefit of the doubt; a process that is slower than that is past help. */
+const MAX_DOUBT_MS = 3_000
 
 class ProbeLoop {
   readonly target: ProbeTarget
@@ -189,13 +194,21 @@ class ProbeLoop {
     this.#finish({ at, isUp, status, reason, latencyMs })
   }
 
-  #onDeadline(attempt: Attempt): void {
+  #onDeadline(attempt: Attempt, isLastWord = false): void {
     const at = this.#deps.now()
     const silent = { at, isUp: false, status: 0, reason: 'no answer', latencyMs: undefined }
-    // After a stall the answer may already be in the socket: let it be read first.
-    if (at - attempt.deadline > STALL_MS)
-      attempt.timers.push(this.#deps.schedule(() => this.#finish(silent), STALL_MS))
+    // After a stall, or behind what waits, the answer may be in the socket: let it be read first.
+    const doubtMs = this.#doubtMs(at - attempt.deadline, isLastWord)
+    if (doubtMs > 0)
+      attempt.timers.push(this.#deps.schedule(() => this.#onDeadline(attempt, true), doubtMs))
     else this.#finish(silent)
+  }
+
+  #doubtMs(lateMs: number, isLastWord: boolean): number {
+    const lagMs = this.#deps.lagMs?.() ?? 0
+    if (lateMs >= MAX_DOUBT_MS) return 0
+    if (lagMs > STALL_MS) return lagMs + STALL_MS - lateMs
+    return lateMs > STALL_MS && !isLastWord ? STALL_MS : 0
   }
 
   #finish(verdict: Verdict): void {

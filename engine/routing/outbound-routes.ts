@@ -18,10 +18,19 @@ export type MatchedRoutes =
 
 export class OutboundRoutes {
   readonly #table: PrefixTable<OutboundRouteRecord>
+  /** Of all callers, digits only. */
+  readonly #emergencyNumbers: ReadonlySet<string>
 
   constructor(routes: readonly OutboundRouteRecord[]) {
     const active = routes.filter((route) => route.isActive)
+    const emergencies = active.filter((route) => route.isEmergency && route.mode !== 'block')
+    this.#emergencyNumbers = new Set(emergencies.map((route) => digitsOf(route.prefix)))
     this.#table = new PrefixTable(active.map((route) => [route.prefix, route] as const))
+  }
+
+  /** Whether an emergency route of anybody leads to exactly this number. */
+  isEmergencyNumber(calledNumber: string): boolean {
+    return this.#emergencyNumbers.has(digitsOf(calledNumber))
   }
 
   /**

@@ -210,6 +210,11 @@ export class Routing {
     return this.#agents.dialled(number, tenantId)
   }
 
+  /** A call to such a number is let in whatever the load, before it is known whose it is. */
+  isEmergencyNumber(calledNumber: string): boolean {
+    return this.#outbound.isEmergencyNumber(calledNumber)
+  }
+
   /**
    * The gateways for a call to the outside, in order. `tenantId` opens the routes that a tenant
    * shares among its customers and extensions.

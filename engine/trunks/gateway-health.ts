@@ -23,6 +23,8 @@ export interface GatewayHealthDeps {
   readonly failuresToProbing: number
   readonly successesToActive: number
   readonly onChange: (change: HealthChange) => void
+  /** How long an answer may wait to be read here. Default: not at all. */
+  readonly lagMs?: (() => number) | undefined
 }
 
 /** Who refuses OPTIONS is alive; these say that it cannot serve. */

@@ -3,11 +3,18 @@ import type { SendProbe } from '../../dispatcher/prober.ts'
 import type { Schedule } from '../deadlines.ts'
 import type { SrfClient } from './srf-client.ts'
 
-/** An answer that comes after the timeout is dropped. */
+/** However busy we are, silence is silence at last. */
+const MAX_EXTRA_MS = 3_000
+
+/** An answer that comes after the timeout is dropped, unless it was we who were late. */
 export function probeThrough(client: SrfClient, schedule: Schedule): SendProbe {
   return (destination, timeoutMs) =>
     new Promise((resolve) => {
-      const cancel = schedule(() => resolve({ kind: 'silence' }), timeoutMs)
+      let cancel = schedule(() => {
+        const extraMs = Math.min(client.lagMs(), MAX_EXTRA_MS)
+        if (extraMs < 1) return resolve({ kind: 'silence' })
+        cancel = schedule(() => resolve({ kind: 'silence' }), extraMs)
+      }, timeoutMs)
       client.sendOptions(destination, (answer) => {
         cancel()
         if ('status' in answer) {

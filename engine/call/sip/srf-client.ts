@@ -85,10 +85,20 @@ export class SrfClient {
   readonly #onLost: (() => void)[] = []
   #ownHost = 'localhost'
   #hearsTrying = false
+  /**
+   * How long an answer that has arrived may wait until it is read, because this process is busy.
+   * Silence that is no longer proves nothing. Milliseconds.
+   */
+  readonly lagMs: () => number
 
   /** `onPayload` sees what an embedded server hands over, before it is handled. */
-  constructor(log: Log, onPayload: (payload: string) => void = ignore) {
+  constructor(
+    log: Log,
+    onPayload: (payload: string) => void = ignore,
+    lagMs: () => number = () => 0,
+  ) {
     this.#log = log
+    this.lagMs = lagMs
     this.#onPayload = onPayload
     this.#srf.on('error', (error) => log('warn', 'drachtio server unreachable', describe(error)))
     this.#srf.on('close', () => this.#lost())

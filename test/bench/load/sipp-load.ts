@@ -11,6 +11,8 @@ const folderOfScenarios = import.meta.dirname
 export interface LoadResult {
   readonly calls: number
   readonly succeeded: number
+  /** Got 503. */
+  readonly refused: number
   readonly retransmissions: number
   /** Milliseconds from INVITE to 200. */
   readonly setupP50Ms: number
@@ -48,7 +50,7 @@ export async function placeCalls(
       ...['-sf', join(folderOfScenarios, 'caller.xml'), '-p', String(port)],
       ...['-r', String(rate), '-m', String(calls), '-l', String(rate * 10)],
       ...['-key', 'caller', caller, '-s', '18005551212'],
-      ...['-trace_stat', '-fd', '1', '-trace_rtt', '-rtt_freq', '2000'],
+      ...['-trace_stat', '-fd', '1', '-trace_rtt', '-rtt_freq', '200'],
       ...['-timeout', `${Math.ceil(calls / rate) + 40}s`, '-recv_timeout', '20000'],
     ],
     folder,
@@ -67,14 +69,21 @@ const spawnSipp = (words: readonly string[], cwd: string): ChildProcess =>
     stdio: 'ignore',
   })
 
-function readCounters(folder: string): { succeeded: number; retransmissions: number } {
+function readCounters(
+  folder: string,
+): Pick<LoadResult, 'succeeded' | 'refused' | 'retransmissions'> {
   const [names = '', ...rows] = readOwn(folder, /_\d+_\.csv$/)
     .trim()
     .split('\n')
   const columns = names.split(';')
   const last = rows.at(-1)?.split(';') ?? []
   const value = (name: string): number => Number(last[columns.indexOf(name)] ?? 0)
-  return { succeeded: value('SuccessfulCall(C)'), retransmissions: value('Retransmissions(C)') }
+  // A refused call has gone by its scenario, which SIPp calls success.
+  const refused = value('GenericCounter1(C)')
+  return {
+    ...{ succeeded: value('SuccessfulCall(C)') - refused, refused },
+    retransmissions: value('Retransmissions(C)'),
+  }
 }
 
 function readDelays(folder: string): { setupP50Ms: number; setupP99Ms: number } {

@@ -121,6 +121,32 @@ test('after a stall of the process an answer that has arrived still counts', asy
   expect(verdicts.length).toBeGreaterThan(0)
 })
 
+test('behind what waits to be read an answer has more time, and no longer than that', async () => {
+  const clock = new VirtualClock()
+  const verdicts: Verdict[] = []
+  const answers = { afterMs: 900 }
+  const sendProbe = (): Promise<ProbeResult> =>
+    new Promise((resolve) => {
+      const answer = { kind: 'answered', status: 200, reason: 'OK' } as const
+      clock.schedule(() => resolve(answer), answers.afterMs)
+    })
+  const prober = new Prober({
+    ...{ now: clock.now, schedule: clock.schedule, sendProbe },
+    onVerdict: (_, verdict) => void verdicts.push(verdict),
+    lagMs: () => 800,
+  })
+  prober.watch([target(1)])
+  prober.start()
+  await clock.advance(5_000)
+  expect(verdicts.length).toBeGreaterThan(3)
+  expect(verdicts.every(({ isUp }) => isUp)).toBe(true)
+  verdicts.length = 0
+  answers.afterMs = 60_000
+  await clock.advance(5_000)
+  expect(verdicts.length).toBeGreaterThan(3)
+  expect(verdicts.slice(1).every(({ isUp }) => !isUp)).toBe(true)
+})
+
 test('slots missed in a stall are not made up for', async () => {
   const { clock, nodes } = start([1])
   await clock.advance(1_000)

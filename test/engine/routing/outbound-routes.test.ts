@@ -93,6 +93,19 @@ test('an emergency number cannot be blocked by a route of its own either', () =>
   expect(match).toMatchObject({ kind: 'routes', routes: [{ routeId: 2 }] })
 })
 
+test('whether a number is an emergency number is known before its caller is', () => {
+  const routes = new OutboundRoutes([
+    outboundRoute(1, { prefix: '112', isEmergency: true, customerId: 3 }),
+    outboundRoute(2, { prefix: '+911', isEmergency: true }),
+    outboundRoute(3, { prefix: '999', isEmergency: true, isActive: false }),
+    outboundRoute(4, { prefix: '49' }),
+  ])
+  const numbers = ['112', '911', '+911', '1123', '999', '49', '']
+  expect(numbers.filter((number) => routes.isEmergencyNumber(number))).toEqual([
+    ...['112', '911', '+911'],
+  ])
+})
+
 test('a number that merely starts like an emergency number is an ordinary call', () => {
   const routes = [outboundRoute(1, { prefix: '112', isEmergency: true }), outboundRoute(2)]
   const match = new OutboundRoutes(routes).match(acme, '1125550100', seededRandom(1))

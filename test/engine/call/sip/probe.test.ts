@@ -42,3 +42,20 @@ test('what cannot be sent is a transport error', async () => {
   await lost
   expect(await send('sip:127.0.0.1:5060', 400)).toMatchObject({ kind: 'transport-error' })
 })
+
+test('an answer that waits to be read while we are busy still counts, for as long as that may be', async () => {
+  rig = await startCallRig()
+  const node = await rig.caller()
+  const send = probeThrough(rig.client, rig.time.schedule)
+  const probe = send(`sip:127.0.0.1:${node.port}`, 400)
+  const options = await node.next('OPTIONS')
+  rig.answers.lagMs = 700
+  rig.time.advance(1_000)
+  node.reply(options, 200)
+  expect(await probe).toMatchObject({ kind: 'answered', status: 200 })
+
+  const silent = send(`sip:127.0.0.1:${node.port}`, 400)
+  await node.next('OPTIONS')
+  rig.time.advance(1_100)
+  expect(await silent).toEqual({ kind: 'silence' })
+})

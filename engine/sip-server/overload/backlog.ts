@@ -1,0 +1,69 @@
+/**
+ * How long a datagram waits until it is read. Under overload the event loop itself turns quickly: a
+ * turn reads a few datagrams, and thousands wait in the kernel's buffer, where nobody sees them. So a
+ * datagram of our own is sent through the same queue ten times a second, and its age tells.
+ */
+
+export interface BacklogDeps {
+  /** Milliseconds of a clock that does not jump. */
+  readonly now: () => number
+  /** Letters and digits that nobody else can guess. */
+  readonly token: () => string
+}
+
+/** No SIP message begins so; neither does a keep-alive of a NAT binding that holds only such bytes. */
+const mark = 0x01
+
+/** One that was not read by then was thrown away by the kernel, whose buffer is full. Milliseconds. */
+const lostAfterMs = 2_000
+
+/** One queue: a socket of ours. */
+export class Backlog {
+  readonly #deps: BacklogDeps
+  readonly #prefix: string
+  /** What is on its way, oldest first: text and when it was sent. */
+  readonly #underway = new Map<string, number>()
+  #sent = 0
+  #heardMs: number | undefined
+  #isLosing = false
+
+  constructor(deps: BacklogDeps) {
+    this.#deps = deps
+    this.#prefix = `${String.fromCharCode(mark)}${deps.token()}-`
+  }
+
+  /** The next datagram to send to this queue. */
+  next(): string {
+    const now = this.#deps.now()
+    for (const [text, sentAt] of this.#underway)
+      if (now - sentAt >= lostAfterMs) {
+        this.#underway.delete(text)
+        this.#isLosing = true
+      }
+    const text = `${this.#prefix}${++this.#sent}`
+    this.#underway.set(text, now)
+    return text
+  }
+
+  /** Whether the datagram is one of ours; it is taken note of then, and concerns nobody else. */
+  takes(bytes: Buffer): boolean {
+    if (bytes[0] !== mark) return false
+    const text = bytes.toString('latin1')
+    if (!text.startsWith(this.#prefix)) return false
+    const sentAt = this.#underway.get(text)
+    if (sentAt === undefined) return true
+    this.#underway.delete(text)
+    this.#heardMs = this.#deps.now() - sentAt
+    this.#isLosing = false
+    return true
+  }
+
+  /** Milliseconds; 0 as long as nothing has ever come back: a queue that cannot be measured. */
+  get delayMs(): number {
+    if (this.#heardMs === undefined) return 0
+    if (this.#isLosing) return lostAfterMs
+    const [oldest] = this.#underway.values()
+    const age = oldest === undefined ? 0 : this.#deps.now() - oldest
+    return Math.max(this.#heardMs, age)
+  }
+}

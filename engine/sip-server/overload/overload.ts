@@ -1,0 +1,149 @@
+/**
+ * Refuses new calls while what arrives waits too long: measures ten times a second, and says of each
+ * new call whether there is room for it. Requests inside dialogs are never asked about.
+ */
+import type { Flow, Listener } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { Log } from '../options.ts'
+import { Admission, type AdmissionLimits } from './admission.ts'
+import { Backlog } from './backlog.ts'
+
+export interface OverloadDeps {
+  readonly now: () => number
+  readonly token: () => string
+  /** Sends to one of our own listeners. */
+  readonly send: (text: string, flow: Flow) => void
+  /** Calls that are let in whatever the load; asked only about one that would be refused. */
+  readonly isUrgent: (requestUri: string) => boolean
+  /** Calls `work` every `everyMs` until the returned function is called. */
+  readonly repeat: (work: () => void, everyMs: number) => () => void
+  readonly log: Log
+  readonly limits?: AdmissionLimits
+}
+
+/** How busy the server is. */
+export interface Load {
+  /** How long what arrives now waits before it is read. Milliseconds. */
+  readonly lagMs: number
+  /** The part of new calls that is let in: 1 is all of them. */
+  readonly share: number
+  /** New calls that were refused since the start. */
+  readonly refused: number
+}
+
+const periodMs = 100
+
+/** While it lasts, the log hears of it this often. Milliseconds. */
+const reportMs = 10_000
+
+export class Overload implements Load {
+  readonly #deps: OverloadDeps
+  readonly #admission: Admission
+  readonly #queues = new Map<Listener, { readonly backlog: Backlog; readonly flow: Flow }>()
+  #stopRepeating: () => void = () => undefined
+  #lastTurn = 0
+  #latenessMs = 0
+  #refused = 0
+  #refusedBefore = 0
+  #beganAt: number | undefined
+  #reportedAt = 0
+
+  constructor(deps: OverloadDeps) {
+    this.#deps = deps
+    this.#admission = new Admission(deps.limits)
+  }
+
+  start(listeners: readonly Listener[]): void {
+    const { now, token } = this.#deps
+    for (const listener of listeners) {
+      if (listener.protocol !== 'udp') continue
+      const { port } = listener
+      const flow = { listener, address: ownAddress(listener.address), port, connectionId: 0 }
+      this.#queues.set(listener, { backlog: new Backlog({ now, token }), flow })
+    }
+    this.#lastTurn = now()
+    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
+  }
+
+  stop(): void {
+    this.#stopRepeating()
+  }
+
+  /** Whether a datagram is a measurement of ours; it goes no further then. */
+  takes(bytes: Buffer, listener: Listener): boolean {
+    return this.#queues.get(listener)?.backlog.takes(bytes) === true
+  }
+
+  /** By UDP, or because the loop is late. */
+  get lagMs(): number {
+    let lagMs = this.#latenessMs
+    for (const { backlog } of this.#queues.values()) lagMs = Math.max(lagMs, backlog.delayMs)
+    return Math.max(lagMs, this.#deps.now() - this.#lastTurn - periodMs)
+  }
+
+  get share(): number {
+    return this.#admission.share
+  }
+
+  get refused(): number {
+    return this.#refused
+  }
+
+  /** Asked for each INVITE that belongs to no transaction. */
+  refuses(invite: SipMessage): boolean {
+    if (!this.#admission.isEngaged || invite.toTag !== '') return false
+    if (this.#admission.admits(drawOf(invite)) || this.#deps.isUrgent(invite.uri)) return false
+    this.#refused += 1
+    return true
+  }
+
+  #measure(): void {
+    const now = this.#deps.now()
+    this.#latenessMs = Math.max(0, now - this.#lastTurn - periodMs)
+    this.#lastTurn = now
+    this.#admission.adjust(this.lagMs)
+    this.#tell(now)
+    for (const { backlog, flow } of this.#queues.values()) this.#deps.send(backlog.next(), flow)
+  }
+
+  #tell(now: number): void {
+    const { isEngaged, share } = this.#admission
+    if (!isEngaged) {
+      if (this.#beganAt === undefined) return
+      const refused = this.#refused - this.#refusedBefore
+      this.#deps.log('info', 'overload is over', { refused, lastedMs: now - this.#beganAt })
+      this.#beganAt = undefined
+      return
+    }
+    if (this.#beganAt === undefined) {
+      this.#beganAt = now
+      this.#refusedBefore = this.#refused
+    } else if (now - this.#reportedAt < reportMs) return
+    this.#reportedAt = now
+    const refused = this.#refused - this.#refusedBefore
+    this.#deps.log('warn', 'overload: new calls are refused', {
+      delayMs: Math.round(this.lagMs),
+      admitted: Math.round(share * 100) / 100,
+      refused,
+    })
+  }
+}
+
+/** Where a listener on all addresses reaches itself. */
+function ownAddress(address: string): string {
+  if (address === '0.0.0.0') return '127.0.0.1'
+  return address === '::' ? '::1' : address
+}
+
+/**
+ * The same number from 0 up to 1 for each copy of an INVITE, another one when the caller tries again
+ * with the next CSeq: nobody is let in by repeating, and nobody is shut out for good. FNV-1a, and
+ * the last step of MurmurHash3 so that similar Call-IDs are spread as well.
+ */
+function drawOf({ callId, cseq }: SipMessage): number {
+  let hash = 0x811c9dc5 ^ (cseq?.number ?? 0)
+  for (let i = 0; i < callId.length; i++) hash = Math.imul(hash ^ callId.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return ((hash ^ (hash >>> 16)) >>> 0) / 0x1_0000_0000
+}

@@ -1,0 +1,59 @@
+/**
+ * What becomes of calls beyond what the machine can carry: the rest should be refused at once, and as
+ * many as before should succeed. SIPp callers and three SIPp nodes around a started process.
+ */
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { placeCalls, startNode } from './load/sipp-load.ts'
+
+export const describe =
+  'calls beyond the highest rate: offered, succeeded, refused, failed; arguments: rates=400,800,1200,1600 seconds=10'
+
+const caller = '15550001111'
+
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
+  const rates = (options.get('rates') ?? '400,800,1200,1600').split(',').map(Number)
+  const seconds = Number(options.get('seconds') ?? 10)
+  const nodes = [await startNode(), await startNode(), await startNode()]
+  const tollgate = await TollgateProcess.start(seed(nodes.map(({ port }) => port)), {
+    LOG_LEVEL: 'warn',
+  })
+  try {
+    await placeCalls(tollgate.sipPort, 200, 2_000, caller)
+    console.log('  offered/s  succeeded/s  refused/s  failed/s  retrans  setup p50/p99 ms')
+    let peak = 0
+    let last = 0
+    for (const rate of rates) {
+      const startedAt = performance.now()
+      const result = await placeCalls(tollgate.sipPort, rate, rate * seconds, caller)
+      const took = Math.max(seconds, Math.min((performance.now() - startedAt) / 1_000, 2 * seconds))
+      const { calls, succeeded, refused } = result
+      const perSecond = (count: number): string => (count / seconds).toFixed(0)
+      last = succeeded / took
+      peak = Math.max(peak, last)
+      const delays = `${result.setupP50Ms.toFixed(1)}/${result.setupP99Ms.toFixed(1)}`
+      console.log(
+        `  ${String(rate).padStart(9)}  ${perSecond(succeeded).padStart(11)}  ${perSecond(refused).padStart(9)}` +
+          `  ${perSecond(calls - succeeded - refused).padStart(8)}  ${String(result.retransmissions).padStart(7)}  ${delays.padStart(16)}`,
+      )
+    }
+    console.log(`  the last rate reaches ${((100 * last) / peak).toFixed(0)} % of the best one`)
+  } finally {
+    await tollgate.stop()
+    for (const node of nodes) await node.stop()
+  }
+}
+
+const seed = (nodePorts: readonly number[]): object => ({
+  rate_plans: [{ name: 'load', currency: 'USD' }],
+  rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.01' }],
+  customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
+  dispatcher: [
+    {
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 4,
+      nodes: nodePorts.map((port) => ({ host: '127.0.0.1', internal_port: port })),
+    },
+  ],
+})

@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest'
+import { parseMessage } from '../../../../engine/sip-server/message/parse.ts'
+import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
+import { Overload } from '../../../../engine/sip-server/overload/overload.ts'
+import { requestOf, udp } from '../../../support/sip-core.ts'
+
+/** A socket with one reader: what arrives waits its turn, and costs the reader time. */
+class BusyServer {
+  now = 0
+  readonly logged: { readonly level: string; readonly fields: unknown }[] = []
+  readonly overload: Overload
+  /** Milliseconds that each call waited. */
+  readonly waits: number[] = []
+  served = 0
+  refused = 0
+  readonly #queue: {
+    readonly at: number
+    readonly invite?: SipMessage | undefined
+    readonly own?: string
+  }[] = []
+  #measure: () => void = () => undefined
+  #calls = 0
+  #owed = 0
+
+  constructor(isUrgent: (uri: string) => boolean = () => false) {
+    this.overload = new Overload({
+      now: () => this.now,
+      token: () => 'token',
+      send: (own) => void this.#queue.push({ at: this.now, own }),
+      isUrgent,
+      repeat: (work) => {
+        this.#measure = work
+        return () => undefined
+      },
+      log: (level, _message, fields) => void this.logged.push({ level, fields }),
+    })
+    this.overload.start([udp])
+  }
+
+  /** A call costs 1 ms, a refusal 0.02 ms: a thousand calls a second are all that it can serve. */
+  run(seconds: number, callsPerSecond: number): void {
+    const end = this.now + seconds * 1_000
+    while (this.now < end) {
+      this.now += 1
+      if (this.now % 100 === 0) this.#measure()
+      for (this.#owed += callsPerSecond / 1_000; this.#owed >= 1; this.#owed -= 1)
+        this.#queue.push({ at: this.now, invite: calls[++this.#calls % calls.length] })
+      this.#work(1)
+    }
+  }
+
+  forget(): void {
+    this.served = this.refused = 0
+    this.waits.length = 0
+  }
+
+  #budget = 0
+
+  #work(ms: number): void {
+    this.#budget = Math.min(this.#budget + ms, 1)
+    while (this.#budget > 0) {
+      const next = this.#queue.shift()
+      if (next === undefined) return
+      if (next.own !== undefined) this.overload.takes(Buffer.from(next.own, 'latin1'), udp)
+      else if (next.invite !== undefined) this.#judge(next.invite, next.at)
+    }
+  }
+
+  #judge(invite: SipMessage, at: number): void {
+    this.waits.push(this.now - at)
+    const isRefused = this.overload.refuses(invite)
+    this.#budget -= isRefused ? 0.02 : 1
+    if (isRefused) this.refused += 1
+    else this.served += 1
+  }
+}
+
+function call(number: number, options: Parameters<typeof requestOf>[1] = {}): SipMessage {
+  const parsed = parseMessage(
+    requestOf('INVITE', { callId: `1-${number}@203.0.113.7`, ...options }),
+  )
+  if (parsed.kind !== 'request') throw new Error('unreadable')
+  return parsed
+}
+
+/** Parsed once: only their Call-IDs count. */
+const calls = Array.from({ length: 2_000 }, (_, number) => call(number))
+
+/** A server in the middle of twice the load that it can carry. */
+function overloaded(isUrgent?: (uri: string) => boolean): BusyServer {
+  const server = new BusyServer(isUrgent)
+  server.run(20, 2_000)
+  return server
+}
+
+test.each([1.1, 1.5, 2, 4, 10])(
+  'at %d times what it can carry it serves nearly as much as before, and soon',
+  (load) => {
+    const server = new BusyServer()
+    server.run(15, load * 1_000)
+    server.forget()
+    server.run(20, load * 1_000)
+    expect(server.served).toBeGreaterThan(0.8 * 20_000)
+    // T1: nobody repeats what has waited less.
+    const waits = server.waits.toSorted((a, b) => a - b)
+    expect(waits[Math.floor(0.99 * waits.length)]).toBeLessThan(500)
+  },
+)
+
+test('below what it can carry nobody is refused', () => {
+  const server = new BusyServer()
+  server.run(30, 950)
+  expect(server.refused).toBe(0)
+})
+
+test('when the load goes, everybody is let in again within seconds', () => {
+  const server = overloaded()
+  server.run(10, 500)
+  server.forget()
+  server.run(10, 500)
+  expect(server.refused).toBe(0)
+  expect(server.overload.share).toBe(1)
+})
+
+test('every copy of an INVITE meets the same decision, the next try another one', () => {
+  const { overload } = overloaded()
+  const decisions = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n)))
+  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n)))).toEqual(decisions)
+  const again = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n, { cseq: 2 })))
+  const saved = decisions.filter((isRefused, n) => isRefused && again[n] === false)
+  expect(saved.length).toBeGreaterThan(20)
+})
+
+test('what belongs to a dialog is never refused', () => {
+  const { overload } = overloaded()
+  const refused = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n, { toTag: 't' })))
+  expect(refused).not.toContain(true)
+})
+
+test('an urgent call is let in', () => {
+  const { overload } = overloaded((uri) => uri.startsWith('sip:112@'))
+  const refused = Array.from({ length: 400 }, (_, n) =>
+    overload.refuses(call(n, { uri: 'sip:112@198.51.100.10' })),
+  )
+  expect(refused).not.toContain(true)
+  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n)))).toContain(true)
+})
+
+test('the log hears of an overload once in ten seconds, and once when it is over', () => {
+  const server = new BusyServer()
+  server.run(35, 3_000)
+  expect(server.overload.refused).toBeGreaterThan(10_000)
+  expect(server.logged.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn', 'warn'])
+  server.run(15, 100)
+  expect(server.logged.map(({ level }) => level).at(-1)).toBe('info')
+  expect(server.logged).toHaveLength(5)
+  expect(server.logged.at(-1)?.fields).toMatchObject({ refused: server.overload.refused })
+})
+
+test('a late event loop alone is lag', () => {
+  const server = new BusyServer()
+  server.run(1, 10)
+  expect(server.overload.lagMs).toBeLessThan(5)
+  server.now += 300
+  expect(server.overload.lagMs).toBeGreaterThanOrEqual(200)
+})
