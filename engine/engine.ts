@@ -9,6 +9,7 @@ import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
 import type { OriginateRequest, OriginateResult } from './call/originate/originate.ts'
+import { calledOf } from './call/sip/caller-id.ts'
 import { probeThrough } from './call/sip/probe.ts'
 import { registerThrough } from './call/sip/register.ts'
 import { MessageLog } from './call/trace/message-log.ts'
@@ -89,7 +90,8 @@ export class Engine {
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#server = config.drachtio.url === undefined ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now)
-    this.#client = new SrfClient(log, (payload) => this.#messages.add(payload))
+    const lagMs = (): number => this.#server?.load.lagMs ?? 0
+    this.#client = new SrfClient(log, (payload) => this.#messages.add(payload), lagMs)
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(resolveHost, schedule)
     const charging = this.#counted(deps.charging)
@@ -105,6 +107,7 @@ export class Engine {
       saveOperatorState: operatorStateWriter(store),
       ...{ now, random, schedule, hosts: this.#hosts },
       sendProbe: probeThrough(this.#client, schedule),
+      lagMs,
       activeCalls: (nodeId) => this.calls.countByNode(nodeId),
       onNodeChange: (change) => {
         this.#noteNodeChange(change)
@@ -217,6 +220,8 @@ export class Engine {
       deadlines: this.#deadlines.size,
       ...prefixed('srf', this.#client.stats()),
       ...prefixed('sip', this.#server?.stats() ?? {}),
+      sip_refused_by_overload_total: this.#server?.load.refused ?? 0,
+      sip_lag_ms: Math.round(this.#server?.load.lagMs ?? 0),
     }
   }
 
@@ -234,6 +239,7 @@ export class Engine {
       randomBytes,
       log,
       admit: (source, packet) => this.guard.admit(source, packet),
+      isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
       ...(listen === undefined ? {} : { admin: listen }),
     })
@@ -245,6 +251,7 @@ export class Engine {
       ...{ now, random, schedule, log, newCallId: newUuid, intervalMs },
       ...{ failuresToProbing: failures, successesToActive: successes },
       sendProbe: probeThrough(this.#client, schedule),
+      lagMs: () => this.#client.lagMs(),
       send: registerThrough(this.#client, schedule),
     })
   }

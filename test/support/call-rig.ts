@@ -101,6 +101,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     journalled: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
     agent: undefined as AgentDecision | undefined,
+    /** How long what has arrived waits to be read. */
+    lagMs: 0,
     registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
   }
 
@@ -108,7 +110,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const log: Log = (level, message, fields) => {
     if (level === 'error') faults.push({ message, ...fields })
   }
-  const client = new SrfClient(log, (payload) => messages.add(payload))
+  const client = new SrfClient(
+    log,
+    (payload) => messages.add(payload),
+    () => answers.lagMs,
+  )
   const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
   const charging = {
     authorize: (request: AuthorizationRequest) => {
