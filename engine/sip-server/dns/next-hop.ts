@@ -63,10 +63,11 @@ export class NextHopResolver {
     if (port !== 0 || !host.includes('.')) return byAddress()
     // Asked for together: most hosts have neither of the former, and would be waited for three times.
     const [records, addresses] = await Promise.all([this.#byRecords(question), byAddress()])
-    return records.length > 0 ? records : addresses
+    return records ?? addresses
   }
 
-  async #byRecords(question: HopQuestion): Promise<readonly HopTarget[]> {
+  /** Undefined: the domain has no SRV record, so its own addresses count. */
+  async #byRecords(question: HopQuestion): Promise<readonly HopTarget[] | undefined> {
     const { host, protocol } = question
     if (protocol !== undefined) return this.#bySrv([srvNameOf(protocol, host)])
     const srvs = transportsOf(question).map((each) => srvNameOf(each, host))
@@ -75,13 +76,17 @@ export class NextHopResolver {
     return chosen.length > 0 ? this.#bySrv(chosen) : targets
   }
 
-  async #bySrv(names: readonly (SrvName | undefined)[]): Promise<readonly HopTarget[]> {
-    const found = await Promise.all(names.map((each) => (each ? this.#targetsBySrv(each) : [])))
-    return found.flat()
+  async #bySrv(names: readonly (SrvName | undefined)[]): Promise<readonly HopTarget[] | undefined> {
+    const asked = names.filter((name) => name !== undefined)
+    const found = await Promise.all(asked.map((each) => this.#targetsBySrv(each)))
+    const existing = found.filter((targets) => targets !== undefined)
+    return existing.length > 0 ? existing.flat() : undefined
   }
 
-  async #targetsBySrv({ name, protocol }: SrvName): Promise<readonly HopTarget[]> {
-    const records = srvOrder(await this.#dns.srv(name), this.#random).slice(0, maxRecords)
+  async #targetsBySrv({ name, protocol }: SrvName): Promise<readonly HopTarget[] | undefined> {
+    const known = await this.#dns.srv(name)
+    if (known.length === 0) return undefined
+    const records = srvOrder(known, this.#random).slice(0, maxRecords)
     const found = await Promise.all(
       // RFC 2782: `.` says that the service is not offered.
       records.map((record) =>

@@ -1,0 +1,281 @@
+/** RFC 3263 §4.3: a target that fails is replaced by the next one before the application hears of it. */
+import { expect, test } from 'vitest'
+import type { HopTarget } from '../../../../../engine/sip-server/flow.ts'
+import {
+  callee,
+  header,
+  responseOf,
+  sdp,
+  sip,
+  tagIn,
+  targetAt,
+  VirtualServer,
+  type SentMessage,
+} from '../../../../support/sip-core.ts'
+
+const first = targetAt('192.0.2.1')
+const second = targetAt('192.0.2.2')
+const third = targetAt('192.0.2.3')
+
+const contact = 'Contact: <sip:bob@192.0.2.20:5060>'
+
+/** The application sends a request to a host name that means `targets`. */
+function send(
+  server: VirtualServer,
+  targets: readonly HopTarget[] = [first, second, third],
+  method = 'INVITE',
+) {
+  const request = sip(`${method} sip:bob@pbx.example SIP/2.0`, ['from: sip:a@localhost'], sdp)
+  server.command(`sip||\r\n${request}`)
+  const [reply] = server.takeDelivered()
+  server.resolved('pbx.example', targets)
+  return { transactionId: reply?.tokens[10] ?? '', echo: reply?.sip ?? '' }
+}
+
+const branchOf = (text: string): string => /;branch=([^;\r]+)/.exec(text)?.[1] ?? ''
+
+function answer(server: VirtualServer, to: SentMessage | undefined, status: number, tag = 'bt') {
+  if (to === undefined) throw new Error('nothing was sent')
+  const content = { toTag: tag, extra: [contact], body: status === 200 ? sdp : '' }
+  server.receive(responseOf(to.text, status, content), to.flow)
+}
+
+const statuses = (server: VirtualServer): string[] =>
+  server.takeDelivered().map(({ sip: text }) => text.split(' ')[1] ?? '')
+
+const places = (sent: readonly SentMessage[]): string[] =>
+  sent.map(({ text, flow }) => `${text.slice(0, text.indexOf(' '))} ${flow.address}`)
+
+/** Nothing waits any more, after everything that can wait has had its time. */
+function expectNothingLeft(server: VirtualServer): void {
+  server.advance(400_000)
+  expect(server.core.stats()).toMatchObject({
+    ...{ clientTransactions: 0, outboundRequests: 0, dialogs: 0, deadlines: 0, resolving: 0 },
+  })
+}
+
+test('after 503 the next target gets the same request under a branch of its own', () => {
+  const server = new VirtualServer()
+  const { echo } = send(server)
+  const [one] = server.takeSent()
+  answer(server, one, 503)
+  const [ack, two] = server.takeSent()
+  expect(places([ack, two].filter((sent) => sent !== undefined))).toEqual([
+    'ACK 192.0.2.1',
+    'INVITE 192.0.2.2',
+  ])
+  expect(statuses(server)).toEqual([])
+  const text = two?.text ?? ''
+  expect(branchOf(text)).not.toBe(branchOf(one?.text ?? ''))
+  expect(text.replace(branchOf(text), branchOf(echo))).toBe(echo)
+  answer(server, two, 486)
+  expect(statuses(server)).toEqual(['486'])
+  expectNothingLeft(server)
+})
+
+test('a target that cannot be reached costs nothing but the attempt', () => {
+  const server = new VirtualServer()
+  send(server)
+  server.sendFailed(server.takeSent()[0]?.reference ?? '')
+  server.sendFailed(server.takeSent()[0]?.reference ?? '')
+  const [three] = server.takeSent()
+  expect(three?.flow.address).toBe('192.0.2.3')
+  answer(server, three, 200)
+  expect(statuses(server)).toEqual(['200'])
+})
+
+test('a target that says nothing for 8·T1 is given up; any answer lets it take its time', () => {
+  const silent = new VirtualServer()
+  send(silent)
+  silent.advance(3_999)
+  expect(places(silent.takeSent())).toEqual(Array(4).fill('INVITE 192.0.2.1'))
+  silent.advance(1)
+  expect(places(silent.takeSent())).toEqual(['INVITE 192.0.2.2'])
+
+  const slow = new VirtualServer()
+  send(slow)
+  answer(slow, slow.takeSent()[0], 100, '')
+  slow.advance(60_000)
+  expect(slow.takeSent()).toEqual([])
+})
+
+test('when every target has failed the application gets one final response', () => {
+  const silent = new VirtualServer()
+  send(silent)
+  silent.advance(100_000)
+  expect(statuses(silent)).toEqual(['408'])
+  expectNothingLeft(silent)
+
+  const refusing = new VirtualServer()
+  send(refusing, [first, second])
+  answer(refusing, refusing.takeSent()[0], 503)
+  answer(refusing, refusing.takeSent()[1], 503)
+  expect(statuses(refusing)).toEqual(['503'])
+  expectNothingLeft(refusing)
+})
+
+test('other failures are answers: they end the search', () => {
+  const server = new VirtualServer()
+  send(server)
+  answer(server, server.takeSent()[0], 500)
+  expect(statuses(server)).toEqual(['500'])
+  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
+})
+
+test('CANCEL goes to the target that has the request', () => {
+  const server = new VirtualServer()
+  const { transactionId } = send(server)
+  answer(server, server.takeSent()[0], 503)
+  const two = server.takeSent()[1]
+  answer(server, two, 180)
+  server.command(`sip|${transactionId}|\r\n${sip('CANCEL sip:bob@pbx.example SIP/2.0', [])}`)
+  const [cancel] = server.takeSent()
+  expect(cancel?.text).toMatch(/^CANCEL /)
+  expect(cancel?.flow.address).toBe('192.0.2.2')
+  expect(branchOf(cancel?.text ?? '')).toBe(branchOf(two?.text ?? ''))
+})
+
+test('a cancelled request looks for no other target', () => {
+  const server = new VirtualServer()
+  const { transactionId } = send(server)
+  const [one] = server.takeSent()
+  server.command(`sip|${transactionId}|\r\n${sip('CANCEL sip:bob@pbx.example SIP/2.0', [])}`)
+  answer(server, one, 503)
+  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
+  expect(statuses(server).at(-1)).toBe('503')
+  expectNothingLeft(server)
+})
+
+test('once a target rings, its 503 is the answer: the application knows its early dialog', () => {
+  const server = new VirtualServer()
+  send(server)
+  const [one] = server.takeSent()
+  answer(server, one, 180)
+  answer(server, one, 503)
+  expect(statuses(server)).toEqual(['180', '503'])
+  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
+})
+
+test('a target that was given up and rings after all is cancelled, and its answer ended', () => {
+  const server = new VirtualServer()
+  send(server)
+  const [one] = server.takeSent()
+  server.advance(4_000)
+  const two = server.takeSent().at(-1)
+  answer(server, one, 180, 'late')
+  expect(places(server.takeSent())).toEqual(['CANCEL 192.0.2.1'])
+  answer(server, one, 200, 'late')
+  expect(server.takeSent().map(({ text }) => text.split(' ')[0])).toEqual(['ACK', 'BYE'])
+  answer(server, two, 200, 'wanted')
+  expect(statuses(server)).toEqual(['200'])
+  expect(server.core.stats()['dialogs']).toBe(1)
+})
+
+test('a silent or refusing target is tried last for 30 s, or as long as its Retry-After says', () => {
+  const server = new VirtualServer()
+  send(server)
+  server.advance(4_000)
+  answer(server, server.takeSent().at(-1), 486)
+  server.takeSent()
+  const firstPlace = (): string | undefined => {
+    send(server)
+    const [one] = server.takeSent()
+    answer(server, one, 486)
+    server.takeSent()
+    return one?.flow.address
+  }
+  expect(firstPlace()).toBe('192.0.2.2')
+  server.advance(30_000)
+  expect(firstPlace()).toBe('192.0.2.1')
+
+  send(server)
+  const refused = server.takeSent()[0]
+  if (refused)
+    server.receive(responseOf(refused.text, 503, { extra: ['Retry-After: 120'] }), refused.flow)
+  answer(server, server.takeSent().at(-1), 486)
+  server.advance(119_000)
+  server.takeSent()
+  expect(firstPlace()).toBe('192.0.2.2')
+  server.advance(1_000)
+  expect(firstPlace()).toBe('192.0.2.1')
+})
+
+test('requests of every method move on, inside dialogs too', () => {
+  const server = new VirtualServer()
+  send(server, [first, second], 'MESSAGE')
+  answer(server, server.takeSent()[0], 503)
+  expect(places(server.takeSent())).toEqual(['MESSAGE 192.0.2.2'])
+
+  send(server, [first])
+  const [invite] = server.takeSent()
+  const text = invite?.text ?? ''
+  const named = 'Contact: <sip:bob@node.example>'
+  server.receive(responseOf(text, 200, { toTag: 'bt', extra: [named], body: sdp }), callee)
+  const id = `${header(text, 'Call-ID')};from-tag=${tagIn(header(text, 'From'))}`
+  server.command(`sip||${id}\r\n${sip('ACK sip:x SIP/2.0', [])}`)
+  server.takeSent()
+  server.command(`sip||${id}\r\n${sip('BYE sip:x SIP/2.0', [])}`)
+  server.resolved('node.example', [first, second])
+  server.sendFailed(server.takeSent()[0]?.reference ?? '')
+  const [bye] = server.takeSent()
+  expect(bye?.flow.address).toBe('192.0.2.2')
+  expect(server.core.stats()['dialogs']).toBe(1)
+  answer(server, bye, 200)
+  expect(server.core.stats()['dialogs']).toBe(0)
+})
+
+test('targets may differ in transport; Via and Contact say the one that is used', () => {
+  const server = new VirtualServer()
+  send(server, [targetAt('192.0.2.1', 'tcp'), second])
+  const [byTcp] = server.takeSent()
+  expect(header(byTcp?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/TCP 198\.51\.100\.10:5060;branch=/)
+  expect(header(byTcp?.text ?? '', 'Contact')).toBe('<sip:a@198.51.100.10:5060;transport=tcp>')
+  expect(byTcp?.flow.listener.protocol).toBe('tcp')
+  server.sendFailed(byTcp?.reference ?? '')
+  const [byUdp] = server.takeSent()
+  expect(header(byUdp?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/UDP .*;rport;branch=/)
+  expect(header(byUdp?.text ?? '', 'Contact')).toBe('<sip:a@198.51.100.10:5060>')
+})
+
+test('targets that no listener serves, and our own address, are passed over', () => {
+  const server = new VirtualServer()
+  const own = targetAt('198.51.100.10')
+  send(server, [targetAt('192.0.2.1', 'tls'), targetAt('2001:db8::1'), own, second])
+  expect(places(server.takeSent())).toEqual(['INVITE 192.0.2.2'])
+  send(server, [own])
+  expect(statuses(server)).toEqual(['503'])
+})
+
+test.each([
+  ['sip:b@pbx.example', { port: 0, protocol: undefined, isSecure: false }],
+  ['sip:b@pbx.example:5070', { port: 5070, protocol: 'udp' }],
+  ['sip:b@pbx.example;transport=tcp', { port: 0, protocol: 'tcp' }],
+  ['sip:b@elsewhere;maddr=pbx.example', { port: 0, protocol: undefined }],
+])('what %s leaves open is asked, no more', (uri, question) => {
+  const server = new VirtualServer()
+  server.command(`sip||\r\n${sip(`OPTIONS ${uri} SIP/2.0`, [])}`)
+  expect(server.other).toMatchObject([
+    { kind: 'resolve', question: { host: 'pbx.example', supported: ['udp', 'tcp'], ...question } },
+  ])
+})
+
+test('the proxy token is looked up instead of the Request-URI, and a literal asks nothing', () => {
+  const server = new VirtualServer()
+  const options = sip('OPTIONS sip:b@pbx.example SIP/2.0', [])
+  server.command(`sip|||sip:edge.example;transport=udp\r\n${options}`)
+  expect(server.other).toMatchObject([{ question: { host: 'edge.example', protocol: 'udp' } }])
+  server.other.length = 0
+  server.command(`sip|||sip:192.0.2.9\r\n${options}`)
+  expect(server.other).toEqual([])
+  expect(server.takeSent()[0]?.flow.address).toBe('192.0.2.9')
+})
+
+test('an application that has gone is not called for: what it asked moves nowhere', () => {
+  const server = new VirtualServer()
+  send(server)
+  server.takeSent()
+  server.disconnect(server.clientId)
+  server.advance(40_000)
+  expect(places(server.takeSent()).every((place) => place === 'INVITE 192.0.2.1')).toBe(true)
+  expectNothingLeft(server)
+})

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { CachedDns, type Dns, type Found } from '../../../../engine/sip-server/dns/records.ts'
+
+function setUp() {
+  const clock = { now: 0 }
+  const asked: string[] = []
+  const answers = new Map<string, (found: Found<string>) => void>()
+  const dns: Dns = {
+    naptr: () => Promise.reject(new Error('SERVFAIL')),
+    srv: () => Promise.resolve({ records: [], ttlMs: 30_000 }),
+    addresses: (name) => {
+      asked.push(name)
+      return new Promise((resolve) => answers.set(name, resolve))
+    },
+  }
+  const cached = new CachedDns(dns, () => clock.now)
+  const answer = (name: string, ttlMs: number, ...records: string[]) =>
+    answers.get(name)?.({ records, ttlMs })
+  return { clock, asked, cached, answer }
+}
+
+test('a name is asked for once by all who want it meanwhile, in whatever case', async () => {
+  const { cached, asked, answer } = setUp()
+  const both = Promise.all([cached.addresses('pbx.example'), cached.addresses('PBX.example')])
+  expect(cached.pending).toBe(1)
+  answer('pbx.example', 1_000, '192.0.2.1', '2001:db8::1')
+  expect(await both).toEqual([
+    ['192.0.2.1', '2001:db8::1'],
+    ['192.0.2.1', '2001:db8::1'],
+  ])
+  expect(asked).toEqual(['pbx.example'])
+  expect(cached.pending).toBe(0)
+})
+
+test.each([
+  ['its time to live', 20_000, ['192.0.2.1'], 20_000],
+  ['a second where it has none', 0, ['192.0.2.1'], 1_000],
+  ['an hour at most', 999_999_999, ['192.0.2.1'], 3_600_000],
+  ['two seconds where there is none', 60_000, [], 2_000],
+])('an answer is kept for %s', async (_what, ttlMs, records, keptMs) => {
+  const { cached, asked, answer, clock } = setUp()
+  const first = cached.addresses('a.example')
+  answer('a.example', ttlMs, ...records)
+  await first
+  clock.now = keptMs - 1
+  expect(await cached.addresses('a.example')).toEqual(records)
+  expect(asked).toHaveLength(1)
+  clock.now = keptMs
+  void cached.addresses('a.example')
+  expect(asked).toHaveLength(2)
+})
+
+test('a query that fails is one without records', async () => {
+  expect(await setUp().cached.naptr('a.example')).toEqual([])
+})
+
+test('the cache and the queries under way are bounded', async () => {
+  const { cached, asked, answer } = setUp()
+  for (let host = 0; host <= 1_000; host++) {
+    const found = cached.addresses(`h${host}.example`)
+    answer(`h${host}.example`, 1_000, '192.0.2.1')
+    await found
+  }
+  void cached.addresses('h0.example')
+  expect(asked.at(-1)).toBe('h0.example')
+  for (let host = 1; host < 1_000; host++) void cached.addresses(`pending${host}.example`)
+  expect(cached.pending).toBe(1_000)
+  expect(await cached.addresses('one-too-many.example')).toEqual([])
+})

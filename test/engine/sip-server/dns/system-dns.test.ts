@@ -1,0 +1,66 @@
+/** Records from a real DNS server on loopback, and names of this machine. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemDns } from '../../../../engine/sip-server/dns/system-dns.ts'
+import { DnsServer } from '../../../support/dns-server.ts'
+
+let server: DnsServer
+beforeEach(async () => {
+  server = await DnsServer.start()
+})
+afterEach(() => server.close())
+
+test('NAPTR and SRV records come as they are', async () => {
+  server.serve(
+    {
+      type: 'NAPTR',
+      name: 'example.com',
+      data: {
+        order: 10,
+        preference: 20,
+        flags: 's',
+        services: 'SIP+D2U',
+        regexp: '',
+        replacement: '_sip._udp.example.com',
+      },
+    },
+    {
+      type: 'SRV',
+      name: '_sip._udp.example.com',
+      data: { priority: 1, weight: 2, port: 5099, target: 'a.example.com' },
+    },
+  )
+  const dns = systemDns([server.address])
+  expect((await dns.naptr('example.com')).records).toEqual([
+    expect.objectContaining({
+      ...{ order: 10, preference: 20, flags: 's', service: 'SIP+D2U' },
+      replacement: '_sip._udp.example.com',
+    }),
+  ])
+  expect((await dns.srv('_sip._udp.example.com')).records).toMatchObject([
+    { priority: 1, weight: 2, port: 5099, name: 'a.example.com' },
+  ])
+  expect((await dns.srv('_sip._tcp.example.com')).records).toEqual([])
+})
+
+test('addresses of both families, kept for the shortest time to live', async () => {
+  server.serve(
+    { type: 'A', name: 'a.example.com', ttl: 300, data: '192.0.2.1' },
+    { type: 'A', name: 'a.example.com', ttl: 40, data: '192.0.2.2' },
+    { type: 'AAAA', name: 'a.example.com', ttl: 90, data: '2001:db8::1' },
+  )
+  const { records, ttlMs } = await systemDns([server.address]).addresses('a.example.com')
+  expect(records.toSorted()).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::1'])
+  expect(ttlMs).toBe(40_000)
+})
+
+test('names of this machine are found although no DNS server knows them', async () => {
+  const { records } = await systemDns([server.address]).addresses('localhost')
+  expect(records).toContain('127.0.0.1')
+  expect(server.asked).toEqual([])
+})
+
+test('a server that is silent costs a bounded time, and then the name is missing', async () => {
+  server.fallSilent()
+  expect((await systemDns([server.address]).srv('_sip._udp.example.com')).records).toEqual([])
+  expect(server.asked.length).toBeGreaterThan(0)
+})
