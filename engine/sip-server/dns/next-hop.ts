@@ -83,17 +83,18 @@ export class NextHopResolver {
     return existing.length > 0 ? existing.flat() : undefined
   }
 
-  async #targetsBySrv({ name, protocol }: SrvName): Promise<readonly HopTarget[] | undefined> {
-    const known = await this.#dns.srv(name)
+  async #targetsBySrv({
+    name: srvName,
+    protocol,
+  }: SrvName): Promise<readonly HopTarget[] | undefined> {
+    const known = await this.#dns.srv(srvName)
     if (known.length === 0) return undefined
     const records = srvOrder(known, this.#random).slice(0, maxRecords)
     const found = await Promise.all(
-      // RFC 2782: `.` says that the service is not offered.
-      records.map((record) =>
-        record.name === '' || record.name === '.'
-          ? []
-          : this.#addressesOf(record.name, protocol, record.port),
-      ),
+      records
+        // RFC 2782: `.` says that the service is not offered.
+        .filter(({ name }) => name !== '' && name !== '.')
+        .map(({ name, port }) => this.#addressesOf(name, protocol, port)),
     )
     return found.flat()
   }

@@ -55,7 +55,7 @@ const address = (name: string, data: string) => ({ type: 'A' as const, name, ttl
 async function ask(uri: string, headers: Record<string, string> = {}): Promise<number> {
   const request = await app.srf.request(uri, { method: 'OPTIONS', headers })
   return new Promise((resolve) => {
-    request.once('response', ({ status }) => resolve(status))
+    request.once('response', ({ status }: { status: number }) => resolve(status))
   })
 }
 
