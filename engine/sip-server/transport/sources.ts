@@ -63,8 +63,10 @@ export class Sources {
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [start = '', end] = address.split('::')
-  const groups = start === '' ? [] : start.split(':')
-  const behind = end === undefined || end === '' ? 0 : end.split(':').length
-  if (end !== undefined) while (groups.length + behind < 8) groups.push('0')
-  return `${groups.slice(0, 4).join(':')}::/64`
+  const [before, behind] = [groupsOf(start), groupsOf(end ?? '')]
+  const zeros = Array.from({ length: 8 - before.length - behind.length }, () => '0')
+  const network = [...before, ...zeros, ...behind].slice(0, 4)
+  return `${network.join(':')}::/64`
 }
+
+const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))

@@ -25,6 +25,9 @@ export class Connection {
   readonly #callbacks: TransportCallbacks
   readonly #framer = new StreamFramer()
   #established: boolean
+  /** What is to be sent once the connection stands, and its size. */
+  readonly #waiting: { readonly text: string; readonly reference: string }[] = []
+  #waitingBytes = 0
   /** Until it can be used, or until its first message: a peer that drips bytes gains no time. */
   #patience: NodeJS.Timeout | undefined
   #failure: string | undefined
@@ -48,35 +51,54 @@ export class Connection {
     })
     socket.on('close', () => {
       clearTimeout(this.#patience)
-      onClosed(this.#established ? undefined : (this.#failure ?? 'closed'))
-      if (this.#established) callbacks.connectionClosed(flow)
+      const failure = this.#established ? undefined : (this.#failure ?? 'closed')
+      onClosed(failure)
+      for (const { reference } of this.#takeWaiting())
+        callbacks.sendFailed(reference, failure ?? 'closed')
+      if (failure === undefined) callbacks.connectionClosed(flow)
     })
   }
 
   /** Never throws; what cannot be written comes back as `sendFailed`. */
   send(text: string, reference: string): void {
-    if (this.socket.writableLength + text.length > this.#limits.maxBufferedBytes) {
+    const buffered = this.socket.writableLength + this.#waitingBytes
+    if (buffered + text.length > this.#limits.maxBufferedBytes) {
       setImmediate(this.#callbacks.sendFailed, reference, 'the peer does not read')
       return
     }
-    this.socket.write(encodeMessage(text), (error) => {
-      if (error) this.#callbacks.sendFailed(reference, this.#failure ?? errorCode(error))
-    })
+    if (this.#established) return this.#write(text, reference)
+    // Not given to the socket: one whose peer has not proved its name would take it as sent.
+    this.#waiting.push({ text, reference })
+    this.#waitingBytes += text.length
   }
 
   /** Closes after what was written, but does not wait for a peer that reads nothing. */
   close(): void {
-    this.socket.destroySoon()
+    if (this.#established) this.socket.destroySoon()
+    else this.socket.destroy()
   }
 
   destroy(): void {
     this.socket.destroy()
   }
 
+  #write(text: string, reference: string): void {
+    this.socket.write(encodeMessage(text), (error) => {
+      if (error) this.#callbacks.sendFailed(reference, this.#failure ?? errorCode(error))
+    })
+  }
+
   #settle(): void {
-    this.#established = true
     clearTimeout(this.#patience)
     this.#patience = undefined
+    if (this.#established) return
+    this.#established = true
+    for (const { text, reference } of this.#takeWaiting()) this.#write(text, reference)
+  }
+
+  #takeWaiting() {
+    this.#waitingBytes = 0
+    return this.#waiting.splice(0)
   }
 
   #giveUp(): void {
@@ -93,7 +115,7 @@ export class Connection {
       this.socket.write('\r\n')
       return
     }
-    if (this.#patience !== undefined) this.#settle()
+    if (this.#patience) this.#settle()
     if (frame.kind === 'message') return this.#callbacks.message(frame.text, this.flow)
     // A header part that can be read is answered (400, 413) before the end.
     if (frame.head !== '') this.#callbacks.message(frame.head, this.flow)

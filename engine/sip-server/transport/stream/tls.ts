@@ -33,8 +33,8 @@ export async function openTls(
     handshakeTimeout: limits.handshakeMs,
   })
   credentials.onChange((settings) => server.setSecureContext(settings))
-  // Whoever fails its handshake is gone already; a scanner must not fill the log.
-  server.on('tlsClientError', () => undefined)
+  // Nothing is logged: scanners would fill the log. Node leaves a silent socket open.
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
   const { host, port } = await listen(server, 'tls', options.host, options.port)
   const listener = boundListener('tls', { address: host, port }, options.advertisedHost)
   return new StreamTransport(server, new TlsWire(options), listener, options, callbacks)

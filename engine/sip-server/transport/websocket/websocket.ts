@@ -51,7 +51,7 @@ function serverFor({ credentials, limits }: WebSocketTransportOptions): Server {
     answerPlainRequest,
   )
   credentials.onChange((settings) => server.setSecureContext(settings))
-  server.on('tlsClientError', () => undefined)
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
   return server
 }
 
