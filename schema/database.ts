@@ -224,6 +224,8 @@ export interface CarrierTable {
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>
   inbound_set_id: number | null
+  /** Its prices, as a least-cost route compares them; null: not known. */
+  rate_plan_id: number | null
   created_at: number
   updated_at: number
 }

@@ -6,6 +6,8 @@ import { sql as payments } from './004-payments.ts'
 import { sql as agents } from './005-agents.ts'
 import { sql as webhooks } from './006-webhooks.ts'
 import { sql as listsAndRetention } from './007-lists-and-retention.ts'
+import { sql as reportIndexes } from './008-report-indexes.ts'
+import { sql as carrierPrices } from './009-carrier-prices.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -22,6 +24,8 @@ export const migrations: readonly Migration[] = [
   { version: 5, name: 'agents', sql: agents },
   { version: 6, name: 'webhooks', sql: webhooks },
   { version: 7, name: 'lists-and-retention', sql: listsAndRetention },
+  { version: 8, name: 'report-indexes', sql: reportIndexes },
+  { version: 9, name: 'carrier-prices', sql: carrierPrices },
 ]
 
 export const newestVersion = migrations.length
