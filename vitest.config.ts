@@ -1,8 +1,14 @@
 import { defineConfig } from 'vitest/config'
 
-const processTests = ['process', 'sipp', 'baresip', 'sipvicious', 'conformance'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-)
+const processTests = [
+  'process',
+  'sipp',
+  'baresip',
+  'kamailio',
+  'sipsak',
+  'sipvicious',
+  'conformance',
+].map((folder) => `test/${folder}/**/*.test.ts`)
 
 export default defineConfig({
   test: {

@@ -12,6 +12,8 @@ import { join, relative } from 'node:path'
 const peers = [
   { program: 'sipp', debianPackage: 'sip-tester', suites: 'test/sipp' },
   { program: 'baresip', debianPackage: 'baresip-core', suites: 'test/baresip' },
+  { program: 'kamailio', debianPackage: 'kamailio', suites: 'test/kamailio' },
+  { program: 'sipsak', debianPackage: 'sipsak', suites: 'test/sipsak' },
   { program: 'svcrack', debianPackage: 'sipvicious', suites: 'test/sipvicious' },
 ]
 
