@@ -15,7 +15,12 @@ export class WrongSetting extends Error {
 export function readConfig(environment: Environment) {
   const read = <T>(setting: Setting<T>): T => readSetting(setting, environment)
   const config = {
-    sip: { listen: sipListen(read), advertisedHost: read(settings.sipAdvertisedHost) },
+    sip: {
+      listen: read(settings.sipListen),
+      advertisedHost: read(settings.sipAdvertisedHost),
+      tls: readTls(read),
+      webSocketOrigins: read(settings.sipWsOrigins),
+    },
     apiListen: read(settings.apiListen),
     edgeListen: read(settings.edgeListen),
     trustedProxies: read(settings.trustedProxies),
@@ -35,6 +40,7 @@ export function readConfig(environment: Environment) {
     unknownCaller: read(settings.unknownCaller),
     nodeTimeoutMs: read(settings.nodeTimeoutMs),
     ringTimeoutMs: read(settings.ringTimeoutSeconds) * 1_000,
+    sessionExpiresSeconds: read(settings.sessionExpiresSeconds),
     probe: {
       intervalMs: read(settings.probeIntervalMs),
       timeoutMs: read(settings.probeTimeoutMs),
@@ -60,6 +66,7 @@ export function readConfig(environment: Environment) {
       .map((setting) => setting.name),
   }
   refuseContradictions(config.drachtio)
+  refuseListenersWithoutCertificate(config.sip)
   return config
 }
 
@@ -72,14 +79,31 @@ function readSetting<T>(setting: Setting<T>, environment: Environment): T {
   throw new WrongSetting(`${setting.name} is ${shown}; allowed is ${setting.allowed}`)
 }
 
-function sipListen(read: <T>(setting: Setting<T>) => T) {
-  return read(settings.sipListen).map((address) => {
-    const { protocol } = address
-    if (protocol === 'udp' || protocol === 'tcp') return { ...address, protocol }
+/** Undefined without a certificate. */
+function readTls(read: <T>(setting: Setting<T>) => T) {
+  const [certFile, keyFile] = [read(settings.sipTlsCert), read(settings.sipTlsKey)]
+  const rest = {
+    chainFile: read(settings.sipTlsChain),
+    caFile: read(settings.sipTlsCa),
+    minVersion: `TLSv${read(settings.sipTlsMinVersion)}` as const,
+    clientCertificates: read(settings.sipTlsClientCertificates),
+    verifyServers: read(settings.sipTlsVerify) === 'on',
+  }
+  if ((certFile === undefined) !== (keyFile === undefined))
+    throw new WrongSetting('SIP_TLS_CERT and SIP_TLS_KEY must be set together')
+  if (certFile === undefined || keyFile === undefined) return undefined
+  return { certFile, keyFile, ...rest }
+}
+
+function refuseListenersWithoutCertificate(sip: {
+  readonly listen: readonly { readonly protocol: string }[]
+  readonly tls: unknown
+}): void {
+  const listener = sip.listen.find(({ protocol }) => protocol === 'tls' || protocol === 'wss')
+  if (listener !== undefined && sip.tls === undefined)
     throw new WrongSetting(
-      `SIP_LISTEN has "${protocol}/${address.host}:${address.port}"; allowed in this version is udp or tcp`,
+      `SIP_LISTEN has ${listener.protocol}; SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
     )
-  })
 }
 
 function refuseContradictions(drachtio: { url: unknown; listen: unknown; secret: unknown }): void {

@@ -14,6 +14,7 @@ import { probeThrough } from './call/sip/probe.ts'
 import { registerThrough } from './call/sip/register.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { type Trace, traceOf } from './call/trace/trace.ts'
+import type { TransferRequest, TransferResult } from './call/transfer/by-api.ts'
 import { type Connection, SrfClient } from './call/sip/srf-client.ts'
 import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
@@ -26,7 +27,7 @@ import { EventLog } from './event-log.ts'
 import type { Log } from './logger.ts'
 import { Guard } from './guard/guard.ts'
 import { Registrar } from './registrar/registrar.ts'
-import { Routing } from './routing/routing.ts'
+import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -35,6 +36,8 @@ export interface EngineDeps {
   readonly config: Config
   readonly store: Store
   readonly charging: Charging
+  /** What a number costs by a price list; absent: prices are kept elsewhere. */
+  readonly priceOf?: RoutingDeps['carrierPrice']
   /** Milliseconds UTC. */
   readonly now: () => number
   /** From 0 up to 1. */
@@ -91,7 +94,9 @@ export class Engine {
     this.#server = config.drachtio.url === undefined ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now)
     const lagMs = (): number => this.#server?.load.lagMs ?? 0
-    this.#client = new SrfClient(log, (payload) => this.#messages.add(payload), lagMs)
+    const sessionSeconds = config.sessionExpiresSeconds
+    const onPayload = (payload: string): void => this.#messages.add(payload)
+    this.#client = new SrfClient(log, onPayload, lagMs, sessionSeconds)
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(resolveHost, schedule)
     const charging = this.#counted(deps.charging)
@@ -124,6 +129,7 @@ export class Engine {
       ...{ now, random, hosts: this.#hosts },
       activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
       activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),
+      carrierPrice: deps.priceOf ?? (() => undefined),
       gatewayStanding: (gatewayId) => this.trunks.standing(gatewayId),
       onLoaded: (carriers) => this.trunks.watch(carriers),
       onProblem: (problem) => log('warn', `routing: ${problem}`),
@@ -144,6 +150,7 @@ export class Engine {
 
   /**
    * @throws {ListenError} an address cannot be bound; nothing is bound then.
+   * @throws {CertificateError} a file for TLS cannot be used.
    * @throws {WrongSetting} the server of `DRACHTIO_URL` does not let us in.
    */
   async start(): Promise<void> {
@@ -191,9 +198,19 @@ export class Engine {
     this.registrar.reload()
   }
 
+  /** Reads the certificates of `tls` and `wss` again, for new connections. */
+  reloadCertificates(): void {
+    this.#server?.reloadCertificates()
+  }
+
   /** Click-to-call. Resolves before any phone rings. */
   originate(request: OriginateRequest): Promise<OriginateResult> {
     return this.#control.originate(request)
+  }
+
+  /** Blind transfer. Resolves before anybody rings. */
+  transfer(request: TransferRequest): Promise<TransferResult> {
+    return this.#control.transfer(request)
   }
 
   /** The story of a call that lives, or that ended a moment ago; undefined: nobody remembers it. */
@@ -232,15 +249,17 @@ export class Engine {
 
   #createServer({ config, randomBytes, log }: EngineDeps): SipServer {
     const { listen, secret } = config.drachtio
-    const { advertisedHost } = config.sip
+    const { advertisedHost, tls, webSocketOrigins: origins } = config.sip
     return createSipServer({
       listen: config.sip.listen,
+      webSocket: { origins },
       secret: secret ?? this.#secret,
       randomBytes,
       log,
       admit: (source, packet) => this.guard.admit(source, packet),
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
+      ...(tls === undefined ? {} : { tls }),
       ...(listen === undefined ? {} : { admin: listen }),
     })
   }

@@ -38,6 +38,9 @@ const world: World = {
     process.on('SIGTERM', listener)
     process.on('SIGINT', listener)
   },
+  onReloadSignal: (listener) => {
+    if (!process.stdin.isTTY) process.on('SIGHUP', listener)
+  },
   onCrash: (listener) => {
     const end = (error: unknown) => {
       listener(error)

@@ -35,6 +35,15 @@ export function wholeNumber(minimum: number, maximum: number, unit?: string): Ki
   return { schema, allowed: unit === undefined ? range : `${range} (${unit})` }
 }
 
+/** 0 switches off what the number is for. */
+export function zeroOr(minimum: number, maximum: number, unit: string): Kind<number> {
+  const { schema, allowed } = wholeNumber(minimum, maximum, unit)
+  return {
+    schema: z.union([z.literal('0').transform(Number), schema]),
+    allowed: `0, or ${allowed}`,
+  }
+}
+
 export function oneOf<const Words extends readonly [string, ...string[]]>(
   ...words: Words
 ): Kind<Words[number]> {
@@ -90,7 +99,12 @@ export const formatHostAndPort = ({ host, port }: HostAndPort): string =>
 
 export const listenAddresses: Kind<readonly ListenAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseListenAddress))),
-  allowed: `a comma list of ${listenProtocols.join('|')}/host:port, such as udp/0.0.0.0:5060`,
+  allowed: `a comma list of ${listenProtocols.join('|')}/host[:port], such as udp/0.0.0.0:5060`,
+}
+
+export const webOrigins: Kind<readonly string[]> = {
+  schema: z.string().transform(orIssue((value) => listOf(value, parseOrigin))),
+  allowed: 'a comma list of origins, such as https://phone.example.com',
 }
 
 export const addressRanges: Kind<readonly string[]> = {
@@ -142,11 +156,21 @@ function parsePort(value: string): number | undefined {
   return /^\d{1,5}$/.test(value) && port <= 65_535 ? port : undefined
 }
 
+/** RFC 3261 §19.1.2, RFC 7118 §10: where a peer looks that was told no port. */
+const defaultPorts = { udp: 5_060, tcp: 5_060, tls: 5_061, ws: 80, wss: 443 } as const
+
 function parseListenAddress(value: string): ListenAddress | undefined {
   const slash = value.indexOf('/')
   const protocol = listenProtocols.find((name) => name === value.slice(0, slash))
-  const address = parseHostAndPort(value.slice(slash + 1))
-  return protocol !== undefined && address !== undefined ? { protocol, ...address } : undefined
+  if (protocol === undefined) return undefined
+  const place = value.slice(slash + 1)
+  const address = parseHostAndPort(place) ?? parseHostAndPort(`${place}:${defaultPorts[protocol]}`)
+  return address && { protocol, ...address }
+}
+
+function parseOrigin(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  return url !== undefined && url.origin === value.toLowerCase() ? url.origin : undefined
 }
 
 /** An address alone is the range that holds only itself. */

@@ -15,7 +15,9 @@ import {
   oneOf,
   text,
   userName,
+  webOrigins,
   wholeNumber,
+  zeroOr,
 } from './setting-kinds.ts'
 
 export interface Setting<T> {
@@ -41,7 +43,7 @@ export const settings = {
     'SIP_LISTEN',
     listenAddresses,
     'udp/0.0.0.0:5060,tcp/0.0.0.0:5060',
-    'where SIP is served; tls, ws and wss are not available in this version',
+    'where SIP is served: udp, tcp, tls, ws, wss; without port 5060, 5061 for tls, 80 and 443 for ws and wss',
   ),
   sipAdvertisedHost: unset(
     'SIP_ADVERTISED_HOST',
@@ -49,8 +51,44 @@ export const settings = {
     'the bound address',
     'public address for Via and Contact behind NAT',
   ),
-  sipTlsCert: unset('SIP_TLS_CERT', pemFile, '–', 'PEM file for tls and wss'),
-  sipTlsKey: unset('SIP_TLS_KEY', pemFile, '–', 'PEM file for tls and wss'),
+  sipTlsCert: unset(
+    'SIP_TLS_CERT',
+    pemFile,
+    '–',
+    'PEM file for tls and wss, may hold its chain; read again when it changes and at SIGHUP',
+  ),
+  sipTlsKey: unset('SIP_TLS_KEY', pemFile, '–', 'PEM file with its key'),
+  sipTlsChain: unset('SIP_TLS_CHAIN', pemFile, '–', 'PEM file with the rest of its chain'),
+  sipTlsCa: unset(
+    'SIP_TLS_CA',
+    pemFile,
+    'those that Node.js ships',
+    'PEM file of the authorities that are believed',
+  ),
+  sipTlsMinVersion: withDefault(
+    'SIP_TLS_MIN_VERSION',
+    oneOf('1.2', '1.3'),
+    '1.2',
+    'oldest TLS that is spoken',
+  ),
+  sipTlsClientCertificates: withDefault(
+    'SIP_TLS_CLIENT_CERTIFICATES',
+    oneOf('off', 'optional', 'required'),
+    'off',
+    'whether peers that connect to a tls listener show a certificate',
+  ),
+  sipTlsVerify: withDefault(
+    'SIP_TLS_VERIFY',
+    oneOf('on', 'off'),
+    'on',
+    'whether nodes and gateways that are called by TLS must show a valid certificate',
+  ),
+  sipWsOrigins: unset(
+    'SIP_WS_ORIGINS',
+    webOrigins,
+    'all',
+    'comma list of the web pages whose phones may connect by ws and wss',
+  ),
   apiListen: withDefault('API_LISTEN', hostAndPort, '127.0.0.1:8080', 'control API'),
   edgeListen: withDefault('EDGE_LISTEN', hostAndPort, '127.0.0.1:8081', 'customer edge'),
   trustedProxies: withDefault(
@@ -121,6 +159,12 @@ export const settings = {
     wholeNumber(1, 3_600, 's'),
     '180',
     'how long a call may ring before it ends with 480',
+  ),
+  sessionExpiresSeconds: withDefault(
+    'SIP_SESSION_EXPIRES_SECONDS',
+    zeroOr(90, 86_400, 's'),
+    '1800',
+    'session timer of each leg: a party that vanishes is noticed after about half of it; 0: none',
   ),
   probeIntervalMs: withDefault(
     'PROBE_INTERVAL_MS',
@@ -209,11 +253,7 @@ export const settings = {
 } as const
 
 /** Parsed, but without effect until their feature exists; a start that sets one says so. */
-export const withoutEffect: readonly Setting<unknown>[] = [
-  settings.sipTlsCert,
-  settings.sipTlsKey,
-  settings.rtpengine,
-]
+export const withoutEffect: readonly Setting<unknown>[] = [settings.rtpengine]
 
 function withDefault<T>(
   name: string,

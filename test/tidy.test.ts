@@ -109,7 +109,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     ],
     packages: /^node:net$/,
   },
-  'engine/sip-server/transport': { folders: ['engine/sip-server'], packages: onlyNode },
+  'engine/sip-server/transport': { folders: ['engine/sip-server'], packages: /^(node:|ws$)/ },
   'engine/sip-server/clients': { folders: ['engine/sip-server'], packages: onlyNode },
   ...Object.fromEntries(
     helpers.map((name) => [

@@ -25,6 +25,8 @@ export interface World {
   readonly readInput: () => Promise<string>
   /** Calls `listener` at each SIGTERM or SIGINT from now on. */
   readonly onStopSignal: (listener: () => void) => void
+  /** Calls `listener` at each SIGHUP from now on, unless that means that the terminal is gone. */
+  readonly onReloadSignal: (listener: () => void) => void
   /** Calls `listener` once for an error that nothing caught; the process ends after it. */
   readonly onCrash: (listener: (error: unknown) => void) => void
 }

@@ -2,7 +2,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
-import { ListenError } from '../sip-server/index.ts'
+import { CertificateError, ListenError } from '../sip-server/index.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
 
@@ -47,6 +47,7 @@ export async function runPlatform(
     platform.rescue()
     logger.lastWords('the process ends: an error that nothing caught', { error })
   })
+  world.onReloadSignal(() => platform.engine.reloadCertificates())
   const company = accompany(platform)
   world.print(`ready ${platform.addresses}`)
   await signals.first
@@ -93,8 +94,8 @@ function countSignals(world: World) {
 
 const bindErrors = ['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND']
 
-/** An address that cannot be listened on is a matter of the settings, not of the program. */
+/** An address or a certificate that cannot be used is a matter of the settings, not of the program. */
 function isStartError(error: unknown): error is Error {
-  if (error instanceof ListenError) return true
+  if (error instanceof ListenError || error instanceof CertificateError) return true
   return error instanceof Error && 'code' in error && bindErrors.includes(String(error.code))
 }

@@ -1,8 +1,8 @@
-import { readConfig } from '../config.ts'
+import { type Environment, readConfig } from '../config.ts'
 import { createLogger } from '../logger.ts'
 import { formatHostAndPort, hostAndPort, type Kind, listenAddresses } from '../setting-kinds.ts'
-import { createSipServer, ListenError } from '../sip-server/index.ts'
-import { type Command, type Input, WrongUsage } from './command.ts'
+import { CertificateError, createSipServer, ListenError } from '../sip-server/index.ts'
+import { type Command, type Input, type World, WrongUsage } from './command.ts'
 import { flushed } from './serve.ts'
 
 /** The embedded SIP server without call control, for drachtio applications of any kind. */
@@ -11,30 +11,39 @@ export const sipServer: Command = {
   summary: 'Serves the drachtio protocol alone, for any drachtio application.',
   options: {
     listen: {
-      value: 'udp/HOST:PORT,tcp/HOST:PORT',
-      meaning: 'where SIP is served',
+      value: 'udp/HOST:PORT,tls/HOST:PORT,…',
+      meaning: 'where SIP is served: udp, tcp, tls, ws, wss',
       isRequired: true,
     },
     admin: { value: 'HOST:PORT', meaning: 'where applications connect', isRequired: true },
     secret: { value: 'SECRET', meaning: 'what applications must present', isRequired: true },
+    cert: { value: 'FILE', meaning: 'certificate for tls and wss (PEM); or SIP_TLS_CERT' },
+    key: { value: 'FILE', meaning: 'its key (PEM); or SIP_TLS_KEY' },
+    ca: { value: 'FILE', meaning: 'authorities that are believed (PEM); or SIP_TLS_CA' },
   },
+  details: () =>
+    'The settings SIP_ADVERTISED_HOST, SIP_TLS_…, SIP_WS_ORIGINS and LOG_LEVEL hold here too: see tollgate serve --help.',
   run: async (input, world) => {
-    const { logLevel, sip } = readConfig(world.environment)
+    const { logLevel, sip } = readConfig(environmentFor(input, world))
     const logger = createLogger(logLevel)
     const server = createSipServer({
-      listen: readListen(input),
+      listen: sip.listen,
+      webSocket: { origins: sip.webSocketOrigins },
       admin: readOption(input, 'admin', hostAndPort),
       secret: input.options['secret'] ?? '',
       randomBytes: world.randomBytes,
       log: logger.log,
       ...(sip.advertisedHost === undefined ? {} : { advertisedHost: sip.advertisedHost }),
+      ...(sip.tls === undefined ? {} : { tls: sip.tls }),
     })
     const stopped = new Promise<void>((resolve) => world.onStopSignal(resolve))
     try {
       await server.start()
     } catch (error) {
-      throw error instanceof ListenError ? new WrongUsage(error.message) : error
+      const isSetUpWrong = error instanceof ListenError || error instanceof CertificateError
+      throw isSetUpWrong ? new WrongUsage(error.message) : error
     }
+    world.onReloadSignal(() => server.reloadCertificates())
     world.print(`ready ${addressesOf(server)}`)
     await stopped
     await server.stop()
@@ -43,11 +52,22 @@ export const sipServer: Command = {
   },
 }
 
-function readListen(input: Input) {
-  return readOption(input, 'listen', listenAddresses).map(({ protocol, host, port }) => {
-    if (protocol === 'udp' || protocol === 'tcp') return { protocol, host, port }
-    throw new WrongUsage(`--listen has ${protocol}; allowed in this version is udp or tcp`)
-  })
+/** The options are settings of the same form, read and checked as those are. */
+function environmentFor(input: Input, world: World): Environment {
+  const { cert, key, ca } = input.options
+  return {
+    ...world.environment,
+    SIP_LISTEN: listenText(input),
+    ...(cert === undefined ? {} : { SIP_TLS_CERT: cert }),
+    ...(key === undefined ? {} : { SIP_TLS_KEY: key }),
+    ...(ca === undefined ? {} : { SIP_TLS_CA: ca }),
+  }
+}
+
+/** A wrong one is reported as the option that it is. */
+function listenText(input: Input): string {
+  readOption(input, 'listen', listenAddresses)
+  return input.options['listen'] ?? ''
 }
 
 function readOption<T>(input: Input, name: string, kind: Kind<T>): T {

@@ -11,6 +11,8 @@ test('an empty environment gives the documented defaults', () => {
         { protocol: 'tcp', host: '0.0.0.0', port: 5060 },
       ],
       advertisedHost: undefined,
+      tls: undefined,
+      webSocketOrigins: undefined,
     },
     apiListen: { host: '127.0.0.1', port: 8080 },
     edgeListen: { host: '127.0.0.1', port: 8081 },
@@ -22,6 +24,7 @@ test('an empty environment gives the documented defaults', () => {
     unknownCaller: 'deny',
     nodeTimeoutMs: 1500,
     ringTimeoutMs: 180_000,
+    sessionExpiresSeconds: 1_800,
     probe: { intervalMs: 500, timeoutMs: 400, gatewayIntervalMs: 2_000, failures: 3, successes: 3 },
     paymentWebhookSecret: undefined,
     mcpAllowedHosts: [],
@@ -45,6 +48,18 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
       { protocol: 'udp', host: '::1', port: 5062 },
       { protocol: 'tcp', host: 'sip.example.com', port: 0 },
     ],
+  ],
+  [
+    'SIP_LISTEN',
+    'udp/192.0.2.1,tcp/[::1],ws/192.0.2.1',
+    (config) => config.sip.listen.map(({ protocol, host, port }) => `${protocol} ${host} ${port}`),
+    ['udp 192.0.2.1 5060', 'tcp ::1 5060', 'ws 192.0.2.1 80'],
+  ],
+  [
+    'SIP_WS_ORIGINS',
+    'https://phone.example.com, http://LocalHost:8000',
+    (config) => config.sip.webSocketOrigins,
+    ['https://phone.example.com', 'http://localhost:8000'],
   ],
   [
     'SIP_ADVERTISED_HOST',
@@ -89,7 +104,13 @@ const wrong: [string, string][] = [
   ['SIP_LISTEN', 'udp/0.0.0.0:70000'],
   ['SIP_LISTEN', 'udp/0.0.0.0:5060,'],
   ['SIP_LISTEN', 'sctp/0.0.0.0:5060'],
+  ['SIP_LISTEN', 'sctp/0.0.0.0:5060'],
+  ['SIP_WS_ORIGINS', 'https://phone.example.com/page'],
+  ['SIP_TLS_MIN_VERSION', '1.1'],
+  ['SIP_TLS_CLIENT_CERTIFICATES', 'yes'],
+  ['SIP_TLS_VERIFY', 'no'],
   ['SIP_ADVERTISED_HOST', 'not a host'],
+  ['SIP_SESSION_EXPIRES_SECONDS', '89'],
   ['API_LISTEN', '8080'],
   ['EDGE_LISTEN', '[127.0.0.1]:80'],
   ['DRACHTIO_URL', 'drachtio://10.0.0.1:9022'],
@@ -118,10 +139,34 @@ test.each(wrong)(
   },
 )
 
-test('a protocol that this version cannot serve is refused, not ignored', () => {
-  expect(() => readConfig({ SIP_LISTEN: 'udp/0.0.0.0:5060,tls/0.0.0.0:5061' })).toThrow(
-    'SIP_LISTEN has "tls/0.0.0.0:5061"; allowed in this version is udp or tcp',
+const certificate = { SIP_TLS_CERT: 'cert.pem', SIP_TLS_KEY: 'key.pem' }
+
+test.each(['tls', 'wss'])('a %s listener needs a certificate and its key', (protocol) => {
+  const SIP_LISTEN = `udp/0.0.0.0:5060,${protocol}/0.0.0.0:5061`
+  expect(() => readConfig({ SIP_LISTEN })).toThrow(
+    `SIP_LISTEN has ${protocol}; SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
   )
+  expect(() => readConfig({ SIP_LISTEN, SIP_TLS_CERT: 'cert.pem' })).toThrow(
+    'SIP_TLS_CERT and SIP_TLS_KEY must be set together',
+  )
+  expect(readConfig({ SIP_LISTEN, ...certificate }).sip.listen).toContainEqual({
+    ...{ protocol, host: '0.0.0.0', port: 5_061 },
+  })
+})
+
+test('TLS verifies servers, asks nobody else for a certificate and speaks 1.2 or newer, unless told', () => {
+  expect(readConfig(certificate).sip.tls).toEqual({
+    ...{ certFile: 'cert.pem', keyFile: 'key.pem', chainFile: undefined, caFile: undefined },
+    ...{ minVersion: 'TLSv1.2', clientCertificates: 'off', verifyServers: true },
+  })
+  const settings = {
+    ...{ SIP_TLS_CHAIN: 'chain.pem', SIP_TLS_CA: 'ca.pem', SIP_TLS_MIN_VERSION: '1.3' },
+    ...{ SIP_TLS_CLIENT_CERTIFICATES: 'required', SIP_TLS_VERIFY: 'off' },
+  }
+  expect(readConfig({ ...certificate, ...settings }).sip.tls).toEqual({
+    ...{ certFile: 'cert.pem', keyFile: 'key.pem', chainFile: 'chain.pem', caFile: 'ca.pem' },
+    ...{ minVersion: 'TLSv1.3', clientCertificates: 'required', verifyServers: false },
+  })
 })
 
 test('the value of a secret is not shown when it is wrong', () => {
@@ -139,8 +184,8 @@ test('a listener for drachtio apps needs a secret, and an embedded server', () =
 })
 
 test('a setting that has no effect yet is accepted and named', () => {
-  const config = readConfig({ RTPENGINE: 'udp/127.0.0.1:22222', SIP_TLS_CERT: 'cert.pem' })
-  expect(config.ineffective).toEqual(['SIP_TLS_CERT', 'RTPENGINE'])
+  const config = readConfig({ RTPENGINE: 'udp/127.0.0.1:22222' })
+  expect(config.ineffective).toEqual(['RTPENGINE'])
 })
 
 test('the README lists every setting with its default and meaning', () => {

@@ -25,6 +25,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     streams: { input: new PassThrough(), output: new PassThrough() },
     readInput: () => Promise.resolve(input),
     onStopSignal: (listener) => void listeners.push(listener),
+    onReloadSignal: () => undefined,
     onCrash: () => undefined,
     printed,
     complaints,
