@@ -53,6 +53,8 @@ export interface CallRigOptions {
   readonly app?: 'in process' | 'in bursts' | 'late' | 'without Trying' | 'tcp'
   /** A whole transaction life in 320 ms of real time. */
   readonly isFast?: boolean
+  /** Below 90 the server's own minimum goes down with it. */
+  readonly sessionSeconds?: number
   /** A TCP listener beside the one for UDP. */
   readonly withTcp?: boolean
   /** Instead of the answers of `answers`. */
@@ -60,7 +62,7 @@ export interface CallRigOptions {
 }
 
 export async function startCallRig(options: CallRigOptions = {}) {
-  const { app = 'in process', isFast, withTcp, registrar } = options
+  const { app = 'in process', isFast, withTcp, registrar, sessionSeconds = 1_800 } = options
   const time = new ManualTime(startedAt)
   const server = createSipServer({
     listen: (withTcp === true ? (['udp', 'tcp'] as const) : (['udp'] as const)).map((protocol) => ({
@@ -69,6 +71,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     admin: { host: '127.0.0.1', port: 0 },
     secret: 'cymru',
     timers: isFast === true ? fastTimers : {},
+    minSessionSeconds: Math.min(90, sessionSeconds),
   })
   await server.start()
   const [listener] = server.listeners
@@ -114,6 +117,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     log,
     (payload) => messages.add(payload),
     () => answers.lagMs,
+    sessionSeconds,
   )
   const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
   const charging = {

@@ -14,36 +14,29 @@ const describesCall = namesIn(
   'accept-language accept-encoding geolocation geolocation-routing in-reply-to identity date',
 )
 const describesBody = namesIn('content-type content-disposition content-encoding content-language')
-const common = [
-  ...describesCall,
-  ...describesBody,
-  ...namesIn('session-expires min-se allow supported'),
-]
+const common = [...describesCall, ...describesBody, ...namesIn('allow supported')]
 
 const inviteHeaders = new Set(common)
 /** Retry-After is left out: that one node is busy does not say that we are. */
-const inviteAnswerHeaders = new Set([...common, ...namesIn('require unsupported')])
+const inviteAnswerHeaders = new Set([...common, 'unsupported'])
 const inDialogHeaders = new Set([
   ...common,
   ...namesIn('event subscription-state info-package recv-info expires'),
 ])
-const inDialogAnswerHeaders = new Set([...common, ...namesIn('require unsupported retry-after')])
+const inDialogAnswerHeaders = new Set([...common, ...namesIn('unsupported retry-after')])
 const byeHeaders = new Set(namesIn('reason user-to-user'))
 
 /** Values that name hosts; the host is replaced by ours. */
 const namesHosts = new Set(namesIn('p-asserted-identity diversion history-info remote-party-id'))
 
-/** Extensions that end-to-end parties may use through us. */
-const passedOptions = new Set(namesIn('timer histinfo resource-priority uui privacy'))
+/** Extensions that end-to-end parties may use through us; session timers are each leg's own. */
+const passedOptions = new Set(namesIn('histinfo resource-priority uui privacy replaces'))
 /** Towards the called side we take reliable provisionals ourselves (RFC 3262); we send none. */
 const offeredOptions = new Set([...passedOptions, '100rel'])
 
-/** Reliability is between us and each side: an answer that needs it on one leg need not on the other. */
-const requirable = new Set(['timer'])
-
-/** Methods that pass; what a peer allows beyond them cannot be reached through us. */
+/** Methods that pass, or that we do for both sides; what a peer allows beyond them ends at us. */
 const passedMethods = new Set(
-  namesIn('INVITE ACK CANCEL BYE OPTIONS PRACK UPDATE INFO MESSAGE NOTIFY'),
+  namesIn('INVITE ACK CANCEL BYE OPTIONS PRACK UPDATE INFO MESSAGE NOTIFY REFER'),
 )
 
 export interface HeaderRules {
@@ -96,7 +89,6 @@ export class HeaderFilter {
 
   #passListed(key: string, value: string, options: ReadonlySet<string>, passed: Headers): void {
     if (key === 'supported') passOnly(options, key, value, passed)
-    else if (key === 'require') passOnly(requirable, key, value, passed)
     else if (key === 'allow') passOnly(passedMethods, key, value, passed)
     else if (namesHosts.has(key)) passed[key] = replaceHosts(value, this.#rules.ownHost())
     else passed[key] = value
@@ -129,7 +121,7 @@ function passOnly(known: ReadonlySet<string>, key: string, value: string, passed
 export function unsupportedOptions(require: string | undefined): string {
   if (require === undefined) return ''
   return tokensOf(require)
-    .filter((token) => token !== '' && token !== 'timer')
+    .filter((token) => token !== '' && token !== 'timer' && token !== 'replaces')
     .join(', ')
 }
 

@@ -20,6 +20,7 @@ import type {
 } from './drachtio.ts'
 import type { OpenInProcess } from './in-process-wire.ts'
 import { attachInProcess } from './in-process-wire.ts'
+import { askForSession, grantSession, leastOf, type SessionTimers } from './session-timer.ts'
 
 export type Connection =
   | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
@@ -85,19 +86,25 @@ export class SrfClient {
   readonly #onLost: (() => void)[] = []
   #ownHost = 'localhost'
   #hearsTrying = false
+  readonly #sessionSeconds: number
   /**
    * How long an answer that has arrived may wait until it is read, because this process is busy.
    * Silence that is no longer proves nothing. Milliseconds.
    */
   readonly lagMs: () => number
 
-  /** `onPayload` sees what an embedded server hands over, before it is handled. */
+  /**
+   * `onPayload` sees what an embedded server hands over, before it is handled. `sessionSeconds`: how
+   * long a leg may go without a sign of life (RFC 4028); 0: for ever.
+   */
   constructor(
     log: Log,
     onPayload: (payload: string) => void = ignore,
     lagMs: () => number = () => 0,
+    sessionSeconds = 0,
   ) {
     this.#log = log
+    this.#sessionSeconds = sessionSeconds
     this.lagMs = lagMs
     this.#onPayload = onPayload
     this.#srf.on('error', (error) => log('warn', 'drachtio server unreachable', describe(error)))
@@ -152,8 +159,26 @@ export class SrfClient {
     if (this.#isConnected) this.#srf.disconnect()
   }
 
-  /** Sends an INVITE. Without body the callee makes the offer. */
+  /**
+   * Sends an INVITE. Without body the callee makes the offer. A callee that wants a longer session
+   * interval is asked once more (RFC 4028 §7.3); `onSent` is called again then.
+   */
   invite(request: InviteToSend, handlers: UacHandlers): void {
+    const timers = this.#sessionTimers
+    const headers = { ...request.headers }
+    askForSession(headers, timers)
+    const onEnd = (end: UacEnd): void => {
+      const isTooShort = end.kind === 'rejected' && end.response.status === 422
+      const least = isTooShort ? leastOf(end.response.headers, timers) : undefined
+      if (least === undefined) return handlers.onEnd(end)
+      const again = { ...request.headers }
+      askForSession(again, timers, least)
+      return this.#invite({ ...request, headers: again }, handlers)
+    }
+    return this.#invite({ ...request, headers }, { ...handlers, onEnd })
+  }
+
+  #invite(request: InviteToSend, handlers: UacHandlers): void {
     let final: SipResponse | undefined
     let isOver = false
     const end = (result: UacEnd): void => {
@@ -192,6 +217,7 @@ export class SrfClient {
     done: (dialog: SrfDialog | undefined) => void,
   ): void {
     let isDone = false
+    grantSession(request.headers, options.headers, this.#sessionTimers)
     this.#srf.createUAS(request, answer, options, (_error, dialog) => {
       if (isDone) dialog?.destroy({ headers: {} }, ignore)
       else done(dialog)
@@ -269,6 +295,10 @@ export class SrfClient {
     })
   }
 
+  get #sessionTimers(): SessionTimers {
+    return { seconds: this.#sessionSeconds, isOurPart: !this.#hearsTrying }
+  }
+
   /** Without a connection the library throws an AssertionError. */
   get #isConnected(): boolean {
     return (this.#srf.app.client?.mapServer.size ?? 0) > 0
@@ -295,7 +325,7 @@ function uacEnd(
 
 /** What we take, in and out of dialogs. */
 export const ALLOW =
-  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY'
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER'
 
 /** A status that the library can send; it throws on others. RFC 3261 §8.1.3.2 reads those as x00. */
 export function listedStatus(status: number): number {

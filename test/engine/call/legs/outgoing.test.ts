@@ -93,7 +93,7 @@ test('without an offer nothing is promised that a PRACK would have to carry', ()
     const parts = { body: undefined, headers: { supported } }
     return inviteFor(candidate(1, 5_070), announced(undefined, parts), filter).headers['supported']
   }
-  expect(supporting('100rel, timer')).toBe('timer')
+  expect(supporting('100rel, uui')).toBe('uui')
   expect(supporting('100rel')).toBeUndefined()
   expect(supporting('replaces')).toBeUndefined()
 })

@@ -44,14 +44,13 @@ test('a list of X headers lets only those pass', () => {
 
 test('extensions and methods pass only as far as they work through us', () => {
   const filter = filterOf()
-  const headers = { supported: 'replaces,timer , 100rel', allow: 'INVITE, REFER, INFO' }
-  expect(filter.invite(headers)).toEqual({ supported: 'timer, 100rel', allow: 'INVITE, INFO' })
+  const headers = { supported: 'gruu,timer , 100rel', allow: 'INVITE, REFER, PUBLISH, INFO' }
+  expect(filter.invite(headers)).toEqual({ supported: '100rel', allow: 'INVITE, REFER, INFO' })
   expect(filter.inviteAnswer({ ...headers, require: '100rel, timer' })).toEqual({
-    supported: 'timer',
-    allow: 'INVITE, INFO',
-    require: 'timer',
+    allow: 'INVITE, REFER, INFO',
   })
-  expect(filter.invite({ supported: 'replaces' })).toEqual({})
+  expect(filter.invite({ supported: 'gruu' })).toEqual({})
+  expect(filter.invite({ supported: 'replaces' })).toEqual({ supported: 'replaces' })
 })
 
 test('Retry-After passes inside a dialog, not from a node to its caller', () => {
@@ -73,7 +72,7 @@ test.each([
 test('a required extension that we do not do is named', () => {
   expect(unsupportedOptions(undefined)).toBe('')
   expect(unsupportedOptions('timer')).toBe('')
-  expect(unsupportedOptions('timer,replaces ,100rel')).toBe('replaces, 100rel')
+  expect(unsupportedOptions('timer,replaces ,gruu,100rel')).toBe('gruu, 100rel')
 })
 
 test('our mark is found under any spelling', () => {

@@ -1,0 +1,61 @@
+/**
+ * Session timers (RFC 4028) as call control asks for them: each leg has its own, kept by the SIP
+ * server. So a party that vanishes in mid-call is noticed, and the call ends for the other one, too.
+ */
+import type { Headers } from './drachtio.ts'
+
+export interface SessionTimers {
+  /** How long a leg may go without a sign of life; 0: for ever. */
+  readonly seconds: number
+  /**
+   * We refresh unless the peer insists. A real drachtio-server does not confirm refreshes of the peer,
+   * which would take it for a call without a timer.
+   */
+  readonly isOurPart: boolean
+}
+
+/** RFC 4028 §5. Only tests ask for a session that is shorter. */
+const LEAST_SECONDS = 90
+
+/** What an INVITE of ours asks for. `least` is what a callee has insisted on. */
+export function askForSession(headers: Headers, timers: SessionTimers, least = 0): void {
+  if (timers.seconds === 0) return
+  headers['supported'] = withTimer(headers['supported'])
+  const refresher = timers.isOurPart ? ';refresher=uac' : ''
+  headers['session-expires'] = `${Math.max(timers.seconds, least)}${refresher}`
+  headers['min-se'] = String(Math.max(Math.min(LEAST_SECONDS, timers.seconds), least))
+}
+
+/** What our 200 to an INVITE with the headers `asked` says (§9, Table 2). */
+export function grantSession(asked: Headers, headers: Headers, timers: SessionTimers): void {
+  if (timers.seconds === 0) return
+  const { supported, require } = asked
+  const knowsTimer = hasTimer(supported) || hasTimer(require)
+  const offered = asked['session-expires']
+  const wanted = secondsIn(offered)
+  const least = knowsTimer ? (secondsIn(asked['min-se']) ?? 0) : 0
+  const seconds = Math.max(least, Math.min(timers.seconds, wanted ?? timers.seconds))
+  const named = /;\s*refresher\s*=\s*(ua[cs])/i.exec(offered ?? '')?.[1]?.toLowerCase()
+  // One that does not know the extension cannot refresh, and must not be required to.
+  const refresher = knowsTimer ? (named ?? (timers.isOurPart ? 'uas' : 'uac')) : 'uas'
+  headers['session-expires'] = `${seconds};refresher=${refresher}`
+  headers['supported'] = withTimer(headers['supported'])
+  if (refresher === 'uac') headers['require'] = 'timer'
+}
+
+/** What a 422 insists on, where it is more than we asked for; undefined: asking again is no use. */
+export function leastOf(refusal: Headers, { seconds }: SessionTimers): number | undefined {
+  const least = secondsIn(refusal['min-se'])
+  return least !== undefined && least > seconds ? least : undefined
+}
+
+function secondsIn(value: string | undefined): number | undefined {
+  const digits = /^\d{1,9}/.exec(value ?? '')?.[0]
+  return digits === undefined ? undefined : Number(digits)
+}
+
+const hasTimer = (options: string | undefined): boolean =>
+  options !== undefined && /(^|[\s,])timer($|[\s,])/i.test(options)
+
+const withTimer = (options: string | undefined): string =>
+  options === undefined || options === '' ? 'timer' : `${options}, timer`

@@ -1,0 +1,111 @@
+/** Session timers of both legs (RFC 4028): whoever vanishes in mid-call is noticed. */
+import { afterEach, expect, test } from 'vitest'
+import { type CallRig, startCallRig, talk } from '../../support/call-rig.ts'
+import { sdp } from '../../support/sip-peer.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+const timedOut = {
+  disposition: 'ANSWERED',
+  hangupBy: 'system',
+  hangupCause: 'RECOVERY_ON_TIMER_EXPIRE',
+}
+
+test('a called phone that vanishes in mid-call: the caller gets BYE, and there is one record', async () => {
+  rig = await startCallRig({ isFast: true, sessionSeconds: 2 })
+  const { caller, node } = await talk(rig)
+  // Both are asked; the node hears it, and says nothing.
+  const [refresh, unanswered] = await Promise.all([caller.next('INVITE'), node.next('INVITE')])
+  caller.reply(refresh, 200, { body: sdp('offer') })
+  expect(unanswered.get('Session-Expires')).toBe('2;refresher=uac')
+  const bye = await caller.next('BYE')
+  expect(bye.get('Reason')).toBe('Q.850;cause=102;text="RECOVERY ON TIMER EXPIRE"')
+  caller.reply(bye, 200)
+  expect(await rig.record()).toMatchObject(timedOut)
+  await node.next('BYE')
+  await rig.idle()
+  expect(rig.records).toEqual([])
+})
+
+test('a caller that vanishes: the called side gets BYE', async () => {
+  rig = await startCallRig({ isFast: true, sessionSeconds: 2 })
+  const { caller, node } = await talk(rig)
+  const refresh = await node.next('INVITE')
+  node.reply(refresh, 200, { body: sdp('answer') })
+  expect((await caller.next('INVITE')).body).toBe(sdp('answer'))
+  node.reply(await node.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject(timedOut)
+  await rig.idle()
+})
+
+test('parties that answer the refreshes talk on', async () => {
+  rig = await startCallRig({ isFast: true, sessionSeconds: 2 })
+  const { caller, node, leg } = await talk(rig)
+  for (let round = 0; round < 2; round++)
+    for (const [peer, body] of [
+      [caller, sdp('offer')],
+      [node, sdp('answer')],
+    ] as const) {
+      peer.reply(await peer.next('INVITE'), 200, { body })
+      await peer.next('ACK')
+    }
+  caller.request('BYE', leg)
+  await caller.next('200 BYE')
+  node.reply(await node.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({ hangupBy: 'caller' })
+  await rig.idle()
+})
+
+test('each leg gets its own timer: what the caller offers does not reach the called side', async () => {
+  rig = await startCallRig({ isFast: true })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  const headers = ['Supported: timer', 'Session-Expires: 600;refresher=uas', 'Min-SE: 120']
+  caller.request('INVITE', leg, { headers, body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  expect(['Session-Expires', 'Min-SE', 'Supported'].map((name) => invite.get(name))).toEqual([
+    '1800',
+    '90',
+    'timer',
+  ])
+  node.reply(invite, 200, { headers: ['Session-Expires: 900;refresher=uas'], body: sdp('answer') })
+  const ok = await caller.next('200 INVITE')
+  expect([ok.get('Session-Expires'), ok.get('Require')]).toEqual(['600;refresher=uas', ''])
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test('a node that wants a longer session is asked once more, and not a second time', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  node.reply(await node.next('INVITE'), 422, { headers: ['Min-SE: 3600'] })
+  await node.next('ACK')
+  const again = await node.next('INVITE')
+  expect([again.get('Session-Expires'), again.get('Min-SE')]).toEqual(['3600', '3600'])
+  node.reply(again, 422, { headers: ['Min-SE: 7200'] })
+  await node.next('ACK')
+  await caller.next('422 INVITE')
+  await rig.record()
+  expect(node.inbox).toEqual([])
+})
+
+test('a refresh without a body is answered here: the other side need not know UPDATE', async () => {
+  rig = await startCallRig()
+  const { caller, node, leg } = await talk(rig)
+  caller.request('UPDATE', leg, {
+    headers: ['Supported: timer', 'Session-Expires: 600;refresher=uac'],
+  })
+  const ok = await caller.next('200 UPDATE')
+  expect([ok.get('Session-Expires'), ok.get('Require')]).toEqual(['600;refresher=uac', 'timer'])
+  expect(node.inbox).toEqual([])
+})
