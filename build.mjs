@@ -3,8 +3,12 @@ import { chmodSync } from 'node:fs'
 import { build } from 'esbuild'
 
 await build({
-  entryPoints: ['engine/main.ts'],
-  outfile: 'dist/main.js',
+  entryPoints: {
+    main: 'engine/main.ts',
+    // A thread needs a file of its own.
+    'report-worker': 'control/pbx/reports/report-worker.ts',
+  },
+  outdir: 'dist',
   bundle: true,
   platform: 'node',
   target: 'node20',

@@ -24,6 +24,7 @@ import type { ControlDeps } from './deps.ts'
 import { keyHealthRoute, probeRoutes, publicHealthRoute } from './health-routes.ts'
 import type { ControlEnv } from './http/control-env.ts'
 import { errorHandler, notFoundHandler } from './http/error-handler.ts'
+import { KnownPathsRouter } from './http/known-paths.ts'
 import { authenticate } from './middleware/authenticate.ts'
 import { bodyLimit } from './middleware/body-limit.ts'
 import { correlationId } from './middleware/correlation-id.ts'
@@ -91,7 +92,7 @@ export function createApi(
   app.route('/api/v1', eventRoutes(engine.events, hub))
   app.route('/api/v1', traceRoutes(engine))
   app.route('/api/v1', spyRoutes(engine.calls))
-  app.route('/api/v1', reportRoutes(deps))
+  app.route('/api/v1', reportRoutes(deps.reports))
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
@@ -135,7 +136,7 @@ function front(
   access: Access,
   telemetry: Telemetry,
 ): ControlApp {
-  const app = new Hono<ControlEnv>({ getPath: canonicalPath })
+  const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   app.use(
     inOrder(
       telemetry.requests.note(),

@@ -2,6 +2,7 @@
 import type { CdrTable } from '../schema/database.ts'
 import type { Store } from '../schema/open.ts'
 import type { Ocs } from './billing/ocs.ts'
+import type { Reports } from './pbx/reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface ControlDeps {
@@ -10,6 +11,7 @@ export interface ControlDeps {
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: Ocs | undefined
   readonly webhooks: Webhooks
+  readonly reports: Reports
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Cryptographically secure. */
@@ -82,6 +84,16 @@ export interface DispatcherPort {
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 
+/** How a call takes part in a transfer. */
+export interface CallTransfer {
+  readonly state: 'transferring' | 'transferred' | 'failed'
+  /** The other call: the one that is made to the destination, or the one that it was made for. */
+  readonly callUuid: string
+  readonly destination: string
+  /** Why it failed, as a SIP status; null: it did not. */
+  readonly sipCode: number | null
+}
+
 export interface ActiveCall {
   readonly callUuid: string
   readonly state: CallState
@@ -96,6 +108,8 @@ export interface ActiveCall {
   readonly setId: number | null
   readonly node: string | null
   readonly carrier: string | null
+  /** Undefined: nobody has transferred it. */
+  readonly transfer?: CallTransfer | undefined
   /** `address:port` of whoever is at the end of each leg; null: not heard of yet. */
   readonly peers: { readonly caller: string | null; readonly callee: string | null }
 }
@@ -138,7 +152,12 @@ export type EngineEvent = {
   readonly at: number
   readonly tenantId: number | null
 } & (
-  | { readonly type: 'call.started' | 'call.ringing' | 'call.answered'; readonly call: ActiveCall }
+  | {
+      readonly type:
+        | ('call.started' | 'call.ringing' | 'call.answered')
+        | ('call.transferring' | 'call.transferred' | 'call.transfer_failed')
+      readonly call: ActiveCall
+    }
   | { readonly type: 'call.ended'; readonly record: EndedCall }
   | {
       readonly type: 'node.down' | 'node.up'
@@ -213,6 +232,24 @@ export interface OriginateRequest {
 export type OriginateResult =
   | { readonly kind: 'originating'; readonly callUuid: string }
   | { readonly kind: 'unknown_extension' | 'extension_unregistered' | 'draining' | 'overload' }
+  /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
+  | { readonly kind: 'denied'; readonly code: string }
+
+export interface TransferRequest {
+  readonly callUuid: string
+  readonly destination: string
+  /** Which party goes to the destination; the other one leaves when it is answered. */
+  readonly moved: 'caller' | 'callee'
+}
+
+export type TransferResult =
+  | { readonly kind: 'transferring'; readonly callUuid: string }
+  | {
+      readonly kind:
+        | ('not_found' | 'not_answered' | 'already_ending' | 'transfer_in_progress')
+        /** Neither party may start calls here: nobody would pay. */
+        | 'not_transferable'
+    }
   /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
   | { readonly kind: 'denied'; readonly code: string }
 
@@ -310,6 +347,8 @@ export interface EnginePort {
   trace(callUuid: string): Promise<Trace | undefined>
   /** Resolves before any phone rings; what becomes of the call, `calls` tells. */
   originate(request: OriginateRequest): Promise<OriginateResult>
+  /** Resolves before anybody rings; what becomes of it, `calls` tells. */
+  transfer(request: TransferRequest): Promise<TransferResult>
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
   /** Reads carriers, routes, domains and trusted sources from the database again. */

@@ -8,10 +8,10 @@ import { plainAddress } from './auth/address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
+import { ApiAnswer } from './http/api-answer.ts'
 import { ApiError } from './http/api-error.ts'
 import { errorBody } from './http/error-handler.ts'
 import { describeRefused } from './middleware/rate-limit.ts'
-import { RoutedResponse } from './telemetry/api-requests.ts'
 import { TICK_MS } from './telemetry/recent.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 
@@ -71,14 +71,11 @@ export async function startControl(
   const hub = new EventHub(deps.engine.events, deps.now)
   const limits = { ...defaultLimits, ...options.limits }
   const refused: OnRefused = (status, address, set) => {
-    telemetry.requests.refused(status)
+    telemetry.requests.unrouted.add(status)
     describeRefused(access.limits, plainAddress(address), deps.now(), set)
   }
   const open = (app: ControlApp, address: Address) =>
-    listen(app, address, limits, {
-      answered: (answer) => telemetry.requests.answered(answer),
-      refused,
-    })
+    listen(app, address, limits, { unrouted: telemetry.requests.unrouted, refused })
   const api = await open(createApi(deps, access, telemetry, hub), options.api)
   const edge = await open(createEdge(deps, access, telemetry), options.edge).catch(
     async (error: unknown) => {
@@ -108,6 +105,7 @@ export async function startControl(
       // Streams have no end of their own that the server could wait for.
       hub.close()
       await Promise.all([close(api), close(edge)])
+      await deps.reports.stop()
       access.tick()
     },
   }
@@ -123,7 +121,7 @@ type OnRefused = (
 ) => void
 
 interface Watch {
-  readonly answered: (answer: RoutedResponse) => void
+  readonly unrouted: { add(status: number): void }
   readonly refused: OnRefused
 }
 
@@ -138,7 +136,7 @@ function listen(
   })
   const server = createServer(
     {
-      ServerResponse: RoutedResponse,
+      ServerResponse: ApiAnswer,
       headersTimeout: limits.headersMs,
       requestTimeout: limits.requestMs,
       keepAliveTimeout: limits.idleMs,
@@ -146,7 +144,8 @@ function listen(
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
     },
     (request, response) => {
-      void listener(request, response).then(() => watch.answered(response))
+      response.count = watch.unrouted
+      void listener(request, response)
     },
   )
   server.maxConnections = limits.connections

@@ -6,6 +6,7 @@ import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from '../control/billing/ocs.ts'
 import type { EnginePort, LoopDelay } from '../control/deps.ts'
+import { openReports } from '../control/pbx/reports/reports.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
@@ -15,7 +16,7 @@ import { openDatabase, type Store } from '../schema/open.ts'
 import { ExternalCharging } from './charging/external-charging.ts'
 import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
-import { Engine } from './engine.ts'
+import { Engine, type EngineDeps } from './engine.ts'
 import type { Log } from './logger.ts'
 import { lockForServing } from './serving-lock.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
@@ -80,6 +81,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     if (recoveredCalls > 0) log('warn', 'calls of the last run are closed', { recoveredCalls })
     const engine = new Engine({
       ...{ ...deps, store, charging },
+      ...(charging instanceof Ocs ? { priceOf: pricesOf(charging, deps) } : {}),
       onNodeChange: (change) => tellNodeChange(webhooks, change),
     })
     closers.push(() => engine.stop())
@@ -101,6 +103,14 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     throw error
   }
 }
+
+/** A call of one minute, so that connect fees and long first increments count. */
+const pricesOf =
+  (ocs: Ocs, { now }: PlatformDeps): NonNullable<EngineDeps['priceOf']> =>
+  (ratePlanId, number) => {
+    const quote = ocs.quote(ratePlanId, number, 60, now())
+    return quote && { minuteMicros: quote.costMicros, isBlocked: quote.rate.isBlocked }
+  }
 
 async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> {
   const { config, announce, log, now, randomBytes } = deps
@@ -168,6 +178,7 @@ function openControl(
     {
       ...{ ...parts, now, randomBytes, log, version },
       engine: portOf(engine),
+      reports: openReports({ store: parts.store, now, log }),
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,
@@ -193,6 +204,7 @@ function portOf(engine: Engine): EnginePort {
     events: engine.events,
     trace: (callUuid) => engine.trace(callUuid),
     originate: (request) => engine.originate(request),
+    transfer: (request) => engine.transfer(request),
     dispatcher: engine.dispatcher,
     registrations: {
       statusOf: (domain, extension) => engine.registrar.statusOf(domain, extension),

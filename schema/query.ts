@@ -6,12 +6,22 @@ import type { Compilable } from 'kysely'
 import type { SqlValue } from './compiled.ts'
 import type { Store } from './open.ts'
 
-export function all<R>(store: Store, query: Compilable<R>): R[] {
+export function all<R>(store: Pick<Store, 'sqlite'>, query: Compilable<R>): R[] {
   const { sql, parameters } = query.compile()
   return store.sqlite.prepare<SqlValue[], R>(sql).all(...parameters.map(toSqlValue))
 }
 
-export function first<R>(store: Store, query: Compilable<R>): R | undefined {
+/** Each row as an array, in the order of the selected columns: twice as fast to read as an object. */
+export function rawRows<V>(store: Pick<Store, 'sqlite'>, query: Compilable): V[] {
+  const { sql, parameters } = query.compile()
+  // The caller says which columns it has selected.
+  return store.sqlite
+    .prepare(sql)
+    .raw()
+    .all(...parameters.map(toSqlValue)) as V[]
+}
+
+export function first<R>(store: Pick<Store, 'sqlite'>, query: Compilable<R>): R | undefined {
   const { sql, parameters } = query.compile()
   return store.sqlite.prepare<SqlValue[], R>(sql).get(...parameters.map(toSqlValue))
 }

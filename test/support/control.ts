@@ -8,6 +8,7 @@ import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
 import { Ocs } from '../../control/billing/ocs.ts'
 import { expectDocumented } from './documented.ts'
+import { openReports } from '../../control/pbx/reports/reports.ts'
 import { EventHub } from '../../control/events/event-hub.ts'
 import { Telemetry } from '../../control/telemetry/telemetry.ts'
 import type {
@@ -113,6 +114,7 @@ export function openControl(
       unknownCaller: 'deny',
       log: () => undefined,
     }),
+    reports: openReports({ store, now: () => now, log: () => undefined }),
     now: () => now,
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),
@@ -248,6 +250,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     events,
     trace: () => Promise.resolve(undefined),
     originate: () => Promise.resolve({ kind: 'unknown_extension' }),
+    transfer: () => Promise.resolve({ kind: 'not_found' }),
     registrations: {
       statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
       end: () => undefined,

@@ -2,22 +2,16 @@
  * `GET /reports/cdrs` (specification §4.1): the calls that began in a period, in the bare shape,
  * with totals over the whole filter; as CSV or NDJSON of any length where `Accept` asks for it.
  */
-import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
-import type { ControlDeps } from '../../deps.ts'
-import { badRequest } from '../../http/api-error.ts'
+import { ApiError, badRequest } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
-import { offsetOf, pageMeta, pageQuery } from '../../http/page.ts'
+import { pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { time } from '../../provisioning/fields.ts'
-import { CdrStore } from './cdr-store.ts'
-import { contentTypes, exportFormatOf, exportStream } from './cdr-export.ts'
-import { viewOf } from './cdr-view.ts'
-
-/** Without `page` and `limit` an answer holds no more than this (decisions §1.12). */
-const MAX_RECORDS = 10_000
+import type { ReportRequest } from './report-chunks.ts'
+import type { Reports } from './reports.ts'
 
 const dispositions = ['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'] as const
 
@@ -29,8 +23,7 @@ const reportQuery = z.strictObject({
   limit: pageQuery.limit.unwrap().optional(),
 })
 
-export function reportRoutes(deps: Pick<ControlDeps, 'store'>) {
-  const cdrs = new CdrStore(deps.store, nextTurn)
+export function reportRoutes(reports: Reports) {
   return new Hono<ControlEnv>().get(
     '/reports/cdrs',
     requires('cdrs:read'),
@@ -43,29 +36,37 @@ export function reportRoutes(deps: Pick<ControlDeps, 'store'>) {
         ])
       const { tenantId } = c.var.principal
       const { start_date: from, end_date: before, disposition } = query
+      const format = formatOf(c.req.header('accept'))
       const filter = { tenantId, from, before, disposition }
-      const format = exportFormatOf(c.req.header('accept'))
-      if (format !== undefined)
-        return c.body(exportStream(cdrs.slices(filter), format), 200, {
-          'Content-Type': contentTypes[format],
-          'Content-Disposition': `attachment; filename="cdrs.${format}"`,
-        })
-
-      const page = pageOf(query)
-      const limit = page?.limit ?? MAX_RECORDS
-      const rows = await cdrs.page(filter, page === undefined ? 0 : offsetOf(page), limit)
-      const totals = await cdrs.totals(filter)
-      const isTruncated = page === undefined && totals.calls > rows.length
-      return c.json({
-        total_calls: totals.calls,
-        total_billsec: totals.billsec,
-        records: rows.map(viewOf),
-        ...(isTruncated ? { truncated: true } : {}),
-        ...(page === undefined ? {} : { meta: pageMeta(page, totals.calls) }),
-      })
+      const body = await bodyOf(reports, { filter, format, page: pageOf(query) })
+      return c.body(body, 200, headersOf(format))
     },
   )
 }
+
+type Format = ReportRequest['format']
+
+/** By the `Accept` header; JSON, as the specification has it, for whoever does not ask. */
+function formatOf(accept: string | undefined): Format {
+  for (const range of (accept ?? '').split(',')) {
+    const type = range.split(';', 1)[0]?.trim().toLowerCase()
+    if (type === 'text/csv') return 'csv'
+    if (type === 'application/x-ndjson' || type === 'application/ndjson') return 'ndjson'
+    if (type === 'application/json' || type === '*/*') return 'json'
+  }
+  return 'json'
+}
+
+const contentTypes: Readonly<Record<Format, string>> = {
+  json: 'application/json',
+  csv: 'text/csv; charset=utf-8; header=present',
+  ndjson: 'application/x-ndjson',
+}
+
+const headersOf = (format: Format) => ({
+  'Content-Type': contentTypes[format],
+  ...(format !== 'json' && { 'Content-Disposition': `attachment; filename="cdrs.${format}"` }),
+})
 
 /** Either of the two asks for paging. */
 function pageOf({ page, limit }: { page?: number | undefined; limit?: number | undefined }) {
@@ -73,6 +74,29 @@ function pageOf({ page, limit }: { page?: number | undefined; limit?: number | u
   return { page: page ?? 1, limit: limit ?? 50 }
 }
 
-const nextTurn = async (): Promise<void> => {
-  await setImmediate()
+/** What is made ahead of the reader; a slow one makes the report wait, not the memory grow. */
+const AHEAD = 2
+
+/** Waits for the first piece: what fails there is still an error of its own. */
+async function bodyOf(reports: Reports, request: ReportRequest): Promise<ReadableStream> {
+  const pieces = reports.open(request)
+  if (pieces === undefined)
+    throw new ApiError(503, 'too_many_reports', 'Too many reports are under way', {
+      headers: { 'Retry-After': '10' },
+    })
+  let ready: IteratorResult<Uint8Array, void> | undefined = await pieces.next()
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const piece = ready ?? (await pieces.next())
+        ready = undefined
+        if (piece.done === true) controller.close()
+        else controller.enqueue(piece.value)
+      },
+      cancel: async () => {
+        await pieces.return()
+      },
+    },
+    { highWaterMark: AHEAD },
+  )
 }

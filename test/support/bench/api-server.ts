@@ -10,6 +10,7 @@ import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
 import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../../control/auth/keys/key-store.ts'
 import type { ControlDeps } from '../../../control/deps.ts'
+import { openReports } from '../../../control/pbx/reports/reports.ts'
 import { startControl } from '../../../control/server.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { migrate } from '../../../schema/migrate.ts'
@@ -30,6 +31,7 @@ const webhooks = new Webhooks({
 const deps: ControlDeps = {
   store,
   webhooks,
+  reports: openReports({ store, now: Date.now, log }),
   engine: testEngine(),
   ocs: undefined,
   now: Date.now,

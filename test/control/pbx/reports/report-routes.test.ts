@@ -168,11 +168,20 @@ test('pages follow each other without gap or overlap, with the totals of the who
 })
 
 test('without paging at most 10,000 records are shown, and the answer says so', async () => {
-  const { store, get } = open()
-  for (let call = 0; call < 10_001; call++) store({ startedAt: startOfTime + call })
+  const { store, get, day } = open()
+  for (let call = 0; call < 20_003; call++) store({ startedAt: startOfTime + call })
   const { body } = await get()
-  expect(body).toMatchObject({ total_calls: 10_001, total_billsec: 110_011, truncated: true })
+  expect(body).toMatchObject({ total_calls: 20_003, total_billsec: 220_033, truncated: true })
   expect((body as { records: unknown[] }).records).toHaveLength(10_000)
+  const last = await get(`${day}&limit=200&page=101`)
+  expect(last.body).toMatchObject({
+    records: [20_000, 20_001, 20_002].map((call) => ({
+      start_stamp: new Date(startOfTime + call).toISOString(),
+    })),
+    meta: { page: 101, limit: 200, total: 20_003 },
+  })
+  const behind = await get(`${day}&limit=200&page=102`)
+  expect(behind.body).toMatchObject({ total_calls: 20_003, records: [] })
 })
 
 test('a tenant sees its own calls and nobody else’s, in every format', async () => {

@@ -1,0 +1,169 @@
+/**
+ * Call records as lines of text. What `viewOf` says is written at once: a report of a day has a
+ * million of them, and an object for each would cost more than all the rest. Bench: `reports`.
+ */
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
+import { at, type CdrValues } from './cdr-store.ts'
+import type { CdrView } from './cdr-view.ts'
+import { Memory, SecondTexts } from './memory.ts'
+
+const quote = (text: string): string => JSON.stringify(text)
+
+/** What JSON has to escape; everything else may stand between quotes as it is. */
+const needsEscape = /["\\\p{Cc}\p{Cs}]/u
+
+const quoted = (text: string): string => (needsEscape.test(text) ? quote(text) : `"${text}"`)
+
+const flag = (value: 0 | 1): string => (value === 1 ? 'true' : 'false')
+
+/** Writes the records of one report. */
+export class CdrText {
+  readonly #slugs: ReadonlyMap<number, string>
+  readonly #words = new Memory(quote)
+  readonly #costs = new Memory(
+    (micros: number) => `${moneyToNumber(micros)},"cost_exact":"${moneyToDecimal(micros)}"`,
+  )
+  readonly #decimals = new Memory(moneyToDecimal)
+  readonly #times = new SecondTexts(timeToText)
+
+  /** Slugs of tenants by their id. */
+  constructor(slugs: ReadonlyMap<number, string>) {
+    this.#slugs = slugs
+  }
+
+  /** The JSON of `viewOf`. */
+  json(row: CdrValues): string {
+    const slug = this.#slugOf(row)
+    return (
+      `{"call_uuid":"${row[at.call_uuid]}","caller_id_number":${quoted(row[at.caller_id_number])}` +
+      `,"destination_number":${quoted(row[at.destination_number])}` +
+      `,"start_stamp":"${this.#times.of(row[at.start_stamp])}","billsec":${row[at.billsec]}` +
+      `,"disposition":"${row[at.disposition]}","mos_score":${row[at.mos_score]}` +
+      `,"cost":${this.#costs.of(row[at.cost_micros])},"currency":${this.#word(row[at.currency])}` +
+      `,"answer_stamp":${this.#moment(row[at.answer_stamp])}` +
+      `,"end_stamp":"${this.#times.of(row[at.end_stamp])}","duration":${row[at.duration]}` +
+      `,"post_dial_delay_ms":${row[at.post_dial_delay_ms]},"sip_code":${row[at.sip_code]}` +
+      `,"hangup_cause":${this.#word(row[at.hangup_cause])},"hangup_by":"${row[at.hangup_by]}"` +
+      `,"denial_code":${this.#word(row[at.denial_code])},"direction":"${row[at.direction]}"` +
+      `,"set_id":${row[at.set_id]},"node":${this.#word(row[at.node])}` +
+      `,"carrier":${this.#word(row[at.carrier])},"attempts":${this.#attempts(row[at.attempts])}` +
+      `,"jitter_ms":${row[at.jitter_ms]},"packet_loss_pct":${row[at.packet_loss_pct]}` +
+      `,"customer_id":${row[at.customer_id]},"tenant_slug":${this.#word(slug)}` +
+      `,"call_id":${quoted(row[at.call_id])},"recovered":${flag(row[at.is_recovered])}` +
+      `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}}`
+    )
+  }
+
+  /** One line, with its end. */
+  csv(row: CdrValues): string {
+    const answeredAt = row[at.answer_stamp]
+    return csvLine([
+      row[at.call_uuid],
+      row[at.caller_id_number],
+      row[at.destination_number],
+      this.#times.of(row[at.start_stamp]),
+      answeredAt === null ? '' : this.#times.of(answeredAt),
+      this.#times.of(row[at.end_stamp]),
+      row[at.billsec],
+      row[at.duration],
+      row[at.disposition],
+      this.#decimals.of(row[at.cost_micros]),
+      row[at.currency],
+      row[at.sip_code],
+      row[at.hangup_cause],
+      row[at.hangup_by],
+      row[at.denial_code],
+      row[at.direction],
+      row[at.set_id],
+      row[at.node],
+      row[at.carrier],
+      row[at.customer_id],
+      this.#slugOf(row),
+      row[at.mos_score],
+      row[at.jitter_ms],
+      row[at.packet_loss_pct],
+      row[at.call_id],
+    ])
+  }
+
+  #slugOf(row: CdrValues): string | null {
+    const tenantId = row[at.tenant_id]
+    return tenantId === null ? null : (this.#slugs.get(tenantId) ?? null)
+  }
+
+  /** For what stands in many records. */
+  #word(text: string | null): string {
+    return text === null ? 'null' : this.#words.of(text)
+  }
+
+  #moment(time: number | null): string {
+    return time === null ? 'null' : `"${this.#times.of(time)}"`
+  }
+
+  /**
+   * `insertCallRecord` wrote them, each ending in `,"startedAt":<ms>,"endedAt":<ms>}`. Inside of a text
+   * these quotes would be escaped, so they can be found without reading the rest.
+   */
+  #attempts(json: string): string {
+    let text = ''
+    let done = 0
+    for (;;) {
+      const start = json.indexOf(STARTED, done)
+      if (start === -1) return text + json.slice(done)
+      const end = json.indexOf(ENDED, start)
+      const close = json.indexOf('}', end)
+      const startedAt = Number(json.slice(start + STARTED.length, end))
+      const endedAt = Number(json.slice(end + ENDED.length, close))
+      text += `${json.slice(done, start)},"start_stamp":"${this.#times.of(startedAt)}"`
+      text += `,"end_stamp":"${this.#times.of(endedAt)}"`
+      done = close
+    }
+  }
+}
+
+const STARTED = ',"startedAt":'
+const ENDED = ',"endedAt":'
+
+/** Everything but the attempts, which have no place in a table. */
+const columns = [
+  'call_uuid',
+  'caller_id_number',
+  'destination_number',
+  'start_stamp',
+  'answer_stamp',
+  'end_stamp',
+  'billsec',
+  'duration',
+  'disposition',
+  'cost_exact',
+  'currency',
+  'sip_code',
+  'hangup_cause',
+  'hangup_by',
+  'denial_code',
+  'direction',
+  'set_id',
+  'node',
+  'carrier',
+  'customer_id',
+  'tenant_slug',
+  'mos_score',
+  'jitter_ms',
+  'packet_loss_pct',
+  'call_id',
+] as const satisfies readonly (keyof CdrView)[]
+
+/** RFC 4180. A cell that a spreadsheet would run as a formula is made text: callers choose names. */
+function csvLine(cells: readonly (string | number | null)[]): string {
+  let line = ''
+  for (const cell of cells) line += line === '' ? csvCell(cell) : `,${csvCell(cell)}`
+  return `${line}\r\n`
+}
+
+function csvCell(value: string | number | null): string {
+  if (typeof value !== 'string') return value === null ? '' : String(value)
+  const text = /^[=@\t\r]|^[+-](?!\d*$)/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+export const csvHeader = csvLine(columns)

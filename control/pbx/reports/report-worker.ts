@@ -1,0 +1,54 @@
+/**
+ * The thread that makes reports, with a connection of its own that can only read: calls do not wait for
+ * it. Nothing is read between two pieces, so that a slow reader holds no old state of the database.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import type { Database } from '../../../schema/database.ts'
+import { reportChunks, type ReportRequest } from './report-chunks.ts'
+
+/** `request` comes with the first of a report; `isOver`: nothing more is wanted of it. */
+export interface Ask {
+  readonly report: number
+  readonly request?: ReportRequest
+  readonly isOver?: true
+}
+
+export interface Told {
+  readonly report: number
+  /** Undefined: the report has ended. */
+  readonly bytes?: Uint8Array
+  readonly error?: string
+}
+
+const { path } = workerData as { readonly path: string }
+const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })
+const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+const reports = new Map<number, ReturnType<typeof reportChunks>>()
+
+parentPort?.on('message', ({ report, request, isOver }: Ask) => {
+  if (isOver === true) return void reports.delete(report)
+  if (request !== undefined) reports.set(report, reportChunks({ sqlite, db }, request))
+  return step(report)
+})
+
+/** One piece; others have their turn before the next attempt at one that is not ready. */
+function step(report: number): void {
+  const told = next(report)
+  if (told === undefined) return void setImmediate(step, report)
+  if (told.bytes === undefined) reports.delete(report)
+  const { buffer } = told.bytes ?? {}
+  parentPort?.postMessage(told, buffer instanceof ArrayBuffer ? [buffer] : [])
+}
+
+/** Undefined: not ready yet. */
+function next(report: number): Told | undefined {
+  try {
+    const piece = reports.get(report)?.next()
+    if (piece === undefined || piece.done === true) return { report }
+    return piece.value.length === 0 ? undefined : { report, bytes: piece.value }
+  } catch (error) {
+    return { report, error: String(error) }
+  }
+}

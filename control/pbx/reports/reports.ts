@@ -1,0 +1,104 @@
+/**
+ * Who makes reports: a thread beside the one that has the calls, where the program has one. Reports of
+ * a database in memory are made here, a piece at a time.
+ */
+import { existsSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import type { Store } from '../../../schema/open.ts'
+import type { Log } from '../../deps.ts'
+import { reportChunks, type ReportMaker, type ReportRequest } from './report-chunks.ts'
+import { ReportThread } from './report-thread.ts'
+
+export interface ReportsDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+/** Beside the bundle; there is none when the program runs from its sources. */
+const threadFile = new URL('./report-worker.js', import.meta.url)
+
+export function openReports(deps: ReportsDeps): Reports {
+  const { name: path, memory } = deps.store.sqlite
+  const maker =
+    memory || !existsSync(threadFile)
+      ? new ReportsHere(deps.store)
+      : new ReportThread(threadFile, path, deps.log)
+  return new Reports(maker, deps.now)
+}
+
+/** Each holds about a megabyte. */
+const MAX_REPORTS = 16
+/** Nobody has asked for its next piece for so long: its reader may be gone. */
+const IDLE_MS = 60_000
+
+interface Open {
+  readonly pieces: AsyncGenerator<Uint8Array, void>
+  askedAt: number
+}
+
+/** The reports that are under way: a bounded number. */
+export class Reports {
+  readonly #maker: ReportMaker
+  readonly #now: () => number
+  /** The one that was asked least recently first. */
+  readonly #open = new Set<Open>()
+
+  constructor(maker: ReportMaker, now: () => number) {
+    this.#maker = maker
+    this.#now = now
+  }
+
+  /** Undefined: too many are under way. The first piece is to be asked for at once. */
+  open(request: ReportRequest): AsyncGenerator<Uint8Array, void> | undefined {
+    if (this.#open.size >= MAX_REPORTS) this.#closeIdle()
+    if (this.#open.size >= MAX_REPORTS) return undefined
+    const open = { pieces: this.#maker.open(request), askedAt: this.#now() }
+    this.#open.add(open)
+    return this.#watched(open)
+  }
+
+  stop(): Promise<void> {
+    return this.#maker.stop()
+  }
+
+  async *#watched(open: Open): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const piece of open.pieces) {
+        yield piece
+        open.askedAt = this.#now()
+      }
+    } finally {
+      this.#open.delete(open)
+    }
+  }
+
+  #closeIdle(): void {
+    const oldest = this.#now() - IDLE_MS
+    for (const open of this.#open) {
+      if (open.askedAt > oldest) continue
+      this.#open.delete(open)
+      void open.pieces.return()
+    }
+  }
+}
+
+class ReportsHere implements ReportMaker {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
+    for (const piece of reportChunks(this.#store, request)) {
+      if (piece.length > 0) yield piece
+      await setImmediate()
+    }
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve()
+  }
+}

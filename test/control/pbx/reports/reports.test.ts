@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import type { ReportRequest } from '../../../../control/pbx/reports/report-chunks.ts'
+import { openReports } from '../../../../control/pbx/reports/reports.ts'
+import { openControl, startOfTime } from '../../../support/control.ts'
+
+const filter = { tenantId: null, from: 0, before: startOfTime, disposition: undefined }
+const request: ReportRequest = { filter, format: 'json', page: undefined }
+
+function open() {
+  let now = 0
+  const { store } = openControl()
+  const reports = openReports({ store, now: () => now, log: () => undefined })
+  const begin = async () => {
+    const pieces = reports.open(request)
+    await pieces?.next()
+    return pieces
+  }
+  return { reports, begin, wait: (ms: number) => (now += ms) }
+}
+
+test('there is a bound on reports that are under way; whoever ends makes room', async () => {
+  const { begin } = open()
+  const under = await Promise.all(Array.from({ length: 16 }, begin))
+  expect(under.every((pieces) => pieces !== undefined)).toBe(true)
+  expect(await begin()).toBeUndefined()
+  await under[3]?.return()
+  expect(await begin()).toBeDefined()
+  expect(await begin()).toBeUndefined()
+  for await (const _piece of under[5] ?? []);
+  expect(await begin()).toBeDefined()
+})
+
+test('reports that nobody reads make room after a minute, those that are read do not', async () => {
+  const { begin, wait } = open()
+  const under = await Promise.all(Array.from({ length: 16 }, begin))
+  wait(60_001)
+  expect(await begin()).toBeDefined()
+  const again = await Promise.all(Array.from({ length: 15 }, begin))
+  expect(again.every((pieces) => pieces !== undefined)).toBe(true)
+  expect(await begin()).toBeUndefined()
+  expect((await under[0]?.next())?.done).toBe(true)
+})
