@@ -40,7 +40,12 @@ function isReachedByContact({ contact, source }: Binding): boolean {
   return transport === 'udp' && host === source.address.toLowerCase() && port === source.port
 }
 
+/**
+ * A stream is called over the connection that the phone registered on, or not at all: nobody listens
+ * at the port that it came from. (A real drachtio-server does not know that parameter, and tries.)
+ */
 function uriOf({ protocol, address, port }: Source): string {
   const host = address.includes(':') ? `[${address}]` : address
-  return `sip:${host}:${port};transport=${protocol}`
+  const way = protocol === 'udp' ? '' : ';connection=registered'
+  return `sip:${host}:${port};transport=${protocol}${way}`
 }

@@ -171,6 +171,10 @@ function wayTo(stack: Stack, target: string, preferred?: Listener): Way | Proble
   const listeners = stack.options.listeners()
   const hop = hopOf(target)
   if (hop === undefined) return { problem: `invalid request-uri: ${target}` }
+  if (hop.isRegistered) {
+    const flow = stack.registrationFlows.from(hop.protocol, hop.host, hop.port)
+    return flow ? byConnection(flow) : { problem: 'the connection of the registration is closed' }
+  }
   const listener = listenerFor(listeners, hop, preferred)
   if (listener === undefined) return { problem: 'requested protocol/transport not available' }
   if (isOwnAddress(listeners, hop.host, hop.port, listener.protocol))
@@ -237,9 +241,11 @@ function compose(parts: Parts): SentRequest {
 }
 
 export function viaOf(listener: Listener, branch: string): string {
-  // RFC 3581 §3: ask for the answer to come to the port we send from.
-  const rport = listener.protocol === 'udp' ? ';rport' : ''
-  return `SIP/2.0/${listener.protocol.toUpperCase()} ${advertised(listener)}${rport};branch=${branch}`
+  // RFC 3581 §3: ask for the answer to come to the port we send from. RFC 5923 §5: requests may
+  // come back on a TLS connection.
+  const { protocol } = listener
+  const rport = protocol === 'udp' ? ';rport' : protocol === 'tls' ? ';alias' : ''
+  return `SIP/2.0/${protocol.toUpperCase()} ${advertised(listener)}${rport};branch=${branch}`
 }
 
 /** A bare number is one of ours; URI headers and `method` have no place in a Request-URI (§19.1.5). */

@@ -14,6 +14,8 @@ export interface Hop {
   readonly isSecure: boolean
   /** `transport=` or `sips` was given, so no other transport will do. */
   readonly isExplicit: boolean
+  /** `connection=registered`: by the connection that a phone has registered over, or not at all. */
+  readonly isRegistered: boolean
 }
 
 const protocols: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls', 'ws', 'wss'])
@@ -38,6 +40,7 @@ export function hopOf(target: string): Hop | undefined {
     hasPort: uri.port !== 0,
     isSecure,
     isExplicit: transport !== undefined || isSecure,
+    isRegistered: uri.params.get('connection') === 'registered',
   }
 }
 
@@ -88,7 +91,8 @@ export function questionOf(
   listeners: readonly Listener[],
 ): HopQuestion | undefined {
   const { host, isSecure } = hop
-  if (isIP(host) !== 0) return undefined
+  // A WebSocket is never opened: where its name leads does not matter.
+  if (isIP(host) !== 0 || protocol === 'ws' || protocol === 'wss') return undefined
   // `sips` says TLS, not where: its records are still asked.
   const hasTransport = hop.isExplicit && !(isSecure && protocol === 'tls')
   return {

@@ -2,7 +2,7 @@
  * Phones that registered over a connection are called over it (protocol page 2.9, RFC 5626 §5.3): a
  * 2xx to REGISTER or SUBSCRIBE binds the sender's Contact to the connection for the granted time.
  */
-import { isReliable, type Flow } from '../flow.ts'
+import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseNameAddr } from '../message/name-addr.ts'
 import { parseUri } from '../message/uri.ts'
@@ -23,6 +23,9 @@ export class RegistrationFlows implements Timed<'sweep'> {
   /** By user and host of the Contact. */
   readonly #registrations = new Map<string, Registration>()
   readonly #byConnection = new Map<number, Set<string>>()
+  /** Connections that somebody has registered over, by id, and their ids by the peer's address. */
+  readonly #connections = new Map<number, Registration>()
+  readonly #byPeer = new Map<string, number>()
   #sweep: Deadline<'sweep'> | undefined
 
   constructor(deadlines: Deadlines) {
@@ -46,11 +49,21 @@ export class RegistrationFlows implements Timed<'sweep'> {
     if (this.#registrations.size === 0) return undefined
     const flow = this.#registrations.get(keyOf(uri) ?? '')?.flow
     const transport = parseUri(uri)?.params.get('transport')?.toLowerCase()
-    return transport === undefined || transport === flow?.listener.protocol ? flow : undefined
+    return flow && fits(flow.listener.protocol, transport) ? flow : undefined
+  }
+
+  /**
+   * The very connection from that address, if somebody has registered over it: two phones behind
+   * two NATs may show the same Contact.
+   */
+  from(protocol: Protocol, address: string, port: number): Flow | undefined {
+    return this.#connections.get(this.#byPeer.get(peerKey(protocol, address, port)) ?? 0)?.flow
   }
 
   connectionClosed(connectionId: number): void {
+    this.#forgetConnection(connectionId)
     for (const key of this.#byConnection.get(connectionId) ?? []) this.#remove(key)
+    this.#calmDown()
   }
 
   get size(): number {
@@ -59,8 +72,10 @@ export class RegistrationFlows implements Timed<'sweep'> {
 
   onTimer(_timer: 'sweep', now: number): void {
     for (const [key, { expiresAt }] of this.#registrations) if (expiresAt <= now) this.#remove(key)
+    for (const [id, { expiresAt }] of this.#connections)
+      if (expiresAt <= now) this.#forgetConnection(id)
     this.#sweep =
-      this.#registrations.size === 0
+      this.#registrations.size + this.#connections.size === 0
         ? undefined
         : this.#deadlines.start(this, 'sweep', SWEEP_MS, now)
   }
@@ -71,6 +86,23 @@ export class RegistrationFlows implements Timed<'sweep'> {
     const keys = this.#byConnection.get(flow.connectionId)
     if (keys) keys.add(key)
     else this.#byConnection.set(flow.connectionId, new Set([key]))
+    this.#keepConnection(flow, expiresAt)
+  }
+
+  /** As long as the longest of the registrations that came by it. */
+  #keepConnection(flow: Flow, expiresAt: number): void {
+    const { listener, address, port, connectionId } = flow
+    const present = this.#connections.get(connectionId)?.expiresAt ?? 0
+    this.#connections.set(connectionId, { flow, expiresAt: Math.max(expiresAt, present) })
+    this.#byPeer.set(peerKey(listener.protocol, address, port), connectionId)
+  }
+
+  #forgetConnection(connectionId: number): void {
+    const flow = this.#connections.get(connectionId)?.flow
+    if (flow === undefined) return
+    this.#connections.delete(connectionId)
+    const peer = peerKey(flow.listener.protocol, flow.address, flow.port)
+    if (this.#byPeer.get(peer) === connectionId) this.#byPeer.delete(peer)
   }
 
   #remove(key: string): void {
@@ -81,11 +113,24 @@ export class RegistrationFlows implements Timed<'sweep'> {
     const keys = this.#byConnection.get(connectionId)
     keys?.delete(key)
     if (keys?.size === 0) this.#byConnection.delete(connectionId)
-    if (this.#registrations.size > 0) return
+  }
+
+  #calmDown(): void {
+    if (this.#registrations.size + this.#connections.size > 0) return
     this.#sweep?.cancel()
     this.#sweep = undefined
   }
 }
+
+/** RFC 7118 §10: `ws` is the one name for both; a `sips` URI says `tcp` for TLS. */
+const fits = (protocol: Protocol, transport: string | undefined): boolean =>
+  transport === undefined ||
+  transport === protocol ||
+  (transport === 'ws' && protocol === 'wss') ||
+  (transport === 'tcp' && protocol === 'tls')
+
+const peerKey = (protocol: Protocol, address: string, port: number): string =>
+  `${protocol} ${address} ${port}`
 
 /** What the answer grants the Contact of that key; an answer that lists others only grants nothing. */
 function grantedSeconds(request: SipMessage, response: SipMessage, key: string): number {

@@ -93,6 +93,11 @@ test('a phone that registered by TCP is called over its connection', async () =>
   expect(rig.server.stats()['connections']).toBe(connections)
   peer.hangUp()
   await rig.until(() => rig.server.stats()['registrationFlows'] === 0)
+  // Its port is not tried: behind NAT nobody would answer for seconds.
+  const outcome = await new Promise((resolve) =>
+    rig.client.sendOptions(target.uri, resolve, target.nextHop),
+  )
+  expect(outcome).toEqual({ reason: 'the connection of the registration is closed' })
 })
 
 test('a phone must prove its number before it calls; the call shows that number', async () => {

@@ -122,3 +122,51 @@ test('in a dialog whose connection was lost, requests take the connection of a l
   server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
   expect(server.takeSent().map(({ flow }) => flow)).toContainEqual(again)
 })
+
+test('the very connection of a registration can be asked for: two phones may show the same Contact', () => {
+  const server = new VirtualServer()
+  const other: Flow = { ...tcpCaller, port: 41_000, connectionId: 8 }
+  register(server, granted(600))
+  register(server, granted(600), { flow: other, branch: 'r2' })
+  const nextHop = ({ address, port }: Flow) =>
+    `sip:${address}:${port};transport=tcp;connection=registered`
+  const uri = 'sip:alice@xyz.invalid;transport=tcp'
+  expect(flowOfInvite(server, uri, nextHop(tcpCaller))).toEqual(tcpCaller)
+  expect(flowOfInvite(server, uri, nextHop(other))).toEqual(other)
+
+  server.core.connectionClosed(other, server.now)
+  server.takeDelivered()
+  expect(flowOfInvite(server, uri, nextHop(other))).toBeUndefined()
+  expect(server.takeDelivered().at(-1)?.tokens.slice(3)).toEqual([
+    'NOK',
+    'the connection of the registration is closed',
+  ])
+  expect(flowOfInvite(server, uri, nextHop(tcpCaller))).toEqual(tcpCaller)
+})
+
+test('a connection is not asked for longer than its registrations last', () => {
+  const server = new VirtualServer()
+  register(server, granted(600))
+  server.advance(630_001)
+  const { address, port } = tcpCaller
+  const nextHop = `sip:${address}:${port};transport=tcp;connection=registered`
+  expect(flowOfInvite(server, 'sip:alice@xyz.invalid', nextHop)).toBeUndefined()
+})
+
+// RFC 7118 §10.1: the Contact of a phone says ws, also when it came by wss.
+test('a phone that registered by wss is called there, though its Contact says ws', () => {
+  const listener = { ...tcpCaller.listener, protocol: 'wss' } as const
+  const browser: Flow = { ...tcpCaller, listener, connectionId: 9 }
+  const server = new VirtualServer({ listeners: [caller.listener, listener] })
+  const shown = '<sip:x1@y2.invalid;transport=ws>'
+  register(server, `Contact: ${shown};expires=600`, { flow: browser, contact: shown })
+  expect(flowOfInvite(server, 'sip:x1@y2.invalid;transport=ws')).toEqual(browser)
+})
+
+test('nobody is looked up for a WebSocket that is not there', () => {
+  const listener = { ...tcpCaller.listener, protocol: 'ws' } as const
+  const server = new VirtualServer({ listeners: [caller.listener, listener] })
+  const flow = flowOfInvite(server, 'sip:x1@y2.invalid;transport=ws')
+  expect(flow).toMatchObject({ listener, address: 'y2.invalid', connectionId: 0 })
+  expect(server.other).toEqual([])
+})
