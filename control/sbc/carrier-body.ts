@@ -103,6 +103,10 @@ export const carrierBody = z.strictObject({
   media: z.enum(['bypass', 'anchor']).default('bypass'),
   max_calls: limit.default(0).describe('0: unlimited.'),
   max_cps: limit.default(0).describe('0: unlimited.'),
+  rate_plan: reference
+    .nullish()
+    .describe('What the carrier charges; routes with mode "lcr" compare these prices.'),
+  rate_plan_id: reference.nullish(),
   inbound_set: reference.nullish().describe('Number or name; absent: inbound routes decide.'),
   inbound_set_id: reference.nullish(),
 })

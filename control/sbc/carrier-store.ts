@@ -8,7 +8,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
-import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
+import { badReference, either, resolve, tenantOf, type Owner } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
@@ -26,6 +26,7 @@ type GatewayRow = Selectable<CarrierGatewayTable>
 interface CarrierRow extends Selectable<CarrierTable> {
   readonly slug: string | null
   readonly customer: string | null
+  readonly rate_plan: string | null
 }
 
 interface GatewayView extends GatewayBody {
@@ -49,6 +50,8 @@ export interface CarrierView {
   readonly media: 'bypass' | 'anchor'
   readonly max_calls: number
   readonly max_cps: number
+  readonly rate_plan_id: number | null
+  readonly rate_plan: string | null
   readonly inbound_set_id: number | null
   readonly created_at: string
   readonly updated_at: string
@@ -94,7 +97,8 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   document(reach: Reach, id: number): CarrierBody | undefined {
     const carrier = this.find(reach, id)
     if (carrier === undefined) return undefined
-    const { id: _id, created_at: _created, updated_at: _updated, customer: _, ...fields } = carrier
+    const { id: _id, created_at: _created, updated_at: _updated, ...rest } = carrier
+    const { customer: _customer, rate_plan: _plan, ...fields } = rest
     return {
       ...fields,
       number_rules: { in: [...carrier.number_rules.in], out: [...carrier.number_rules.out] },
@@ -148,9 +152,37 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       number_rules: JSON.stringify(body.number_rules),
       max_calls: body.max_calls,
       max_cps: body.max_cps,
+      rate_plan_id: this.#ratePlanOf(body, owner, before),
       inbound_set_id: resolveSet(this.#store, 'inbound_set', set, owner, before?.inbound_set_id),
       updated_at: reach.now,
     }
+  }
+
+  /** Least cost compares plain numbers, so carriers that may meet in a route have one currency. */
+  #ratePlanOf(body: CarrierBody, owner: Owner, before?: CarrierView): number | null {
+    const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
+    const id = resolve(this.#store, 'rate_plan', plan, owner, before?.rate_plan_id)
+    if (id === null) return null
+    const { db } = this.#store
+    const others = db
+      .selectFrom('carrier')
+      .innerJoin('rate_plan', 'rate_plan.id', 'carrier.rate_plan_id')
+      .select('currency')
+      .where('carrier.id', '<>', before?.id ?? 0)
+      .where('currency', '<>', (row) =>
+        row.selectFrom('rate_plan as own').select('own.currency').where('own.id', '=', id),
+      )
+      .$if(owner.tenantId !== null, (query) =>
+        query.where((row) =>
+          row.or([
+            row('carrier.tenant_id', 'is', null),
+            row('carrier.tenant_id', '=', Number(owner.tenantId)),
+          ]),
+        ),
+      )
+    const other = first(this.#store, others.limit(1))
+    if (other === undefined) return id
+    throw badReference('rate_plan', `must be in ${other.currency}, as those of other carriers`)
   }
 
   #hasPassword(id: number): boolean {
@@ -237,12 +269,16 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       .selectFrom('carrier')
       .leftJoin('tenant', 'tenant.id', 'carrier.tenant_id')
       .leftJoin('customer', 'customer.id', 'carrier.customer_id')
+      .leftJoin('rate_plan', 'rate_plan.id', 'carrier.rate_plan_id')
       .$if(tenantId !== null, (query) => query.where('carrier.tenant_id', '=', tenantId))
   }
 }
 
 /** What a view needs, beside the row itself. */
-const names = ['tenant.slug', 'customer.name as customer'] as const
+const names = [
+  ...(['tenant.slug', 'customer.name as customer'] as const),
+  'rate_plan.name as rate_plan',
+] as const
 
 /** Another tenant's carrier is not named. */
 function ambiguous(index: number, rival: string | undefined): ApiError {
@@ -307,6 +343,8 @@ function viewOf(row: CarrierRow, gateways: readonly GatewayRow[]): CarrierView {
     media: row.media,
     max_calls: row.max_calls,
     max_cps: row.max_cps,
+    rate_plan_id: row.rate_plan_id,
+    rate_plan: row.rate_plan,
     inbound_set_id: row.inbound_set_id,
     created_at: timeToText(row.created_at),
     updated_at: timeToText(row.updated_at),

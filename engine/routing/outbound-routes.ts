@@ -1,8 +1,9 @@
 /**
  * Which routes a called number takes, in order (decisions §7): the customer's before the tenant's
- * before global ones, longest prefix, lower priority number, then drawn by weight.
+ * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
 import { orderByPreference } from './by-preference.ts'
+import { leastCostFirst, type PriceOf } from './least-cost.ts'
 import { digitsOf, PrefixTable } from './prefix-table.ts'
 import type { OutboundRouteRecord } from './routing-records.ts'
 
@@ -38,17 +39,26 @@ export class OutboundRoutes {
    * is refused. Emergency routes come before all others and cannot be blocked, but only for
    * exactly that number: what merely starts with 112 is an ordinary call, and is paid for.
    */
-  match(caller: OutboundCaller, calledNumber: string, random: () => number): MatchedRoutes {
+  match(
+    caller: OutboundCaller,
+    calledNumber: string,
+    random: () => number,
+    priceOf: PriceOf,
+  ): MatchedRoutes {
     const tiers: OutboundRouteRecord[][] = [[], [], []]
     const emergency: OutboundRouteRecord[] = []
-    for (const routes of this.#table.matching(calledNumber))
+    for (const routes of this.#table.matching(calledNumber)) {
+      const ofPrefix: OutboundRouteRecord[][] = [[], [], []]
       for (const route of orderByPreference(routes, random)) {
         const tier = tierOf(route, caller)
         if (tier === undefined) continue
-        if (!route.isEmergency) tiers[tier]?.push(route)
+        if (!route.isEmergency) ofPrefix[tier]?.push(route)
         else if (digitsOf(route.prefix) === digitsOf(calledNumber) && route.mode !== 'block')
           emergency.push(route)
       }
+      for (const [tier, ordered] of ofPrefix.entries())
+        tiers[tier]?.push(...leastCostFirst(ordered, priceOf))
+    }
     if (emergency.length > 0) return { kind: 'emergency', routes: emergency }
     const ordered = tiers.flat()
     const blockAt = ordered.findIndex((route) => route.mode === 'block')

@@ -53,6 +53,8 @@ export interface CarrierRecord {
   readonly maxCalls: number
   /** New calls in any second. */
   readonly maxCps: number
+  /** Its price list; null: what it charges is not known. */
+  readonly ratePlanId: number | null
   readonly inboundSetId: number | null
   readonly gateways: readonly GatewayRecord[]
 }
@@ -68,7 +70,7 @@ export interface OutboundRouteRecord {
   readonly prefix: string
   readonly priority: number
   readonly weight: number
-  readonly mode: 'static' | 'block'
+  readonly mode: 'static' | 'lcr' | 'block'
   /** Digits taken from the front, then `prepend` put there. */
   readonly strip: number
   readonly prepend: string

@@ -21,7 +21,7 @@ export function loadRouting(store: Store): RoutingRecords {
   const problems: string[] = []
   return {
     carriers: loadCarriers(store, problems),
-    outboundRoutes: loadOutboundRoutes(store, problems),
+    outboundRoutes: loadOutboundRoutes(store),
     inboundRoutes: loadInboundRoutes(store, problems),
     agents: loadAgents(store),
     problems,
@@ -84,6 +84,7 @@ function carrierOf(
     media: row.media,
     maxCalls: row.max_calls,
     maxCps: row.max_cps,
+    ratePlanId: row.rate_plan_id,
     inboundSetId: row.inbound_set_id,
     gateways,
   }
@@ -101,33 +102,23 @@ const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord 
   weight: row.weight,
 })
 
-function loadOutboundRoutes(store: Store, problems: string[]): OutboundRouteRecord[] {
+function loadOutboundRoutes(store: Store): OutboundRouteRecord[] {
   const rows = all(store, store.db.selectFrom('outbound_route').selectAll().orderBy('id'))
-  return rows.flatMap((row) => {
-    const { mode } = row
-    // Least cost needs what carriers charge; rates so far are only what customers pay.
-    if (mode === 'lcr') {
-      problems.push(`outbound route ${row.name} is not used: there are no carrier rates for lcr`)
-      return []
-    }
-    return [
-      {
-        routeId: row.id,
-        name: row.name,
-        tenantId: row.tenant_id,
-        customerId: row.customer_id,
-        carrierId: row.carrier_id,
-        prefix: row.prefix,
-        priority: row.priority,
-        weight: row.weight,
-        mode,
-        strip: row.strip,
-        prepend: row.prepend,
-        isActive: fromFlag(row.is_active),
-        isEmergency: fromFlag(row.is_emergency),
-      },
-    ]
-  })
+  return rows.map((row) => ({
+    routeId: row.id,
+    name: row.name,
+    tenantId: row.tenant_id,
+    customerId: row.customer_id,
+    carrierId: row.carrier_id,
+    prefix: row.prefix,
+    priority: row.priority,
+    weight: row.weight,
+    mode: row.mode,
+    strip: row.strip,
+    prepend: row.prepend,
+    isActive: fromFlag(row.is_active),
+    isEmergency: fromFlag(row.is_emergency),
+  }))
 }
 
 function loadInboundRoutes(store: Store, problems: string[]): InboundRouteRecord[] {

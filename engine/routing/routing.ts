@@ -7,6 +7,7 @@ import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
 import { gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
+import type { CarrierPrice } from './least-cost.ts'
 import type { OutboundCaller } from './outbound-routes.ts'
 import { OutboundRoutes, rewriteByRoute } from './outbound-routes.ts'
 import type {
@@ -42,6 +43,8 @@ export interface RoutingDeps {
   readonly activeAgentCalls: (agentId: number) => number
   /** What probes say; `unproven` gateways come after all others, `down` ones get no calls. */
   readonly gatewayStanding: (gatewayId: number) => 'up' | 'unproven' | 'down'
+  /** By a price list, for a number; undefined: it has no price for it. */
+  readonly carrierPrice: (ratePlanId: number, number: string) => CarrierPrice | undefined
   /** The carriers as they are from now on. */
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
@@ -83,6 +86,8 @@ export interface GatewayCandidate {
   readonly carrierId: number
   readonly carrierName: string
   readonly routeName: string
+  /** Of a least-cost route: what made its place. Null: unknown; undefined: another route. */
+  readonly price?: CarrierPrice | null
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
   readonly uri: string
   readonly host: string
@@ -225,7 +230,8 @@ export class Routing {
     tenantId: number | null = null,
   ): OutboundDecision {
     const caller: OutboundCaller = { customerId, tenantId }
-    const matched = this.#outbound.match(caller, calledNumber, this.#deps.random)
+    const priceOf = (route: OutboundRouteRecord) => this.#priceOf(route, calledNumber)
+    const matched = this.#outbound.match(caller, calledNumber, this.#deps.random, priceOf)
     if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
     if (matched.routes.length === 0) return { kind: 'none' }
     const isEmergency = matched.kind === 'emergency'
@@ -233,9 +239,10 @@ export class Routing {
     let isLimited = false
     for (const route of matched.routes) {
       const carrier = this.#outboundCarrier(route)
-      if (!carrier) continue
+      const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
+      if (!carrier || price?.isBlocked) continue
       if (!isEmergency && this.#limits.isReached(carrier)) isLimited = true
-      else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber))
+      else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber, price))
     }
     if (gateways.length === 0) return { kind: isLimited ? 'limited' : 'unavailable' }
     return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
@@ -268,6 +275,11 @@ export class Routing {
     return [...up, ...unproven].slice(0, MAX_GATEWAYS)
   }
 
+  #priceOf({ carrierId }: OutboundRouteRecord, number: string): CarrierPrice | undefined {
+    const plan = carrierId === null ? null : this.#carriers.get(carrierId)?.ratePlanId
+    return plan == null ? undefined : this.#deps.carrierPrice(plan, number)
+  }
+
   #outboundCarrier(route: OutboundRouteRecord): CarrierRecord | undefined {
     const carrier = route.carrierId === null ? undefined : this.#carriers.get(route.carrierId)
     return carrier?.isActive === true && carrier.direction !== 'in' ? carrier : undefined
@@ -277,13 +289,14 @@ export class Routing {
     carrier: CarrierRecord,
     route: OutboundRouteRecord,
     calledNumber: string,
+    price: CarrierPrice | null | undefined,
   ): GatewayCandidate[] {
     const usable = carrier.gateways.filter(
       (gateway) => gateway.isOutbound && this.#deps.gatewayStanding(gateway.gatewayId) !== 'down',
     )
     const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
     return orderByPreference(usable, this.#deps.random).map((gateway) =>
-      candidateOf(carrier, gateway, route.name, number),
+      candidateOf(carrier, gateway, { routeName: route.name, number, price }),
     )
   }
 }
@@ -294,8 +307,9 @@ const tenantOf = (origin: Origin): number | null =>
 function candidateOf(
   carrier: CarrierRecord,
   gateway: GatewayRecord,
-  routeName: string,
-  number: string,
+  offer: Pick<GatewayCandidate, 'routeName' | 'number'> & {
+    readonly price: CarrierPrice | null | undefined
+  },
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, codecs, media } = carrier
   const { gatewayId, host, transport } = gateway
@@ -304,12 +318,13 @@ function candidateOf(
     gatewayId,
     carrierId,
     carrierName,
-    routeName,
+    routeName: offer.routeName,
+    ...(offer.price === undefined ? {} : { price: offer.price }),
     uri: gatewayUri(gateway),
     host,
     port: gatewayPort(gateway),
     transport,
-    number,
+    number: offer.number,
     auth,
     callerId,
     codecs,

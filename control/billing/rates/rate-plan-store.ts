@@ -85,7 +85,7 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     )
   }
 
-  /** The currency stays while customers pay in it: their wallets are in that currency. */
+  /** The currency stays while customers pay in it, since their wallets are in it, or carriers charge. */
   replace(id: number, body: RatePlanBody, reach: Reach): void {
     const { name, currency, decimals } = body
     write(this.#store, () => {
@@ -100,7 +100,7 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     })
   }
 
-  /** Takes the plan's rates with it; 409 while a customer has it. */
+  /** Takes the plan's rates with it; 409 while a customer or a carrier has it. */
   remove(id: number, reach: Reach): 'removed' | 'absent' {
     if (this.find(reach, id) === undefined) return 'absent'
     write(this.#store, () =>
@@ -113,6 +113,9 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     const customers = this.#store.db.selectFrom('customer').select('id')
     if (first(this.#store, customers.where('rate_plan_id', '=', id).limit(1)) !== undefined)
       throw new ApiError(409, 'in_use', 'Customers of this plan have wallets in its currency')
+    const carriers = this.#store.db.selectFrom('carrier').select('id')
+    if (first(this.#store, carriers.where('rate_plan_id', '=', id).limit(1)) !== undefined)
+      throw new ApiError(409, 'in_use', 'Carriers charge by this plan, in its currency')
   }
 
   #visible({ tenantId }: Reach) {

@@ -155,6 +155,8 @@ const carrier = z
     media: z.enum(['bypass', 'anchor']),
     max_calls: count,
     max_cps: count,
+    rate_plan_id: z.int().nullable(),
+    rate_plan: z.string().nullable(),
     inbound_set_id: z.int().nullable(),
     registration: z
       .enum(['registered', 'unregistered', 'registering', 'failed'])
@@ -197,7 +199,8 @@ const carriers = resourceOperations({
     },
     caller_id: { mode: 'pass', value: null },
     number_rules: { in: [], out: [{ match: '^00', replace: '' }] },
-    ...{ media: 'bypass', max_calls: 100, max_cps: 10, inbound_set_id: 1, registration: null },
+    ...{ media: 'bypass', max_calls: 100, max_cps: 10, registration: null },
+    ...{ rate_plan_id: null, rate_plan: null, inbound_set_id: 1 },
     status: { is_usable: true, active_calls: 0, registration: null },
     ...{ created_at: exampleTime, updated_at: exampleTime },
   },

