@@ -7,6 +7,8 @@ const processTests = [
   'kamailio',
   'sipsak',
   'sipvicious',
+  'tls',
+  'webphone',
   'conformance',
 ].map((folder) => `test/${folder}/**/*.test.ts`)
 

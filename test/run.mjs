@@ -15,6 +15,11 @@ const peers = [
   { program: 'kamailio', debianPackage: 'kamailio', suites: 'test/kamailio' },
   { program: 'sipsak', debianPackage: 'sipsak', suites: 'test/sipsak' },
   { program: 'svcrack', debianPackage: 'sipvicious', suites: 'test/sipvicious' },
+  // Makes the certificates for TLS.
+  { program: 'openssl', debianPackage: 'openssl', suites: 'test/engine/sip-server/transport' },
+  { program: 'openssl', debianPackage: 'openssl', suites: 'test/baresip' },
+  { program: 'openssl', debianPackage: 'openssl', suites: 'test/webphone' },
+  { program: 'openssl', debianPackage: 'openssl', suites: 'test/tls' },
 ]
 
 /** The conformance suite of MCP: not a dependency, because its own ones need a newer Node. */

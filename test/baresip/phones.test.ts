@@ -1,6 +1,8 @@
 /** Real phones: they register, call each other, and do not notice a restart of Tollgate. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip, type BaresipOptions } from '../support/baresip.ts'
+import { Authority, loopbackNames } from '../support/certificates.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 
 const domain = 'acme.example'
@@ -12,11 +14,14 @@ const seed = {
   })),
 }
 
+const authority = new Authority(temporaryFolder())
+const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
+
 let tollgate: TollgateProcess
 let phones: Baresip[] = []
 
 beforeEach(async () => {
-  tollgate = await TollgateProcess.start(seed)
+  tollgate = await TollgateProcess.start(seed, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
 })
 afterEach(async () => {
   await Promise.all(phones.map((phone) => phone.stop()))
@@ -25,9 +30,9 @@ afterEach(async () => {
 })
 
 async function phone(user: string, options: Partial<BaresipOptions> = {}): Promise<Baresip> {
-  const { sipPort } = tollgate
+  const sipPort = options.transport === 'tls' ? tollgate.tlsPort : tollgate.sipPort
   const started = await Baresip.start({
-    ...{ user, domain, sipPort, password: `secret-${user}` },
+    ...{ user, domain, sipPort, password: `secret-${user}`, caFile: authority.file },
     ...options,
   })
   phones.push(started)
@@ -53,7 +58,7 @@ async function receivesAudio(phone: Baresip): Promise<void> {
   throw new Error('no audio comes in')
 }
 
-test.each(['udp', 'tcp'] as const)(
+test.each(['udp', 'tcp', 'tls'] as const)(
   'two phones register with digest by %s and call each other, both ways, with audio',
   async (transport) => {
     const one = await phone('101', { transport })
@@ -93,3 +98,21 @@ test('after a power cut of Tollgate a phone is called where it registered before
 
 const registrationsOf = (phone: Baresip): number =>
   phone.events.filter(({ type }) => type.startsWith('REGISTER')).length
+
+test('a phone by TLS and one by UDP talk to each other', async () => {
+  const [one, two] = [await phone('101', { transport: 'tls' }), await phone('102')]
+  await Promise.all([one.registered(), two.registered()])
+  await talk(one, '102', two)
+  await talk(two, '101', one)
+})
+
+test('a phone whose connection is gone is not waited for: 480 at once', async () => {
+  const [one, two] = [await phone('101'), await phone('102', { transport: 'tls' })]
+  await Promise.all([one.registered(), two.registered()])
+  await two.stop()
+  phones = [one]
+  const before = Date.now()
+  await one.command('dial', `sip:102@${domain}`)
+  expect((await one.next('CALL_CLOSED')).param).toMatch(/^480/)
+  expect(Date.now() - before).toBeLessThan(1_500)
+})

@@ -16,7 +16,9 @@ export interface BaresipOptions {
   readonly domain: string
   /** Tollgate's SIP port on 127.0.0.1. */
   readonly sipPort: number
-  readonly transport?: 'udp' | 'tcp'
+  readonly transport?: 'udp' | 'tcp' | 'tls'
+  /** For TLS; this version of baresip does not hold it against the server's certificate. */
+  readonly caFile?: string
 }
 
 export interface BaresipEvent {
@@ -48,7 +50,7 @@ export class Baresip {
   static async start(options: BaresipOptions): Promise<Baresip> {
     const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
     const controlPort = await freePort()
-    writeFileSync(join(folder, 'config'), configOf(controlPort))
+    writeFileSync(join(folder, 'config'), configOf(controlPort, options.caFile))
     writeFileSync(join(folder, 'accounts'), accountOf(options))
     // Standard input stays open: at its end the phone quits.
     const child = spawn('baresip', ['-f', folder], { stdio: ['pipe', 'ignore', 'ignore'] })
@@ -149,9 +151,10 @@ const accountOf = ({ user, password, domain, sipPort, transport = 'udp' }: Bares
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
   `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=auto;regint=60\n`
 
-const configOf = (controlPort: number): string => `
+const configOf = (controlPort: number, caFile: string | undefined): string => `
 net_interface 127.0.0.1
 sip_listen 127.0.0.1:0
+${caFile === undefined ? '' : `sip_cafile ${caFile}`}
 audio_source ausine,440
 audio_player aubridge,nil
 audio_alert aubridge,nil

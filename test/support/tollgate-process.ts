@@ -37,6 +37,10 @@ export interface StoredCall {
 export class TollgateProcess {
   readonly folder: string
   readonly sipPort: number
+  /** For encrypted SIP and for WebSockets; listened on when the environment has a certificate. */
+  readonly tlsPort: number
+  readonly wsPort: number
+  readonly wssPort: number
   readonly apiPort: number
   readonly databasePath: string
   readonly log: string[] = []
@@ -47,17 +51,23 @@ export class TollgateProcess {
 
   private constructor(
     folder: string,
-    ports: { sip: number; api: number; edge: number },
+    ports: Record<'sip' | 'tls' | 'ws' | 'wss' | 'api' | 'edge', number>,
     environment: Record<string, string>,
   ) {
     this.folder = folder
     this.sipPort = ports.sip
+    this.tlsPort = ports.tls
+    this.wsPort = ports.ws
+    this.wssPort = ports.wss
     this.apiPort = ports.api
     this.databasePath = join(folder, 'tollgate.db')
+    const plain = ['udp', 'tcp'].map((protocol) => `${protocol}/127.0.0.1:${ports.sip}`)
+    const others = (['tls', 'ws', 'wss'] as const).map((name) => `${name}/127.0.0.1:${ports[name]}`)
+    const listen = environment['SIP_TLS_CERT'] === undefined ? plain : [...plain, ...others]
     this.#environment = {
       PATH: process.env['PATH'] ?? '',
       DATABASE_PATH: this.databasePath,
-      SIP_LISTEN: `udp/127.0.0.1:${ports.sip},tcp/127.0.0.1:${ports.sip}`,
+      SIP_LISTEN: listen.join(','),
       API_LISTEN: `127.0.0.1:${ports.api}`,
       EDGE_LISTEN: `127.0.0.1:${ports.edge}`,
       LOG_LEVEL: 'info',
@@ -71,7 +81,10 @@ export class TollgateProcess {
     environment: Record<string, string> = {},
   ): Promise<TollgateProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
-    const ports = { sip: await freePort(), api: await freePort(), edge: await freePort() }
+    const ports = {
+      ...{ sip: await freePort(), api: await freePort(), edge: await freePort() },
+      ...{ tls: await freePort(), ws: await freePort(), wss: await freePort() },
+    }
     const tollgate = new TollgateProcess(folder, ports, environment)
     const file = join(folder, 'seed.json')
     writeFileSync(file, JSON.stringify(seed))
