@@ -28,6 +28,7 @@ export interface StoredBinding {
   readonly domain: string
   readonly extension: string
   readonly extensionId: number
+  readonly tenantId: number
   readonly secret: string
   readonly binding: Binding
 }
@@ -91,13 +92,14 @@ export class BindingStore {
       .selectFrom('binding')
       .innerJoin('extension', 'extension.id', 'binding.extension_id')
       .selectAll('binding')
-      .select(['domain', 'extension', 'ha1_sha256'])
+      .select(['domain', 'extension', 'tenant_id', 'ha1_sha256'])
       .where('expires_at', '>', now)
       .orderBy('binding.id')
     return all(this.#store, query).map((row) => ({
       domain: row.domain,
       extension: row.extension,
       extensionId: row.extension_id,
+      tenantId: row.tenant_id,
       secret: row.ha1_sha256,
       binding: {
         contact: row.contact,

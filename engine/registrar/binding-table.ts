@@ -10,6 +10,7 @@ export interface Registered {
   readonly domain: string
   readonly extension: string
   readonly extensionId: number
+  readonly tenantId: number
   /** The digest secret of its last REGISTER: bindings end when the password changes. */
   readonly secret: string
   readonly bindings: readonly Binding[]
@@ -21,6 +22,8 @@ export interface BindingTableDeps {
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** Sends something that makes a NAT keep its mapping; errors are its own. */
   readonly keepAlive: (binding: Binding) => void
+  /** Some of its bindings have expired; it has those that are left. */
+  readonly onLapsed: (registered: Registered) => void
   /** Called at most once a minute, when something has expired. */
   readonly onExpired: () => void
 }
@@ -135,8 +138,11 @@ export class BindingTable {
         const entry = this.#entries.get(key)
         if (entry === undefined) continue
         const living = entry.bindings.filter(({ expiresAt }) => expiresAt > now)
-        if (living.length < entry.bindings.length) this.#expiredSince ??= present
-        this.set({ ...entry, bindings: living })
+        const left = { ...entry, bindings: living }
+        this.set(left)
+        if (living.length === entry.bindings.length) continue
+        this.#expiredSince ??= present
+        this.#deps.onLapsed(left)
       }
   }
 

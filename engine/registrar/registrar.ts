@@ -5,7 +5,7 @@
 import type { Store } from '../../schema/open.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { BindingStore } from './binding-store.ts'
-import { BindingTable } from './binding-table.ts'
+import { BindingTable, type Registered } from './binding-table.ts'
 import type { Binding, Registration, Source } from './bindings.ts'
 import { bindingLimits, register } from './bindings.ts'
 import { contactsOf, listItems } from './contact.ts'
@@ -93,6 +93,7 @@ export class Registrar {
     this.#table = new BindingTable({
       ...{ now, schedule },
       keepAlive: (binding) => keepAlive(targetOf(binding)),
+      onLapsed: (registered) => this.#tell(registered),
       onExpired: () => this.#bindings.removeExpired(now()),
     })
     for (const { binding, ...home } of this.#bindings.load(now())) this.#restore(home, binding)
@@ -173,8 +174,10 @@ export class Registrar {
   endBindings(domain: string, extension: string): void {
     const registered = this.#table.find(domain.toLowerCase(), extension)
     if (registered === undefined) return
-    this.#table.set({ ...registered, bindings: [] })
+    const ended = { ...registered, bindings: [] }
+    this.#table.set(ended)
     this.#bindings.removeAll(registered.extensionId)
+    this.#tell(ended)
   }
 
   /** Follows what another process wrote: ends bindings of extensions that are gone or changed. */
@@ -252,7 +255,8 @@ export class Registrar {
     const { bindings, saved, refreshed, removed } = result
     if (saved.length + refreshed.length + removed.length > 0) {
       // Memory first: what the next REGISTER meets. The answer waits for the disk.
-      this.#table.set({ domain, extension, extensionId, secret: secrets['SHA-256'], bindings })
+      const secret = secrets['SHA-256']
+      this.#table.set({ domain, extension, extensionId, tenantId, secret, bindings })
       const isStored = await this.#bindings.write({ extensionId, saved, refreshed, removed })
       if (!isStored) {
         this.endBindings(domain, extension)
@@ -260,9 +264,13 @@ export class Registrar {
       }
     }
     this.#totals.accepted += 1
-    if (bindings.length !== present.length)
-      this.#deps.onRegistration({ tenantId, domain, extension, contacts: bindings.length })
+    if (bindings.length !== present.length) this.#tell({ tenantId, domain, extension, bindings })
     return answer(200, 'OK', listing(bindings, request.path, now))
+  }
+
+  #tell(phones: Pick<Registered, 'tenantId' | 'domain' | 'extension' | 'bindings'>): void {
+    const { tenantId, domain, extension, bindings } = phones
+    this.#deps.onRegistration({ tenantId, domain, extension, contacts: bindings.length })
   }
 
   #restore(home: Omit<Parameters<BindingTable['set']>[0], 'bindings'>, binding: Binding): void {

@@ -37,6 +37,8 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
   const time = new ManualTime(startedAt)
   const keptAlive: string[] = []
   const failed: string[] = []
+  /** Who was said to have other phones than before. */
+  const told: Parameters<RegistrarDeps['onRegistration']>[0][] = []
   const lockedOut = new Set<string>()
   const deps: RegistrarDeps = {
     store,
@@ -49,7 +51,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
       authFailed: (address, user) => void failed.push(`${address} ${user}`),
       authSucceeded: () => undefined,
     },
-    onRegistration: () => undefined,
+    onRegistration: (change) => void told.push(change),
     onStoreFailure: (error) => {
       throw error
     },
@@ -62,7 +64,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
     time.advance(50)
     return answer
   }
-  return { store, time, registrar, ask, keptAlive, failed, lockedOut, deps }
+  return { store, time, registrar, ask, keptAlive, failed, told, lockedOut, deps }
 }
 
 export type World = ReturnType<typeof startRegistrar>
