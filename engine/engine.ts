@@ -125,7 +125,7 @@ export class Engine {
       load: () => loadRouting(store),
       trustedSources: config.trustedSources,
       nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
-      defaultSetId: () => this.dispatcher.defaultSetId(),
+      defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),
       ...{ now, random, hosts: this.#hosts },
       activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
       activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),

@@ -58,8 +58,7 @@ export type Route =
 export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route | undefined {
   const { origin, calledNumber } = question
   if (!isOurSide(origin)) return undefined
-  const tenant = origin.kind === 'extension' ? origin.tenantId : null
-  const decision = deps.routing.outboundCandidates(null, calledNumber, tenant)
+  const decision = deps.routing.outboundCandidates(null, calledNumber, houseOf(origin, deps))
   return decision.kind === 'gateways' && decision.isEmergency
     ? { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
     : undefined
@@ -74,13 +73,13 @@ export interface InnerRoute {
 /** From one of our side to an extension or an agent of ours. Undefined: any other call. */
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
+  const tenantId = houseOf(origin, deps)
   const extension = innerExtension(origin, calledNumber, domain, deps)
-  if (extension) {
+  if (extension && !isForeign(extension.tenantId, tenantId)) {
     const route = { kind: 'candidates', direction: 'internal', candidates: [extension] } as const
     return { route, tenantId: extension.tenantId }
   }
   if (!isOurSide(origin)) return undefined
-  const tenantId = houseOf(origin, deps)
   const agent = deps.routing.dialledAgent(calledNumber, tenantId)
   return agent && { route: agentRoute(agent, 'internal', deps), tenantId }
 }
@@ -91,6 +90,10 @@ function houseOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
   return 'tenantId' in origin ? origin.tenantId : null
 }
 
+/** Whether something of one tenant is out of reach for a caller of another. Null: everybody's. */
+const isForeign = (owner: number | null, house: number | null): boolean =>
+  owner !== null && house !== null && owner !== house
+
 /** Decisions §2: a trunk's call goes in; a phone's or a node's goes out where a route knows the number. */
 export function routeCall(
   question: RouteQuestion,
@@ -100,7 +103,7 @@ export function routeCall(
   const { origin, calledNumber } = question
   if (!isOurSide(origin)) return inward(question, 'inbound', account, deps)
   const payer = account?.customerId ?? null
-  const tenant = origin.kind === 'extension' ? origin.tenantId : (account?.tenantId ?? null)
+  const tenant = houseOf(origin, deps) ?? account?.tenantId ?? null
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
   switch (decision.kind) {
     case 'gateways':
@@ -124,7 +127,8 @@ function inward(
   deps: RouteDeps,
 ): Route {
   const { origin, calledNumber, domain } = question
-  const target = deps.routing.inboundTarget(origin, calledNumber, domain)
+  const house = houseOf(origin, deps)
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, house)
   switch (target.kind) {
     case 'set':
       return setRoute(target.setId, question, direction, deps)
@@ -139,7 +143,7 @@ function inward(
     case 'default':
     case 'none':
     default: {
-      const tenantId = houseOf(origin, deps) ?? account?.tenantId ?? null
+      const tenantId = house ?? account?.tenantId ?? null
       const agent = deps.routing.dialledAgent(calledNumber, tenantId)
       if (agent) return agentRoute(agent, direction, deps)
       return target.kind === 'none'
@@ -151,10 +155,13 @@ function inward(
 
 function setRoute(
   setId: number,
-  { callId }: RouteQuestion,
+  { origin, callId }: RouteQuestion,
   direction: Direction,
   deps: RouteDeps,
 ): Route {
+  const owner = deps.dispatcher.setRecord(setId)?.tenantId ?? null
+  if (isForeign(owner, houseOf(origin, deps)))
+    return refused(direction, 404, 'Not Found', 'other_tenant')
   const candidates = deps.dispatcher.candidates(setId, callId)
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
   return deps.dispatcher.isAtCapacity(setId)

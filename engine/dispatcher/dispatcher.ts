@@ -49,7 +49,8 @@ export class Dispatcher {
   readonly #directory: NodeDirectory
   #sets: ReadonlyMap<number, DestinationSet> = new Map()
   #setOfNode: ReadonlyMap<number, number> = new Map()
-  #defaultSetId: number | undefined
+  /** By set id: the first of each tenant, and the first common one. */
+  #lowestSets: readonly Pick<SetRecord, 'setId' | 'tenantId'>[] = []
   /**
    * Calls ordered so far per set id (at most 65,535); survives snapshots, so that no node is
    * favoured by a rebuild.
@@ -88,7 +89,7 @@ export class Dispatcher {
       records.flatMap((set) => targetsOf(set, this.#deps.probeDefaults)),
     )
     this.#sets = new Map(records.map((record) => [record.setId, this.#build(record)]))
-    this.#defaultSetId = records.length === 0 ? undefined : Math.min(...this.#sets.keys())
+    this.#lowestSets = firstOfEach(records)
     this.#directory.replace(records)
     for (const change of changes) this.#announce(change)
   }
@@ -134,9 +135,13 @@ export class Dispatcher {
     return (own ?? common)?.voicemailUri ?? undefined
   }
 
-  /** The set that takes calls no route speaks for: the lowest set id. */
-  defaultSetId(): number | undefined {
-    return this.#defaultSetId
+  /**
+   * The set that takes calls no route speaks for: the lowest set id, for a tenant's caller of its
+   * own sets and the common ones.
+   */
+  defaultSetId(tenantId: number | null): number | undefined {
+    if (tenantId === null) return this.#lowestSets[0]?.setId
+    return this.#lowestSets.find((set) => set.tenantId === null || set.tenantId === tenantId)?.setId
   }
 
   /** What the store holds of a set: tenant, voicemail and spy address. */
@@ -220,6 +225,13 @@ function targetsOf(set: SetRecord, defaults: ProbeSettings): MonitoredTarget[] {
     settings: { ...settings, timeoutMs: Math.min(settings.timeoutMs, settings.intervalMs) },
     operatorState: node.operatorState,
   }))
+}
+
+function firstOfEach(records: readonly SetRecord[]): readonly SetRecord[] {
+  const tenants = new Set<number | null>()
+  return records
+    .toSorted((one, other) => one.setId - other.setId)
+    .filter(({ tenantId }) => !tenants.has(tenantId) && tenants.add(tenantId))
 }
 
 const nodesInSet = (set: DestinationSet) =>

@@ -30,7 +30,8 @@ export interface RoutingDeps {
     address: string,
     port: number,
   ) => { readonly nodeId: number; readonly setId: number } | undefined
-  readonly defaultSetId: () => number | undefined
+  /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
+  readonly defaultSetId: (tenantId: number | null) => number | undefined
   /** Addresses behind host names; see `engine/dispatcher/host-addresses.ts`. */
   readonly hosts: {
     readonly version: number
@@ -187,21 +188,21 @@ export class Routing {
   /**
    * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or, as
    * nobody says otherwise, the default set. `none`: an unknown source, or there is no set at all.
+   * `house` is the tenant whose phone or node calls.
    */
   inboundTarget(
     origin: Origin,
     calledNumber: string,
     domain: string,
+    house: number | null = tenantOf(origin),
   ): InboundTarget | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
-      origin.kind === 'carrier'
-        ? origin
-        : { carrierId: null, tenantId: tenantOf(origin), inboundSetId: null }
+      origin.kind === 'carrier' ? origin : { carrierId: null, tenantId: house, inboundSetId: null }
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
     const routed = this.#inbound.find(caller, calledNumber, domain)
     if (routed) return routed
-    const setId = this.#deps.defaultSetId()
+    const setId = this.#deps.defaultSetId(caller.tenantId)
     return setId === undefined ? { kind: 'none' } : { kind: 'default', setId }
   }
 

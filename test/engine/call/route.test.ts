@@ -5,6 +5,7 @@ import type { AgentDecision } from '../../../engine/routing/agents.ts'
 import type { Origin, OutboundDecision } from '../../../engine/routing/routing.ts'
 import { candidate } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
+import { sampleSet } from '../dispatcher/samples.ts'
 
 type Target = ReturnType<RouteDeps['routing']['inboundTarget']>
 
@@ -165,4 +166,66 @@ test("a caller's house has its agents where no route says otherwise, and before 
     deps({ kind: 'none' }, { kind: 'default', setId: 4 }, { dialled }),
   )
   expect(nobody).toMatchObject({ candidates: [{ kind: 'node' }] })
+})
+
+/** What a caller of the house of tenant 3 gets of sets and extensions of `owner`. */
+function inHouse(owner: number | null, target: Target = { kind: 'set', setId: 4 }): RouteDeps {
+  const base = deps({ kind: 'none' }, target)
+  const ownerOf = (setId: number) => (setId === 1 ? 3 : owner)
+  return {
+    ...base,
+    // Set 1 is that of the calling node.
+    dispatcher: {
+      ...base.dispatcher,
+      setRecord: (setId) => sampleSet([], { tenantId: ownerOf(setId) }),
+    },
+  }
+}
+
+test.each<[string, Origin]>([
+  ['a phone', phone],
+  ['a node', node],
+])("%s reaches sets of its tenant and common ones, and none of another's", (_, origin) => {
+  const to = (owner: number | null) => routeCall(question(origin), null, inHouse(owner))
+  expect([to(3).kind, to(null).kind]).toEqual(['candidates', 'candidates'])
+  expect(to(4)).toMatchObject({ kind: 'refused', end: { status: 404, code: 'other_tenant' } })
+})
+
+test("a trunk of nobody's reaches every tenant's set", () => {
+  expect(routeCall(question(trusted), null, inHouse(4)).kind).toBe('candidates')
+})
+
+test("a node's call takes the routes of its set's tenant, emergencies included", () => {
+  const asked: (number | null | undefined)[] = []
+  const base = inHouse(null)
+  const outboundCandidates = (
+    _customer: number | null,
+    _number: string,
+    tenantId?: number | null,
+  ) => {
+    asked.push(tenantId)
+    return gateways(false)
+  }
+  const watched = { ...base, routing: { ...base.routing, outboundCandidates } }
+  routeCall(question(node), { ...account, tenantId: 9 }, watched)
+  emergencyRoute(question(node), watched)
+  expect(asked).toEqual([3, 3])
+})
+
+test("an extension of another tenant is not inside a node's house: such a call is paid", () => {
+  const dialled = (tenantId: number) => {
+    const base = inHouse(null)
+    const record = {
+      ...phone,
+      tenantId,
+      isVoicemailEnabled: false,
+      secrets: { MD5: '', 'SHA-256': '' },
+    }
+    return innerRoute(question(node), {
+      ...base,
+      registrar: { ...base.registrar, extensionAt: () => record },
+    })
+  }
+  expect(dialled(3)).toMatchObject({ tenantId: 3, route: { direction: 'internal' } })
+  expect(dialled(4)).toBeUndefined()
 })

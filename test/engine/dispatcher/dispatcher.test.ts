@@ -82,8 +82,22 @@ test('a set whose nodes are all down is not at capacity', () => {
 
 test('the default set is the one with the lowest id', () => {
   const { dispatcher } = simulate([sampleSet([], { setId: 7 }), sampleSet([], { setId: 3 })])
-  expect(dispatcher.defaultSetId()).toBe(3)
-  expect(simulate([]).dispatcher.defaultSetId()).toBeUndefined()
+  expect(dispatcher.defaultSetId(null)).toBe(3)
+  expect(simulate([]).dispatcher.defaultSetId(null)).toBeUndefined()
+})
+
+test("a tenant's caller has the lowest of its own sets and the common ones", () => {
+  const { dispatcher } = simulate([
+    sampleSet([], { setId: 2, tenantId: 8 }),
+    sampleSet([], { setId: 4, tenantId: null }),
+    sampleSet([], { setId: 5, tenantId: 9 }),
+    sampleSet([], { setId: 3, tenantId: 9 }),
+  ])
+  expect([null, 8, 9, 10].map((tenantId) => dispatcher.defaultSetId(tenantId))).toEqual([
+    2, 2, 3, 4,
+  ])
+  const { dispatcher: foreign } = simulate([sampleSet([], { setId: 2, tenantId: 8 })])
+  expect(foreign.defaultSetId(9)).toBeUndefined()
 })
 
 test('an operator state is stored, announced and holds from the next call on', () => {
