@@ -19,6 +19,7 @@ const peers = [
   { program: 'openssl', debianPackage: 'openssl', suites: 'test/engine/sip-server/transport' },
   { program: 'openssl', debianPackage: 'openssl', suites: 'test/baresip' },
   { program: 'openssl', debianPackage: 'openssl', suites: 'test/webphone' },
+  { program: 'baresip', debianPackage: 'baresip-core', suites: 'test/webphone' },
   { program: 'openssl', debianPackage: 'openssl', suites: 'test/tls' },
 ]
 

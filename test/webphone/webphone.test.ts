@@ -1,0 +1,137 @@
+/** A phone in a browser: SIP.js registers over WebSocket, calls and is called. */
+import { readFileSync } from 'node:fs'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SessionState } from 'sip.js'
+import { Baresip } from '../support/baresip.ts'
+import { Authority, loopbackNames } from '../support/certificates.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { WebPhone } from '../support/web-phone.ts'
+
+const domain = 'acme.example'
+const seed = {
+  tenants: [{ slug: 'acme', domains: [domain] }],
+  extensions: ['101', '102'].map((extension) => ({
+    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
+    display_name: `Phone ${extension}`,
+  })),
+}
+const authority = new Authority(temporaryFolder())
+const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
+
+let tollgate: TollgateProcess
+const cleanUp: (() => unknown)[] = []
+
+beforeEach(async () => {
+  tollgate = await TollgateProcess.start(seed, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
+})
+afterEach(async () => {
+  for (const step of cleanUp.splice(0).toReversed()) await step()
+  await tollgate.stop()
+})
+
+async function webPhone(
+  user: string,
+  protocol: 'ws' | 'wss' = 'ws',
+  password = `secret-${user}`,
+): Promise<WebPhone> {
+  const port = protocol === 'ws' ? tollgate.wsPort : tollgate.wssPort
+  const server = `${protocol}://localhost:${port}`
+  const phone = new WebPhone({ user, password, domain, server, ca: readFileSync(authority.file) })
+  cleanUp.push(() => phone.stop())
+  await phone.connect()
+  return phone
+}
+
+async function baresip(user: string): Promise<Baresip> {
+  const { sipPort } = tollgate
+  const phone = await Baresip.start({ user, domain, sipPort, password: `secret-${user}` })
+  cleanUp.push(() => phone.stop())
+  await phone.registered()
+  return phone
+}
+
+test.each(['ws', 'wss'] as const)(
+  'a web phone registers by %s with digest, calls a desk phone and is called by it',
+  async (protocol) => {
+    const web = await webPhone('101', protocol)
+    await web.register()
+    const desk = await baresip('102')
+    expect(tollgate.query('SELECT source_protocol FROM binding ORDER BY id')[0]).toEqual({
+      source_protocol: protocol,
+    })
+
+    const outgoing = await web.call('102')
+    await desk.next('CALL_ESTABLISHED')
+    expect(web.heard.at(-1)).toContain('m=audio')
+    await outgoing.bye()
+    await desk.next('CALL_CLOSED')
+
+    await desk.command('dial', `sip:101@${domain}`)
+    const incoming = await web.answer()
+    await desk.next('CALL_ESTABLISHED')
+    await desk.command('hangup')
+    await web.reaches(incoming, SessionState.Terminated)
+
+    expect(await tollgate.waitForCalls(2)).toMatchObject([
+      { caller_id_number: '101', destination_number: '102', disposition: 'ANSWERED' },
+      { caller_id_number: '102', destination_number: '101', disposition: 'ANSWERED' },
+    ])
+    expect(tollgate.faults).toEqual([])
+  },
+)
+
+test('two web phones talk to each other, and either may hang up', async () => {
+  const [one, two] = [await webPhone('101', 'ws'), await webPhone('102', 'wss')]
+  await Promise.all([one.register(), two.register()])
+  const [outgoing, incoming] = await Promise.all([one.call('102'), two.answer()])
+  await incoming.bye()
+  await one.reaches(outgoing, SessionState.Terminated)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([{ hangup_by: 'callee' }])
+})
+
+test('a caller who gives up is heard by the web phone, and its refusal by the caller', async () => {
+  const web = await webPhone('101')
+  await web.register()
+  const desk = await baresip('102')
+  await desk.command('dial', `sip:101@${domain}`)
+  const first = await web.invitation()
+  await desk.command('hangup')
+  await web.reaches(first, SessionState.Terminated)
+
+  await desk.command('dial', `sip:101@${domain}`)
+  const second = await web.invitation()
+  await second.reject({ statusCode: 486 })
+  await desk.next('CALL_CLOSED')
+  await expect.poll(async () => (await desk.next('CALL_CLOSED')).param).toMatch(/^486/)
+})
+
+test('a wrong password does not register', async () => {
+  const web = await webPhone('101', 'ws', 'guess')
+  await expect(web.register()).rejects.toThrow('401 Unauthorized')
+  expect(tollgate.query('SELECT id FROM binding')).toEqual([])
+})
+
+test('a page that was closed is not waited for: 480 at once', async () => {
+  const web = await webPhone('101', 'wss')
+  await web.register()
+  await web.vanish()
+  const desk = await baresip('102')
+  const before = Date.now()
+  await desk.command('dial', `sip:101@${domain}`)
+  expect((await desk.next('CALL_CLOSED')).param).toMatch(/^480/)
+  expect(Date.now() - before).toBeLessThan(1_500)
+})
+
+test('a page that comes back is called over its new WebSocket', async () => {
+  const web = await webPhone('101', 'ws')
+  await web.register()
+  await web.vanish()
+  const again = await webPhone('101', 'ws')
+  await again.register()
+  const desk = await baresip('102')
+  await desk.command('dial', `sip:101@${domain}`)
+  const session = await again.answer()
+  await session.bye()
+  await desk.next('CALL_CLOSED')
+})
