@@ -30,7 +30,7 @@ import { bodyLimit } from './middleware/body-limit.ts'
 import { correlationId } from './middleware/correlation-id.ts'
 import { cors, preflight } from './middleware/cors.ts'
 import { customerEdge } from './middleware/customer-edge.ts'
-import { inOrder } from './middleware/in-order.ts'
+import { butPreflight, inOrder, type Step } from './middleware/in-order.ts'
 import { rateLimit } from './middleware/rate-limit.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
@@ -64,7 +64,6 @@ export function createApi(
   const { store, now, engine, version } = deps
   const app = front(deps, access, telemetry)
   const audit = new AuditLog(store)
-  app.use(inOrder(tenantScope(access.tenants), bodyLimit()))
   app.on([...mutatingMethods], '*', auditTrail(audit, now))
 
   app.route('/', publicHealthRoute(version))
@@ -120,8 +119,7 @@ function mountBilling(app: ControlApp, deps: BillingDeps): void {
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
 export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
   const { store, now, version } = deps
-  const app = front(deps, access, telemetry)
-  app.use(inOrder(customerEdge(), tenantScope(access.tenants), bodyLimit()))
+  const app = front(deps, access, telemetry, customerEdge())
   app.on([...mutatingMethods], '*', auditTrail(new AuditLog(store), now))
 
   app.route('/', publicHealthRoute(version))
@@ -135,6 +133,7 @@ function front(
   { now, log, randomBytes }: ControlDeps,
   access: Access,
   telemetry: Telemetry,
+  ...edge: readonly Step[]
 ): ControlApp {
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   app.use(
@@ -145,6 +144,7 @@ function front(
       securityHeaders(),
       authenticate(access.verifier, access.sessions, access.addressOf, now),
       rateLimit(access.limits, access.usage, now),
+      butPreflight(...edge, tenantScope(access.tenants), bodyLimit()),
     ),
   )
   app.options('*', preflight)

@@ -132,11 +132,12 @@ function describe(
 ): void {
   const remaining = String(window.remaining(now))
   const resetsAt = window.oldestLeavesAt(now)
-  set('X-RateLimit-Limit', String(window.limit))
+  const limit = String(window.limit)
+  set('X-RateLimit-Limit', limit)
   set('X-RateLimit-Remaining', remaining)
   set('X-RateLimit-Reset', String(Math.ceil(resetsAt / 1_000)))
   const seconds = Math.ceil((resetsAt - now) / 1_000)
-  set('RateLimit-Policy', `"${policy}";q=${window.limit};w=${WINDOW_MS / 1_000}`)
+  set('RateLimit-Policy', `"${policy}";q=${limit};w=${WINDOW_MS / 1_000}`)
   set('RateLimit', `"${policy}";r=${remaining};t=${seconds}`)
 }
 

@@ -2,18 +2,11 @@
  * How many requests were answered, by route and class of status. A request costs two look-ups: its
  * route is noted before the handler runs, its status when the answer is out.
  */
-import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'hono'
 import { matchedRoutes } from 'hono/route'
 import type { ControlEnv } from '../http/control-env.ts'
+import { answerOf } from '../http/request-head.ts'
 import type { Step } from '../middleware/in-order.ts'
-
-/** An answer that knows the route that it belongs to. */
-export class RoutedResponse<
-  Request extends IncomingMessage = IncomingMessage,
-> extends ServerResponse<Request> {
-  route: RouteRequests | undefined
-}
 
 export interface RequestCount {
   readonly method: string
@@ -45,20 +38,17 @@ export class ApiRequests {
   /** The first step of a request. */
   note(): Step {
     return (c) => {
-      const outgoing = outgoingOf(c)
-      if (outgoing !== undefined) outgoing.route = this.#routeOf(c.req.method, pathOf(c))
+      const answer = answerOf(c)
+      if (answer === undefined) return
+      // A path that is a route's own, without parameters, is in the table under its name.
+      const known = this.#methods.get(c.req.method)?.get(c.req.path)
+      answer.count = known ?? this.#routeOf(c.req.method, pathOf(c))
     }
   }
 
-  /** The answer is out. What never became a request of a route counts without one. */
-  answered({ statusCode, route }: RoutedResponse): void {
-    const counted = route ?? this.#routeOf(NO_ROUTE, NO_ROUTE)
-    counted.add(statusCode)
-  }
-
-  /** Cut off before it was a request (400, 408, 431). */
-  refused(status: number): void {
-    this.#routeOf(NO_ROUTE, NO_ROUTE).add(status)
+  /** What never becomes a request of a route, such as one that is cut off (400, 408, 431). */
+  get unrouted(): { add(status: number): void } {
+    return this.#routeOf(NO_ROUTE, NO_ROUTE)
   }
 
   list(): readonly RequestCount[] {
@@ -80,12 +70,6 @@ export class ApiRequests {
     routes.set(path, added)
     return added
   }
-}
-
-/** `app.request()` in tests has no answer of node's; `c.env` is undefined then, whatever its type says. */
-function outgoingOf(c: Context<ControlEnv>): RoutedResponse | undefined {
-  const env: ControlEnv['Bindings'] | undefined = c.env
-  return env?.outgoing instanceof RoutedResponse ? env.outgoing : undefined
 }
 
 /** The first route that matches is the one that answers; what stands in front of all is none. */

@@ -1,0 +1,38 @@
+/**
+ * A router that looks up paths without parameters in a table: most requests ask for one of those, and
+ * hono's router for ambiguous routes walks every pattern each time (1.5 µs, and a new result to collect).
+ */
+import type { Result, Router } from 'hono/router'
+import { RegExpRouter } from 'hono/router/reg-exp-router'
+import { SmartRouter } from 'hono/router/smart-router'
+import { TrieRouter } from 'hono/router/trie-router'
+
+export class KnownPathsRouter<T> implements Router<T> {
+  readonly name = 'KnownPathsRouter'
+  /** hono's own choice. */
+  readonly #patterns = new SmartRouter<T>({ routers: [new RegExpRouter(), new TrieRouter()] })
+  /** As many as the program has routes without parameters. */
+  readonly #known = new Set<string>()
+  /** By method, then path. */
+  readonly #results = new Map<string, Map<string, Result<T>>>()
+
+  add(method: string, path: string, handler: T): void {
+    if (!/[:*]/.test(path)) this.#known.add(path)
+    this.#patterns.add(method, path, handler)
+  }
+
+  match(method: string, path: string): Result<T> {
+    const found = this.#results.get(method)?.get(path)
+    return found ?? this.#find(method, path)
+  }
+
+  #find(method: string, path: string): Result<T> {
+    const result = this.#patterns.match(method, path)
+    if (!this.#known.has(path)) return result
+    const ofMethod = this.#results.get(method) ?? new Map<string, Result<T>>()
+    // A client may make methods up: those that node knows are about thirty.
+    if (ofMethod.size < this.#known.size) ofMethod.set(path, result)
+    this.#results.set(method, ofMethod)
+    return result
+  }
+}
