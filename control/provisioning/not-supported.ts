@@ -9,10 +9,3 @@ export function refuseUnsupported(details: readonly (ErrorDetail | false)[]): vo
     details: problems,
   })
 }
-
-/** TLS is refused until the SIP server has that transport. */
-export const unsupportedTransport = (
-  path: string,
-  transport: 'udp' | 'tcp' | 'tls',
-): ErrorDetail | false =>
-  transport === 'tls' && { path, message: 'transport "tls" is not supported yet' }

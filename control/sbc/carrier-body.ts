@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
 import { domain, host, isAddress, limit, name, reference, text } from '../provisioning/fields.ts'
-import { unsupportedTransport } from '../provisioning/not-supported.ts'
 import { transport } from './dispatcher-body.ts'
 
 const gatewayBody = z
@@ -115,9 +114,6 @@ export type CarrierBody = z.output<typeof carrierBody>
 
 /** Fields of the shape that nothing acts on yet. */
 export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail | false)[] => [
-  ...body.gateways.map((gateway, index) =>
-    unsupportedTransport(`gateways.${index}.transport`, gateway.transport),
-  ),
   ...withoutEffect(body.auth),
   body.media === 'anchor' && { path: 'media', message: 'media "anchor" is not supported yet' },
   body.codecs != null && { path: 'codecs', message: 'codecs are not supported yet' },

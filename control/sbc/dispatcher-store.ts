@@ -3,7 +3,6 @@ import { toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
-import { refuseUnsupported, unsupportedTransport } from '../provisioning/not-supported.ts'
 import { tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
@@ -76,7 +75,6 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   insert(body: DispatcherBody, reach: Reach): number {
-    refuseUnsupported(unsupportedNodes(body.nodes))
     return write(this.#store, () => {
       const id = insert(
         this.#store,
@@ -95,7 +93,6 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   /** Without `set_id` the set keeps its number. */
   replace(id: number, body: DispatcherBody, reach: Reach): void {
-    refuseUnsupported(unsupportedNodes(body.nodes))
     write(this.#store, () => {
       const before = this.find(reach, id)
       if (before === undefined) throw notFound(this.noun)
@@ -131,7 +128,6 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   /** Adds one node. Answers its id; 409 when the set has it already. */
   insertNode(reach: Reach, id: number, node: NodeBody): number {
-    refuseUnsupported([unsupportedTransport('transport', node.transport)])
     return write(this.#store, () => {
       const set = this.find(reach, id)
       if (set === undefined) throw notFound(this.noun)
@@ -142,7 +138,6 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   replaceNode(reach: Reach, id: number, nodeId: number, node: NodeBody): void {
-    refuseUnsupported([unsupportedTransport('transport', node.transport)])
     write(this.#store, () => {
       const { nodes } = this.#setOfNode(reach, id, nodeId)
       refuseEmptySet(nodes.map((each) => (each.id === nodeId ? { ...each, ...node } : each)))
@@ -263,9 +258,6 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       .$if(tenantId !== null, (query) => query.where('dispatcher_set.tenant_id', '=', tenantId))
   }
 }
-
-const unsupportedNodes = (nodes: readonly NodeBody[]) =>
-  nodes.map(({ transport }, index) => unsupportedTransport(`nodes.${index}.transport`, transport))
 
 /** §3.2: a set always has a node in service; taking the last one out is refused. */
 function refuseEmptySet(nodes: readonly Pick<NodeView, 'is_enabled' | 'operator_state'>[]): void {

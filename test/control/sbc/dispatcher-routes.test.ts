@@ -116,14 +116,13 @@ test.each([
   expect(answer.body).toMatchObject({ details: [{ path: `nodes.0.${path}` }] })
 })
 
-test('TLS towards nodes is refused as not supported instead of being ignored', async () => {
+test('a node may be reached by TLS', async () => {
   const { call } = openResources()
-  const answer = await call('POST', '/dispatcher', {
-    ...set,
-    nodes: [{ ...node, transport: 'tls' }],
-  })
-  expect(answer.code).toBe('not_supported')
-  expect(answer.body).toMatchObject({ details: [{ path: 'nodes.0.transport' }] })
+  const nodes = [{ ...node, internal_port: 5061, transport: 'tls' }]
+  const answer = await call('POST', '/dispatcher', { ...set, nodes })
+  expect(answer.status).toBe(201)
+  const { nodes: stored } = answer.data() as { nodes: object[] }
+  expect(stored).toMatchObject([{ internal_port: 5061, transport: 'tls' }])
 })
 
 test('a second set of the same name or number is a conflict', async () => {

@@ -93,7 +93,6 @@ test.each([
   ['auth.expires', { auth: { type: 'digest', username: 'a', password: 'b', expires: 60 } }],
   ['media', { media: 'anchor' }],
   ['codecs', { codecs: ['PCMA'] }],
-  ['gateways.0.transport', { gateways: [{ ...gateway, transport: 'tls' }] }],
 ])('a carrier that asks for %s is refused as not supported', async (path, change) => {
   const { call } = openResources()
   const answer = await call('POST', '/routing/carriers', { ...carrier, ...change })
