@@ -1,10 +1,10 @@
 /** What happens, numbered, for whoever looks: the last events, in memory. */
-import type { ActiveCall } from './call/active-calls.ts'
+import type { ActiveCall, LiveCallEvent } from './call/active-calls.ts'
 import type { CallRecord } from '../schema/call-record.ts'
 
 export type EngineHappening =
   | {
-      readonly type: 'call.started' | 'call.ringing' | 'call.answered'
+      readonly type: LiveCallEvent
       readonly tenantId: number | null
       /** As it was at that moment. */
       readonly call: ActiveCall

@@ -1,9 +1,10 @@
 /** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { Charging } from '../charging/charging.ts'
-import type { CallStart, CallState, Direction, Place } from './call.ts'
+import type { CallStart, CallState, CallTransfer, Direction, Place } from './call.ts'
 import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
+import type { Participant } from './legs/conversation.ts'
 import { cause } from './record/end-reason.ts'
 import { RecentCalls } from './record/recent-calls.ts'
 import type { CallStory } from './trace/trace.ts'
@@ -20,6 +21,8 @@ export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId' | 'agentI
   readonly answeredAt: number | null
   readonly tenantId: number | null
   readonly customerId: number | null
+  /** Undefined: nobody has transferred it. */
+  readonly transfer?: CallTransfer | undefined
   /** `address:port` of whoever is at the end of each leg; null: not heard of yet. */
   readonly peers: { readonly caller: string | null; readonly callee: string | null }
 }
@@ -32,11 +35,25 @@ export interface ActiveCallsDeps {
   readonly onEvent: (event: CallEvent) => void
 }
 
+/** What is told of a call that goes on. */
+export type LiveCallEvent =
+  | ('call.started' | 'call.ringing' | 'call.answered')
+  | (typeof transferEvents)[CallTransfer['state']]
+
+const transferEvents = {
+  transferring: 'call.transferring',
+  transferred: 'call.transferred',
+  failed: 'call.transfer_failed',
+} as const
+
 /** What becomes of a call, for those who watch. */
 export type CallEvent = { readonly tenantId: number | null } & (
-  | { readonly type: 'call.started' | 'call.ringing' | 'call.answered'; readonly call: ActiveCall }
+  | { readonly type: LiveCallEvent; readonly call: ActiveCall }
   | { readonly type: 'call.ended'; readonly record: CallRecord }
 )
+
+/** A phone may ask for transfers again and again. */
+const MAX_NOTES = 100
 
 /** The OCS is told which calls live this often; at most 10 s by the charging contract. */
 const HEARTBEAT_MS = 5_000
@@ -83,6 +100,41 @@ export class ActiveCalls {
     if (place.agentId !== null) join(this.#byAgent, place.agentId, call)
   }
 
+  /** Whom a transfer has taken out of the call does not count any more where the call went. */
+  calleeLeft(call: Call): void {
+    const { nodeId, carrierId, agentId } = call.place
+    if (nodeId !== null) part(this.#byNode, nodeId, call)
+    if (agentId !== null) part(this.#byAgent, agentId, call)
+    // Of a call that came in, the carrier is the caller's, who is still there.
+    if (carrierId !== null && call.direction === 'outbound') part(this.#byCarrier, carrierId, call)
+  }
+
+  /** How far a transfer of the call has come. */
+  transfer(call: Call, transfer: CallTransfer): void {
+    call.transfer = transfer
+    if (call.notes.length < MAX_NOTES)
+      call.notes.push({ at: this.#deps.now(), what: 'transfer', transfer })
+    this.#tell(transferEvents[transfer.state], call)
+  }
+
+  /** Who talks in the dialog with this Call-ID, our tag and the peer's. Looks at every call. */
+  participantIn(callId: string, ourTag: string, theirTag: string): Participant | undefined {
+    for (const { legs, conversation } of this.#calls.values()) {
+      if (conversation === undefined || !legs.includes(callId)) continue
+      const found = conversation.participants().find(({ leg }) => {
+        const { sip } = leg.dialog
+        return sip.callId === callId && sip.localTag === ourTag && sip.remoteTag === theirTag
+      })
+      if (found) return found
+    }
+    return undefined
+  }
+
+  /** Whether a call with such a leg ended a moment ago. */
+  hasEnded(callId: string): boolean {
+    return this.#recent.hasLeg(callId)
+  }
+
   /** The call is over, and its record stored; undefined: it was none. */
   finish(call: Call, record?: CallRecord): void {
     if (record) {
@@ -97,6 +149,11 @@ export class ActiveCalls {
 
   list(): readonly ActiveCall[] {
     return [...this.#calls.values()].map(describe)
+  }
+
+  /** The live call itself. */
+  call(callUuid: string): Call | undefined {
+    return this.#calls.get(callUuid)
   }
 
   find(callUuid: string): ActiveCall | undefined {
@@ -193,7 +250,7 @@ export class ActiveCalls {
     else if (call.state === 'ACTIVE' && before !== 'HELD') this.#tell('call.answered', call)
   }
 
-  #tell(type: 'call.started' | 'call.ringing' | 'call.answered', call: Call): void {
+  #tell(type: LiveCallEvent, call: Call): void {
     const tenantId = call.account?.tenantId ?? null
     this.#deps.onEvent({ type, tenantId, call: describe(call) })
   }
@@ -252,6 +309,7 @@ function describe(call: Call): ActiveCall {
     setId,
     node,
     carrier,
+    transfer: call.transfer,
   }
 }
 

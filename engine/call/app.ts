@@ -8,26 +8,32 @@ import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
 import { ALLOW, respond } from './sip/srf-client.ts'
 import { retryAfter } from './route.ts'
+import { transferByApi, type TransferRequest, type TransferResult } from './transfer/by-api.ts'
+import { takeRefer } from './transfer/refer.ts'
 
-export interface CallControlDeps extends Omit<InboundCallDeps, 'filter'> {
+export interface CallControlDeps extends Omit<InboundCallDeps, 'filter' | 'onRefer'> {
   readonly registrar: InboundCallDeps['registrar'] & Pick<Registrar, 'handle'>
   /** Lower-case names of the `X-…` headers that pass between the legs, or all of them. */
   readonly passX?: 'all' | ReadonlySet<string>
 }
 
 /** Asked for so that they are refused here: what nobody asks for the server answers with 503. */
-const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info', 'refer']
+const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info']
 
 /** What the API starts. */
 export interface CallControl {
   originate(request: OriginateRequest): Promise<OriginateResult>
+  transfer(request: TransferRequest): Promise<TransferResult>
 }
 
 /** Call control on a client that is not connected yet. */
 export function startCallControl(deps: CallControlDeps): CallControl {
   const { client, passX = 'all' } = deps
   const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
-  const calls: InboundCallDeps = { ...deps, filter }
+  const calls: InboundCallDeps = {
+    ...{ ...deps, filter },
+    onRefer: (participant, request, answer) => takeRefer(participant, request, answer, calls),
+  }
   client.onLost(() => deps.calls.connectionLost())
   client.handle('invite', (request, answer) => {
     if (request.stackDialogId) refuse(request, answer)
@@ -40,9 +46,13 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   client.handle('register', (request, answer) =>
     answerRegister(request, answer, deps.registrar, deps.log),
   )
+  client.handle('refer', refuseRefer)
   for (const method of refusedMethods) client.handle(method, refuse)
   client.handle('*', refuse)
-  return { originate: (request) => originate(request, calls) }
+  return {
+    originate: (request) => originate(request, calls),
+    transfer: (request) => transferByApi(request, calls),
+  }
 }
 
 /** RFC 3261 §11.2: what an INVITE would get at this moment. */
@@ -51,7 +61,12 @@ function answerOptions(answer: Answer, deps: InboundCallDeps): void {
   else respond(answer, 200, undefined, { headers: capabilities })
 }
 
-const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'timer' }
+const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'timer, replaces' }
+
+/** RFC 3515 §2.4.4: outside a call there is nobody whom we could transfer. */
+function refuseRefer(request: SipRequest, answer: Answer): void {
+  respond(answer, request.stackDialogId ? 481 : 403)
+}
 
 function refuse(request: SipRequest, answer: Answer): void {
   if (request.method === 'ACK') return

@@ -6,12 +6,13 @@ import type { Attempt } from '../../schema/call-record.ts'
 import type { Charging } from '../charging/charging.ts'
 import type { Call } from './call.ts'
 import { openCall } from './record/cdr.ts'
-import { Conversation } from './legs/conversation.ts'
+import { Conversation, type ConversationDeps } from './legs/conversation.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import type { End } from './record/end-reason.ts'
 import { cause, reasonHeader } from './record/end-reason.ts'
 import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
-import type { HeaderFilter } from './sip/headers.ts'
+import { peerAddress } from './sip/peer-address.ts'
+import { advertiseReplaces } from './sip/headers.ts'
 import type { Caller } from './legs/caller.ts'
 import type { Announced, Callee } from './legs/outgoing.ts'
 import { inviteFor } from './legs/outgoing.ts'
@@ -33,10 +34,9 @@ export type AttemptResult =
   /** `call.stopped` says why. */
   | { readonly kind: 'stopped' }
 
-export interface BridgeDeps {
+export interface BridgeDeps extends ConversationDeps {
   readonly client: SrfClient
   readonly charging: Charging
-  readonly filter: HeaderFilter
   readonly deadlines: Deadlines
   /** Milliseconds UTC. */
   readonly now: () => number
@@ -46,6 +46,11 @@ export interface BridgeDeps {
 
 /** Longer than any group commit on a working disk. */
 const MAX_JOURNAL_WAIT_MS = 500
+
+/** Below, a late answer is the node's own fault. */
+const NOTICEABLE_LAG_MS = 50
+/** However busy we are, a silent node is given up at last. */
+const MAX_EXTRA_MS = 3_000
 
 /** Given up for another node, or because the caller has gone. */
 const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
@@ -143,8 +148,14 @@ export class Bridge {
 
   /** Where Trying cannot be heard, a node is asked whether it is there; others have to ring. */
   #onSilence(candidate: Callee): void {
-    if (this.#deps.client.hearsTrying) return this.#giveUp({ kind: 'silent' }, 'silence')
-    const { now, nodeTimeoutMs, ringTimeoutMs } = this.#deps
+    const { client, now, nodeTimeoutMs, ringTimeoutMs } = this.#deps
+    // What it has said may wait to be read, while we are busy: silence counts only after that.
+    const lagMs = client.lagMs()
+    if (lagMs > NOTICEABLE_LAG_MS && now() < this.#startedAt + nodeTimeoutMs + MAX_EXTRA_MS) {
+      this.#deadline = this.#deps.deadlines.at(now() + lagMs, () => this.#onSilence(candidate))
+      return undefined
+    }
+    if (client.hearsTrying) return this.#giveUp({ kind: 'silent' }, 'silence')
     if (candidate.kind !== 'node') return this.#ringUntil(now() + ringTimeoutMs)
     this.#deadline = this.#deps.deadlines.at(now() + nodeTimeoutMs, () =>
       this.#giveUp({ kind: 'silent' }, 'silence'),
@@ -167,6 +178,7 @@ export class Bridge {
     this.#noteAnswer(response)
     if (response.status <= 100) return
     this.#call.firstProgressAt ??= this.#deps.now()
+    this.#call.peers.callee ??= peerAddress(response)
     if (this.#branch) return this.#ringing()
     if (response.body) this.#hasEarlyMedia = true
     if (response.body) this.#call.state = 'EARLY'
@@ -228,11 +240,8 @@ export class Bridge {
     this.#forgetStop()
     this.#branch?.onAnswered()
     this.#call.firstProgressAt ??= this.#deps.now()
-    const conversation = new Conversation(
-      this.#call,
-      this.#deps.filter,
-      () => void offer?.destroy(),
-    )
+    this.#call.peers.callee = peerAddress(response)
+    const conversation = new Conversation(this.#call, this.#deps, () => void offer?.destroy())
     if (callee) conversation.join('callee', callee, true)
     this.#whenJournalled(() => this.#acceptCaller(conversation, response, offer))
   }
@@ -261,15 +270,21 @@ export class Bridge {
     offer: PendingOffer | undefined,
   ): void {
     const headers = this.#deps.filter.inviteAnswer(response.headers)
-    this.#caller.accept(this.#deps.client, response.body ?? '', headers, (dialog) => {
-      if (!dialog) {
+    advertiseReplaces(headers)
+    this.#caller.accept(this.#deps.client, response.body ?? '', headers, (taken) => {
+      if (!taken) {
         this.#call.stop({ kind: 'cancelled' })
         return this.#resolve({ kind: 'stopped' })
       }
       this.#call.answeredAt = this.#deps.now()
       this.#call.state = 'ACTIVE'
-      const caller = conversation.join('caller', dialog, !this.#caller.owesAck)
-      if (offer) caller.whenAcknowledged((ack) => this.#complete(conversation, offer, ack))
+      if ('leg' in taken) {
+        const callee = conversation.participant('callee')
+        if (callee) Conversation.connect(taken, callee)
+      } else {
+        const caller = conversation.join('caller', taken, !this.#caller.owesAck)
+        if (offer) caller.whenAcknowledged((ack) => this.#complete(conversation, offer, ack))
+      }
       return this.#resolve({ kind: 'answered', ended: conversation.ended })
     })
   }

@@ -3,7 +3,8 @@ import type { Account, Verdict } from '../charging/charging.ts'
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { Origin } from '../routing/routing.ts'
 import type { End } from './record/end-reason.ts'
-import type { Route } from './route.ts'
+import type { Conversation } from './legs/conversation.ts'
+import type { Destination, Route } from './route.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 
@@ -39,6 +40,16 @@ export const nowhere: Place = {
   ...{ setId: null, nodeId: null, node: null, carrierId: null, carrier: null, agentId: null },
 }
 
+/** How a call takes part in a transfer. */
+export interface CallTransfer {
+  readonly state: 'transferring' | 'transferred' | 'failed'
+  /** The other call: the one that is made to the destination, or the one that it was made for. */
+  readonly callUuid: string
+  readonly destination: string
+  /** Why it failed, as a SIP status; null: it did not. */
+  readonly sipCode: number | null
+}
+
 /** Something that was decided about a call, for its trace. */
 export type Note = {
   /** Milliseconds UTC. */
@@ -47,6 +58,7 @@ export type Note = {
   | { readonly what: 'recognized'; readonly origin: Origin }
   | { readonly what: 'charged'; readonly verdict: Verdict }
   | { readonly what: 'routed'; readonly route: Route }
+  | { readonly what: 'transfer'; readonly transfer: CallTransfer }
 )
 
 export class Call {
@@ -54,6 +66,15 @@ export class Call {
   direction: Direction = 'inbound'
   /** Who pays; known after the authorization. */
   account: Account | null = null
+  /** Who calls, as soon as it is admitted. */
+  origin: Origin | undefined
+  /** What is being called, or was reached. */
+  destination: Destination | undefined
+  /** Since its answer: its legs, and whom they talk to. */
+  conversation: Conversation | undefined
+  transfer: CallTransfer | undefined
+  /** How many transfers, one after the other, have led to this call. */
+  transfersBefore = 0
   /** Changed only by `ActiveCalls.place`, which counts by it. */
   place: Place = nowhere
   readonly attempts: Attempt[] = []

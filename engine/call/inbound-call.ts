@@ -14,6 +14,7 @@ import { Invite } from './legs/invite.ts'
 import { admit, freeRoute } from './setup/admission.ts'
 import { reach, type ReachDeps } from './setup/reach.ts'
 import { store, talk, type TalkDeps } from './setup/talk.ts'
+import { takePlace } from './transfer/replacement.ts'
 
 export interface InboundCallDeps extends ReachDeps, TalkDeps, RecognizeDeps {
   readonly routing: RouteDeps['routing'] & RecognizeDeps['routing']
@@ -73,6 +74,8 @@ async function connect(
   const free = freeRoute(reading, deps)
   const { isEmergency } = free
   const objection = objectionTo(invite, { ...reading, isEmergency }, deps)
+  if (!objection && invite.headers['replaces'] !== undefined)
+    return takePlace(invite, call, reading, deps)
   const refusal = objection ?? (await admit(call, reading, free, deps))
   if (refusal) return { kind: 'over', end: refusal }
   return reach(invite, call, reading, free, deps)

@@ -47,7 +47,9 @@ export function objectionTo(
   const unsupported = unsupportedOptions(invite.headers['require'])
   if (unsupported !== '')
     return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
-  if (calledNumber === '') return refused(484, 'Address Incomplete', 'no_number')
+  // Who takes somebody's place (RFC 3891) calls no number.
+  if (calledNumber === '' && invite.headers['replaces'] === undefined)
+    return refused(484, 'Address Incomplete', 'no_number')
   if (origin.kind === 'carrier' && !deps.routing.admitCarrierCall(origin.carrierId))
     return refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))
   return undefined

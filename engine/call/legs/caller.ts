@@ -1,5 +1,6 @@
 /** The calling side of a call that has no answer yet: an INVITE that came in, or a phone that we rang. */
 import type { Headers, SipResponse, SrfDialog } from '../sip/drachtio.ts'
+import type { Participant } from './conversation.ts'
 import type { SrfClient } from '../sip/srf-client.ts'
 
 export interface Caller {
@@ -7,11 +8,14 @@ export interface Caller {
   readonly owesAck: boolean
   /** What the called side says before its answer. */
   progress(response: Pick<SipResponse, 'status' | 'reason' | 'body'>, headers: Headers): void
-  /** The called side has answered. `done` gets the caller's dialog, or undefined when it has gone. */
+  /**
+   * The called side has answered. `done` gets the caller's dialog; or the participant of another call
+   * who takes the caller's place, and whose leg stays that other call's; or undefined when it has gone.
+   */
   accept(
     client: SrfClient,
     body: string,
     headers: Headers,
-    done: (dialog: SrfDialog | undefined) => void,
+    done: (taken: SrfDialog | Participant | undefined) => void,
   ): void
 }

@@ -4,6 +4,10 @@ import { respond } from '../sip/srf-client.ts'
 
 export class Leg {
   readonly dialog: SrfDialog
+  /** The peer's last session description; empty when it has given none. */
+  media: string
+  /** Whoever tells the peer something in this dialog says it before our BYE. */
+  beforeBye: (() => void) | undefined
   readonly #onBye: (request: SipRequest) => void
   #onRequest: RequestHandler = refuseForNow
   #onAck: ((request: SipRequest) => void) | undefined
@@ -20,6 +24,7 @@ export class Leg {
    */
   constructor(dialog: SrfDialog, isAcknowledged: boolean, onBye: (request: SipRequest) => void) {
     this.dialog = dialog
+    this.media = dialog.remote.sdp ?? ''
     this.#isAcknowledged = isAcknowledged
     this.#onBye = onBye
     dialog.on('destroy', (request) => this.#destroyed(request))
@@ -49,6 +54,11 @@ export class Leg {
     this.#onRequest = handler
   }
 
+  /** There is nobody to pass them to at the moment. */
+  refuseRequests(): void {
+    this.#onRequest = refuseForNow
+  }
+
   /** Who gets the next ACK. */
   whenAcknowledged(act: (request: SipRequest) => void): void {
     this.#onAck = act
@@ -57,6 +67,7 @@ export class Leg {
   /** BYE, once, as soon as it is allowed. */
   hangUp(headers: Headers): void {
     if (this.#isOver) return
+    this.beforeBye?.()
     this.#isOver = true
     if (this.#isAcknowledged) this.dialog.destroy({ headers }, () => undefined)
     else this.#farewell = headers

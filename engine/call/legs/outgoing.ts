@@ -5,7 +5,7 @@ import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Credentials } from '../sip/challenge.ts'
 import type { Headers } from '../sip/drachtio.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
-import { CALL_UUID } from '../sip/headers.ts'
+import { advertiseReplaces, CALL_UUID } from '../sip/headers.ts'
 import type { Party } from '../sip/caller-id.ts'
 import { nameAddr, userPart } from '../sip/caller-id.ts'
 
@@ -64,6 +64,7 @@ export function inviteFor(
   isOneOfSeveral = false,
 ): Outgoing {
   const headers = filter.invite(invite.headers)
+  advertiseReplaces(headers)
   headers['Max-Forwards'] = String(invite.hopsLeft)
   headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
   // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
@@ -137,7 +138,5 @@ const ANONYMOUS_HOST = 'anonymous.invalid'
 
 function withoutReliability(headers: Headers): void {
   const supported = headers['supported']?.split(', ').filter((token) => token !== '100rel')
-  if (!supported) return
-  if (supported.length === 0) delete headers['supported']
-  else headers['supported'] = supported.join(', ')
+  if (supported) headers['supported'] = supported.join(', ')
 }

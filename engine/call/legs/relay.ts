@@ -9,6 +9,8 @@ export interface RelayHooks {
   readonly onMedia: (isHeld: boolean) => void
   /** The leg's peer does not know the dialog, or does not answer (RFC 3261 §12.2.1.2). */
   readonly onDead: (leg: Leg) => void
+  /** The leg's peer wants somebody else to talk to the other one (RFC 3515). */
+  readonly onRefer: (leg: Leg, request: SipRequest, answer: Answer) => void
 }
 
 export class Relay {
@@ -18,6 +20,9 @@ export class Relay {
   readonly #b: Leg
   /** Whose re-INVITE is under way: there is at most one in a call, in either direction. */
   #inviting: Leg | undefined
+  #isPaused = false
+  /** Waits until no re-INVITE is under way. */
+  #onIdle: (() => void) | undefined
 
   constructor(a: Leg, b: Leg, filter: HeaderFilter, hooks: RelayHooks) {
     this.#a = a
@@ -32,15 +37,37 @@ export class Relay {
     this.#b.whenRequested((request, answer) => this.#relay(this.#b, this.#a, request, answer))
   }
 
+  /** Requests of both are refused: at least one of them has nobody to talk to any more. */
+  stop(): void {
+    this.#a.refuseRequests()
+    this.#b.refuseRequests()
+  }
+
+  /** No re-INVITE begins from now on; `act` is called when none is under way any more. */
+  pause(act: () => void): void {
+    this.#isPaused = true
+    if (this.#inviting) this.#onIdle = act
+    else act()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#onIdle = undefined
+  }
+
   #relay(from: Leg, to: Leg, request: SipRequest, answer: Answer): void {
     switch (request.method) {
       case 'INVITE':
         return this.#reinvite(from, to, request, answer)
-      case 'INFO':
       case 'UPDATE':
+        if (isBareRefresh(request)) return respond(answer, 200)
+        return this.#pass(from, to, request, answer)
+      case 'INFO':
       case 'MESSAGE':
       case 'NOTIFY':
-        return this.#pass(to, request, answer)
+        return this.#pass(from, to, request, answer)
+      case 'REFER':
+        return this.#hooks.onRefer(from, request, answer)
       case 'OPTIONS':
         return respond(answer, 200, undefined, { headers: { Allow: ALLOW } })
       case 'PRACK':
@@ -50,13 +77,13 @@ export class Relay {
     }
   }
 
-  #pass(to: Leg, request: SipRequest, answer: Answer): void {
+  #pass(from: Leg, to: Leg, request: SipRequest, answer: Answer): void {
     const { method, body } = request
     const headers = this.#filter.inDialog(request.headers)
     to.dialog.request({ method, headers, body: body || undefined }, (error, response) => {
       if (response && response.status < 200) return
       this.#answer(to, answer, error, response)
-      if (method === 'UPDATE') this.#noteMedia(body, response)
+      if (method === 'UPDATE') this.#noteMedia({ from, to }, body, response)
       this.#noteDeath(to, method, response)
     })
   }
@@ -65,7 +92,7 @@ export class Relay {
   #reinvite(from: Leg, to: Leg, request: SipRequest, answer: Answer): void {
     if (this.#inviting === from)
       return respond(answer, 500, undefined, { headers: { 'Retry-After': '1' } })
-    if (this.#inviting || !to.isAcknowledged) return respond(answer, 491)
+    if (this.#inviting || this.#isPaused || !to.isAcknowledged) return respond(answer, 491)
     this.#inviting = from
     const offer = request.body || undefined
     const headers = this.#filter.inDialog(request.headers)
@@ -73,21 +100,28 @@ export class Relay {
     // Not `dialog.modify`: one refused re-INVITE blocks it for the rest of the call.
     to.dialog.request(options, (error, response, acknowledge) => {
       if (response && response.status < 200) return
-      if (acknowledge) this.#awaitAnswer(from, acknowledge)
-      else this.#inviting = undefined
       this.#answer(to, answer, error, response)
-      this.#noteMedia(offer, response)
+      this.#noteMedia({ from, to }, offer, response)
       this.#noteDeath(to, 'INVITE', response)
+      if (acknowledge) this.#awaitAnswer(from, to, acknowledge)
+      else this.#invited()
     })
   }
 
   /** The offer was in the 200, so the answer is in the ACK. */
-  #awaitAnswer(from: Leg, acknowledge: Acknowledge): void {
+  #awaitAnswer(from: Leg, to: Leg, acknowledge: Acknowledge): void {
     from.whenAcknowledged((ack) => {
-      this.#inviting = undefined
       acknowledge({ body: ack.body || undefined })
-      this.#noteMedia(ack.body, undefined)
+      this.#noteMedia({ from, to }, ack.body, undefined)
+      this.#invited()
     })
+  }
+
+  #invited(): void {
+    this.#inviting = undefined
+    const act = this.#onIdle
+    this.#onIdle = undefined
+    act?.()
   }
 
   #answer(to: Leg, answer: Answer, error: unknown, response: SipResponse | undefined): void {
@@ -99,8 +133,17 @@ export class Relay {
     })
   }
 
-  #noteMedia(offer: string | undefined, response: SipResponse | undefined): void {
-    if (offer && (!response || response.status < 300)) this.#hooks.onMedia(isHold(offer))
+  /** `from` describes itself in `described`: its offer, or its answer to the one in `response`. */
+  #noteMedia(
+    { from, to }: { readonly from: Leg; readonly to: Leg },
+    described: string | undefined,
+    response: SipResponse | undefined,
+  ): void {
+    if (response && response.status >= 300) return
+    if (response?.body) to.media = response.body
+    if (!described) return
+    from.media = described
+    this.#hooks.onMedia(isHold(described))
   }
 
   #noteDeath(to: Leg, method: string, response: SipResponse | undefined): void {
@@ -110,6 +153,13 @@ export class Relay {
   }
 }
 
+/** RFC 4028 §7.4: a sign of life between that peer and us; the other one may not even take UPDATE. */
+const isBareRefresh = ({ headers, body }: SipRequest): boolean =>
+  !body &&
+  headers['session-expires'] !== undefined &&
+  headers['p-asserted-identity'] === undefined &&
+  headers['remote-party-id'] === undefined
+
 /** RFC 3264 §8.4, and the older way of a null address. */
-const isHold = (sdp: string): boolean =>
+export const isHold = (sdp: string): boolean =>
   sdp.includes('a=sendonly') || sdp.includes('a=inactive') || sdp.includes('c=IN IP4 0.0.0.0')

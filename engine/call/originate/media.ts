@@ -17,7 +17,7 @@ export const silentOffer: string = [
   '',
 ].join('\r\n')
 
-/** What a phone answered to `silentOffer`, as its own offer to somebody else. */
+/** What a phone answered to somebody, as its own offer to somebody else. */
 export const asOffer = (answer: string): string =>
   answer.replace(/^a=(inactive|recvonly|sendonly)(?=\r?$)/gm, 'a=sendrecv')
 

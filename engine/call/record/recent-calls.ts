@@ -36,6 +36,12 @@ export class RecentCalls {
     return this.#calls.get(callUuid)
   }
 
+  /** Looks at every call. */
+  hasLeg(callId: string): boolean {
+    for (const { legs } of this.#calls.values()) if (legs.includes(callId)) return true
+    return false
+  }
+
   get size(): number {
     return this.#calls.size
   }

@@ -40,6 +40,7 @@ export async function admit(
   free: FreeRoute,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
+  call.origin = reading.origin
   call.notes.push({ at: deps.now(), what: 'recognized', origin: reading.origin })
   const refusal = await refusalOf(call, reading, free, deps)
   deps.calls.started(call)
@@ -62,7 +63,7 @@ async function refusalOf(
 }
 
 /** It belongs to the tenant whose phone it is, and nobody pays for it. */
-const unpaid = (tenantId: number | null): Account => ({
+export const unpaid = (tenantId: number | null): Account => ({
   ...{ customerId: null, tenantId, ratePrefix: null, currency: null, isUnauthorizedByOcs: false },
 })
 

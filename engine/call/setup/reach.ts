@@ -80,6 +80,7 @@ async function tryDestination(
   reading: Reading,
   deps: ReachDeps,
 ): Promise<AttemptResult> {
+  call.destination = destination
   if (destination.kind === 'extension')
     return callExtension(destination, { call, caller, announced: reading }, deps)
   const bridge = new Bridge(deps, call, caller, reading, destination.uri)

@@ -66,8 +66,13 @@ export type Acknowledge = (options?: SendOptions) => void
 
 export interface SrfDialog {
   readonly id: string
+  /** Who sent its INVITE: `uac`, we. */
+  readonly type: 'uac' | 'uas'
   readonly connected: boolean
   readonly res: SipResponse
+  readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string }
+  /** As it was when the dialog began: later offers and answers are not written here. */
+  readonly remote: { readonly sdp: string | undefined }
   /** Called by the library for each request in the dialog. */
   handle: (request: SipRequest, answer: Answer) => void
   on(event: 'destroy', listener: (request: SipRequest, reason: string) => void): void

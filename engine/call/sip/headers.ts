@@ -100,6 +100,13 @@ export class HeaderFilter {
   }
 }
 
+/** What we do for both sides of a call, whatever the other one can: RFC 3891 §6.2. */
+export function advertiseReplaces(headers: Headers): void {
+  const { supported } = headers
+  if (supported === undefined) headers['supported'] = 'replaces'
+  else if (!supported.includes('replaces')) headers['supported'] = `${supported}, replaces`
+}
+
 const OWN_MARK = CALL_UUID.toLowerCase()
 
 const isExtension = (key: string): boolean => key.charCodeAt(0) === 120 && key.charCodeAt(1) === 45

@@ -12,10 +12,10 @@ test('OPTIONS tells what we do; while draining it tells to go elsewhere', async 
   peer.request('OPTIONS', peer.leg(rig.uri('ping')))
   const answer = await peer.next('200 OPTIONS')
   expect(answer.get('Allow')).toBe(
-    'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY',
+    'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER',
   )
   expect(answer.get('Accept')).toBe('application/sdp')
-  expect(answer.get('Supported')).toBe('timer')
+  expect(answer.get('Supported')).toBe('timer, replaces')
 
   void rig.calls.drain(startedAt)
   peer.request('OPTIONS', peer.leg(rig.uri('ping')))
@@ -23,15 +23,22 @@ test('OPTIONS tells what we do; while draining it tells to go elsewhere', async 
   expect(rig.records).toEqual([])
 })
 
-test.each(['SUBSCRIBE', 'PUBLISH', 'MESSAGE', 'NOTIFY', 'INFO', 'REFER'])(
+test.each(['SUBSCRIBE', 'PUBLISH', 'MESSAGE', 'NOTIFY', 'INFO'])(
   '%s outside a dialog is refused with 405 and Allow',
   async (method) => {
     rig = await startCallRig()
     const peer = await rig.caller()
-    peer.request(method, peer.leg(rig.uri('1')), { headers: ['Event: x', 'Refer-To: <sip:1@h>'] })
+    peer.request(method, peer.leg(rig.uri('1')), { headers: ['Event: x'] })
     expect((await peer.next(`405 ${method}`)).get('Allow')).toContain('INVITE')
   },
 )
+
+test('REFER outside a call is refused: nobody is there to be transferred', async () => {
+  rig = await startCallRig()
+  const peer = await rig.caller()
+  peer.request('REFER', peer.leg(rig.uri('1')), { headers: ['Refer-To: <sip:1@h>'] })
+  await peer.next('403 REFER')
+})
 
 test('requests in a dialog that is over are unknown here: 481', async () => {
   rig = await startCallRig()

@@ -69,7 +69,7 @@ test('each leg gets its own timer: what the caller offers does not reach the cal
   expect(['Session-Expires', 'Min-SE', 'Supported'].map((name) => invite.get(name))).toEqual([
     '1800',
     '90',
-    'timer',
+    'replaces, timer',
   ])
   node.reply(invite, 200, { headers: ['Session-Expires: 900;refresher=uas'], body: sdp('answer') })
   const ok = await caller.next('200 INVITE')

@@ -28,6 +28,7 @@ test('a node gets the called number at its address, the caller at ours, and our 
     'Max-Forwards': '69',
     'X-Call-UUID': 'u',
     'p-asserted-identity': '<sip:+1800@us>',
+    supported: 'replaces',
   })
 })
 
@@ -93,7 +94,7 @@ test('without an offer nothing is promised that a PRACK would have to carry', ()
     const parts = { body: undefined, headers: { supported } }
     return inviteFor(candidate(1, 5_070), announced(undefined, parts), filter).headers['supported']
   }
-  expect(supporting('100rel, uui')).toBe('uui')
-  expect(supporting('100rel')).toBeUndefined()
-  expect(supporting('replaces')).toBeUndefined()
+  expect(supporting('100rel, uui')).toBe('uui, replaces')
+  expect(supporting('100rel')).toBe('replaces')
+  expect(supporting('replaces')).toBe('replaces')
 })

@@ -1,0 +1,63 @@
+/** Blind transfer from the API: one party of an answered call is given somebody else to talk to. */
+import type { InboundCallDeps } from '../inbound-call.ts'
+import { otherSide, type Participant, type Side } from '../legs/conversation.ts'
+import { userPart } from '../sip/caller-id.ts'
+import { identityOf, type Identity } from './identity.ts'
+import { transferToNewCall } from './new-call.ts'
+import { isTransferring } from './under-way.ts'
+
+export interface TransferRequest {
+  readonly callUuid: string
+  readonly destination: string
+  /** Which party goes to the destination; the other one leaves when it is answered. */
+  readonly moved: Side
+}
+
+export type TransferResult =
+  | { readonly kind: 'transferring'; readonly callUuid: string }
+  | {
+      readonly kind:
+        | 'not_found'
+        | 'not_answered'
+        | 'already_ending'
+        | 'transfer_in_progress'
+        /** Neither party may start calls here: nobody would pay. */
+        | 'not_transferable'
+    }
+  | { readonly kind: 'denied'; readonly code: string }
+
+/** Resolves before anybody rings; what becomes of it is told by the calls. */
+export async function transferByApi(
+  { callUuid, destination, moved }: TransferRequest,
+  deps: InboundCallDeps,
+): Promise<TransferResult> {
+  const call = deps.calls.call(callUuid)
+  if (call === undefined) return { kind: 'not_found' }
+  if (call.stopped) return { kind: 'already_ending' }
+  const { conversation } = call
+  if (call.answeredAt === null || conversation === undefined) return { kind: 'not_answered' }
+  const stayer = conversation.participant(moved) ?? conversation.partnerOf(otherSide(moved))
+  const leaver = stayer?.conversation.partnerOf(stayer.side)
+  if (!stayer || !leaver || stayer.leg.media === '') return { kind: 'not_transferable' }
+  if (isTransferring(leaver, stayer)) return { kind: 'transfer_in_progress' }
+  const payer = payerOf(leaver, stayer, deps)
+  if (payer === undefined) return { kind: 'not_transferable' }
+  const domain = payer.origin.kind === 'extension' ? payer.origin.domain : ''
+  const target = { number: destination, user: userPart(destination), domain }
+  const hooks = {
+    onProgress: () => undefined,
+    onTaken: () => leaver.leg.hangUp({}),
+    onFailed: () => undefined,
+  }
+  return transferToNewCall({ leaver, stayer, target, payer, hooks }, deps)
+}
+
+/** Whoever leaves pays for it, as when he had done it himself; else whoever is moved, if he is ours. */
+function payerOf(
+  leaver: Participant,
+  stayer: Participant,
+  deps: InboundCallDeps,
+): Identity | undefined {
+  const found = [leaver, stayer].flatMap((participant) => identityOf(participant, deps) ?? [])
+  return found.find(({ origin }) => origin.kind !== 'trusted') ?? found[0]
+}

@@ -1,0 +1,83 @@
+/** Who a participant of a call is: on whose account, and from whose rights, he transfers. Pure. */
+import type { Registrar } from '../../registrar/registrar.ts'
+import type { Origin } from '../../routing/routing.ts'
+import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
+import type { Participant } from '../legs/conversation.ts'
+
+export interface Identity {
+  readonly origin: Origin
+  /** Under which number he calls. */
+  readonly number: string
+  readonly name: string
+}
+
+export interface IdentityDeps {
+  readonly registrar: Pick<Registrar, 'extensionAt'>
+}
+
+/**
+ * Undefined: somebody who may not start calls here. A carrier is one: its customers could call
+ * everywhere at the expense of whom they have called.
+ */
+export function identityOf(
+  { conversation: { call }, side }: Participant,
+  deps: IdentityDeps,
+): Identity | undefined {
+  const { callerNumber, callerName, calledNumber } = call.start
+  if (side === 'caller') {
+    const { origin } = call
+    if (origin?.kind === 'extension') return extensionIdentity(origin)
+    if (origin?.kind !== 'node' && origin?.kind !== 'trusted') return undefined
+    return { origin, number: callerNumber, name: callerName ?? '' }
+  }
+  const { destination } = call
+  if (destination?.kind === 'node') {
+    const { nodeId, setId } = destination
+    return { origin: { kind: 'node', nodeId, setId }, number: calledNumber, name: '' }
+  }
+  if (destination?.kind !== 'extension') return undefined
+  const [extension = '', domain = ''] = destination.uri.slice('sip:'.length).split('@')
+  const record = deps.registrar.extensionAt(domain, extension)
+  return record && extensionIdentity({ ...record, kind: 'extension' })
+}
+
+function extensionIdentity(record: Extract<Origin, { kind: 'extension' }>): Identity {
+  const { extensionId, tenantId, customerId, domain, extension, displayName } = record
+  return {
+    origin: {
+      ...{ kind: 'extension', extensionId, tenantId, customerId },
+      ...{ domain, extension, displayName },
+    },
+    ...{ number: extension, name: displayName },
+  }
+}
+
+/** Whether two identities are one and the same party: only he may join his two calls. */
+export function isSame({ origin: one }: Identity, { origin: other }: Identity): boolean {
+  if (one.kind === 'extension')
+    return other.kind === 'extension' && one.extensionId === other.extensionId
+  if (one.kind === 'node') return other.kind === 'node' && one.setId === other.setId
+  return one.kind === other.kind
+}
+
+/** Whether an INVITE of this origin may take the place of somebody in a call of `tenantId`. */
+export function mayTakePlace(
+  origin: Origin,
+  tenantId: number | null,
+  { dispatcher }: { readonly dispatcher: Pick<Dispatcher, 'setRecord'> },
+): boolean {
+  switch (origin.kind) {
+    case 'extension':
+      return origin.tenantId === tenantId
+    case 'node': {
+      const house = dispatcher.setRecord(origin.setId)?.tenantId ?? null
+      return house === null || house === tenantId
+    }
+    case 'trusted':
+      return true
+    case 'carrier':
+    case 'unknown':
+    default:
+      return false
+  }
+}

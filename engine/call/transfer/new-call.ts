@@ -1,0 +1,287 @@
+/**
+ * A blind transfer: somebody is called for a participant who stays (RFC 5589 §6, done by us in his
+ * place). The new call is a call of its own, on the account of whoever asked; the call that the
+ * participant came from goes on with its own record, because his leg still costs what it costs.
+ */
+import type { Call, CallTransfer } from '../call.ts'
+import type { InboundCallDeps } from '../inbound-call.ts'
+import { otherSide, type Participant } from '../legs/conversation.ts'
+import type { Caller } from '../legs/caller.ts'
+import { isOverloaded } from '../objection.ts'
+import { asOffer } from '../originate/media.ts'
+import type { Reading } from '../reading.ts'
+import type { End } from '../record/end-reason.ts'
+import { retryAfter } from '../route.ts'
+import { admit, freeRoute, type FreeRoute } from '../setup/admission.ts'
+import { reach } from '../setup/reach.ts'
+import { store, talk } from '../setup/talk.ts'
+import { userPart } from '../sip/caller-id.ts'
+import type { Headers, SipResponse } from '../sip/drachtio.ts'
+import type { SrfClient } from '../sip/srf-client.ts'
+import { agrees } from './description.ts'
+import type { Identity } from './identity.ts'
+import type { Target } from './refer-request.ts'
+import { reinvite } from './reinvite.ts'
+
+export interface TransferPlan {
+  /** Who leaves when the new call is answered. */
+  readonly leaver: Participant
+  readonly stayer: Participant
+  readonly target: Target
+  /** In whose name and at whose expense. */
+  readonly payer: Identity
+  readonly hooks: TransferHooks
+}
+
+export interface TransferHooks {
+  /** A provisional answer of the new call. */
+  readonly onProgress: (status: number, reason: string) => void
+  /** Exactly one of these. `onTaken`: the leaver is about to be out of the call. */
+  readonly onTaken: () => void
+  readonly onFailed: (status: number, reason: string) => void
+}
+
+export type TransferStart =
+  | { readonly kind: 'transferring'; readonly callUuid: string }
+  /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
+  | { readonly kind: 'denied'; readonly code: string }
+
+/** A chain of transfers that goes on and on is a loop of machines. */
+const MAX_TRANSFERS = 10
+
+/** Resolves when the new call is admitted, or not; the rest is told by `hooks` and by its record. */
+export async function transferToNewCall(
+  plan: TransferPlan,
+  deps: InboundCallDeps,
+): Promise<TransferStart> {
+  const reading = readingOf(plan, deps.newUuid())
+  const call = deps.calls.begin({ ...reading, ...startOf(plan, deps.now()) })
+  call.transfersBefore = Math.max(...callsOf(plan).map((other) => other.transfersBefore)) + 1
+  const free = freeRoute(reading, deps)
+  return new NewCall(plan, call, presented(plan, reading, free), deps).start(free)
+}
+
+/** The call that a participant stays in, and the one that somebody leaves: often the same one. */
+const callsOf = ({ leaver, stayer }: TransferPlan): readonly Call[] => [
+  ...new Set([leaver.conversation.call, stayer.conversation.call]),
+]
+
+class NewCall implements Caller {
+  readonly owesAck = false
+  readonly #plan: TransferPlan
+  readonly #call: Call
+  readonly #reading: Reading
+  readonly #deps: InboundCallDeps
+  readonly #forgetStop: () => void
+  /** Why the party that stays could not be connected. */
+  #refusal: { readonly status: number; readonly reason: string } | undefined
+  #hasLeft = false
+  /** The party that stays has been told of the new media. */
+  #isMoved = false
+  #isSettled = false
+
+  constructor(plan: TransferPlan, call: Call, reading: Reading, deps: InboundCallDeps) {
+    this.#plan = plan
+    this.#call = call
+    this.#reading = reading
+    this.#deps = deps
+    const { leaver, stayer } = plan
+    call.legs.push(stayer.leg.dialog.sip.callId)
+    this.#show('transferring', null)
+    leaver.conversation.excuse(leaver.side, () => {
+      this.#hasLeft = true
+    })
+    this.#forgetStop = stayer.conversation.call.whenStopped(() => call.stop({ kind: 'cancelled' }))
+  }
+
+  async start(free: FreeRoute): Promise<TransferStart> {
+    const { callUuid } = this.#call.start
+    const refusal =
+      this.#objection(free) ?? (await admit(this.#call, this.#reading, free, this.#deps))
+    if (refusal) {
+      void this.#end(this.#failed(refusal))
+      const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
+      return { kind: 'denied', code }
+    }
+    void this.#run(free)
+    return { kind: 'transferring', callUuid }
+  }
+
+  /** The early media of the new call is not heard: whoever waits still talks to the one who leaves. */
+  progress({ status, reason }: Pick<SipResponse, 'status' | 'reason'>): void {
+    this.#plan.hooks.onProgress(status, reason)
+  }
+
+  accept(
+    _client: SrfClient,
+    body: string,
+    _headers: Headers,
+    done: (taken: Participant | undefined) => void,
+  ): void {
+    const { stayer } = this.#plan
+    let isDone = false
+    const settle = (taken: Participant | undefined): void => {
+      if (isDone) return
+      isDone = true
+      forget()
+      if (taken) this.#taken()
+      done(taken)
+    }
+    // A re-INVITE that is under way may never end, because its call does.
+    const forget = this.#call.whenStopped(() => settle(undefined))
+    stayer.conversation.pause(() => {
+      if (isDone) return
+      reinvite(stayer.leg, body, this.#deps, (result) => {
+        if (result.kind === 'refused') this.#refusal = result
+        else this.#isMoved = true
+        if (this.#isSettled) this.#restore()
+        settle(this.#isMoved ? stayer : undefined)
+      })
+    })
+  }
+
+  #objection({ isEmergency }: FreeRoute): End | undefined {
+    const { calls } = this.#deps
+    if (this.#call.transfersBefore > MAX_TRANSFERS)
+      return { kind: 'refused', status: 483, reason: 'Too Many Hops', code: 'too_many_hops' }
+    if (isEmergency || (!calls.isDraining && !isOverloaded(calls))) return undefined
+    const code = calls.isDraining ? 'draining' : 'overload'
+    const headers = retryAfter(this.#deps)
+    return { kind: 'refused', status: 503, reason: 'Service Unavailable', code, headers }
+  }
+
+  async #run(free: FreeRoute): Promise<void> {
+    const end = await this.#outcome(free).catch((error: unknown): End => {
+      const { callUuid } = this.#call.start
+      this.#deps.log('error', 'a call failed', { callUuid, error })
+      const fault = { status: 500, reason: 'Server Internal Error', code: 'fault' }
+      return this.#failed({ kind: 'refused', ...fault })
+    })
+    this.#call.stop(end)
+    await this.#end(end)
+  }
+
+  async #outcome(free: FreeRoute): Promise<End> {
+    const outcome = await reach(this, this.#call, this.#reading, free, this.#deps)
+    if (outcome.kind === 'over') return this.#failed(outcome.end)
+    this.#reconcile()
+    return talk(this.#call, outcome.ended, this.#deps)
+  }
+
+  #end(end: End): Promise<void> {
+    return store(this.#call, end, this.#deps)
+  }
+
+  /** The party that stays may have answered with something else than it had said before. */
+  #reconcile(): void {
+    const { stayer } = this.#plan
+    const reached = this.#call.conversation?.participant('callee')
+    const offered = this.#reading.body ?? ''
+    if (!reached || agrees(offered, reached.leg.media, stayer.leg.media)) return
+    reached.conversation.pause(() =>
+      reinvite(reached.leg, stayer.leg.media, this.#deps, () => reached.conversation.resume()),
+    )
+  }
+
+  #taken(): void {
+    this.#isSettled = true
+    this.#forgetStop()
+    this.#show('transferred', null)
+    this.#plan.hooks.onTaken()
+    const { side, conversation } = this.#plan.leaver
+    if (side === 'callee') this.#deps.calls.calleeLeft(conversation.call)
+  }
+
+  /** Everything stays as it was, but for somebody who has gone already. */
+  #failed(end: End): End {
+    if (this.#isSettled) return end
+    this.#isSettled = true
+    this.#forgetStop()
+    const { leaver, stayer, hooks } = this.#plan
+    const { status, reason } = this.#refusal ?? answerOf(end)
+    leaver.conversation.excuseNobody()
+    this.#show('failed', status)
+    hooks.onFailed(status, reason)
+    if (this.#hasLeft)
+      stayer.conversation.call.stop({ kind: 'hung-up', by: otherSide(stayer.side) })
+    else this.#restore()
+    return end
+  }
+
+  /** Whoever was told of new media hears again where the old ones go. */
+  #restore(): void {
+    const { leaver, stayer } = this.#plan
+    const { conversation, leg } = stayer
+    if (this.#hasLeft || conversation.call.stopped) return
+    if (this.#isMoved)
+      reinvite(leg, asOffer(leaver.leg.media), this.#deps, () => conversation.resume())
+    else conversation.resume()
+  }
+
+  #show(state: CallTransfer['state'], sipCode: number | null): void {
+    const { callUuid } = this.#call.start
+    const { leaver, stayer, target } = this.#plan
+    const destination = target.number
+    const transfer = { state, callUuid, destination, sipCode }
+    leaver.conversation.call.transfer = transfer
+    this.#deps.calls.transfer(stayer.conversation.call, transfer)
+    this.#call.transfer = { ...transfer, callUuid: stayer.conversation.call.start.callUuid }
+  }
+}
+
+/** What the transferor hears. */
+function answerOf(end: End): { readonly status: number; readonly reason: string } {
+  switch (end.kind) {
+    case 'refused':
+    case 'rejected':
+      return { status: end.status, reason: end.reason || 'Declined' }
+    case 'no-answer':
+      return { status: 480, reason: 'Temporarily Unavailable' }
+    case 'cancelled':
+    case 'hung-up':
+      return { status: 487, reason: 'Request Terminated' }
+    case 'cut':
+    default:
+      return { status: 503, reason: 'Service Unavailable' }
+  }
+}
+
+function startOf({ leaver }: TransferPlan, startedAt: number) {
+  return {
+    sourceAddress: 'transfer',
+    isOurs: true,
+    startedAt,
+    callId: leaver.leg.dialog.sip.callId,
+  }
+}
+
+function readingOf({ leaver, stayer, target, payer }: TransferPlan, callUuid: string): Reading {
+  const { number, name, origin } = payer
+  const { user: calledUser, number: calledNumber, domain } = target
+  return {
+    ...{ origin, callUuid, calledUser, calledNumber, domain },
+    callId: leaver.leg.dialog.sip.callId,
+    headers: {},
+    body: asOffer(stayer.leg.media) || undefined,
+    from: { name, user: userPart(number), host: domain, number },
+    callerNumber: number,
+    callerName: name || null,
+    hopsLeft: 70,
+  }
+}
+
+/**
+ * Inside the house the called party sees whom it will talk to. Outside it sees who transfers: carriers
+ * take no numbers that are not their customer's.
+ */
+function presented(
+  { stayer: { conversation, side } }: TransferPlan,
+  reading: Reading,
+  free: FreeRoute,
+): Reading {
+  if (free.isEmergency || free.route === undefined) return reading
+  const { callerNumber, callerName, calledNumber } = conversation.call.start
+  const number = side === 'caller' ? callerNumber : calledNumber
+  const name = side === 'caller' ? (callerName ?? '') : ''
+  return { ...reading, from: { name, user: userPart(number), host: reading.domain, number } }
+}

@@ -1,0 +1,80 @@
+/** REFER in a call (RFC 3515): who asks, what for, and how it goes on. */
+import type { InboundCallDeps } from '../inbound-call.ts'
+import type { Participant } from '../legs/conversation.ts'
+import type { Answer, SipRequest } from '../sip/drachtio.ts'
+import { respond } from '../sip/srf-client.ts'
+import { joinCalls } from './attended.ts'
+import { identityOf, isSame, type Identity } from './identity.ts'
+import { transferToNewCall, type TransferHooks } from './new-call.ts'
+import { readRefer, type ReferRequest } from './refer-request.ts'
+import type { Replaces } from './replaces.ts'
+import { Subscription } from './subscription.ts'
+import { isTransferring } from './under-way.ts'
+
+/** Who has transferred a call hangs up by himself, as soon as he hears that it worked. */
+const PARTING_MS = 3_000
+
+/** `leaver` wants somebody else to talk to whom he talks to now. */
+export function takeRefer(
+  leaver: Participant,
+  request: SipRequest,
+  answer: Answer,
+  deps: InboundCallDeps,
+): void {
+  const refer = readRefer(request.headers)
+  if (refer.kind === 'refused') return respond(answer, refer.status, refer.reason)
+  const payer = identityOf(leaver, deps)
+  if (payer === undefined) return respond(answer, 403)
+  const stayer = leaver.conversation.partnerOf(leaver.side)
+  if (stayer === undefined || isTransferring(leaver, stayer)) return respond(answer, 491)
+  if (stayer.leg.media === '') return respond(answer, 488)
+  const headers = refer.isSilent ? { 'refer-sub': 'false' } : {}
+  respond(answer, 202, undefined, { headers })
+  const subscription = new Subscription(leaver.leg, refer.id, refer.isSilent)
+  subscription.tell(100, 'Trying')
+  const hooks = hooksOf(leaver, subscription, deps)
+  const { target, replaces } = refer
+  if (replaces) return attended({ leaver, stayer, payer, replaces, hooks }, refer, deps)
+  return void transferToNewCall({ leaver, stayer, target, payer, hooks }, deps)
+}
+
+function hooksOf(
+  { leg }: Participant,
+  subscription: Subscription,
+  { deadlines, now }: InboundCallDeps,
+): TransferHooks {
+  return {
+    onProgress: (status, reason) => subscription.tell(status, reason),
+    onTaken: () => {
+      subscription.end(200, 'OK')
+      deadlines.at(now() + PARTING_MS, () => leg.hangUp({}))
+    },
+    onFailed: (status, reason) => subscription.end(status, reason),
+  }
+}
+
+interface Attended {
+  readonly leaver: Participant
+  readonly stayer: Participant
+  readonly payer: Identity
+  readonly replaces: Replaces
+  readonly hooks: TransferHooks
+}
+
+/** RFC 3891 §3, asked of us in the place of whom the leaver has called meanwhile. */
+function attended(
+  { leaver, stayer, payer, replaces, hooks }: Attended,
+  { target }: ReferRequest & { readonly kind: 'refer' },
+  deps: InboundCallDeps,
+): void {
+  const { callId, toTag, fromTag, isEarlyOnly } = replaces
+  const consulting = deps.calls.participantIn(callId, toTag, fromTag)
+  const owner = consulting && identityOf(consulting, deps)
+  const called = consulting?.conversation.partnerOf(consulting.side)
+  const isOwn = owner !== undefined && isSame(owner, payer)
+  if (!consulting || !isOwn || !called || called.leg === leaver.leg)
+    return hooks.onFailed(481, 'Call/Transaction Does Not Exist')
+  if (isEarlyOnly) return hooks.onFailed(486, 'Busy Here')
+  if (isTransferring(consulting, called)) return hooks.onFailed(491, 'Request Pending')
+  return joinCalls({ leaver, stayer, consulting, called, target, hooks }, deps)
+}

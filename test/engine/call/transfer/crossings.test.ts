@@ -1,0 +1,246 @@
+/** What happens while a call is being transferred: one record per call, no call left, nothing kept. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { CallRig } from '../../../support/call-rig.ts'
+import { startCallRig } from '../../../support/call-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+import {
+  answeredBy,
+  establish,
+  finalNotify,
+  recordsOf,
+  refer,
+  transferring,
+} from '../../../support/transfer-rig.ts'
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig({ isFast: true })
+})
+afterEach(() => rig.stop())
+
+test('the party that stays hangs up while the new one rings: the transferor hears 487, then BYE', async () => {
+  const { a, b, bLeg, c, toC } = await transferring(rig)
+  c.reply(toC, 180, { tag: 'c' })
+  b.request('BYE', bLeg)
+  await b.next('200 BYE')
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 487 /)
+  a.reply(await a.next('BYE'), 200)
+  c.reply(await c.next('CANCEL'), 200)
+  c.reply(toC, 487, { tag: 'c' })
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { hangupBy: 'callee', disposition: 'ANSWERED' },
+    { disposition: 'CANCELED', sipCode: 487 },
+  ])
+  await rig.idle()
+})
+
+test('the transferor hangs up at once: the others are connected all the same', async () => {
+  const { a, aLeg, b, bLeg, c, toC } = await transferring(rig)
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  await rig.seen(a)
+  expect(rig.calls.size).toBe(2)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
+  await b.next('ACK')
+  await rig.until(() => rig.calls.find('uuid-1')?.transfer?.state === 'transferred')
+  b.request('BYE', bLeg)
+  c.reply(await c.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { hangupBy: 'caller' }])
+  await rig.idle()
+})
+
+test('the transferor hangs up at once, and the new party refuses: the one that is left gets BYE', async () => {
+  const { a, aLeg, b, c, toC } = await transferring(rig)
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  c.reply(toC, 486, { tag: 'c' })
+  b.reply(await b.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { hangupBy: 'caller', disposition: 'ANSWERED' },
+    { disposition: 'BUSY' },
+  ])
+  await rig.idle()
+})
+
+test('the new party answers while the one that stays hangs up: everybody is hung up', async () => {
+  const { a, b, bLeg, c, toC } = await transferring(rig)
+  b.request('BYE', bLeg)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  await b.next('200 BYE')
+  await finalNotify(a)
+  a.reply(await a.next('BYE'), 200)
+  c.reply(await c.next('BYE'), 200)
+  const [first, second] = await recordsOf(rig, 2)
+  expect(first).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
+  expect(second?.billsec).toBe(0)
+  await rig.idle()
+  expect(rig.records).toEqual([])
+})
+
+test('the one that stays hangs up in the midst of its re-INVITE: the new party gets BYE', async () => {
+  const { a, b, bLeg, c, toC } = await transferring(rig)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  const toB = await b.next('INVITE')
+  b.request('BYE', bLeg)
+  b.reply(toB, 487)
+  await b.next('200 BYE')
+  await finalNotify(a)
+  a.reply(await a.next('BYE'), 200)
+  c.reply(await c.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { billsec: 0 }])
+  await rig.idle()
+})
+
+test('the new party hangs up in the midst of the re-INVITE: the old two talk again', async () => {
+  const { a, aLeg, b, c, toC } = await transferring(rig)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  const toB = await b.next('INVITE')
+  c.request('BYE', c.calledLeg(toC, 'c'))
+  await c.next('200 BYE')
+  b.reply(toB, 200, { body: sdp('answer of b') })
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 487 /)
+  const back = await b.next((message) => message.body === sdp('offer of a'))
+  b.reply(back, 200, { body: sdp('answer of b') })
+  expect(await rig.record()).toMatchObject({ callUuid: 'uuid-2', billsec: 0 })
+  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
+  a.request('BYE', aLeg)
+  b.reply(await b.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test('the one that stays refuses the new media: the new party gets BYE, the call goes on', async () => {
+  const { a, aLeg, b, c, toC } = await transferring(rig)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  b.reply(await b.next('INVITE'), 488)
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 488 /)
+  c.reply(await c.next('BYE'), 200)
+  await rig.record()
+  a.request('BYE', aLeg)
+  b.reply(await b.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test('REFER in the midst of a re-INVITE: the new media wait until that is over', async () => {
+  const { a, aLeg, b } = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  a.request('INVITE', aLeg, { body: sdp('hold of a') })
+  const hold = await b.next('INVITE')
+  b.reply(hold, 180)
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  const toC = await c.next('INVITE')
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  await c.next('ACK')
+  expect(b.inbox.some(({ body }) => body === sdp('answer of c'))).toBe(false)
+  b.reply(hold, 200, { body: sdp('answer of b') })
+  a.learn(aLeg, await a.next('200 INVITE'))
+  a.request('ACK', aLeg)
+  const toB = await b.next(({ body }) => body === sdp('answer of c'))
+  b.reply(toB, 200, { body: sdp('answer of b') })
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
+})
+
+test('glare: the one that stays offers something itself, and is asked again', async () => {
+  const { a, b, c, toC } = await transferring(rig)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  b.reply(await b.next('INVITE'), 491)
+  await b.next('ACK')
+  await rig.seen(b)
+  b.inbox.length = 0
+  rig.time.advance(2_200)
+  b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
+})
+
+test('both ends hang up at once after a transfer: each call has one record', async () => {
+  const { a, aLeg, b, bLeg, c, cLeg } = await answeredBy(await transferring(rig))
+  a.request('BYE', aLeg)
+  b.request('BYE', bLeg)
+  c.request('BYE', cLeg)
+  await Promise.all([a.next('200 BYE'), b.next('200 BYE'), c.next('200 BYE')])
+  for (const peer of [b, c])
+    for (const bye of peer.inbox.filter(({ method }) => method === 'BYE')) peer.reply(bye, 481)
+  await recordsOf(rig, 2)
+  await rig.idle()
+  expect(rig.records).toEqual([])
+})
+
+test.each(['uuid-1', 'uuid-2'])(
+  '%s is hung up from the API after a transfer: both end',
+  async (uuid) => {
+    const { a, aLeg, b, c } = await answeredBy(await transferring(rig))
+    a.request('BYE', aLeg)
+    await a.next('200 BYE')
+    expect(rig.calls.hangUp(uuid, 16)).toBe('ending')
+    for (const peer of [b, c]) peer.reply(await peer.next('BYE'), 200)
+    expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'api' }, { hangupBy: 'api' }])
+    await rig.idle()
+  },
+)
+
+test('the call is hung up from the API while the new party rings: everything ends', async () => {
+  const { a, b, c, toC } = await transferring(rig)
+  c.reply(toC, 180, { tag: 'c' })
+  await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
+  rig.calls.hangUp('uuid-1', 16)
+  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
+  c.reply(await c.next('CANCEL'), 200)
+  c.reply(toC, 487, { tag: 'c' })
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { hangupBy: 'api' },
+    { disposition: 'CANCELED', billsec: 0 },
+  ])
+  await rig.idle()
+})
+
+test('the new call is hung up from the API while it rings: the old one goes on', async () => {
+  const { a, aLeg, b, c, toC } = await transferring(rig)
+  c.reply(toC, 180, { tag: 'c' })
+  await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
+  rig.calls.hangUp('uuid-2', 16)
+  c.reply(await c.next('CANCEL'), 200)
+  c.reply(toC, 487, { tag: 'c' })
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 503 /)
+  expect(await rig.record()).toMatchObject({ callUuid: 'uuid-2', hangupBy: 'api' })
+  a.request('BYE', aLeg)
+  b.reply(await b.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test('while draining nothing is transferred; what is under way ends with the drain', async () => {
+  const { a, aLeg, b, c, toC } = await transferring(rig)
+  c.reply(toC, 180, { tag: 'c' })
+  await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
+  const drained = rig.calls.drain(rig.time.now() + 1_000)
+  a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
+  await a.next('491 REFER')
+  rig.time.advance(1_100)
+  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
+  c.reply(await c.next('CANCEL'), 200)
+  c.reply(toC, 487, { tag: 'c' })
+  await drained
+  await recordsOf(rig, 2)
+  await rig.idle()
+})
+
+test('REFER while draining: the transferor hears 503, and the call goes on', async () => {
+  const { a, aLeg } = await establish(rig)
+  void rig.calls.drain(rig.time.now() + 60_000)
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 503 /)
+  expect(await rig.record()).toMatchObject({ denialCode: 'draining' })
+  expect(rig.calls.size).toBe(1)
+})
+
+test('when the SIP server goes away in the midst of a transfer both calls have their record', async () => {
+  await transferring(rig)
+  await rig.server.stop()
+  const [first] = await recordsOf(rig, 2)
+  expect(first?.denialCode).toBe('connection_lost')
+  await rig.until(() => rig.calls.size === 0)
+})

@@ -1,0 +1,259 @@
+/** Blind transfer by REFER, over the real server, with scripted peers. */
+import { afterEach, expect, test } from 'vitest'
+import type { CallRig } from '../../../support/call-rig.ts'
+import { granted, startCallRig } from '../../../support/call-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+import {
+  answeredBy,
+  establish,
+  finalNotify,
+  notified,
+  recordsOf,
+  refer,
+  transferring,
+} from '../../../support/transfer-rig.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+test('the new party is called on the account of who transfers, and talks to who stays', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, b, bLeg, c, toC } = await transferring(rig)
+  expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
+  expect(toC.body).toBe(sdp('answer of b'))
+  expect(rig.calls.find('uuid-1')).toMatchObject({
+    state: 'ACTIVE',
+    transfer: { state: 'transferring', callUuid: 'uuid-2', destination: '15550100' },
+  })
+  c.reply(toC, 180, { tag: 'c' })
+  expect((await notified(a)).body).toBe('SIP/2.0 180 Test\r\n')
+
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  await c.next('ACK')
+  const toB = await b.next('INVITE')
+  expect(toB.body).toBe(sdp('answer of c'))
+  b.reply(toB, 200, { body: sdp('answer of b') })
+  await b.next('ACK')
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
+  expect(rig.calls.list().map(({ state, callerNumber }) => [callerNumber, state])).toEqual([
+    ['101', 'ACTIVE'],
+    ['101', 'ACTIVE'],
+  ])
+  expect(rig.opened.map(({ callUuid }) => callUuid)).toEqual(['uuid-1', 'uuid-2'])
+
+  // The two talk to each other: what one says in the dialog reaches the other.
+  b.request('INFO', bLeg, { body: '' })
+  c.reply(await c.next('INFO'), 200)
+  await b.next('200 INFO')
+
+  rig.time.advance(4_000)
+  a.reply(await a.next('BYE'), 200)
+  rig.time.advance(6_000)
+  b.request('BYE', bLeg)
+  c.reply(await c.next('BYE'), 200)
+  await b.next('200 BYE')
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { callUuid: 'uuid-1', hangupBy: 'callee', billsec: 10 },
+    {
+      ...{ callUuid: 'uuid-2', callerNumber: '101', calledNumber: '15550100', customerId: 7 },
+      ...{ disposition: 'ANSWERED', hangupBy: 'caller', billsec: 10 },
+    },
+  ])
+  await rig.idle()
+  expect(rig.records).toEqual([])
+})
+
+test('who hangs up by himself after the 200 gets no BYE; the others go on', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg, b, c, cLeg } = await answeredBy(await transferring(rig))
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  rig.time.advance(10_000)
+  await rig.seen(a)
+  expect(a.inbox.filter(({ method }) => method === 'BYE')).toEqual([])
+  expect(rig.calls.size).toBe(2)
+  c.request('BYE', cLeg)
+  b.reply(await b.next('BYE'), 200)
+  await c.next('200 BYE')
+  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'caller' }, { hangupBy: 'callee' }])
+  await rig.idle()
+})
+
+test('the callee may transfer its caller as well', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg, b, bLeg } = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  await refer(b, bLeg, 'sip:15550100@acme.example')
+  const toC = await c.next('INVITE')
+  expect(toC.body).toBe(sdp('offer of a'))
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  const toA = await a.next('INVITE')
+  expect(toA.body).toBe(sdp('answer of c'))
+  a.reply(toA, 200, { body: sdp('offer of a') })
+  await finalNotify(b)
+  // The node that has transferred is not counted any more.
+  expect(rig.calls.countByNode(1)).toBe(0)
+  b.request('BYE', bLeg)
+  await b.next('200 BYE')
+  a.request('BYE', aLeg)
+  c.reply(await c.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'caller' }, { callerNumber: '1555' }])
+  await rig.idle()
+})
+
+test('refused by the new party: the transferor hears why, and the call goes on', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg, b, c, toC } = await transferring(rig)
+  c.reply(toC, 486, { tag: 'c' })
+  const last = await finalNotify(a)
+  expect(last.body).toMatch(/^SIP\/2.0 486 /)
+  expect(await rig.record()).toMatchObject({
+    callUuid: 'uuid-2',
+    disposition: 'BUSY',
+    sipCode: 486,
+  })
+  expect(rig.calls.find('uuid-1')).toMatchObject({
+    state: 'ACTIVE',
+    transfer: { state: 'failed', sipCode: 486 },
+  })
+  // As before: a re-INVITE passes.
+  a.request('INVITE', aLeg, { body: sdp('hold') })
+  const hold = await b.next(({ body }) => body === sdp('hold'))
+  b.reply(hold, 200, { body: sdp('held') })
+  await a.next('200 INVITE')
+  a.request('ACK', aLeg)
+  a.request('BYE', aLeg)
+  b.reply(await b.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({ callUuid: 'uuid-1', hangupBy: 'caller' })
+  await rig.idle()
+})
+
+test('no funds: the transferor hears 402, nobody rings, and it is recorded', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg } = await establish(rig)
+  const c = await rig.node()
+  rig.answers.authorize = () =>
+    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 402 /)
+  expect(c.inbox).toEqual([])
+  expect(await rig.record()).toMatchObject({ sipCode: 402, denialCode: 'insufficient_funds' })
+  expect(rig.calls.size).toBe(1)
+})
+
+test('a party that answers with other media than before: the new party is told of them', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, b, c, toC } = await transferring(rig)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  b.reply(await b.next('INVITE'), 200, { body: sdp('b elsewhere', 5_000) })
+  await finalNotify(a)
+  const again = await c.next('INVITE')
+  expect(again.body).toBe(sdp('b elsewhere', 5_000))
+  c.reply(again, 200, { body: sdp('answer of c') })
+  await c.next('ACK')
+})
+
+test('a party on hold is offered as one that talks', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg, b } = await establish(rig)
+  a.request('INVITE', aLeg, { body: sdp('hold').replace('sendrecv', 'sendonly') })
+  const hold = await b.next(({ body }) => body.includes('sendonly'))
+  b.reply(hold, 200, { body: sdp('held').replace('sendrecv', 'recvonly') })
+  await a.next('200 INVITE')
+  a.request('ACK', aLeg)
+  await rig.until(() => rig.calls.find('uuid-1')?.state === 'HELD')
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  const toC = await c.next('INVITE')
+  expect(toC.body).toBe(sdp('held'))
+  await answeredBy({ ...{ a, aLeg, b, bLeg: aLeg, c, toC } })
+  expect(rig.calls.list().map(({ state }) => state)).toEqual(['ACTIVE', 'ACTIVE'])
+})
+
+test('Refer-Sub: false: 202 says so, and nobody is notified (RFC 4488)', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg } = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>', 'Refer-Sub: false'] })
+  expect((await a.next('202 REFER')).get('Refer-Sub')).toBe('false')
+  c.reply(await c.next('INVITE'), 486, { tag: 'c' })
+  await rig.record()
+  await rig.seen(a)
+  expect(a.inbox.filter(({ method }) => method === 'NOTIFY')).toEqual([])
+})
+
+test.each([
+  ['Refer-To: <mailto:a@b>', 416],
+  ['Refer-To: <sip:1@h;method=BYE>', 603],
+  ['Refer-To: <sip:1@h>, <sip:2@h>', 400],
+  ['Refer-To: <sip:h>', 400],
+  ['Refer-To: nonsense', 400],
+  ['Subject: without', 400],
+])('%s is refused with %i', async (header, status) => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg } = await establish(rig)
+  a.request('REFER', aLeg, { headers: [header] })
+  await a.next(`${status} REFER`)
+  expect(rig.calls.size).toBe(1)
+})
+
+test('a second REFER while one is under way is refused; after it another may come', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg, c, toC } = await transferring(rig)
+  a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
+  await a.next('491 REFER')
+  c.reply(toC, 486, { tag: 'c' })
+  await finalNotify(a)
+  await refer(a, aLeg, 'sip:9@h')
+  c.reply(await c.next('INVITE'), 486, { tag: 'c2' })
+  await finalNotify(a)
+})
+
+test('a carrier may not transfer: its customers would call at the expense of others', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { b, bLeg, a, aLeg } = await establish(rig, {
+    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x' },
+    ...{ customerId: 7, tenantId: 3, inboundSetId: null },
+  })
+  a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
+  await a.next('403 REFER')
+  await refer(b, bLeg, 'sip:9@h')
+})
+
+test('transferred parties can be transferred again, and each call ends with its last leg', async () => {
+  rig = await startCallRig({ isFast: true })
+  const { a, aLeg, b, bLeg, c, cLeg } = await answeredBy(await transferring(rig))
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  const d = await rig.node()
+  rig.answers.candidates.shift()
+  // B was reached as a node, and leaves: the call in which only it was left is over.
+  await refer(b, bLeg, 'sip:9@h')
+  const toD = await d.next('INVITE')
+  d.reply(toD, 200, { tag: 'd', body: sdp('answer of d') })
+  c.reply(await c.next('INVITE'), 200, { body: sdp('answer of c') })
+  expect((await finalNotify(b)).body).toBe('SIP/2.0 200 OK\r\n')
+  b.reply(await b.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({ callUuid: 'uuid-1', hangupBy: 'callee' })
+  expect(rig.calls.list().map(({ callUuid }) => callUuid)).toEqual(['uuid-2', 'uuid-3'])
+  c.request('BYE', cLeg)
+  d.reply(await d.next('BYE'), 200)
+  await recordsOf(rig, 2)
+  await rig.idle()
+})
+
+test('the credit of either call ends both', async () => {
+  rig = await startCallRig({ isFast: true })
+  rig.answers.authorize = () => Promise.resolve(granted(20))
+  const { a, aLeg, b, c } = await answeredBy(await transferring(rig))
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  rig.time.advance(20_100)
+  for (const peer of [b, c]) peer.reply(await peer.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([{ billsec: 20 }, { billsec: 20 }])
+  await rig.idle()
+})
