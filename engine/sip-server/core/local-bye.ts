@@ -4,7 +4,15 @@ import type { ClientUser } from '../transaction/context.ts'
 import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
 import { encodeUnsolicited } from '../wire/event.ts'
 import { composeFor, wayInDialog } from './compose.ts'
+import { tellStop } from './applications/call-details.ts'
 import type { Stack } from './stack.ts'
+
+/** Its BYE ends no call. */
+export const otherFork = 'Call completed elsewhere'
+export const sessionExpired = 'Session timer expired'
+
+const reasonFor = (text: string) =>
+  text === sessionExpired ? 'session-expired' : 'system-initiated-termination'
 
 const deaf: Omit<ClientUser, 'onTerminated'> = {
   onResponse: () => undefined,
@@ -27,6 +35,8 @@ export function sendLocalBye(
 ): void {
   if (dialog.state === 'terminated') return
   stack.forget(dialog)
+  // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
+  if (dialog.usage !== 'invite') return
   const way = wayInDialog(stack, dialog)
   // A peer whose host must be looked up first, or that cannot be reached at all, ends by its own timers.
   const flow = 'problem' in way || way.question !== undefined ? dialog.flow : way.flow
@@ -37,6 +47,7 @@ export function sendLocalBye(
   const user = { ...deaf, onTerminated }
   const transaction = new NonInviteClientTransaction(sent, sent.branch, flow, user, stack, now)
   stack.clientTransactions.add(sent.branch, transaction)
+  if (text !== otherFork) tellStop(stack, 'application', reasonFor(text), sent.text, now)
   if (audience === 'silent') return
   const meta = stack.applicationMeta(sent.text, flow, now)
   const event = { id: stack.nextId(), meta, dialogId: dialog.id, text: sent.text }

@@ -12,10 +12,11 @@ import { Deadlines } from '../transaction/deadlines.ts'
 import { ClientTransactions } from './client-transactions.ts'
 import type { InviteServerTransaction } from '../transaction/invite-server.ts'
 import type { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
-import type { CallLimits } from '../options.ts'
+import type { CallLimits, NewRequest, RequestRoute } from '../options.ts'
 import type { Timers } from '../transaction/timers.ts'
 import type { Meta } from '../wire/meta.ts'
-import { Applications } from './applications.ts'
+import { Applications } from './applications/applications.ts'
+import type { Departure } from './applications/departure.ts'
 import type { InboundRequest } from './uas/inbound-request.ts'
 import { AvoidedTargets } from './uac/avoided-targets.ts'
 import type { OutboundRequest } from './uac/outbound-request.ts'
@@ -38,6 +39,10 @@ export interface StackOptions {
   readonly minSessionSeconds: number
   /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
   readonly refusesCall?: (invite: SipMessage) => boolean
+  /** Who gets a new request; undefined: whoever asked for its method, in turn. Default: always they. */
+  readonly routeRequest?: ((request: NewRequest) => RequestRoute | undefined) | undefined
+  /** How long the calls of an application that has gone go on. Milliseconds; default: they end at once. */
+  readonly graceMs?: number | undefined
   /** What applications must quote; compared in constant time by the caller of `sameSecret`. */
   readonly secret: string
   readonly sameSecret: (given: string, expected: string) => boolean
@@ -67,6 +72,8 @@ export class Stack implements TransactionContext {
   readonly inboundByKey = new Map<string, InboundRequest>()
   /** Requests of applications, until their final response was delivered. */
   readonly outbound = new Map<string, OutboundRequest>()
+  /** Applications that have gone while their calls go on. */
+  readonly departures = new Map<number, Departure>()
   /** Requests that are being forwarded, until their caller has a final response. */
   readonly forwarding = new Set<ResponseContext>()
   readonly ownRoutes: OwnRoutes
@@ -74,8 +81,10 @@ export class Stack implements TransactionContext {
   readonly avoided = new AvoidedTargets()
   /** Who waits for the addresses of a host name, by reference. */
   readonly #resolving = new Map<string, Resolved>()
-  /** INVITEs by Call-ID, From tag and CSeq, to recognize one that came by two ways (§8.2.2.2). */
+  /** Requests outside dialogs by Call-ID, From tag and CSeq: one may come by two ways (§8.2.2.2). */
   readonly merged = new Map<string, string>()
+  /** SUBSCRIBE and REFER of applications outside dialogs, until their answer, by `dialogKey`. */
+  readonly subscribing = new Map<string, OutboundRequest>()
   /** UAC INVITEs that were answered with 2xx, by dialog: who sends and repeats their ACK. */
   readonly answered = new Map<string, OutboundRequest>()
   #outputs: Output[] = []
@@ -93,6 +102,7 @@ export class Stack implements TransactionContext {
   }
 
   deliver(clientId: number, payload: string): void {
+    if (clientId < 0 && this.applications.hold(clientId, payload)) return
     this.#outputs.push({ kind: 'deliver', clientId, payload })
   }
 
@@ -189,10 +199,12 @@ export class Stack implements TransactionContext {
       inboundRequests: this.inbound.size,
       inboundByKey: this.inboundByKey.size,
       outboundRequests: this.outbound.size,
+      departures: this.departures.size,
       forwarding: this.forwarding.size,
       resolving: this.#resolving.size,
       merged: this.merged.size,
       answered: this.answered.size,
+      subscribing: this.subscribing.size,
       registrationFlows: this.registrationFlows.size,
       deadlines: this.deadlines.size,
       outputs: this.#outputs.length - this.#nextOutput,

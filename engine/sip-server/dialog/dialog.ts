@@ -6,6 +6,8 @@ import type { Flow } from '../flow.ts'
 import { kept } from '../message/kept.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
+import type { LongDeadline } from './long-deadline.ts'
+import type { Reliable1xx } from './reliable-1xx.ts'
 import type { Reliable2xx } from './reliable-2xx.ts'
 import type { SessionTimer } from './session-timer.ts'
 
@@ -14,8 +16,12 @@ export type DialogRole = 'uac' | 'uas'
 
 export type DialogState = 'early' | 'confirmed' | 'terminated'
 
+/** What holds the dialog open: a call, or a subscription (RFC 6665). */
+export type DialogUsage = 'invite' | 'subscription'
+
 interface DialogStart {
   readonly role: DialogRole
+  readonly usage: DialogUsage
   readonly clientId: number
   readonly callId: string
   /** Header values that name the two parties, each with its tag; `remote` may lack one (RFC 2543). */
@@ -52,6 +58,7 @@ export class Dialog {
   /** By what a request from the network finds it. */
   readonly key: string
   readonly role: DialogRole
+  readonly usage: DialogUsage
   readonly clientId: number
   readonly callId: string
   readonly localTag: string
@@ -69,8 +76,21 @@ export class Dialog {
   /** A re-INVITE of ours, or of the peer, that has no final response yet (§14). */
   hasLocalInvite = false
   hasRemoteInvite = false
+  /** An UPDATE of ours with an offer, and any UPDATE of the peer, without final response (RFC 3311 §5). */
+  hasLocalOffer = false
+  hasRemoteUpdate = false
+  /** As UAC: the offer of the INVITE was answered in a reliable provisional response. */
+  hasEarlyAnswer = false
+  /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
+  unacknowledgedRSeq: number | undefined
+  /** Early dialogs of other branches of the same INVITE, by their tag; all have the same id. */
+  forks: Map<string, Dialog> | undefined
   /** The 2xx of ours that still waits for its ACK. */
   reliable2xx: Reliable2xx | undefined
+  /** As UAS: the provisional responses that wait for their PRACK. */
+  reliable1xx: Reliable1xx | undefined
+  /** Of a subscription: when it ends unless it is renewed. */
+  expiry: LongDeadline | undefined
   /** Absent: it lives until somebody ends it (RFC 4028). */
   session: SessionTimer | undefined
   /** Re-INVITEs of the application, while one of the stack's own is under way. */
@@ -81,6 +101,7 @@ export class Dialog {
 
   constructor(start: DialogStart) {
     this.role = start.role
+    this.usage = start.usage
     this.clientId = start.clientId
     this.callId = kept(start.callId)
     this.local = kept(start.local)
@@ -121,6 +142,12 @@ export class Dialog {
     this.flow = { ...this.flow, connectionId: 0 }
   }
 
+  /** The dialog of this INVITE with that remote tag, itself or a fork (§12.1.2). */
+  branchOf(remoteTag: string): Dialog | undefined {
+    const tag = remoteTag.toLowerCase()
+    return this.remoteTag.toLowerCase() === tag ? this : this.forks?.get(tag)
+  }
+
   releaseHeld(now: number): void {
     const { held } = this
     this.held = noneHeld
@@ -130,7 +157,9 @@ export class Dialog {
   /** Nothing of it may act any more. */
   ended(): void {
     this.reliable2xx?.stop()
+    this.reliable1xx?.stop()
     this.session?.stop()
+    this.expiry?.cancel()
     const { held } = this
     this.held = noneHeld
     for (const command of held) command.refuse()

@@ -29,11 +29,10 @@ export class Dialogs {
   ofRequest(request: SipMessage): Dialog | undefined {
     const dialog = this.#byLocalTag.get(dialogKey(request.callId, request.toTag))
     if (dialog === undefined || dialog.state === 'terminated') return undefined
-    const isFork = dialog.role === 'uac' && dialog.state === 'early'
     const { fromTag } = request
-    const agrees =
-      dialog.remoteTag === fromTag || dialog.remoteTag.toLowerCase() === fromTag.toLowerCase()
-    return agrees || isFork ? dialog : undefined
+    if (dialog.remoteTag === fromTag) return dialog
+    const isFork = dialog.role === 'uac' && dialog.state === 'early'
+    return dialog.branchOf(fromTag) ?? (isFork ? dialog : undefined)
   }
 
   ofClient(clientId: number): readonly Dialog[] {

@@ -11,7 +11,7 @@ import { InviteClientTransaction } from '../../transaction/invite-client.ts'
 import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import { composeFor, wayInDialog } from '../compose.ts'
-import { sendLocalBye } from '../local-bye.ts'
+import { sendLocalBye, sessionExpired } from '../local-bye.ts'
 import type { Stack } from '../stack.ts'
 import { glareBackOffMs } from './back-off.ts'
 import { linesOfRequest, minSeOf, takesUpdate, termsOfResponse } from './terms.ts'
@@ -130,7 +130,7 @@ class Refresh implements ClientUser {
 
   /** §10: nobody is there. */
   #end(now: number): void {
-    sendLocalBye(this.#stack, this.#dialog, 'Session timer expired', 'tell', now)
+    sendLocalBye(this.#stack, this.#dialog, sessionExpired, 'tell', now)
   }
 
   /** Again for every copy of the 2xx (RFC 3261 §13.2.2.4). */

@@ -3,7 +3,7 @@ import type { Dialog } from '../../dialog/dialog.ts'
 import { SessionTimer, type SessionTerms } from '../../dialog/session-timer.ts'
 import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { sendLocalBye } from '../local-bye.ts'
+import { sendLocalBye, sessionExpired } from '../local-bye.ts'
 import type { Stack } from '../stack.ts'
 import { refreshSession } from './refresh.ts'
 import { takesUpdate } from './terms.ts'
@@ -30,7 +30,7 @@ export function keepSession(
 function begin(stack: Stack, dialog: Dialog, terms: SessionTerms, now: number): SessionTimer {
   const user = {
     onRefreshDue: (at: number) => refreshSession(stack, dialog, at),
-    onExpired: (at: number) => sendLocalBye(stack, dialog, 'Session timer expired', 'tell', at),
+    onExpired: (at: number) => sendLocalBye(stack, dialog, sessionExpired, 'tell', at),
   }
   return new SessionTimer(terms, user, stack.deadlines, now)
 }

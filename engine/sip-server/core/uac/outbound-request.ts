@@ -1,5 +1,5 @@
 /** One request of an application, until its final response; an INVITE also until its ACK is settled. */
-import { dialogId as dialogIdOf, type Dialog } from '../../dialog/dialog.ts'
+import { dialogId as dialogIdOf, dialogKey, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
 import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
@@ -11,6 +11,7 @@ import type { SentRequest } from '../../transaction/sent-request.ts'
 import { silenceMs, transactionTimeoutMs } from '../../transaction/timers.ts'
 import { tagOf } from '../app-headers.ts'
 import type { Composed } from '../compose.ts'
+import { isSubscribing } from '../session/subscription.ts'
 import type { Stack } from '../stack.ts'
 import { LostAttempt } from './lost-attempt.ts'
 import {
@@ -144,8 +145,12 @@ export class OutboundRequest implements ClientUser {
     this.#timerC = this.#cancelTimeout = undefined
     this.#silence?.cancel()
     this.#stack.outbound.delete(this.transactionId)
-    if (!this.isInitial && this.dialog && this.sent.method === 'INVITE')
-      this.dialog.hasLocalInvite = false
+    const { dialog, sent } = this
+    if (this.isInitial && isSubscribing(sent.method))
+      this.#stack.subscribing.delete(dialogKey(sent.callId, tagOf(sent.from)))
+    if (this.isInitial || dialog === undefined) return
+    if (sent.method === 'INVITE') dialog.hasLocalInvite = false
+    else if (sent.method === 'UPDATE') dialog.hasLocalOffer = false
   }
 
   #superviseInvite(status: number, now: number): void {

@@ -1,17 +1,18 @@
 /** Responses from the network: to which request they belong, and what they do to dialogs. */
-import { Dialog } from '../../dialog/dialog.ts'
-import { isReliable, type Flow } from '../../flow.ts'
+import type { Dialog } from '../../dialog/dialog.ts'
+import type { Flow } from '../../flow.ts'
 import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { clientKey } from '../../transaction/matching.ts'
 import { encodeResponseEvent } from '../../wire/event.ts'
-import { tagOf } from '../app-headers.ts'
-import { sendLocalBye } from '../local-bye.ts'
+import { otherFork, sendLocalBye } from '../local-bye.ts'
+import { tellOutcome } from '../applications/call-details.ts'
 import type { OutboundRequest } from './outbound-request.ts'
 import { messageText } from '../uas/request-text.ts'
-import { isBehindNat } from './behind-nat.ts'
 import { keepSession } from '../session/session.ts'
+import { grantedSeconds, isSubscribing, keepSubscription } from '../session/subscription.ts'
 import { termsOfResponse } from '../session/terms.ts'
+import { confirmedDialog, formDialog, formEarlyDialog } from './form-dialog.ts'
 import { acknowledgeAnswer } from './send-ack.ts'
 import type { Stack } from '../stack.ts'
 
@@ -38,12 +39,49 @@ export function handleResponse(
     return handleAnswer(stack, outbound, response, flow, now)
   if (outbound.hasFinal) return
   const { dialogId } = outbound
-  if (outbound.isInitial && status < 300 && outbound.sent.method === 'SUBSCRIBE')
-    formDialog(stack, outbound, response, flow, 'confirmed')
+  if (outbound.isInitial && status < 300) subscribed(stack, outbound, response, flow, now)
+  tellFailure(stack, outbound, status, response.text, now)
   settleDialog(stack, outbound, response, now)
   deliver(stack, outbound, response, dialogId, flow, now)
   outbound.finished()
+  endIfGone(stack, outbound, status, now)
 }
+
+/** A dialog that a subscription holds open; a NOTIFY may have begun, or even ended it before. */
+function subscribed(
+  stack: Stack,
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  now: number,
+): void {
+  const { sent, dialog } = outbound
+  if (!isSubscribing(sent.method) || dialog?.state === 'terminated') return
+  if (/^\s*false/i.test(response.get('Refer-Sub') ?? '')) return
+  formDialog(stack, outbound, response, flow)
+  if (outbound.dialog)
+    keepSubscription(stack, outbound.dialog, grantedSeconds(undefined, response), now)
+}
+
+/** RFC 3261 §12.2.1.2, RFC 5057 §5.1: the peer does not know the dialog, or nobody is there. */
+function endIfGone(
+  stack: Stack,
+  { dialog, isInitial, sent: { method } }: OutboundRequest,
+  status: number,
+  now: number,
+): void {
+  if (isInitial || dialog === undefined || dialog.state !== 'confirmed') return
+  if (dialog.usage === 'subscription') {
+    if (status === 481 || (status === 408 && method === 'NOTIFY')) stack.forget(dialog)
+    return
+  }
+  const isGone = status === 481 && !hasOwnUsage.has(method)
+  const isSilent = status === 408 && (method === 'INVITE' || method === 'UPDATE')
+  if (isGone || isSilent) sendLocalBye(stack, dialog, 'Dialog is gone', 'tell', now)
+}
+
+/** Their 481 speaks of a subscription or of a provisional response, not of the call. */
+const hasOwnUsage = new Set(['PRACK', 'REFER', 'SUBSCRIBE', 'NOTIFY', 'BYE'])
 
 /**
  * §8.1.3.4: Trying is between the hops and forms no dialog. The application of a new INVITE hears of
@@ -70,7 +108,8 @@ function handleProvisional(
 ): void {
   if (outbound.hasFinal || isRepeatedReliable(outbound, response)) return
   if (outbound.isInitial && outbound.sent.method === 'INVITE' && response.toTag !== '')
-    formDialog(stack, outbound, response, flow, 'early')
+    formEarlyDialog(stack, outbound, response, flow)
+  noteReliable(outbound, response)
   deliver(stack, outbound, response, outbound.dialogId, flow, now)
 }
 
@@ -86,6 +125,14 @@ function isRepeatedReliable(outbound: OutboundRequest, response: SipMessage): bo
   return false
 }
 
+/** Which PRACK belongs to which branch, and whether the offer of the INVITE is answered (RFC 3262 §5). */
+function noteReliable({ dialog }: OutboundRequest, response: SipMessage): void {
+  if (dialog === undefined || !response.has('RSeq')) return
+  const branch = dialog.branchOf(response.toTag) ?? dialog
+  branch.unacknowledgedRSeq = Number(response.get('RSeq'))
+  if (response.bodyStart < response.text.length) branch.hasEarlyAnswer = true
+}
+
 /** A 2xx to an INVITE: the first one counts, its copies are acknowledged again, other forks ended. */
 function handleAnswer(
   stack: Stack,
@@ -97,8 +144,10 @@ function handleAnswer(
   if (outbound.answeredTag === undefined) {
     outbound.answeredTag = response.toTag
     if (outbound.hasFinal) return endFork(stack, outbound, response, flow, now)
-    if (outbound.isInitial) formDialog(stack, outbound, response, flow, 'confirmed')
-    else outbound.dialog?.refreshTarget(response)
+    if (outbound.isInitial) {
+      tellOutcome(stack, 'network', 'uac', response.status, response.text, now)
+      formDialog(stack, outbound, response, flow)
+    } else outbound.dialog?.refreshTarget(response)
     if (outbound.dialog) {
       stack.answered.set(outbound.dialog.id, outbound)
       refreshed(stack, outbound, outbound.dialog, response, now)
@@ -132,57 +181,11 @@ export function endFork(
   flow: Flow,
   now: number,
 ): void {
-  const dialog = dialogFrom(outbound, response, flow)
-  dialog.state = 'confirmed'
+  const dialog = confirmedDialog(outbound, response, flow)
   const kept = outbound.ack
   acknowledgeAnswer(stack, outbound, dialog, '', '')
   outbound.ack = kept
-  sendLocalBye(stack, dialog, 'Call completed elsewhere', 'silent', now)
-}
-
-/** §12.1.2; the route set is taken again from the 2xx (§13.2.2.4). */
-function formDialog(
-  stack: Stack,
-  outbound: OutboundRequest,
-  response: SipMessage,
-  flow: Flow,
-  state: 'early' | 'confirmed',
-): void {
-  if (outbound.dialog !== undefined && state === 'early') return
-  const dialog = dialogFrom(outbound, response, flow)
-  dialog.state = state
-  if (outbound.dialog) {
-    // What was sent in the early dialog (PRACK, UPDATE) has used up numbers.
-    dialog.localCseq = outbound.dialog.localCseq
-    dialog.remoteCseq = outbound.dialog.remoteCseq
-    stack.dialogs.remove(outbound.dialog)
-  }
-  outbound.dialog = dialog
-  stack.dialogs.add(dialog)
-}
-
-function dialogFrom(outbound: OutboundRequest, response: SipMessage, flow: Flow): Dialog {
-  const { sent } = outbound
-  const routeSet = response.list('Record-Route').toReversed()
-  return new Dialog({
-    role: 'uac',
-    clientId: outbound.clientId,
-    callId: sent.callId,
-    local: sent.from,
-    remote: response.get('To') ?? sent.to,
-    localTag: tagOf(sent.from),
-    remoteTag: response.toTag,
-    localCseq: sent.cseq,
-    remoteCseq: -1,
-    routeSet,
-    // A 2xx without Contact is against §12.1.1: the INVITE's own target is the best guess.
-    remoteTarget: response.contact?.uri ?? sent.uri,
-    contact: outbound.contact,
-    flow,
-    isFlowBound:
-      isReliable(flow.listener.protocol) ||
-      (routeSet.length === 0 && isBehindNat(sent, response, flow)),
-  })
+  sendLocalBye(stack, dialog, otherFork, 'silent', now)
 }
 
 /** What a final response other than a 2xx to INVITE does to the dialog of its request. */
@@ -203,6 +206,13 @@ function settleDialog(
   }
   // A challenged BYE is sent again by the application; any other answer ends the dialog.
   if (sent.method === 'BYE' && status !== 401 && status !== 407) return stack.forget(dialog)
+  if (dialog.usage === 'invite') return
+  // RFC 6665 §4.1.2: refused, so whatever a NOTIFY has begun is over.
+  if (isInitial && status >= 300) return stack.forget(dialog)
+  if (sent.method === 'SUBSCRIBE' && status < 300) {
+    dialog.refreshTarget(response)
+    keepSubscription(stack, dialog, grantedSeconds(undefined, response), now)
+  }
   if (sent.method === 'NOTIFY' && /\r\nSubscription-State:\s*terminated/i.test(sent.text))
     stack.forget(dialog)
 }
@@ -239,8 +249,8 @@ export function deliverLocalFailure(
   const text =
     `SIP/2.0 ${status} ${reason}\r\nVia: ${sent.via}\r\nFrom: ${sent.from}\r\nTo: ${sent.to}\r\n` +
     `Call-ID: ${sent.callId}\r\nCSeq: ${sent.cseq} ${sent.method}\r\nContent-Length: 0\r\n\r\n`
-  if (dialog && ((sent.method === 'INVITE' && outbound.isInitial) || sent.method === 'BYE'))
-    stack.forget(dialog)
+  tellFailure(stack, outbound, status, text, now)
+  if (dialog && (outbound.isInitial || sent.method === 'BYE')) stack.forget(dialog)
   stack.deliver(
     outbound.clientId,
     encodeResponseEvent({
@@ -252,6 +262,18 @@ export function deliverLocalFailure(
     }),
   )
   outbound.finished()
+  endIfGone(stack, outbound, status, now)
+}
+
+function tellFailure(
+  stack: Stack,
+  { sent, isInitial, wasCancelled }: OutboundRequest,
+  status: number,
+  text: string,
+  now: number,
+): void {
+  if (sent.method === 'INVITE' && isInitial && !wasCancelled)
+    tellOutcome(stack, 'network', 'uac', status, text, now)
 }
 
 /** Timer M: nobody acknowledged the answer, so the peer still waits: acknowledge it and hang up. */

@@ -1,11 +1,16 @@
 /** Requests that an application asks for; what their responses do is in receive-response.ts. */
-import type { Dialog } from '../../dialog/dialog.ts'
+import { dialogKey, type Dialog } from '../../dialog/dialog.ts'
+import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { cancelOf } from '../../transaction/sent-request.ts'
 import { composeInDialog, composeOutOfDialog, type Composed } from '../compose.ts'
 import { flowsTo } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
+import { tellAttempt, tellStop } from '../applications/call-details.ts'
 import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
+import { tagOf } from '../app-headers.ts'
+import { isSubscribing } from '../session/subscription.ts'
+import { branchFor } from './form-dialog.ts'
 import { OutboundRequest } from './outbound-request.ts'
 import { waysOf } from './ways.ts'
 
@@ -18,7 +23,11 @@ export function sendOutOfDialog(
 ): void {
   const composed = composeOutOfDialog(stack, command, message)
   if ('problem' in composed) return refuse(stack, command, composed.problem)
+  if (message.method === 'INVITE') tellAttempt(stack, 'application', composed.sent.text, now)
   const outbound = new OutboundRequest(stack, command.clientId, composed, undefined)
+  const { callId, from } = composed.sent
+  if (isSubscribing(message.method))
+    stack.subscribing.set(kept(dialogKey(callId, tagOf(from))), outbound)
   launch(stack, command, outbound, composed, now)
 }
 
@@ -29,15 +38,20 @@ export function sendInDialog(
   message: SipMessage,
   now: number,
 ): void {
-  const dialog = stack.dialogs.find(command.dialogId)
-  if (dialog === undefined || dialog.clientId !== command.clientId)
+  const found = stack.dialogs.find(command.dialogId)
+  if (found === undefined || found.clientId !== command.clientId)
     return refuse(stack, command, 'Server error: unable to find dialog for dialog id provided')
+  const dialog = branchFor(found, message)
   if (message.method === 'INVITE' && dialog.hasLocalInvite)
     return holdOrRefuse(stack, dialog, command, message)
   if (message.method === 'BYE') dialog.session?.stop()
   const composed = composeInDialog(stack, dialog, message)
   if ('problem' in composed) return refuse(stack, command, composed.problem)
   if (message.method === 'INVITE') dialog.hasLocalInvite = true
+  else if (message.method === 'UPDATE') dialog.hasLocalOffer = composed.body !== ''
+  else if (message.method === 'PRACK') dialog.unacknowledgedRSeq = undefined
+  if (message.method === 'BYE')
+    tellStop(stack, 'application', 'normal-release', composed.sent.text, now)
   const outbound = new OutboundRequest(stack, command.clientId, composed, dialog)
   launch(stack, command, outbound, composed, now)
 }
@@ -84,6 +98,7 @@ export function cancelOutbound(
   outbound.cancel(lines, now)
   const sent = { ...outbound.sent, method: 'CANCEL', text: cancelOf(outbound.sent, lines) }
   const toTell = { sent, contact: '', body: '' }
+  tellStop(stack, 'application', 'call-canceled', sent.text, now)
   acknowledge(stack, command, outbound.flow, stack.newTransactionId(), toTell, now)
 }
 

@@ -27,6 +27,7 @@ export class InboundRequest {
   forwardedBy: ResponseContext | undefined
   /** The application has said something about it, so the dialog id is known to it. */
   wasAnswered = false
+  wasCancelled = false
   readonly #stack: Stack
   readonly #end: ServerEnd
   readonly #applicationTimer: Deadline<'application'>
@@ -53,7 +54,7 @@ export class InboundRequest {
     this.dialog = dialog
     this.isInitial = dialog === undefined
     const localTag = dialog?.localTag ?? stack.options.token()
-    this.#end = new ServerEnd(stack, key, localTag, isInvite ? mergeKey(request) : '')
+    this.#end = new ServerEnd(stack, key, localTag, request.toTag === '' ? mergeKey(request) : '')
     const Transaction = isInvite ? InviteServerTransaction : NonInviteServerTransaction
     this.transaction = new Transaction(key, start.flow, this.#end, stack)
     const { applicationMs } = stack.timers
@@ -92,8 +93,12 @@ export class InboundRequest {
     this.#applicationTimer.cancel()
     this.#stack.inbound.delete(this.transactionId)
     this.#stack.inboundByKey.delete(this.transaction.key)
-    if (!this.isInitial && this.dialog && this.request.method === 'INVITE')
-      this.dialog.hasRemoteInvite = false
+    const { dialog } = this
+    if (dialog === undefined) return
+    if (this.request.method === 'UPDATE') dialog.hasRemoteUpdate = false
+    if (this.request.method !== 'INVITE') return
+    if (!this.isInitial) dialog.hasRemoteInvite = false
+    dialog.reliable1xx?.stop()
   }
 
   /** The application is silent: the peer must not wait for ever. */
@@ -111,7 +116,7 @@ export class ServerEnd implements ServerUser {
   toTag: string
   readonly #stack: Stack
   readonly #key: string
-  /** Of an INVITE; else ''. */
+  /** Of a request outside dialogs; else ''. */
   readonly #mergeKey: string
 
   constructor(stack: Stack, key: string, toTag: string, mergeKey = '') {
@@ -132,6 +137,6 @@ export class ServerEnd implements ServerUser {
   }
 }
 
-/** RFC 3261 §8.2.2.2: what two copies of one INVITE have in common, whichever way they came. */
+/** RFC 3261 §8.2.2.2: what two copies of one request have in common, whichever way they came. */
 export const mergeKey = (request: SipMessage): string =>
-  kept(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0}`)
+  kept(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${request.method}`)

@@ -13,11 +13,11 @@ export interface Objection {
 
 /**
  * Extensions that a peer may insist on: what they ask is done by applications, or needs nothing beyond
- * passing headers on. Reliable provisional responses are not among them.
+ * passing headers on; session timers and reliable provisional responses are this server's work.
  */
 const understood: ReadonlySet<string> = new Set(
   (
-    'timer replaces norefersub path outbound gruu from-change histinfo privacy tdialog join ' +
+    '100rel timer replaces norefersub path outbound gruu from-change histinfo privacy tdialog join ' +
     'eventlist answermode resource-priority geolocation siprec record-aware'
   ).split(' '),
 )

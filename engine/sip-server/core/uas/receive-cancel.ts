@@ -5,6 +5,7 @@ import type { Via } from '../../message/via.ts'
 import { serverKey } from '../../transaction/matching.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
+import { tellStop } from '../applications/call-details.ts'
 import { ServerEnd } from './inbound-request.ts'
 import { requestText, type Vias } from './request-text.ts'
 import { echoOf, responseText } from './response-text.ts'
@@ -38,6 +39,8 @@ export function receiveCancel(
   const inbound = stack.inboundByKey.get(inviteKey)
   if (inbound === undefined) return
   if (inbound.forwardedBy) return inbound.forwardedBy.cancel(now)
+  inbound.wasCancelled = true
+  tellStop(stack, 'network', 'call-canceled', cancel.text, now)
   // Before the 487: the answer is the application's last word on its side.
   const dialogId = inbound.wasAnswered ? inbound.dialogId : ''
   answer(stack, inbound, 487, 'Request Terminated', '', now)

@@ -6,11 +6,16 @@ import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
 import { forwardInDialog, nextStepOf } from '../proxy/forward-in-dialog.ts'
 import { serverKey } from '../../transaction/matching.ts'
+import { dialogOfEarlyNotify, notified } from '../session/subscription.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
+import { tellAttempt, tellStop } from '../applications/call-details.ts'
+import { chooseApplication } from '../applications/choose-application.ts'
 import { InboundRequest, mergeKey } from './inbound-request.ts'
 import { objectionTo } from './objection.ts'
+import { overlapOf } from './overlap.ts'
 import { receiveAck } from './receive-ack.ts'
 import { receiveCancel } from './receive-cancel.ts'
+import { takePrack } from './reliable-provisional.ts'
 import { answer, answerStateless } from './send-response.ts'
 import { completeVias, requestText, type Vias } from './request-text.ts'
 import type { Stack } from '../stack.ts'
@@ -78,17 +83,20 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
   if (request.method === 'BYE' || request.method === 'UPDATE' || request.method === 'PRACK')
     return refuse(481, 'Call/Transaction Does Not Exist')
   // §8.2.2.2: the same request by another way.
-  const merge = request.method === 'INVITE' ? mergeKey(request) : undefined
-  if (merge !== undefined && stack.merged.has(merge)) return refuse(482, 'Loop Detected')
+  const merge = mergeKey(request)
+  if (stack.merged.has(merge)) return refuse(482, 'Loop Detected')
   // §8.1.1.8: without a Contact there is no way back into the dialog.
   if (request.method === 'INVITE' && !request.has('Contact'))
     return refuse(400, 'Missing Contact Header')
 
   // §21.5.4; requests in dialogs were let through above: a full house must be able to empty itself.
   if (stack.isFull) return refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
-  const clientId = stack.applications.next(request.method)
-  if (clientId === undefined) return refuseUnwanted(stack, request, refuse)
-  if (merge !== undefined) stack.merged.set(merge, arrival.key)
+  const chosen = chooseApplication(stack, request, arrival.source)
+  if (chosen.kind === 'nobody') return refuseUnwanted(stack, request, refuse)
+  if (chosen.kind === 'away') return refuse(480, 'Temporarily Unavailable')
+  const { clientId } = chosen
+  if (request.method === 'INVITE') tellAttempt(stack, 'network', request.text, now)
+  stack.merged.set(merge, arrival.key)
   const inbound = begin(stack, request, arrival, { clientId, dialog: undefined }, now)
   stack.deliver(
     clientId,
@@ -133,28 +141,36 @@ function refuseUnwanted(
   refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
 }
 
+/** §12.2.2, RFC 3311 §5.2, RFC 6665 §4.4.1. */
+const refreshesTarget = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY'])
+
 function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now: number): void {
-  const dialog = stack.dialogs.ofRequest(request)
+  const dialog =
+    stack.dialogs.ofRequest(request) ?? dialogOfEarlyNotify(stack, request, arrival.source)
   const refuse = (status: number, reason: string, lines = ''): void =>
     answerStateless(stack, request, arrival.vias, arrival.flow, { status, reason, lines })
   if (dialog === undefined) return refuse(481, 'Call/Transaction Does Not Exist')
+  if (stack.departures.has(dialog.clientId)) return answerOrphan(stack, dialog, request, refuse)
   // §12.2.2: an older number is out of order.
   if (!dialog.acceptsCseq(request.cseq?.number ?? 0)) return refuse(500, 'Server Internal Error')
-  if (request.method === 'INVITE') {
-    // §14.2: one INVITE at a time in each direction.
-    if (dialog.state === 'early' || dialog.hasRemoteInvite)
-      return refuse(500, 'Server Internal Error', `Retry-After: ${Math.floor(now % 10)}\r\n`)
-    if (dialog.hasLocalInvite) return refuse(491, 'Request Pending')
-    dialog.hasRemoteInvite = true
-  }
-  if (request.method === 'INVITE' || request.method === 'UPDATE') dialog.refreshTarget(request)
+  const overlap = overlapOf(dialog, request, now)
+  if (overlap) return refuse(overlap.status, overlap.reason, overlap.lines)
+  if (request.method === 'PRACK' && !takePrack(dialog.reliable1xx, request, now))
+    return refuse(481, 'Call/Transaction Does Not Exist')
+  if (request.method === 'INVITE') dialog.hasRemoteInvite = true
+  else if (request.method === 'UPDATE') dialog.hasRemoteUpdate = true
+  if (refreshesTarget.has(request.method)) dialog.refreshTarget(request)
+  if (request.method === 'NOTIFY') notified(stack, dialog, request, now)
   if (arrival.source.connectionId !== 0) dialog.isFlowBound = true
   if (dialog.isFlowBound) dialog.flow = arrival.source
 
   const { clientId } = dialog
   const inbound = begin(stack, request, arrival, { clientId, dialog }, now)
   // The dialog ends when the BYE arrives (§15.1.2), whatever the application answers.
-  if (request.method === 'BYE') stack.forget(dialog)
+  if (request.method === 'BYE') {
+    tellStop(stack, 'network', 'normal-release', request.text, now)
+    stack.forget(dialog)
+  }
   stack.deliver(
     clientId,
     encodeRequestEvent({
@@ -165,6 +181,18 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
       text: requestText(request, arrival.vias),
     }),
   )
+}
+
+/** The application of the dialog has gone: the peer may end it, and hears that it cannot be changed. */
+function answerOrphan(
+  stack: Stack,
+  dialog: Dialog,
+  request: SipMessage,
+  answerWith: (status: number, reason: string, lines?: string) => void,
+): void {
+  if (request.method !== 'BYE') return answerWith(503, 'Service Unavailable', 'Retry-After: 5\r\n')
+  stack.forget(dialog)
+  answerWith(200, 'OK')
 }
 
 function begin(

@@ -2,21 +2,36 @@
 import { Dialog } from '../../dialog/dialog.ts'
 import type { SessionTerms } from '../../dialog/session-timer.ts'
 import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
-import { isReliable, requestFlow, type Flow } from '../../flow.ts'
+import { isReliable as isStream, requestFlow, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/uri.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
 import { encodeNok, encodeResponseSent } from '../../wire/event.ts'
 import { contentTypeLine, sortAppHeaders, tagOf, type AppHeaders } from '../app-headers.ts'
+import { tellOutcome } from '../applications/call-details.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { endUnacknowledged } from '../local-bye.ts'
 import { advertised } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 import { hashOf } from '../hash.ts'
 import { keepSession } from '../session/session.ts'
+import {
+  grantedSeconds,
+  isLastNotify,
+  isSubscribing,
+  keepSubscription,
+} from '../session/subscription.ts'
 import { linesOfAnswer, termsOfAnswer } from '../session/terms.ts'
+import {
+  isToBeReliable,
+  prepareReliable,
+  takes100rel,
+  tellGivenUp,
+} from './reliable-provisional.ts'
 import type { Vias } from './request-text.ts'
 import { echoOf, responseSummary, responseText } from './response-text.ts'
+
+const unknownTransaction = 'Response not sent due to unknown transaction'
 
 /** Carries out an application's answer to `transactionId`, and tells it what was sent. */
 export function respond(
@@ -29,40 +44,61 @@ export function respond(
   if (inbound === undefined || inbound.clientId !== command.clientId)
     return stack.deliver(
       command.clientId,
-      encodeNok(stack.nextId(), command.id, 'Response not sent due to unknown transaction'),
+      encodeNok(stack.nextId(), command.id, unknownTransaction),
     )
   const { transaction, request } = inbound
   const { status } = message
   const headers = sortAppHeaders(message, advertised(transaction.flow.listener))
-  if (status < 200 && headers.requires100rel)
-    return stack.deliver(
-      command.clientId,
-      encodeNok(stack.nextId(), command.id, 'reliable provisional responses are not supported'),
-    )
+  const refuse = (reason: string): void =>
+    stack.deliver(command.clientId, encodeNok(stack.nextId(), command.id, reason))
+  const isReliable = isToBeReliable(inbound, status, headers)
+  if (isReliable && !takes100rel(inbound)) return refuse('Remote endpoint does not support 100rel')
+  const waiting = inbound.dialog?.reliable1xx
+  if (status >= 200 && status < 300 && request.method === 'INVITE' && waiting?.mustHoldAnswer) {
+    const answerUnknown = (): void => refuse(unknownTransaction)
+    const send = (at: number): void => respond(stack, command, message, at)
+    if (!waiting.hold({ send, refuse: answerUnknown })) answerUnknown()
+    return
+  }
+  // RFC 3262 §3: the caller hears nothing of us.
+  const giveUp = (at: number): void => {
+    answer(stack, inbound, 503, 'Service Unavailable', '', at)
+    tellGivenUp(stack, inbound, at)
+  }
   chooseTag(inbound, headers.to)
   const contact =
-    headers.contact ?? (needsContact(inbound, status) ? ownContact(inbound) : undefined)
+    headers.contact ??
+    (isReliable || needsContact(inbound, status) ? ownContact(inbound) : undefined)
   if (status > 100 && status < 300) formDialog(stack, inbound, contact ?? ownContact(inbound))
 
   const reason = message.reason === '' ? reasonPhrase(status) : message.reason
   const contactLine = contact === undefined ? '' : `Contact: ${contact}\r\n`
   const tag = status > 100 ? inbound.localTag : ''
   const { body } = message
+  const prepared = isReliable ? prepareReliable(stack, inbound, headers, giveUp) : undefined
+  if (isReliable && !prepared) return refuse('too many provisional responses wait for their PRACK')
   const terms = status >= 200 && status < 300 ? termsFor(stack, inbound, headers) : undefined
   const lines =
     contactLine +
     headers.lines +
+    (prepared?.lines ?? '') +
     (terms ? linesOfAnswer(terms, headers.requiresTimer) : '') +
     (contentTypeLine(headers, body) ?? '')
   const text = responseText(inbound.echo, status, reason, tag, lines, body)
   inbound.wasAnswered ||= status > 100
   const { dialogId } = inbound
-  transaction.respond(status, text, now)
+  const send = (at: number): void => transaction.respond(status, text, at)
+  if (prepared) {
+    const { reliable, rseq } = prepared
+    reliable.add({ rseq, text, hasSdp: body !== '', send }, now)
+  } else send(now)
   if (status >= 200 && status < 300)
     stack.registrationFlows.accepted(request, message, requestFlow(transaction.flow), now)
   afterResponse(stack, inbound, status, text, now)
   if (terms && inbound.dialog)
     keepSession(stack, inbound.dialog, terms, { peer: request, localSdp: body }, now)
+  if (status >= 200 && status < 300 && inbound.dialog && isSubscribing(request.method))
+    keepSubscription(stack, inbound.dialog, grantedSeconds(request, message), now)
   const isBrief = stack.applications.isInProcess(command.clientId)
   stack.deliver(
     command.clientId,
@@ -127,7 +163,7 @@ function chooseTag(inbound: InboundRequest, to: string | undefined): void {
 }
 
 const needsContact = (inbound: InboundRequest, status: number): boolean =>
-  (inbound.request.method === 'INVITE' || inbound.request.method === 'SUBSCRIBE') &&
+  (inbound.request.method === 'INVITE' || isSubscribing(inbound.request.method)) &&
   status >= 200 &&
   status < 300
 
@@ -143,9 +179,7 @@ function ownContact(inbound: InboundRequest): string {
 
 /** R1 names the dialog for INVITE, SUBSCRIBE and everything inside dialogs. */
 const hasDialogId = (inbound: InboundRequest): boolean =>
-  !inbound.isInitial ||
-  inbound.request.method === 'INVITE' ||
-  inbound.request.method === 'SUBSCRIBE'
+  !inbound.isInitial || inbound.request.method === 'INVITE' || isSubscribing(inbound.request.method)
 
 /** §12.1.1: a provisional response with a tag begins an early dialog, a 2xx the dialog itself. */
 function formDialog(stack: Stack, inbound: InboundRequest, contact: string): void {
@@ -154,10 +188,11 @@ function formDialog(stack: Stack, inbound: InboundRequest, contact: string): voi
     if (inbound.dialog && request.method === 'INVITE') inbound.dialog.contact = contact
     return
   }
-  if (inbound.dialog || (request.method !== 'INVITE' && request.method !== 'SUBSCRIBE')) return
+  if (inbound.dialog || (request.method !== 'INVITE' && !isSubscribing(request.method))) return
   const routeSet = request.list('Record-Route')
   inbound.dialog = new Dialog({
     role: 'uas',
+    usage: request.method === 'INVITE' ? 'invite' : 'subscription',
     clientId: inbound.clientId,
     callId: request.callId,
     local: `${request.get('To') ?? ''};tag=${inbound.localTag}`,
@@ -180,7 +215,7 @@ function formDialog(stack: Stack, inbound: InboundRequest, contact: string): voi
  * the one its packets come from sits behind NAT, and its Contact leads nowhere (RFC 3581, RFC 5626).
  */
 function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
-  if (isReliable(flow.listener.protocol)) return true
+  if (isStream(flow.listener.protocol)) return true
   const via = request.via
   if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
   const contact = parseUri(request.contact?.uri ?? '')
@@ -197,13 +232,20 @@ function afterResponse(
 ): void {
   if (status < 200) return
   inbound.finished()
+  if (inbound.request.method === 'PRACK') inbound.dialog?.reliable1xx?.settled(now)
   const { dialog, request, transaction } = inbound
+  if (request.method === 'INVITE' && inbound.isInitial && !inbound.wasCancelled)
+    tellOutcome(stack, 'application', 'uas', status, text, now)
   if (dialog === undefined) return
   if (status >= 300) {
     if (inbound.isInitial) stack.forget(dialog)
     return
   }
-  if (request.method === 'SUBSCRIBE') dialog.state = 'confirmed'
+  if (dialog.usage === 'subscription') {
+    dialog.state = dialog.state === 'early' ? 'confirmed' : dialog.state
+    // RFC 6665 §4.1.3.
+    if (request.method === 'NOTIFY' && isLastNotify(request)) stack.forget(dialog)
+  }
   // The peer may have hung up while the application was answering its re-INVITE.
   if (request.method !== 'INVITE' || dialog.state === 'terminated') return
   dialog.state = 'confirmed'

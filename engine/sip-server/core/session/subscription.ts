@@ -1,0 +1,78 @@
+/** Dialogs that a subscription holds open (RFC 6665): they end when it does, or when nobody renews it. */
+import { Dialog, dialogKey } from '../../dialog/dialog.ts'
+import { LongDeadline } from '../../dialog/long-deadline.ts'
+import { isReliable, type Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseExpires } from '../../message/simple-fields.ts'
+import type { Stack } from '../stack.ts'
+import type { OutboundRequest } from '../uac/outbound-request.ts'
+
+/** RFC 6665 §3.1.1 leaves the default to the event package; an hour is the usual one. */
+const DEFAULT_SECONDS = 3_600
+/** After the end one more NOTIFY may come (§4.1.2.3). */
+const GRACE_MS = 32_000
+
+/** What may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication (RFC 3515 §2.4.4). */
+export const isSubscribing = (method: string): boolean =>
+  method === 'SUBSCRIBE' || method === 'REFER'
+
+/** The response grants what it says, or else what the request asked for. */
+export const grantedSeconds = (request: SipMessage | undefined, response: SipMessage): number =>
+  parseExpires(response.get('Expires') ?? request?.get('Expires') ?? '') ?? DEFAULT_SECONDS
+
+/** It lives on for so long, unless it is renewed again. */
+export function keepSubscription(stack: Stack, dialog: Dialog, seconds: number, now: number): void {
+  if (dialog.usage !== 'subscription' || dialog.state === 'terminated') return
+  dialog.expiry ??= new LongDeadline(stack.deadlines, () => stack.forget(dialog))
+  dialog.expiry.set(now + seconds * 1_000 + GRACE_MS, now)
+}
+
+/** RFC 6665 §4.1.3. */
+export const isLastNotify = (notify: SipMessage): boolean =>
+  /^terminated\s*(;|$)/i.test(notify.get('Subscription-State') ?? '')
+
+/** A NOTIFY in the dialog passed: it says how long the subscription still lives. */
+export function notified(stack: Stack, dialog: Dialog, notify: SipMessage, now: number): void {
+  const value = notify.get('Subscription-State') ?? ''
+  const seconds = /;\s*expires\s*=\s*(\d{1,9})/i.exec(value)?.[1]
+  if (seconds !== undefined) keepSubscription(stack, dialog, Number(seconds), now)
+}
+
+/**
+ * A NOTIFY may overtake the answer to what it belongs to, and begins the dialog then (RFC 6665
+ * §4.4.1). Undefined: it belongs to nothing that is being asked for.
+ */
+export function dialogOfEarlyNotify(
+  stack: Stack,
+  notify: SipMessage,
+  flow: Flow,
+): Dialog | undefined {
+  if (notify.method !== 'NOTIFY') return undefined
+  const outbound = stack.subscribing.get(dialogKey(notify.callId, notify.toTag))
+  if (outbound === undefined || outbound.dialog !== undefined) return undefined
+  const dialog = dialogFrom(outbound, notify, flow)
+  dialog.state = 'confirmed'
+  outbound.dialog = dialog
+  stack.dialogs.add(dialog)
+  return dialog
+}
+
+function dialogFrom({ sent, contact, clientId }: OutboundRequest, notify: SipMessage, flow: Flow) {
+  return new Dialog({
+    role: 'uac',
+    usage: 'subscription',
+    clientId,
+    callId: sent.callId,
+    local: sent.from,
+    remote: notify.get('From') ?? sent.to,
+    localTag: notify.toTag,
+    remoteTag: notify.fromTag,
+    localCseq: sent.cseq,
+    remoteCseq: -1,
+    routeSet: notify.list('Record-Route'),
+    remoteTarget: notify.contact?.uri ?? sent.uri,
+    contact,
+    flow,
+    isFlowBound: isReliable(flow.listener.protocol),
+  })
+}

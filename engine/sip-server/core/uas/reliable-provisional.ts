@@ -1,0 +1,79 @@
+/** Provisional responses that must arrive, and the PRACKs that say so: RFC 3262 §3. */
+import { Reliable1xx } from '../../dialog/reliable-1xx.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseOptionTags, parseRAck } from '../../message/simple-fields.ts'
+import { encodeRequestEvent } from '../../wire/event.ts'
+import type { AppHeaders } from '../app-headers.ts'
+import { hashOf } from '../hash.ts'
+import type { Stack } from '../stack.ts'
+import type { InboundRequest } from './inbound-request.ts'
+
+const requires100rel = (request: SipMessage): boolean =>
+  request.has('Require') && parseOptionTags(request.all('Require')).includes('100rel')
+
+/** Whether the application or the caller wants this response to be reliable. */
+export const isToBeReliable = (
+  { request }: InboundRequest,
+  status: number,
+  headers: AppHeaders,
+): boolean =>
+  status > 100 &&
+  status < 200 &&
+  request.method === 'INVITE' &&
+  (headers.requires100rel || requires100rel(request))
+
+/** A caller that does not know the extension would never send a PRACK. */
+export const takes100rel = ({ request }: InboundRequest): boolean =>
+  requires100rel(request) || parseOptionTags(request.all('Supported')).includes('100rel')
+
+/** The response's own header lines and number; undefined: too many wait for their PRACK. */
+export function prepareReliable(
+  stack: Stack,
+  inbound: InboundRequest,
+  { requires100rel: isRequired }: AppHeaders,
+  onUnacknowledged: (now: number) => void,
+): { readonly reliable: Reliable1xx; readonly rseq: number; readonly lines: string } | undefined {
+  const { dialog } = inbound
+  if (dialog === undefined) return undefined
+  const cseq = inbound.request.cseq?.number ?? 0
+  const before = dialog.reliable1xx
+  const reliable = before?.cseq === cseq ? before : begin(stack, inbound, cseq, onUnacknowledged)
+  dialog.reliable1xx = reliable
+  const rseq = reliable.nextRSeq
+  if (rseq === undefined) return undefined
+  return { reliable, rseq, lines: `${isRequired ? '' : 'Require: 100rel\r\n'}RSeq: ${rseq}\r\n` }
+}
+
+function begin(
+  stack: Stack,
+  { transaction }: InboundRequest,
+  cseq: number,
+  onUnacknowledged: (now: number) => void,
+): Reliable1xx {
+  // §3: chosen at random from 1 to 2^31-1, with room above it.
+  const first = (hashOf(stack.options.token()) >>> 1) | 1
+  return new Reliable1xx(cseq, first, transaction.flow, stack, onUnacknowledged)
+}
+
+/** No PRACK came, so the INVITE is refused: the application is told as if its caller had given up. */
+export function tellGivenUp(stack: Stack, inbound: InboundRequest, now: number): void {
+  const { request, transaction, transactionId, dialogId, clientId } = inbound
+  const text =
+    `CANCEL ${request.uri} SIP/2.0\r\nVia: ${request.get('Via') ?? ''}\r\n` +
+    `Max-Forwards: 70\r\nFrom: ${request.get('From') ?? ''}\r\nTo: ${request.get('To') ?? ''}\r\n` +
+    `Call-ID: ${request.callId}\r\nCSeq: ${request.cseq?.number ?? 0} CANCEL\r\n` +
+    'Reason: SIP ;cause=503 ;text="PRACK timeout"\r\nContent-Length: 0\r\n\r\n'
+  const meta = stack.networkMeta(text, transaction.flow, now)
+  const event = { id: stack.nextId(), meta, transactionId, dialogId, text }
+  stack.deliver(clientId, encodeRequestEvent(event))
+}
+
+/** A PRACK in a dialog; false: there is nothing that it could acknowledge. */
+export function takePrack(
+  reliable: Reliable1xx | undefined,
+  prack: SipMessage,
+  now: number,
+): boolean {
+  const rack = parseRAck(prack.get('RAck') ?? '')
+  return rack !== undefined && reliable?.acknowledged(rack, now) === true
+}
