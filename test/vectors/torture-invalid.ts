@@ -130,6 +130,7 @@ export const invalidCases: readonly TortureCase[] = [
       'INVITE sip:user@example.com SIP/2.0',
       ...usual('INVITE', 'baddate'),
       'Date: Fri, 01 Jan 2010 16:00:00 EST',
+      'Contact: <sip:caller@host5.example.net>',
       ...empty,
     ),
   },

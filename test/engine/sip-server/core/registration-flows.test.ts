@@ -17,7 +17,7 @@ function register(
   const request = sip('REGISTER sip:acme.example SIP/2.0', [
     `Via: SIP/2.0/${flow.listener.protocol.toUpperCase()} xyz.invalid;branch=z9hG4bK${options.branch ?? 'r1'};rport`,
     'Max-Forwards: 70',
-    'From: <sip:alice@acme.example>;tag=f1',
+    `From: <sip:alice@acme.example>;tag=${options.branch ?? 'f1'}`,
     'To: <sip:alice@acme.example>',
     'Call-ID: r1',
     'CSeq: 1 REGISTER',
