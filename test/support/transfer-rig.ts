@@ -43,13 +43,14 @@ export async function call(
     rig.answers.caller = { kind: 'stranger' }
     rig.answers.origin = origin
   }
+  const tag = name === '' ? 'b' : 'b2'
   const before = rig.calls.size
   const aLeg = a.leg(rig.uri('1555'))
   const from = aLeg.from.replace('sip:peer@', 'sip:101@')
   const leg: Leg = { ...aLeg, from }
   a.request('INVITE', leg, { body: sdp(`offer of a${name}`) })
   const invite = await b.next('INVITE')
-  b.reply(invite, 200, { tag: `b${name}`, body: sdp(`answer of b${name}`) })
+  b.reply(invite, 200, { tag, body: sdp(`answer of b${name}`) })
   a.learn(leg, await a.next('200 INVITE'))
   a.request('ACK', leg)
   await b.next('ACK')
@@ -60,7 +61,7 @@ export async function call(
   // With fast timers a peer is told everything again that it does not answer at once.
   a.inbox.length = 0
   b.inbox.length = 0
-  return { a, aLeg: leg, b, bLeg: b.calledLeg(invite, `b${name}`) }
+  return { a, aLeg: leg, b, bLeg: b.calledLeg(invite, tag) }
 }
 
 /** The records of the next calls that end, by the order in which they began. */

@@ -72,7 +72,8 @@ function attended(
   const owner = consulting && identityOf(consulting, deps)
   const called = consulting?.conversation.partnerOf(consulting.side)
   const isOwn = owner !== undefined && isSame(owner, payer)
-  if (!consulting || !isOwn || !called || called.leg === leaver.leg)
+  const isFirst = consulting?.leg === leaver.leg || called?.leg === leaver.leg
+  if (!consulting || !isOwn || !called || isFirst)
     return hooks.onFailed(481, 'Call/Transaction Does Not Exist')
   if (isEarlyOnly) return hooks.onFailed(486, 'Busy Here')
   if (isTransferring(consulting, called)) return hooks.onFailed(491, 'Request Pending')

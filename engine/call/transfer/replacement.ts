@@ -85,7 +85,7 @@ class Replacement {
   }
 
   async run(): Promise<Outcome> {
-    const { partner, replaced } = this.#place
+    const { partner } = this.#place
     this.#show('transferring')
     const { call } = partner.conversation
     const forgetEnd = call.whenStopped(() => {
@@ -101,8 +101,7 @@ class Replacement {
     if (isTaken) return { kind: 'answered', ended: conversation.ended }
     this.#show('failed')
     if (this.#isGone) return { kind: 'over', end: gone }
-    if (moved.kind === 'answered')
-      reinvite(partner.leg, asOffer(replaced.leg.media), this.#deps, () => undefined)
+    if (moved.kind === 'answered') this.#restore()
     partner.conversation.resume()
     return { kind: 'over', end: this.#call.stopped ?? refusalOf(moved) }
   }
@@ -113,9 +112,20 @@ class Replacement {
     return new Promise((resolve) => {
       this.#call.whenStopped(() => resolve(stopped))
       partner.conversation.pause(() => {
-        if (!this.#call.stopped) reinvite(partner.leg, offer, this.#deps, resolve)
+        if (this.#call.stopped) return
+        reinvite(partner.leg, offer, this.#deps, (result) => {
+          if (result.kind === 'answered' && this.#call.stopped) this.#restore()
+          resolve(result)
+        })
       })
     })
+  }
+
+  /** The partner gets the media again that it had before. */
+  #restore(): void {
+    const { partner, replaced } = this.#place
+    if (!this.#isGone)
+      reinvite(partner.leg, asOffer(replaced.leg.media), this.#deps, () => undefined)
   }
 
   #accept(conversation: Conversation): Promise<boolean> {

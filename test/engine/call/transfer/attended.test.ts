@@ -1,0 +1,169 @@
+/** Attended transfer: REFER with Replaces joins the two others of somebody who has two calls. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { CallRig } from '../../../support/call-rig.ts'
+import { startCallRig } from '../../../support/call-rig.ts'
+import { sdp, type Leg, type SipPeer } from '../../../support/sip-peer.ts'
+import {
+  call,
+  establish,
+  extension101,
+  finalNotify,
+  notified,
+  recordsOf,
+  type Pair,
+} from '../../../support/transfer-rig.ts'
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig({ isFast: true })
+})
+afterEach(() => rig.stop())
+
+interface Consulting extends Pair {
+  /** The second leg of A, to C. */
+  readonly a2Leg: Leg
+  readonly c: SipPeer
+  readonly cLeg: Leg
+}
+
+/** A talks to B, and to C in a second call. */
+async function consulting(): Promise<Consulting> {
+  const first = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  const { aLeg: a2Leg, bLeg: cLeg } = await call(rig, first.a, c, extension101, ' to c')
+  return { ...first, c, a2Leg, cLeg }
+}
+
+const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
+
+const replacing = ({ callId, to, from }: Leg, more = ''): string =>
+  `${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
+
+async function join({ a, aLeg, a2Leg }: Consulting, more = ''): Promise<void> {
+  const replaces = encodeURIComponent(replacing(a2Leg, more))
+  a.request('REFER', aLeg, { headers: [`Refer-To: <sip:c@h?Replaces=${replaces}>`] })
+  await a.next('202 REFER')
+}
+
+test('the two others talk to each other, and who joined them is out of both calls', async () => {
+  const calls = await consulting()
+  const { a, aLeg, b, bLeg, c, cLeg } = calls
+  await join(calls)
+  const toC = await c.next('INVITE')
+  expect(toC.body).toBe(sdp('answer of b'))
+  c.reply(toC, 200, { body: sdp('answer of c') })
+  const toB = await b.next('INVITE')
+  expect(toB.body).toBe(sdp('answer of c'))
+  b.reply(toB, 200, { body: sdp('answer of b') })
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
+  a.reply(await a.next('BYE'), 200)
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  expect(rig.calls.list()).toMatchObject([
+    { state: 'ACTIVE', transfer: { state: 'transferred', callUuid: 'uuid-2' } },
+    { state: 'ACTIVE', transfer: { state: 'transferred', callUuid: 'uuid-1' } },
+  ])
+
+  b.request('INFO', bLeg)
+  c.reply(await c.next('INFO'), 200)
+  await b.next('200 INFO')
+  rig.time.advance(5_000)
+  c.request('BYE', cLeg)
+  b.reply(await b.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { disposition: 'ANSWERED', billsec: 5, hangupBy: 'caller' },
+    { disposition: 'ANSWERED', billsec: 5, hangupBy: 'callee' },
+  ])
+  await rig.idle()
+  expect(rig.records).toEqual([])
+})
+
+test('the second party does not take the media: both calls go on, and the first hears of nothing', async () => {
+  const calls = await consulting()
+  const { a, b, c } = calls
+  await join(calls)
+  c.reply(await c.next('INVITE'), 488)
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 488 /)
+  expect(b.inbox.filter(({ method }) => method === 'INVITE')).toEqual([])
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }, { state: 'ACTIVE' }])
+})
+
+test('the first party does not take the media: the second one gets its old ones back', async () => {
+  const calls = await consulting()
+  const { a, b, c } = calls
+  await join(calls)
+  c.reply(await c.next('INVITE'), 200, { body: sdp('answer of c') })
+  b.reply(await b.next('INVITE'), 488)
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 488 /)
+  const back = await c.next(({ body }) => body === sdp('offer of a to c'))
+  c.reply(back, 200, { body: sdp('answer of c') })
+  await c.next('ACK')
+})
+
+test('one of the two hangs up meanwhile: the other call goes on', async () => {
+  const calls = await consulting()
+  const { a, a2Leg, b, bLeg, c } = calls
+  await join(calls)
+  const toC = await c.next('INVITE')
+  b.request('BYE', bLeg)
+  await b.next('200 BYE')
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 487 /)
+  a.reply(await a.next('BYE'), 200)
+  c.reply(toC, 200, { body: sdp('answer of c') })
+  const back = await c.next(({ body }) => body === sdp('offer of a to c'))
+  c.reply(back, 200, { body: sdp('answer of c') })
+  await c.next('ACK')
+  expect(await rig.record()).toMatchObject({ callUuid: 'uuid-1', hangupBy: 'callee' })
+  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-2', state: 'ACTIVE' }])
+  a.request('BYE', a2Leg)
+  c.reply(await c.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test('who joins may hang up both calls at once', async () => {
+  const calls = await consulting()
+  const { a, aLeg, a2Leg, b, bLeg, c } = calls
+  await join(calls)
+  a.request('BYE', aLeg)
+  a.request('BYE', a2Leg)
+  c.reply(await c.next('INVITE'), 200, { body: sdp('answer of c') })
+  b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
+  await b.next('ACK')
+  await rig.until(() => rig.calls.find('uuid-1')?.transfer?.state === 'transferred')
+  b.request('BYE', bLeg)
+  c.reply(await c.next('BYE'), 200)
+  await recordsOf(rig, 2)
+  await rig.idle()
+})
+
+test.each([
+  ['nobody knows', () => 'nobody;to-tag=1;from-tag=2', 481],
+  ['is his own first one', ({ aLeg }: Consulting) => replacing(aLeg), 481],
+  ['is the leg of somebody else', ({ cLeg }: Consulting) => replacing(cLeg), 481],
+  ['must still ring', ({ a2Leg }: Consulting) => replacing(a2Leg, ';early-only'), 486],
+])(
+  'a Replaces that names a call that %s is told, and changes nothing',
+  async (_what, value, status) => {
+    const calls = await consulting()
+    const replaces = encodeURIComponent(value(calls))
+    calls.a.request('REFER', calls.aLeg, { headers: [`Refer-To: <sip:c@h?Replaces=${replaces}>`] })
+    await calls.a.next('202 REFER')
+    expect((await finalNotify(calls.a)).body).toMatch(new RegExp(`^SIP/2.0 ${status} `))
+    expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }, { state: 'ACTIVE' }])
+  },
+)
+
+test('a second call of somebody else cannot be joined', async () => {
+  const first = await establish(rig)
+  const stranger = await rig.caller()
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  const other = { ...extension101, extensionId: 2, extension: '102' } as typeof extension101
+  const { aLeg: otherLeg, bLeg: cLeg } = await call(rig, stranger, c, other, ' to c')
+  await join({ ...first, c, cLeg, a2Leg: otherLeg })
+  await notified(first.a)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
+})

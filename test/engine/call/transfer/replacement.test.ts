@@ -1,0 +1,140 @@
+/** INVITE with Replaces (RFC 3891): somebody takes the place of another one in a call. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { CallRig } from '../../../support/call-rig.ts'
+import { startCallRig } from '../../../support/call-rig.ts'
+import { sdp, type Leg } from '../../../support/sip-peer.ts'
+import { establish, extension101, recordsOf } from '../../../support/transfer-rig.ts'
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig({ isFast: true })
+})
+afterEach(() => rig.stop())
+
+const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
+
+/** As `leg` is known to whoever is asked to replace it. */
+const replaces = ({ callId, to, from }: Leg, more = ''): string =>
+  `Replaces: ${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
+
+test('the new one takes the place of the old one, who gets BYE; each INVITE has its record', async () => {
+  const { a, aLeg, b, bLeg } = await establish(rig)
+  const x = await rig.caller()
+  const xLeg = x.leg(rig.uri('x').replace('x@', ''))
+  const headers = [replaces(aLeg), 'Require: replaces']
+  x.request('INVITE', xLeg, { headers, body: sdp('offer of x') })
+  const toB = await b.next('INVITE')
+  expect(toB.body).toBe(sdp('offer of x'))
+  b.reply(toB, 200, { body: sdp('answer to x') })
+  const answer = await x.next('200 INVITE')
+  expect(answer.body).toBe(sdp('answer to x'))
+  x.learn(xLeg, answer)
+  x.request('ACK', xLeg)
+  a.reply(await a.next('BYE'), 200)
+  // Nobody else is asked to pay.
+  expect(rig.asked).toHaveLength(1)
+  x.request('INFO', xLeg)
+  b.reply(await b.next('INFO'), 200)
+  await x.next('200 INFO')
+  b.request('BYE', bLeg)
+  x.reply(await x.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { disposition: 'ANSWERED', hangupBy: 'callee', customerId: 7 },
+    { disposition: 'ANSWERED', hangupBy: 'callee', customerId: null, isFree: true },
+  ])
+  await rig.idle()
+})
+
+test('the called side can be replaced, too', async () => {
+  const { a, aLeg, b, bLeg } = await establish(rig)
+  const x = await rig.caller()
+  const xLeg = x.leg(rig.uri('x'))
+  x.request('INVITE', xLeg, { headers: [replaces(bLeg)], body: sdp('offer of x') })
+  a.reply(await a.next('INVITE'), 200, { body: sdp('answer of a') })
+  x.learn(xLeg, await x.next('200 INVITE'))
+  x.request('ACK', xLeg)
+  b.reply(await b.next('BYE'), 200)
+  expect(rig.calls.countByNode(1)).toBe(0)
+  x.request('BYE', xLeg)
+  a.reply(await a.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { hangupBy: 'caller' }])
+  expect(aLeg.callId).not.toBe(xLeg.callId)
+  await rig.idle()
+})
+
+test('who is left does not take the media: the new one is refused, and the call goes on', async () => {
+  const { a, aLeg, b } = await establish(rig)
+  const x = await rig.caller()
+  x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer of x') })
+  b.reply(await b.next('INVITE'), 488)
+  await x.next('488 INVITE')
+  expect(await rig.record()).toMatchObject({ sipCode: 488, denialCode: 'replaces_refused' })
+  await rig.seen(a)
+  expect(a.inbox.filter(({ method }) => method === 'BYE')).toEqual([])
+  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
+})
+
+test('the new one gives up meanwhile: who is left gets its old media back', async () => {
+  const { aLeg, b } = await establish(rig)
+  const x = await rig.caller()
+  const xLeg = x.leg(rig.uri('x'))
+  x.request('INVITE', xLeg, { headers: [replaces(aLeg)], body: sdp('offer of x') })
+  const toB = await b.next('INVITE')
+  x.request('CANCEL', xLeg)
+  await x.next('487 INVITE')
+  b.reply(toB, 200, { body: sdp('answer of b') })
+  const back = await b.next(({ body }) => body === sdp('offer of a'))
+  b.reply(back, 200, { body: sdp('answer of b') })
+  expect(await rig.record()).toMatchObject({ disposition: 'CANCELED' })
+  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
+})
+
+test.each([
+  ['nobody knows', 'Replaces: nobody;to-tag=1;from-tag=2', 481, 'replaces_unknown_call'],
+  ['cannot be read', 'Replaces: nobody;to-tag=1', 400, 'bad_request'],
+])('a call that %s: %2$i', async (_what, header, status, denialCode) => {
+  await establish(rig)
+  const x = await rig.caller()
+  x.request('INVITE', x.leg(rig.uri('x')), { headers: [header], body: sdp('offer of x') })
+  await x.next(`${status} INVITE`)
+  expect(await rig.record()).toMatchObject({ sipCode: status, denialCode })
+})
+
+test('an answered call cannot be replaced as one that rings; an ended one not at all', async () => {
+  const { a, aLeg, b } = await establish(rig)
+  const x = await rig.caller()
+  const early = [replaces(aLeg, ';early-only')]
+  x.request('INVITE', x.leg(rig.uri('x')), { headers: early, body: sdp('offer of x') })
+  await x.next('486 INVITE')
+  await rig.record()
+  a.request('BYE', aLeg)
+  b.reply(await b.next('BYE'), 200)
+  await rig.record()
+  x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer') })
+  await x.next('603 INVITE')
+})
+
+test('a carrier, or a phone of another tenant, takes nobody’s place', async () => {
+  const { aLeg } = await establish(rig)
+  const x = await rig.caller()
+  rig.answers.caller = { kind: 'stranger' }
+  rig.answers.origin = {
+    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x' },
+    ...{ customerId: 7, tenantId: 3, inboundSetId: null },
+  }
+  const request = () =>
+    x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer of x') })
+  request()
+  await x.next('403 INVITE')
+  if (extension101.kind !== 'extension') throw new Error('no extension')
+  const secrets = { MD5: '', 'SHA-256': '' }
+  const extension = { ...extension101, tenantId: 4, isVoicemailEnabled: false, secrets }
+  rig.answers.caller = { kind: 'extension', extension }
+  request()
+  await x.next('403 INVITE')
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { denialCode: 'replaces_not_allowed' },
+    { denialCode: 'replaces_not_allowed' },
+  ])
+})
