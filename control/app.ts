@@ -90,7 +90,7 @@ export function createApi(
   app.route('/api/v1', callStatusRoutes(deps))
   app.route('/api/v1', eventRoutes(engine.events, hub))
   app.route('/api/v1', traceRoutes(engine))
-  app.route('/api/v1', spyRoutes(engine.calls))
+  app.route('/api/v1', spyRoutes(deps))
   app.route('/api/v1', reportRoutes(deps.reports))
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit))

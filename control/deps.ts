@@ -1,5 +1,6 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
 import type { CdrTable } from '../schema/database.ts'
+import type { SpyMode, SpySide } from '../schema/rules/spy-uri.ts'
 import type { Store } from '../schema/open.ts'
 import type { Ocs } from './billing/ocs.ts'
 import type { Reports } from './pbx/reports/reports.ts'
@@ -253,6 +254,22 @@ export type TransferResult =
   /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
   | { readonly kind: 'denied'; readonly code: string }
 
+export interface SpyRequest {
+  readonly callUuid: string
+  /** Of the supervisor; in small letters. */
+  readonly domain: string
+  readonly extension: string
+  readonly mode: SpyMode
+  /** Who hears a whisper. */
+  readonly side: SpySide
+}
+
+export type SpyResult =
+  /** `callUuid` of the supervisor's own call. */
+  | { readonly kind: 'originating'; readonly callUuid: string }
+  | { readonly kind: 'unknown_call' | 'call_not_answered' | 'spy_mode_unavailable' }
+  | { readonly kind: 'unknown_extension' | 'extension_unregistered' | 'draining' | 'overload' }
+
 export interface ExtensionStatus {
   readonly status: 'registered' | 'unregistered'
   /** Of the phone that registered last. */
@@ -347,6 +364,8 @@ export interface EnginePort {
   trace(callUuid: string): Promise<Trace | undefined>
   /** Resolves before any phone rings; what becomes of the call, `calls` tells. */
   originate(request: OriginateRequest): Promise<OriginateResult>
+  /** A supervisor joins a live call. Answers before any phone rings. */
+  spy(request: SpyRequest): SpyResult
   /** Resolves before anybody rings; what becomes of it, `calls` tells. */
   transfer(request: TransferRequest): Promise<TransferResult>
   readonly registrations: RegistrationsPort

@@ -10,11 +10,13 @@ import { type CallControl, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
 import type { OriginateRequest, OriginateResult } from './call/originate/originate.ts'
 import { calledOf } from './call/sip/caller-id.ts'
+import type { SpyRequest, SpyResult } from './call/originate/spy.ts'
 import { probeThrough } from './call/sip/probe.ts'
 import { registerThrough } from './call/sip/register.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { type Trace, traceOf } from './call/trace/trace.ts'
 import type { TransferRequest, TransferResult } from './call/transfer/by-api.ts'
+import type { SipRequest } from './call/sip/drachtio.ts'
 import { type Connection, SrfClient } from './call/sip/srf-client.ts'
 import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
@@ -75,7 +77,6 @@ export class Engine {
   readonly #hosts: HostAddresses
   readonly #totals = new CallTotals()
   readonly #nodeChanges = { down: 0, up: 0 }
-  readonly #listeners: SipListener[] = []
   #isReady = false
 
   readonly calls: ActiveCalls
@@ -121,6 +122,7 @@ export class Engine {
       probeDefaults: probeDefaults(config.probe),
     })
     this.trunks = this.#createTrunks(deps)
+    if (this.#server === undefined) this.#client.screen((request) => this.#admits(request))
     this.routing = new Routing({
       load: () => loadRouting(store),
       trustedSources: config.trustedSources,
@@ -158,11 +160,10 @@ export class Engine {
     const connected = await this.#client.connect(this.#connection())
     if (connected.kind === 'refused')
       throw new WrongSetting(`the server of DRACHTIO_URL refuses us: ${connected.reason}`)
-    this.#listeners.push(...this.#listening(connected.hostPorts))
     this.dispatcher.start()
     this.trunks.start()
     this.#isReady = true
-    this.#log('info', 'SIP is served', { listeners: this.#listeners, server: connected.version })
+    this.#log('info', 'SIP is served', { listeners: this.listeners, server: connected.version })
   }
 
   /** Takes no new call; resolves when the live ones are over, which is soon after `deadlineMs`. */
@@ -188,7 +189,7 @@ export class Engine {
 
   /** Where SIP is served, once started. */
   get listeners(): readonly SipListener[] {
-    return this.#listeners
+    return this.#isReady ? this.#listening(this.#client.hostPorts) : []
   }
 
   /** Reads what another process, or the API, wrote to the database; live calls are not touched. */
@@ -211,6 +212,11 @@ export class Engine {
   /** Blind transfer. Resolves before anybody rings. */
   transfer(request: TransferRequest): Promise<TransferResult> {
     return this.#control.transfer(request)
+  }
+
+  /** A supervisor joins a live call. Answers before any phone rings. */
+  spy(request: SpyRequest): SpyResult {
+    return this.#control.spy(request)
   }
 
   /** The story of a call that lives, or that ended a moment ago; undefined: nobody remembers it. */
@@ -285,6 +291,11 @@ export class Engine {
     })
   }
 
+  /** What a server elsewhere took in: ours asks before it decodes anything. */
+  #admits({ source_address: address, source_port: port, headers }: SipRequest): boolean {
+    return this.guard.admitRequest({ address, port }, headers['user-agent'])
+  }
+
   /** Carriers, nodes and trusted networks are never shut out. */
   #isKnown(address: string, port: number): boolean {
     return this.routing.recognize({ address, port }).kind !== 'unknown'
@@ -292,7 +303,7 @@ export class Engine {
 
   #connection(): Connection {
     const { url } = this.#config.drachtio
-    if (url !== undefined) return { kind: 'tcp', ...url }
+    if (url !== undefined) return { kind: 'tcp', servers: url }
     const server = this.#server
     if (server === undefined) throw new Error('there is no SIP server to connect to')
     const open: Extract<Connection, { kind: 'in-process' }>['open'] = (client) =>

@@ -204,6 +204,7 @@ function portOf(engine: Engine): EnginePort {
     events: engine.events,
     trace: (callUuid) => engine.trace(callUuid),
     originate: (request) => engine.originate(request),
+    spy: (request) => engine.spy(request),
     transfer: (request) => engine.transfer(request),
     dispatcher: engine.dispatcher,
     registrations: {

@@ -1,5 +1,6 @@
 /** Dispatcher sets and their nodes as a body (specification §2.6 and §8, decisions.md §7). */
 import { z } from 'zod'
+import { renderSpyUri, type SpyValues } from '../../schema/rules/spy-uri.ts'
 import { host, limit, name, port, reference, sipUri, text } from '../provisioning/fields.ts'
 
 /** §2.6: failover, round robin, weight, random, Call-ID hash. Forms send them as text. */
@@ -67,6 +68,21 @@ const nodes = z
     }
   })
 
+/** One that is filled in has to be a SIP URI. */
+const spyUri = z
+  .string()
+  .max(300)
+  .refine((template) => template.includes('{call_uuid}'), 'must contain {call_uuid}')
+  .refine(
+    (template) => sipUri.safeParse(renderSpyUri(template, exampleSpy)).success,
+    'must be a SIP URI such as "sip:spy-{mode}-{call_uuid}@{node}", with no other placeholder but {side}',
+  )
+
+const exampleSpy: SpyValues = {
+  ...{ call_uuid: '00000000-0000-4000-8000-000000000001', mode: 'listen', side: 'caller' },
+  node: '192.0.2.1:5060',
+}
+
 export const dispatcherBody = z.strictObject({
   endpoint_name: name,
   algorithm,
@@ -78,6 +94,11 @@ export const dispatcherBody = z.strictObject({
     .nullish()
     .describe(
       'Where calls go that no phone of the tenant takes: of its set with the lowest number.',
+    ),
+  spy_uri: spyUri
+    .nullish()
+    .describe(
+      'Where a supervisor joins a call: a SIP URI with {call_uuid}, and with {mode}, {side} and {node} where wanted.',
     ),
 })
 

@@ -62,7 +62,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   document(reach: Reach, id: number): DispatcherBody | undefined {
     const set = this.find(reach, id)
     if (set === undefined) return undefined
-    const { endpoint_name, algorithm, set_id, tenant, nodes, probe, voicemail_uri } = set
+    const { endpoint_name, algorithm, set_id, tenant, nodes, probe, voicemail_uri, spy_uri } = set
     return {
       endpoint_name,
       algorithm,
@@ -70,6 +70,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       tenant,
       probe,
       voicemail_uri,
+      spy_uri,
       nodes: nodes.map(nodeDocument),
     }
   }
@@ -265,10 +266,17 @@ function refuseEmptySet(nodes: readonly Pick<NodeView, 'is_enabled' | 'operator_
   throw new ApiError(409, 'last_active_node', 'The set would be left without a node in service')
 }
 
-const columnsOf = ({ endpoint_name, algorithm, probe, voicemail_uri }: DispatcherBody) => ({
+const columnsOf = ({
+  endpoint_name,
+  algorithm,
+  probe,
+  voicemail_uri,
+  spy_uri,
+}: DispatcherBody) => ({
   endpoint_name,
   algorithm,
   voicemail_uri: voicemail_uri ?? null,
+  spy_uri: spy_uri ?? null,
   probe_interval_ms: probe?.interval_ms ?? null,
   probe_timeout_ms: probe?.timeout_ms ?? null,
   probe_fail_threshold: probe?.fail_threshold ?? null,

@@ -32,6 +32,7 @@ export interface DispatcherView {
   readonly tenant: string | null
   readonly probe: NonNullable<DispatcherBody['probe']> | null
   readonly voicemail_uri: string | null
+  readonly spy_uri: string | null
   readonly nodes: readonly NodeView[]
   readonly created_at: string
   readonly updated_at: string
@@ -73,6 +74,7 @@ export function viewOf(row: SetRow, nodes: readonly NodeRow[]): DispatcherView {
     tenant: row.slug,
     probe: probeOf(row),
     voicemail_uri: row.voicemail_uri,
+    spy_uri: row.spy_uri,
     nodes: nodes.map(nodeViewOf),
     created_at: timeToText(row.created_at),
     updated_at: timeToText(row.updated_at),

@@ -4,6 +4,7 @@ import { handleInboundCall } from './inbound-call.ts'
 import type { Answer, SipRequest } from './sip/drachtio.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import { originate, type OriginateRequest, type OriginateResult } from './originate/originate.ts'
+import { spy, type SpyRequest, type SpyResult } from './originate/spy.ts'
 import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
 import { ALLOW, respond } from './sip/srf-client.ts'
@@ -24,6 +25,7 @@ const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info']
 export interface CallControl {
   originate(request: OriginateRequest): Promise<OriginateResult>
   transfer(request: TransferRequest): Promise<TransferResult>
+  spy(request: SpyRequest): SpyResult
 }
 
 /** Call control on a client that is not connected yet. */
@@ -34,7 +36,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     ...{ ...deps, filter },
     onRefer: (participant, request, answer) => takeRefer(participant, request, answer, calls),
   }
-  client.onLost(() => deps.calls.connectionLost())
+  client.onLost((isLost) => deps.calls.connectionLost(isLost))
   client.handle('invite', (request, answer) => {
     if (request.stackDialogId) refuse(request, answer)
     else void handleInboundCall(request, answer, calls)
@@ -52,6 +54,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   return {
     originate: (request) => originate(request, calls),
     transfer: (request) => transferByApi(request, calls),
+    spy: (request) => spy(request, calls),
   }
 }
 

@@ -1,108 +1,173 @@
 /**
- * The report of one day out of ten in a large database, while the event loop is watched: first byte,
- * seconds per 100,000 rows, and how late everything else was. Argument: how many records there are.
+ * The report of one day out of ten in a large database, from the program itself, while calls go through
+ * it: first byte, seconds per 100,000 rows, and how late the calls' event loop was meanwhile.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
+import { request as ask, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { insertCallRecord, type CallRecord } from '../../schema/call-record.ts'
-import type { Store } from '../../schema/open.ts'
-import { openControl, startOfTime } from '../support/control.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { DAY_MS, DAYS, fillRecords, startOfRecords } from './load/many-records.ts'
+import { cpuMicros } from './load/process-cpu.ts'
+import { type LoadResult, placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'one day of 1,000,000 call records: first byte, s per 100,000 rows, loop lag'
+  'one day of 10,000,000 call records beside 200 calls/s; arguments: records=10000000 rate=200 seconds=25'
 
-const DAYS = 10
-const DAY_MS = 86_400_000
-const BATCH = 50_000
-const LOOP_RESOLUTION_MS = 1
+const caller = '15550001111'
 
-export async function run(words: readonly string[]): Promise<void> {
-  const count = Number(words[0] ?? 1_000_000)
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
+  const records = Number(options.get('records') ?? 10_000_000)
+  const rate = Number(options.get('rate') ?? 200)
+  const seconds = Number(options.get('seconds') ?? 25)
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-reports-'))
   try {
-    await measureAll(join(folder, 'reports.db'), count)
+    const path = join(folder, 'reports.db')
+    fillRecords(path, records, (text) => console.log(`  ${text}`))
+    await measureAll(path, rate, seconds)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function measureAll(path: string, count: number): Promise<void> {
-  const control = openControl(path)
-  control.tenant('acme')
-  fill(control.store, count)
-  const all = control.key()
-  const tenant = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  for (const [who, token] of [
-    ['all tenants', all],
-    ['a tenth of them', tenant],
-  ] as const)
-    for (const type of ['application/x-ndjson', 'text/csv', 'application/json'])
-      console.log(`  ${who}, ${type}: ${await measure(control.app, token, type)}`)
-  control.store.close()
+async function measureAll(path: string, rate: number, seconds: number): Promise<void> {
+  const node = await startNode()
+  const environment = { DATABASE_PATH: path, LOG_LEVEL: 'warn' }
+  const tollgate = await TollgateProcess.start(seed(node.port), environment)
+  try {
+    const all = await makeKey(tollgate, [])
+    const tenant = await makeKey(tollgate, ['--tenant', 'acme'])
+    const turn = (who: string, work: (until: () => boolean) => Promise<string>) =>
+      besideCalls(tollgate, all, { rate, seconds, who }, work)
+    // The first calls are compiled while they run: they belong to no figure.
+    await placeCalls(tollgate.sipPort, rate, rate * 5, caller)
+    await turn('no report', async (until) => {
+      while (!until()) await pause(100)
+      return 'calls alone'
+    })
+    for (const [who, token] of [
+      ['all tenants', all],
+      ['a tenth of them', tenant],
+    ] as const)
+      for (const type of ['application/json', 'text/csv', 'application/x-ndjson'])
+        await turn(`${who}, ${type}`, (until) => readReports(tollgate.apiPort, token, type, until))
+  } finally {
+    await tollgate.stop()
+    await node.stop()
+  }
 }
 
-async function measure(
-  app: ReturnType<typeof openControl>['app'],
+interface Turn {
+  readonly rate: number
+  readonly seconds: number
+  readonly who: string
+}
+
+/** Does `work` while calls go through; prints what it answers, and what became of the calls. */
+async function besideCalls(
+  tollgate: TollgateProcess,
+  token: string,
+  { rate, seconds, who }: Turn,
+  work: (until: () => boolean) => Promise<string>,
+): Promise<void> {
+  const calls = placeCalls(tollgate.sipPort, rate, rate * seconds, caller)
+  const end = performance.now() + seconds * 1_000
+  const [lag, result] = await Promise.all([
+    largestLag(tollgate.apiPort, token, end),
+    work(() => performance.now() > end),
+  ])
+  console.log(`  ${who}: ${result}, loop lag p99 ${lag.toFixed(1)} ms, ${resultOf(await calls)}`)
+}
+
+const resultOf = ({ calls, succeeded, setupP99Ms }: LoadResult): string =>
+  `${succeeded} of ${calls} calls, set-up p99 ${setupP99Ms.toFixed(1)} ms`
+
+/** The program tells it of the last ten seconds: what it says in the first ten is older. */
+async function largestLag(port: number, token: string, end: number): Promise<number> {
+  let largest = 0
+  for (const begin = performance.now(); performance.now() < end; await pause(1_000)) {
+    const { lag_p99_ms: lag } = await loopLag(port, token)
+    if (performance.now() - begin > 11_000) largest = Math.max(largest, lag)
+  }
+  return largest
+}
+
+async function loopLag(port: number, token: string): Promise<{ lag_p99_ms: number }> {
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/metrics/telemetry`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const body = (await answer.json()) as { data: { event_loop: { lag_p99_ms: number } } }
+  return body.data.event_loop
+}
+
+/** One report after the other; the figures are those of the slowest. */
+async function readReports(
+  port: number,
   token: string,
   type: string,
+  until: () => boolean,
 ): Promise<string> {
-  const from = new Date(startOfTime + 4 * DAY_MS).toISOString()
-  const before = new Date(startOfTime + 5 * DAY_MS).toISOString()
-  const delay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
-  delay.enable()
-  await sleep(50)
-  delay.reset()
-  const startedAt = performance.now()
-  const response = await app.request(`/api/v1/reports/cdrs?start_date=${from}&end_date=${before}`, {
-    headers: { Authorization: `Bearer ${token}`, Accept: type },
-  })
-  const body: ReadableStream<Uint8Array> | null = response.body
-  let firstByteMs = 0
-  let bytes = 0
-  let lines = 0
-  for await (const chunk of body ?? []) {
-    if (bytes === 0) firstByteMs = performance.now() - startedAt
-    bytes += chunk.length
-    for (const byte of chunk) if (byte === 10) lines += 1
-  }
-  const seconds = (performance.now() - startedAt) / 1_000
-  delay.disable()
-  const lagMs = Math.max(0, delay.percentile(99) / 1e6 - LOOP_RESOLUTION_MS)
-  const rate = lines > 1 ? `, ${((seconds * 100_000) / lines).toFixed(2)} s per 100,000 rows` : ''
+  const reports: Report[] = []
+  while (!until()) reports.push(await readReport(port, token, type))
+  const firstByteMs = Math.max(...reports.map((report) => report.firstByteMs))
+  const seconds = Math.max(...reports.map((report) => report.seconds))
+  const { rows = 0, bytes = 0 } = reports[0] ?? {}
   return (
-    `first byte ${firstByteMs.toFixed(0)} ms, whole ${seconds.toFixed(2)} s${rate}, ` +
-    `loop lag p99 ${lagMs.toFixed(1)} ms, ${(bytes / 1e6).toFixed(1)} MB`
+    `${reports.length} reports of ${rows} rows and ${(bytes / 1e6).toFixed(0)} MB, at worst ` +
+    `first byte ${firstByteMs.toFixed(0)} ms, whole ${seconds.toFixed(2)} s = ` +
+    `${((seconds * 100_000) / Math.max(1, rows)).toFixed(2)} s per 100,000 rows`
   )
 }
 
-/** Every tenth call is the tenant's; the calls are spread evenly over the days. */
-function fill(store: Store, count: number): void {
-  const insert = insertCallRecord(store)
-  const cost = { costMicros: 110_000, currency: 'USD' }
-  const fillBatch = store.sqlite.transaction((first: number, end: number) => {
-    for (let call = first; call < end; call++)
-      insert(recordOf(call, startOfTime + Math.floor((call / count) * DAYS * DAY_MS)), cost)
-  })
-  for (let first = 0; first < count; first += BATCH)
-    fillBatch(first, Math.min(first + BATCH, count))
+interface Report {
+  readonly firstByteMs: number
+  readonly seconds: number
+  readonly rows: number
+  readonly bytes: number
 }
 
-function recordOf(call: number, startedAt: number): CallRecord {
-  const node = 'sip:10.0.0.1:5060;transport=udp'
-  const endedAt = startedAt + 62_000
+async function readReport(port: number, token: string, type: string): Promise<Report> {
+  const from = new Date(startOfRecords + 4 * DAY_MS).toISOString()
+  const before = new Date(startOfRecords + 5 * DAY_MS).toISOString()
+  const path = `/api/v1/reports/cdrs?start_date=${from}&end_date=${before}`
+  const headers = { authorization: `Bearer ${token}`, accept: type }
+  const startedAt = performance.now()
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    ask({ host: '127.0.0.1', port, path, headers }, resolve).on('error', reject).end()
+  })
+  if (answer.statusCode !== 200) throw new Error(`the report is a ${answer.statusCode}`)
+  // Every record has its call's uuid, whatever the format.
+  const mark = Buffer.from('00000000-0000-4000-8000-')
+  let firstByteMs = 0
+  let bytes = 0
+  let rows = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    if (bytes === 0) firstByteMs = performance.now() - startedAt
+    bytes += chunk.length
+    for (let at = chunk.indexOf(mark); at !== -1; at = chunk.indexOf(mark, at + 1)) rows += 1
+  }
+  return { firstByteMs, seconds: (performance.now() - startedAt) / 1_000, rows, bytes }
+}
+
+async function makeKey(tollgate: TollgateProcess, words: readonly string[]): Promise<string> {
+  const name = ['--name', words.at(-1) ?? 'all', '--scopes', '*']
+  return (await tollgate.run(['key', 'create', ...name, ...words])).trim()
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+function seed(nodePort: number): object {
   return {
-    ...{ callUuid: `00000000-0000-4000-8000-${String(call).padStart(12, '0')}` },
-    ...{ callId: `${call}@caller`, direction: 'inbound', callerNumber: '15550001111' },
-    ...{ callerName: null, calledNumber: '18005551212', startedAt, endedAt },
-    ...{ answeredAt: startedAt + 2_000, postDialDelayMs: 150, billsec: 60 },
-    ...{ disposition: call % 5 === 0 ? 'BUSY' : 'ANSWERED', sipCode: 200 },
-    ...{ hangupCause: 'NORMAL_CLEARING', hangupBy: 'caller', denialCode: null },
-    ...{ setId: 1, node, carrier: 'trunk', tenantId: call % 10 === 0 ? 1 : null },
-    ...{ customerId: null, ratePrefix: '1', currency: 'USD', sourceAddress: '203.0.113.7:5060' },
-    attempts: [{ destination: node, status: 200, reason: 'OK', startedAt, endedAt }],
-    ...{ isRecovered: false, isUnauthorizedByOcs: false },
+    tenants: [{ slug: 'acme', name: 'Acme' }],
+    rate_plans: [{ name: 'load', currency: 'USD' }],
+    rates: [{ rate_plan: 'load', prefix: '', rate_per_minute: '0.01' }],
+    customers: [{ name: 'load', numbers: [caller], rate_plan: 'load', balance: '1000000' }],
+    dispatcher: [
+      {
+        ...{ endpoint_name: 'load', algorithm: 4, set_id: 1 },
+        nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
+      },
+    ],
   }
 }

@@ -25,6 +25,7 @@ import type { InProcessClient } from '../../engine/sip-server/index.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
+import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { ManualTime } from './manual-time.ts'
 import type { Leg, PeerMessage } from './sip-peer.ts'
 import { sdp, SipPeer } from './sip-peer.ts'
@@ -103,6 +104,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     contacts: new Map<string, ContactTarget[]>(),
     journalled: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
+    /** Of every set. */
+    spyUri: null as string | null,
     agent: undefined as AgentDecision | undefined,
     /** How long what has arrived waits to be read. */
     lagMs: 0,
@@ -163,7 +166,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     dispatcher: {
       candidates: () => answers.candidates,
       isAtCapacity: () => answers.isAtCapacity,
-      setRecord: () => undefined,
+      setRecord: (setId) => sampleSet([], { setId, spyUri: answers.spyUri }),
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
     },
     registrar: registrar ?? {

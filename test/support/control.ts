@@ -250,6 +250,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     events,
     trace: () => Promise.resolve(undefined),
     originate: () => Promise.resolve({ kind: 'unknown_extension' }),
+    spy: () => ({ kind: 'spy_mode_unavailable' }),
     transfer: () => Promise.resolve({ kind: 'not_found' }),
     registrations: {
       statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),

@@ -43,6 +43,7 @@ const dispatcherSet = z
       })
       .nullable(),
     voicemail_uri: z.string().nullable(),
+    spy_uri: z.string().nullable(),
     nodes: z.array(node),
     created_at: moment,
     updated_at: moment,
@@ -64,6 +65,7 @@ const dispatcher: Operations = {
     example: {
       ...{ id: 1, set_id: 1, endpoint_name: 'pbx', algorithm: 8, tenant: null, probe: null },
       voicemail_uri: null,
+      spy_uri: null,
       ...{ nodes: [exampleNode], created_at: exampleTime, updated_at: exampleTime },
     },
     body: { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.11' }] },

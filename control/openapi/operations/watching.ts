@@ -64,14 +64,23 @@ export const watchingOperations: Operations = {
   },
   'POST /api/v1/telephony/spy': {
     ...{ id: 'spyOnCall', tag: 'Calls' },
-    summary: 'Let a supervisor into a live call, where a media server can do it',
+    summary: 'Let a supervisor into a live call, where its PBX can do it (`spy_uri` of the set)',
     body: { call_uuid: exampleCall, supervisor_extension: '100', mode: 'listen' },
     answer: data(
-      z.strictObject({ call_uuid: z.string(), status: z.literal('originating') }),
-      { call_uuid: exampleCall, status: 'originating' },
+      z.strictObject({
+        spy_uuid: z.string().describe('The supervisor’s own call.'),
+        call_uuid: z.string(),
+        mode: z.enum(['listen', 'whisper', 'barge']),
+        side: z.enum(['caller', 'callee', 'both']),
+        status: z.literal('originating'),
+      }),
+      {
+        ...{ spy_uuid: exampleCall.replace(/.$/, '2'), call_uuid: exampleCall, mode: 'listen' },
+        ...{ side: 'both', status: 'originating' },
+      },
       201,
     ),
-    refusals: [404, 501],
+    refusals: [404, 409, 501, 503],
   },
   'GET /api/v1/calls/:uuid/trace': {
     ...{ id: 'traceCall', tag: 'Calls' },

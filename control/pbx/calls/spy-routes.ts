@@ -1,39 +1,85 @@
 /**
- * `POST /telephony/spy`: a supervisor listens to a live call. Somebody has to mix the media for that,
- * and Tollgate has no mixer: media flows between the phones, or through a relay that only relays.
+ * `POST /telephony/spy`: a supervisor joins a live call. Tollgate mixes no media: the node that has the
+ * call does it, where its dispatcher set says how it is asked (`spy_uri`).
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
-import type { CallsPort } from '../../deps.ts'
-import { ApiError, notFound } from '../../http/api-error.ts'
+import { canSpy } from '../../../schema/rules/spy-uri.ts'
+import type { Store } from '../../../schema/open.ts'
+import { first } from '../../../schema/query.ts'
+import type { ActiveCall, ControlDeps, SpyResult } from '../../deps.ts'
+import { ApiError, conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
+import { created } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
+import { domain } from '../../provisioning/fields.ts'
 import { extensionNumber } from '../extension-body.ts'
+import { sourceExtension } from './source-extension.ts'
 
 const spyBody = z.strictObject({
   call_uuid: z.uuid(),
-  supervisor_extension: extensionNumber,
+  supervisor_extension: extensionNumber.describe('Its phones ring.'),
   mode: z.enum(['listen', 'whisper', 'barge']),
   side: z.enum(['caller', 'callee', 'both']).default('both').describe('Who hears a whisper.'),
+  domain: domain.optional().describe('Where several domains have this extension.'),
 })
 
-export function spyRoutes(calls: Pick<CallsPort, 'find'>) {
+export function spyRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine'>) {
   return new Hono<ControlEnv>().post(
     '/telephony/spy',
     requires('calls:spy'),
     validate('json', spyBody),
     (c) => {
-      const { call_uuid: uuid, mode } = c.req.valid('json')
-      const { tenantId } = c.var.principal
-      const call = calls.find(uuid)
-      if (call === undefined || (tenantId !== null && call.tenantId !== tenantId))
-        throw notFound('call')
-      throw new ApiError(
-        501,
-        'spy_mode_unavailable',
-        `No media server of this deployment can let a supervisor ${mode}`,
+      const body = c.req.valid('json')
+      const { principal } = c.var
+      const call = engine.calls.find(body.call_uuid)
+      const isVisible = principal.tenantId === null || call?.tenantId === principal.tenantId
+      if (call === undefined || !isVisible) throw notFound('call')
+      const { supervisor_extension: extension, mode, side } = body
+      const template = spyUriOf(store, call)
+      if (template === null || !canSpy(template, mode, side)) throw unavailable(mode)
+      const source = sourceExtension(store, principal, extension, body.domain)
+      const spyUuid = startedOrThrow(
+        engine.spy({ callUuid: call.callUuid, domain: source.domain, extension, mode, side }),
+        mode,
       )
+      const started = { spy_uuid: spyUuid, call_uuid: call.callUuid, mode, side }
+      c.set('change', { before: null, after: { ...body, ...started } })
+      const status = 'originating' as const
+      return created(c, `/api/v1/pbx/calls/${spyUuid}`, { ...started, status })
     },
   )
+}
+
+function spyUriOf(store: Store, { setId }: ActiveCall): string | null {
+  if (setId === null) return null
+  const query = store.db.selectFrom('dispatcher_set').select('spy_uri').where('set_id', '=', setId)
+  return first(store, query)?.spy_uri ?? null
+}
+
+const unavailable = (mode: string): ApiError =>
+  new ApiError(501, 'spy_mode_unavailable', `The PBX of this call lets no supervisor ${mode}`)
+
+function startedOrThrow(result: SpyResult, mode: string): string {
+  switch (result.kind) {
+    case 'originating':
+      return result.callUuid
+    case 'unknown_call':
+      throw notFound('call')
+    case 'spy_mode_unavailable':
+      throw unavailable(mode)
+    case 'call_not_answered':
+      throw conflict(result.kind, 'Nobody has answered the call yet')
+    case 'unknown_extension':
+      throw notFound('extension')
+    case 'extension_unregistered':
+      throw conflict(result.kind, 'No phone of the extension is registered')
+    case 'draining':
+    case 'overload':
+    default:
+      throw new ApiError(503, result.kind, 'No call is started at the moment', {
+        headers: { 'Retry-After': '5' },
+      })
+  }
 }

@@ -30,8 +30,17 @@ export interface VoicemailCandidate {
   readonly domain: string
 }
 
+/** Where the node of a call lets a supervisor join it. */
+export interface SpyCandidate {
+  readonly kind: 'spy'
+  /** The Request-URI. */
+  readonly uri: string
+  /** The node that has the call. */
+  readonly nextHop: string
+}
+
 export type Callee =
-  Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate | VoicemailCandidate
+  Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate | VoicemailCandidate | SpyCandidate
 
 export interface Outgoing {
   readonly uri: string
@@ -71,7 +80,9 @@ export function inviteFor(
   if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
   if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
     return insideInvite(candidate, invite, headers)
-  if (candidate.kind === 'agent') return agentInvite(candidate, invite, headers)
+  if (candidate.kind === 'agent') return namedInvite(candidate.uri, candidate.uri, invite, headers)
+  if (candidate.kind === 'spy')
+    return namedInvite(candidate.uri, candidate.nextHop, invite, headers)
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
   else presentCaller(candidate, invite, headers)
 
@@ -83,11 +94,11 @@ export function inviteFor(
   return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials }
 }
 
-/** The agent is told which call it is, to refer to it over the API. */
-function agentInvite({ uri }: AgentCandidate, invite: Announced, headers: Headers): Outgoing {
+/** To an agent, or to a PBX: told which call it is, to refer to it over the API. */
+function namedInvite(uri: string, nextHop: string, invite: Announced, headers: Headers): Outgoing {
   headers['To'] = `<${uri.replace(/;.*$/, '')}>`
   headers[CALL_UUID] = invite.callUuid
-  return { uri, nextHop: uri, headers, credentials: undefined }
+  return { uri, nextHop, headers, credentials: undefined }
 }
 
 /** To a phone, or to the voicemail of one: both know the caller in their own domain. */

@@ -30,7 +30,10 @@ test('an answered call is bridged, journalled, and recorded when the caller hang
   await rig.until(() => rig.calls.find('uuid-1')?.state === 'ACTIVE')
   const answeredAt = startedAt + 1_000
   expect(rig.opened).toMatchObject([{ callUuid: 'uuid-1', answeredAt, customerId: 7 }])
-  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', calledNumber: '1555', setId: 1 }])
+  const peers = { caller: `127.0.0.1:${caller.port}`, callee: `127.0.0.1:${node.port}` }
+  expect(rig.calls.list()).toMatchObject([
+    { state: 'ACTIVE', calledNumber: '1555', setId: 1, peers },
+  ])
 
   rig.time.advance(12_300)
   caller.request('BYE', leg, { headers: ['Reason: Q.850;cause=16'] })

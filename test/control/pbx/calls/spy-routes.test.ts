@@ -1,41 +1,112 @@
-import { expect, test } from 'vitest'
-import type { ActiveCall } from '../../../../control/deps.ts'
-import { openControl, startOfTime } from '../../../support/control.ts'
+import { beforeEach, expect, test } from 'vitest'
+import type { ActiveCall, SpyRequest, SpyResult } from '../../../../control/deps.ts'
+import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
-const call: ActiveCall = {
-  ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
-  ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 2 },
-  ...{ customerId: null, setId: 1, node: null, carrier: null },
-  peers: { caller: null, callee: null },
-}
-const body = { call_uuid: uuid, supervisor_extension: '100', mode: 'listen' }
+const spyUuid = '00000000-0000-4000-8000-00000000000a'
+const body = { call_uuid: uuid, supervisor_extension: '101', mode: 'listen' }
 
-function open(scopes: readonly string[] = ['*']) {
-  const control = openControl()
-  for (const slug of ['acme', 'beta']) control.tenant(slug)
-  control.engine.activeCalls.push(call)
-  const spy = (changes: object = {}, token = control.key({ scopes })) =>
-    control.request('/telephony/spy', { token, method: 'POST', body: { ...body, ...changes } })
-  return { ...control, spy }
+let control: TestControl
+let asked: SpyRequest[]
+let result: SpyResult
+
+/** A call of acme on a node of set 1, which lets supervisors in by this template. */
+async function open(spyUri: string | null = 'sip:{mode}-{side}-{call_uuid}@{node}') {
+  const set = { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.1' }] }
+  const token = control.key()
+  await control.request('/dispatcher', { token, body: { ...set, spy_uri: spyUri } })
 }
+
+beforeEach(async () => {
+  control = openControl()
+  control.tenant('acme', ['acme.example'])
+  control.tenant('beta', ['beta.example'])
+  const call: ActiveCall = {
+    ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
+    ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 1 },
+    ...{ customerId: null, setId: 1, node: 'sip:10.0.0.1:5060;transport=udp', carrier: null },
+    peers: { caller: null, callee: null },
+  }
+  control.engine.activeCalls.push(call)
+  for (const domain of ['acme.example', 'beta.example'])
+    await control.request('/pbx/extensions', {
+      token: control.key(),
+      body: { extension: '101', password: 'a long password', display_name: '101', domain },
+    })
+  asked = []
+  result = { kind: 'originating', callUuid: spyUuid }
+  control.engine.spy = (request) => {
+    asked.push(request)
+    return result
+  }
+})
+
+const ofAcme = () => control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+
+const spy = (changes: object = {}, token = ofAcme()) =>
+  control.request('/telephony/spy', { token, method: 'POST', body: { ...body, ...changes } })
 
 test.each(['listen', 'whisper', 'barge'])(
-  'to %s is not possible here, and said so',
+  'to %s is not possible where the PBX of the call lets nobody in, and said so',
   async (mode) => {
-    const answer = await open().spy({ mode })
+    await open(null)
+    const answer = await spy({ mode, supervisor_extension: '999' })
     expect([answer.status, answer.code]).toEqual([501, 'spy_mode_unavailable'])
+    expect(asked).toEqual([])
   },
 )
 
-test('a call that is not live, or another tenant’s, is not found', async () => {
-  const { spy, key } = open()
+test('a supervisor is called and let into the call; its own call may be followed', async () => {
+  await open()
+  const answer = await spy({ mode: 'whisper', side: 'callee' })
+  expect(answer.status).toBe(201)
+  expect(answer.headers.get('location')).toBe(`/api/v1/pbx/calls/${spyUuid}`)
+  expect(answer.data()).toEqual({
+    ...{ spy_uuid: spyUuid, call_uuid: uuid, mode: 'whisper', side: 'callee' },
+    status: 'originating',
+  })
+  expect(asked).toEqual([
+    {
+      ...{ callUuid: uuid, domain: 'acme.example', extension: '101', mode: 'whisper' },
+      side: 'callee',
+    },
+  ])
+})
+
+test('a mode or a side for which the PBX has no word is not possible', async () => {
+  await open('sip:spy-{call_uuid}@{node}')
+  for (const change of [{ mode: 'barge' }, { side: 'caller' }])
+    expect((await spy(change)).status).toBe(501)
+  expect((await spy()).status).toBe(201)
+})
+
+test.each([
+  [{ kind: 'unknown_call' }, 404, 'not_found'],
+  [{ kind: 'unknown_extension' }, 404, 'not_found'],
+  [{ kind: 'extension_unregistered' }, 409, 'extension_unregistered'],
+  [{ kind: 'call_not_answered' }, 409, 'call_not_answered'],
+  [{ kind: 'spy_mode_unavailable' }, 501, 'spy_mode_unavailable'],
+  [{ kind: 'draining' }, 503, 'draining'],
+  [{ kind: 'overload' }, 503, 'overload'],
+] satisfies [SpyResult, number, string][])('%j is a %i %s', async (refusal, status, code) => {
+  await open()
+  result = refusal
+  const answer = await spy()
+  expect([answer.status, answer.code]).toEqual([status, code])
+})
+
+test('a call or an extension of another tenant is not found, neither is a call that is over', async () => {
+  await open()
+  const ofBeta = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
+  expect((await spy({}, ofBeta)).status).toBe(404)
   expect((await spy({ call_uuid: uuid.replace(/1$/, '2') })).status).toBe(404)
-  const token = key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  expect((await spy({}, token)).status).toBe(404)
+  expect((await spy({ supervisor_extension: '102' })).status).toBe(404)
+  expect((await spy({ domain: 'beta.example' })).status).toBe(404)
+  expect(asked).toEqual([])
 })
 
 test('spying needs calls:spy and a mode that exists', async () => {
-  expect((await open(['calls:control']).spy()).status).toBe(403)
-  expect((await open().spy({ mode: 'record' })).status).toBe(400)
+  await open()
+  expect((await spy({}, control.key({ scopes: ['calls:control'] }))).status).toBe(403)
+  expect((await spy({ mode: 'record' })).status).toBe(400)
 })

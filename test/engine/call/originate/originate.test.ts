@@ -81,6 +81,7 @@ test('the source rings first; its offer goes to the destination, whose answer co
   expect(rig.calls.find('uuid-1')?.state).toBe('DIALING')
   a.reply(toA, 180, { tag: 'a' })
   await rig.until(() => rig.calls.find('uuid-1')?.state === 'RINGING')
+  expect(rig.calls.find('uuid-1')?.peers).toEqual({ caller: null, callee: null })
   expect(b.inbox).toEqual([])
   a.reply(toA, 200, { tag: 'a', body: sdp('offer of a') })
   const toB = await b.next('INVITE')
@@ -90,6 +91,10 @@ test('the source rings first; its offer goes to the destination, whose answer co
   expect((await a.next('ACK')).body).toBe(sdp('answer of b'))
   await b.next('ACK')
   await rig.until(() => rig.calls.find('uuid-1')?.state === 'ACTIVE')
+  expect(rig.calls.find('uuid-1')?.peers).toEqual({
+    caller: `127.0.0.1:${a.port}`,
+    callee: `127.0.0.1:${b.port}`,
+  })
   rig.time.advance(12_000)
   a.request('BYE', a.calledLeg(toA, 'a'))
   await a.next('200 BYE')
