@@ -83,7 +83,7 @@ export class Dialog {
   hasEarlyAnswer = false
   /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
   unacknowledgedRSeq: number | undefined
-  /** Early dialogs of other branches of the same INVITE, by their tag; all have the same id. */
+  /** Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same id. */
   forks: Map<string, Dialog> | undefined
   /** The 2xx of ours that still waits for its ACK. */
   reliable2xx: Reliable2xx | undefined

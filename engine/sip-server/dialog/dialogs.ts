@@ -32,7 +32,8 @@ export class Dialogs {
     const { fromTag } = request
     if (dialog.remoteTag === fromTag) return dialog
     const isFork = dialog.role === 'uac' && dialog.state === 'early'
-    return dialog.branchOf(fromTag) ?? (isFork ? dialog : undefined)
+    if (isFork) return dialog.branchOf(fromTag) ?? dialog
+    return dialog.remoteTag.toLowerCase() === fromTag.toLowerCase() ? dialog : undefined
   }
 
   ofClient(clientId: number): readonly Dialog[] {

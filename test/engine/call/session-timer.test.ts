@@ -41,21 +41,19 @@ test('a caller that vanishes: the called side gets BYE', async () => {
 })
 
 test('parties that answer the refreshes talk on', async () => {
-  rig = await startCallRig({ isFast: true, sessionSeconds: 2 })
+  rig = await startCallRig({ sessionSeconds: 2 })
   const { caller, node, leg } = await talk(rig)
-  for (let round = 0; round < 2; round++)
-    for (const [peer, body] of [
-      [caller, sdp('offer')],
-      [node, sdp('answer')],
-    ] as const) {
+  const answerTwo = async (peer: typeof caller, body: string): Promise<void> => {
+    for (let round = 0; round < 2; round++) {
       peer.reply(await peer.next('INVITE'), 200, { body })
       await peer.next('ACK')
     }
+  }
+  await Promise.all([answerTwo(caller, sdp('offer')), answerTwo(node, sdp('answer'))])
   caller.request('BYE', leg)
   await caller.next('200 BYE')
   node.reply(await node.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({ hangupBy: 'caller' })
-  await rig.idle()
 })
 
 test('each leg gets its own timer: what the caller offers does not reach the called side', async () => {

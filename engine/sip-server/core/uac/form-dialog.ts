@@ -42,6 +42,10 @@ export function formDialog(
   if (before) {
     stack.dialogs.remove(before)
     before.ended()
+    // Until the transaction ends, a branch that has lost may still answer.
+    if (before.remoteTag !== dialog.remoteTag) before.forks ??= new Map()
+    before.forks?.set(before.remoteTag.toLowerCase(), before)
+    dialog.forks = before.forks
   }
   outbound.dialog = dialog
   stack.dialogs.add(dialog)

@@ -280,6 +280,7 @@ function tellFailure(
 export function transactionEnded(stack: Stack, outbound: OutboundRequest, now: number): void {
   const { dialog } = outbound
   if (outbound.sent.method !== 'INVITE' || dialog === undefined) return
+  dialog.forks = undefined
   if (stack.answered.get(dialog.id) !== outbound) return
   acknowledgeAnswer(stack, outbound, dialog, '', '')
   sendLocalBye(stack, dialog, 'ACK timeout', 'tell', now)
