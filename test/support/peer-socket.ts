@@ -1,7 +1,13 @@
 /** The raw sockets of a scripted SIP peer: datagrams, or streams cut into messages. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import {
+  connect as connectTls,
+  createServer as createTlsServer,
+  type ConnectionOptions,
+  type TlsOptions,
+} from 'node:tls'
 import type { Listener } from '../../engine/sip-server/index.ts'
 
 /** One whole message, and the way back to where it came from. */
@@ -10,16 +16,23 @@ type Receive = (text: string, answer: (text: string) => void) => void
 export interface PeerSocket {
   readonly host: string
   readonly port: number
-  /** To the listener; by TCP on a connection of the peer's own. */
+  /** To the listener; by TCP or TLS on a connection of the peer's own. */
   send(text: string): void
   /** Ends all connections; the port stays open. Nothing for UDP. */
   hangUp(): void
   close(): void
 }
 
+/** What a peer by TLS shows and believes. */
+export type PeerTls = ConnectionOptions & TlsOptions
+
 /** Bound to the same address as the listener, on a free port. */
-export const openPeerSocket = (listener: Listener, receive: Receive): Promise<PeerSocket> =>
-  listener.protocol === 'udp' ? openUdp(listener, receive) : openTcp(listener, receive)
+export const openPeerSocket = (
+  listener: Listener,
+  receive: Receive,
+  tls?: PeerTls,
+): Promise<PeerSocket> =>
+  listener.protocol === 'udp' ? openUdp(listener, receive) : openStream(listener, receive, tls)
 
 async function openUdp(listener: Listener, receive: Receive): Promise<PeerSocket> {
   const host = listener.advertisedHost
@@ -38,7 +51,11 @@ async function openUdp(listener: Listener, receive: Receive): Promise<PeerSocket
   }
 }
 
-async function openTcp(listener: Listener, receive: Receive): Promise<PeerSocket> {
+async function openStream(
+  listener: Listener,
+  receive: Receive,
+  tls: PeerTls | undefined,
+): Promise<PeerSocket> {
   const host = listener.advertisedHost
   const sockets = new Set<Socket>()
   let dialled: Socket | undefined
@@ -64,14 +81,17 @@ async function openTcp(listener: Listener, receive: Receive): Promise<PeerSocket
   const hangUp = (): void => {
     for (const socket of sockets) socket.destroy()
   }
-  const server = createServer(adopt).listen(0, host)
+  const server: Server = tls ? createTlsServer(tls, adopt) : createServer(adopt)
+  server.listen(0, host)
   await once(server, 'listening')
   const bound = server.address()
   return {
     host,
     port: bound !== null && typeof bound === 'object' ? bound.port : 0,
     send: (text) => {
-      dialled ??= adopt(connect(listener.port, host))
+      dialled ??= adopt(
+        tls ? connectTls({ ...tls, host, port: listener.port }) : connect(listener.port, host),
+      )
       dialled.write(text)
     },
     hangUp,

@@ -3,7 +3,7 @@
  * server: its own few lines read and write SIP.
  */
 import type { Listener } from '../../engine/sip-server/index.ts'
-import { openPeerSocket, type PeerSocket } from './peer-socket.ts'
+import { openPeerSocket, type PeerSocket, type PeerTls } from './peer-socket.ts'
 
 /** A received message. Header names are looked up in any case. */
 export class PeerMessage {
@@ -94,8 +94,9 @@ export class SipPeer {
   }
 
   /** A peer of this listener, with the same transport and address family. */
-  static async open(listener: Listener): Promise<SipPeer> {
-    const socket = await openPeerSocket(listener, (text, answer) => peer.#receive(text, answer))
+  static async open(listener: Listener, tls?: PeerTls): Promise<SipPeer> {
+    const receive = (text: string, answer: (text: string) => void) => peer.#receive(text, answer)
+    const socket = await openPeerSocket(listener, receive, tls)
     const peer: SipPeer = new SipPeer(listener.protocol, socket)
     return peer
   }
@@ -115,7 +116,7 @@ export class SipPeer {
 
   /** `sip:` URI under which the server reaches this peer. */
   get uri(): string {
-    return `sip:peer@${this.#hostPort()}${this.protocol === 'udp' ? '' : ';transport=tcp'}`
+    return `sip:peer@${this.#hostPort()}${this.protocol === 'udp' ? '' : `;transport=${this.protocol}`}`
   }
 
   /** Takes the first message that fits out of the inbox, or waits for it. */

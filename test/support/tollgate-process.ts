@@ -94,9 +94,9 @@ export class TollgateProcess {
   }
 
   /** For a `SipPeer`. */
-  listener(protocol: 'udp' | 'tcp' = 'udp'): Listener {
+  listener(protocol: 'udp' | 'tcp' | 'tls' = 'udp'): Listener {
     const address = '127.0.0.1'
-    const port = this.sipPort
+    const port = protocol === 'tls' ? this.tlsPort : this.sipPort
     return { protocol, address, port, advertisedHost: address, advertisedPort: port }
   }
 

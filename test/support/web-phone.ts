@@ -1,6 +1,6 @@
 /** SIP.js under Node: the SIP half of a browser phone, with a fixed session description. */
 import {
-  Invitation,
+  type Invitation,
   Inviter,
   Registerer,
   RegistererState,

@@ -1,0 +1,115 @@
+/** The program with encrypted listeners, as it is started, renewed and refused. */
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { connect as connectPlain } from 'node:net'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { expect, test } from 'vitest'
+import { startProgram } from '../process/program.ts'
+import { Authority, loopbackNames, type Certificate } from '../support/certificates.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { emitted } from '../support/waiting.ts'
+
+const folder = temporaryFolder()
+const authority = new Authority(folder)
+const first = authority.sign('first', ...loopbackNames)
+const second = authority.sign('second', ...loopbackNames)
+
+const listen = ['udp', 'tcp', 'tls', 'ws', 'wss'].map((name) => `${name}/127.0.0.1:0`)
+const everywhere = [...listen, 'tls/[::1]:0'].join(',')
+const ready = new RegExp(
+  `sip=${listen.map((place) => place.replace(/0$/, '\\d+')).join(',')},tls/\\[::1\\]:\\d+ `,
+)
+
+const portOf = (line: string, protocol: string): number =>
+  Number(new RegExp(`[=,]${protocol}/127\\.0\\.0\\.1:(\\d+)`).exec(line)?.[1])
+
+/** The name in the certificate that a listener shows. */
+async function shownAt(port: number): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+  await emitted(socket, 'secureConnect')
+  const { CN } = socket.getPeerCertificate().subject
+  socket.destroy()
+  return String(CN)
+}
+
+test('every kind of listener is served and named when the program is ready', async () => {
+  const program = startProgram(['serve'], {
+    ...{ DATABASE_PATH: join(folder, 'all.db'), SIP_LISTEN: everywhere },
+    ...{ SIP_TLS_CERT: first.certFile, SIP_TLS_KEY: first.keyFile },
+  })
+  const line = await program.line(/^ready /)
+  expect(line).toMatch(ready)
+  expect(await shownAt(portOf(line, 'tls'))).toBe('first')
+  expect(await shownAt(portOf(line, 'wss'))).toBe('first')
+  const api = /api=(\S+)/.exec(line)?.[1]
+  expect((await fetch(`http://${api}/readyz`)).status).toBe(200)
+  program.child.kill('SIGTERM')
+  expect(await program.ended).toBe(0)
+})
+
+test('SIGHUP reads the certificate again and ends nothing; a broken one is told and not taken', async () => {
+  const files = { certFile: join(folder, 'live.pem'), keyFile: join(folder, 'live.key') }
+  const install = ({ certFile, keyFile }: Certificate) => {
+    copyFileSync(certFile, files.certFile)
+    copyFileSync(keyFile, files.keyFile)
+  }
+  install(first)
+  const program = startProgram(['serve'], {
+    ...{ DATABASE_PATH: join(folder, 'renewed.db'), SIP_LISTEN: 'tls/127.0.0.1:0' },
+    ...{ SIP_TLS_CERT: files.certFile, SIP_TLS_KEY: files.keyFile },
+  })
+  const port = portOf(await program.line(/^ready /), 'tls')
+  const open = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+  await emitted(open, 'secureConnect')
+  expect(await shownAt(port)).toBe('first')
+  install(second)
+  program.child.kill('SIGHUP')
+  await expect.poll(() => shownAt(port)).toBe('second')
+  writeFileSync(files.certFile, 'nonsense')
+  program.child.kill('SIGHUP')
+  await expect
+    .poll(() => program.complaints.some((line) => line.includes('the certificate is not renewed')))
+    .toBe(true)
+  expect(await shownAt(port)).toBe('second')
+  open.write('\r\n\r\n')
+  expect(String((await emitted(open, 'data'))[0])).toBe('\r\n')
+  program.child.kill('SIGTERM')
+  expect(await program.ended).toBe(0)
+})
+
+test.each([
+  ['serve', [], { SIP_LISTEN: 'tls/127.0.0.1:0', SIP_TLS_CERT: '/nowhere.pem' }],
+  [
+    'sip-server',
+    ['--listen', 'tls/127.0.0.1:0', '--admin', '127.0.0.1:0', '--secret', 'cymru'],
+    { SIP_TLS_CERT: '/nowhere.pem' },
+  ],
+])(
+  '%s with a certificate that is not there: exit code 2 and one line',
+  async (name, words, set) => {
+    const program = startProgram([name, ...words], {
+      ...{ DATABASE_PATH: join(folder, `${name}.db`), SIP_TLS_KEY: first.keyFile },
+      ...{ LOG_LEVEL: 'error', ...set },
+    })
+    expect(await program.ended).toBe(2)
+    expect(program.complaints).toEqual([
+      expect.stringMatching(/^tollgate: cannot use \/nowhere\.pem for TLS: ENOENT/),
+    ])
+  },
+)
+
+test('the SIP server alone serves all of them, and tells its applications', async () => {
+  const program = startProgram([
+    ...['sip-server', '--listen', everywhere, '--admin', '127.0.0.1:0', '--secret', 'cymru'],
+    ...['--cert', first.certFile, '--key', first.keyFile, '--ca', authority.file],
+  ])
+  const line = await program.line(/^ready /)
+  expect(line).toMatch(ready)
+  const admin = connectPlain(Number(/admin=127\.0\.0\.1:(\d+)/.exec(line)?.[1]), '127.0.0.1')
+  admin.write('22#a1|authenticate|cymru|')
+  const answer = String((await emitted(admin, 'data'))[0])
+  expect(answer).toContain(/sip=(\S+)/.exec(line)?.[1])
+  admin.destroy()
+  program.child.kill('SIGTERM')
+  expect(await program.ended).toBe(0)
+})
