@@ -99,7 +99,8 @@ function bend(text: string, random: Random): string {
   return lines.join('\r\n')
 }
 
-function bentOften(text: string, random: Random): string {
+/** One to four of these, one after the other. */
+export function bentOften(text: string, random: Random): string {
   let bent = text
   for (let count = 1 + Math.floor(random() * 4); count > 0; count--) bent = bend(bent, random)
   return bent
