@@ -1,6 +1,7 @@
 /** Events as the API shows them. */
 import { timeToText } from '../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../deps.ts'
+import { transferView } from '../pbx/calls/transfer-view.ts'
 
 /** Names an event across restarts: who has seen one may go on after it. */
 export const eventId = ({ epoch }: Pick<EventsPort, 'epoch'>, sequence: number): string =>
@@ -48,6 +49,9 @@ export function eventView(event: EngineEvent) {
     case 'call.started':
     case 'call.ringing':
     case 'call.answered':
+    case 'call.transferring':
+    case 'call.transferred':
+    case 'call.transfer_failed':
     default: {
       const { call } = event
       return {
@@ -58,6 +62,7 @@ export function eventView(event: EngineEvent) {
         direction: call.direction,
         node: call.node,
         carrier: call.carrier,
+        ...(call.transfer && { transfer: transferView(call) }),
       }
     }
   }

@@ -9,6 +9,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { activeCallView } from './calls/active-call-view.ts'
+import { transferRoutes } from './calls/transfer-routes.ts'
 
 const listQuery = z.strictObject({
   node: z
@@ -34,6 +35,7 @@ export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>) {
   }
 
   return new Hono<ControlEnv>()
+    .route('/', transferRoutes(deps))
     .get('/pbx/calls/active', requires('calls:read'), validate('query', listQuery), (c) => {
       const { node } = c.req.valid('query')
       const shown = calls

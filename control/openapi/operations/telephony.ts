@@ -6,6 +6,7 @@ import { deleted, resourceOperations } from '../resource-operations.ts'
 import { count, decimal, exampleTime, moment } from './shared.ts'
 
 const callUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
+const otherUuid = '7d3f4d0e-58f1-4a0b-8d2e-3f2d1c9b8a77'
 const state = z.enum(['registered', 'unregistered'])
 
 const extension = z
@@ -105,6 +106,16 @@ const disposition = z.enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED
 const hangupBy = z.enum(['caller', 'callee', 'system', 'api'])
 const direction = z.enum(['inbound', 'outbound', 'internal'])
 
+const transfer = z
+  .strictObject({
+    state: z.enum(['transferring', 'transferred', 'failed']),
+    call_uuid: z.string().describe('The other call: of its destination, or the one it is for.'),
+    destination: z.string(),
+    sip_code: z.int().nullable().describe('Why it failed.'),
+  })
+  .nullable()
+  .describe('Null: nobody has transferred the call.')
+
 const activeCall: z.ZodType<ActiveCallView> = z
   .strictObject({
     uuid: z.string(),
@@ -125,6 +136,7 @@ const activeCall: z.ZodType<ActiveCallView> = z
     caller_address: z.string().nullable().describe('Peer of the calling leg.'),
     callee_address: z.string().nullable().describe('Peer of the called leg; null: no answer yet.'),
     customer_id: z.int().nullable(),
+    transfer,
     cost: z.number().nullable().describe('If the call ended now; null: charged elsewhere.'),
     cost_exact: decimal.nullable(),
     currency: z.string().nullable(),
@@ -153,8 +165,33 @@ const callStatus = z
     sip_code: z.int().nullable(),
     hangup_cause: z.string().nullable(),
     hangup_by: hangupBy.nullable(),
+    transfer,
   })
   .meta({ id: 'CallStatus' })
+
+const transferred = z
+  .strictObject({
+    call_uuid: z.string(),
+    transfer_uuid: z.string().describe('The call to the destination.'),
+    destination: z.string(),
+    leg: z.enum(['caller', 'callee']),
+    mode: z.literal('blind'),
+    status: z.literal('transferring'),
+  })
+  .meta({ id: 'TransferredCall' })
+
+const transferCall = (id: string, summary: string, body: object): Operation => ({
+  ...{ id, tag: 'Calls', summary, body },
+  answer: data(
+    transferred,
+    {
+      ...{ call_uuid: callUuid, transfer_uuid: otherUuid, destination: '101' },
+      ...{ leg: 'caller', mode: 'blind', status: 'transferring' },
+    },
+    202,
+  ),
+  refusals: [402, 404, 409, 503],
+})
 
 const originate = (id: string, summary: string): Operation => ({
   ...{ id, tag: 'Calls', summary },
@@ -179,7 +216,7 @@ const calls: Operations = {
       ...{ destination_number: '4940200', direction: 'outbound', start_stamp: exampleTime },
       ...{ answer_stamp: exampleTime, end_stamp: exampleTime, billsec: 20 },
       ...{ disposition: 'ANSWERED', sip_code: 200, hangup_cause: 'NORMAL_CLEARING' },
-      hangup_by: 'caller',
+      ...{ hangup_by: 'caller', transfer: null },
     }),
   },
   'GET /api/v1/pbx/calls/active': {
@@ -191,7 +228,7 @@ const calls: Operations = {
         ...{ start_stamp: exampleTime, answer_stamp: exampleTime, set_id: 1 },
         ...{ node: 'sip:10.0.0.11:5060;transport=udp', node_state: 'active', carrier: null },
         ...{ caller_address: '203.0.113.7:5060', callee_address: '10.0.0.11:5060' },
-        ...{ customer_id: 7, cost: 0.6, cost_exact: '0.60', currency: 'USD' },
+        ...{ customer_id: 7, transfer: null, cost: 0.6, cost_exact: '0.60', currency: 'USD' },
       },
     ]),
   },
@@ -203,6 +240,16 @@ const calls: Operations = {
     }),
     refusals: [404, 409],
   },
+  'POST /api/v1/telephony/transfer': transferCall(
+    'transferCall',
+    'Give one party of an answered call somebody else to talk to',
+    { call_uuid: callUuid, destination: '101' },
+  ),
+  'POST /api/v1/pbx/calls/:uuid/transfer': transferCall(
+    'transferCallByPath',
+    'The same under its other name',
+    { destination: '101' },
+  ),
 }
 
 const attempt = z.strictObject({

@@ -9,6 +9,7 @@ const event = z
     id: z.string(),
     type: z.enum([
       ...(['call.started', 'call.ringing', 'call.answered', 'call.ended'] as const),
+      ...(['call.transferring', 'call.transferred', 'call.transfer_failed'] as const),
       ...(['node.down', 'node.up', 'registration'] as const),
     ]),
     data: z.looseObject({ at: moment }),

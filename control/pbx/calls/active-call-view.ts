@@ -1,6 +1,7 @@
 /** A live call as the API shows it: the five fields of specification §2.5 first. */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall, ControlDeps, NodeState } from '../../deps.ts'
+import { transferView } from './transfer-view.ts'
 
 /** For any number of calls at one moment. */
 export function activeCallView({ engine, now, ocs }: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>) {
@@ -25,6 +26,7 @@ export function activeCallView({ engine, now, ocs }: Pick<ControlDeps, 'engine' 
       caller_address: peers.caller,
       callee_address: peers.callee,
       customer_id: call.customerId,
+      transfer: transferView(call),
       ...costOf(ocs, callUuid, Math.ceil(talkedMs / 1_000)),
     }
   }

@@ -12,6 +12,7 @@ import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
+import { transferView } from './transfer-view.ts'
 
 type Status =
   | 'originating'
@@ -60,6 +61,7 @@ function liveView(call: ActiveCall) {
     sip_code: null,
     hangup_cause: null,
     hangup_by: null,
+    transfer: transferView(call),
   }
 }
 
@@ -86,6 +88,7 @@ function endedView(call: EndedCall) {
     sip_code: call.sipCode,
     hangup_cause: call.hangupCause,
     hangup_by: call.hangupBy,
+    transfer: null,
   }
 }
 

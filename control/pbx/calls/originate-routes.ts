@@ -4,12 +4,13 @@ import { z } from 'zod'
 import type { Context } from 'hono'
 import { requires } from '../../auth/requires.ts'
 import type { ControlDeps, OriginateResult } from '../../deps.ts'
-import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
+import { badRequest, conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { validate } from '../../http/validate.ts'
 import type { Idempotency } from '../../middleware/idempotency.ts'
 import { domain, text } from '../../provisioning/fields.ts'
 import { extensionNumber } from '../extension-body.ts'
+import { refusedStart } from './refused-start.ts'
 import { mayShow, sourceExtension } from './source-extension.ts'
 
 const number = z.string().regex(/^\+?[0-9*#]{2,32}$/, 'must be 2 to 32 digits, * or #')
@@ -25,9 +26,6 @@ const originateBody = z.strictObject({
   auto_answer: z.boolean().default(false).describe('Asks the phone to pick up by itself.'),
   timeout_seconds: z.int().min(5).max(180).default(60).describe('How long the extension rings.'),
 })
-
-/** Seconds after which a refused start is worth another try. */
-const RETRY_AFTER = { 'Retry-After': '5' }
 
 export function originateRoutes(
   { store, engine }: Pick<ControlDeps, 'store' | 'engine'>,
@@ -76,24 +74,10 @@ function startedOrThrow(result: OriginateResult): string {
     case 'extension_unregistered':
       throw conflict(result.kind, 'No phone of the extension is registered')
     case 'denied':
-      throw denied(result.code)
+      throw refusedStart(result.code)
     case 'draining':
     case 'overload':
     default:
-      throw new ApiError(503, result.kind, 'No call is started at the moment', {
-        headers: RETRY_AFTER,
-      })
+      throw refusedStart(result.kind)
   }
-}
-
-function denied(code: string): ApiError {
-  if (code === 'insufficient_funds')
-    return new ApiError(
-      402,
-      code,
-      'The wallet of the extension’s customer has no funds for this call',
-    )
-  if (code === 'ocs_unreachable')
-    return new ApiError(503, code, 'The charging system does not answer', { headers: RETRY_AFTER })
-  return new ApiError(403, code, 'The call is not allowed')
 }

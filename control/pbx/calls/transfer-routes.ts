@@ -1,0 +1,80 @@
+/**
+ * `POST /telephony/transfer`: one party of an answered call is given somebody else to talk to. The
+ * other party goes on until the destination has answered, and pays for the new call as if it had
+ * transferred by itself (decisions §8); a carrier's party cannot pay, then whoever is moved does.
+ */
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
+import { requires } from '../../auth/requires.ts'
+import type { ControlDeps, TransferResult } from '../../deps.ts'
+import { conflict, notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { validate } from '../../http/validate.ts'
+import { refusedStart } from './refused-start.ts'
+
+const what = z.strictObject({
+  destination: z
+    .string()
+    .regex(/^\+?[0-9*#]{2,32}$/, 'must be 2 to 32 digits, * or #')
+    .describe('An extension or a number, as the paying party would dial it.'),
+  leg: z
+    .enum(['caller', 'callee'])
+    .default('caller')
+    .describe('Who is moved to the destination; the other one leaves when it answers.'),
+  mode: z.literal('blind').default('blind'),
+})
+const transferBody = what.extend({ call_uuid: z.uuid() })
+const path = z.strictObject({ uuid: z.uuid() })
+
+export function transferRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
+  const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
+    const { tenantId } = c.var.principal
+    const call = engine.calls.find(uuid)
+    if (call === undefined || (tenantId !== null && call.tenantId !== tenantId))
+      throw notFound('call')
+    const { destination, leg, mode } = body
+    const transferUuid = startedOrThrow(
+      await engine.transfer({ callUuid: uuid, destination, moved: leg }),
+    )
+    const started = {
+      ...{ call_uuid: uuid, transfer_uuid: transferUuid, destination, leg, mode },
+      status: 'transferring' as const,
+    }
+    c.set('change', { before: null, after: started })
+    c.header('Location', `/api/v1/pbx/calls/${transferUuid}`)
+    return c.json({ success: true, data: started }, 202)
+  }
+
+  return new Hono<ControlEnv>()
+    .post('/telephony/transfer', requires('calls:control'), validate('json', transferBody), (c) => {
+      const { call_uuid: uuid, ...body } = c.req.valid('json')
+      return start(c, uuid, body)
+    })
+    .post(
+      '/pbx/calls/:uuid/transfer',
+      requires('calls:control'),
+      validate('param', path),
+      validate('json', what),
+      (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
+    )
+}
+
+function startedOrThrow(result: TransferResult): string {
+  switch (result.kind) {
+    case 'transferring':
+      return result.callUuid
+    case 'not_found':
+      throw notFound('call')
+    case 'not_answered':
+      throw conflict('call_not_answered', 'The call is not answered yet')
+    case 'already_ending':
+      throw conflict('call_ending', 'The call is ending already')
+    case 'transfer_in_progress':
+      throw conflict(result.kind, 'The call is being transferred already')
+    case 'not_transferable':
+      throw conflict(result.kind, 'No party of the call is a phone or node that could pay')
+    case 'denied':
+    default:
+      throw refusedStart(result.code)
+  }
+}
