@@ -1,6 +1,7 @@
 /** An INVITE that we received and have not answered yet. */
 import type { Answer, Headers, SipRequest, SipResponse, SrfDialog } from '../sip/drachtio.ts'
 import type { SrfClient } from '../sip/srf-client.ts'
+import { requires100rel } from '../sip/headers.ts'
 import type { Caller } from './caller.ts'
 import { respond } from '../sip/srf-client.ts'
 
@@ -9,6 +10,9 @@ export class Invite implements Caller {
   readonly request: SipRequest
   readonly #answer: Answer
   #isCancelled = false
+  readonly #isReliable: boolean
+  /** An answer to its offer has gone out reliably. */
+  #hasAnswered = false
 
   /**
    * To be made before anything else is done with the request: a CANCEL reaches only a listener that
@@ -16,6 +20,7 @@ export class Invite implements Caller {
    */
   constructor(request: SipRequest, answer: Answer, onCancel: (headers: Headers) => void) {
     this.request = request
+    this.#isReliable = requires100rel(request.headers['require'])
     this.#answer = answer
     request.on('cancel', ({ headers }) => {
       this.#isCancelled = true
@@ -46,7 +51,13 @@ export class Invite implements Caller {
 
   progress(response: Pick<SipResponse, 'status' | 'reason' | 'body'>, headers: Headers): void {
     if (this.#isCancelled) return
-    const body = response.body || undefined
+    let body = response.body || undefined
+    if (this.#isReliable) {
+      // RFC 3262 §5: our offer would be answered in the PRACK, and a second answer contradicts the first.
+      if (this.body === undefined) return
+      if (this.#hasAnswered) body = undefined
+      this.#hasAnswered ||= body !== undefined
+    }
     respond(this.#answer, response.status, response.reason, { headers, body })
   }
 

@@ -128,9 +128,16 @@ function passOnly(known: ReadonlySet<string>, key: string, value: string, passed
 export function unsupportedOptions(require: string | undefined): string {
   if (require === undefined) return ''
   return tokensOf(require)
-    .filter((token) => token !== '' && token !== 'timer' && token !== 'replaces')
+    .filter((token) => token !== '' && !doneHere.has(token))
     .join(', ')
 }
+
+/** `100rel` and `timer` are the SIP server's work. */
+const doneHere = new Set(['100rel', 'timer', 'replaces'])
+
+/** The caller wants provisional responses to be reliable, each of which it acknowledges (RFC 3262). */
+export const requires100rel = (require: string | undefined): boolean =>
+  require !== undefined && tokensOf(require).includes('100rel')
 
 const tokensOf = (value: string): string[] => value.split(',').map((token) => token.trim())
 

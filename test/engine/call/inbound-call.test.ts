@@ -183,7 +183,7 @@ const refusals: readonly Refusal[] = [
     headers: ['Require: timer, 100rel, precondition'],
     line: '420 Bad Extension',
     code: 'bad_extension',
-    shows: { Unsupported: '100rel, precondition' },
+    shows: { Unsupported: 'precondition' },
   },
 ]
 
