@@ -100,7 +100,7 @@ export class StreamTransport implements Transport {
   }
 
   #connectionTo(flow: Flow): Connection | string {
-    const { address, port } = flow
+    const { address, port, connectMs } = flow
     const hostName = this.#wire.nameFor(flow)
     return (
       this.#connections.byRemote(address, port, hostName) ??
@@ -108,7 +108,7 @@ export class StreamTransport implements Transport {
       (hostName === undefined
         ? undefined
         : this.#proved(this.#connections.byRemote(address, port), hostName)) ??
-      this.#open({ listener: this.listener, address, port, connectionId: 0 }, hostName)
+      this.#open({ listener: this.listener, address, port, connectionId: 0 }, hostName, connectMs)
     )
   }
 
@@ -117,14 +117,21 @@ export class StreamTransport implements Transport {
     return connection && this.#wire.hasProved(connection.socket, hostName) ? connection : undefined
   }
 
-  #open(flow: Flow, hostName: string | undefined): Connection | string {
+  /** @param connectMs shorter than the usual patience: who sends has another way */
+  #open(
+    flow: Flow,
+    hostName: string | undefined,
+    connectMs: number | undefined,
+  ): Connection | string {
     if (this.#stopped) return 'the server has stopped'
     if (this.connections >= this.#options.limits.maxConnections) return 'too many connections'
     const named = hostName === undefined ? flow : { ...flow, hostName }
     try {
       const socket = this.#wire.dial(named)
       this.#opened += 1
-      return this.#add(socket, named, this.#wire.readyEvent)
+      const { limits } = this.#options
+      const patient = connectMs === undefined ? limits : { ...limits, connectMs }
+      return this.#add(socket, named, this.#wire.readyEvent, patient)
     } catch (error) {
       return errorCode(error)
     }
@@ -136,13 +143,19 @@ export class StreamTransport implements Transport {
       socket.destroy()
       return
     }
-    this.#add(socket, { listener: this.listener, address, port, connectionId: 0 }, undefined)
+    const remote = { listener: this.listener, address, port, connectionId: 0 }
+    this.#add(socket, remote, undefined, this.#options.limits)
   }
 
-  #add(socket: Socket, remote: Flow, readyEvent: Wire['readyEvent'] | undefined): Connection {
+  #add(
+    socket: Socket,
+    remote: Flow,
+    readyEvent: Wire['readyEvent'] | undefined,
+    limits: StreamLimits,
+  ): Connection {
     const flow = { ...remote, connectionId: this.#options.nextConnectionId() }
     const connection: Connection = new Connection({
-      ...{ socket, flow, readyEvent, limits: this.#options.limits },
+      ...{ socket, flow, readyEvent, limits },
       callbacks: readyEvent ? this.#callbacks : this.#lookingForAlias(() => connection),
       onClosed: (failure) => {
         if (readyEvent) this.#opened -= 1

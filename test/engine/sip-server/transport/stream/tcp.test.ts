@@ -156,6 +156,18 @@ test('a connection that is not made in time fails its messages', async () => {
   expect(transport.connections).toBe(0)
 })
 
+test('who has another way waits no longer than he says', async () => {
+  const { transport, seeing, flowTo } = await setUp({ connectMs: 60_000 }, '0.0.0.0')
+  transport.send('one', { ...flowTo(5060), address: '192.0.2.1', connectMs: 20 }, 'r1')
+  await Promise.race([
+    seeing('failed r1: ETIMEDOUT'),
+    seeing('failed r1: ENETUNREACH'),
+    seeing('failed r1: EHOSTUNREACH'),
+    seeing('failed r1: ECONNREFUSED'),
+  ])
+  expect(transport.connections).toBe(0)
+})
+
 test('a peer that does not read makes sending fail at the bound', async () => {
   const peer = await answering((socket) => socket.pause())
   const { transport, events, flowTo } = await setUp({ maxBufferedBytes: 100_000 })
