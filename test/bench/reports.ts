@@ -7,8 +7,7 @@ import { request as ask, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { DAY_MS, DAYS, fillRecords, startOfRecords } from './load/many-records.ts'
-import { cpuMicros } from './load/process-cpu.ts'
+import { DAY_MS, fillRecords, startOfRecords } from './load/many-records.ts'
 import { type LoadResult, placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =

@@ -3,7 +3,7 @@ import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 
 /** The records are spread evenly over so many days from `startOfRecords` on. */
-export const DAYS = 10
+const DAYS = 10
 export const DAY_MS = 86_400_000
 export const startOfRecords = Date.UTC(2026, 0, 1)
 
