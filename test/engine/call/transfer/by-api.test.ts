@@ -1,0 +1,90 @@
+/** Blind transfer from the API, over the real server. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Origin } from '../../../../engine/routing/routing.ts'
+import type { CallRig } from '../../../support/call-rig.ts'
+import { startCallRig } from '../../../support/call-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+import { establish, recordsOf, transferring } from '../../../support/transfer-rig.ts'
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig({ isFast: true })
+})
+afterEach(() => rig.stop())
+
+const carrier: Origin = {
+  ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x' },
+  ...{ customerId: 7, tenantId: 3, inboundSetId: null },
+}
+
+const transfer = (moved: 'caller' | 'callee' = 'caller', callUuid = 'uuid-1') =>
+  rig.control.transfer({ callUuid, destination: '15550100', moved })
+
+test('the moved party talks to the destination, at the expense of who leaves', async () => {
+  const { a, b, bLeg } = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  expect(await transfer('callee')).toEqual({ kind: 'transferring', callUuid: 'uuid-2' })
+  expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
+  const toC = await c.next('INVITE')
+  expect(toC.body).toBe(sdp('answer of b'))
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
+  a.reply(await a.next('BYE'), 200)
+  expect(rig.calls.list()).toMatchObject([
+    { transfer: { state: 'transferred', callUuid: 'uuid-2' } },
+    { transfer: { state: 'transferred', callUuid: 'uuid-1' } },
+  ])
+  expect(rig.events.map(({ type }) => type)).toEqual([
+    ...['call.started', 'call.answered', 'call.transferring', 'call.started'],
+    ...['call.transferred', 'call.answered'],
+  ])
+  b.request('BYE', bLeg)
+  c.reply(await c.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { sourceAddress: expect.stringContaining('127.0.0.1') as string },
+    { sourceAddress: 'transfer', callerNumber: '101', disposition: 'ANSWERED' },
+  ])
+  await rig.idle()
+})
+
+test('a caller from a carrier cannot pay: then whoever is moved does', async () => {
+  await establish(rig, carrier)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  expect(await transfer('callee')).toMatchObject({ kind: 'transferring' })
+  // The node serves the number that was called.
+  expect(rig.asked.at(-1)).toMatchObject({ caller: '1555', callee: '15550100' })
+  c.reply(await c.next('INVITE'), 486, { tag: 'c' })
+  await rig.record()
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', transfer: { state: 'failed' } }])
+})
+
+test('what cannot be transferred is told', async () => {
+  expect(await transfer()).toEqual({ kind: 'not_found' })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  expect(await transfer()).toEqual({ kind: 'not_answered' })
+  node.reply(invite, 486, { tag: 'b' })
+  await rig.record()
+})
+
+test('one transfer at a time, whoever asks', async () => {
+  await transferring(rig)
+  expect(await transfer()).toEqual({ kind: 'transfer_in_progress' })
+})
+
+test('no funds: nobody rings, and the call goes on', async () => {
+  await establish(rig)
+  rig.answers.authorize = () =>
+    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  expect(await transfer()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
+  expect(await rig.record()).toMatchObject({
+    denialCode: 'insufficient_funds',
+    callerNumber: '101',
+  })
+  expect(rig.calls.size).toBe(1)
+})
