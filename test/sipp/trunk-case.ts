@@ -18,7 +18,7 @@ interface TrunkOptions {
   /** What the route has beside its name and carrier. Default: every number. */
   readonly route?: Body
   /** Further sections of the seed file. */
-  readonly seed?: Body
+  readonly seed?: Body | ((gatewayPorts: readonly number[]) => Body)
   /** The caller is a gateway of the carrier instead of a node of the house, and this is added to it. */
   readonly inbound?: Body
   readonly environment?: Record<string, string>
@@ -102,6 +102,6 @@ function seedOf(
       },
     ],
     outbound_routes: [{ name: 'out', prefix: '', carrier: 'north', ...route }],
-    ...seed,
+    ...(typeof seed === 'function' ? seed(gateways.map(({ port }) => port)) : seed),
   }
 }

@@ -101,6 +101,93 @@ test('a carrier takes max_calls at once, and the next caller is told to retry', 
   expect(tollgate.wallet('paying')).toMatchObject({ balance: cents(996), debits: 2 })
 })
 
+test('a carrier takes max_cps new calls in a second; the next one is told to retry, a later one passes', async () => {
+  const { tollgate, dial } = await startTrunks({
+    gateways: ['nodes/answers'],
+    carrier: { max_cps: 1 },
+  })
+  const first = dial('inbound/talks-2500-ms', called)
+  await vi.waitFor(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1), {
+    timeout: 3_000,
+    interval: 20,
+  })
+  expect(await dial('failover/retry-later', called)).toEqual(clean)
+  expect(await first).toEqual(clean)
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  const calls = await tollgate.waitForCalls(3)
+  expect(calls.map(({ sip_code, denial_code }) => [sip_code, denial_code])).toEqual([
+    [503, 'carrier_limit'],
+    [200, null],
+    [200, null],
+  ])
+  expect(tollgate.wallet('paying').debits).toBe(2)
+})
+
+test('least cost: the carrier that is cheapest for the number gets the call, the next one what it refuses', async () => {
+  const { tollgate, dial, get } = await startTrunks({
+    gateways: ['nodes/answers', 'nodes/refuses-503'],
+    seed: ([dear = 0, cheap = 0]) => ({
+      rate_plans: ['retail', 'dear', 'cheap'].map((name) => ({ name, currency: 'USD' })),
+      rates: [
+        { rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' },
+        { rate_plan: 'dear', prefix: '1', rate_per_minute: '0.02' },
+        { rate_plan: 'cheap', prefix: '1800', rate_per_minute: '0.01' },
+        { rate_plan: 'cheap', prefix: '1', rate_per_minute: '0.03' },
+      ],
+      carriers: [
+        ...[{ name: 'dear', rate_plan: 'dear', gateways: [{ host: '127.0.0.1', port: dear }] }],
+        ...[{ name: 'cheap', rate_plan: 'cheap', gateways: [{ host: '127.0.0.1', port: cheap }] }],
+      ].map((carrier) => ({ ...carrier, direction: 'out' })),
+      outbound_routes: ['dear', 'cheap'].map((carrier, index) => ({
+        ...{ name: carrier, prefix: '', carrier, mode: 'lcr', priority: 10 + index },
+      })),
+    }),
+  })
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  expect(await dial('inbound/answered', '13035551212')).toEqual(clean)
+  const calls = await tollgate.waitForCalls(2)
+  expect(calls.map((call) => [call.carrier, attempts(call)])).toEqual([
+    ['dear', [503, 200]],
+    ['dear', [200]],
+  ])
+  const trace = (await get(`/calls/${calls[0]?.call_uuid}/trace`)) as {
+    entries: readonly { what?: string; detail?: object }[]
+  }
+  expect(trace.entries.find(({ what }) => what === 'routed')?.detail).toMatchObject({
+    prices: [
+      { carrier: 'cheap', price: '0.01' },
+      { carrier: 'dear', price: '0.02' },
+    ],
+  })
+})
+
+test('a gateway whose name nobody can look up is passed over, and leaves nothing behind', async () => {
+  const { tollgate, dial, get } = await startTrunks({
+    gateways: ['nodes/answers'],
+    seed: ([port = 0]) => ({
+      carriers: [
+        { name: 'gone', gateways: [{ host: 'gone.invalid' }] },
+        { name: 'there', direction: 'out', gateways: [{ host: '127.0.0.1', port }] },
+      ],
+      outbound_routes: [
+        { name: 'first', prefix: '', carrier: 'gone', priority: 1 },
+        { name: 'second', prefix: '', carrier: 'there', priority: 2 },
+      ],
+    }),
+  })
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  const [call] = await tollgate.waitForCalls(1)
+  expect(call).toMatchObject({ disposition: 'ANSWERED', carrier: 'there', cost_micros: cents(1) })
+  await vi.waitFor(async () => {
+    const { calls, engine } = (await get('/metrics/telemetry')) as {
+      calls: { active: number }
+      engine: { sip_resolving: number; sip_dialogs: number; srf_invites: number }
+    }
+    const { sip_resolving: resolving, sip_dialogs: dialogs, srf_invites: invites } = engine
+    expect([calls.active, resolving, dialogs, invites]).toEqual([0, 0, 0, 0])
+  }, 10_000)
+})
+
 test('a blocked prefix is refused with 403 and costs nothing', async () => {
   const { tollgate, dial } = await startTrunks({
     gateways: ['nodes/answers'],

@@ -83,6 +83,8 @@ const patienceMs = 3_000
 export class SipPeer {
   readonly protocol: Listener['protocol']
   readonly inbox: PeerMessage[] = []
+  /** Where it says that it is; undefined: where it is. */
+  contact: string | undefined
   readonly #socket: PeerSocket
   /** The way back of each received request. */
   readonly #answers = new WeakMap<PeerMessage, (text: string) => void>()
@@ -184,7 +186,7 @@ export class SipPeer {
       `To: ${leg.to}`,
       `Call-ID: ${leg.callId}`,
       `CSeq: ${leg.cseq} ${method}`,
-      `Contact: <${this.uri}>`,
+      `Contact: <${this.contact ?? this.uri}>`,
       ...(content.headers ?? []),
       ...(body === '' ? [] : ['Content-Type: application/sdp']),
       `Content-Length: ${Buffer.byteLength(body)}`,
@@ -217,7 +219,7 @@ export class SipPeer {
       `To: ${to}${tag}`,
       `Call-ID: ${request.get('Call-ID')}`,
       `CSeq: ${request.get('CSeq')}`,
-      `Contact: <${this.uri}>`,
+      `Contact: <${this.contact ?? this.uri}>`,
       ...(content.headers ?? []),
       ...(body === '' ? [] : ['Content-Type: application/sdp']),
       `Content-Length: ${Buffer.byteLength(body)}`,
