@@ -12,6 +12,7 @@ export interface DrivenCore {
   connectionClosed(flow: Flow, now: number): void
   clientConnected(clientId: number, isInProcess: boolean): void
   clientDisconnected(clientId: number, now: number): void
+  endOrphans(now: number): void
   command(clientId: number, payload: string, now: number): void
   handleTimeout(now: number): void
   nextDeadline(): number | undefined
@@ -24,6 +25,7 @@ export interface Ports {
   close(flow: Flow): void
   deliver(clientId: number, payload: string): void
   disconnect(clientId: number): void
+  summon(clientId: number, uri: string): void
   resolve(question: HopQuestion, reference: string): void
 }
 
@@ -108,6 +110,10 @@ export class Driver {
     this.#event('lost client', (now) => this.#core.clientDisconnected(clientId, now))
   }
 
+  endOrphans(): void {
+    this.#event('orphans', (now) => this.#core.endOrphans(now))
+  }
+
   /** Nothing reaches the core from here on. */
   stop(): void {
     this.#isStopped = true
@@ -174,6 +180,8 @@ export class Driver {
         return this.#ports.deliver(output.clientId, output.payload)
       case 'disconnect':
         return this.#ports.disconnect(output.clientId)
+      case 'summon':
+        return this.#ports.summon(output.clientId, output.uri)
       case 'resolve':
         return this.#ports.resolve(output.question, output.reference)
       case 'close':

@@ -1,6 +1,6 @@
 /** The door of the embedded SIP server. */
 export { createSipServer, type SipServer } from './server.ts'
-export type { SipServerOptions } from './options.ts'
+export type { NewRequest, RequestRoute, SipServerOptions } from './options.ts'
 export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
 export type { Load } from './overload/overload.ts'
 export type { Flow, Listener, Protocol } from './flow.ts'

@@ -22,6 +22,21 @@ export interface CallLimits {
 /** What 1 GB of heap holds at 25 kB for a dialog, with room for everything else. */
 export const defaultLimits: CallLimits = { maxUnanswered: 20_000, maxDialogs: 40_000 }
 
+/** A request that begins something, as far as routing may want to know it. */
+export interface NewRequest {
+  readonly method: string
+  readonly uri: string
+  readonly protocol: Protocol
+  readonly sourceAddress: string
+  readonly sourcePort: number
+  /** The first value of a header by its canonical name, such as `User-Agent`. */
+  get(name: string): string | undefined
+}
+
+/** Who gets a request: `tag`, one of the connected applications that authenticated with it; `uri`, one
+ * that is connected to for this request, `tcp://host:port` or `tls://host:port` (`srf.listen`). */
+export type RequestRoute = { readonly tag: string } | { readonly uri: string }
+
 /** PEM files for `tls` and `wss`. A changed one is read again; a bad one then changes nothing. */
 export interface TlsOptions {
   /** Our certificate, followed by its chain unless that is in `chainFile`. */
@@ -68,6 +83,8 @@ export interface SipServerOptions {
   readonly webSocket?: WebSocketOptions
   /** Where drachtio applications connect by TCP. Default: nowhere, only in process. */
   readonly admin?: { readonly host: string; readonly port: number }
+  /** The same by TLS; needs `tls`. */
+  readonly adminTls?: { readonly host: string; readonly port: number } | undefined
   /** What applications must quote to be let in. */
   readonly secret: string
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */
@@ -96,6 +113,13 @@ export interface SipServerOptions {
    * all.
    */
   readonly admit?: (source: Flow, packet: Buffer | string) => boolean
+  /** Asked for each new request. Undefined: whoever asked for its method, in turn. Default: always they. */
+  readonly routeRequest?: (request: NewRequest) => RequestRoute | undefined
+  /**
+   * How long the calls of an application go on after its connection was lost, before they get BYE.
+   * Milliseconds. Default: 5 000.
+   */
+  readonly graceMs?: number
   /**
    * Under overload new calls get 503, except for those to a Request-URI for which this is true; asked
    * only about a call that would be refused. `urn:service:sos` is always let in. Default: none.
@@ -110,6 +134,11 @@ export const defaultMinSessionSeconds = 90
 export const serverVersion = 'v0.9.99-tollgate'
 
 export const adminLimits: AdminLimits = { maxClients: 256, maxBufferedBytes: 16 * 1024 * 1024 }
+
+/** Connections to applications, one for each request that is meant for them. */
+export const maxDialled = 2_000
+
+export const defaultGraceMs = 5_000
 
 /** Wall time at the start of the process, carried on by the clock that never jumps. */
 export const monotonicNow = (): number => performance.timeOrigin + performance.now()

@@ -1,5 +1,6 @@
 /** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
 import { Clients } from './clients/client.ts'
+import { Dialer } from './clients/dialer.ts'
 import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'
 import { AdminListener } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'
@@ -9,6 +10,8 @@ import { Driver, type Ports } from './driver.ts'
 import type { Listener } from './flow.ts'
 import {
   adminLimits,
+  maxDialled,
+  defaultGraceMs,
   defaultLimits,
   defaultMinSessionSeconds,
   monotonicNow,
@@ -36,6 +39,8 @@ export interface SipServer {
   readonly listeners: readonly Listener[]
   /** Where applications connect; absent without `admin`, and before the start. */
   readonly adminAddress: BoundAddress | undefined
+  /** The same for TLS. */
+  readonly adminTlsAddress: BoundAddress | undefined
   /** Connects an application of this process; after the start. */
   connectInProcess(client: InProcessClient): InProcessLink
   readonly load: Load
@@ -64,12 +69,15 @@ class EmbeddedServer implements SipServer {
   readonly #driver: Driver
   readonly #clients: Clients
   readonly #admin: AdminListener
+  readonly #dialer: Dialer
   readonly #overload: Overload
   readonly #resolver: NextHopResolver
   readonly #opener: TransportOpener
   readonly #transports = new Map<Listener, Transport>()
   #listeners: readonly Listener[] = []
   #adminAddress: BoundAddress | undefined
+  #adminTls: AdminListener | undefined
+  #adminTlsAddress: BoundAddress | undefined
 
   constructor(options: SipServerOptions) {
     const { now = monotonicNow, log = silent, admit = () => true } = options
@@ -89,6 +97,8 @@ class EmbeddedServer implements SipServer {
       limits: { ...defaultLimits, ...options.limits },
       minSessionSeconds: options.minSessionSeconds ?? defaultMinSessionSeconds,
       refusesCall: (invite) => this.#overload.refuses(invite),
+      routeRequest: options.routeRequest,
+      graceMs: options.graceMs ?? defaultGraceMs,
       token,
       version: serverVersion,
       log,
@@ -101,6 +111,10 @@ class EmbeddedServer implements SipServer {
       disconnected: (clientId) => driver.clientDisconnected(clientId),
     })
     this.#admin = new AdminListener(this.#clients, adminLimits, log)
+    this.#dialer = new Dialer(this.#clients, {
+      ...{ log, maxConnections: maxDialled, maxBufferedBytes: adminLimits.maxBufferedBytes },
+      credentials: () => (options.tls === undefined ? undefined : this.#opener.credentials()),
+    })
     this.#resolver = new NextHopResolver(
       systemDns(options.dnsServers ?? []),
       now,
@@ -121,6 +135,10 @@ class EmbeddedServer implements SipServer {
     return this.#adminAddress
   }
 
+  get adminTlsAddress(): BoundAddress | undefined {
+    return this.#adminTlsAddress
+  }
+
   async start(): Promise<void> {
     try {
       for (const address of this.#options.listen) {
@@ -128,8 +146,7 @@ class EmbeddedServer implements SipServer {
         this.#transports.set(transport.listener, transport)
         this.#listeners = [...this.#transports.keys()]
       }
-      const { admin } = this.#options
-      if (admin) this.#adminAddress = await this.#admin.start(admin.host, admin.port)
+      await this.#openAdmin()
       this.#overload.start(this.#listeners)
     } catch (error) {
       await this.stop()
@@ -151,6 +168,7 @@ class EmbeddedServer implements SipServer {
     return {
       ...this.#core.stats(),
       clients: this.#clients.size,
+      dialled: this.#dialer.size,
       connections,
       lookups: this.#resolver.pending,
     }
@@ -159,7 +177,9 @@ class EmbeddedServer implements SipServer {
   async stop(): Promise<void> {
     this.#overload.stop()
     this.#clients.disconnectAll()
-    await this.#admin.stop()
+    this.#dialer.stop()
+    this.#driver.endOrphans()
+    await Promise.all([this.#admin.stop(), this.#adminTls?.stop()])
     const transports = [...this.#transports.values()]
     this.#transports.clear()
     await Promise.all(transports.map((transport) => transport.stop()))
@@ -178,8 +198,18 @@ class EmbeddedServer implements SipServer {
       close: (flow) => this.#transports.get(flow.listener)?.close(flow),
       deliver: (clientId, payload) => this.#clients.deliver(clientId, payload),
       disconnect: (clientId) => this.#clients.disconnect(clientId),
+      summon: (clientId, uri) => this.#dialer.dial(clientId, uri),
       resolve: (question, reference) => this.#resolver.resolve(question, reference),
     }
+  }
+
+  async #openAdmin(): Promise<void> {
+    const { admin, adminTls, log = silent } = this.#options
+    if (admin) this.#adminAddress = await this.#admin.start(admin.host, admin.port)
+    if (!adminTls) return
+    const credentials = this.#opener.credentials()
+    this.#adminTls = new AdminListener(this.#clients, adminLimits, log, credentials)
+    this.#adminTlsAddress = await this.#adminTls.start(adminTls.host, adminTls.port)
   }
 
   #open(address: SipServerOptions['listen'][number]): Promise<Transport> {

@@ -6,6 +6,7 @@ import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { SipMessage } from '../../engine/sip-server/message/message.ts'
 import type { Output } from '../../engine/sip-server/core/output.ts'
 import type { Flow, HopTarget, Listener } from '../../engine/sip-server/flow.ts'
+import type { NewRequest, RequestRoute } from '../../engine/sip-server/index.ts'
 import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/timers.ts'
 
@@ -43,6 +44,7 @@ export interface SentMessage {
 
 /** A payload that the application received: its leader's tokens and the SIP message. */
 export interface Delivered {
+  readonly clientId: number
   readonly tokens: readonly string[]
   readonly sip: string
 }
@@ -53,6 +55,8 @@ export class VirtualServer {
   readonly sent: SentMessage[] = []
   readonly delivered: Delivered[] = []
   readonly other: Output[] = []
+  /** Call details (`cdr:…`), which are not among `delivered`. */
+  readonly details: Delivered[] = []
   #commands = 0
   #clientId = 1
 
@@ -63,6 +67,8 @@ export class VirtualServer {
       listeners?: readonly Listener[]
       minSessionSeconds?: number
       refusesCall?: (invite: SipMessage) => boolean
+      routeRequest?: (request: NewRequest) => RequestRoute | undefined
+      graceMs?: number
     } = {},
   ) {
     let tokens = 0
@@ -72,6 +78,8 @@ export class VirtualServer {
       limits: { ...defaultLimits, ...options.limits },
       minSessionSeconds: options.minSessionSeconds ?? 90,
       refusesCall: options.refusesCall ?? (() => false),
+      routeRequest: options.routeRequest,
+      graceMs: options.graceMs,
       secret: 'cymru',
       sameSecret: (given, expected) => given === expected,
       token: () => `tok${++tokens}`,
@@ -167,19 +175,29 @@ export class VirtualServer {
     return this.takeSent().map(({ text }) => text.slice(0, text.indexOf('\r\n')))
   }
 
+  /** Who got what was delivered since the last call of `takeDelivered`. */
+  get deliveredTo(): number[] {
+    return this.delivered.map(({ clientId }) => clientId)
+  }
+
+  #note(delivered: Delivered): void {
+    const isDetail = delivered.tokens[1]?.startsWith('cdr:') === true
+    ;(isDetail ? this.details : this.delivered).push(delivered)
+  }
+
   #drain(): void {
     for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
       if (output.kind === 'send') this.sent.push({ ...output, at: this.now })
-      else if (output.kind === 'deliver') this.delivered.push(split(output.payload))
+      else if (output.kind === 'deliver') this.#note(split(output.clientId, output.payload))
       else this.other.push(output)
     }
   }
 }
 
-function split(payload: string): Delivered {
+function split(clientId: number, payload: string): Delivered {
   const end = payload.indexOf('\r\n')
-  if (end === -1) return { tokens: payload.split('|'), sip: '' }
-  return { tokens: payload.slice(0, end).split('|'), sip: payload.slice(end + 2) }
+  if (end === -1) return { clientId, tokens: payload.split('|'), sip: '' }
+  return { clientId, tokens: payload.slice(0, end).split('|'), sip: payload.slice(end + 2) }
 }
 
 /** Builds a SIP message; `lines` are whole header lines without line ends. */

@@ -44,6 +44,7 @@ export async function startRig(
     admin: { host: '127.0.0.1', port: 0 },
     secret: 'cymru',
     timers,
+    graceMs: 50,
     log: (level, message, fields) => {
       if (level === 'error') errors.push(`${message} ${JSON.stringify(fields)}`)
     },

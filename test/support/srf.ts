@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
-import { Socket } from 'node:net'
+import { type Server, Socket } from 'node:net'
 import type { InProcessLink, SipServer } from '../../engine/sip-server/index.ts'
 import { emitted } from './waiting.ts'
 
@@ -105,6 +105,10 @@ export interface Srf extends EventEmitter {
   }
   readonly _dialogs: ReadonlyMap<string, unknown>
   connect(options: object): void
+  /** Waits for servers that connect to it; `port` 0 takes a free one. */
+  listen(options: object): Server
+  /** Ends the connection that brought the request. */
+  endSession(request: SrfRequest): void
   use(method: string, handler: Handler): void
   invite(handler: Handler): void
   options(handler: Handler): void
@@ -163,6 +167,9 @@ interface Agent extends EventEmitter {
 
 // The package has no types of its own.
 const Srf = createRequire(import.meta.url)('drachtio-srf') as new (tags?: readonly string[]) => Srf
+
+/** Not connected yet. */
+export const newSrf = (tags?: readonly string[]): Srf => new Srf(tags)
 
 export interface ConnectedSrf {
   readonly srf: Srf

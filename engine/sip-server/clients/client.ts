@@ -38,6 +38,17 @@ export class Clients {
     return clientId
   }
 
+  /** An application that was connected to under an id that the core has chosen. */
+  adopt(clientId: number, client: Client): void {
+    this.#byId.set(clientId, client)
+    this.#callbacks.connected(clientId, client.isInProcess)
+  }
+
+  /** It could not be connected to. */
+  neverCame(clientId: number): void {
+    this.#callbacks.disconnected(clientId)
+  }
+
   /** A payload from a client; ignored once the client is gone. */
   receive(clientId: number, payload: string): void {
     if (this.#byId.has(clientId)) this.#callbacks.payload(clientId, payload)

@@ -1,5 +1,7 @@
-/** The TCP port that drachtio applications connect to. */
+/** The ports that drachtio applications connect to: TCP, and TLS. */
 import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { Credentials } from '../transport/stream/credentials.ts'
 import { listen, stopListening, type BoundAddress } from '../transport/listen.ts'
 import type { Log } from '../options.ts'
 import type { Clients } from './client.ts'
@@ -11,18 +13,26 @@ export interface AdminLimits {
   readonly maxBufferedBytes: number
 }
 
+/** A peer that has not finished its handshake by then is no application. Milliseconds. */
+const handshakeTimeoutMs = 5_000
+
 export class AdminListener {
   readonly #clients: Clients
   readonly #limits: AdminLimits
   readonly #log: Log
   readonly #server: Server
   readonly #connections = new Set<TcpClient>()
+  /** Connections whose TLS handshake is under way, and all others. */
+  readonly #sockets = new Set<Socket>()
 
-  constructor(clients: Clients, limits: AdminLimits, log: Log) {
+  /** With credentials the port speaks TLS. */
+  constructor(clients: Clients, limits: AdminLimits, log: Log, credentials?: Credentials) {
     this.#clients = clients
     this.#limits = limits
     this.#log = log
-    this.#server = createServer((socket) => this.#accept(socket))
+    this.#server = credentials
+      ? this.#secureServer(credentials)
+      : createServer((socket) => this.#accept(socket))
   }
 
   /** @throws ListenError when the address cannot be bound. */
@@ -32,7 +42,25 @@ export class AdminListener {
 
   /** Stops accepting, and cuts connections that have not ended by themselves. */
   stop(): Promise<void> {
-    return stopListening(this.#server, this.#connections)
+    return stopListening(this.#server, this.#connections, () => {
+      for (const socket of this.#sockets) socket.destroy()
+    })
+  }
+
+  #secureServer(credentials: Credentials): Server {
+    const server = createTlsServer(
+      { ...credentials.settings, handshakeTimeout: handshakeTimeoutMs },
+      (socket) => this.#accept(socket),
+    )
+    credentials.onChange((settings) => server.setSecureContext(settings))
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
+    server.on('tlsClientError', (error, { remoteAddress }) =>
+      this.#log('debug', 'application refused: no TLS', { remoteAddress, reason: error.message }),
+    )
+    return server
   }
 
   #accept(socket: Socket): void {

@@ -1,6 +1,7 @@
 /** An application connected by TCP: frames in, frames out. */
 import type { Socket } from 'node:net'
-import { encodeFrame, FrameReader } from '../wire/frame.ts'
+import { encodeNok } from '../wire/event.ts'
+import { encodeFrame, FrameReader, maxFrameBytes } from '../wire/frame.ts'
 import type { Client } from './client.ts'
 
 /** A connection that has not sent one whole frame by then is no drachtio application. Milliseconds. */
@@ -55,12 +56,16 @@ export class TcpClient implements Client {
   }
 
   #read(chunk: Buffer): void {
-    const { payloads, problem } = this.#frames.push(chunk)
+    const { payloads, tooLong, problem } = this.#frames.push(chunk)
     if (!this.#framed && payloads.length > 0) {
       this.#framed = true
       this.#socket.setTimeout(0)
     }
     for (const payload of payloads) this.#options.onPayload(payload)
+    for (const start of tooLong) {
+      const [id = ''] = start.split('|', 1)
+      this.deliver(encodeNok('limit', id, `a message of more than ${maxFrameBytes} bytes`))
+    }
     if (problem !== undefined) this.#drop(problem)
   }
 

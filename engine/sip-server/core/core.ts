@@ -8,11 +8,11 @@ import { parseAppMessage, parseMessage } from '../message/parse.ts'
 import { decodeCommand, type SipCommand } from '../wire/command.ts'
 import { encodeAuthenticated, encodeNo, encodeNok, encodeOk, encodePong } from '../wire/event.ts'
 import { sortAppHeaders } from './app-headers.ts'
+import { Departure } from './applications/departure.ts'
 import { receiveRequest, returnFlow } from './uas/receive-request.ts'
 import { receiveResponse } from './uac/receive-response.ts'
-import { sendLocalBye } from './local-bye.ts'
 import { bracketed } from './next-hop.ts'
-import { answer, answerStateless, respond } from './uas/send-response.ts'
+import { answerStateless, respond } from './uas/send-response.ts'
 import type { AppRequest } from './uac/command-answers.ts'
 import { cancelOutbound, sendInDialog, sendOutOfDialog } from './uac/send-request.ts'
 import type { Output } from './output.ts'
@@ -73,22 +73,19 @@ export class SipCore {
     this.#stack.applications.connected(clientId, isInProcess)
   }
 
-  /** What the application left unanswered is refused, and its dialogs end: nobody else knows them. */
+  /**
+   * What the application left unanswered is refused; its dialogs end after the grace, or at once when
+   * it lived in this process: nobody else knows them.
+   */
   clientDisconnected(clientId: number, now: number): void {
-    const stack = this.#stack
-    stack.applications.disconnected(clientId)
-    for (const inbound of [...stack.inbound.values()])
-      if (inbound.clientId === clientId)
-        answer(stack, inbound, 503, 'Service Unavailable', 'Retry-After: 5\r\n', now)
-    for (const outbound of [...stack.outbound.values()])
-      if (outbound.clientId === clientId) {
-        outbound.cancel('', now)
-        outbound.finished()
-      }
-    for (const dialog of stack.dialogs.ofClient(clientId))
-      if (dialog.state === 'confirmed')
-        sendLocalBye(stack, dialog, 'Application gone', 'silent', now)
-      else stack.forget(dialog)
+    const { applications, options } = this.#stack
+    const graceMs = applications.isInProcess(clientId) ? 0 : (options.graceMs ?? 0)
+    Departure.of(this.#stack, clientId, graceMs, now)
+  }
+
+  /** Ends what goes on without its application: the server is about to stop. */
+  endOrphans(now: number): void {
+    for (const departure of [...this.#stack.departures.values()]) departure.onTimer('grace', now)
   }
 
   /** One wire payload from a connected application. */
@@ -96,14 +93,15 @@ export class SipCore {
     const stack = this.#stack
     const { applications } = stack
     const decoded = decodeCommand(payload)
-    const reply = (text: string): void => stack.deliver(clientId, text)
+    const reply = (payload: string): void => stack.push({ kind: 'deliver', clientId, payload })
     const { id, command } = decoded
     if (command === undefined) return this.#expel(clientId, id, decoded.problem)
     if (command.kind === 'authenticate') {
       if (!stack.options.sameSecret(command.secret, stack.options.secret))
         return this.#expel(clientId, id, 'incorrect secret')
       applications.authenticate(clientId, command.tags)
-      return reply(this.#welcome(id))
+      reply(this.#welcome(id))
+      return applications.release(clientId).forEach(reply)
     }
     if (!applications.isAuthenticated(clientId))
       return this.#expel(clientId, id, 'not authenticated')
@@ -168,7 +166,8 @@ export class SipCore {
 
   /** A breach of the protocol ends the connection. */
   #expel(clientId: number, id: string, reason: string): void {
-    this.#stack.deliver(clientId, encodeNo(this.#stack.nextId(), id, reason))
+    const payload = encodeNo(this.#stack.nextId(), id, reason)
+    this.#stack.push({ kind: 'deliver', clientId, payload })
     this.#stack.push({ kind: 'disconnect', clientId })
   }
 

@@ -11,6 +11,8 @@ export type Output =
     }
   /** Hand one wire payload (no length prefix) to a connected application. */
   | { readonly kind: 'deliver'; readonly clientId: number; readonly payload: string }
+  /** Connect to an application that is to have a request; `clientId` is its id from then on. */
+  | { readonly kind: 'summon'; readonly clientId: number; readonly uri: string }
   /** Close the connection of an application after what was delivered to it before. */
   | { readonly kind: 'disconnect'; readonly clientId: number }
   /** Find where a host name is reached; `SipCore.resolved` gets the answer with the `reference`. */

@@ -36,11 +36,14 @@ export class TransportOpener {
       case 'tcp':
         return openTcp(stream, callbacks)
       case 'tls':
-        return openTls({ ...stream, credentials: this.#read(), log: this.#log }, callbacks)
+        return openTls({ ...stream, credentials: this.credentials(), log: this.#log }, callbacks)
       case 'ws':
         return openWebSocket({ ...stream, ...webSocket, credentials: undefined }, callbacks)
       case 'wss':
-        return openWebSocket({ ...stream, ...webSocket, credentials: this.#read() }, callbacks)
+        return openWebSocket(
+          { ...stream, ...webSocket, credentials: this.credentials() },
+          callbacks,
+        )
     }
   }
 
@@ -53,7 +56,8 @@ export class TransportOpener {
     this.#credentials?.stop()
   }
 
-  #read(): Credentials {
+  /** @throws CertificateError when there are none, or bad ones. */
+  credentials(): Credentials {
     const { tls } = this.#options
     if (tls === undefined) throw new CertificateError('no certificate', 'none is given')
     return (this.#credentials ??= new Credentials(tls, this.#log))

@@ -2,7 +2,7 @@
  * What the server tells an application, as wire payloads. The positions of all fields are named
  * here and nowhere else. `id` is always a fresh id of the server, `commandId` that of the command answered.
  */
-import { encodeMeta, type Meta } from './meta.ts'
+import { encodeMeta, encodeTime, type Meta } from './meta.ts'
 
 interface RequestEvent {
   readonly id: string
@@ -107,6 +107,32 @@ export const encodeProxied = (id: string, commandId: string, meta: Meta, text: s
 /** The last word on a `proxy` command. */
 export const encodeProxyDone = (id: string, commandId: string): string =>
   `${id}|response|${commandId}|OK|done`
+
+/** A moment of a call, for whoever keeps records. `time` in milliseconds since the epoch. */
+export type CallDetail = {
+  /** `network`: `text` was received. `application`: it was sent. */
+  readonly source: 'network' | 'application'
+  readonly time: number
+  readonly text: string
+} & (
+  | { readonly kind: 'attempt' }
+  | { readonly kind: 'start'; readonly role: 'uac' | 'uas' | 'proxy-uac' | 'proxy-uas' }
+  | {
+      readonly kind: 'stop'
+      readonly reason:
+        | 'call-rejected'
+        | 'call-canceled'
+        | 'normal-release'
+        | 'session-expired'
+        | 'system-initiated-termination'
+    }
+)
+
+export function encodeCallDetail(id: string, detail: CallDetail): string {
+  const { kind, source, time, text } = detail
+  const what = kind === 'attempt' ? '' : `|${kind === 'start' ? detail.role : detail.reason}`
+  return `${id}|cdr:${kind}|${source}|${encodeTime(time)}${what}\r\n${text}`
+}
 
 /** A reason may quote what an application or a peer wrote, which must not end the field. */
 const onToken = (reason: string): string => reason.replaceAll(/[|\r\n]+/g, ' ')

@@ -6,14 +6,19 @@
 /** Longest payload that an application may send, in bytes. */
 export const maxFrameBytes = 256 * 1024
 
-/** Enough for `maxFrameBytes`; a longer run of digits is refused before it is read to its end. */
-const maxLengthDigits = 6
+/** A longer run of digits is no length: 99 999 999 bytes are skipped at most. */
+const maxLengthDigits = 8
+
+/** As much of a frame that is too long as its command's id takes. */
+const keptOfTooLong = 256
 
 const hash = 0x23
 const zero = 0x30
 
 export interface Unframed {
   readonly payloads: readonly string[]
+  /** The beginnings of payloads that are longer than `maxFrameBytes`, and were skipped. */
+  readonly tooLong: readonly string[]
   /** Set when the stream is broken for good: nothing after this point can be read. */
   readonly problem: string | undefined
 }
@@ -30,16 +35,21 @@ export class FrameReader {
   #digits = 0
   #gathering: Buffer | undefined
   #gathered = 0
+  /** Bytes of a frame that is too long, still to come. */
+  #toSkip = 0
+  #tooLong: string[] = []
   #problem: string | undefined
 
   push(chunk: Buffer): Unframed {
     const payloads: string[] = []
+    this.#tooLong = []
     let at = 0
     while (at < chunk.length && this.#problem === undefined) {
-      if (this.#gathering === undefined) at = this.#readLength(chunk, at, payloads)
-      else at = this.#gather(this.#gathering, chunk, at, payloads)
+      if (this.#gathering !== undefined) at = this.#gather(this.#gathering, chunk, at, payloads)
+      else if (this.#toSkip > 0) at = this.#skip(chunk, at)
+      else at = this.#readLength(chunk, at, payloads)
     }
-    return { payloads, problem: this.#problem }
+    return { payloads, tooLong: this.#tooLong, problem: this.#problem }
   }
 
   /** Reads digits up to `#`, then takes the payload out of the chunk if it is all there. */
@@ -51,18 +61,20 @@ export class FrameReader {
       if (digit < 0 || digit > 9) return this.#fail('length is not a number', chunk)
       this.#length = this.#length * 10 + digit
       this.#digits++
-      if (this.#digits > maxLengthDigits || this.#length > maxFrameBytes)
-        return this.#fail('frame is too long', chunk)
+      if (this.#digits > maxLengthDigits) return this.#fail('frame is too long', chunk)
     }
     return chunk.length
   }
 
   #beginPayload(chunk: Buffer, start: number, payloads: string[]): number {
     if (this.#length === 0) return this.#fail('length is missing or zero', chunk)
+    if (this.#length > maxFrameBytes) {
+      this.#toSkip = this.#length - keptOfTooLong
+      this.#length = keptOfTooLong
+    }
     const end = start + this.#length
     if (end <= chunk.length) {
-      payloads.push(chunk.toString('utf8', start, end))
-      this.#beginFrame()
+      this.#finishFrame(chunk.toString('utf8', start, end), payloads)
       return end
     }
     this.#gathering = Buffer.allocUnsafe(this.#length)
@@ -73,13 +85,20 @@ export class FrameReader {
     const copied = chunk.copy(into, this.#gathered, from)
     this.#gathered += copied
     if (this.#gathered === into.length) {
-      payloads.push(into.toString('utf8'))
-      this.#beginFrame()
+      this.#finishFrame(into.toString('utf8'), payloads)
     }
     return from + copied
   }
 
-  #beginFrame(): void {
+  #skip(chunk: Buffer, from: number): number {
+    const skipped = Math.min(this.#toSkip, chunk.length - from)
+    this.#toSkip -= skipped
+    return from + skipped
+  }
+
+  #finishFrame(text: string, payloads: string[]): void {
+    if (this.#toSkip > 0) this.#tooLong.push(text)
+    else payloads.push(text)
     this.#length = 0
     this.#digits = 0
     this.#gathering = undefined

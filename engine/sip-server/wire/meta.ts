@@ -18,7 +18,7 @@ const millisecondsPerDay = 86_400_000
 
 /** `source|bytes|protocol|address|port|time` */
 export const encodeMeta = (meta: Meta): string =>
-  `${meta.source}|${meta.bytes}|${meta.protocol}|${meta.address}|${meta.port}|${timeOfDay(meta.time)}`
+  `${meta.source}|${meta.bytes}|${meta.protocol}|${meta.address}|${meta.port}|${encodeTime(meta.time)}`
 
 let formattedTime = Number.NaN
 let formatted = ''
@@ -27,7 +27,7 @@ let formatted = ''
  * `HH:MM:SS.uuuuuu`, UTC. Under load many messages carry the same millisecond: the last answer is
  * kept, which is the only state of this file and not visible from outside.
  */
-function timeOfDay(time: number): string {
+export function encodeTime(time: number): string {
   if (time === formattedTime) return formatted
   const ofDay = time % millisecondsPerDay
   const hours = Math.floor(ofDay / 3_600_000)

@@ -35,6 +35,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     clientConnected: (clientId, isInProcess) =>
       log.push(`connected ${clientId} ${isInProcess ? 'in process' : 'by socket'}`),
     clientDisconnected: (clientId, now) => log.push(`disconnected ${clientId} at ${now}`),
+    endOrphans: (now) => log.push(`orphans end at ${now}`),
     command: (clientId, payload, now) => log.push(`command ${clientId} ${payload} at ${now}`),
     handleTimeout: (now) => {
       log.push(`timeout at ${now}`)
@@ -54,6 +55,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
         log.push(`disconnect ${clientId}`)
         driver.clientDisconnected(clientId)
       },
+      summon: (clientId, uri) => log.push(`summon ${clientId} at ${uri}`),
       resolve: ({ host }, reference) => log.push(`resolve ${host} as ${reference}`),
     },
     {

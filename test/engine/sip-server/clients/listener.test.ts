@@ -59,10 +59,10 @@ test('a stream that is not framed is closed', async () => {
   expect(dropped).toEqual(['length is not a number'])
 })
 
-test('an oversized frame is closed', async () => {
+test('a frame whose length is past all reason is closed', async () => {
   const { seeing, app, dropped } = await setUp()
   const socket = app()
-  socket.write('262145#')
+  socket.write('100000000#')
   await emitted(socket, 'close')
   await seeing('disconnected 1')
   expect(dropped).toEqual(['frame is too long'])

@@ -24,13 +24,23 @@ test('frames are read again wherever the stream was cut', () => {
   }
 })
 
-test('a frame of the greatest length passes, one byte more is a problem before it arrives', () => {
-  const reader = new FrameReader()
-  expect(reader.push(stream('x'.repeat(maxFrameBytes))).payloads).toHaveLength(1)
-  expect(reader.push(Buffer.from(`${maxFrameBytes + 1}#`))).toEqual({
-    payloads: [],
-    problem: 'frame is too long',
-  })
+test('a frame of the greatest length passes, a longer one is skipped but for its beginning', () => {
+  const long = `id-7|sip||${'x'.repeat(maxFrameBytes)}`
+  const bytes = stream('y'.repeat(maxFrameBytes), long, '2|ping')
+  for (const size of [100, 4_096, 70_000, bytes.length]) {
+    const reader = new FrameReader()
+    const read: string[] = []
+    const skipped: string[] = []
+    for (let at = 0; at < bytes.length; at += size) {
+      const { payloads, tooLong, problem } = reader.push(bytes.subarray(at, at + size))
+      read.push(...payloads)
+      skipped.push(...tooLong)
+      expect(problem).toBeUndefined()
+    }
+    expect(read.map((payload) => payload.slice(0, 6))).toEqual(['yyyyyy', '2|ping'])
+    expect(skipped.map((start) => start.slice(0, 10))).toEqual(['id-7|sip||'])
+    expect(skipped[0]?.length).toBeLessThan(1_000)
+  }
 })
 
 test.each([
@@ -48,6 +58,7 @@ test('frames before a problem are kept, nothing after it is read', () => {
   const broken = Buffer.concat([stream('1|ping'), Buffer.from('oops'), stream('2|ping')])
   expect(reader.push(broken)).toEqual({
     payloads: ['1|ping'],
+    tooLong: [],
     problem: 'length is not a number',
   })
   expect(reader.push(stream('3|ping')).payloads).toEqual([])

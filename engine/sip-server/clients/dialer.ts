@@ -1,0 +1,112 @@
+/**
+ * Applications that this server connects to, one connection for each request that is meant for them
+ * (`srf.listen`). What waits for one is handed over once it has authenticated.
+ */
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { errorCode } from '../errors.ts'
+import type { Log } from '../options.ts'
+import type { Credentials } from '../transport/stream/credentials.ts'
+import type { Clients } from './client.ts'
+import { TcpClient } from './tcp-client.ts'
+
+export interface DialerOptions {
+  readonly maxConnections: number
+  /** Bytes that may wait for an application that does not read; beyond, it is dropped. */
+  readonly maxBufferedBytes: number
+  /** Whom we believe that it is the application. Default: those that Node.js believes. */
+  readonly credentials: () => Credentials | undefined
+  readonly log: Log
+}
+
+/** Somebody waits on the telephone. Milliseconds. */
+const connectTimeoutMs = 3_000
+
+interface Place {
+  readonly isSecure: boolean
+  readonly host: string
+  readonly port: number
+}
+
+/** `tcp://host:port`, `tls://host:port` or `host:port[;transport=tcp|tls]`; the port is mandatory. */
+export function placeOf(uri: string): Place | undefined {
+  const parts =
+    /^(?:(tcp|tls):\/\/)?(\[[^\]]+\]|[^:/;[\]]+):(\d{1,5})(?:;transport=(tcp|tls))?$/i.exec(uri)
+  if (parts === null) return undefined
+  const [, scheme, host = '', port, transport] = parts
+  const isSecure = (scheme ?? transport ?? 'tcp').toLowerCase() === 'tls'
+  return { isSecure, host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
+}
+
+export class Dialer {
+  readonly #clients: Clients
+  readonly #options: DialerOptions
+  readonly #sockets = new Set<Socket>()
+
+  constructor(clients: Clients, options: DialerOptions) {
+    this.#clients = clients
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#sockets.size
+  }
+
+  /** Connects; that it did not succeed is told later, as the departure of `clientId`. */
+  dial(clientId: number, uri: string): void {
+    const place = placeOf(uri)
+    const fail = (reason: string): void => {
+      this.#options.log('warn', 'application not reached', { uri, reason })
+      this.#clients.neverCame(clientId)
+    }
+    if (place === undefined || place.port > 65_535)
+      return void setImmediate(fail, 'no such address')
+    if (this.#sockets.size >= this.#options.maxConnections)
+      return void setImmediate(fail, 'too many connections')
+    const socket = this.#open(place)
+    let reason = 'connection refused'
+    socket.setTimeout(connectTimeoutMs, () => {
+      reason = 'no connection in time'
+      socket.destroy()
+    })
+    socket.on('error', (error) => (reason = errorCode(error)))
+    const failed = (): void => {
+      this.#sockets.delete(socket)
+      fail(reason)
+    }
+    socket.once('close', failed)
+    socket.once(place.isSecure ? 'secureConnect' : 'connect', () => {
+      socket.off('close', failed)
+      this.#adopt(clientId, uri, socket)
+    })
+    return undefined
+  }
+
+  stop(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #open({ isSecure, host, port }: Place): Socket {
+    const secureContext = isSecure ? this.#options.credentials()?.context : undefined
+    const servername = isIP(host) === 0 ? { servername: host } : {}
+    const socket = isSecure
+      ? connectTls({ host, port, secureContext, ...servername })
+      : connect({ host, port })
+    this.#sockets.add(socket)
+    return socket
+  }
+
+  #adopt(clientId: number, uri: string, socket: Socket): void {
+    socket.removeAllListeners('timeout')
+    const client = new TcpClient(socket, {
+      maxBufferedBytes: this.#options.maxBufferedBytes,
+      onPayload: (payload) => this.#clients.receive(clientId, payload),
+      onClosed: () => {
+        this.#sockets.delete(socket)
+        this.#clients.remove(clientId)
+      },
+      onDropped: (reason) => this.#options.log('warn', 'application dropped', { uri, reason }),
+    })
+    this.#clients.adopt(clientId, client)
+  }
+}

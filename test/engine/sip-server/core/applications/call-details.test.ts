@@ -1,0 +1,135 @@
+/** Who keeps records hears of attempts, answers and ends: protocol page 1.3. */
+import { expect, test } from 'vitest'
+import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
+import { VirtualServer, callee, requestOf, responseOf, sdp } from '../../../../support/sip-core.ts'
+
+const recorder = 9
+
+function start(): VirtualServer {
+  const server = new VirtualServer()
+  server.core.clientConnected(recorder, false)
+  server.command('authenticate|cymru|', recorder)
+  for (const kind of ['attempt', 'start', 'stop']) server.command(`route|cdr:${kind}`, recorder)
+  server.takeDelivered()
+  server.details.length = 0
+  return server
+}
+
+/** Leaders without id and time, and the first word or words of the message. */
+const told = (server: VirtualServer): string[] =>
+  server.details.splice(0).map(({ tokens, sip }) => {
+    const [, kind, source, time, ...rest] = tokens
+    expect(time).toMatch(/^\d\d:\d\d:\d\d\.\d{6}$/)
+    const [first = '', second = ''] = sip.split(' ')
+    return [kind, source, ...rest, first === 'SIP/2.0' ? second : first].join(' ')
+  })
+
+test('an incoming call: attempt, start as uas, stop with the BYE', () => {
+  const server = start()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  server.receive(requestOf('BYE', { toTag, cseq: 2, branch: 'z9hG4bK-bye' }))
+  expect(told(server)).toEqual([
+    'cdr:attempt network INVITE',
+    'cdr:start application uas 200',
+    'cdr:stop network normal-release BYE',
+  ])
+})
+
+test('an incoming call that is refused, and one that is cancelled', () => {
+  const server = start()
+  respond(server, invited(server), 486)
+  server.takeDelivered()
+  invited(server, requestOf('INVITE', { callId: 'c', branch: 'z9hG4bK-c', body: sdp }))
+  server.receive(requestOf('CANCEL', { callId: 'c', branch: 'z9hG4bK-c' }))
+  expect(told(server)).toEqual([
+    'cdr:attempt network INVITE',
+    'cdr:stop application call-rejected 486',
+    'cdr:attempt network INVITE',
+    'cdr:stop network call-canceled CANCEL',
+  ])
+})
+
+const call = (server: VirtualServer): { readonly sent: string; readonly id: string } => {
+  server.takeDelivered()
+  server.command(
+    `sip|||sip:192.0.2.20\r\nINVITE sip:b@192.0.2.20 SIP/2.0\r\nContent-Type: application/sdp\r\n\r\n${sdp}`,
+  )
+  const [answer] = server.takeDelivered()
+  return { sent: server.takeSent()[0]?.text ?? '', id: answer?.tokens[10] ?? '' }
+}
+
+test('an outgoing call: attempt, start as uac, stop with the BYE of the application', () => {
+  const server = start()
+  const { sent } = call(server)
+  const extra = ['Contact: <sip:b@192.0.2.20>']
+  server.receive(responseOf(sent, 200, { toTag: 'b', body: sdp, extra }), callee)
+  const dialogId = server.takeDelivered().at(-1)?.tokens[9] ?? ''
+  server.command(`sip||${dialogId}\r\nACK sip:b@192.0.2.20 SIP/2.0\r\n\r\n`)
+  server.command(`sip||${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
+  expect(told(server)).toEqual([
+    'cdr:attempt application INVITE',
+    'cdr:start network uac 200',
+    'cdr:stop application normal-release BYE',
+  ])
+})
+
+test('an outgoing call that is refused, cancelled, or not answered at all', () => {
+  const server = start()
+  server.receive(responseOf(call(server).sent, 603, { toTag: 'b' }), callee)
+  expect(told(server).at(-1)).toBe('cdr:stop network call-rejected 603')
+  const { sent, id } = call(server)
+  server.receive(responseOf(sent, 180, { toTag: 'b' }), callee)
+  server.command(`sip|${id}|\r\nCANCEL sip:b@192.0.2.20 SIP/2.0\r\n\r\n`)
+  server.receive(responseOf(sent, 487, { toTag: 'b' }), callee)
+  expect(told(server).slice(1)).toEqual(['cdr:stop application call-canceled CANCEL'])
+  call(server)
+  server.advance(32_000)
+  expect(told(server).slice(1)).toEqual(['cdr:stop network call-rejected 408'])
+})
+
+test('an answer that nobody acknowledges ends by the system', () => {
+  const server = start()
+  answered(server)
+  server.advance(32_000)
+  expect(told(server).at(-1)).toBe('cdr:stop application system-initiated-termination BYE')
+})
+
+test('re-INVITEs are no calls', () => {
+  const server = start()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  told(server)
+  const again = requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-again', body: sdp })
+  respond(server, invited(server, again), 488)
+  expect(told(server)).toEqual([])
+})
+
+test('each kind goes to one of those that asked for it, in turn; to nobody when nobody asked', () => {
+  const server = start()
+  const other = 10
+  server.core.clientConnected(other, false)
+  server.command('authenticate|cymru|', other)
+  server.command('route|cdr:attempt', other)
+  server.takeDelivered()
+  const receivers: number[] = []
+  for (const callId of ['a', 'b', 'c']) {
+    respond(
+      server,
+      invited(server, requestOf('INVITE', { callId, branch: `z9hG4bK-${callId}`, body: sdp })),
+      486,
+    )
+    server.takeDelivered()
+    receivers.push(
+      ...server.details
+        .splice(0)
+        .flatMap(({ clientId, tokens }) => (tokens[1] === 'cdr:attempt' ? [clientId] : [])),
+    )
+  }
+  expect(receivers).toEqual([recorder, other, recorder])
+  server.disconnect(recorder)
+  server.disconnect(other)
+  server.takeDelivered()
+  invited(server, requestOf('INVITE', { callId: 'd', branch: 'z9hG4bK-d', body: sdp }))
+  expect(server.details).toEqual([])
+})

@@ -1,0 +1,185 @@
+/** Several applications, written on drachtio-srf as it is published: over TLS, called by the server, tagged. */
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import {
+  createSipServer,
+  type SipServer,
+  type SipServerOptions,
+} from '../../../engine/sip-server/index.ts'
+import { Authority, type Certificate } from '../../support/certificates.ts'
+import { SipPeer, sdp } from '../../support/sip-peer.ts'
+import { connectByTcp, newSrf, type Srf, type SrfDialog } from '../../support/srf.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { emitted } from '../../support/waiting.ts'
+
+const cleanUp: (() => unknown)[] = []
+let authority: Authority
+let certificate: Certificate
+
+beforeAll(() => {
+  authority = new Authority(temporaryFolder())
+  certificate = authority.sign('server', 'IP:127.0.0.1', 'DNS:localhost')
+})
+
+afterEach(async () => {
+  for (const step of cleanUp.splice(0)) await step()
+})
+
+async function start(options: Partial<SipServerOptions> = {}) {
+  const server = createSipServer({
+    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    admin: { host: '127.0.0.1', port: 0 },
+    secret: 'cymru',
+    graceMs: 50,
+    ...options,
+  })
+  await server.start()
+  cleanUp.push(() => server.stop())
+  const [listener] = server.listeners
+  if (listener === undefined) throw new Error('no listener')
+  const peer = await SipPeer.open(listener)
+  cleanUp.unshift(() => peer.close())
+  const uri = (user: string): string => `sip:${user}@127.0.0.1:${listener.port}`
+  return { server, peer, uri }
+}
+
+async function connected(
+  server: SipServer,
+  tags: readonly string[],
+  prepare: (srf: Srf) => void,
+): Promise<void> {
+  const app = await connectByTcp(server, { tags }, prepare)
+  cleanUp.unshift(() => app.close())
+}
+
+/** An application that waits for servers; where. */
+async function listening(prepare: (srf: Srf) => void, tls?: object): Promise<number> {
+  const srf = newSrf()
+  prepare(srf)
+  srf.on('error', () => undefined)
+  const options = { host: '127.0.0.1', port: 0, secret: 'cymru' }
+  const server = srf.listen(tls === undefined ? options : { ...options, tls })
+  cleanUp.unshift(() => server.close())
+  await emitted(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return port
+}
+
+test('an application connects by TLS, and the port without TLS is another one', async () => {
+  const { server, peer, uri } = await start({
+    adminTls: { host: '127.0.0.1', port: 0 },
+    tls: { certFile: certificate.certFile, keyFile: certificate.keyFile },
+  })
+  const srf = newSrf()
+  srf.options((_req, res) => res.send(200))
+  const { host, port } = server.adminTlsAddress ?? { host: '', port: 0 }
+  expect(port).not.toBe(server.adminAddress?.port)
+  const ca = readFileSync(authority.file)
+  srf.connect({ host, port, secret: 'cymru', tls: { ca } })
+  srf.on('error', () => undefined)
+  const [refusal, hostPorts] = await emitted(srf, 'connect')
+  expect([refusal, hostPorts]).toEqual([null, expect.stringMatching(/^udp\//)])
+  cleanUp.unshift(() => srf.disconnect())
+  await vi.waitFor(() => expect(server.stats()['clients']).toBe(1))
+  peer.request('OPTIONS', peer.leg(uri('app')))
+  expect((await peer.next('200 OPTIONS')).status).toBe(200)
+})
+
+test('a TLS port without a certificate stops the start', async () => {
+  const server = createSipServer({
+    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    adminTls: { host: '127.0.0.1', port: 0 },
+    secret: 'cymru',
+  })
+  await expect(server.start()).rejects.toThrow(/certificate/)
+})
+
+test.each(['tcp', 'tls'])(
+  'the server connects by %s to the application of a call',
+  async (kind) => {
+    const dialogs: SrfDialog[] = []
+    const tls = { cert: readFileSync(certificate.certFile), key: readFileSync(certificate.keyFile) }
+    const port = await listening(
+      (srf) =>
+        srf.invite(async (req, res) => {
+          const dialog = await srf.createUAS(req, res, { localSdp: sdp('app') })
+          dialogs.push(dialog)
+          dialog.on('destroy', () => srf.endSession(req))
+        }),
+      kind === 'tls' ? tls : undefined,
+    )
+    const { server, peer, uri } = await start({
+      routeRequest: () => ({ uri: `${kind}://127.0.0.1:${port}` }),
+      tls: { certFile: certificate.certFile, keyFile: certificate.keyFile, caFile: authority.file },
+    })
+    const calls = [peer.leg(uri('one')), peer.leg(uri('two'))]
+    for (const leg of calls) {
+      peer.request('INVITE', leg, { body: sdp('caller') })
+      peer.learn(leg, await peer.next('200 INVITE'))
+      peer.request('ACK', leg)
+    }
+    await vi.waitFor(() => expect(dialogs).toHaveLength(2))
+    expect(server.stats()).toMatchObject({ dialled: 2, dialogs: 2 })
+    for (const leg of calls) {
+      peer.request('BYE', leg)
+      await peer.next('200 BYE')
+    }
+    await vi.waitFor(() => expect(server.stats()).toMatchObject({ dialled: 0, dialogs: 0 }))
+  },
+)
+
+test.each([
+  ['there is nobody', 'tcp://127.0.0.1:1'],
+  ['that is no address', 'tcp://127.0.0.1'],
+  ['that is no secure one', 'tls://127.0.0.1:$plain'],
+])('480 is the answer where %s', async (_what, target) => {
+  const plain = { port: 0 }
+  const { server, peer, uri } = await start({
+    routeRequest: () => ({ uri: target.replace('$plain', String(plain.port)) }),
+  })
+  plain.port = server.adminAddress?.port ?? 0
+  peer.request('INVITE', peer.leg(uri('app')), { body: sdp('caller') })
+  await peer.next(480)
+  expect(server.stats()).toMatchObject({ dialled: 0, inboundRequests: 0 })
+})
+
+test('an application that presents another secret gets no request', async () => {
+  const seen: string[] = []
+  const port = await listening((srf) => srf.invite((req) => void seen.push(req.uri)))
+  const { peer, uri } = await start({
+    secret: 'another',
+    routeRequest: () => ({ uri: `127.0.0.1:${port}` }),
+  })
+  peer.request('INVITE', peer.leg(uri('app')), { body: sdp('caller') })
+  await peer.next(480)
+  expect(seen).toEqual([])
+})
+
+test('tags choose among the connected applications; call details go where they are wanted', async () => {
+  const { server, peer, uri } = await start({
+    routeRequest: ({ uri: wanted }) => ({ tag: wanted.includes('sales') ? 'sales' : 'support' }),
+  })
+  const taken: string[] = []
+  const details: unknown[][] = []
+  for (const tag of ['sales', 'support'])
+    await connected(server, [tag], (srf) => {
+      srf.invite((_req, res) => {
+        taken.push(tag)
+        res.send(486)
+      })
+      if (tag === 'support')
+        for (const kind of ['attempt', 'stop'])
+          srf.on(`cdr:${kind}`, (source: string, time: string, ...rest: { status: number }[]) =>
+            details.push([kind, source, typeof time, ...rest.slice(0, -1)]),
+          )
+    })
+  for (const user of ['sales', 'help', 'sales']) {
+    peer.request('INVITE', peer.leg(uri(user)), { body: sdp('caller') })
+    await peer.next(486)
+  }
+  expect(taken).toEqual(['sales', 'support', 'sales'])
+  await vi.waitFor(() => expect(details).toHaveLength(6))
+  expect(details[0]).toEqual(['attempt', 'network', 'string'])
+  expect(details[1]).toEqual(['stop', 'application', 'string', 'call-rejected'])
+})
