@@ -3,6 +3,7 @@
  * it. Nothing is read between two pieces, so that a slow reader holds no old state of the database.
  */
 import { setPriority } from 'node:os'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
@@ -34,13 +35,16 @@ const reports = new Map<number, ReturnType<typeof reportChunks>>()
 parentPort?.on('message', ({ report, request, isOver }: Ask) => {
   if (isOver === true) return void reports.delete(report)
   if (request !== undefined) reports.set(report, reportChunks({ sqlite, db }, request))
-  return step(report)
+  return void step(report)
 })
 
 /** One piece; others have their turn before the next attempt at one that is not ready. */
-function step(report: number): void {
-  const told = next(report)
-  if (told === undefined) return void setImmediate(step, report)
+async function step(report: number): Promise<void> {
+  let told = next(report)
+  while (told === undefined) {
+    await nextTurn()
+    told = next(report)
+  }
   if (told.bytes === undefined) reports.delete(report)
   const { buffer } = told.bytes ?? {}
   parentPort?.postMessage(told, buffer instanceof ArrayBuffer ? [buffer] : [])

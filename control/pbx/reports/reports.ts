@@ -3,7 +3,7 @@
  * a database in memory are made here, a piece at a time.
  */
 import { existsSync } from 'node:fs'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Store } from '../../../schema/open.ts'
 import type { Log } from '../../deps.ts'
 import { reportChunks, type ReportMaker, type ReportRequest } from './report-chunks.ts'
@@ -94,7 +94,7 @@ class ReportsHere implements ReportMaker {
   async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
     for (const piece of reportChunks(this.#store, request)) {
       if (piece.length > 0) yield piece
-      await setImmediate()
+      await nextTurn()
     }
   }
 
