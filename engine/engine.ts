@@ -255,7 +255,8 @@ export class Engine {
 
   #createServer({ config, randomBytes, log }: EngineDeps): SipServer {
     const { listen, secret } = config.drachtio
-    const { advertisedHost, tls, webSocketOrigins: origins } = config.sip
+    const { advertisedHost, tls, webSocketOrigins: origins, dnsServers } = config.sip
+    const { sessionExpiresSeconds: sessionSeconds } = config
     return createSipServer({
       listen: config.sip.listen,
       webSocket: { origins },
@@ -264,7 +265,10 @@ export class Engine {
       log,
       admit: (source, packet) => this.guard.admit(source, packet),
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
+      // The settings let nobody go below the RFC's 90 s; a test may.
+      ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
+      ...(dnsServers === undefined ? {} : { dnsServers }),
       ...(tls === undefined ? {} : { tls }),
       ...(listen === undefined ? {} : { admin: listen }),
     })

@@ -4,7 +4,7 @@
  */
 import { Bans, type Ban, type BanReason } from './bans.ts'
 import { Failures } from './failures.ts'
-import { isFromScanner } from './scanners.ts'
+import { isFromScanner, isScannerName } from './scanners.ts'
 import { sourceKey } from './source-key.ts'
 import { TokenBuckets, type BucketLimits } from './token-buckets.ts'
 
@@ -57,9 +57,24 @@ export class Guard {
     source: { readonly address: string; readonly port: number },
     packet: Buffer | string,
   ): boolean {
+    return this.#admit(source, () => isFromScanner(packet))
+  }
+
+  /** The same for a request that another SIP server took: false, it is to be refused. */
+  admitRequest(
+    source: { readonly address: string; readonly port: number },
+    userAgent: string | undefined,
+  ): boolean {
+    return this.#admit(source, () => userAgent !== undefined && isScannerName(userAgent))
+  }
+
+  #admit(
+    source: { readonly address: string; readonly port: number },
+    isScanner: () => boolean,
+  ): boolean {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
-    const objection = this.#objectionTo(key, packet, now)
+    const objection = this.#objectionTo(key, isScanner, now)
     if (objection === undefined || this.#deps.isExempt(source.address, source.port)) return true
     this.#dropped[objection] += 1
     if (objection !== 'banned' && this.#told.add(`${objection} ${key}`, now))
@@ -122,12 +137,12 @@ export class Guard {
 
   #objectionTo(
     key: string,
-    packet: Buffer | string,
+    isScanner: () => boolean,
     now: number,
   ): 'banned' | 'flood' | 'scanner' | undefined {
     if (this.#bans.holds(key, now)) return 'banned'
     if (!this.#buckets.take(key, now)) return 'flood'
-    return isFromScanner(packet) ? 'scanner' : undefined
+    return isScanner() ? 'scanner' : undefined
   }
 
   #ban(source: string, reason: BanReason, durationMs: number): void {

@@ -22,6 +22,10 @@ export function isFromScanner(packet: Buffer | string): boolean {
   return false
 }
 
+/** The same for the value of a User-Agent header. */
+export const isScannerName = (userAgent: string): boolean =>
+  scanners.test(userAgent.slice(0, MAX_VALUE))
+
 function firstLine(text: string): string {
   const end = text.indexOf('\r')
   return end === -1 ? text : text.slice(0, end)

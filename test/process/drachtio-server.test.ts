@@ -1,11 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
+import { DigestPhone } from '../support/digest-phone.ts'
 import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { startProgram } from './program.ts'
 
-test('with DRACHTIO_URL a billed call runs on a SIP server in another process', async () => {
+/** A SIP server of its own process: its port, and how Tollgate reaches it. */
+async function startServer() {
   const [sip, admin] = [await freePort(), await freePort()]
   const server = startProgram([
     ...['sip-server', '--listen', `udp/127.0.0.1:${sip},tcp/127.0.0.1:${sip}`],
@@ -14,11 +16,14 @@ test('with DRACHTIO_URL a billed call runs on a SIP server in another process', 
   expect(await server.line(/^ready /)).toBe(
     `ready sip=udp/127.0.0.1:${sip},tcp/127.0.0.1:${sip} admin=127.0.0.1:${admin}`,
   )
+  return { server, sip, url: `drachtio://:cymru@127.0.0.1:${admin}` }
+}
+
+test('with DRACHTIO_URL a billed call runs on a SIP server in another process', async () => {
+  const { server, sip, url } = await startServer()
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
-  const tollgate = await TollgateProcess.start(seedFor([node.port]), {
-    DRACHTIO_URL: `drachtio://:cymru@127.0.0.1:${admin}`,
-  })
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), { DRACHTIO_URL: url })
   onTestFinished(() => tollgate.stop())
 
   const judged = await callWith('inbound/answered.xml', sip, { keys: { caller: paying } })
@@ -26,4 +31,43 @@ test('with DRACHTIO_URL a billed call runs on a SIP server in another process', 
   expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED', billsec: 1 }])
   server.child.kill('SIGTERM')
   expect(await server.ended).toBe(0)
+})
+
+test('with DRACHTIO_URL the guard works on requests: guessers, scanners and the banned get 403', async () => {
+  const { sip, url } = await startServer()
+  const domain = 'acme.example'
+  const tollgate = await TollgateProcess.start(
+    {
+      tenants: [{ slug: 'acme', domains: [domain] }],
+      extensions: [
+        { tenant: 'acme', extension: '101', password: 'secret-101', display_name: 'Ann' },
+      ],
+    },
+    { DRACHTIO_URL: url, TRUSTED_SOURCES: '192.0.2.0/24' },
+  )
+  onTestFinished(() => tollgate.stop())
+  const place = { address: '127.0.0.1', port: sip }
+  const phone = await DigestPhone.open(
+    { protocol: 'udp', ...place, advertisedHost: '127.0.0.1', advertisedPort: sip },
+    { user: '101', domain, password: 'guess' },
+  )
+  onTestFinished(() => phone.close())
+
+  expect((await phone.register(['User-Agent: friendly-scanner'])).status).toBe(403)
+  const answers: number[] = []
+  for (let guess = 0; guess < 22; guess++) {
+    const challenge = await phone.register()
+    answers.push(challenge.status)
+    if (challenge.status !== 401) break
+    phone.learn(challenge)
+    answers.push((await phone.signOn()).status)
+  }
+  expect(new Set(answers.slice(0, -1))).toEqual(new Set([401]))
+  expect(answers.at(-1)).toBe(403)
+  expect(tollgate.log.join()).toContain('password_guessing')
+  const leg = phone.peer.leg(`sip:102@${domain}`)
+  phone.invite(leg)
+  expect((await phone.answerTo(leg)).status).toBe(403)
+  // Nobody asked who it was: there is no call.
+  expect(tollgate.calls()).toEqual([])
 })

@@ -17,6 +17,7 @@ export class DigestPhone {
   readonly leg: Leg
   #nonce = ''
   #count = 0
+  #algorithm: 'MD5' | 'SHA-256' = 'SHA-256'
 
   private constructor(peer: SipPeer, account: Account) {
     this.peer = peer
@@ -35,7 +36,9 @@ export class DigestPhone {
   /** Takes the nonce of a challenge for what follows. */
   learn(challenge: PeerMessage): void {
     const values = [...challenge.all('WWW-Authenticate'), ...challenge.all('Proxy-Authenticate')]
-    const chosen = values.find((value) => value.includes('algorithm=SHA-256')) ?? ''
+    const strong = values.find((value) => value.includes('algorithm=SHA-256'))
+    const chosen = strong ?? values[0] ?? ''
+    this.#algorithm = strong === undefined ? 'MD5' : 'SHA-256'
     this.#nonce = /nonce="([^"]+)"/.exec(chosen)?.[1] ?? ''
     this.#count = 0
   }
@@ -45,13 +48,15 @@ export class DigestPhone {
     const { user, domain, password } = this.account
     this.#count += 1
     const nc = this.#count.toString(16).padStart(8, '0')
-    const digest = (text: string): string => hash('sha256', text, 'hex')
+    const algorithm = this.#algorithm
+    const name = algorithm === 'MD5' ? 'md5' : 'sha256'
+    const digest = (text: string): string => hash(name, text, 'hex')
     const ha1 = digest(`${user}:${domain}:${password}`)
     const ha2 = digest(`${method}:${uri}`)
     const response = digest(`${ha1}:${this.#nonce}:${nc}:c0ffee:auth:${ha2}`)
     return (
       `Digest username="${user}", realm="${domain}", nonce="${this.#nonce}", uri="${uri}", ` +
-      `response="${response}", algorithm=SHA-256, cnonce="c0ffee", qop=auth, nc=${nc}`
+      `response="${response}", algorithm=${algorithm}, cnonce="c0ffee", qop=auth, nc=${nc}`
     )
   }
 

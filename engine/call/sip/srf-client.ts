@@ -1,5 +1,5 @@
 /**
- * drachtio-srf, connected: in process to the embedded server, or over TCP to any drachtio server.
+ * drachtio-srf, connected: in process to the embedded server, or over TCP to drachtio servers.
  * A narrow, typed door: calls go in with callbacks, because a callback runs in the very message
  * that it reports, so that nothing can happen to a new dialog before its listeners stand. (With
  * the library's promises a BYE in the same read is lost.) What it throws becomes a value here.
@@ -7,6 +7,7 @@
 import { createRequire } from 'node:module'
 import { answerChallenges, type Credentials } from './challenge.ts'
 import type {
+  Agent,
   Answer,
   AnswerChallenge,
   Headers,
@@ -14,28 +15,18 @@ import type {
   RequestHandler,
   SipRequest,
   SipResponse,
-  Srf,
-  SrfConstructor,
   SrfDialog,
 } from './drachtio.ts'
 import type { OpenInProcess } from './in-process-wire.ts'
-import { attachInProcess } from './in-process-wire.ts'
+import { type Connected, type Log, messageOf, type ServerAddress, SrfLink } from './srf-link.ts'
 import { askForSession, grantSession, leastOf, type SessionTimers } from './session-timer.ts'
+
+export type { Log } from './srf-link.ts'
 
 export type Connection =
   | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
-  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly secret: string }
-
-export type Connected =
-  /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
-  | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
-  | { readonly kind: 'refused'; readonly reason: string }
-
-export type Log = (
-  level: 'debug' | 'info' | 'warn' | 'error',
-  message: string,
-  fields?: Readonly<Record<string, unknown>>,
-) => void
+  /** At least one. What we begin is spread over those that are there. */
+  | { readonly kind: 'tcp'; readonly servers: readonly ServerAddress[] }
 
 /** How an INVITE that we sent ended. */
 export type UacEnd =
@@ -45,7 +36,8 @@ export type UacEnd =
   | { readonly kind: 'rejected'; readonly response: SipResponse }
   /** Answered, but no dialog can be formed from it (no usable Contact, or a 2xx other than 200). */
   | { readonly kind: 'unusable'; readonly response: SipResponse }
-  | { readonly kind: 'not-sent'; readonly reason: string }
+  /** `isConnectionLost`: the server is away, which says nothing about the destination. */
+  | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
 
 export interface InviteToSend {
   readonly uri: string
@@ -73,19 +65,16 @@ export interface UacHandlers {
 }
 
 const load = createRequire(import.meta.url)
-const SrfLibrary = load('drachtio-srf') as SrfConstructor
 const reasonPhrases = load('sip-status') as Readonly<Record<number, string>>
 
-// The library writes every message as JSON for a debug line that is not printed: 25 µs of a call.
-SrfLibrary.SipMessage.prototype.toJSON = () => undefined
-
 export class SrfClient {
-  readonly #srf: Srf = new SrfLibrary()
   readonly #log: Log
   readonly #onPayload: (payload: string) => void
-  readonly #onLost: (() => void)[] = []
-  #ownHost = 'localhost'
-  #hearsTrying = false
+  readonly #handlers: (readonly [string, RequestHandler])[] = []
+  readonly #onLost: ((isLost: (callId: string) => boolean) => void)[] = []
+  #links: readonly SrfLink[] = []
+  #turn = 0
+  #admit: ((request: SipRequest) => boolean) | undefined
   readonly #sessionSeconds: number
   /**
    * How long an answer that has arrived may wait until it is read, because this process is busy.
@@ -107,13 +96,17 @@ export class SrfClient {
     this.#sessionSeconds = sessionSeconds
     this.lagMs = lagMs
     this.#onPayload = onPayload
-    this.#srf.on('error', (error) => log('warn', 'drachtio server unreachable', describe(error)))
-    this.#srf.on('close', () => this.#lost())
   }
 
   /** Host and port that we show outside, once connected; before, the placeholder `localhost`. */
   get ownHost(): string {
-    return this.#ownHost
+    const [first = 'localhost'] = this.hostPorts
+    return first.replace(/^[^/]*\//, '')
+  }
+
+  /** What the servers listen on that have been reached so far, such as `udp/192.0.2.1:5060`. */
+  get hostPorts(): readonly string[] {
+    return this.#links.flatMap((link) => link.hostPorts)
   }
 
   /**
@@ -121,42 +114,64 @@ export class SrfClient {
    * to itself, so that a node which is slow to ring looks like one that is dead.
    */
   get hearsTrying(): boolean {
-    return this.#hearsTrying
+    return this.#links.every((link) => link.hearsTrying)
+  }
+
+  /**
+   * Before `connect`, for a server that does not ask who may be heard: new requests that `admit`
+   * does not let in get 403. To be silent would leave them open there and here.
+   */
+  screen(admit: (request: SipRequest) => boolean): void {
+    this.#admit = admit
   }
 
   /** Before `connect`. Requests in a dialog go to the dialog, never here. */
   handle(method: string, handler: RequestHandler): void {
-    this.#srf.use(method.toLowerCase(), handler)
+    const screened: RequestHandler = (request, answer) => {
+      if (this.#admit?.(request) === false) refuseUnheard(request, answer)
+      else handler(request, answer)
+    }
+    this.#handlers.push([method.toLowerCase(), screened])
   }
 
-  /** Called when the connection is gone: every dialog and pending request died with it. */
-  onLost(listener: () => void): void {
+  /**
+   * Called when a connection is gone: every dialog and pending request on it died with it. `isLost`
+   * says of a Call-ID whether it was among them.
+   */
+  onLost(listener: (isLost: (callId: string) => boolean) => void): void {
     this.#onLost.push(listener)
   }
 
-  /** Over TCP the library goes on trying, so this may take as long as the server is away. */
+  /**
+   * Resolves with the first server that is there, or when one refuses us. The others are tried for as
+   * long as they are away, and so is each that goes away later.
+   */
   connect(connection: Connection): Promise<Connected> {
-    const connected = new Promise<Connected>((resolve) => {
-      this.#srf.on('connect', (error, hostPorts, version) => {
-        if (error) return resolve({ kind: 'refused', reason: messageOf(error) })
-        this.#hearsTrying = version.includes('tollgate')
-        const listening = hostPorts.split(',')
-        this.#ownHost = listening[0]?.replace(/^[^/]*\//, '') ?? this.#ownHost
-        return resolve({ kind: 'connected', hostPorts: listening, version })
+    const targets =
+      connection.kind === 'tcp'
+        ? connection.servers.map((server) => ({ kind: 'tcp', ...server }) as const)
+        : [connection]
+    return new Promise((resolve) => {
+      this.#links = targets.map((target) => {
+        const link = new SrfLink({
+          ...{ log: this.#log, onPayload: this.#onPayload },
+          onLost: (lost) => this.#lost(lost),
+        })
+        for (const [method, handler] of this.#handlers) link.srf.use(method, handler)
+        link.connect(target, (connected) => {
+          const server = target.kind === 'tcp' ? `${target.host}:${target.port}` : 'this process'
+          if (connected.kind === 'refused')
+            this.#log('error', 'drachtio server refuses us', { server, reason: connected.reason })
+          else this.#log('debug', 'connected', { server, version: connected.version })
+          resolve(connected)
+        })
+        return link
       })
     })
-    if (connection.kind === 'tcp') this.#srf.connect(connection)
-    else
-      attachInProcess(this.#srf, connection, {
-        onFault: (error) =>
-          this.#log('error', 'a SIP message could not be handled', describe(error)),
-        onPayload: this.#onPayload,
-      })
-    return connected
   }
 
   disconnect(): void {
-    if (this.#isConnected) this.#srf.disconnect()
+    for (const link of this.#links) if (link.isConnected) link.srf.disconnect()
   }
 
   /**
@@ -179,11 +194,15 @@ export class SrfClient {
   }
 
   #invite(request: InviteToSend, handlers: UacHandlers): void {
+    const link = this.#next()
+    if (!link) return handlers.onEnd(lostEnd)
     let final: SipResponse | undefined
     let isOver = false
+    const forget = link.whenLost(() => end(lostEnd))
     const end = (result: UacEnd): void => {
       if (isOver) return
       isOver = true
+      forget()
       handlers.onEnd(result)
     }
     const { uri, nextHop: proxy, headers, body: localSdp, credentials } = request
@@ -198,15 +217,14 @@ export class SrfClient {
       },
       cbProvisional: handlers.onProvisional,
     }
-    if (!this.#isConnected) return end({ kind: 'not-sent', reason: NOT_CONNECTED })
-    return this.#srf.createUAC(uri, options, callbacks, (error, result) =>
+    return link.srf.createUAC(uri, options, callbacks, (error, result) =>
       end(uacEnd(error, result, final)),
     )
   }
 
   /** CANCEL for an INVITE that was sent. */
   cancel(request: SipRequest, headers: Headers): void {
-    if (this.#isConnected) request.cancel({ headers }, ignore)
+    if (this.#linkOf(request)?.isConnected === true) request.cancel({ headers }, ignore)
   }
 
   /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
@@ -216,9 +234,13 @@ export class SrfClient {
     options: { readonly localSdp: string; readonly headers: Headers },
     done: (dialog: SrfDialog | undefined) => void,
   ): void {
+    const link = this.#linkOf(request)
+    if (!link) return done(undefined)
     let isDone = false
+    const answered = link.answering(request)
     grantSession(request.headers, options.headers, this.#sessionTimers)
-    this.#srf.createUAS(request, answer, options, (_error, dialog) => {
+    return link.srf.createUAS(request, answer, options, (_error, dialog) => {
+      answered()
       if (isDone) dialog?.destroy({ headers: {} }, ignore)
       else done(dialog)
       isDone = true
@@ -234,8 +256,9 @@ export class SrfClient {
     done: (answer: SipResponse | { readonly reason: string }) => void,
     nextHop = uri,
   ): void {
-    if (!this.#isConnected) return done({ reason: NOT_CONNECTED })
-    return this.#srf.request(uri, { method: 'OPTIONS', proxy: nextHop }, (error, request) => {
+    const link = this.#next()
+    if (!link) return done({ reason: NOT_CONNECTED })
+    return link.srf.request(uri, { method: 'OPTIONS', proxy: nextHop }, (error, request) => {
       if (!request) return done({ reason: messageOf(error) })
       return request.on('response', (response) => {
         if (response.status >= 200) done(response)
@@ -248,9 +271,10 @@ export class SrfClient {
     { uri, nextHop: proxy, headers, credentials }: RegisterToSend,
     done: (answer: SipResponse | { readonly reason: string }) => void,
   ): void {
-    if (!this.#isConnected) return done({ reason: NOT_CONNECTED })
+    const link = this.#next()
+    if (!link) return done({ reason: NOT_CONNECTED })
     const options = { method: 'REGISTER', headers, proxy, auth: this.#answering(credentials) }
-    return this.#srf.request(uri, options, (error, request) => {
+    return link.srf.request(uri, options, (error, request) => {
       if (!request) return done({ reason: messageOf(error) })
       return request.on('response', (response) => {
         if (response.status >= 200) done(response)
@@ -260,27 +284,25 @@ export class SrfClient {
 
   /** BYE for an answered INVITE from which the library could not form a dialog. */
   release(response: SipResponse): void {
-    if (response.stackDialogId === undefined || !this.#isConnected) return
+    const link = this.#linkOf(response)
+    if (response.stackDialogId === undefined || link?.isConnected !== true) return
     const options = { method: 'BYE', stackDialogId: response.stackDialogId }
-    this.#srf.request('sip:placeholder', options, ignore)
+    link.srf.request('sip:placeholder', options, ignore)
   }
 
   /** Sizes of the library's own tables: all zero when nothing is going on. */
   stats(): Readonly<Record<string, number>> {
-    const stats = {
-      dialogs: this.#srf._dialogs.size,
-      requests: 0,
-      sipRequests: 0,
-      invites: 0,
-      acks: 0,
-      challenges: this.#srf.app.client?.pendingSipAuthTxnIdUpdate.size ?? 0,
-    }
-    for (const state of this.#srf.app.client?.mapServer.values() ?? []) {
-      stats.requests += state.pendingRequests.size
-      stats.sipRequests += state.pendingSipRequests.size
-      stats.invites += state.pendingNetworkInvites.size
-      stats.acks += state.pendingAckOrPrack.size
-      stats.challenges += state.pendingSipAuthRequests.size
+    const stats = { dialogs: 0, requests: 0, sipRequests: 0, invites: 0, acks: 0, challenges: 0 }
+    for (const { srf, agent } of this.#links) {
+      stats.dialogs += srf._dialogs.size
+      stats.challenges += agent?.pendingSipAuthTxnIdUpdate.size ?? 0
+      for (const state of agent?.mapServer.values() ?? []) {
+        stats.requests += state.pendingRequests.size
+        stats.sipRequests += state.pendingSipRequests.size
+        stats.invites += state.pendingNetworkInvites.size
+        stats.acks += state.pendingAckOrPrack.size
+        stats.challenges += state.pendingSipAuthRequests.size
+      }
     }
     return stats
   }
@@ -288,26 +310,38 @@ export class SrfClient {
   /** What the library remembers of a challenge that is not answered is forgotten here. */
   #answering(credentials: Credentials): AnswerChallenge {
     return answerChallenges(credentials, ({ headers, req }) => {
-      const { client } = this.#srf.app
-      client?.pendingSipAuthTxnIdUpdate.delete(req.stackTxnId)
-      for (const state of client?.mapServer.values() ?? [])
-        state.pendingSipAuthRequests.delete(headers['call-id'] ?? '')
+      for (const { agent } of this.#links) {
+        agent?.pendingSipAuthTxnIdUpdate.delete(req.stackTxnId)
+        for (const state of agent?.mapServer.values() ?? [])
+          state.pendingSipAuthRequests.delete(headers['call-id'] ?? '')
+      }
     })
   }
 
   get #sessionTimers(): SessionTimers {
-    return { seconds: this.#sessionSeconds, isOurPart: !this.#hearsTrying }
+    return { seconds: this.#sessionSeconds, isOurPart: !this.hearsTrying }
   }
 
-  /** Without a connection the library throws an AssertionError. */
-  get #isConnected(): boolean {
-    return (this.#srf.app.client?.mapServer.size ?? 0) > 0
+  /** Who sends what we begin: those that are connected, in turn. */
+  #next(): SrfLink | undefined {
+    for (let tried = 0; tried < this.#links.length; tried++) {
+      this.#turn = (this.#turn + 1) % this.#links.length
+      const link = this.#links[this.#turn]
+      if (link?.isConnected === true) return link
+    }
+    return undefined
   }
 
-  /** The library forgets its bookkeeping silently and settles nothing, so its dialogs go here. */
-  #lost(): void {
-    this.#srf._dialogs.clear()
-    for (const listener of this.#onLost) listener()
+  /** The server that a message came from, or went to. */
+  #linkOf({ agent }: { readonly agent?: Agent }): SrfLink | undefined {
+    if (this.#links.length === 1) return this.#links[0]
+    return this.#links.find((link) => link.agent === agent)
+  }
+
+  #lost(lost: SrfLink): void {
+    const callIds = lost.callIds()
+    const isOnly = this.#links.length === 1
+    for (const listener of this.#onLost) listener((callId) => isOnly || callIds.has(callId))
   }
 }
 
@@ -344,11 +378,11 @@ export function respond(
   answer.send(listedStatus(status), reason, options)
 }
 
+function refuseUnheard(request: SipRequest, answer: Answer): void {
+  if (request.method !== 'ACK') respond(answer, 403)
+}
+
 const NOT_CONNECTED = 'no connection to the SIP server'
+const lostEnd: UacEnd = { kind: 'not-sent', reason: NOT_CONNECTED, isConnectionLost: true }
 
 const ignore = (): void => undefined
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error)
-
-const describe = (error: unknown) => ({ error: messageOf(error) })

@@ -151,3 +151,21 @@ test('a flood from a hundred thousand addresses takes bounded memory, and a busy
     guard.ban(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`, 1_000)
   expect(guard.bans()).toHaveLength(10_000)
 })
+
+test('requests that another server took are judged alike: floods, scanners, bans', () => {
+  const { guard, exempt } = guarded()
+  const source = (address: string) => ({ address, port: 5_060 })
+  const flood = Array.from({ length: 50 }, () => guard.admitRequest(source('192.0.2.1'), 'phone'))
+  expect(flood.filter(Boolean)).toHaveLength(20)
+  expect(guard.admitRequest(source('192.0.2.2'), 'friendly-scanner')).toBe(false)
+  expect(guard.admitRequest(source('192.0.2.2'), undefined)).toBe(true)
+  guard.ban('192.0.2.3', 60_000)
+  expect(guard.admitRequest(source('192.0.2.3'), 'phone')).toBe(false)
+  exempt.add('192.0.2.3')
+  expect(guard.admitRequest(source('192.0.2.3'), 'phone')).toBe(true)
+  expect(guard.telemetry()).toMatchObject({
+    guard_dropped_flood_total: 30,
+    guard_dropped_scanner_total: 1,
+    guard_dropped_banned_total: 1,
+  })
+})
