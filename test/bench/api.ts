@@ -1,140 +1,140 @@
 /**
- * Authenticated `GET /api/v1/health` over keep-alive connections on loopback. The driver writes
- * prepared bytes and counts answers, so that nearly all HTTP work is the server's; what counts is
- * the server's own CPU time, because bench and server share the machine.
+ * Authenticated `GET /api/v1/health` over keep-alive connections on loopback. What counts is the
+ * server's own CPU time, because bench and server share the machine. The server is bundled as the
+ * program is; `node:http` alone, asked in the same way, tells what the machine and the driver add.
+ *
+ * Saturated: every connection asks again as soon as it is answered; the median of several turns, the
+ * two servers in turn. Half of that: requests are due at a steady rate, sent each millisecond, and
+ * latency counts from the moment a request was due.
  */
 import { once } from 'node:events'
 import { spawn, type ChildProcess } from 'node:child_process'
+import { basename } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { openConnection, requestText, type Connection } from '../support/http-connection.ts'
+import { build } from 'esbuild'
+import { HttpLoad } from '../support/bench/http-load.ts'
 
-export const describe = 'authenticated GET /api/v1/health per CPU second; p99 at half that'
+export const describe =
+  'authenticated GET /api/v1/health per CPU second; p99 at half that; beside node:http alone'
 
 const CONNECTIONS = 32
 const WARM_UP_MS = 2_000
-const MEASURE_MS = 4_000
+const TURNS = 7
+const TURN_MS = 1_000
+const PACED_MS = 5_000
 
 export async function run(): Promise<void> {
-  const server = await startServer()
+  const servers = [
+    await Server.start(new URL('../support/bench/api-server.ts', import.meta.url)),
+    await Server.start(new URL('../support/bench/bare-server.ts', import.meta.url)),
+  ] as const
+  const [api, bare] = servers
   try {
-    const clients = await Promise.all(
-      Array.from({ length: CONNECTIONS }, (_, index) =>
-        openClient(server.port, server.tokens[index % server.tokens.length] ?? ''),
-      ),
-    )
-    await saturate(clients, WARM_UP_MS)
-    const full = await measured(server, () => saturate(clients, MEASURE_MS))
-    const perCpuSecond = full.requests / full.cpuSeconds
-    console.log(`  saturated: ${round(perCpuSecond)} requests per CPU second`)
-    console.log(`             ${round(1e6 / perCpuSecond)} µs CPU per request`)
-    const half = await measured(server, () => paced(clients, perCpuSecond / 2, MEASURE_MS))
-    console.log(
-      `  at ${round(half.requests / (MEASURE_MS / 1_000))}/s: p50 ${percentile(half.latencies, 0.5)} ms, ` +
-        `p99 ${percentile(half.latencies, 0.99)} ms, ${round((half.cpuSeconds / (MEASURE_MS / 1_000)) * 100)} % of a core`,
-    )
-    for (const { connection } of clients) connection.socket.destroy()
+    for (const server of servers) await server.load.saturate(WARM_UP_MS)
+    for (let turn = 0; turn < TURNS; turn += 1)
+      for (const server of servers) await server.takeTurn()
+    console.log(`  API:             ${saturated(api)}`)
+    console.log(`  node:http alone: ${saturated(bare)}`)
+    const half = 1e6 / median(api.microsPerRequest) / 2
+    console.log(`  API:             ${await atRate(api, half)}`)
+    console.log(`  node:http alone: ${await atRate(bare, half)}`)
   } finally {
-    server.child.stdin?.end()
-    await once(server.child, 'exit')
+    for (const server of servers) await server.stop()
   }
 }
 
-interface BenchServer {
-  readonly child: ChildProcess
-  readonly port: number
-  readonly tokens: readonly string[]
-  cpuMicros(): Promise<number>
-}
-
-async function startServer(): Promise<BenchServer> {
-  const script = new URL('../support/bench/api-server.ts', import.meta.url).pathname
-  const child = spawn(process.execPath, ['--import', 'tsx', script], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  const nextLine = async (): Promise<string> => {
-    const line = await lines.next()
-    if (line.done === true) throw new Error('the server ended early')
-    return line.value
-  }
-  const { port, tokens } = JSON.parse(await nextLine()) as { port: number; tokens: string[] }
-  return {
-    child,
-    port,
-    tokens,
-    async cpuMicros() {
-      child.stdin.write('cpu\n')
-      return Number(await nextLine())
-    },
-  }
-}
-
-interface Client {
-  readonly connection: Connection
-  /** Sends one request; throws when it is not a success. */
-  ask(): Promise<void>
-}
-
-async function openClient(port: number, token: string): Promise<Client> {
-  const connection = await openConnection(port)
-  const request = Buffer.from(requestText('GET', '/api/v1/health', token))
-  return {
-    connection,
-    async ask() {
-      connection.write(request)
-      const { status, body } = await connection.answer()
-      if (status !== 200) throw new Error(`${status} ${body}`)
-    },
-  }
-}
-
-interface Load {
-  readonly requests: number
-  /** Milliseconds, unordered. */
-  readonly latencies: readonly number[]
-}
-
-async function measured(server: BenchServer, drive: () => Promise<Load>) {
-  const before = await server.cpuMicros()
-  const load = await drive()
-  return { ...load, cpuSeconds: ((await server.cpuMicros()) - before) / 1e6 }
-}
-
-/** Every connection asks again as soon as it is answered. */
-async function saturate(clients: readonly Client[], forMs: number): Promise<Load> {
-  const until = performance.now() + forMs
-  let requests = 0
-  await Promise.all(
-    clients.map(async ({ ask }) => {
-      for (; performance.now() < until; requests += 1) await ask()
-    }),
+function saturated({ microsPerRequest }: Server): string {
+  const middle = median(microsPerRequest)
+  const best = Math.min(...microsPerRequest)
+  return (
+    `saturated: ${round(1e6 / middle)} requests per CPU second ` +
+    `(${middle.toFixed(1)} µs each, at best ${best.toFixed(1)})`
   )
-  return { requests, latencies: [] }
 }
 
-/** Requests at a steady rate whether or not earlier ones were answered: waiting counts. */
-async function paced(clients: readonly Client[], perSecond: number, forMs: number): Promise<Load> {
-  const start = performance.now()
-  const latencies: number[] = []
-  const asked: Promise<void>[] = []
-  for (let elapsed = 0; elapsed < forMs; elapsed = performance.now() - start) {
-    const due = Math.floor((elapsed / 1_000) * perSecond)
-    while (asked.length < due) {
-      const dueAt = start + (asked.length / perSecond) * 1_000
-      const client = clients[asked.length % clients.length]
-      const answered = client?.ask().then(() => latencies.push(performance.now() - dueAt))
-      asked.push(Promise.resolve(answered).then(() => undefined))
-    }
-    await sleep(1)
+async function atRate(server: Server, perSecond: number): Promise<string> {
+  await server.load.paced(perSecond, WARM_UP_MS / 2)
+  await server.ask('late')
+  const before = await server.ask('cpu')
+  const latencies = await server.load.paced(perSecond, PACED_MS)
+  const cpuMicros = (await server.ask('cpu')) - before
+  const late = await server.ask('late')
+  const [p50, p99] = [0.5, 0.99].map((part) => `${percentile(latencies, part).toFixed(2)} ms`)
+  return (
+    `at ${round(perSecond)}/s: p50 ${p50}, p99 ${p99}, ` +
+    `${round(cpuMicros / PACED_MS / 10)} % of a core, its loop late by ${late.toFixed(1)} ms at p99`
+  )
+}
+
+class Server {
+  readonly load: HttpLoad
+  readonly microsPerRequest: number[] = []
+  readonly #child: ChildProcess
+  readonly #lines: AsyncIterator<string>
+
+  private constructor(child: ChildProcess, lines: AsyncIterator<string>, load: HttpLoad) {
+    this.#child = child
+    this.#lines = lines
+    this.load = load
   }
-  await Promise.all(asked)
-  return { requests: asked.length, latencies }
+
+  static async start(entry: URL): Promise<Server> {
+    const child = spawn(process.execPath, [await bundle(entry.pathname)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    const { port, tokens } = JSON.parse(await nextOf(lines)) as { port: number; tokens: string[] }
+    const load = await HttpLoad.open(port, '/api/v1/health', tokens.slice(0, CONNECTIONS))
+    return new Server(child, lines, load)
+  }
+
+  async takeTurn(): Promise<void> {
+    const before = await this.ask('cpu')
+    const answered = await this.load.saturate(TURN_MS)
+    this.microsPerRequest.push(((await this.ask('cpu')) - before) / answered)
+  }
+
+  async ask(question: 'cpu' | 'late'): Promise<number> {
+    this.#child.stdin?.write(`${question}\n`)
+    return Number(await nextOf(this.#lines))
+  }
+
+  async stop(): Promise<void> {
+    this.load.close()
+    this.#child.stdin?.end()
+    await once(this.#child, 'exit')
+  }
 }
 
-function percentile(values: readonly number[], part: number): string {
+async function nextOf(lines: AsyncIterator<string>): Promise<string> {
+  const line = await lines.next()
+  if (line.done === true) throw new Error('the server ended early')
+  return line.value
+}
+
+/** As build.mjs does it: what the program is made of, not the sources through a loader. */
+async function bundle(entry: string): Promise<string> {
+  const outfile = `dist/bench/${basename(entry, '.ts')}.js`
+  await build({
+    entryPoints: [entry],
+    ...{ outfile, bundle: true, platform: 'node', target: 'node20', format: 'esm' },
+    external: ['better-sqlite3', '@node-rs/argon2', 'pino'],
+    banner: {
+      js: [
+        "import { createRequire as requireFrom } from 'node:module'",
+        'const require = requireFrom(import.meta.url)',
+      ].join('\n'),
+    },
+    logLevel: 'error',
+  })
+  return outfile
+}
+
+const median = (values: readonly number[]): number => percentile(values, 0.5)
+
+function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b)
-  return (sorted[Math.floor(sorted.length * part)] ?? 0).toFixed(2)
+  return sorted[Math.floor(sorted.length * part)] ?? 0
 }
 
 const round = (value: number): string => Math.round(value).toLocaleString('en')

@@ -1,8 +1,7 @@
 /**
  * The API as the bench drives it, in a process of its own: prints its port and keys as one line of
- * JSON, and its CPU time in microseconds for every line that it reads.
+ * JSON, and answers questions about itself.
  */
-import { createInterface } from 'node:readline'
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
@@ -16,6 +15,7 @@ import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { testEngine } from '../control.ts'
+import { answerQuestions } from './questions.ts'
 
 const KEYS = 64
 
@@ -62,9 +62,4 @@ const server = await startControl(deps, {
 })
 process.stdout.write(`${JSON.stringify({ port: server.api.port, tokens })}\n`)
 
-createInterface({ input: process.stdin })
-  .on('line', () => {
-    const { user, system } = process.cpuUsage()
-    process.stdout.write(`${user + system}\n`)
-  })
-  .on('close', () => void server.stop())
+answerQuestions(() => void server.stop())

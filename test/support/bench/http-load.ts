@@ -1,0 +1,119 @@
+/**
+ * HTTP clients that cost next to nothing: prepared bytes go out, and of an answer only its status and
+ * its end are looked at. So what is measured is the server, and not whoever asks.
+ */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { requestText } from '../http-connection.ts'
+
+const success = Buffer.from('HTTP/1.1 200 ')
+/** The envelope ends so, and no part of a head does. */
+const endOfAnswer = Buffer.from('}}')
+
+interface Client {
+  readonly socket: Socket
+  readonly request: Buffer
+  /** When the present request should have gone out, whether it could or not. */
+  dueAt: number
+}
+
+export class HttpLoad {
+  readonly #clients: Client[]
+  #idle: Client[] = []
+  #isClosed = false
+  #onAnswer: (client: Client) => void = () => undefined
+
+  private constructor(clients: Client[]) {
+    this.#clients = clients
+    this.#idle = [...clients]
+  }
+
+  /** One connection for each token; each asks `GET path`. */
+  static async open(port: number, path: string, tokens: readonly string[]): Promise<HttpLoad> {
+    const clients = await Promise.all(
+      tokens.map(async (token): Promise<Client> => {
+        const socket = connect({ host: '127.0.0.1', port, noDelay: true })
+        await once(socket, 'connect')
+        return { socket, request: Buffer.from(requestText('GET', path, token)), dueAt: 0 }
+      }),
+    )
+    const load = new HttpLoad(clients)
+    for (const client of clients) load.#listen(client)
+    return load
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { socket } of this.#clients) socket.destroy()
+  }
+
+  /** Every connection asks again as soon as it is answered. Answers how many were answered. */
+  async saturate(forMs: number, isOver: () => boolean = () => false): Promise<number> {
+    const until = performance.now() + forMs
+    let answered = 0
+    let waiting = this.#clients.length
+    await new Promise<void>((resolve) => {
+      this.#onAnswer = (client) => {
+        answered += 1
+        if (performance.now() < until && !isOver()) return this.#ask(client)
+        waiting -= 1
+        if (waiting === 0) resolve()
+      }
+      for (const client of this.#clients) this.#ask(client)
+    })
+    return answered
+  }
+
+  /**
+   * Requests at a steady rate, whether or not earlier ones were answered. Answers how long each took
+   * from the moment it was due: waiting for a free connection counts. Milliseconds, unordered.
+   */
+  async paced(perSecond: number, forMs: number): Promise<readonly number[]> {
+    const latencies: number[] = []
+    const due: number[] = []
+    const sendDue = (): void => {
+      while (due.length > 0 && this.#idle.length > 0) {
+        const client = this.#idle.shift()
+        if (client === undefined) return
+        client.dueAt = due.shift() ?? 0
+        this.#ask(client)
+      }
+    }
+    this.#idle = [...this.#clients]
+    this.#onAnswer = (client) => {
+      latencies.push(performance.now() - client.dueAt)
+      this.#idle.push(client)
+      sendDue()
+    }
+    const total = Math.floor((perSecond * forMs) / 1_000)
+    const start = performance.now()
+    for (let planned = 0; planned < total || latencies.length < total; await sleep(1)) {
+      const now = performance.now()
+      for (let at = start; planned < total && at <= now; planned += 1) {
+        at = start + (planned / perSecond) * 1_000
+        due.push(at)
+      }
+      sendDue()
+    }
+    return latencies
+  }
+
+  #ask({ socket, request }: Client): void {
+    socket.write(request)
+  }
+
+  #listen(client: Client): void {
+    let isBegun = false
+    client.socket.on('data', (chunk: Buffer) => {
+      if (!isBegun && chunk.compare(success, 0, success.length, 0, success.length) !== 0)
+        throw new Error(`the server answered ${chunk.toString()}`)
+      isBegun = chunk.compare(endOfAnswer, 0, 2, chunk.length - 2) !== 0
+      if (!isBegun) this.#onAnswer(client)
+    })
+    client.socket.on('error', () => undefined)
+    client.socket.on('close', () => {
+      if (!this.#isClosed) throw new Error('the server closed a connection')
+    })
+  }
+}
