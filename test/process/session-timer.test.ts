@@ -1,0 +1,97 @@
+/**
+ * The whole program, in this process so that a session may be shorter than the RFC's 90 seconds: a
+ * phone that vanishes in mid-call is noticed, and the books are right (RFC 4028).
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { seedFile } from '../../control/provisioning/seed.ts'
+import { readConfig } from '../../engine/config.ts'
+import { startPlatform } from '../../engine/platform.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { openDatabase } from '../../schema/open.ts'
+import { cents, paying, seedFor } from '../sipp/call-case.ts'
+import { freePort } from '../support/free-port.ts'
+import { sdp, SipPeer } from '../support/sip-peer.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+
+async function startTollgate(sessionExpiresSeconds: number) {
+  const port = await freePort()
+  const address = '127.0.0.1'
+  const listener = {
+    protocol: 'udp',
+    address,
+    port,
+    advertisedHost: address,
+    advertisedPort: port,
+  } as const
+  const caller = await SipPeer.open(listener)
+  const node = await SipPeer.open(listener)
+  const databasePath = join(folder, `${port}.db`)
+  const seeded = openDatabase(databasePath)
+  migrate(seeded.sqlite, Date.now())
+  seedFile(seeded, JSON.stringify(seedFor([node.port])), Date.now())
+  seeded.close()
+  const config = readConfig({
+    DATABASE_PATH: databasePath,
+    SIP_LISTEN: `udp/127.0.0.1:${port}`,
+    API_LISTEN: '127.0.0.1:0',
+    EDGE_LISTEN: '127.0.0.1:0',
+    // The node of this test answers no probes.
+    PROBE_INTERVAL_MS: '600000',
+  })
+  const platform = await startPlatform({
+    config: { ...config, sessionExpiresSeconds },
+    version: 'test',
+    ...{ now: Date.now, random: Math.random, randomBytes, newUuid: randomUUID },
+    schedule: (work, delayMs) => {
+      const stop = new AbortController()
+      void pause(delayMs, undefined, { signal: stop.signal }).then(work, () => undefined)
+      return () => stop.abort()
+    },
+    log: () => undefined,
+    announce: () => undefined,
+  })
+  onTestFinished(async () => {
+    caller.close()
+    node.close()
+    await platform.stop()
+  })
+  return { caller, node, port, store: platform.store }
+}
+
+test.each(['called', 'calling'] as const)(
+  'the %s phone vanishes in mid-call: the other one gets BYE, one record, and the wallet pays what it says',
+  async (missing) => {
+    const { caller, node, port, store } = await startTollgate(3)
+    const from = `<sip:${paying}@127.0.0.1>;tag=${randomUUID()}`
+    const leg = { ...caller.leg(`sip:15551112222@127.0.0.1:${port}`), from }
+    caller.request('INVITE', leg, { body: sdp('offer') })
+    node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+    const ok = await caller.next('200 INVITE')
+    expect(ok.get('Session-Expires')).toBe('3;refresher=uas')
+    caller.learn(leg, ok)
+    caller.request('ACK', leg)
+    await node.next('ACK')
+
+    const [present, body] = missing === 'called' ? [caller, sdp('offer')] : [node, sdp('answer')]
+    present.reply(await present.next('INVITE'), 200, { body })
+    present.reply(await present.next('BYE'), 200)
+    const records = () => store.sqlite.prepare('SELECT * FROM cdr').all()
+    await expect.poll(records, { timeout: 5_000 }).toHaveLength(1)
+    const [record] = records() as { billsec: number; cost_micros: number }[]
+    expect(record).toMatchObject({
+      ...{ disposition: 'ANSWERED', hangup_by: 'system' },
+      hangup_cause: 'RECOVERY_ON_TIMER_EXPIRE',
+    })
+    expect(record?.billsec).toBeGreaterThan(0)
+    expect(record?.cost_micros).toBe(cents(record?.billsec ?? 0))
+    const balance = store.sqlite.prepare(
+      'SELECT w.balance_micros FROM wallet w JOIN customer c ON c.id = w.customer_id WHERE c.name = ?',
+    )
+    expect(balance.pluck().get('paying')).toBe(cents(1_000) - (record?.cost_micros ?? 0))
+  },
+)
