@@ -160,9 +160,18 @@ export function wayInDialog(stack: Stack, dialog: Dialog): Way | Problem {
   if (registered) return byConnection(registered)
   const target = routes[0] ?? uri
   if (dialog.way) return { flow: dialog.way, question: undefined, target }
-  const way = wayTo(stack, target, dialog.flow.listener)
+  const way = underKnownName(wayTo(stack, target, dialog.flow.listener), dialog.flow)
   if ('flow' in way && way.question === undefined) dialog.way = way.flow
   return way
+}
+
+/**
+ * A peer that was called by name shows an address in its Contact, for which it has no certificate:
+ * it is the same peer under the name that it has proved before.
+ */
+function underKnownName(way: Way | Problem, { address, hostName }: Flow): Way | Problem {
+  if (hostName === undefined || !('flow' in way) || way.flow.address !== address) return way
+  return { ...way, flow: { ...way.flow, hostName } }
 }
 
 const byConnection = (flow: Flow): Way => ({ flow, question: undefined, target: '' })

@@ -53,6 +53,11 @@ export class StreamFramer {
     this.#maxBytes = limits.maxBytes
   }
 
+  /** A message has begun and not ended. */
+  get isIncomplete(): boolean {
+    return this.#held > 0
+  }
+
   /** Takes bytes in whatever pieces the socket delivers; answers everything that they complete. */
   receive(bytes: Buffer): readonly Frame[] {
     const frames: Frame[] = []

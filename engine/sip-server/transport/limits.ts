@@ -11,8 +11,11 @@ export interface StreamLimits {
   readonly connectMs: number
   /** For an accepted one: TLS, and the HTTP request that becomes a WebSocket. */
   readonly handshakeMs: number
-  /** An accepted connection without a whole message by then is closed. */
-  readonly firstMessageMs: number
+  /**
+   * An accepted connection without a whole message by then is closed, and so is any on which a
+   * message takes longer from its first byte to its last.
+   */
+  readonly messageMs: number
   /** Closed after this long without traffic; longer than the longest registration. */
   readonly idleMs: number
   /** First probe of the kernel on a silent connection; a silent WebSocket is pinged. */
@@ -25,7 +28,7 @@ export const defaultStreamLimits: StreamLimits = {
   maxBufferedBytes: 1024 * 1024,
   connectMs: 4_000,
   handshakeMs: 8_000,
-  firstMessageMs: 32_000,
+  messageMs: 32_000,
   idleMs: 7_500_000,
   keepAliveMs: 30_000,
 }

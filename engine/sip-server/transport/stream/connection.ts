@@ -28,7 +28,7 @@ export class Connection {
   /** What is to be sent once the connection stands, and its size. */
   readonly #waiting: { readonly text: string; readonly reference: string }[] = []
   #waitingBytes = 0
-  /** Until it can be used, or until its first message: a peer that drips bytes gains no time. */
+  /** Until it can be used, or its first or a begun message is whole: dripping bytes gains no time. */
   #patience: NodeJS.Timeout | undefined
   #failure: string | undefined
 
@@ -40,8 +40,7 @@ export class Connection {
     this.#established = readyEvent === undefined
     socket.setNoDelay(true)
     socket.setKeepAlive(true, limits.keepAliveMs)
-    const patienceMs = readyEvent === undefined ? limits.firstMessageMs : limits.connectMs
-    this.#patience = setTimeout(() => this.#giveUp(), patienceMs)
+    this.#allow(readyEvent === undefined ? limits.messageMs : limits.connectMs)
     if (readyEvent) socket.once(readyEvent, () => this.#settle())
     socket.setTimeout(limits.idleMs)
     socket.on('timeout', () => this.#giveUp())
@@ -101,6 +100,10 @@ export class Connection {
     return this.#waiting.splice(0)
   }
 
+  #allow(delayMs: number): void {
+    this.#patience = setTimeout(() => this.#giveUp(), delayMs)
+  }
+
   #giveUp(): void {
     this.#failure ??= this.#established ? 'idle' : 'ETIMEDOUT'
     this.socket.destroy()
@@ -108,6 +111,7 @@ export class Connection {
 
   #read(chunk: Buffer): void {
     for (const frame of this.#framer.receive(chunk)) this.#take(frame)
+    if (this.#framer.isIncomplete && !this.#patience) this.#allow(this.#limits.messageMs)
   }
 
   #take(frame: Frame): void {

@@ -39,7 +39,7 @@ export class SocketConnection {
     this.#socket = socket
     this.#limits = limits
     this.#callbacks = callbacks
-    this.#patience = setTimeout(() => webSocket.terminate(), limits.firstMessageMs)
+    this.#patience = setTimeout(() => webSocket.terminate(), limits.messageMs)
     socket.setTimeout(limits.keepAliveMs)
     socket.on('timeout', () => this.#ping())
     webSocket.on('pong', () => {

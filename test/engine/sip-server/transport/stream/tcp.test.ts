@@ -211,7 +211,7 @@ test('the core can close a connection', async () => {
 })
 
 test('a connection that says nothing, or nothing more, is closed', async () => {
-  const { transport, dial, seeing } = await setUp({ firstMessageMs: 20, idleMs: 40 })
+  const { transport, dial, seeing } = await setUp({ messageMs: 20, idleMs: 40 })
   const silent = dial()
   const talking = dial()
   talking.write(options('c1'))
@@ -219,6 +219,17 @@ test('a connection that says nothing, or nothing more, is closed', async () => {
   await seeing('closed 1')
   await seeing('closed 2')
   expect(transport.connections).toBe(0)
+})
+
+test('a message that drips for too long ends its connection, whatever came before it', async () => {
+  const { dial, seeing, events } = await setUp({ messageMs: 60 })
+  const socket = dial()
+  socket.write(`${options('c1')}OPTIONS sip:a`)
+  await seeing('message c1 on 1')
+  const drip = setInterval(() => socket.write('a'), 10)
+  await seeing('closed 1')
+  clearInterval(drip)
+  expect(events).toHaveLength(2)
 })
 
 test('connections beyond the limit are refused in both directions', async () => {

@@ -234,7 +234,7 @@ test('a peer that answers pings and says nothing else is closed in the end', asy
 })
 
 test('a socket without a message in time is closed', async () => {
-  const { opened, seeing } = await setUp({ limits: { firstMessageMs: 25 } })
+  const { opened, seeing } = await setUp({ limits: { messageMs: 25 } })
   const socket = await opened()
   await emitted(socket, 'close')
   await seeing('closed 1')
