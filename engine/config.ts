@@ -20,13 +20,14 @@ export function readConfig(environment: Environment) {
       advertisedHost: read(settings.sipAdvertisedHost),
       tls: readTls(read),
       webSocketOrigins: read(settings.sipWsOrigins),
+      dnsServers: read(settings.sipDnsServers),
     },
     apiListen: read(settings.apiListen),
     edgeListen: read(settings.edgeListen),
     trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
     drachtio: {
-      url: read(settings.drachtioUrl),
+      servers: read(settings.drachtioUrl),
       listen: read(settings.drachtioListen),
       secret: read(settings.drachtioSecret),
     },
@@ -106,10 +107,10 @@ function refuseListenersWithoutCertificate(sip: {
     )
 }
 
-function refuseContradictions(drachtio: { url: unknown; listen: unknown; secret: unknown }): void {
+function refuseContradictions(drachtio: { servers: unknown; listen: unknown; secret: unknown }): void {
   if (drachtio.listen !== undefined && drachtio.secret === undefined)
     throw new WrongSetting('DRACHTIO_LISTEN is set; DRACHTIO_SECRET must be set with it')
-  if (drachtio.listen !== undefined && drachtio.url !== undefined)
+  if (drachtio.listen !== undefined && drachtio.servers !== undefined)
     throw new WrongSetting(
       'DRACHTIO_LISTEN is set beside DRACHTIO_URL; allowed is one of them: with DRACHTIO_URL there is no embedded server',
     )

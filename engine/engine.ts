@@ -92,7 +92,7 @@ export class Engine {
     this.#config = config
     this.#log = log
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
-    this.#server = config.drachtio.url === undefined ? this.#createServer(deps) : undefined
+    this.#server = config.drachtio.servers === undefined ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now)
     const lagMs = (): number => this.#server?.load.lagMs ?? 0
     const sessionSeconds = config.sessionExpiresSeconds
@@ -306,8 +306,8 @@ export class Engine {
   }
 
   #connection(): Connection {
-    const { url } = this.#config.drachtio
-    if (url !== undefined) return { kind: 'tcp', servers: url }
+    const { servers } = this.#config.drachtio
+    if (servers !== undefined) return { kind: 'tcp', servers }
     const server = this.#server
     if (server === undefined) throw new Error('there is no SIP server to connect to')
     const open: Extract<Connection, { kind: 'in-process' }>['open'] = (client) =>

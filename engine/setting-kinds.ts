@@ -107,6 +107,11 @@ export const webOrigins: Kind<readonly string[]> = {
   allowed: 'a comma list of origins, such as https://phone.example.com',
 }
 
+export const dnsServers: Kind<readonly string[]> = {
+  schema: z.string().transform(orIssue((value) => listOf(value, parseDnsServer))),
+  allowed: 'a comma list of address[:port], such as 10.0.0.2 or [2001:db8::2]:5353',
+}
+
 export const addressRanges: Kind<readonly string[]> = {
   schema: z
     .string()
@@ -119,9 +124,9 @@ export const httpUrl: Kind<string> = {
   allowed: 'an http:// or https:// address',
 }
 
-export const drachtioUrl: Kind<DrachtioAddress> = {
-  schema: z.string().transform(orIssue(parseDrachtioUrl)),
-  allowed: 'drachtio://:secret@host:port',
+export const drachtioUrls: Kind<readonly DrachtioAddress[]> = {
+  schema: z.string().transform(orIssue((value) => listOf(value, parseDrachtioUrl))),
+  allowed: 'a comma list of drachtio://:secret@host:port',
 }
 
 /** Makes a parser whose `undefined` means "wrong" into a zod transformation. */
@@ -171,6 +176,15 @@ function parseListenAddress(value: string): ListenAddress | undefined {
 function parseOrigin(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined
   return url !== undefined && url.origin === value.toLowerCase() ? url.origin : undefined
+}
+
+/** As `Resolver.setServers` of `node:dns` takes it. */
+function parseDnsServer(value: string): string | undefined {
+  if (isIP(value) !== 0) return value
+  const server = parseHostAndPort(value)
+  return server !== undefined && isIP(server.host) !== 0 && server.port > 0
+    ? formatHostAndPort(server)
+    : undefined
 }
 
 /** An address alone is the range that holds only itself. */

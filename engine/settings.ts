@@ -4,7 +4,8 @@
  */
 import {
   addressRanges,
-  drachtioUrl,
+  dnsServers,
+  drachtioUrls,
   hostAndPort,
   hostName,
   hostNames,
@@ -89,6 +90,12 @@ export const settings = {
     'all',
     'comma list of the web pages whose phones may connect by ws and wss',
   ),
+  sipDnsServers: unset(
+    'SIP_DNS_SERVERS',
+    dnsServers,
+    "the system's",
+    'comma list of the DNS servers that say where SIP hosts are; unset, the hosts file counts first',
+  ),
   apiListen: withDefault('API_LISTEN', hostAndPort, '127.0.0.1:8080', 'control API'),
   edgeListen: withDefault('EDGE_LISTEN', hostAndPort, '127.0.0.1:8081', 'customer edge'),
   trustedProxies: withDefault(
@@ -100,9 +107,9 @@ export const settings = {
   databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
   drachtioUrl: unset(
     'DRACHTIO_URL',
-    drachtioUrl,
+    drachtioUrls,
     'the embedded server',
-    'use a real drachtio-server',
+    'use real drachtio-servers; of several, each that is there gets calls in turn',
   ),
   drachtioListen: unset(
     'DRACHTIO_LISTEN',

@@ -22,7 +22,7 @@ export const sipServer: Command = {
     ca: { value: 'FILE', meaning: 'authorities that are believed (PEM); or SIP_TLS_CA' },
   },
   details: () =>
-    'The settings SIP_ADVERTISED_HOST, SIP_TLS_…, SIP_WS_ORIGINS and LOG_LEVEL hold here too: see tollgate serve --help.',
+    'The settings SIP_ADVERTISED_HOST, SIP_TLS_…, SIP_WS_ORIGINS, SIP_DNS_SERVERS and LOG_LEVEL hold here too: see tollgate serve --help.',
   run: async (input, world) => {
     const { logLevel, sip } = readConfig(environmentFor(input, world))
     const logger = createLogger(logLevel)
@@ -34,6 +34,7 @@ export const sipServer: Command = {
       randomBytes: world.randomBytes,
       log: logger.log,
       ...(sip.advertisedHost === undefined ? {} : { advertisedHost: sip.advertisedHost }),
+      ...(sip.dnsServers === undefined ? {} : { dnsServers: sip.dnsServers }),
       ...(sip.tls === undefined ? {} : { tls: sip.tls }),
     })
     const stopped = new Promise<void>((resolve) => world.onStopSignal(resolve))

@@ -18,7 +18,7 @@ test('an empty environment gives the documented defaults', () => {
     edgeListen: { host: '127.0.0.1', port: 8081 },
     trustedProxies: [],
     databasePath: 'data/tollgate.db',
-    drachtio: { url: undefined, listen: undefined, secret: undefined },
+    drachtio: { servers: undefined, listen: undefined, secret: undefined },
     trustedSources: ['127.0.0.0/8', '::1/128'],
     ocs: { url: undefined, token: undefined, timeoutMs: 1000, failMode: 'closed' },
     unknownCaller: 'deny',
@@ -62,6 +62,12 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
     ['https://phone.example.com', 'http://localhost:8000'],
   ],
   [
+    'SIP_DNS_SERVERS',
+    '10.0.0.2, 10.0.0.3:5353,2001:db8::2,[::1]:53',
+    (config) => config.sip.dnsServers,
+    ['10.0.0.2', '10.0.0.3:5353', '2001:db8::2', '[::1]:53'],
+  ],
+  [
     'SIP_ADVERTISED_HOST',
     'sip.example.com',
     (config) => config.sip.advertisedHost,
@@ -76,9 +82,12 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
   ['API_LISTEN', '0.0.0.0:80', (config) => config.apiListen, { host: '0.0.0.0', port: 80 }],
   [
     'DRACHTIO_URL',
-    'drachtio://:cymru@10.0.0.1:9022',
-    (config) => config.drachtio.url,
-    { secret: 'cymru', host: '10.0.0.1', port: 9022 },
+    'drachtio://:cymru@10.0.0.1:9022, drachtio://:other@sip-2.example:9022/',
+    (config) => config.drachtio.servers,
+    [
+      { secret: 'cymru', host: '10.0.0.1', port: 9022 },
+      { secret: 'other', host: 'sip-2.example', port: 9022 },
+    ],
   ],
   [
     'TRUSTED_SOURCES',
@@ -109,6 +118,8 @@ const wrong: [string, string][] = [
   ['SIP_TLS_MIN_VERSION', '1.1'],
   ['SIP_TLS_CLIENT_CERTIFICATES', 'yes'],
   ['SIP_TLS_VERIFY', 'no'],
+  ['SIP_DNS_SERVERS', 'dns.example.com'],
+  ['SIP_DNS_SERVERS', '10.0.0.2:0'],
   ['SIP_ADVERTISED_HOST', 'not a host'],
   ['SIP_SESSION_EXPIRES_SECONDS', '89'],
   ['API_LISTEN', '8080'],
