@@ -11,7 +11,8 @@ const calls = 40
 
 interface Received {
   readonly id: string
-  readonly callUuid: string
+  readonly type: string
+  readonly data: Readonly<Record<string, unknown>>
 }
 
 /** A receiver that answers, or one that takes every connection and never says a word. */
@@ -22,8 +23,8 @@ async function openReceiver(isDead: boolean) {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
-      const { data } = JSON.parse(body) as { data: { call_uuid: string } }
-      received.push({ id: String(request.headers['webhook-id']), callUuid: data.call_uuid })
+      const { type, data } = JSON.parse(body) as Omit<Received, 'id'>
+      received.push({ id: String(request.headers['webhook-id']), type, data })
       response.writeHead(204).end()
     })
   })
@@ -37,13 +38,17 @@ async function openReceiver(isDead: boolean) {
   return { received, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/` }
 }
 
-async function listen(tollgate: TollgateProcess, ...urls: readonly string[]): Promise<void> {
+async function listen(
+  tollgate: TollgateProcess,
+  events: readonly string[],
+  ...urls: readonly string[]
+): Promise<void> {
   const key = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
   for (const url of urls) {
     const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/webhooks`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ url, events: ['call.ended'] }),
+      body: JSON.stringify({ url, events }),
     })
     expect(answer.status).toBe(201)
   }
@@ -55,7 +60,7 @@ test('calls go on beside a dead receiver, and each is told to the living one, ov
     environment: { WEBHOOK_PRIVATE_TARGETS: 'allow' },
   })
   const [dead, living] = [await openReceiver(true), await openReceiver(false)]
-  await listen(tollgate, dead.url, living.url)
+  await listen(tollgate, ['call.ended'], dead.url, living.url)
 
   const load = { keys: { caller: paying }, calls, rate: 20 }
   expect(await callWith('inbound/answered.xml', tollgate.sipPort, load)).toEqual(clean)
@@ -66,7 +71,7 @@ test('calls go on beside a dead receiver, and each is told to the living one, ov
   const uuids = stored.map((call) => call.call_uuid).toSorted((a, b) => a.localeCompare(b))
   await vi.waitFor(
     () => {
-      const told = new Set(living.received.map(({ callUuid }) => callUuid))
+      const told = new Set(living.received.map(({ data }) => String(data['call_uuid'])))
       expect([...told].toSorted((a, b) => a.localeCompare(b))).toEqual(uuids)
     },
     { timeout: 10_000, interval: 100 },
@@ -79,4 +84,29 @@ test('calls go on beside a dead receiver, and each is told to the living one, ov
     "SELECT count(*) AS count FROM webhook_delivery WHERE state = 'pending'",
   )
   expect(waiting?.count).toBe(calls)
+})
+
+test('a node that dies and comes back is told of, within seconds of either', async () => {
+  const { tollgate, nodes, uris } = await startCase({
+    nodes: ['answers', 'answers'],
+    environment: { WEBHOOK_PRIVATE_TARGETS: 'allow' },
+  })
+  const receiver = await openReceiver(false)
+  await listen(tollgate, ['dispatcher.node.down', 'dispatcher.node.up'], receiver.url)
+  const told = async (count: number): Promise<Received | undefined> => {
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(count), {
+      ...{ timeout: 15_000, interval: 50 },
+    })
+    return receiver.received[count - 1]
+  }
+  nodes[0]?.freeze()
+  expect(await told(1)).toMatchObject({
+    type: 'dispatcher.node.down',
+    data: { set_id: 1, destination: uris[0], from: 'active', to: 'probing', cause: 'probe' },
+  })
+  nodes[0]?.thaw()
+  expect(await told(2)).toMatchObject({
+    type: 'dispatcher.node.up',
+    data: { set_id: 1, destination: uris[0], from: 'probing', to: 'active' },
+  })
 })
