@@ -107,7 +107,11 @@ function refuseListenersWithoutCertificate(sip: {
     )
 }
 
-function refuseContradictions(drachtio: { servers: unknown; listen: unknown; secret: unknown }): void {
+function refuseContradictions(drachtio: {
+  servers: unknown
+  listen: unknown
+  secret: unknown
+}): void {
   if (drachtio.listen !== undefined && drachtio.secret === undefined)
     throw new WrongSetting('DRACHTIO_LISTEN is set; DRACHTIO_SECRET must be set with it')
   if (drachtio.listen !== undefined && drachtio.servers !== undefined)

@@ -235,9 +235,11 @@ export class ActiveCalls {
     this.#deps.deadlines.cancel(deadline)
   }
 
-  /** The SIP server is gone and with it every dialog: nothing can be said to anyone any more. */
-  connectionLost(): void {
-    this.#stopAll(cause.connectionLost, 'connection_lost')
+  /** A SIP server is gone and with it every dialog: to these legs nothing can be said any more. */
+  connectionLost(isLost: (callId: string) => boolean): void {
+    const end = { kind: 'cut', by: 'system', cause: cause.connectionLost } as const
+    for (const call of this.#calls.values())
+      if (call.legs.some(isLost)) call.stop({ ...end, code: 'connection_lost' })
   }
 
   /** The call is admitted, or not: it is known who would pay for it. */

@@ -30,7 +30,7 @@ export type AttemptResult =
     }
   /** No answer of any kind in time. */
   | { readonly kind: 'silent' }
-  | { readonly kind: 'not-sent'; readonly reason: string }
+  | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
   /** `call.stopped` says why. */
   | { readonly kind: 'stopped' }
 

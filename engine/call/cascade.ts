@@ -46,8 +46,9 @@ export function movesOn(status: number): boolean {
 export function healthShown(result: AttemptResult): 'answered' | 'failed' | undefined {
   switch (result.kind) {
     case 'silent':
-    case 'not-sent':
       return 'failed'
+    case 'not-sent':
+      return result.isConnectionLost === true ? undefined : 'failed'
     case 'rejected':
       return result.status === 503 ? 'failed' : 'answered'
     case 'answered':

@@ -7,6 +7,7 @@ import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { type Log, SrfClient } from '../../engine/call/sip/srf-client.ts'
+import type { ServerAddress } from '../../engine/call/sip/srf-link.ts'
 import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
@@ -58,12 +59,21 @@ export interface CallRigOptions {
   readonly sessionSeconds?: number
   /** A TCP listener beside the one for UDP. */
   readonly withTcp?: boolean
+  /** Instead of the server that is started here: drachtio servers elsewhere. */
+  readonly servers?: readonly ServerAddress[]
   /** Instead of the answers of `answers`. */
   readonly registrar?: Registrar
 }
 
 export async function startCallRig(options: CallRigOptions = {}) {
-  const { app = 'in process', isFast, withTcp, registrar, sessionSeconds = 1_800 } = options
+  const {
+    app = 'in process',
+    servers,
+    isFast,
+    withTcp,
+    registrar,
+    sessionSeconds = 1_800,
+  } = options
   const time = new ManualTime(startedAt)
   const server = createSipServer({
     listen: (withTcp === true ? (['udp', 'tcp'] as const) : (['udp'] as const)).map((protocol) => ({
@@ -188,13 +198,15 @@ export async function startCallRig(options: CallRigOptions = {}) {
   })
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }
   await client.connect(
-    app === 'tcp'
-      ? { kind: 'tcp', host, port, secret: 'cymru' }
-      : {
-          kind: 'in-process',
-          open: (inProcess) => server.connectInProcess(links[app](inProcess)),
-          secret: 'cymru',
-        },
+    servers
+      ? { kind: 'tcp', servers }
+      : app === 'tcp'
+        ? { kind: 'tcp', servers: [{ host, port, secret: 'cymru' }] }
+        : {
+            kind: 'in-process',
+            open: (inProcess) => server.connectInProcess(links[app](inProcess)),
+            secret: 'cymru',
+          },
   )
 
   const peers: SipPeer[] = []

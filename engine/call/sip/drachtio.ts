@@ -29,6 +29,8 @@ export interface SipRequest {
   readonly source_address: string
   readonly source_port: number
   readonly stackDialogId: string | undefined
+  /** Whose connection brought it, or took it away. */
+  readonly agent?: Agent
   getParsedHeader(name: string): unknown
   on(event: 'cancel', listener: (cancel: { readonly headers: Headers }) => void): void
   on(event: 'response', listener: (response: SipResponse) => void): void
@@ -59,6 +61,8 @@ export interface SipResponse {
   readonly source_address: string
   readonly source_port: number
   readonly stackDialogId: string | undefined
+  /** Whose connection brought it, or took it away. */
+  readonly agent?: Agent
 }
 
 /** Sends the ACK of an INVITE; a no-op for other requests. */
@@ -129,7 +133,8 @@ export type RequestHandler = (request: SipRequest, answer: Answer) => void
 export interface ConnectionState {
   readonly pendingRequests: { readonly size: number }
   readonly pendingSipRequests: { readonly size: number }
-  readonly pendingNetworkInvites: { readonly size: number }
+  /** By Call-ID. */
+  readonly pendingNetworkInvites: { readonly size: number; keys(): Iterable<string> }
   readonly pendingAckOrPrack: { readonly size: number }
   /** Call-IDs whose challenge has been answered, until the next answer. */
   readonly pendingSipAuthRequests: { readonly size: number; delete(callId: string): boolean }
@@ -154,7 +159,12 @@ export interface Agent {
 export interface Srf {
   readonly _dialogs: Map<string, SrfDialog>
   readonly app: { client: Agent | undefined; _init(): Agent }
-  connect(options: { readonly host: string; readonly port: number; readonly secret: string }): void
+  connect(options: {
+    readonly host: string
+    readonly port: number
+    readonly secret: string
+    readonly reconnect: { readonly retryMaxDelay: number }
+  }): void
   disconnect(): void
   use(handler: RequestHandler): void
   use(method: string, handler: RequestHandler): void

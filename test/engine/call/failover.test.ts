@@ -85,6 +85,23 @@ test('a silent node is left after NODE_TIMEOUT_MS; what it says later is taken b
   await rig.idle()
 })
 
+test('while we are busy, what a node has said may wait: it is given up only after that', async () => {
+  const { second } = await start()
+  rig.answers.lagMs = 1_000
+  rig.time.advance(2_400)
+  expect(second.inbox).toEqual([])
+  rig.answers.lagMs = 10
+  rig.time.advance(300)
+  await second.next('INVITE')
+})
+
+test('a silent node is given up at last, however busy we are', async () => {
+  const { second } = await start()
+  rig.answers.lagMs = 1_000
+  rig.time.advance(6_000)
+  await second.next('INVITE')
+})
+
 test('a node that has said Trying is not silent', async () => {
   const { caller, first, second, invite } = await start()
   first.reply(invite, 100)

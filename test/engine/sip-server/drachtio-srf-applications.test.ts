@@ -102,10 +102,11 @@ test.each(['tcp', 'tls'])(
     const tls = { cert: readFileSync(certificate.certFile), key: readFileSync(certificate.keyFile) }
     const port = await listening(
       (srf) =>
-        srf.invite(async (req, res) => {
-          const dialog = await srf.createUAS(req, res, { localSdp: sdp('app') })
-          dialogs.push(dialog)
-          dialog.on('destroy', () => srf.endSession(req))
+        srf.invite((req, res) => {
+          void srf.createUAS(req, res, { localSdp: sdp('app') }).then((dialog) => {
+            dialogs.push(dialog)
+            dialog.on('destroy', () => srf.endSession(req))
+          })
         }),
       kind === 'tls' ? tls : undefined,
     )

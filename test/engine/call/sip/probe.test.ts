@@ -37,7 +37,7 @@ test('what cannot be sent is a transport error', async () => {
   expect(await send('sip:127.0.0.1:5060;transport=tls', 400)).toMatchObject({
     kind: 'transport-error',
   })
-  const lost = new Promise<void>((resolve) => rig.client.onLost(resolve))
+  const lost = new Promise<void>((resolve) => rig.client.onLost(() => resolve()))
   await rig.server.stop()
   await lost
   expect(await send('sip:127.0.0.1:5060', 400)).toMatchObject({ kind: 'transport-error' })

@@ -1,0 +1,134 @@
+/**
+ * One connection of drachtio-srf to one server. Each server gets a library of its own: with several
+ * connections in one, CANCEL of an INVITE that nobody has answered yet would go to the first of them.
+ */
+import { createRequire } from 'node:module'
+import type { Agent, SipRequest, Srf, SrfConstructor } from './drachtio.ts'
+import { attachInProcess, type OpenInProcess } from './in-process-wire.ts'
+
+export interface ServerAddress {
+  readonly host: string
+  readonly port: number
+  readonly secret: string
+}
+
+export type LinkTarget =
+  | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
+  | ({ readonly kind: 'tcp' } & ServerAddress)
+
+export type Connected =
+  /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
+  | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+export type Log = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
+
+export interface LinkDeps {
+  readonly log: Log
+  /** Sees what an embedded server hands over, before it is handled. */
+  readonly onPayload: (payload: string) => void
+  /** The connection is gone, and everything on it. */
+  readonly onLost: (link: SrfLink) => void
+}
+
+/** A server that is back is found within this time; the library by itself would wait ever longer. */
+const MAX_RETRY_DELAY_MS = 5_000
+
+const SrfLibrary = createRequire(import.meta.url)('drachtio-srf') as SrfConstructor
+
+// The library writes every message as JSON for a debug line that is not printed: 25 µs of a call.
+SrfLibrary.SipMessage.prototype.toJSON = () => undefined
+
+export class SrfLink {
+  readonly srf: Srf = new SrfLibrary()
+  readonly #deps: LinkDeps
+  readonly #pending = new Set<() => void>()
+  /** Call-IDs of INVITEs that are just being answered: no longer pending, not yet dialogs. */
+  readonly #answering = new Set<string>()
+  #hostPorts: readonly string[] = []
+  #hearsTrying = false
+
+  constructor(deps: LinkDeps) {
+    this.#deps = deps
+    this.srf.on('error', (error) =>
+      deps.log('warn', 'drachtio server unreachable', { error: messageOf(error) }),
+    )
+    this.srf.on('close', () => this.#lost())
+  }
+
+  /** Over TCP the library goes on trying; each time that it succeeds, `onConnected` hears of it. */
+  connect(target: LinkTarget, onConnected: (connected: Connected) => void): void {
+    this.srf.on('connect', (error, hostPorts, version) => {
+      if (error) return onConnected({ kind: 'refused', reason: messageOf(error) })
+      // Nagle's algorithm would hold messages back; the library forgets to turn it off again.
+      for (const socket of this.agent?.mapServer.keys() ?? []) socket.setNoDelay(true)
+      this.#hearsTrying = version.includes('tollgate')
+      this.#hostPorts = hostPorts.split(',')
+      return onConnected({ kind: 'connected', hostPorts: this.#hostPorts, version })
+    })
+    const { log, onPayload } = this.#deps
+    const onFault = (error: unknown): void =>
+      log('error', 'a SIP message could not be handled', { error: messageOf(error) })
+    if (target.kind === 'in-process')
+      return attachInProcess(this.srf, target, { onFault, onPayload })
+    const { host, port, secret } = target
+    const reconnect = { retryMaxDelay: MAX_RETRY_DELAY_MS }
+    return this.srf.connect({ host, port, secret, reconnect })
+  }
+
+  /** Without a connection the library throws an AssertionError. */
+  get isConnected(): boolean {
+    return (this.agent?.mapServer.size ?? 0) > 0
+  }
+
+  /** What the server listens on; empty before the first connection. */
+  get hostPorts(): readonly string[] {
+    return this.#hostPorts
+  }
+
+  get hearsTrying(): boolean {
+    return this.#hearsTrying
+  }
+
+  get agent(): Agent | undefined {
+    return this.srf.app.client
+  }
+
+  /** Calls `settle` when the connection is lost; the returned function takes it back. */
+  whenLost(settle: () => void): () => void {
+    this.#pending.add(settle)
+    return () => void this.#pending.delete(settle)
+  }
+
+  /** The INVITE is being answered, until the returned function is called. */
+  answering(request: SipRequest): () => void {
+    const callId = request.headers['call-id'] ?? ''
+    this.#answering.add(callId)
+    return () => void this.#answering.delete(callId)
+  }
+
+  /** The Call-IDs of everything that goes on here. */
+  callIds(): ReadonlySet<string> {
+    const known = new Set(this.#answering)
+    for (const id of this.srf._dialogs.keys()) known.add(id.replace(/;from-tag=.*$/, ''))
+    for (const { pendingNetworkInvites } of this.agent?.mapServer.values() ?? [])
+      for (const callId of pendingNetworkInvites.keys()) known.add(callId)
+    return known
+  }
+
+  /** The library forgets its bookkeeping silently and settles nothing: that is done here. */
+  #lost(): void {
+    this.#deps.onLost(this)
+    this.srf._dialogs.clear()
+    this.#answering.clear()
+    for (const settle of [...this.#pending]) settle()
+    this.#pending.clear()
+  }
+}
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)

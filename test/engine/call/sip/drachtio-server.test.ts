@@ -1,0 +1,254 @@
+/** Call control on drachtio-servers elsewhere, which a scripted peer stands for (protocol page §1-§3.3). */
+import { afterEach, expect, test, vi } from 'vitest'
+import { candidate, type CallRig, startCallRig } from '../../../support/call-rig.ts'
+import { type Command, DrachtioPeer, type Outgoing } from '../../../support/drachtio-peer.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+let rig: CallRig
+let servers: DrachtioPeer[] = []
+
+afterEach(async () => {
+  await rig.stop()
+  for (const server of servers.splice(0)) await server.crash()
+})
+
+async function start(count: number): Promise<readonly DrachtioPeer[]> {
+  servers = []
+  for (let i = 0; i < count; i++)
+    servers.push(await DrachtioPeer.open(`udp/198.51.100.${10 + i}:5060,wss/198.51.100.10:443`))
+  rig = await startCallRig({ servers: servers.map(({ address }) => address) })
+  await vi.waitFor(() =>
+    expect(servers.map(({ welcomes }) => welcomes)).toEqual(servers.map(() => 1)),
+  )
+  rig.answers.candidates.push(candidate(1, 5_070), candidate(2, 5_071))
+  return servers
+}
+
+/** Whichever server our INVITE went by. */
+async function called(): Promise<{ readonly server: DrachtioPeer; readonly invite: Outgoing }> {
+  await vi.waitFor(() =>
+    expect(servers.some(({ outgoing }) => outgoing.some(({ method }) => method === 'INVITE'))).toBe(
+      true,
+    ),
+  )
+  const server = servers.find(({ outgoing }) => outgoing.some(({ method }) => method === 'INVITE'))
+  if (server === undefined) throw new Error('no INVITE')
+  return { server, invite: await server.nextOutgoing('INVITE') }
+}
+
+interface Talk {
+  readonly callId: string
+  /** The servers of the caller and of the called side. */
+  readonly near: DrachtioPeer
+  readonly far: DrachtioPeer
+  readonly invite: Outgoing
+  readonly answer: Command
+}
+
+async function talk(near: DrachtioPeer): Promise<Talk> {
+  const callId = near.invite()
+  const { server: far, invite } = await called()
+  far.answer(invite, 180)
+  far.answer(invite, 200, { body: sdp('answer') })
+  const answer = await near.next(200)
+  near.inDialog('ACK', callId)
+  await rig.until(() => rig.calls.list().some(({ state }) => state === 'ACTIVE'))
+  return { callId, near, far, invite, answer }
+}
+
+test('a call goes through servers elsewhere, and ends with a record', async () => {
+  const [near] = await start(2)
+  if (near === undefined) return
+  const { callId, far, answer } = await talk(near)
+  expect(answer.sip).toContain(sdp('answer'))
+  await far.next('ACK')
+  near.inDialog('BYE', callId, 'bye-1')
+  await far.next('BYE')
+  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'caller' })
+  await rig.idle()
+})
+
+test('what we begin is spread over the servers, and CANCEL goes to the one that has the INVITE', async () => {
+  const [first, second] = await start(2)
+  if (first === undefined || second === undefined) return
+  const used: DrachtioPeer[] = []
+  for (let i = 0; i < 2; i++) {
+    const callId = first.invite()
+    const { server, invite } = await called()
+    used.push(server)
+    // Nobody has answered yet: the library by itself would send this to the first server.
+    first.inDialog('CANCEL', callId)
+    const cancel = await server.nextOutgoing('CANCEL')
+    expect(cancel.transactionId).toBe(invite.transactionId)
+    server.answer(invite, 487)
+    expect(await rig.record()).toMatchObject({ disposition: 'CANCELED' })
+  }
+  expect(new Set(used).size).toBe(2)
+})
+
+test('when a server goes away its calls end with a record, and those of the others go on', async () => {
+  const [first, second] = await start(2)
+  if (first === undefined || second === undefined) return
+  // In turn, so that one of the two talks on one server alone.
+  const talks = [await talk(first), await talk(first), await talk(second), await talk(second)]
+  const lost = talks.filter(({ near, far }) => near === first || far === first)
+  const kept = talks.filter((each) => !lost.includes(each))
+  expect(kept.length).toBeGreaterThan(0)
+  await first.crash()
+  for (const _ of lost)
+    expect(await rig.record()).toMatchObject({
+      disposition: 'ANSWERED',
+      denialCode: 'connection_lost',
+    })
+  expect(rig.calls.size).toBe(kept.length)
+  const [survivor] = kept
+  if (survivor === undefined) return
+  second.inDialog('BYE', survivor.callId, 'bye-2')
+  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'caller' })
+})
+
+test('new calls are made on the servers that are left, and on the lost one when it is back', async () => {
+  const [first, second] = await start(2)
+  if (first === undefined || second === undefined) return
+  await first.crash()
+  for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
+  await first.listen()
+  await vi.waitFor(() => expect(first.welcomes).toBe(2), { timeout: 5_000 })
+  const used = new Set([(await talk(second)).far, (await talk(second)).far])
+  expect(used).toEqual(new Set([first, second]))
+  expect((await talk(first)).near).toBe(first)
+})
+
+test('an attempt whose server goes away moves on by another server, and the node is not blamed', async () => {
+  const [first, second] = await start(2)
+  if (first === undefined || second === undefined) return
+  let near = first
+  let callId = near.invite()
+  let attempt = await called()
+  if (attempt.server === near) {
+    // The next one goes by the other server.
+    attempt.server.answer(attempt.invite, 486)
+    await rig.record()
+    callId = near.invite()
+    attempt = await called()
+  }
+  near = first
+  await attempt.server.crash()
+  const next = await called()
+  expect(next.server).toBe(near)
+  next.server.answer(next.invite, 200, { body: sdp('answer') })
+  await near.next(200)
+  near.inDialog('ACK', callId)
+  expect(rig.outcomes.filter(([, outcome]) => outcome === 'failed')).toEqual([])
+})
+
+test('without any server nothing is sent, and nothing throws', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  const lost = new Promise<void>((resolve) => rig.client.onLost(() => resolve()))
+  await only.crash()
+  await lost
+  const ends: unknown[] = []
+  const handlers = {
+    onSent: () => undefined,
+    onProvisional: () => undefined,
+    onEnd: (end: unknown) => void ends.push(end),
+  }
+  const invite = {
+    uri: 'sip:a@b',
+    headers: {},
+    nextHop: undefined,
+    body: '',
+    credentials: undefined,
+  }
+  rig.client.invite(invite, handlers)
+  rig.client.sendOptions('sip:a@b', (answer) => void ends.push(answer))
+  expect(ends).toMatchObject([
+    { kind: 'not-sent', isConnectionLost: true },
+    { reason: expect.stringContaining('no connection') },
+  ])
+  await only.listen()
+  await vi.waitFor(() => expect(only.welcomes).toBe(2), { timeout: 5_000 })
+})
+
+test('a real server keeps 100 back: a node that rings late is asked whether it is there', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.invite()
+  const { invite } = await called()
+  rig.time.advance(1_600)
+  const options = await only.nextOutgoing('OPTIONS')
+  only.answer(options, 200)
+  await only.seen()
+  rig.time.advance(3_000)
+  only.answer(invite, 200, { body: sdp('answer') })
+  expect((await only.next(200)).sip).toContain(sdp('answer'))
+})
+
+test('a BYE that the server has sent by itself ends the call', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  const { callId } = await talk(only)
+  only.unsolicitedBye(`${callId};from-tag=caller`, 'ACK timeout')
+  await only.next('BYE')
+  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED' })
+  await rig.idle()
+})
+
+test('NOK is an end like any other: a dialog that the server has forgotten', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  const { callId } = await talk(only)
+  const [live] = rig.calls.list()
+  // As after 64 s in which the real one has heard nothing: it knows neither leg any more.
+  only.forget()
+  rig.calls.hangUp(live?.callUuid ?? '', 16)
+  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'api' })
+  expect(callId).not.toBe('')
+  await rig.idle()
+})
+
+test('the answer that crosses our CANCEL is acknowledged, and the BYE is left to the server', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  const callId = only.invite()
+  const { invite } = await called()
+  only.inDialog('CANCEL', callId)
+  await only.nextOutgoing('CANCEL')
+  only.answer(invite, 200, { body: sdp('too late') })
+  await only.next('ACK')
+  only.unsolicitedBye(invite.dialogId, 'ACK-BYE due to cancel race condition')
+  expect(await rig.record()).toMatchObject({ disposition: 'CANCELED' })
+  await rig.idle()
+})
+
+test('WebSocket phones come as tcp: what counts is their Via', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.invite({ protocol: 'tcp', via: 'WSS' })
+  const { invite } = await called()
+  only.answer(invite, 486)
+  expect(await rig.record()).toMatchObject({ sipCode: 486 })
+})
+
+test('a call with a long history stays within what the real server can read', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  await talk(only)
+  expect(only.tooLong).toBe(0)
+  expect(Math.max(...only.commands.map(({ sip }) => sip.length))).toBeLessThan(12_000)
+})
+
+test('an INVITE that the server has silently forgotten after 64 s: the callee is hung up', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.invite()
+  const { invite } = await called()
+  only.answer(invite, 180)
+  only.forget()
+  only.answer(invite, 200, { body: sdp('answer') })
+  const bye = await only.nextOutgoing('BYE')
+  expect(bye.dialogId).toBe(invite.dialogId)
+  expect(await rig.record()).toMatchObject({ billsec: 0 })
+  await rig.idle()
+})

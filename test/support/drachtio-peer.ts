@@ -1,0 +1,350 @@
+/**
+ * A drachtio-server that does only what a test tells it to, and otherwise what the real one does: it
+ * keeps 100 back, reports `tcp` for WebSocket, takes one response for each request, and says NOK in the
+ * real one's words. It shares no code with the embedded server.
+ */
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { Signal } from './waiting.ts'
+
+/** What the application wanted sent. */
+export interface Command {
+  readonly id: string
+  /** `authenticate`, `route`, `sip`, … */
+  readonly type: string
+  readonly tokens: readonly string[]
+  /** Empty for control messages. */
+  readonly sip: string
+  readonly method: string
+  /** 0 for a request. */
+  readonly status: number
+}
+
+/** A request that the application has sent. */
+export interface Outgoing {
+  readonly transactionId: string
+  readonly dialogId: string
+  readonly method: string
+  readonly callId: string
+  /** As it was echoed. */
+  readonly text: string
+}
+
+export interface Answered {
+  readonly body?: string
+  readonly headers?: readonly string[]
+}
+
+const secret = 'cymru'
+let lastNumber = 0
+
+export class DrachtioPeer {
+  readonly commands: Command[] = []
+  readonly outgoing: Outgoing[] = []
+  /** How often an application has connected and authenticated. */
+  welcomes = 0
+  /** Payload sizes that one read of a real server can put together again. */
+  tooLong = 0
+  readonly #changed = new Signal()
+  readonly #hostPorts: string
+  #server: Server | undefined
+  #port = 0
+  #sockets: Socket[] = []
+  readonly #incoming = new Map<string, string>()
+  readonly #dialogs = new Set<string>()
+
+  private constructor(hostPorts: string) {
+    this.#hostPorts = hostPorts
+  }
+
+  static async open(
+    hostPorts = 'udp/198.51.100.10:5060,tcp/198.51.100.10:5060,ws/198.51.100.10:8080',
+  ): Promise<DrachtioPeer> {
+    const peer = new DrachtioPeer(hostPorts)
+    await peer.listen()
+    return peer
+  }
+
+  get address() {
+    return { host: '127.0.0.1', port: this.#port, secret }
+  }
+
+  /** Listens on the port that it had before, if it had one. */
+  listen(): Promise<void> {
+    const server = createServer((socket) => this.#accept(socket))
+    this.#server = server
+    return new Promise((resolve) =>
+      server.listen(this.#port, '127.0.0.1', () => {
+        this.#port = (server.address() as AddressInfo).port
+        resolve()
+      }),
+    )
+  }
+
+  /** Goes away with all that it knew, as a process that crashes. */
+  async crash(): Promise<void> {
+    this.forget()
+    for (const socket of this.#sockets.splice(0)) socket.destroy()
+    const server = this.#server
+    this.#server = undefined
+    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()))
+  }
+
+  /** Knows no dialog and no transaction any more, but is still there. */
+  forget(): void {
+    this.#incoming.clear()
+    this.#dialogs.clear()
+  }
+
+  until(condition: () => boolean): Promise<void> {
+    return this.#changed.until(condition)
+  }
+
+  /** The next response with this status, or request with this method, of the application. */
+  async next(wanted: number | string): Promise<Command> {
+    const find = () =>
+      this.commands.findIndex(({ status, method }) => status === wanted || method === wanted)
+    await this.until(() => find() !== -1)
+    const [found] = this.commands.splice(find(), 1)
+    if (found === undefined) throw new Error(`no ${wanted}`)
+    return found
+  }
+
+  async nextOutgoing(method: string): Promise<Outgoing> {
+    const find = () => this.outgoing.findIndex((request) => request.method === method)
+    await this.until(() => find() !== -1)
+    const [found] = this.outgoing.splice(find(), 1)
+    if (found === undefined) throw new Error(`no ${method}`)
+    return found
+  }
+
+  /** A call comes in. Returns its Call-ID. */
+  invite(
+    options: { readonly protocol?: string; readonly via?: string; readonly callId?: string } = {},
+  ) {
+    const { protocol = 'udp', via = 'UDP', callId = `in-${++lastNumber}` } = options
+    const transactionId = `txn-${callId}`
+    const text = request(
+      'INVITE',
+      callId,
+      1,
+      [
+        `Via: SIP/2.0/${via} 127.0.0.1:5080;branch=z9hG4bK${callId};rport=5080`,
+        'Contact: <sip:caller@127.0.0.1:5080>',
+        'Max-Forwards: 70',
+      ],
+      sdp,
+    )
+    this.#incoming.set(transactionId, text)
+    const meta = `network|${text.length}|${protocol}|127.0.0.1|5080|18:21:07.125543`
+    this.deliver(`s1|sip|${meta}|${transactionId}||198.51.100.10|5060|`, text)
+    return callId
+  }
+
+  /** Waits until everything that was delivered so far has been handled: an OPTIONS is answered. */
+  async seen(): Promise<void> {
+    const callId = `seen-${++lastNumber}`
+    const transactionId = `txn-${callId}`
+    const text = request('OPTIONS', callId, 1, [
+      `Via: SIP/2.0/UDP 127.0.0.1:5080;branch=z9hG4bK${callId}`,
+    ]).replace(';tag=ours', '')
+    this.#incoming.set(transactionId, text)
+    this.deliver(`s5|sip|${meta('network', text)}|${transactionId}||198.51.100.10|5060|`, text)
+    const find = () => this.commands.findIndex(({ tokens }) => tokens[2] === transactionId)
+    await this.until(() => find() !== -1)
+    this.commands.splice(find(), 1)
+  }
+
+  /** A request of the peer of `callId`, inside the dialog, or the CANCEL of its INVITE. */
+  inDialog(method: string, callId: string, transactionId = `txn-${callId}`): void {
+    const text = request(method, callId, method === 'BYE' ? 2 : 1, [
+      `Via: SIP/2.0/UDP 127.0.0.1:5080;branch=z9hG4bK${callId}${method}`,
+    ])
+    if (method === 'CANCEL') this.#incoming.delete(transactionId)
+    else if (method !== 'ACK') this.#incoming.set(transactionId, text)
+    const dialog = method === 'CANCEL' ? '' : dialogOf(callId)
+    this.deliver(`s2|sip|${meta('network', text)}|${transactionId}|${dialog}|`, text)
+  }
+
+  /** A BYE that the server itself has sent. */
+  unsolicitedBye(dialogId: string, reason: string): void {
+    this.#dialogs.delete(dialogId)
+    const callId = dialogId.replace(/;.*/, '')
+    const text = request('BYE', callId, 9, [`Reason: SIP ;cause=200 ;text="${reason}"`])
+    this.deliver(`s3|sip|${meta('application', text)}|unsolicited|${dialogId}|`, text)
+  }
+
+  /** The answer to a request of the application. */
+  answer({ transactionId, dialogId, text }: Outgoing, status: number, more: Answered = {}): void {
+    const copied = text.split('\r\n').filter((line) => /^(From|Call-ID|CSeq):/.test(line))
+    const to = `To: ${headerOf(text, 'To')}`
+    const body = more.body ?? ''
+    const lines = [
+      `SIP/2.0 ${status} Any`,
+      'Via: SIP/2.0/UDP 198.51.100.10:5060;branch=z9hG4bKout',
+      ...copied,
+      to.includes(';tag=') ? to : `${to};tag=callee`,
+      'Contact: <sip:callee@192.0.2.20:5060>',
+      ...(more.headers ?? []),
+      ...(body === '' ? [] : ['Content-Type: application/sdp']),
+      `Content-Length: ${body.length}`,
+    ]
+    const response = `${lines.join('\r\n')}\r\n\r\n${body}`
+    if (status >= 200 && status < 300 && dialogId !== '') this.#dialogs.add(dialogId)
+    this.deliver(`s4|sip|${meta('network', response)}|${transactionId}|${dialogId}|`, response)
+  }
+
+  deliver(leader: string, text: string): void {
+    this.#write(`${leader}\r\n${text}`)
+  }
+
+  #write(payload: string): void {
+    for (const socket of this.#sockets) socket.write(`${Buffer.byteLength(payload)}#${payload}`)
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.push(socket)
+    let buffered = Buffer.alloc(0)
+    socket.on('error', () => undefined)
+    socket.on('close', () => (this.#sockets = this.#sockets.filter((other) => other !== socket)))
+    socket.on('data', (chunk) => {
+      buffered = Buffer.concat([buffered, chunk])
+      for (;;) {
+        const hash = buffered.indexOf('#')
+        const length = Number(buffered.subarray(0, Math.max(0, hash)).toString())
+        if (hash === -1 || buffered.length < hash + 1 + length) break
+        if (length > maxFrame) this.tooLong += 1
+        else this.#handle(parse(buffered.subarray(hash + 1, hash + 1 + length).toString()))
+        buffered = buffered.subarray(hash + 1 + length)
+      }
+    })
+  }
+
+  #handle(command: Command): void {
+    this.commands.push(command)
+    const { id, type, tokens } = command
+    if (type === 'authenticate') this.#authenticate(id, tokens[2] ?? '')
+    else if (type !== 'sip') this.#write(`s0|response|${id}|OK`)
+    else if (command.status > 0) this.#respond(command)
+    else this.#request(command)
+    this.#changed.fire()
+  }
+
+  #authenticate(id: string, given: string): void {
+    if (given !== secret) return this.#write(`s0|response|${id}|NO|incorrect secret`)
+    this.welcomes += 1
+    return this.#write(`s0|response|${id}|OK|${this.#hostPorts}|v0.9.2|${this.#hostPorts}`)
+  }
+
+  /** One response for each request but a new INVITE, which may have provisional ones before. */
+  #respond({ id, tokens, sip, status }: Command): void {
+    const transactionId = tokens[2] ?? ''
+    const request = this.#incoming.get(transactionId)
+    if (request === undefined)
+      return this.#write(`s0|response|${id}|NOK|Response not sent due to unknown transaction`)
+    const callId = headerOf(request, 'Call-ID')
+    const isCall = request.startsWith('INVITE ') && !/\r\nTo:[^\r]*;tag=/.test(request)
+    if (status >= 200 || !isCall) this.#incoming.delete(transactionId)
+    const dialogId = dialogOf(callId)
+    if (isCall && status === 200) this.#dialogs.add(dialogId)
+    const text = [
+      sip.slice(0, sip.indexOf('\r\n')),
+      `From: ${headerOf(request, 'From')}`,
+      `To: ${headerOf(request, 'To').replace(/;tag=.*/, '')};tag=ours`,
+      `Call-ID: ${callId}`,
+      `CSeq: ${headerOf(request, 'CSeq')}`,
+      'Contact: <sip:198.51.100.10:5060>',
+      '',
+      sip.slice(sip.indexOf('\r\n\r\n') + 4),
+    ].join('\r\n')
+    const fields = `${meta('application', text)}|${transactionId}|${dialogId}||Msg sent:|`
+    return this.#write(`s0|response|${id}|OK|${fields}\r\n${text}`)
+  }
+
+  #request({ id, tokens, sip, method }: Command): void {
+    const [, , quoted = '', dialogId = ''] = tokens
+    if (dialogId !== '' && !this.#dialogs.has(dialogId)) {
+      const nok =
+        method === 'ACK'
+          ? 'ACK for non-success final response is automatically generated by server'
+          : 'unable to find dialog for dialog id provided'
+      return this.#write(`s0|response|${id}|NOK|Server error: ${nok}`)
+    }
+    const number = ++lastNumber
+    const callId = dialogId === '' ? `out-${number}` : dialogId.replace(/;.*/, '')
+    const transactionId = `out-txn-${number}`
+    const text = [
+      sip.slice(0, sip.indexOf('\r\n')),
+      `From: <sip:us@198.51.100.10>;tag=us${number}`,
+      `To: ${headerOf(sip, 'To') || '<sip:callee@192.0.2.20>'}`,
+      `Call-ID: ${callId}`,
+      `CSeq: ${number} ${method}`,
+      'Contact: <sip:198.51.100.10:5060>',
+      '',
+      sip.slice(sip.indexOf('\r\n\r\n') + 4),
+    ].join('\r\n')
+    this.#write(
+      `s0|response|${id}|OK|${meta('application', text)}|${transactionId}|Msg sent:|\r\n${text}`,
+    )
+    if (method === 'ACK' || method === 'CANCEL') {
+      this.outgoing.push({ transactionId: quoted, dialogId, method, callId, text })
+      return undefined
+    }
+    const formed =
+      method === 'INVITE' && dialogId === '' ? `${callId};from-tag=us${number}` : dialogId
+    const sent = { transactionId, dialogId: formed, method, callId, text }
+    if (method === 'BYE') {
+      this.#dialogs.delete(dialogId)
+      this.answer(sent, 200)
+    }
+    this.outgoing.push(sent)
+    return undefined
+  }
+}
+
+/** A real server's ring for one message of an application. Bytes. */
+const maxFrame = 12_228
+
+const sdp =
+  'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
+
+const dialogOf = (callId: string): string => `${callId};from-tag=caller`
+
+const meta = (source: string, text: string): string =>
+  `${source}|${text.length}|udp|127.0.0.1|5080|18:21:07.125543`
+
+function request(
+  method: string,
+  callId: string,
+  cseq: number,
+  lines: readonly string[],
+  body = '',
+): string {
+  return [
+    `${method} sip:18005551212@198.51.100.10 SIP/2.0`,
+    ...lines,
+    'From: <sip:15550001111@127.0.0.1:5080>;tag=caller',
+    `To: <sip:18005551212@198.51.100.10>${method === 'INVITE' || method === 'CANCEL' ? '' : ';tag=ours'}`,
+    `Call-ID: ${callId}`,
+    `CSeq: ${cseq} ${method}`,
+    ...(body === '' ? [] : ['Content-Type: application/sdp']),
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
+}
+
+const headerOf = (text: string, name: string): string =>
+  new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, 'i').exec(text)?.[1] ?? ''
+
+function parse(payload: string): Command {
+  const end = payload.indexOf('\r\n')
+  const tokens = (end === -1 ? payload : payload.slice(0, end)).split('|')
+  const sip = end === -1 ? '' : payload.slice(end + 2)
+  const [first = '', second = ''] = sip.split(' ')
+  const isResponse = first.startsWith('SIP/')
+  return {
+    ...{ id: tokens[0] ?? '', type: tokens[1] ?? '', tokens, sip },
+    method: isResponse ? '' : first,
+    status: isResponse ? Number(second) : 0,
+  }
+}
