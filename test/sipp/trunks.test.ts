@@ -1,4 +1,5 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { DnsServer } from '../support/dns-server.ts'
 import { SippNode } from '../support/sipp.ts'
 import { attemptsOf, cents, paying, poor } from './call-case.ts'
 import { startTrunks } from './trunk-case.ts'
@@ -187,6 +188,56 @@ test('a gateway whose name nobody can look up is passed over, and leaves nothing
     expect([calls.active, resolving, dialogs, invites]).toEqual([0, 0, 0, 0])
   }, 10_000)
 })
+
+test('a gateway whose name stops resolving gets no more calls, and gets them again when it is back', async () => {
+  const dns = await DnsServer.start()
+  onTestFinished(() => dns.close())
+  const address = { type: 'A', name: 'gw.carrier.test', ttl: 1, data: '127.0.0.1' } as const
+  dns.serve(address)
+  const { tollgate, gateways, dial, get } = await startTrunks({
+    gateways: ['nodes/answers', 'nodes/answers'],
+    seed: ([named = 0, other = 0]) => ({
+      carriers: [
+        {
+          ...{ name: 'north', direction: 'out' },
+          gateways: [
+            { host: 'gw.carrier.test', port: named, priority: 1 },
+            { host: '127.0.0.1', port: other, priority: 2 },
+          ],
+        },
+      ],
+    }),
+    environment: { SIP_DNS_SERVERS: dns.address, GATEWAY_PROBE_INTERVAL_MS: '300' },
+  })
+  const usable = async (count: number) =>
+    vi.waitFor(
+      async () => {
+        const shown = (await get('/routing/carriers/1')) as {
+          gateways: { status: { state: string } }[]
+        }
+        const states = shown.gateways.map(({ status }) => status.state)
+        expect(states.filter((state) => state === 'active')).toHaveLength(count)
+      },
+      { timeout: 20_000, interval: 100 },
+    )
+  await usable(2)
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  dns.serve()
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  await usable(1)
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  dns.serve(address)
+  await usable(2)
+  expect(await dial('inbound/answered', called)).toEqual(clean)
+  const calls = await tollgate.waitForCalls(4)
+  expect(calls.map(({ disposition }) => disposition)).toEqual(Array(4).fill('ANSWERED'))
+  const served = calls.map((call) => {
+    const tries = JSON.parse(call.attempts) as { destination: string }[]
+    return tries.at(-1)?.destination.replace(/^.*:(\d+);.*$/, '$1')
+  })
+  const [named, other] = gateways.map(({ port }) => String(port))
+  expect(served).toEqual([named, expect.any(String), other, named])
+}, 120_000)
 
 test('a blocked prefix is refused with 403 and costs nothing', async () => {
   const { tollgate, dial } = await startTrunks({
