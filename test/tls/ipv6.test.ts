@@ -62,6 +62,7 @@ test.runIf(hasIpv6).each(['udp', 'tcp', 'tls'] as const)(
     node.reply(invite, 200, { tag: 'called', body: sdp('called') })
     const answer = await caller.next('200 INVITE')
     expect(answer.get('Via')).toMatch(/;received=::1$/)
+    expect(answer.get('Contact')).toContain(`[::1]:${port}${param}>`)
     caller.learn(leg, answer)
     caller.request('ACK', leg)
     await node.next('ACK')

@@ -5,8 +5,8 @@ import { createSecureContext, type SecureContext, type SecureContextOptions } fr
 import { CertificateError } from '../../errors.ts'
 import type { Log, TlsOptions } from '../../options.ts'
 
-/** How often the files are looked at; a renewal is not urgent. */
-const watchMs = 5_000
+/** How often the files are looked at; a renewal is not urgent. Milliseconds. */
+const defaultWatchMs = 5_000
 
 export class Credentials {
   readonly options: TlsOptions
@@ -17,7 +17,7 @@ export class Credentials {
   #context: SecureContext
 
   /** @throws CertificateError when a file cannot be used; names it. */
-  constructor(options: TlsOptions, log: Log) {
+  constructor(options: TlsOptions, log: Log, watchMs = defaultWatchMs) {
     const { certFile, keyFile, chainFile, caFile } = options
     this.options = options
     this.#log = log

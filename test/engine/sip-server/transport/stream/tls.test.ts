@@ -333,6 +333,26 @@ test('a renewed certificate is shown to the next peer; a broken one changes noth
   expect(await shown()).toBe('carrier')
 })
 
+test('a file that changes is read again by itself', async () => {
+  const files = { certFile: join(folder, 'watched.pem'), keyFile: join(folder, 'watched.key') }
+  const install = ({ certFile, keyFile }: Certificate) => {
+    copyFileSync(keyFile, files.keyFile)
+    copyFileSync(certFile, files.certFile)
+  }
+  install(own)
+  const credentials = new Credentials(files, () => undefined, 10)
+  cleanUp.push(() => credentials.stop())
+  let isRead = false
+  credentials.onChange(() => (isRead = true))
+  // Written again and again: what is there when the watch begins is no change.
+  const write = () => {
+    install(carrier)
+    return isRead
+  }
+  await expect.poll(write).toBe(true)
+  expect(credentials.settings.cert).toBe(readFileSync(carrier.certFile, 'utf8'))
+})
+
 test.each([
   ['certFile', 'missing.pem', 'ENOENT'],
   ['certFile', 'own.key', 'no start line'],
