@@ -17,6 +17,8 @@ export interface BaresipOptions {
   /** Tollgate's SIP port on 127.0.0.1. */
   readonly sipPort: number
   readonly transport?: 'udp' | 'tcp' | 'tls'
+  /** `auto` unless said otherwise: it picks up by itself. */
+  readonly answerMode?: 'auto' | 'manual'
   /** For TLS; this version of baresip does not hold it against the server's certificate. */
   readonly caFile?: string
 }
@@ -147,9 +149,16 @@ async function connectTo(port: number, child: ChildProcess): Promise<Socket> {
   }
 }
 
-const accountOf = ({ user, password, domain, sipPort, transport = 'udp' }: BaresipOptions) =>
+const accountOf = ({
+  user,
+  password,
+  domain,
+  sipPort,
+  transport = 'udp',
+  answerMode = 'auto',
+}: BaresipOptions) =>
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
-  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=auto;regint=60\n`
+  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode};regint=60\n`
 
 const configOf = (controlPort: number, caFile: string | undefined): string => `
 net_interface 127.0.0.1

@@ -1,0 +1,202 @@
+/** Transfers between real phones: who stays hears the new party, and each call has its record. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Baresip } from '../support/baresip.ts'
+import { sdp, SipPeer, type Leg } from '../support/sip-peer.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { finalNotify } from '../support/transfer-rig.ts'
+
+const domain = 'acme.example'
+const seedFor = (deskPort: number) => ({
+  tenants: [{ slug: 'acme', domains: [domain] }],
+  extensions: ['101', '102', '103'].map((extension) => ({
+    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
+    display_name: `Phone ${extension}`,
+  })),
+  dispatcher: [
+    {
+      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+      nodes: [{ host: '127.0.0.1', internal_port: deskPort }],
+    },
+  ],
+})
+
+/** A node of ours, which is scripted. */
+let desk: SipPeer
+let tollgate: TollgateProcess
+let phones: Baresip[] = []
+let token: string
+
+beforeEach(async () => {
+  // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
+  const here = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
+  const listener = { protocol: 'udp' as const, port: 9, ...here }
+  desk = await SipPeer.open(listener)
+  tollgate = await TollgateProcess.start(seedFor(desk.port))
+  listener.port = tollgate.sipPort
+  const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']
+  token = (await tollgate.run(key)).trim()
+})
+afterEach(async () => {
+  await Promise.all(phones.map((phone) => phone.stop()))
+  phones = []
+  desk.close()
+  await tollgate.stop()
+})
+
+async function phone(user: string, answerMode: 'auto' | 'manual' = 'auto'): Promise<Baresip> {
+  const { sipPort } = tollgate
+  const account = { user, domain, sipPort, password: `secret-${user}` }
+  const started = await Baresip.start({ ...account, answerMode })
+  phones.push(started)
+  await started.registered()
+  return started
+}
+
+interface Live {
+  readonly uuid: string
+  readonly state: string
+  readonly transfer: { readonly state: string } | null
+}
+
+async function api(path: string, body?: object): Promise<unknown> {
+  const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  })
+  return response.json()
+}
+
+const live = async () => (await api('/pbx/calls/active')) as readonly Live[]
+
+/** Waits until the live calls are in these states, and as far transferred. */
+async function callsAre(...expected: readonly [state: string, transfer: string | null][]) {
+  await vi.waitFor(async () => {
+    const seen = (await live()).map(({ state, transfer }) => [state, transfer?.state ?? null])
+    expect(seen).toEqual(expected)
+  }, 8_000)
+}
+
+async function received(phone: Baresip): Promise<number> {
+  return Number(/rcvd=(\d+)/.exec(await phone.command('audio_debug'))?.[1] ?? '0')
+}
+
+async function hearsMore(phone: Baresip): Promise<void> {
+  const before = await received(phone)
+  await vi.waitFor(async () => expect(await received(phone)).toBeGreaterThan(before + 10), 8_000)
+}
+
+/** `one` calls 102, and both hear each other. */
+async function talking(one: Baresip, two: Baresip): Promise<void> {
+  await one.command('dial', `sip:102@${domain}`)
+  await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
+  await Promise.all([hearsMore(one), hearsMore(two)])
+  await callsAre(['ACTIVE', null])
+}
+
+const callsOf = async (count: number) =>
+  (await tollgate.waitForCalls(count)).map((call) => ({
+    caller: call.caller_id_number,
+    called: call.destination_number,
+    disposition: call.disposition,
+    by: call.hangup_by,
+  }))
+
+test('a phone holds its call and transfers it: the other two hear each other', async () => {
+  const [one, two, three] = [await phone('101'), await phone('102'), await phone('103')]
+  await talking(one, two)
+  await one.command('hold')
+  await callsAre(['HELD', null])
+  await one.command('transfer', `sip:103@${domain}`)
+  await three.next('CALL_ESTABLISHED')
+  await one.next('CALL_CLOSED')
+  await Promise.all([hearsMore(two), hearsMore(three)])
+  await callsAre(['ACTIVE', 'transferred'], ['ACTIVE', 'transferred'])
+
+  await two.command('hangup')
+  await three.next('CALL_CLOSED')
+  expect(await callsOf(2)).toEqual(
+    expect.arrayContaining([
+      { caller: '101', called: '102', disposition: 'ANSWERED', by: 'callee' },
+      { caller: '101', called: '103', disposition: 'ANSWERED', by: 'caller' },
+    ]),
+  )
+  expect(await live()).toEqual([])
+  expect(tollgate.faults).toEqual([])
+})
+
+// baresip 1.0.0 hangs up by itself when its transfer has failed.
+test('the new party declines: the transferor hears of it, and each call has its record', async () => {
+  const [one, two] = [await phone('101'), await phone('102')]
+  const three = await phone('103', 'manual')
+  await talking(one, two)
+  await one.command('transfer', `sip:103@${domain}`)
+  await three.next('CALL_INCOMING')
+  await callsAre(['ACTIVE', 'transferring'], ['RINGING', 'transferring'])
+  await Promise.all([hearsMore(one), hearsMore(two)])
+  await three.command('hangup')
+  expect((await one.next('TRANSFER_FAILED')).param).toContain('486')
+  await two.next('CALL_CLOSED')
+  expect(await callsOf(2)).toEqual(
+    expect.arrayContaining([
+      { caller: '101', called: '102', disposition: 'ANSWERED', by: 'caller' },
+      { caller: '101', called: '103', disposition: 'BUSY', by: 'callee' },
+    ]),
+  )
+})
+
+// baresip 1.0.0 has no attended transfer: the one who joins is scripted, the others are phones.
+test('somebody with two calls joins them: the two phones hear each other', async () => {
+  const [two, three] = [await phone('102'), await phone('103')]
+  const [first, second] = [await talkTo('102'), await talkTo('103')]
+  await Promise.all([two.next('CALL_ESTABLISHED'), three.next('CALL_ESTABLISHED')])
+  const { callId, to, from } = second
+  const [toTag, fromTag] = [to, from].map((party) => /;tag=(.*)$/.exec(party)?.[1])
+  const replaces = encodeURIComponent(`${callId};to-tag=${toTag};from-tag=${fromTag}`)
+  const referTo = `Refer-To: <sip:103@${domain}?Replaces=${replaces}>`
+  desk.request('REFER', first, { headers: [referTo] })
+  await desk.next('202 REFER')
+  await finalNotify(desk)
+  desk.reply(await desk.next('BYE'), 200)
+  desk.request('BYE', first)
+  await desk.next('200 BYE')
+  await Promise.all([hearsMore(two), hearsMore(three)])
+  await callsAre(['ACTIVE', 'transferred'], ['ACTIVE', 'transferred'])
+  await two.command('hangup')
+  await three.next('CALL_CLOSED')
+  expect(await callsOf(2)).toEqual(
+    expect.arrayContaining([
+      { caller: '900', called: '102', disposition: 'ANSWERED', by: 'callee' },
+      { caller: '900', called: '103', disposition: 'ANSWERED', by: 'caller' },
+    ]),
+  )
+})
+
+/** The scripted side of a call to an extension. */
+async function talkTo(number: string): Promise<Leg> {
+  const leg = desk.leg(`sip:${number}@${domain}`)
+  const own = { ...leg, from: leg.from.replace('sip:peer@', 'sip:900@') }
+  desk.request('INVITE', own, { body: sdp('desk', 4_100) })
+  desk.learn(own, await desk.next('200 INVITE'))
+  desk.request('ACK', own)
+  return own
+}
+
+test('the called phone is moved by the API, and the new call is hung up by it: all end', async () => {
+  const [one, two, three] = [await phone('101'), await phone('102'), await phone('103')]
+  await talking(one, two)
+  const uuid = (await live())[0]?.uuid ?? ''
+  const started = await api('/telephony/transfer', {
+    ...{ call_uuid: uuid, destination: '103', leg: 'callee' },
+  })
+  expect(started).toMatchObject({ data: { status: 'transferring' } })
+  await three.next('CALL_ESTABLISHED')
+  await one.next('CALL_CLOSED')
+  await Promise.all([hearsMore(two), hearsMore(three)])
+  const second = (await live())[1]?.uuid ?? ''
+  await api('/telephony/hangup', { call_uuid: second })
+  await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])
+  expect((await callsOf(2)).map(({ by }) => by)).toEqual(['api', 'api'])
+  const trace = JSON.stringify(await api(`/calls/${second}/trace`))
+  expect(trace).toContain('"what":"routed"')
+  expect(await live()).toEqual([])
+})
