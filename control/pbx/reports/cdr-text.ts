@@ -20,6 +20,7 @@ const flag = (value: 0 | 1): string => (value === 1 ? 'true' : 'false')
 export class CdrText {
   readonly #slugs: ReadonlyMap<number, string>
   readonly #words = new Memory(quote)
+  readonly #cells = new Memory(csvCell)
   readonly #costs = new Memory(
     (micros: number) => `${moneyToNumber(micros)},"cost_exact":"${moneyToDecimal(micros)}"`,
   )
@@ -54,36 +55,22 @@ export class CdrText {
     )
   }
 
-  /** One line, with its end. */
+  /** One line, with its end. Only texts that come from elsewhere may hold what CSV has to escape. */
   csv(row: CdrValues): string {
     const answeredAt = row[at.answer_stamp]
-    return csvLine([
-      row[at.call_uuid],
-      row[at.caller_id_number],
-      row[at.destination_number],
-      this.#times.of(row[at.start_stamp]),
-      answeredAt === null ? '' : this.#times.of(answeredAt),
-      this.#times.of(row[at.end_stamp]),
-      row[at.billsec],
-      row[at.duration],
-      row[at.disposition],
-      this.#decimals.of(row[at.cost_micros]),
-      row[at.currency],
-      row[at.sip_code],
-      row[at.hangup_cause],
-      row[at.hangup_by],
-      row[at.denial_code],
-      row[at.direction],
-      row[at.set_id],
-      row[at.node],
-      row[at.carrier],
-      row[at.customer_id],
-      this.#slugOf(row),
-      row[at.mos_score],
-      row[at.jitter_ms],
-      row[at.packet_loss_pct],
-      row[at.call_id],
-    ])
+    return (
+      `${row[at.call_uuid]},${csvCell(row[at.caller_id_number])}` +
+      `,${csvCell(row[at.destination_number])},${this.#times.of(row[at.start_stamp])}` +
+      `,${answeredAt === null ? '' : this.#times.of(answeredAt)}` +
+      `,${this.#times.of(row[at.end_stamp])},${row[at.billsec]},${row[at.duration]}` +
+      `,${row[at.disposition]},${this.#decimals.of(row[at.cost_micros])}` +
+      `,${row[at.currency] ?? ''},${row[at.sip_code]},${this.#cell(row[at.hangup_cause])}` +
+      `,${row[at.hangup_by]},${row[at.denial_code] ?? ''},${row[at.direction]}` +
+      `,${row[at.set_id] ?? ''},${this.#cell(row[at.node])},${this.#cell(row[at.carrier])}` +
+      `,${row[at.customer_id] ?? ''},${this.#slugOf(row) ?? ''},${row[at.mos_score] ?? ''}` +
+      `,${row[at.jitter_ms] ?? ''},${row[at.packet_loss_pct] ?? ''}` +
+      `,${csvCell(row[at.call_id])}\r\n`
+    )
   }
 
   #slugOf(row: CdrValues): string | null {
@@ -94,6 +81,10 @@ export class CdrText {
   /** For what stands in many records. */
   #word(text: string | null): string {
     return text === null ? 'null' : this.#words.of(text)
+  }
+
+  #cell(text: string | null): string {
+    return text === null ? '' : this.#cells.of(text)
   }
 
   #moment(time: number | null): string {
@@ -153,17 +144,14 @@ const columns = [
   'call_id',
 ] as const satisfies readonly (keyof CdrView)[]
 
-/** RFC 4180. A cell that a spreadsheet would run as a formula is made text: callers choose names. */
-function csvLine(cells: readonly (string | number | null)[]): string {
-  let line = ''
-  for (const cell of cells) line += line === '' ? csvCell(cell) : `,${csvCell(cell)}`
-  return `${line}\r\n`
-}
+export const csvHeader = `${columns.join(',')}\r\n`
 
-function csvCell(value: string | number | null): string {
-  if (typeof value !== 'string') return value === null ? '' : String(value)
+/** RFC 4180. A cell that a spreadsheet would run as a formula is made text: callers choose names. */
+function csvCell(value: string): string {
+  if (plain.test(value)) return value
   const text = /^[=@\t\r]|^[+-](?!\d*$)/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-export const csvHeader = csvLine(columns)
+/** Nearly all are. */
+const plain = /^(?:\+?\d*|\w[\w.:;@= -]*)$/

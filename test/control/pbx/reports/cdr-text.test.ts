@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CdrStore } from '../../../../control/pbx/reports/cdr-store.ts'
-import { CdrText } from '../../../../control/pbx/reports/cdr-text.ts'
+import { CdrText, csvHeader } from '../../../../control/pbx/reports/cdr-text.ts'
 import { viewOf } from '../../../../control/pbx/reports/cdr-view.ts'
 import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
 import { first } from '../../../../schema/query.ts'
@@ -44,24 +44,55 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
   ],
 ]
 
-test.each(records)('a record %s is written as its view says', (_which, change, costMicros) => {
+/** The record as it is read for a report, and its view. */
+function stored(change: Partial<CallRecord>, costMicros: number) {
   const { store, tenant } = openControl()
   tenant('acme')
-  insertCallRecord(store)(
-    { ...plain, ...change },
-    { costMicros, currency: change.currency ?? null },
-  )
-  const filter = { tenantId: null, from: 0, before: Infinity, disposition: undefined }
-  const cdrs = new CdrStore(store, { ...filter, before: startOfTime + 1 })
+  const cost = { costMicros, currency: change.currency ?? null }
+  insertCallRecord(store)({ ...plain, ...change }, cost)
+  const filter = { tenantId: null, from: 0, before: startOfTime + 1, disposition: undefined }
+  const cdrs = new CdrStore(store, filter)
   const row = cdrs.rows(cdrs.beginning, 1)[0]
-  const view = store.db
+  const query = store.db
     .selectFrom('cdr')
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
     .selectAll('cdr')
     .select('tenant.slug as tenant_slug')
-  const expected = first(store, view)
-  if (row === undefined || expected === undefined) throw new Error('no record')
-  const text = new CdrText(cdrs.slugs()).json(row)
-  expect(JSON.parse(text)).toEqual(viewOf(expected))
-  expect(Object.keys(JSON.parse(text) as object)).toEqual(Object.keys(viewOf(expected)))
+  const whole = first(store, query)
+  if (row === undefined || whole === undefined) throw new Error('no record')
+  return { row, text: new CdrText(cdrs.slugs()), view: viewOf(whole) }
+}
+
+test.each(records)('a record %s is written as its view says', (_which, change, costMicros) => {
+  const { row, text, view } = stored(change, costMicros)
+  const json = text.json(row)
+  expect(JSON.parse(json)).toEqual(view)
+  expect(Object.keys(JSON.parse(json) as object)).toEqual(Object.keys(view))
+})
+
+test.each(records.slice(0, 2))(
+  'a line of CSV %s has the view’s values',
+  (_which, change, micros) => {
+    const { row, text, view } = stored(change, micros)
+    const names = csvHeader.trimEnd().split(',') as (keyof typeof view)[]
+    const cells = text.csv(row).replace(/\r\n$/, '').split(',')
+    expect(cells).toEqual(names.map((name) => String((view[name] as string | number | null) ?? '')))
+  },
+)
+
+test.each([
+  ['plain', 'plain'],
+  ['+49301234', '+49301234'],
+  ['sip:a@10.0.0.1:5060;transport=udp', 'sip:a@10.0.0.1:5060;transport=udp'],
+  ['=1+1', "'=1+1"],
+  ['+cmd', "'+cmd"],
+  ['-cmd', "'-cmd"],
+  ['@cmd', "'@cmd"],
+  ['\tcmd', "'\tcmd"],
+  ['a,b', '"a,b"'],
+  ['say "a"', '"say ""a"""'],
+  ['Zoë', 'Zoë'],
+])('a cell %j is written as %j', (callerNumber, cell) => {
+  const { row, text } = stored({ callerNumber, calledNumber: 'called' }, 0)
+  expect(text.csv(row)).toContain(`u-1,${cell},called,`)
 })
