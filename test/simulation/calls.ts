@@ -2,6 +2,7 @@
 import { seededRandom } from '../support/seeded-random.ts'
 import { Party } from './party.ts'
 import { VirtualNetwork } from './virtual-network.ts'
+import { VirtualStreams } from './virtual-streams.ts'
 
 const callsPerWorld = 3
 
@@ -15,7 +16,7 @@ export interface World {
 }
 
 /** Everything in it follows from the seed. */
-export function simulate(seed: number): World {
+export function simulate(seed: number, transport: 'udp' | 'tcp' = 'udp'): World {
   const random = seededRandom(seed)
   const weather = {
     loss: random() * 0.3,
@@ -24,8 +25,9 @@ export function simulate(seed: number): World {
     diesAfterMs: random() < 0.15 ? random() * 40_000 : Infinity,
   }
   const network = new VirtualNetwork(random, weather)
-  const alice = new Party('10.0.0.1', network)
-  const bob = new Party('10.0.0.2', network)
+  const streams = transport === 'tcp' ? streamsOver(network) : undefined
+  const alice = new Party('10.0.0.1', network, streams)
+  const bob = new Party('10.0.0.2', network, streams)
   alice.meet(bob)
   bob.meet(alice)
   const start = network.now
@@ -37,6 +39,16 @@ export function simulate(seed: number): World {
     virtualMs: network.now - start,
     answered: bob.views.size,
   }
+}
+
+function streamsOver(network: VirtualNetwork): VirtualStreams {
+  const { random } = network
+  return new VirtualStreams(network, {
+    refused: random() * 0.2,
+    broken: random() * 0.8,
+    maxDelayMs: random() * 800,
+    longestLifeMs: random() * 40_000,
+  })
 }
 
 function complaintsOf(name: string, party: Party): string[] {

@@ -7,6 +7,7 @@ import type { Listener } from '../../engine/sip-server/flow.ts'
 import { defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers } from '../../engine/sip-server/transaction/timers.ts'
 import type { VirtualNetwork } from './virtual-network.ts'
+import type { RemoteEnd, StreamHost, VirtualStreams } from './virtual-streams.ts'
 
 const sdp = 'v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=-\r\nt=0 0\r\n'
 const longestCallMs = 40_000
@@ -14,10 +15,13 @@ const longestCallMs = 40_000
 /** What the application knows of one dialog. */
 type View = 'talking' | 'over'
 
-export class Party {
+export class Party implements StreamHost {
   readonly core: SipCore
+  readonly address: string
+  readonly port = 5060
   readonly listener: Listener
   readonly #network: VirtualNetwork
+  readonly #streams: VirtualStreams | undefined
   /** By dialog id. */
   readonly views = new Map<string, View>()
   /** Final responses by transaction id of every request that was accepted with OK. */
@@ -25,16 +29,20 @@ export class Party {
   /** Anything that breaks the protocol towards the application. */
   readonly complaints: string[] = []
   /** Requests in dialogs that came in, by method. */
-  readonly received = new Map<string, number>()
+  readonly requests = new Map<string, number>()
   readonly #awaited = new Map<string, (tokens: readonly string[]) => void>()
   readonly #onFinal = new Map<string, (status: number, dialogId: string) => void>()
   #commands = 0
   #peer: Party | undefined
 
-  constructor(address: string, network: VirtualNetwork) {
+  /** @param streams undefined: everything goes by UDP, else by TCP */
+  constructor(address: string, network: VirtualNetwork, streams?: VirtualStreams) {
     const place = { address, port: 5060, advertisedHost: address, advertisedPort: 5060 }
-    this.listener = { protocol: 'udp', ...place }
+    this.address = address
+    this.listener = { protocol: streams ? 'tcp' : 'udp', ...place }
     this.#network = network
+    this.#streams = streams
+    streams?.join(this)
     let tokens = 0
     this.core = new SipCore({
       listeners: () => [this.listener],
@@ -62,16 +70,24 @@ export class Party {
     this.#peer = peer
   }
 
-  receive(text: string, from: Party): void {
-    const { address, port } = from.listener
-    const flow = { listener: this.listener, address, port, connectionId: 0 }
-    this.core.receive(text, flow, this.#network.now)
+  received(text: string, from: RemoteEnd): void {
+    this.core.receive(text, { listener: this.listener, ...from }, this.#network.now)
+    this.#drain()
+  }
+
+  sendFailed(reference: string): void {
+    this.core.sendFailed(reference, 'refused', this.#network.now)
+    this.#drain()
+  }
+
+  closed(end: RemoteEnd): void {
+    this.core.connectionClosed({ listener: this.listener, ...end }, this.#network.now)
     this.#drain()
   }
 
   /** Calls the peer, and perhaps gives up before it answers. */
   call(): void {
-    const to = `sip:b@${this.#peer?.listener.address ?? ''}`
+    const to = `sip:b@${this.#peer?.address ?? ''}${this.#streams ? ';transport=tcp' : ''}`
     const invite = `INVITE ${to} SIP/2.0\r\nFrom: <sip:a@localhost>\r\n\r\n${sdp}`
     this.#ask('', invite, (transactionId) => {
       this.#onFinal.set(transactionId, (status, dialogId) => {
@@ -129,8 +145,10 @@ export class Party {
       else if (output.kind !== 'send' || peer === undefined)
         this.complaints.push(`unexpected ${output.kind}`)
       else {
-        const { text } = output
-        this.#network.carry(() => peer.receive(text, this))
+        const { text, flow, reference } = output
+        const from = { address: this.address, port: this.port, connectionId: 0 }
+        if (this.#streams) this.#streams.send(this, flow, text, reference)
+        else this.#network.carry(() => peer.received(text, from))
       }
     }
   }
@@ -163,7 +181,7 @@ export class Party {
 
   #hearRequest(text: string, transactionId: string, dialogId: string): void {
     const method = text.slice(0, text.indexOf(' '))
-    this.received.set(method, (this.received.get(method) ?? 0) + 1)
+    this.requests.set(method, (this.requests.get(method) ?? 0) + 1)
     if (method === 'BYE') {
       if (this.views.get(dialogId) === undefined) this.complaints.push(`a BYE for ${dialogId}`)
       this.views.set(dialogId, 'over')
