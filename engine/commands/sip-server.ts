@@ -1,7 +1,13 @@
 import { type Environment, readConfig } from '../config.ts'
 import { createLogger } from '../logger.ts'
 import { formatHostAndPort, hostAndPort, type Kind, listenAddresses } from '../setting-kinds.ts'
-import { CertificateError, createSipServer, ListenError } from '../sip-server/index.ts'
+import {
+  CertificateError,
+  createSipServer,
+  isApplicationUri,
+  ListenError,
+  type SipServerOptions,
+} from '../sip-server/index.ts'
 import { type Command, type Input, type World, WrongUsage } from './command.ts'
 import { flushed } from './serve.ts'
 
@@ -16,6 +22,12 @@ export const sipServer: Command = {
       isRequired: true,
     },
     admin: { value: 'HOST:PORT', meaning: 'where applications connect', isRequired: true },
+    'admin-tls': { value: 'HOST:PORT', meaning: 'the same by TLS' },
+    handler: {
+      value: 'URI',
+      meaning: 'connect to this application for each request: tcp://host:port, tls://host:port',
+    },
+    metrics: { value: 'HOST:PORT', meaning: 'where Prometheus may ask for /metrics' },
     secret: { value: 'SECRET', meaning: 'what applications must present', isRequired: true },
     cert: { value: 'FILE', meaning: 'certificate for tls and wss (PEM); or SIP_TLS_CERT' },
     key: { value: 'FILE', meaning: 'its key (PEM); or SIP_TLS_KEY' },
@@ -30,7 +42,10 @@ export const sipServer: Command = {
       listen: sip.listen,
       webSocket: { origins: sip.webSocketOrigins },
       admin: readOption(input, 'admin', hostAndPort),
+      adminTls: readOptional(input, 'admin-tls'),
+      metrics: readOptional(input, 'metrics'),
       secret: input.options['secret'] ?? '',
+      ...routeTo(input),
       randomBytes: world.randomBytes,
       log: logger.log,
       ...(sip.advertisedHost === undefined ? {} : { advertisedHost: sip.advertisedHost }),
@@ -71,6 +86,17 @@ function listenText(input: Input): string {
   return input.options['listen'] ?? ''
 }
 
+const readOptional = (input: Input, name: string) =>
+  input.options[name] === undefined ? undefined : readOption(input, name, hostAndPort)
+
+/** Every request goes to the one application, which is connected to each time. */
+function routeTo({ options: { handler: uri } }: Input): Pick<SipServerOptions, 'routeRequest'> {
+  if (uri === undefined) return {}
+  if (!isApplicationUri(uri))
+    throw new WrongUsage(`--handler is "${uri}"; allowed is tcp://host:port or tls://host:port`)
+  return { routeRequest: () => ({ uri }) }
+}
+
 function readOption<T>(input: Input, name: string, kind: Kind<T>): T {
   const text = input.options[name] ?? ''
   const result = kind.schema.safeParse(text)
@@ -82,6 +108,9 @@ function addressesOf(server: ReturnType<typeof createSipServer>): string {
   const sip = server.listeners.map(
     ({ protocol, address, port }) => `${protocol}/${formatHostAndPort({ host: address, port })}`,
   )
-  const admin = server.adminAddress
-  return `sip=${sip.join(',')} admin=${admin === undefined ? '' : formatHostAndPort(admin)}`
+  const { adminAddress: admin, adminTlsAddress: adminTls, metricsAddress: metrics } = server
+  const places = Object.entries({ admin, 'admin-tls': adminTls, metrics }).flatMap(
+    ([name, place]) => (place === undefined ? [] : [`${name}=${formatHostAndPort(place)}`]),
+  )
+  return [`sip=${sip.join(',')}`, ...places].join(' ')
 }

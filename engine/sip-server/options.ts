@@ -85,6 +85,8 @@ export interface SipServerOptions {
   readonly admin?: { readonly host: string; readonly port: number }
   /** The same by TLS; needs `tls`. */
   readonly adminTls?: { readonly host: string; readonly port: number } | undefined
+  /** Where Prometheus may ask, by HTTP: `/metrics`. Default: nowhere. */
+  readonly metrics?: { readonly host: string; readonly port: number } | undefined
   /** What applications must quote to be let in. */
   readonly secret: string
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */

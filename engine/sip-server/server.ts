@@ -21,6 +21,8 @@ import {
   type Log,
   type SipServerOptions,
 } from './options.ts'
+import { MetricsListener } from './metrics/listener.ts'
+import { prometheusText } from './metrics/metrics.ts'
 import { type Load, Overload } from './overload/overload.ts'
 import { randomNumbers, randomTokens } from './random-token.ts'
 import { defaultTimers } from './transaction/timers.ts'
@@ -41,6 +43,10 @@ export interface SipServer {
   readonly adminAddress: BoundAddress | undefined
   /** The same for TLS. */
   readonly adminTlsAddress: BoundAddress | undefined
+  /** Where Prometheus may ask. */
+  readonly metricsAddress: BoundAddress | undefined
+  /** What it is told there. */
+  metrics(): string
   /** Connects an application of this process; after the start. */
   connectInProcess(client: InProcessClient): InProcessLink
   readonly load: Load
@@ -78,6 +84,9 @@ class EmbeddedServer implements SipServer {
   #adminAddress: BoundAddress | undefined
   #adminTls: AdminListener | undefined
   #adminTlsAddress: BoundAddress | undefined
+  readonly #metrics = new MetricsListener(() => this.metrics())
+  #metricsAddress: BoundAddress | undefined
+  #startedAt = 0
 
   constructor(options: SipServerOptions) {
     const { now = monotonicNow, log = silent, admit = () => true } = options
@@ -139,6 +148,18 @@ class EmbeddedServer implements SipServer {
     return this.#adminTlsAddress
   }
 
+  get metricsAddress(): BoundAddress | undefined {
+    return this.#metricsAddress
+  }
+
+  metrics(): string {
+    return prometheusText({
+      ...{ version: serverVersion, startedAt: this.#startedAt, load: this.#overload },
+      ...{ traffic: this.#core.traffic, dialogs: this.#core.dialogCounts() },
+      ...{ applications: this.#clients.size, sizes: this.#core.stats() },
+    })
+  }
+
   async start(): Promise<void> {
     try {
       for (const address of this.#options.listen) {
@@ -147,6 +168,9 @@ class EmbeddedServer implements SipServer {
         this.#listeners = [...this.#transports.keys()]
       }
       await this.#openAdmin()
+      const { metrics, now = monotonicNow } = this.#options
+      this.#startedAt = Math.floor(now() / 1_000)
+      if (metrics) this.#metricsAddress = await this.#metrics.start(metrics.host, metrics.port)
       this.#overload.start(this.#listeners)
     } catch (error) {
       await this.stop()
@@ -179,7 +203,7 @@ class EmbeddedServer implements SipServer {
     this.#clients.disconnectAll()
     this.#dialer.stop()
     this.#driver.endOrphans()
-    await Promise.all([this.#admin.stop(), this.#adminTls?.stop()])
+    await Promise.all([this.#admin.stop(), this.#adminTls?.stop(), this.#metrics.stop()])
     const transports = [...this.#transports.values()]
     this.#transports.clear()
     await Promise.all(transports.map((transport) => transport.stop()))

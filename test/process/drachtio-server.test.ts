@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
 import { DigestPhone } from '../support/digest-phone.ts'
@@ -70,4 +72,36 @@ test('with DRACHTIO_URL the guard works on requests: guessers, scanners and the 
   expect((await phone.answerTo(leg)).status).toBe(403)
   // Nobody asked who it was: there is no call.
   expect(tollgate.calls()).toEqual([])
+})
+
+test('the SIP server alone tells Prometheus of itself, and connects to an application by itself', async () => {
+  const [sip, admin, metrics] = [await freePort(), await freePort(), await freePort()]
+  const server = startProgram([
+    ...['sip-server', '--listen', `udp/127.0.0.1:${sip}`, '--admin', `127.0.0.1:${admin}`],
+    ...['--metrics', `127.0.0.1:${metrics}`, '--handler', 'tcp://127.0.0.1:1', '--secret', 'cymru'],
+  ])
+  expect(await server.line(/^ready /)).toBe(
+    `ready sip=udp/127.0.0.1:${sip} admin=127.0.0.1:${admin} metrics=127.0.0.1:${metrics}`,
+  )
+  const peer = createSocket('udp4')
+  onTestFinished(() => void peer.close())
+  peer.send(
+    [
+      'OPTIONS sip:a@127.0.0.1 SIP/2.0',
+      'Via: SIP/2.0/UDP 127.0.0.1;rport;branch=z9hG4bK1',
+      'Max-Forwards: 70',
+      'From: <sip:b@127.0.0.1>;tag=1',
+      'To: <sip:a@127.0.0.1>',
+      'Call-ID: 1',
+      'CSeq: 1 OPTIONS',
+      'Content-Length: 0',
+      '\r\n',
+    ].join('\r\n'),
+    sip,
+    '127.0.0.1',
+  )
+  const [answer] = (await once(peer, 'message')) as [Buffer]
+  expect(answer.toString()).toMatch(/^SIP\/2\.0 480 /)
+  const told = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
+  expect(told).toContain('drachtio_sip_requests_in_total{method="OPTIONS"} 1\n')
 })

@@ -29,14 +29,17 @@ interface Place {
 }
 
 /** `tcp://host:port`, `tls://host:port` or `host:port[;transport=tcp|tls]`; the port is mandatory. */
-export function placeOf(uri: string): Place | undefined {
+function placeOf(uri: string): Place | undefined {
   const parts =
     /^(?:(tcp|tls):\/\/)?(\[[^\]]+\]|[^:/;[\]]+):(\d{1,5})(?:;transport=(tcp|tls))?$/i.exec(uri)
-  if (parts === null) return undefined
+  if (parts === null || Number(parts[3]) > 65_535) return undefined
   const [, scheme, host = '', port, transport] = parts
   const isSecure = (scheme ?? transport ?? 'tcp').toLowerCase() === 'tls'
   return { isSecure, host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
 }
+
+/** Whether an application can be connected to there. */
+export const isApplicationUri = (uri: string): boolean => placeOf(uri) !== undefined
 
 export class Dialer {
   readonly #clients: Clients

@@ -20,6 +20,7 @@ import { startProxy } from './proxy/start-proxy.ts'
 import { completeVias } from './uas/request-text.ts'
 import { sendAck } from './uac/send-ack.ts'
 import { Stack, type StackOptions } from './stack.ts'
+import type { TrafficTotals } from './traffic.ts'
 
 export class SipCore {
   readonly #stack: Stack
@@ -42,6 +43,7 @@ export class SipCore {
       const vias = completeVias(request, request.via, flow)
       return answerStateless(stack, request, vias, returnFlow(request.via, flow), message)
     }
+    stack.traffic.received(message)
     if (message.kind === 'request') return receiveRequest(stack, message, flow, now)
     if (checkResponse(message)) receiveResponse(stack, message, flow, now)
   }
@@ -132,6 +134,16 @@ export class SipCore {
 
   nextOutput(): Output | undefined {
     return this.#stack.nextOutput()
+  }
+
+  get traffic(): TrafficTotals {
+    return this.#stack.traffic
+  }
+
+  /** Confirmed dialogs by who sent the INVITE: the peer (`inbound`), or we. */
+  dialogCounts(): { readonly inbound: number; readonly outbound: number } {
+    const { dialogs } = this.#stack
+    return { inbound: dialogs.countConfirmed('uas'), outbound: dialogs.countConfirmed('uac') }
   }
 
   /** Sizes of all tables: with no call and no transaction they are zero. */

@@ -23,6 +23,7 @@ import type { OutboundRequest } from './uac/outbound-request.ts'
 import { OwnRoutes } from './proxy/own-routes.ts'
 import type { ResponseContext } from './proxy/response-context.ts'
 import type { Output } from './output.ts'
+import { Traffic } from './traffic.ts'
 import { RegistrationFlows } from './registration-flows.ts'
 
 export type Log = (
@@ -61,6 +62,7 @@ export class Stack implements TransactionContext {
   readonly options: StackOptions
   readonly timers: Timers
   readonly deadlines = new Deadlines()
+  readonly traffic = new Traffic()
   readonly applications = new Applications()
   readonly dialogs = new Dialogs()
   readonly registrationFlows = new RegistrationFlows(this.deadlines)
@@ -98,6 +100,7 @@ export class Stack implements TransactionContext {
   }
 
   send(text: string, flow: Flow, reference: string): void {
+    this.traffic.sent(text)
     this.#outputs.push({ kind: 'send', text, flow, reference })
   }
 

@@ -1,6 +1,6 @@
 /** All dialogs, found by the id that applications quote and by what a request from the network carries. */
 import type { SipMessage } from '../message/message.ts'
-import { dialogKey, type Dialog } from './dialog.ts'
+import { dialogKey, type Dialog, type DialogRole } from './dialog.ts'
 
 export class Dialogs {
   readonly #byId = new Map<string, Dialog>()
@@ -42,6 +42,13 @@ export class Dialogs {
 
   onConnection(connectionId: number): readonly Dialog[] {
     return [...this.#byId.values()].filter((dialog) => dialog.flow.connectionId === connectionId)
+  }
+
+  countConfirmed(role: DialogRole): number {
+    let count = 0
+    for (const dialog of this.#byId.values())
+      if (dialog.role === role && dialog.state === 'confirmed') count += 1
+    return count
   }
 
   get size(): number {

@@ -1,0 +1,60 @@
+/** How many messages have come and gone, by method and status. */
+import type { SipMessage } from '../message/message.ts'
+
+/** By method; of responses by method and status. */
+export interface TrafficTotals {
+  readonly requestsIn: ReadonlyMap<string, number>
+  readonly requestsOut: ReadonlyMap<string, number>
+  readonly responsesIn: ReadonlyMap<string, ReadonlyMap<number, number>>
+  readonly responsesOut: ReadonlyMap<string, ReadonlyMap<number, number>>
+}
+
+/** What a peer calls anything else is counted together: the names must not grow without end. */
+const methods = new Set(
+  (
+    'INVITE ACK BYE CANCEL OPTIONS REGISTER UPDATE PRACK INFO REFER MESSAGE NOTIFY SUBSCRIBE ' +
+    'PUBLISH'
+  ).split(' '),
+)
+
+const statusLine = 'SIP/2.0 '
+const cseqField = '\r\nCSeq: '
+
+export class Traffic implements TrafficTotals {
+  readonly requestsIn = new Map<string, number>()
+  readonly requestsOut = new Map<string, number>()
+  readonly responsesIn = new Map<string, Map<number, number>>()
+  readonly responsesOut = new Map<string, Map<number, number>>()
+
+  received({ kind, method, status }: SipMessage): void {
+    if (kind === 'request') countRequest(this.requestsIn, method)
+    else countResponse(this.responsesIn, method, status)
+  }
+
+  /** A message as it leaves, copies included. */
+  sent(text: string): void {
+    if (!text.startsWith(statusLine))
+      return countRequest(this.requestsOut, text.slice(0, text.indexOf(' ')))
+    const number = text.indexOf(' ', text.indexOf(cseqField) + cseqField.length)
+    const method = text.slice(number + 1, text.indexOf('\r', number))
+    return countResponse(this.responsesOut, method, Number(text.slice(8, 11)))
+  }
+}
+
+const known = (method: string): string => (methods.has(method) ? method : 'other')
+
+function countRequest(counts: Map<string, number>, method: string): void {
+  const name = known(method)
+  counts.set(name, (counts.get(name) ?? 0) + 1)
+}
+
+function countResponse(
+  counts: Map<string, Map<number, number>>,
+  method: string,
+  status: number,
+): void {
+  const name = known(method)
+  const byStatus = counts.get(name)
+  if (byStatus) byStatus.set(status, (byStatus.get(status) ?? 0) + 1)
+  else counts.set(name, new Map([[status, 1]]))
+}

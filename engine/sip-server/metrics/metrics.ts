@@ -1,0 +1,93 @@
+/**
+ * What a server tells of itself, in Prometheus' text format. Names are those of drachtio-server, so
+ * that dashboards made for it go on; what it has no name for begins with `sip_server_`.
+ */
+import type { TrafficTotals } from '../core/traffic.ts'
+import type { Load } from '../overload/overload.ts'
+
+export interface Figures {
+  readonly version: string
+  /** Seconds since the epoch. */
+  readonly startedAt: number
+  readonly traffic: TrafficTotals
+  /** Confirmed dialogs by who sent the INVITE. */
+  readonly dialogs: { readonly inbound: number; readonly outbound: number }
+  readonly applications: number
+  /** Sizes of the core's tables. */
+  readonly sizes: Readonly<Record<string, number>>
+  readonly load: Load
+}
+
+type Labels = Readonly<Record<string, string | number>>
+type Sample = readonly [Labels, number]
+
+export function prometheusText(figures: Figures): string {
+  const { traffic, dialogs, sizes, load } = figures
+  return [
+    counter(
+      'drachtio_sip_requests_in_total',
+      'SIP requests received',
+      byMethod(traffic.requestsIn),
+    ),
+    counter('drachtio_sip_requests_out_total', 'SIP requests sent', byMethod(traffic.requestsOut)),
+    counter(
+      'drachtio_sip_responses_in_total',
+      'SIP responses received',
+      byStatus(traffic.responsesIn),
+    ),
+    counter(
+      'drachtio_sip_responses_out_total',
+      'SIP responses sent',
+      byStatus(traffic.responsesOut),
+    ),
+    counter('drachtio_build_info', 'The version that runs', [[{ version: figures.version }, 1]]),
+    gauge('drachtio_time_started', 'Start, seconds since the epoch', figures.startedAt),
+    family('drachtio_stable_dialogs', 'gauge', 'Established dialogs', [
+      [{ type: 'inbound' }, dialogs.inbound],
+      [{ type: 'outbound' }, dialogs.outbound],
+    ]),
+    gauge('drachtio_proxy_cores', 'Requests that are being forwarded', sizes['forwarding'] ?? 0),
+    gauge(
+      'drachtio_registered_endpoints',
+      'Registrations that are reached by their connection',
+      sizes['registrationFlows'] ?? 0,
+    ),
+    gauge('drachtio_app_connections', 'Connected applications', figures.applications),
+    gauge('drachtio_sofia_server_txns', 'Server transactions', sizes['serverTransactions'] ?? 0),
+    gauge('drachtio_sofia_client_txns', 'Client transactions', sizes['clientTransactions'] ?? 0),
+    gauge('drachtio_sofia_dialogs', 'Dialogs, early ones included', sizes['dialogs'] ?? 0),
+    gauge(
+      'sip_server_lag_seconds',
+      'How long what arrives waits before it is read',
+      load.lagMs / 1_000,
+    ),
+    gauge('sip_server_admitted_ratio', 'The part of new calls that is let in', load.share),
+    counter('sip_server_calls_refused_total', 'New calls refused by overload', [
+      [{}, load.refused],
+    ]),
+  ].join('')
+}
+
+const byMethod = (counts: ReadonlyMap<string, number>): Sample[] =>
+  [...counts].map(([method, count]) => [{ method }, count])
+
+const byStatus = (counts: ReadonlyMap<string, ReadonlyMap<number, number>>): Sample[] =>
+  [...counts].flatMap(([method, codes]) =>
+    [...codes].map(([code, count]): Sample => [{ method, code }, count]),
+  )
+
+const counter = (name: string, help: string, samples: readonly Sample[]): string =>
+  family(name, 'counter', help, samples)
+
+const gauge = (name: string, help: string, value: number): string =>
+  family(name, 'gauge', help, [[{}, value]])
+
+function family(name: string, type: string, help: string, samples: readonly Sample[]): string {
+  const lines = samples.map(([labels, value]) => `${name}${shown(labels)} ${value}\n`)
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
+function shown(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`)
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
