@@ -1,59 +1,125 @@
 /**
- * What an API under full load adds to a call. The API's own work is not the call's: it is measured
- * alone, per request, and taken off; what is left over, per call, must be small.
+ * What an API under load adds to a call. Four phases follow each other, several times: nothing, calls
+ * alone, requests alone, calls beside requests. CPU time of the process is what the operating system
+ * counts. What it uses for nothing (probes, timers) is taken off each phase by the second, the API's own
+ * work by the request; what is left beside the API, less what is left alone, per call, is what the API
+ * adds. Requests come at one steady rate in both phases that have them, because a request costs less
+ * when more of them wait: four fifths of what the process answered beside the calls when it was asked
+ * all it could. The figure is the median of all turns. A microsecond by which requests differ between
+ * two phases counts as often as there are requests to a call, so a busy machine blurs it.
  */
-import { openConnection, requestText } from '../support/http-connection.ts'
+import { HttpLoad } from '../support/bench/http-load.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { cpuMicros } from './load/process-cpu.ts'
 import { type LoadResult, placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'CPU and set-up delay of calls while the API is under load; arguments: rate=200 seconds=12 api=0 (requests a second; 0: all it can)'
+  'CPU and set-up delay of calls while the API is under load; arguments: rate=200 seconds=5 turns=5 api=0 (requests a second; 0: four fifths of all it can)'
 
 const caller = '15550001111'
 const connections = 16
-const turns = 3
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
   const rate = Number(options.get('rate') ?? 200)
-  const seconds = Number(options.get('seconds') ?? 12)
-  const perSecond = Number(options.get('api') ?? 0)
+  const seconds = Number(options.get('seconds') ?? 5)
+  const turns = Number(options.get('turns') ?? 5)
   const node = await startNode()
   const tollgate = await TollgateProcess.start(seed(node.port), { LOG_LEVEL: 'warn' })
   try {
-    const tokens = await makeKeys(tollgate)
-    const calls = async () => {
-      const { succeeded, setupP50Ms, setupP99Ms } = await placeCalls(
-        tollgate.sipPort,
-        rate,
-        rate * seconds,
-        caller,
-      )
-      return { succeeded, setupP50Ms, setupP99Ms }
+    const api = await HttpLoad.open(tollgate.apiPort, '/api/v1/health', await makeKeys(tollgate))
+    const rig: Rig = {
+      api,
+      calls: () => placeCalls(tollgate.sipPort, rate, rate * seconds, caller),
+      measured: (work) => measure(tollgate.pid, work),
+      forMs: seconds * 1_000,
     }
-    const api = async (until: Promise<unknown>) => load(tollgate.apiPort, tokens, perSecond, until)
-    const pause = () => new Promise((resolve) => setTimeout(resolve, seconds * 1_000))
-    const turn = async (): Promise<Turn> => {
-      const alone = await measured(tollgate.pid, calls)
-      const requests = await measured(tollgate.pid, () => api(pause()))
-      const both = await measured(tollgate.pid, async () => {
-        const running = calls()
-        const [result, answered] = await Promise.all([running, api(running)])
-        return { ...result, answered }
-      })
-      return { alone, requests, both }
-    }
-    // The first calls and requests are compiled while they run: they belong to no figure.
-    await Promise.all([calls(), api(pause())])
+    const most = await allItCan(rig)
+    const perSecond = Number(options.get('api') ?? 0) || Math.floor(most * 0.8)
     const added: number[] = []
-    while (added.length < turns) added.push(report(await turn(), seconds))
-    const median = added.toSorted((a, b) => a - b)[Math.floor(turns / 2)] ?? 0
-    console.log(`  median: ${round(median)} µs CPU added to a call (at most 60)`)
+    while (added.length < turns) added.push(report(await takeTurn(rig, perSecond)))
+    const texts = added.map((micros) => micros.toFixed(0)).join(', ')
+    console.log(`  added to a call: ${median(added).toFixed(0)} µs CPU (of ${texts}; at most 60)`)
+    api.close()
   } finally {
     await tollgate.stop()
     await node.stop()
   }
+}
+
+interface Rig {
+  readonly api: HttpLoad
+  readonly calls: () => Promise<LoadResult>
+  readonly measured: <T>(work: () => Promise<T>) => Promise<Measured<T>>
+  readonly forMs: number
+}
+
+interface Measured<T> {
+  readonly result: T
+  readonly cpuMicros: number
+  readonly seconds: number
+}
+
+/** Requests a second beside calls. The first calls and requests are compiled meanwhile, too. */
+async function allItCan({ api, calls, measured }: Rig): Promise<number> {
+  let isOver = false
+  const { result, seconds } = await measured(async () => {
+    const running = calls().finally(() => (isOver = true))
+    const answered = await api.saturate(Infinity, () => isOver)
+    const { setupP50Ms, setupP99Ms } = await running
+    return { answered, setupP50Ms, setupP99Ms }
+  })
+  const perSecond = result.answered / seconds
+  console.log(
+    `  asked all it can: ${round(perSecond)} requests a second beside the calls, ` +
+      `set-up p50 ${result.setupP50Ms.toFixed(1)} ms, p99 ${result.setupP99Ms.toFixed(1)} ms`,
+  )
+  return perSecond
+}
+
+interface Turn {
+  readonly idle: Measured<void>
+  readonly alone: Measured<LoadResult>
+  /** Answered requests. */
+  readonly requests: Measured<number>
+  readonly both: Measured<{ readonly calls: LoadResult; readonly answered: number }>
+}
+
+async function takeTurn({ api, calls, measured, forMs }: Rig, perSecond: number): Promise<Turn> {
+  const ask = async (ms: number) => (await api.paced(perSecond, ms)).length
+  return {
+    idle: await measured(() => new Promise((resolve) => setTimeout(resolve, forMs / 2))),
+    alone: await measured(calls),
+    requests: await measured(() => ask(forMs)),
+    both: await measured(async () => {
+      const [result, answered] = await Promise.all([calls(), ask(forMs)])
+      return { calls: result, answered }
+    }),
+  }
+}
+
+async function measure<T>(pid: number, work: () => Promise<T>): Promise<Measured<T>> {
+  const before = { cpu: cpuMicros([pid]), at: performance.now() }
+  const result = await work()
+  const seconds = (performance.now() - before.at) / 1_000
+  return { result, cpuMicros: cpuMicros([pid]) - before.cpu, seconds }
+}
+
+/** Answers what a call costs more beside the API. Microseconds. */
+function report({ idle, alone, requests, both }: Turn): number {
+  const busy = ({ cpuMicros: micros, seconds }: Measured<unknown>) =>
+    micros - (idle.cpuMicros / idle.seconds) * seconds
+  const perRequest = busy(requests) / requests.result
+  const perCall = busy(alone) / Math.max(1, alone.result.succeeded)
+  const { calls, answered } = both.result
+  const underLoad = (busy(both) - answered * perRequest) / Math.max(1, calls.succeeded)
+  const idlePercent = idle.cpuMicros / idle.seconds / 10_000
+  console.log(
+    `  idle ${idlePercent.toFixed(1)} % of a core; ${perRequest.toFixed(1)} µs CPU a request`,
+  )
+  print('calls alone', perCall, alone.result)
+  print(`calls beside ${round(answered)} requests`, underLoad, calls)
+  return underLoad - perCall
 }
 
 /** One per connection: no request shall meet the limit of its key. */
@@ -71,77 +137,7 @@ async function makeKeys(tollgate: TollgateProcess): Promise<readonly string[]> {
   )
 }
 
-interface Measured<T> {
-  readonly result: T
-  readonly micros: number
-}
-
-interface Turn {
-  readonly alone: Measured<Calls>
-  /** Answered requests. */
-  readonly requests: Measured<number>
-  readonly both: Measured<Calls & { readonly answered: number }>
-}
-
-type Calls = Pick<LoadResult, 'succeeded' | 'setupP50Ms' | 'setupP99Ms'>
-
-/** Answers what a call costs more beside the API. */
-function report({ alone, requests, both }: Turn, seconds: number): number {
-  const perRequest = requests.micros / requests.result
-  const perCall = alone.micros / alone.result.succeeded
-  const underLoad =
-    (both.micros - both.result.answered * perRequest) / Math.max(1, both.result.succeeded)
-  print('calls alone', perCall, alone.result)
-  console.log(
-    `  API alone: ${round(requests.result / seconds)}/s, ${round(perRequest)} µs CPU each`,
-  )
-  print(`calls beside ${round(both.result.answered)} requests`, underLoad, both.result)
-  console.log(`  added to a call: ${round(underLoad - perCall)} µs CPU`)
-  return underLoad - perCall
-}
-
-async function measured<T>(pid: number, work: () => Promise<T>): Promise<Measured<T>> {
-  const before = cpuMicros([pid])
-  const result = await work()
-  return { result, micros: cpuMicros([pid]) - before }
-}
-
-/** Asks `GET /api/v1/health` until `until`; answers how often it was answered. */
-async function load(
-  port: number,
-  tokens: readonly string[],
-  perSecond: number,
-  until: Promise<unknown>,
-): Promise<number> {
-  const end = new AbortController()
-  void until.then(() => end.abort())
-  const start = performance.now()
-  let asked = 0
-  let answered = 0
-  const isDue = () => perSecond === 0 || asked < ((performance.now() - start) / 1_000) * perSecond
-  await Promise.all(
-    Array.from({ length: connections }, async (_, index) => {
-      const connection = await openConnection(port)
-      const token = tokens[index % tokens.length]
-      const request = Buffer.from(requestText('GET', '/api/v1/health', token))
-      while (!end.signal.aborted) {
-        if (!isDue()) {
-          await new Promise((resolve) => setTimeout(resolve, 1))
-          continue
-        }
-        asked += 1
-        connection.write(request)
-        const { status } = await connection.answer()
-        if (status !== 200) throw new Error(`the API answered ${status}`)
-        answered += 1
-      }
-      connection.socket.destroy()
-    }),
-  )
-  return answered
-}
-
-function print(name: string, micros: number, result: Calls): void {
+function print(name: string, micros: number, result: LoadResult): void {
   console.log(
     `  ${name}: ${result.succeeded} calls, ${round(micros)} µs CPU each, ` +
       `set-up p50 ${result.setupP50Ms.toFixed(1)} ms, p99 ${result.setupP99Ms.toFixed(1)} ms`,
@@ -149,6 +145,13 @@ function print(name: string, micros: number, result: Calls): void {
 }
 
 const round = (value: number): string => Math.round(value).toLocaleString('en')
+
+const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  const upper = sorted[middle] ?? 0
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2
+}
 
 function seed(nodePort: number): object {
   return {
