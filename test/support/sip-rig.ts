@@ -37,6 +37,7 @@ export async function startRig(
   variant: Variant,
   prepare: (srf: Srf) => void = () => undefined,
   timers: Partial<typeof fastTimers> = {},
+  minSessionSeconds = 90,
 ): Promise<Rig> {
   const errors: string[] = []
   const server = createSipServer({
@@ -45,6 +46,7 @@ export async function startRig(
     secret: 'cymru',
     timers,
     graceMs: 50,
+    minSessionSeconds,
     log: (level, message, fields) => {
       if (level === 'error') errors.push(`${message} ${JSON.stringify(fields)}`)
     },

@@ -99,6 +99,7 @@ export function respond(
     keepSession(stack, inbound.dialog, terms, { peer: request, localSdp: body }, now)
   if (status >= 200 && status < 300 && inbound.dialog && isSubscribing(request.method))
     keepSubscription(stack, inbound.dialog, grantedSeconds(request, message), now)
+  const toTell = contactLine + (prepared?.lines ?? '')
   const isBrief = stack.applications.isInProcess(command.clientId)
   stack.deliver(
     command.clientId,
@@ -108,7 +109,7 @@ export function respond(
       meta: stack.applicationMeta(text, transaction.flow, now),
       transactionId: inbound.transactionId,
       dialogId: hasDialogId(inbound) ? dialogId : '',
-      text: isBrief ? responseSummary(inbound.echo, status, reason, tag, contactLine, body) : text,
+      text: isBrief ? responseSummary(inbound.echo, status, reason, tag, toTell, body) : text,
     }),
   )
 }
