@@ -123,9 +123,10 @@ export class Bridge {
     )
     return new Promise((resolve) => {
       this.#resolve = resolve
-      this.#forgetStop = this.#call.whenStopped((end) =>
-        this.#giveUp({ kind: 'stopped' }, end.kind),
-      )
+      this.#forgetStop = this.#call.whenStopped((end) => {
+        if (end.kind === 'cut') this.#farewell = { Reason: reasonHeader(end) }
+        this.#giveUp({ kind: 'stopped' }, end.kind)
+      })
       this.#deadline = deadlines.at(this.#startedAt + nodeTimeoutMs, () =>
         this.#onSilence(candidate),
       )
@@ -283,7 +284,11 @@ export class Bridge {
         if (callee) Conversation.connect(taken, callee)
       } else {
         const caller = conversation.join('caller', taken, !this.#caller.owesAck)
-        if (offer) caller.whenAcknowledged((ack) => this.#complete(conversation, offer, ack))
+        if (offer)
+          caller.whenAcknowledged((ack) => {
+            caller.media = ack.body ?? ''
+            this.#complete(conversation, offer, ack)
+          })
       }
       return this.#resolve({ kind: 'answered', ended: conversation.ended })
     })

@@ -53,7 +53,9 @@ export function ringSource(
     const deadline = deps.deadlines.at(deps.now() + ringMs, () =>
       settle({ kind: 'over', end: { kind: 'no-answer' } }, givenUp),
     )
-    const forgetStop = call.whenStopped((end) => settle({ kind: 'over', end }, givenUp))
+    const forgetStop = call.whenStopped((end) =>
+      settle({ kind: 'over', end }, end.kind === 'cut' ? { Reason: reasonHeader(end) } : givenUp),
+    )
     for (const phone of ringing) phone.start(undefined)
   })
 }

@@ -133,10 +133,9 @@ export class WaitingPhone implements Caller {
     if (this.#isTaken) return
     const pending = this.#pending
     this.#pending = undefined
-    if (pending) {
-      void pending.destroy()
-      this.#begin(undefined)
-    } else this.#leg?.hangUp(farewell(end))
+    // Its BYE says why, which that of the library for an unacknowledged offer does not.
+    if (pending) void this.#acknowledge(pending, silentAnswer(this.offer))
+    else this.#leg?.hangUp(farewell(end))
   }
 }
 
