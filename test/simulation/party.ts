@@ -12,6 +12,10 @@ import type { RemoteEnd, StreamHost, VirtualStreams } from './virtual-streams.ts
 const sdp = 'v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=-\r\nt=0 0\r\n'
 const longestCallMs = 40_000
 
+/** A name that means one to three addresses, of which some are dead. */
+const houseName = 'house.example'
+const deadAddresses = ['10.0.0.8', '10.0.0.9']
+
 /** What the application knows of one dialog. */
 type View = 'talking' | 'over'
 
@@ -87,7 +91,8 @@ export class Party implements StreamHost {
 
   /** Calls the peer, and perhaps gives up before it answers. */
   call(): void {
-    const to = `sip:b@${this.#peer?.address ?? ''}${this.#streams ? ';transport=tcp' : ''}`
+    const host = this.#chance(0.4) ? houseName : (this.#peer?.address ?? '')
+    const to = `sip:b@${host}${this.#streams ? ';transport=tcp' : ''}`
     const invite = `INVITE ${to} SIP/2.0\r\nFrom: <sip:a@localhost>\r\n\r\n${sdp}`
     this.#ask('', invite, (transactionId) => {
       this.#onFinal.set(transactionId, (status, dialogId) => {
@@ -140,17 +145,32 @@ export class Party implements StreamHost {
 
   #drain(): void {
     for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
-      const peer = this.#peer
       if (output.kind === 'deliver') this.#hear(output.payload)
-      else if (output.kind !== 'send' || peer === undefined)
-        this.complaints.push(`unexpected ${output.kind}`)
-      else {
-        const { text, flow, reference } = output
-        const from = { address: this.address, port: this.port, connectionId: 0 }
-        if (this.#streams) this.#streams.send(this, flow, text, reference)
-        else this.#network.carry(() => peer.received(text, from))
-      }
+      else if (output.kind === 'send') this.#send(output.text, output.flow, output.reference)
+      else if (output.kind === 'resolve') this.#lookUp(output.reference)
+      else this.complaints.push(`unexpected ${output.kind}`)
     }
+  }
+
+  #send(text: string, to: RemoteEnd, reference: string): void {
+    const from = { address: this.address, port: this.port, connectionId: 0 }
+    const peer = this.#peer
+    if (this.#streams) this.#streams.send(this, to, text, reference)
+    else if (peer?.address === to.address) this.#network.carry(() => peer.received(text, from))
+  }
+
+  /** Sometimes there is no answer, and the house is not always among the first addresses. */
+  #lookUp(reference: string): void {
+    const { random } = this.#network
+    const addresses = [this.#peer?.address ?? '', ...deadAddresses].filter(() => random() < 0.7)
+    const { protocol } = this.listener
+    const targets = addresses
+      .toSorted(() => random() - 0.5)
+      .map((address) => ({ protocol, address, port: this.port }))
+    this.#later(3_000, () => {
+      this.core.resolved(reference, targets, this.#network.now)
+      this.#drain()
+    })
   }
 
   #hear(payload: string): void {
