@@ -242,7 +242,7 @@ export class ActiveCalls {
       if (call.legs.some(isLost)) call.stop({ ...end, code: 'connection_lost' })
   }
 
-  /** The call is admitted, or not: it is known who would pay for it. */
+  /** The call is admitted: it is known who pays for it. */
   started(call: Call): void {
     this.#tell('call.started', call)
   }

@@ -43,7 +43,8 @@ export async function admit(
   call.origin = reading.origin
   call.notes.push({ at: deps.now(), what: 'recognized', origin: reading.origin })
   const refusal = await refusalOf(call, reading, free, deps)
-  deps.calls.started(call)
+  // A call that is refused at once has an end and no beginning; one of the API's has neither.
+  if (refusal === undefined) deps.calls.started(call)
   return refusal
 }
 

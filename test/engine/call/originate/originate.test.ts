@@ -146,7 +146,7 @@ test('who has no phone, no money or no such extension rings nobody and has no re
     Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
   expect(await originate()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
   await rig.seen(a)
-  expect([a.inbox, rig.records, rig.calls.size]).toEqual([[], [], 0])
+  expect([a.inbox, rig.records, rig.events, rig.calls.size]).toEqual([[], [], [], 0])
 })
 
 test('a call between extensions asks no wallet', async () => {
