@@ -242,6 +242,7 @@ const bans: readonly Ban[] = [
       'engine/sip-server/driver.ts',
       'engine/sip-server/clients',
       'engine/sip-server/transport',
+      'engine/sip-server/dns/system-dns.ts',
     ],
   },
   {
