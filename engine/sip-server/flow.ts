@@ -61,3 +61,6 @@ export const requestFlow = ({ listener, address, port, connectionId }: Flow): Fl
 })
 
 export const isReliable = (protocol: Protocol): boolean => protocol !== 'udp'
+
+/** Only the client opens one (RFC 7118 §4). */
+export const isWebSocket = (protocol: Protocol): boolean => protocol === 'ws' || protocol === 'wss'

@@ -1,7 +1,7 @@
 /** The text of the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
 import { isIP } from 'node:net'
 import type { Dialog } from '../dialog/dialog.ts'
-import type { Flow, HopQuestion, Listener } from '../flow.ts'
+import { isWebSocket, type Flow, type HopQuestion, type Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
 import type { SentRequest } from '../transaction/sent-request.ts'
@@ -158,6 +158,8 @@ export function wayInDialog(stack: Stack, dialog: Dialog): Way | Problem {
   // The peer may have come back over another connection than the one that was lost.
   const registered = routes.length === 0 ? stack.registrationFlows.find(uri) : undefined
   if (registered) return byConnection(registered)
+  // A WebSocket that is gone cannot be opened from here: what is sent fails at once.
+  if (isWebSocket(dialog.flow.listener.protocol)) return byConnection(dialog.flow)
   const target = routes[0] ?? uri
   if (dialog.way) return { flow: dialog.way, question: undefined, target }
   const way = underKnownName(wayTo(stack, target, dialog.flow.listener), dialog.flow)

@@ -1,6 +1,13 @@
 /** Where a request outside dialogs goes first, and by which listener it leaves. */
 import { isIP } from 'node:net'
-import type { Flow, HopQuestion, HopTarget, Listener, Protocol } from '../flow.ts'
+import {
+  isWebSocket,
+  type Flow,
+  type HopQuestion,
+  type HopTarget,
+  type Listener,
+  type Protocol,
+} from '../flow.ts'
 import { bareUri } from '../dialog/dialog.ts'
 import { parseUri } from '../message/uri.ts'
 
@@ -92,7 +99,7 @@ export function questionOf(
 ): HopQuestion | undefined {
   const { host, isSecure } = hop
   // A WebSocket is never opened: where its name leads does not matter.
-  if (isIP(host) !== 0 || protocol === 'ws' || protocol === 'wss') return undefined
+  if (isIP(host) !== 0 || isWebSocket(protocol)) return undefined
   // `sips` says TLS, not where: its records are still asked.
   const hasTransport = hop.isExplicit && !(isSecure && protocol === 'tls')
   return {

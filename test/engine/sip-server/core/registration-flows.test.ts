@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { sip, tcpCaller, VirtualServer, caller, requestOf, sdp } from '../../../support/sip-core.ts'
+import {
+  caller,
+  header,
+  requestOf,
+  sdp,
+  sip,
+  tagIn,
+  tcpCaller,
+  VirtualServer,
+} from '../../../support/sip-core.ts'
 import type { Flow } from '../../../../engine/sip-server/flow.ts'
 
 const contact = '<sip:alice@xyz.invalid;transport=tcp>'
@@ -169,4 +178,26 @@ test('nobody is looked up for a WebSocket that is not there', () => {
   const flow = flowOfInvite(server, 'sip:x1@y2.invalid;transport=ws')
   expect(flow).toMatchObject({ listener, address: 'y2.invalid', connectionId: 0 })
   expect(server.other).toEqual([])
+})
+
+test('in a dialog whose WebSocket is gone a request fails at once, and the dialog ends', () => {
+  const listener = { ...tcpCaller.listener, protocol: 'wss' } as const
+  const browser: Flow = { ...tcpCaller, listener, connectionId: 9 }
+  const server = new VirtualServer({ listeners: [caller.listener, listener] })
+  const via = 'SIP/2.0/WSS y2.invalid;branch=z9hG4bKi1'
+  const shown = '<sip:x1@y2.invalid;transport=ws>'
+  const invite = requestOf('INVITE', { via, body: sdp })
+  server.receive(invite.replace('<sip:alice@203.0.113.7:5060>', shown), browser)
+  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
+  const answer = server.takeSent().at(-1)?.text ?? ''
+  server.receive(requestOf('ACK', { via: `${via}a`, toTag: tagIn(header(answer, 'To')) }), browser)
+  server.core.connectionClosed(browser, server.now)
+  server.takeDelivered()
+  server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
+  const [bye] = server.takeSent()
+  expect(bye?.flow).toMatchObject({ listener, connectionId: 0 })
+  server.sendFailed(bye?.reference ?? '')
+  expect(server.takeDelivered().at(-1)?.sip).toMatch(/^SIP\/2\.0 503 /)
+  expect(server.core.stats()).toMatchObject({ dialogs: 0 })
 })
