@@ -26,6 +26,9 @@ export interface LedgerEntryView {
   readonly created_at: string
 }
 
+/** A count that goes beyond this is not finished: it would hold up calls. */
+const maxCounted = 10_000
+
 export class LedgerStore {
   readonly #store: Store
 
@@ -46,9 +49,10 @@ export class LedgerStore {
       .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'adjust'))
       .$if(from !== undefined, (query) => query.where('created_at', '>=', from ?? 0))
       .$if(before !== undefined, (query) => query.where('created_at', '<', before ?? 0))
+    const some = matching.select('ledger_entry.id').limit(maxCounted).as('some')
     const total = first(
       this.#store,
-      matching.select((row) => row.fn.countAll<number>().as('n')),
+      this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
     )
     const rows = matching
       .selectAll('ledger_entry')

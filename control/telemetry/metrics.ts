@@ -202,6 +202,18 @@ const billing: readonly Metric[] = [
     'Call records that another OCS has not taken yet.',
     (view) => view.outbox.call_reports,
   ),
+  one(
+    'gauge',
+    'tollgate_outbox_webhook_deliveries',
+    'Webhook deliveries that wait for their receiver, counted up to 10,000.',
+    (view) => view.outbox.webhook_deliveries,
+  ),
+  one(
+    'gauge',
+    'tollgate_outbox_webhook_oldest_seconds',
+    'How long the oldest of them has been waiting; 0: none waits.',
+    (view) => view.outbox.webhook_oldest_seconds ?? 0,
+  ),
 ]
 
 const machine: readonly Metric[] = [

@@ -76,7 +76,15 @@ export const telemetryView = z.strictObject({
   api,
   billing: billing.nullable().describe('Null: another OCS charges.'),
   outbox: z
-    .strictObject({ call_reports: count })
+    .strictObject({
+      call_reports: count,
+      webhook_deliveries: count.describe('Counted up to 10,000.'),
+      webhook_oldest_seconds: z
+        .number()
+        .min(0)
+        .nullable()
+        .describe('Since its event; null: none waits.'),
+    })
     .describe('Kept until who is to be told has taken them.'),
   event_loop: z
     .strictObject({ lag_p50_ms: z.number().min(0), lag_p99_ms: z.number().min(0) })

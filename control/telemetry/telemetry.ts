@@ -9,7 +9,10 @@ import { ApiRequests } from './api-requests.ts'
 import { Recent } from './recent.ts'
 import type { TelemetryView, TenantTelemetryView } from './telemetry-view.ts'
 
-type TelemetryDeps = Pick<ControlDeps, 'store' | 'engine' | 'ocs' | 'now' | 'loopDelay'>
+type TelemetryDeps = Pick<
+  ControlDeps,
+  'store' | 'engine' | 'ocs' | 'webhooks' | 'now' | 'loopDelay'
+>
 
 /** Names of the engine's figures that have a place of their own in the view. */
 const dispositions = {
@@ -60,7 +63,7 @@ export class Telemetry {
       },
       api: this.#api(),
       billing: ocs === undefined ? null : billingOf(ocs.stats()),
-      outbox: { call_reports: this.#outbox() },
+      outbox: { call_reports: this.#outbox(), ...backlogOf(this.#deps.webhooks) },
       event_loop: { lag_p50_ms: lag.p50, lag_p99_ms: lag.p99 },
       process: processFigures(),
       database: databaseFigures(store),
@@ -164,6 +167,14 @@ function billingOf(stats: OcsStats): NonNullable<TelemetryView['billing']> {
     waiting_writes: stats.waitingWrites,
     commits_total: stats.commits,
     commit_failures: stats.commitFailures,
+  }
+}
+
+function backlogOf(webhooks: TelemetryDeps['webhooks']) {
+  const { pending, oldestMs } = webhooks.backlog()
+  return {
+    webhook_deliveries: pending,
+    webhook_oldest_seconds: oldestMs === null ? null : oldestMs / 1_000,
   }
 }
 

@@ -24,6 +24,16 @@ export interface Attempt {
   readonly error: string | null
 }
 
+export interface WebhookBacklog {
+  /** At most `maxCounted`. */
+  readonly pending: number
+  /** Since the event; null: nothing waits. */
+  readonly oldestMs: number | null
+}
+
+/** A count that goes beyond this is not finished: it would hold up calls. */
+const maxCounted = 10_000
+
 export type DeliveryView = ReturnType<typeof deliveryView>
 
 export class DeliveryStore {
@@ -63,9 +73,10 @@ export class DeliveryStore {
     const matching = this.#joined()
       .where('endpoint_id', '=', endpointId)
       .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
+    const some = matching.clearSelect().select('webhook_delivery.id').limit(maxCounted).as('some')
     const total = first(
       this.#store,
-      matching.clearSelect().select((row) => row.fn.countAll<number>().as('n')),
+      this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
     )
     const rows = matching.orderBy('webhook_delivery.id', 'desc').limit(limit).offset(offset)
     return { rows: all(this.#store, rows).map(deliveryView), total: total?.n ?? 0 }
@@ -106,6 +117,12 @@ export class DeliveryStore {
         this.#statements.forget.run({ id })
     }
     return events.length < limit ? 0 : (events.at(-1)?.id ?? 0)
+  }
+
+  backlog(now: number): WebhookBacklog {
+    const { pending } = this.#statements.backlog.get({}) ?? { pending: 0 }
+    const oldest = pending === 0 ? undefined : this.#statements.oldest.get({})
+    return { pending, oldestMs: oldest === undefined ? null : Math.max(0, now - oldest.created_at) }
   }
 
   newestEvent(): number {
@@ -213,6 +230,29 @@ function prepare(store: Store) {
     ),
     forget: compile(store, (db, param: Param<{ id: number }>) =>
       db.deleteFrom('webhook_event').where('id', '=', param('id')),
+    ),
+    backlog: compile(store, (db) =>
+      db
+        .selectFrom(
+          db
+            .selectFrom('webhook_delivery')
+            .select('event_id')
+            .where('state', '=', pending)
+            .limit(sql.lit(maxCounted))
+            .as('some'),
+        )
+        .select((eb) => eb.fn.countAll<number>().as('pending')),
+    ),
+    oldest: compile(store, (db) =>
+      db
+        .selectFrom('webhook_event')
+        .select('created_at')
+        .where('id', '=', (eb) =>
+          eb
+            .selectFrom('webhook_delivery')
+            .where('state', '=', pending)
+            .select((each) => each.fn.min('event_id').as('id')),
+        ),
     ),
     newest: compile(store, (db) =>
       db.selectFrom('webhook_event').select((eb) => eb.fn.max('id').as('id')),

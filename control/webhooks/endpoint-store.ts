@@ -109,8 +109,29 @@ export class EndpointStore {
     this.#set(id, { is_active: 0, disabled_reason: reason, updated_at: now })
   }
 
-  remove(id: number): void {
-    execute(this.#store, this.#store.db.deleteFrom('webhook_endpoint').where('id', '=', id))
+  /** Nobody sees it from now on; `sweep` takes it away. */
+  remove(id: number, now: number): void {
+    this.#set(id, { is_active: 0, removed_at: now })
+  }
+
+  /** Takes away removed endpoints and at most `limit` of their deliveries. Answers whether any is left. */
+  sweep(limit: number): boolean {
+    const { db } = this.#store
+    const removed = db
+      .selectFrom('webhook_endpoint')
+      .select('id')
+      .where('removed_at', 'is not', null)
+    const row = first(this.#store, removed.orderBy('id').limit(1))
+    if (row === undefined) return false
+    const some = db
+      .selectFrom('webhook_delivery')
+      .select('id')
+      .where('endpoint_id', '=', row.id)
+      .limit(limit)
+    const count = execute(this.#store, db.deleteFrom('webhook_delivery').where('id', 'in', some))
+    if (count < limit)
+      execute(this.#store, db.deleteFrom('webhook_endpoint').where('id', '=', row.id))
+    return first(this.#store, removed.limit(1)) !== undefined
   }
 
   #opened(row: EndpointRow): EndpointRow | undefined {
@@ -139,6 +160,7 @@ export class EndpointStore {
   #visible(tenantId: number | null) {
     return this.#store.db
       .selectFrom('webhook_endpoint')
+      .where('removed_at', 'is', null)
       .$if(tenantId !== null, (query) => query.where('tenant_id', '=', tenantId))
   }
 }

@@ -77,8 +77,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
     .delete(`${path}/:id`, write, validate('param', idParam(noun)), (c) => {
       const reach = reachOf(c.var.principal, now)
       const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
-      endpoints.remove(before.id)
-      webhooks.reload()
+      webhooks.remove(before.id)
       c.set('change', { before: endpointView(before), after: null })
       return ok(c, { id: before.id, deleted: true })
     })

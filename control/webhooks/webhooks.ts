@@ -6,7 +6,7 @@ import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
 import type { Log } from '../deps.ts'
-import { DeliveryStore } from './delivery-store.ts'
+import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
 import { type EventSink, type OutgoingEvent, testEventType } from './events.ts'
@@ -30,6 +30,9 @@ export interface WebhooksDeps {
 }
 
 const housekeepingMs = 60_000
+/** Of a removed endpoint, so many deliveries go at once: about 2 ms. */
+const sweepSlice = 200
+const sweepPauseMs = 20
 /** Events looked at per turn. */
 const pruneSlice = 2_000
 /** Every attempt is over by then; what waits for an endpoint that is switched off goes too. */
@@ -48,6 +51,7 @@ export class Webhooks {
   readonly endpoints: EndpointStore
   readonly deliveries: DeliveryStore
   #pruned = 0
+  #cancelSweep: (() => void) | undefined
   #cancelHousekeeping: (() => void) | undefined
 
   constructor(deps: WebhooksDeps) {
@@ -86,11 +90,13 @@ export class Webhooks {
   start(): void {
     this.#deliverer.start()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)
+    this.#sweep()
   }
 
   /** Takes no further delivery up. Those under way may arrive a second time after the next start. */
   stop(): void {
     this.#cancelHousekeeping?.()
+    this.#cancelSweep?.()
     this.#deliverer.stop()
     this.#sender.close()
     this.#group.flush()
@@ -113,6 +119,18 @@ export class Webhooks {
   retry(deliveryId: number): void {
     this.deliveries.retry(deliveryId, this.#deps.now())
     this.#deliverer.wake()
+  }
+
+  /** Hears nothing more from now on. What waited for it goes bit by bit: there may be a million of it. */
+  remove(endpointId: number): void {
+    this.endpoints.remove(endpointId, this.#deps.now())
+    this.reload()
+    this.#sweep()
+  }
+
+  /** What waits for receivers, and how long the oldest of it does. */
+  backlog(): WebhookBacklog {
+    return this.deliveries.backlog(this.#deps.now())
   }
 
   /** Takes over the endpoints as they are stored now. */
@@ -142,6 +160,12 @@ export class Webhooks {
       endpoints: drowning.map(({ id }) => id),
     })
     this.reload()
+  }
+
+  #sweep(): void {
+    this.#cancelSweep?.()
+    const isLeft = transaction(this.#deps.store, () => this.endpoints.sweep(sweepSlice))
+    this.#cancelSweep = isLeft ? this.#deps.schedule(() => this.#sweep(), sweepPauseMs) : undefined
   }
 
   #prune(): void {

@@ -8,6 +8,7 @@ import { sql as webhooks } from './006-webhooks.ts'
 import { sql as listsAndRetention } from './007-lists-and-retention.ts'
 import { sql as reportIndexes } from './008-report-indexes.ts'
 import { sql as carrierPrices } from './009-carrier-prices.ts'
+import { sql as webhookBacklog } from './010-webhook-backlog.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -26,6 +27,7 @@ export const migrations: readonly Migration[] = [
   { version: 7, name: 'lists-and-retention', sql: listsAndRetention },
   { version: 8, name: 'report-indexes', sql: reportIndexes },
   { version: 9, name: 'carrier-prices', sql: carrierPrices },
+  { version: 10, name: 'webhook-backlog', sql: webhookBacklog },
 ]
 
 export const newestVersion = migrations.length

@@ -17,6 +17,8 @@ export interface WebhookEndpointTable {
   /** Sealed; signs too, until it expires. */
   previous_secret: string | null
   previous_secret_expires_at: number | null
+  /** It is gone for everybody; its deliveries are being removed. */
+  removed_at: number | null
   created_at: number
   updated_at: number
 }

@@ -168,3 +168,20 @@ test('calls per second are those of the last ten seconds, and the lag is what th
   expect(recent.loopLag()).toEqual({ p50: 50, p99: 99 })
   expect(reads).toBe(1)
 })
+
+test('what waits for receivers of webhooks is measured', async () => {
+  const control = openControl()
+  const token = control.key()
+  const read = async () => (await control.request(path, { token })).data<TelemetryView>().outbox
+  expect(await read()).toEqual({
+    ...{ call_reports: 0, webhook_deliveries: 0, webhook_oldest_seconds: null },
+  })
+  const body = { url: 'https://hooks.example/x' }
+  await control.request('/api/v1/webhooks', { token, body })
+  await control.request('/api/v1/webhooks/1/test', { token, method: 'POST' })
+  control.tick(2_500)
+  expect(await read()).toMatchObject({ webhook_deliveries: 1, webhook_oldest_seconds: 2.5 })
+  const text = (await control.request('/metrics', { token })).text
+  expect(text).toContain('\ntollgate_outbox_webhook_deliveries 1\n')
+  expect(text).toContain('\ntollgate_outbox_webhook_oldest_seconds 2.5\n')
+})

@@ -63,3 +63,60 @@ test('what nobody listens for is not written', () => {
   time.advance(1_000)
   expect(count('webhook_event')).toBe(0)
 })
+
+test('a removed endpoint is gone at once, and its deliveries go a few at a time', () => {
+  const { store, time, webhooks, id, count } = open()
+  for (let n = 0; n < 1_000; n += 1) webhooks.sendTest(id)
+  webhooks.remove(id)
+  expect(webhooks.endpoints.find({ tenantId: null, actor: 'x', now: 0 }, id)).toBeUndefined()
+  const left: unknown[] = []
+  for (let step = 0; step < 10 && count('webhook_endpoint') !== 0; step += 1) {
+    left.push(count('webhook_delivery'))
+    time.advance(20)
+  }
+  expect(left).toEqual([800, 600, 400, 200, 0])
+  expect([count('webhook_endpoint'), count('webhook_delivery')]).toEqual([0, 0])
+  webhooks.stop()
+  expect(time.waiting).toBe(0)
+  store.close()
+})
+
+test('a removal that a restart interrupted goes on after it', () => {
+  const { store, time, webhooks, id, count } = open()
+  for (let n = 0; n < 300; n += 1) webhooks.sendTest(id)
+  webhooks.remove(id)
+  webhooks.stop()
+  expect(count('webhook_delivery')).toBe(100)
+  const again = new Webhooks({
+    ...{ store, now: time.now, schedule: time.schedule, random: () => 0, log: () => undefined },
+    randomBytes: (size) => Buffer.alloc(size, 2),
+    resolve: () => Promise.reject(new Error('ENOTFOUND')),
+    allowPrivate: false,
+  })
+  expect(again.endpoints.active()).toEqual([])
+  again.start()
+  expect([count('webhook_endpoint'), count('webhook_delivery')]).toEqual([0, 0])
+  again.stop()
+})
+
+test('the backlog tells how much waits and since when', () => {
+  const { store, time, webhooks, id } = open()
+  expect(webhooks.backlog()).toEqual({ pending: 0, oldestMs: null })
+  for (let n = 0; n < 3; n += 1) webhooks.sendTest(id)
+  time.advance(1_500)
+  webhooks.sendTest(id)
+  expect(webhooks.backlog()).toEqual({ pending: 4, oldestMs: 1_500 })
+  store.sqlite.exec("UPDATE webhook_delivery SET state = 'delivered' WHERE id <= 3")
+  expect(webhooks.backlog()).toEqual({ pending: 1, oldestMs: 0 })
+  webhooks.stop()
+})
+
+test('the backlog is read from its index alone, however much was delivered', () => {
+  const { store } = open()
+  const plan = store.sqlite
+    .prepare<[], { detail: string }>(
+      "EXPLAIN QUERY PLAN SELECT min(event_id) FROM webhook_delivery WHERE state = 'pending'",
+    )
+    .all()
+  expect(plan.map(({ detail }) => detail).join()).toContain('INDEX webhook_delivery_pending')
+})
