@@ -326,6 +326,7 @@ const reports: Operations = {
       text('text/csv', 'call_uuid,caller_id_number\r\n'),
       text('application/x-ndjson', '{"call_uuid":"0b4c1c1e"}\n'),
     ),
+    refusals: [503],
   },
 }
 

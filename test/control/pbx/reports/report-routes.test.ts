@@ -230,3 +230,17 @@ test('a credential without cdrs:read sees no report', async () => {
   expect((await request(`${path}?${day}`, { token })).status).toBe(403)
   expect((await request(`${path}?${day}`)).status).toBe(401)
 })
+
+test('who asks for one report too many is told to come again', async () => {
+  const { app, get, store, token, day } = open()
+  for (let call = 0; call < 2_000; call++) store({ startedAt: startOfTime + call })
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'application/x-ndjson' }
+  const begin = async () => app.request(`${path}?${day}`, { headers })
+  const under = await Promise.all(Array.from({ length: 16 }, begin))
+  const refused = await get()
+  expect([refused.status, refused.code]).toEqual([503, 'too_many_reports'])
+  expect(refused.headers.get('retry-after')).toBe('10')
+  await under[0]?.body?.cancel()
+  expect((await get()).status).toBe(200)
+  for (const report of under.slice(1)) await report.body?.cancel()
+})
