@@ -66,6 +66,16 @@ test('a phone, and an answer of a scanned host, is not taken for a scanner', () 
   expect(admit('192.0.2.1', answer)).toBe(true)
 })
 
+test('a new connection, an empty packet, counts: floods of them are cut, and a banned source gets none', () => {
+  const { guard, admit, time } = guarded()
+  const connections = Array.from({ length: 100 }, () => admit('192.0.2.1', ''))
+  expect(connections.filter(Boolean)).toHaveLength(20)
+  guard.ban('192.0.2.2', 60_000)
+  expect(admit('192.0.2.2', '')).toBe(false)
+  time.now += 60_001
+  expect(admit('192.0.2.2', '')).toBe(true)
+})
+
 test('twenty wrong passwords in a minute ban an address for ten minutes', () => {
   const { guard, time, admit } = guarded()
   for (let user = 0; user < 19; user++) guard.authFailed('192.0.2.1', `${user}`)
