@@ -35,10 +35,30 @@ export function simulate(seed: number, transport: 'udp' | 'tcp' = 'udp'): World 
     network.after(random() * 2_000, () => alice.call())
   network.runUntilQuiet()
   return {
-    complaints: [...complaintsOf('alice', alice), ...complaintsOf('bob', bob)],
+    complaints: [
+      ...complaintsOf('alice', alice),
+      ...complaintsOf('bob', bob),
+      ...disagreements(
+        alice,
+        bob,
+        transport === 'udp' && weather.diesAfterMs === Infinity && weather.loss < 0.2,
+      ),
+    ],
     virtualMs: network.now - start,
     answered: bob.views.size,
   }
+}
+
+/** What only a look at both sides shows. `isFair`: one of ten copies gets through. */
+function disagreements(caller: Party, callee: Party, isFair: boolean): string[] {
+  const complaints: string[] = []
+  for (const dialogId of caller.views.keys())
+    if (callee.described.has(dialogId) && !caller.heardDescription.has(dialogId))
+      complaints.push(`the answer came before what had to come first in ${dialogId}`)
+  for (const dialogId of callee.unacknowledged)
+    if (isFair && caller.acknowledged.has(dialogId))
+      complaints.push(`the ACK in ${dialogId} was not repeated for each copy of the answer`)
+  return complaints
 }
 
 function streamsOver(network: VirtualNetwork): VirtualStreams {

@@ -16,8 +16,19 @@ const longestCallMs = 40_000
 const houseName = 'house.example'
 const deadAddresses = ['10.0.0.8', '10.0.0.9']
 
+/** A call whose session is watched must end so long after the network has died (RFC 4028). */
+const noticedAfterMs = 90_000
+/** Long enough for both sides to find out by themselves. */
+const forgottenCallMs = 300_000
+
 /** What the application knows of one dialog. */
 type View = 'talking' | 'over'
+
+interface Talk {
+  /** It made the Call-ID. */
+  readonly isCaller: boolean
+  readonly isTimed: boolean
+}
 
 export class Party implements StreamHost {
   readonly core: SipCore
@@ -34,8 +45,17 @@ export class Party implements StreamHost {
   readonly complaints: string[] = []
   /** Requests in dialogs that came in, by method. */
   readonly requests = new Map<string, number>()
+  /** Dialogs whose answer the application has acknowledged. */
+  readonly acknowledged = new Set<string>()
+  /** Dialogs that were ended because no ACK came. */
+  readonly unacknowledged = new Set<string>()
+  /** Dialogs in which media were described before the answer: by this side reliably, to this side. */
+  readonly described = new Set<string>()
+  readonly heardDescription = new Set<string>()
   readonly #awaited = new Map<string, (tokens: readonly string[]) => void>()
   readonly #onFinal = new Map<string, (status: number, dialogId: string) => void>()
+  /** Answered, and not acknowledged yet. */
+  readonly #waitsForAck = new Map<string, Talk>()
   #commands = 0
   #peer: Party | undefined
 
@@ -93,10 +113,15 @@ export class Party implements StreamHost {
   call(): void {
     const host = this.#chance(0.4) ? houseName : (this.#peer?.address ?? '')
     const to = `sip:b@${host}${this.#streams ? ';transport=tcp' : ''}`
-    const invite = `INVITE ${to} SIP/2.0\r\nFrom: <sip:a@localhost>\r\n\r\n${sdp}`
+    const isTimed = this.#chance(0.5)
+    const lines =
+      (isTimed ? 'Supported: timer\r\nSession-Expires: 90\r\n' : '') +
+      (this.#chance(0.5) ? 'Supported: 100rel\r\n' : '') +
+      (this.#chance(0.2) ? 'Require: 100rel\r\n' : '')
+    const invite = `INVITE ${to} SIP/2.0\r\nFrom: <sip:a@localhost>\r\n${lines}\r\n${sdp}`
     this.#ask('', invite, (transactionId) => {
       this.#onFinal.set(transactionId, (status, dialogId) => {
-        if (status < 300) this.#answered(dialogId)
+        if (status < 300) this.#answered(dialogId, { isCaller: true, isTimed })
       })
       if (this.#chance(0.3))
         this.#later(5_000, () => {
@@ -107,18 +132,50 @@ export class Party implements StreamHost {
     })
   }
 
-  #answered(dialogId: string): void {
+  /** One in ten neither acknowledges the answer nor does anything else: the stack ends the call. */
+  #answered(dialogId: string, talk: Talk): void {
     this.views.set(dialogId, 'talking')
-    const acknowledge = (): void =>
-      this.#command(`sip||${dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
-    if (this.#chance(0.9)) this.#later(this.#chance(0.8) ? 0 : 3_000, acknowledge)
-    this.#talk(dialogId)
+    if (this.#chance(0.1)) return
+    this.#later(this.#chance(0.8) ? 0 : 3_000, () => {
+      if (this.views.get(dialogId) === 'talking') this.acknowledged.add(dialogId)
+      this.#acknowledge(dialogId)
+      this.#talk(dialogId, talk)
+    })
   }
 
-  /** Something in between, and in the end BYE, unless the peer was first. */
-  #talk(dialogId: string): void {
+  #acknowledge(dialogId: string): void {
+    this.#command(`sip||${dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
+  }
+
+  /** Something in between, and in the end BYE, unless the peer was first, or the stack. */
+  #talk(dialogId: string, talk: Talk): void {
     if (this.#chance(0.4)) this.#later(longestCallMs / 2, () => this.#tell(dialogId, 'INFO'))
-    this.#later(longestCallMs, () => this.#tell(dialogId, 'BYE'))
+    if (this.#chance(0.4))
+      this.#later(longestCallMs / 2, () => this.#reinvite(dialogId, talk.isCaller, 1))
+    const isForgotten = talk.isTimed && this.#chance(0.5)
+    if (!isForgotten) return this.#later(longestCallMs, () => this.#tell(dialogId, 'BYE'))
+    this.#network.after(forgottenCallMs, () => {
+      const isTalking = this.views.get(dialogId) === 'talking'
+      if (isTalking && !this.#streams && this.#network.deadForMs > noticedAfterMs)
+        this.complaints.push(`nobody noticed the end of ${dialogId}`)
+      this.#tell(dialogId, 'BYE')
+    })
+  }
+
+  /** The same media once more; who meets another request waits as RFC 3261 §14.1 says. */
+  #reinvite(dialogId: string, isCaller: boolean, attempt: number): void {
+    if (this.views.get(dialogId) !== 'talking') return
+    this.#ask(dialogId, `INVITE sip:placeholder SIP/2.0\r\n\r\n${sdp}`, (transactionId) => {
+      this.#onFinal.set(transactionId, (status) => {
+        if (status < 300) return this.#acknowledge(dialogId)
+        if (status !== 491 && status !== 500) return undefined
+        if (attempt === 20) this.complaints.push(`20 re-INVITEs met others in ${dialogId}`)
+        const [least, range] = isCaller ? [2_100, 1_900] : [0, 2_000]
+        const waitMs = status === 491 ? least + this.#network.random() * range : 5_000
+        const again = (): void => this.#reinvite(dialogId, isCaller, attempt + 1)
+        return attempt < 20 ? this.#network.after(waitMs, again) : undefined
+      })
+    })
   }
 
   #tell(dialogId: string, method: 'INFO' | 'BYE'): void {
@@ -193,6 +250,12 @@ export class Party implements StreamHost {
     const status = Number(text.slice(8, 11))
     const finals = this.finals.get(transactionId)
     if (finals === undefined) this.complaints.push(`a response to nothing: ${status}`)
+    const rseq = /\r\nRSeq: (\d+)/.exec(text)?.[1]
+    if (rseq !== undefined) {
+      this.heardDescription.add(dialogId)
+      const prack = `PRACK sip:placeholder SIP/2.0\r\nRAck: ${rseq} 1 INVITE\r\n\r\n`
+      this.#ask(dialogId, prack, () => undefined)
+    }
     if (status < 200) return
     this.finals.set(transactionId, (finals ?? 0) + 1)
     this.#onFinal.get(transactionId)?.(status, dialogId)
@@ -205,28 +268,50 @@ export class Party implements StreamHost {
     if (method === 'BYE') {
       if (this.views.get(dialogId) === undefined) this.complaints.push(`a BYE for ${dialogId}`)
       this.views.set(dialogId, 'over')
+      if (text.includes('ACK timeout')) this.unacknowledged.add(dialogId)
     }
-    // §15: a callee does not hang up before the ACK.
-    if (method === 'ACK') this.#talk(dialogId)
-    if (transactionId === 'unsolicited' || method === 'ACK' || method === 'CANCEL') return
-    if (method === 'INVITE') return this.#ring(transactionId)
-    if (this.#chance(0.9)) this.#later(500, () => this.#respond(transactionId, 200))
+    if (transactionId === 'unsolicited' || method === 'CANCEL') return
+    if (method === 'ACK') return this.#hearAck(dialogId)
+    if (method === 'INVITE' && dialogId === '') return this.#ring(transactionId, text)
+    if (method === 'INVITE')
+      return this.#later(500, () => this.#respond(transactionId, 200, '', sdp))
+    const answer = (): void => this.#respond(transactionId, 200)
+    if (method !== 'BYE' && this.#chance(0.3))
+      this.#later(300, () => this.#respond(transactionId, 183))
+    if (this.#chance(0.9)) this.#network.after(300 + this.#network.random() * 200, answer)
   }
 
-  #ring(transactionId: string): void {
-    if (this.#chance(0.7)) this.#later(1_000, () => this.#respond(transactionId, 180))
+  /** §15: a callee does not hang up before the ACK. */
+  #hearAck(dialogId: string): void {
+    const talk = this.#waitsForAck.get(dialogId)
+    this.#waitsForAck.delete(dialogId)
+    if (talk) this.#talk(dialogId, talk)
+  }
+
+  /** What it rings with is said reliably, where the caller takes that. */
+  #ring(transactionId: string, invite: string): void {
+    const isTimed = invite.includes('\r\nSession-Expires:')
+    const lines = isTimed ? 'Session-Expires: 90\r\n' : ''
+    if (invite.includes('100rel') && this.#chance(0.6))
+      this.#later(1_000, () => this.#respond(transactionId, 183, 'Require: 100rel\r\n', sdp))
+    else if (this.#chance(0.7)) this.#later(1_000, () => this.#respond(transactionId, 180))
     const fate = this.#network.random()
-    if (fate < 0.65) this.#later(8_000, () => this.#respond(transactionId, 200))
+    if (fate < 0.65) this.#later(8_000, () => this.#respond(transactionId, 200, lines, sdp))
     else if (fate < 0.9) this.#later(8_000, () => this.#respond(transactionId, 486))
   }
 
-  #respond(transactionId: string, status: number): void {
-    const body = status === 200 ? sdp : ''
-    const answer = `sip|${transactionId}|\r\nSIP/2.0 ${status} X\r\n\r\n${body}`
+  #respond(transactionId: string, status: number, lines = '', body = ''): void {
+    const answer = `sip|${transactionId}|\r\nSIP/2.0 ${status} X\r\n${lines}\r\n${body}`
     this.#command(answer, (tokens) => {
       // The dialog of an INVITE begins with its answer; the ACK may be here already.
       const dialogId = tokens[11] ?? ''
-      if (body !== '' && !this.views.has(dialogId)) this.views.set(dialogId, 'talking')
+      if (body === '' || this.views.has(dialogId)) return
+      if (status === 183) this.described.add(dialogId)
+      else {
+        this.views.set(dialogId, 'talking')
+        const talk = { isCaller: false, isTimed: lines !== '' }
+        this.#waitsForAck.set(dialogId, talk)
+      }
     })
   }
 

@@ -38,6 +38,11 @@ export class VirtualNetwork {
     this.#weather = weather
   }
 
+  /** How long nothing has arrived any more; 0 while it does. */
+  get deadForMs(): number {
+    return Math.max(0, this.now - startMs - this.#weather.diesAfterMs)
+  }
+
   join(timed: Timed): void {
     this.#timed.push(timed)
   }
