@@ -1,4 +1,4 @@
-/** Reports from the thread of `report-worker.ts`, which is started for the first of them. */
+/** Reports from the thread of `report-worker.ts`, which is started anew when it has ended. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../deps.ts'
@@ -26,6 +26,7 @@ export class ReportThread implements ReportMaker {
     this.#file = file
     this.#path = path
     this.#log = log
+    this.#worker = this.#start()
   }
 
   async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
