@@ -1,6 +1,6 @@
 /**
  * Many small writes in one synchronous transaction: one fsync for a group instead of one for each.
- * A group is written a moment after its first write, or at once when it is full.
+ * A group is written 10 ms after its first write, or at once when it is full.
  */
 import type Sqlite from 'better-sqlite3'
 
@@ -9,8 +9,6 @@ export interface GroupCommitDeps {
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** A group could not be written and is tried again; nothing of it is lost meanwhile. */
   readonly onFailure: (error: unknown, waiting: number) => void
-  /** How long the first write of a group waits for others; 10 ms unless given. */
-  readonly waitMs?: number
 }
 
 interface Write<T> {
@@ -62,7 +60,7 @@ export class GroupCommit {
     })
     if (this.#failures > 0) return
     if (this.#pending.length >= groupRows) this.flush()
-    else this.#cancelTimer ??= this.#schedule()
+    else this.#cancelTimer ??= this.#deps.schedule(() => this.flush(), groupWaitMs)
   }
 
   /**
@@ -120,10 +118,6 @@ export class GroupCommit {
     this.#cancelTimer = this.#deps.schedule(() => this.flush(), delayMs)
     this.#deps.onFailure(error, this.#pending.length)
     return false
-  }
-
-  #schedule(): () => void {
-    return this.#deps.schedule(() => this.flush(), this.#deps.waitMs ?? groupWaitMs)
   }
 
   /** Writes in the queue. */

@@ -33,8 +33,6 @@ export interface StoredBinding {
   readonly binding: Binding
 }
 
-/** A phone waits for its answer so long at most; a commit for each refresh would cost more than all else. */
-const GROUP_WAIT_MS = 50
 /** More waiting writes than this, and REGISTERs are refused: the disk does not keep up. */
 const MAX_WAITING = 5_000
 
@@ -68,8 +66,7 @@ export class BindingStore {
 
   constructor({ store, schedule, onFailure }: BindingStoreDeps) {
     this.#store = store
-    const { sqlite } = store
-    this.#group = new GroupCommit({ sqlite, schedule, onFailure, waitMs: GROUP_WAIT_MS })
+    this.#group = new GroupCommit({ sqlite: store.sqlite, schedule, onFailure })
     this.#save = compileSave(store)
     this.#refresh = compileRefresh(store)
     this.#remove = compile(store, (db, param) =>
@@ -152,6 +149,11 @@ export class BindingStore {
 
   get isOverloaded(): boolean {
     return this.#group.stats().waiting > MAX_WAITING
+  }
+
+  /** Writes what waits now, unless the database has refused it lately and is being given time. */
+  flushUnlessFailing(): void {
+    if (this.#group.stats().failures === 0) this.#group.flush()
   }
 
   /** Writes what waits. False: the database did not take it. */

@@ -4,6 +4,7 @@
  */
 import type { Store } from '../../schema/open.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
+import { Batch } from './batch.ts'
 import { BindingStore } from './binding-store.ts'
 import { BindingTable, type Registered } from './binding-table.ts'
 import type { Binding, Registration, Source } from './bindings.ts'
@@ -74,6 +75,16 @@ export interface RegistrarDeps {
 }
 
 const RETRY_AFTER_SECONDS = 5
+/** A phone waits so long at most before its password is looked at and its binding is stored. */
+const BATCH = { waitMs: 50, maxItems: 100 }
+
+/** A REGISTER with credentials, and who waits for its answer. */
+interface Application {
+  readonly request: PhoneRequest
+  readonly identity: Identity
+  readonly resolve: (answer: PhoneAnswer) => void
+  readonly reject: (error: unknown) => void
+}
 
 export class Registrar {
   readonly #deps: RegistrarDeps
@@ -81,6 +92,7 @@ export class Registrar {
   readonly #authenticator: Authenticator
   readonly #bindings: BindingStore
   readonly #table: BindingTable
+  readonly #batch: Batch<Application>
   readonly #totals = { accepted: 0, challenged: 0, failed: 0 }
 
   constructor(deps: RegistrarDeps) {
@@ -96,18 +108,34 @@ export class Registrar {
       onLapsed: (registered) => this.#tell(registered),
       onExpired: () => this.#bindings.removeExpired(now()),
     })
+    this.#batch = new Batch({ ...BATCH, schedule, work: (items) => this.#workOff(items) })
     for (const { binding, ...home } of this.#bindings.load(now())) this.#restore(home, binding)
   }
 
   /** Answers a REGISTER. Resolves when what it changed is durable. */
   async handle(request: PhoneRequest): Promise<PhoneAnswer> {
-    const { headers, source } = request
+    const { headers } = request
     const identity = identityOf(headerOf(headers, 'to'))
     if (identity === undefined) return answer(400, 'Bad To Header')
     const unsupported = unsupportedOptions(headerOf(headers, 'require'))
     if (unsupported !== '') return answer(420, 'Bad Extension', { Unsupported: unsupported })
     if (this.#bindings.isOverloaded)
       return answer(503, 'Service Unavailable', { 'Retry-After': String(RETRY_AFTER_SECONDS) })
+    if (headerOf(headers, 'authorization') === undefined)
+      return this.#challenge(401, request, identity, { kind: 'missing' })
+    return new Promise((resolve, reject) => this.#batch.add({ request, identity, resolve, reject }))
+  }
+
+  #workOff(applications: readonly Application[]): void {
+    for (const application of applications) {
+      const { resolve, reject } = application
+      this.#decide(application).then(resolve, reject)
+    }
+    this.#bindings.flushUnlessFailing()
+  }
+
+  async #decide({ request, identity }: Application): Promise<PhoneAnswer> {
+    const { headers, source } = request
     const verdict = this.#verify(request, identity, headerOf(headers, 'authorization'))
     if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
     // No third-party registration: a password is good for its own extension.
@@ -204,6 +232,7 @@ export class Registrar {
 
   /** Writes what waits. */
   stop(): void {
+    this.#batch.flush()
     this.#table.stop()
     this.#bindings.flush()
   }
