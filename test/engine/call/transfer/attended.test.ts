@@ -16,7 +16,7 @@ import {
 let rig: CallRig
 
 beforeEach(async () => {
-  rig = await startCallRig({ isFast: true })
+  rig = await startCallRig()
 })
 afterEach(() => rig.stop())
 
@@ -127,6 +127,7 @@ test('who joins may hang up both calls at once', async () => {
   const calls = await consulting()
   const { a, aLeg, a2Leg, b, bLeg, c } = calls
   await join(calls)
+  await notified(a)
   a.request('BYE', aLeg)
   a.request('BYE', a2Leg)
   c.reply(await c.next('INVITE'), 200, { body: sdp('answer of c') })
@@ -155,6 +156,21 @@ test.each([
     expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }, { state: 'ACTIVE' }])
   },
 )
+
+test('a second call that still rings cannot be joined yet', async () => {
+  const first = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  const a2Leg = { ...first.a.leg(rig.uri('1555')), from: first.aLeg.from }
+  first.a.request('INVITE', a2Leg, { body: sdp('offer') })
+  const toC = await c.next('INVITE')
+  c.reply(toC, 180, { tag: 'c' })
+  first.a.learn(a2Leg, await first.a.next('180 INVITE'))
+  await join({ ...first, c, a2Leg, cLeg: c.calledLeg(toC, 'c') })
+  await notified(first.a)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }, { state: 'RINGING' }])
+})
 
 test('a second call of somebody else cannot be joined', async () => {
   const first = await establish(rig)

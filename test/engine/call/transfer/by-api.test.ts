@@ -9,7 +9,7 @@ import { establish, recordsOf, transferring } from '../../../support/transfer-ri
 let rig: CallRig
 
 beforeEach(async () => {
-  rig = await startCallRig({ isFast: true })
+  rig = await startCallRig()
 })
 afterEach(() => rig.stop())
 
@@ -61,6 +61,46 @@ test('a caller from a carrier cannot pay: then whoever is moved does', async () 
   expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', transfer: { state: 'failed' } }])
 })
 
+test('a call that the API has begun is transferred like any other', async () => {
+  const home = 'acme.example'
+  for (const [extensionId, extension] of ['101', '102'].entries()) {
+    const phone = await rig.caller()
+    const source = { protocol: 'udp', address: '127.0.0.1', port: phone.port }
+    const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
+    const uri = `sip:${extension}@10.0.0.9`
+    rig.answers.contacts.set(`${extension}@${home}`, [
+      { uri, routes: [], nextHop, q: 1_000, source },
+    ])
+    rig.answers.extensions.set(`${extension}@${home}`, {
+      ...{ extensionId, extension, tenantId: 3, customerId: 7, domain: home, displayName: '' },
+      ...{ isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+    })
+  }
+  const [agent, colleague] = rig.peers
+  const customer = await rig.node()
+  if (!agent || !colleague) throw new Error('no phones')
+  await rig.control.originate({
+    ...{ domain: home, extension: '101', destination: '15550199', autoAnswer: false },
+    ...{ callerNumber: undefined, callerName: undefined, ringMs: 60_000 },
+  })
+  agent.reply(await agent.next('INVITE'), 200, { tag: 'a', body: sdp('offer of agent') })
+  customer.reply(await customer.next('INVITE'), 200, { tag: 'b', body: sdp('customer') })
+  await Promise.all([agent.next('ACK'), customer.next('ACK')])
+  await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
+  const request = { callUuid: 'uuid-1', destination: '102', moved: 'callee' as const }
+  expect(await rig.control.transfer(request)).toMatchObject({ kind: 'transferring' })
+  // Inside the house the colleague sees whom he will talk to.
+  const toColleague = await colleague.next('INVITE')
+  expect(toColleague.get('From')).toMatch(/<sip:15550199@acme.example>/)
+  colleague.reply(toColleague, 200, { tag: 'c', body: sdp('colleague') })
+  const moved = await customer.next('INVITE')
+  expect(moved.body).toBe(sdp('colleague'))
+  customer.reply(moved, 200, { body: sdp('customer') })
+  agent.reply(await agent.next('BYE'), 200)
+  // Only the first call costs something.
+  expect(rig.asked).toHaveLength(1)
+})
+
 test('what cannot be transferred is told', async () => {
   expect(await transfer()).toEqual({ kind: 'not_found' })
   const caller = await rig.caller()
@@ -84,7 +124,7 @@ test('no funds: nobody rings, and the call goes on', async () => {
   expect(await transfer()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
   expect(await rig.record()).toMatchObject({
     denialCode: 'insufficient_funds',
-    callerNumber: '101',
+    callerNumber: '1555',
   })
   expect(rig.calls.size).toBe(1)
 })

@@ -15,7 +15,7 @@ import {
 let rig: CallRig
 
 beforeEach(async () => {
-  rig = await startCallRig({ isFast: true })
+  rig = await startCallRig()
 })
 afterEach(() => rig.stop())
 
@@ -187,6 +187,7 @@ test('the call is hung up from the API while the new party rings: everything end
   c.reply(toC, 180, { tag: 'c' })
   await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
   rig.calls.hangUp('uuid-1', 16)
+  await finalNotify(a)
   for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
   c.reply(await c.next('CANCEL'), 200)
   c.reply(toC, 487, { tag: 'c' })
@@ -220,6 +221,7 @@ test('while draining nothing is transferred; what is under way ends with the dra
   a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
   await a.next('491 REFER')
   rig.time.advance(1_100)
+  await finalNotify(a)
   for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
   c.reply(await c.next('CANCEL'), 200)
   c.reply(toC, 487, { tag: 'c' })

@@ -8,7 +8,7 @@ import { establish, extension101, recordsOf } from '../../../support/transfer-ri
 let rig: CallRig
 
 beforeEach(async () => {
-  rig = await startCallRig({ isFast: true })
+  rig = await startCallRig()
 })
 afterEach(() => rig.stop())
 
@@ -93,7 +93,7 @@ test('the new one gives up meanwhile: who is left gets its old media back', asyn
 test.each([
   ['nobody knows', 'Replaces: nobody;to-tag=1;from-tag=2', 481, 'replaces_unknown_call'],
   ['cannot be read', 'Replaces: nobody;to-tag=1', 400, 'bad_request'],
-])('a call that %s: %2$i', async (_what, header, status, denialCode) => {
+])('a call that %s is refused', async (_what, header, status, denialCode) => {
   await establish(rig)
   const x = await rig.caller()
   x.request('INVITE', x.leg(rig.uri('x')), { headers: [header], body: sdp('offer of x') })

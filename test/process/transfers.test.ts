@@ -1,0 +1,92 @@
+/** What transfers cost: the program with a wallet, hung up in time and cut off by a crash. */
+import { expect, onTestFinished, test } from 'vitest'
+import { cents, paying, seedFor } from '../sipp/call-case.ts'
+import { SipPeer, sdp, type Leg } from '../support/sip-peer.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { finalNotify, refer } from '../support/transfer-rig.ts'
+
+interface Transferred {
+  readonly tollgate: TollgateProcess
+  readonly node: SipPeer
+  /** Whom the caller called, and to whom it transferred: both are behind the node. */
+  readonly first: Leg
+  readonly second: Leg
+}
+
+/** A customer has called one number, and has transferred it to another. */
+async function transferred(): Promise<Transferred> {
+  const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
+  const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
+  const node = await SipPeer.open(listener)
+  onTestFinished(() => node.close())
+  const tollgate = await TollgateProcess.start(seedFor([node.port]))
+  onTestFinished(() => tollgate.stop())
+  listener.port = tollgate.sipPort
+  answerProbes(node).catch(() => undefined)
+  const caller = await SipPeer.open(tollgate.listener())
+  onTestFinished(() => caller.close())
+
+  const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
+  const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
+  caller.request('INVITE', leg, { body: sdp('caller') })
+  const toFirst = await node.next('INVITE')
+  node.reply(toFirst, 200, { tag: 'first', body: sdp('first') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  await refer(caller, leg, 'sip:18885550000@127.0.0.1')
+  const toSecond = await node.next('INVITE')
+  node.reply(toSecond, 200, { tag: 'second', body: sdp('second') })
+  await node.next('ACK')
+  node.reply(await node.next('INVITE'), 200, { body: sdp('first') })
+  await node.next('ACK')
+  await finalNotify(caller)
+  caller.request('BYE', leg)
+  await caller.next('200 BYE')
+  return {
+    ...{ tollgate, node },
+    first: node.calledLeg(toFirst, 'first'),
+    second: node.calledLeg(toSecond, 'second'),
+  }
+}
+
+async function answerProbes(node: SipPeer): Promise<void> {
+  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
+}
+
+/** Both calls are the transferor's, and each is paid once. */
+function expectPaidTwice(tollgate: TollgateProcess): void {
+  const calls = tollgate.calls()
+  expect(calls.map((call) => call.destination_number).toSorted()).toEqual([
+    '18005551212',
+    '18885550000',
+  ])
+  for (const call of calls) {
+    expect(call).toMatchObject({ caller_id_number: paying, disposition: 'ANSWERED' })
+    expect(call.billsec).toBeGreaterThan(0)
+    expect(call.cost_micros).toBe(cents(call.billsec))
+  }
+  const left = cents(1_000) - calls.reduce((sum, call) => sum + call.cost_micros, 0)
+  expect(tollgate.wallet('paying')).toEqual({ balance: left, ledger: left, debits: 2 })
+  expect(tollgate.query('SELECT call_uuid FROM call_journal')).toEqual([])
+  expect(tollgate.faults).toEqual([])
+}
+
+test('the transferor pays for both calls until the others hang up', async () => {
+  const { tollgate, node, first } = await transferred()
+  node.request('BYE', first)
+  node.reply(await node.next('BYE'), 200)
+  await tollgate.waitForCalls(2)
+  expectPaidTwice(tollgate)
+})
+
+test('kill -9 after a transfer: the next start records and charges each call once', async () => {
+  const { tollgate } = await transferred()
+  const alive = () =>
+    tollgate.query('SELECT call_uuid FROM call_journal WHERE alive_at > answered_at')
+  await expect.poll(alive, { timeout: 15_000 }).toHaveLength(2)
+  await tollgate.kill()
+  await tollgate.restart()
+  expect(tollgate.calls().map((call) => call.is_recovered)).toEqual([1, 1])
+  expectPaidTwice(tollgate)
+})
