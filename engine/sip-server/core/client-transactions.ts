@@ -42,10 +42,16 @@ export class ClientTransactions {
   /** Those whose request went out on this connection, named or, when it was opened for them, not. */
   onConnection(flow: Flow): readonly ClientTransaction[] {
     return [...(this.#byPeer.get(peerOf(flow)) ?? [])].filter(
-      ({ flow: { connectionId } }) => connectionId === 0 || connectionId === flow.connectionId,
+      ({ flow: { connectionId, hostName } }) =>
+        connectionId === flow.connectionId ||
+        (connectionId === 0 && isOpenFor(hostName, flow.hostName)),
     )
   }
 }
+
+/** By TLS an address may have a connection for each of its names; one without a name is for all. */
+const isOpenFor = (wanted: string | undefined, open: string | undefined): boolean =>
+  open === undefined || open === wanted?.toLowerCase()
 
 const peerOf = ({ listener, address, port }: Flow): string =>
   `${listener.protocol} ${listener.port} ${address} ${port}`

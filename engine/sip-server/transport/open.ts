@@ -1,5 +1,5 @@
 /** Which transport serves which protocol. */
-import type { Log, SipServerOptions } from '../options.ts'
+import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
 import { defaultStreamLimits } from './limits.ts'
 import { Credentials } from './stream/credentials.ts'
@@ -58,8 +58,8 @@ export class TransportOpener {
 
   /** @throws CertificateError when there are none, or bad ones. */
   credentials(): Credentials {
-    const { tls } = this.#options
+    const { tls, now = monotonicNow } = this.#options
     if (tls === undefined) throw new CertificateError('no certificate', 'none is given')
-    return (this.#credentials ??= new Credentials(tls, this.#log))
+    return (this.#credentials ??= new Credentials(tls, this.#log, now))
   }
 }

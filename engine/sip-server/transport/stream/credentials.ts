@@ -8,22 +8,29 @@ import type { Log, TlsOptions } from '../../options.ts'
 /** How often the files are looked at; a renewal is not urgent. Milliseconds. */
 const defaultWatchMs = 5_000
 
+/** A certificate that has no longer to live is spoken of. Milliseconds. */
+const soonMs = 14 * 24 * 3_600_000
+
 export class Credentials {
   readonly options: TlsOptions
   readonly #log: Log
+  /** Milliseconds since the epoch. */
+  readonly #now: () => number
   readonly #files: readonly string[]
   readonly #listeners: ((settings: SecureContextOptions) => void)[] = []
   #settings: SecureContextOptions
   #context: SecureContext
 
   /** @throws CertificateError when a file cannot be used; names it. */
-  constructor(options: TlsOptions, log: Log, watchMs = defaultWatchMs) {
+  constructor(options: TlsOptions, log: Log, now: () => number, watchMs = defaultWatchMs) {
     const { certFile, keyFile, chainFile, caFile } = options
     this.options = options
     this.#log = log
+    this.#now = now
     this.#files = [certFile, keyFile, chainFile, caFile].filter((file) => file !== undefined)
     this.#settings = settingsFrom(options)
     this.#context = createSecureContext(this.#settings)
+    this.#warnOfExpiry()
     for (const file of this.#files)
       watchFile(file, { interval: watchMs, persistent: false }, this.#changed)
   }
@@ -57,10 +64,19 @@ export class Credentials {
     }
     for (const listener of this.#listeners) listener(this.#settings)
     this.#log('info', 'the certificate was read again', { file: this.options.certFile })
+    this.#warnOfExpiry()
   }
 
   stop(): void {
     for (const file of this.#files) unwatchFile(file, this.#changed)
+  }
+
+  #warnOfExpiry(): void {
+    const file = this.options.certFile
+    const { validTo } = new X509Certificate(String(this.#settings.cert))
+    const restMs = Date.parse(validTo) - this.#now()
+    if (restMs < 0) this.#log('warn', 'the certificate has expired', { file, validTo })
+    else if (restMs < soonMs) this.#log('warn', 'the certificate expires soon', { file, validTo })
   }
 
   readonly #changed = (): void => this.reload()

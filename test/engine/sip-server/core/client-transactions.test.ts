@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { VirtualServer, sip, tcpCaller } from '../../../support/sip-core.ts'
+import { VirtualServer, sip, targetAt, tcpCaller, udp } from '../../../support/sip-core.ts'
 
 /** Asks `peer` something over TCP. */
 const ask = (server: VirtualServer, peer: string): string =>
@@ -23,5 +23,23 @@ test('a connection that closes ends what waits on it as 503, and nothing that wa
   expect(server.core.stats()['clientTransactions']).toBe(1)
   server.advance(32_000)
   expect(finals(server)).toEqual(['SIP/2.0 408 Request Timeout'])
+  expect(server.core.stats()['clientTransactions']).toBe(0)
+})
+
+test('by TLS a connection that closes ends nothing that waits for another name at that address', () => {
+  const tls = { ...udp, protocol: 'tls', port: 5061, advertisedPort: 5061 } as const
+  const server = new VirtualServer({ listeners: [udp, tls] })
+  for (const name of ['one.example', 'Two.example']) {
+    const uri = `sip:${name};transport=tls`
+    server.command(`sip||\r\n${sip(`OPTIONS ${uri} SIP/2.0`, [])}`)
+    server.resolved(name, [targetAt('192.0.2.20', 'tls', 5061)])
+  }
+  const [one, two] = server.takeSent().map(({ flow }) => flow)
+  expect(two?.hostName).toBe('Two.example')
+  server.takeDelivered()
+  if (one) server.connectionClosed({ ...one, connectionId: 3 })
+  expect(finals(server)).toHaveLength(1)
+  if (two) server.connectionClosed({ ...two, hostName: 'two.example', connectionId: 4 })
+  expect(finals(server)).toHaveLength(1)
   expect(server.core.stats()['clientTransactions']).toBe(0)
 })

@@ -25,6 +25,9 @@ const own = authority.sign('own', ...loopbackNames)
 const carrier = authority.sign('carrier', 'DNS:sip.carrier.example', ...loopbackNames)
 const stranger = new Authority(folder, 'unknown-authority').sign('stranger', ...loopbackNames)
 
+/** The certificates live for two days: a time at which that is not soon over. */
+const longAgo = () => Date.now() - 30 * 24 * 3_600_000
+
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
   for (const step of cleanUp.splice(0)) await step()
@@ -50,7 +53,7 @@ async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls 
   }
   const log = (_level: string, message: string, fields: Readonly<Record<string, unknown>> = {}) =>
     saw(`log ${message}: ${String(fields['reason'])}`)
-  const credentials = new Credentials({ ...own, caFile: authority.file, ...tls }, log)
+  const credentials = new Credentials({ ...own, caFile: authority.file, ...tls }, log, longAgo)
   cleanUp.push(() => credentials.stop())
   let lastId = 0
   const transport = await openTls(
@@ -333,6 +336,17 @@ test('a renewed certificate is shown to the next peer; a broken one changes noth
   expect(await shown()).toBe('carrier')
 })
 
+test.each([
+  [-30, undefined],
+  [1, 'the certificate expires soon'],
+  [3, 'the certificate has expired'],
+])('%i days from now the log says: %s', (days, message) => {
+  const said: string[] = []
+  const now = () => Date.now() + days * 24 * 3_600_000
+  new Credentials(own, (level, text) => void said.push(`${level} ${text}`), now).stop()
+  expect(said).toEqual(message === undefined ? [] : [`warn ${message}`])
+})
+
 test('a file that changes is read again by itself', async () => {
   const files = { certFile: join(folder, 'watched.pem'), keyFile: join(folder, 'watched.key') }
   const install = ({ certFile, keyFile }: Certificate) => {
@@ -340,7 +354,7 @@ test('a file that changes is read again by itself', async () => {
     copyFileSync(certFile, files.certFile)
   }
   install(own)
-  const credentials = new Credentials(files, () => undefined, 10)
+  const credentials = new Credentials(files, () => undefined, longAgo, 10)
   cleanUp.push(() => credentials.stop())
   let isRead = false
   credentials.onChange(() => (isRead = true))
@@ -361,7 +375,7 @@ test.each([
   ['chainFile', 'missing.pem', 'ENOENT'],
 ])('%s=%s is refused with its name and the reason', (option, name, reason) => {
   const file = join(folder, name)
-  expect(() => new Credentials({ ...own, [option]: file }, () => undefined)).toThrow(
+  expect(() => new Credentials({ ...own, [option]: file }, () => undefined, longAgo)).toThrow(
     new RegExp(`^cannot use ${file} for TLS: .*${reason}`),
   )
 })

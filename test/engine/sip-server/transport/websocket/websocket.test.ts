@@ -93,7 +93,13 @@ test.each(['ws', 'wss'] as const)(
   'by %s a frame is a message, text or binary, and is answered on its own socket',
   async (protocol) => {
     const credentials =
-      protocol === 'wss' ? new Credentials(certificate, () => undefined) : undefined
+      protocol === 'wss'
+        ? new Credentials(
+            certificate,
+            () => undefined,
+            () => 0,
+          )
+        : undefined
     cleanUp.push(() => credentials?.stop())
     const { transport, flows, seeing, opened } = await setUp({ credentials })
     const [one, other] = [await opened(), await opened()]
