@@ -7,7 +7,13 @@ import type { ErrorStatus } from '../http/api-error.ts'
 import type { RouteNote } from '../http/route-notes.ts'
 import { errors, errorSchema, refusalsOf } from './errors.ts'
 import { commonHeaders, tenantHeader, repetitionHeader, securitySchemes } from './headers.ts'
-import type { Answer, AnswerSchema, Operation, Operations } from './operation.ts'
+import {
+  type Answer,
+  type AnswerSchema,
+  type Operation,
+  type Operations,
+  tags,
+} from './operation.ts'
 
 type Json = Record<string, unknown>
 
@@ -62,7 +68,6 @@ export function openApiDocument(
   }
   return {
     openapi: '3.1.0',
-    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     info: {
       title: 'Tollgate',
       version,
@@ -71,11 +76,11 @@ export function openApiDocument(
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'This process.' }],
-    tags: [...new Set(Object.values(operations).map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: schemas.all,
-      responses: errorResponses(error),
+      responses: errorResponses(error, usedIn(paths)),
       headers: commonHeaders,
       parameters: { Tenant: tenantHeader, IdempotencyKey: repetitionHeader },
       securitySchemes,
@@ -137,7 +142,9 @@ function requestBody(note: RouteNote, operation: Operation, schemas: Schemas): J
   if (note.json === undefined && bodyType === undefined) return undefined
   const name = `${id.charAt(0).toUpperCase()}${id.slice(1)}Body`
   const schema =
-    note.json === undefined ? { type: 'string' } : schemas.named(name, note.json, 'input')
+    note.json === undefined
+      ? { type: typeof body === 'string' ? 'string' : 'object' }
+      : schemas.named(name, note.json, 'input')
   return {
     required: true,
     content: { [bodyType ?? 'application/json']: { schema, example: body } },
@@ -178,25 +185,35 @@ const headerReferences = Object.fromEntries(
     .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
 
-const errorResponses = (error: Json): Json =>
+/** Names of the error answers that operations refer to. */
+const usedIn = (paths: Json): ReadonlySet<string> =>
+  new Set(
+    [...JSON.stringify(paths).matchAll(/#\/components\/responses\/(\w+)/g)].map(
+      ([, name = '']) => name,
+    ),
+  )
+
+const errorResponses = (error: Json, used: ReadonlySet<string>): Json =>
   Object.fromEntries(
-    Object.entries(errors).map(([status, { name, when, code }]) => [
-      name,
-      {
-        description: when,
-        headers: {
-          ...headerReferences,
-          ...(status === '429' && { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }),
-        },
-        content: {
-          'application/json': {
-            schema: error,
-            example: {
-              ...{ success: false, error: when, statusCode: Number(status), code },
-              request_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+    Object.entries(errors)
+      .filter(([, { name }]) => used.has(name))
+      .map(([status, { name, when, code }]) => [
+        name,
+        {
+          description: when,
+          headers: {
+            ...headerReferences,
+            ...(status === '429' && { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }),
+          },
+          content: {
+            'application/json': {
+              schema: error,
+              example: {
+                ...{ success: false, error: when, statusCode: Number(status), code },
+                request_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+              },
             },
           },
         },
-      },
-    ]),
+      ]),
   )

@@ -2,10 +2,31 @@
 import type { z } from 'zod'
 import type { ErrorStatus } from '../http/api-error.ts'
 
+/** In the order of the page. */
+export const tags = {
+  System: 'Is it there, how does it do, who changed what, whom does SIP not listen to.',
+  Keys: 'Credentials of machines.',
+  Sessions: 'Logging in and out.',
+  Users: 'Accounts of the staff.',
+  Tenants: 'Customer organisations and their SIP domains.',
+  Dispatcher: 'Clusters of backend nodes, and which of them get calls.',
+  Routing: 'Carriers, and where calls come from and go to.',
+  Extensions: 'Phones.',
+  Calls: 'Live calls and the records of past ones.',
+  Agents: 'Numbers that a machine answers.',
+  Customers: 'Who pays: wallets and ledgers.',
+  Rates: 'What calls cost.',
+  Charging: 'What nodes ask before, during and after a call.',
+  Payments: 'What the payment provider tells, and what needs an eye.',
+  'Customer edge': 'What customers see of themselves.',
+  Webhooks: 'Events of calls and money, told to whoever listens.',
+  'Tools for AI agents': 'The tools of the Model Context Protocol, over plain HTTP too.',
+} as const
+
 export interface Operation {
   /** `operationId`: what a generated client calls it. */
   readonly id: string
-  readonly tag: string
+  readonly tag: keyof typeof tags
   readonly summary: string
   readonly answer: Answer
   /** Beside what follows from access, shapes and method: see `errors.ts`. */

@@ -8,7 +8,7 @@ interface ResourceText {
   /** `customer`, and `Customer` in operation ids. */
   readonly noun: string
   readonly plural: string
-  readonly tag: string
+  readonly tag: Operation['tag']
   readonly view: z.ZodType
   readonly example: { readonly id: number } & Readonly<Record<string, unknown>>
   /** Of a body that creates the example. */

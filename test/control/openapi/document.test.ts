@@ -129,3 +129,17 @@ test('the page loads nothing from elsewhere, and what it loads is there', async 
   for (const path of ['/docs/package.json', '/docs/..%2Fpackage.json', '/docs/%2e%2e%2fx'])
     expect((await control.request(path)).status).toBe(404)
 })
+
+test('every tag says what it is about, and every error answer is given by some operation', () => {
+  const tags = document['tags'] as readonly { name: string; description: string }[]
+  const used = new Set(
+    [...operationsOf()].flatMap(({ operation }) => operation['tags'] as string[]),
+  )
+  expect(new Set(tags.map(({ name }) => name))).toEqual(used)
+  for (const { description } of tags) expect(description).toMatch(/\w.*\.$/)
+  const text = JSON.stringify(document['paths'])
+  for (const name of Object.keys(
+    (document['components'] as Record<string, Json>)['responses'] ?? {},
+  ))
+    expect(text).toContain(`"#/components/responses/${name}"`)
+})
