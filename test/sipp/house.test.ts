@@ -1,0 +1,141 @@
+/** A house and its neighbour on raw sockets: forked calls, voicemail, whose set is whose, and the guard at the door. */
+import { afterEach, expect, test } from 'vitest'
+import { DigestPhone } from '../support/digest-phone.ts'
+import { sdp, SipPeer } from '../support/sip-peer.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const houses = { acme: 'acme.example', rival: 'rival.example' } as const
+
+let tollgate: TollgateProcess
+let peers: { close(): void }[] = []
+
+afterEach(async () => {
+  for (const peer of peers) peer.close()
+  peers = []
+  await tollgate.stop()
+})
+
+/** Loopback is not trusted here: it stands for the internet. The only set belongs to `acme`. */
+async function start(): Promise<SipPeer> {
+  // The node needs a port before Tollgate has one; it only answers.
+  const place = { address: '127.0.0.1', port: 9 }
+  const node = await SipPeer.open({
+    ...{ protocol: 'udp', ...place, advertisedHost: place.address, advertisedPort: place.port },
+  })
+  peers.push(node)
+  tollgate = await TollgateProcess.start(
+    {
+      tenants: Object.entries(houses).map(([slug, domain]) => ({ slug, domains: [domain] })),
+      extensions: Object.keys(houses).flatMap((tenant) =>
+        ['101', '102'].map((extension) => ({
+          ...{ tenant, extension, password: `secret-${extension}`, display_name: extension },
+        })),
+      ),
+      dispatcher: [
+        {
+          ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, tenant: 'acme' },
+          voicemail_uri: `sip:box@127.0.0.1:${node.port}`,
+          nodes: [{ host: '127.0.0.1', internal_port: node.port }],
+        },
+      ],
+    },
+    { TRUSTED_SOURCES: '192.0.2.0/24', UNKNOWN_CALLER: 'allow', PROBE_FAILURES: '100' },
+  )
+  return node
+}
+
+async function phone(
+  user: string,
+  domain: string = houses.acme,
+  password = `secret-${user}`,
+): Promise<DigestPhone> {
+  const opened = await DigestPhone.open(tollgate.listener(), { user, domain, password })
+  peers.push(opened)
+  return opened
+}
+
+test('all phones of an extension ring; the first answer wins, the others hear who took the call', async () => {
+  await start()
+  const [desk, mobile, caller] = [await phone('101'), await phone('101'), await phone('102')]
+  for (const each of [desk, mobile]) expect((await each.signOn()).status).toBe(200)
+  const leg = await caller.call('101')
+  const [atDesk, atMobile] = [await desk.peer.next('INVITE'), await mobile.peer.next('INVITE')]
+  desk.peer.reply(atDesk, 180, { tag: 'desk' })
+  mobile.peer.reply(atMobile, 200, { tag: 'mobile', body: sdp('answer') })
+  const cancel = await desk.peer.next('CANCEL')
+  expect(cancel.get('Reason')).toMatch(/SIP\s*;\s*cause=200/)
+  desk.peer.reply(cancel, 200)
+  desk.peer.reply(atDesk, 487, { tag: 'desk' })
+  const answer = await caller.answerTo(leg)
+  expect(answer.status).toBe(200)
+  caller.peer.learn(leg, answer)
+  caller.peer.request('ACK', leg)
+  await mobile.peer.next('ACK')
+  caller.peer.request('BYE', leg)
+  mobile.peer.reply(await mobile.peer.next('BYE'), 200)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([
+    { disposition: 'ANSWERED', direction: 'internal', cost_micros: 0 },
+  ])
+})
+
+test('a call that nobody takes goes to the voicemail of the house, which hears whose box it is', async () => {
+  const node = await start()
+  const [callee, caller] = [await phone('101'), await phone('102')]
+  expect((await callee.signOn()).status).toBe(200)
+  const leg = await caller.call('101')
+  callee.peer.reply(await callee.peer.next('INVITE'), 486, { tag: 'callee' })
+  const recorded = await node.next('INVITE')
+  expect(recorded.uri).toBe(`sip:box@127.0.0.1:${node.port}`)
+  expect(recorded.get('Diversion')).toContain(`<sip:101@${houses.acme}>`)
+  node.reply(recorded, 200, { tag: 'box', body: sdp('answer') })
+  const answer = await caller.answerTo(leg)
+  expect(answer.status).toBe(200)
+  caller.peer.learn(leg, answer)
+  caller.peer.request('ACK', leg)
+  caller.peer.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED' }])
+})
+
+test("a neighbour's phone reaches neither the set of the house nor its extensions", async () => {
+  const node = await start()
+  const [own, stranger] = [await phone('102'), await phone('102', houses.rival)]
+  const leg = await own.call('5550100')
+  node.reply(await node.next('INVITE'), 486, { tag: 'n' })
+  expect((await own.answerTo(leg)).status).toBe(486)
+  const refused = await stranger.call('5550100')
+  expect((await stranger.answerTo(refused)).startLine).toBe(
+    'SIP/2.0 503 No Backend PBX Nodes Available',
+  )
+  const home = await phone('101')
+  expect((await home.signOn()).status).toBe(200)
+  const knock = await stranger.call('101')
+  expect((await stranger.answerTo(knock)).status).toBe(480)
+  expect(node.inbox.filter(({ method }) => method === 'INVITE')).toEqual([])
+  expect(home.peer.inbox).toEqual([])
+})
+
+test('guards count what they drop, list whom they banned, and an operator lets him in again', async () => {
+  await start()
+  const guesser = await phone('101', houses.acme, 'guess-guess')
+  guesser.peer.request('REGISTER', guesser.leg, { headers: ['User-Agent: friendly-scanner'] })
+  for (let guess = 0; guess < 20; guess++) {
+    guesser.learn(await guesser.register())
+    expect((await guesser.signOn()).status).toBe(401)
+  }
+  await expect(guesser.register()).rejects.toThrow('no ')
+  const key = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
+  const ask = (method: string, path: string) =>
+    fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, {
+      ...{ method, headers: { authorization: `Bearer ${key}` } },
+    })
+  const bans = (await (await ask('GET', '/api/v1/guard/bans')).json()) as { data: unknown }
+  expect(bans.data).toMatchObject([{ source: '127.0.0.1', reason: 'password_guessing' }])
+  const metrics = await (await ask('GET', '/metrics')).text()
+  expect(metrics).toMatch(/^tollgate_guard_dropped_scanner_total 1$/m)
+  expect(metrics).toMatch(/^tollgate_guard_bans 1$/m)
+  expect(metrics).toMatch(/^tollgate_guard_dropped_banned_total [1-9]\d*$/m)
+  expect((await ask('DELETE', '/api/v1/guard/bans/127.0.0.1')).status).toBe(200)
+  expect((await guesser.register()).status).toBe(401)
+  expect(tollgate.log.filter((line) => line.includes('a source is banned'))).toHaveLength(1)
+})
