@@ -1,4 +1,5 @@
 /** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
+import { performance } from 'node:perf_hooks'
 import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
 import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'
@@ -69,6 +70,17 @@ function repeat(work: () => void, everyMs: number): () => void {
   return () => clearInterval(timer)
 }
 
+/** The part of the time since it was asked last in which the event loop had work to do. */
+function measureLoop(): () => number {
+  let before = performance.eventLoopUtilization()
+  return () => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    return utilization
+  }
+}
+
 class EmbeddedServer implements SipServer {
   readonly #options: SipServerOptions
   readonly #core: SipCore
@@ -94,7 +106,7 @@ class EmbeddedServer implements SipServer {
     this.#options = options
     this.#opener = new TransportOpener(options, log)
     this.#overload = new Overload({
-      ...{ now, token, log, repeat },
+      ...{ now, token, log, repeat, utilization: measureLoop() },
       isUrgent: (uri) => isEmergency(uri) || options.isUrgent?.(uri) === true,
       send: (text, flow) => this.#transports.get(flow.listener)?.send(text, flow, ''),
     })

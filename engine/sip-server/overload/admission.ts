@@ -5,36 +5,45 @@
  */
 
 export interface AdmissionLimits {
-  /** A smoothed delay beyond this is overload. Milliseconds. */
+  /** A delay that stays beyond this is overload. Milliseconds. */
   readonly engageMs: number
   /** What the delay is held at while calls are refused. Milliseconds, below `engageMs`. */
   readonly targetMs: number
 }
 
 /**
- * Half of T1 is when everybody begins to repeat what was not answered; before that the smoothed
- * delay must have counted. The target leaves OPTIONS of ours, which wait like all others, in time.
+ * After T1, 500 ms, everybody begins to repeat what was not answered, and the delay is known some
+ * tenths of a second late. The target leaves OPTIONS of ours, which wait like all others, in time.
  */
-export const defaultAdmissionLimits: AdmissionLimits = { engageMs: 200, targetMs: 60 }
+export const defaultAdmissionLimits: AdmissionLimits = { engageMs: 150, targetMs: 60 }
 
 /** Change of the share for one second above the target, and for one second that was added. */
 const proportional = 1
 const derivative = 4
 
-/** In one step the share is at most halved, and grows by no more than a tenth. */
-const fastestFall = 0.5
-const fastestRise = 1.1
+/** Limits of one step. Nearly alike: else a delay that merely jumps about would wear the share down. */
+const fastestFall = 0.8
+const fastestRise = 1.15
+
+/**
+ * The least of so many delays counts: a queue that stands is found in all of them. A pause (for the
+ * collector, or because other processes want the machine) is not, and is not mended by refusing.
+ */
+const samples = 4
+
+/** A loop that has time to spare is not the reason for a delay: refusing would not help. */
+const busyFrom = 0.9
 
 /** Somebody is always let in: otherwise nothing would tell that the overload is over. */
 const smallestShare = 0.01
 
 export class Admission {
   readonly #limits: AdmissionLimits
+  readonly #delays: number[] = []
+  readonly #utilizations: number[] = []
   #share = 1
   #isEngaged = false
-  #smoothedMs = 0
-  #lastMs = 0
-
+  #standingMs = 0
   constructor(limits: AdmissionLimits = defaultAdmissionLimits) {
     this.#limits = limits
   }
@@ -49,19 +58,25 @@ export class Admission {
     return this.#share
   }
 
-  /** Takes the delay as it is now; to be called ten times a second. */
-  adjust(delayMs: number): void {
-    const grownMs = delayMs - this.#lastMs
-    this.#lastMs = delayMs
-    this.#smoothedMs += (delayMs - this.#smoothedMs) / 2
+  /**
+   * Takes the delay as it is now; to be called ten times a second.
+   * @param utilization the part of the time since the last call in which the loop had work to do
+   */
+  adjust(delayMs: number, utilization: number): void {
+    keep(this.#delays, delayMs)
+    keep(this.#utilizations, utilization)
+    const before = this.#standingMs
+    this.#standingMs = this.#delays.length < samples ? 0 : Math.min(...this.#delays)
     const { engageMs, targetMs } = this.#limits
-    if (!this.#isEngaged && this.#smoothedMs < engageMs) return
+    const isBusy = sum(this.#utilizations) >= busyFrom * samples
+    if (!this.#isEngaged && (this.#standingMs < engageMs || !isBusy)) return
     this.#isEngaged = true
-    const excess = (proportional * (delayMs - targetMs) + derivative * grownMs) / 1_000
-    const factor = Math.min(Math.max(1 - excess, fastestFall), fastestRise)
+    const grownMs = this.#standingMs - before
+    const excess = (proportional * (this.#standingMs - targetMs) + derivative * grownMs) / 1_000
+    const factor = isBusy ? Math.min(Math.max(1 - excess, fastestFall), fastestRise) : fastestRise
     this.#share = Math.min(Math.max(this.#share * factor, smallestShare), 1)
     // The way back in is the whole way back up, so that a load at the edge does not flap.
-    if (this.#share === 1 && this.#smoothedMs < targetMs) this.#isEngaged = false
+    if (this.#share === 1 && (this.#standingMs < targetMs || !isBusy)) this.#isEngaged = false
   }
 
   /** @param draw from 0 up to 1; the same for every copy of one request */
@@ -69,3 +84,11 @@ export class Admission {
     return !this.#isEngaged || draw < this.#share
   }
 }
+
+/** The latest `samples` values. */
+function keep(values: number[], value: number): void {
+  values.push(value)
+  if (values.length > samples) values.shift()
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

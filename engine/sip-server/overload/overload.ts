@@ -15,6 +15,8 @@ export interface OverloadDeps {
   readonly send: (text: string, flow: Flow) => void
   /** Calls that are let in whatever the load; asked only about one that would be refused. */
   readonly isUrgent: (requestUri: string) => boolean
+  /** The part of the time since it was asked last in which the event loop had work to do. */
+  readonly utilization: () => number
   /** Calls `work` every `everyMs` until the returned function is called. */
   readonly repeat: (work: () => void, everyMs: number) => () => void
   readonly log: Log
@@ -101,7 +103,7 @@ export class Overload implements Load {
     const now = this.#deps.now()
     this.#latenessMs = Math.max(0, now - this.#lastTurn - periodMs)
     this.#lastTurn = now
-    this.#admission.adjust(this.lagMs)
+    this.#admission.adjust(this.lagMs, this.#deps.utilization())
     this.#tell(now)
     for (const { backlog, flow } of this.#queues.values()) this.#deps.send(backlog.next(), flow)
   }

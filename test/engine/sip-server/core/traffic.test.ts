@@ -22,7 +22,7 @@ test('messages are counted by method and status, copies included', () => {
   server.command(
     `sip|||sip:192.0.2.20\r\nINVITE sip:b@192.0.2.20 SIP/2.0\r\nContent-Type: application/sdp\r\n\r\n${sdp}`,
   )
-  const [invite] = server.takeSent().filter(({ text }) => text.startsWith('INVITE'))
+  const invite = server.takeSent().find(({ text }) => text.startsWith('INVITE'))
   server.receive(responseOf(invite?.text ?? '', 486, { toTag: 'b' }), callee)
   expect(totals(server)).toEqual({
     requestsIn: { INVITE: 1, ACK: 1 },

@@ -3,23 +3,23 @@ import { Admission } from '../../../../engine/sip-server/overload/admission.ts'
 
 function adjusted(...delays: readonly number[]): Admission {
   const admission = new Admission()
-  for (const delay of delays) admission.adjust(delay)
+  for (const delay of delays) admission.adjust(delay, 1)
   return admission
 }
 
 test('with short delays everybody is let in', () => {
-  const admission = adjusted(...Array.from({ length: 100 }, () => 190))
+  const admission = adjusted(...Array.from({ length: 100 }, () => 140))
   expect(admission.isEngaged).toBe(false)
   expect(admission.admits(0.999)).toBe(true)
 })
 
-test('one long turn of the event loop refuses nobody', () => {
-  expect(adjusted(0, 0, 380, 0, 0).isEngaged).toBe(false)
+test('long turns of the event loop between short ones refuse nobody', () => {
+  expect(adjusted(0, 0, 380, 500, 900, 10, 800, 700, 600, 0, 0).isEngaged).toBe(false)
 })
 
 test('a delay that stays refuses a part, and more of them the longer it is', () => {
-  const mild = adjusted(300, 300, 300)
-  const severe = adjusted(1_500, 1_500, 1_500)
+  const mild = adjusted(...Array.from({ length: 6 }, () => 160))
+  const severe = adjusted(...Array.from({ length: 6 }, () => 400))
   expect(mild.isEngaged).toBe(true)
   expect(mild.share).toBeLessThan(1)
   expect(severe.share).toBeLessThan(mild.share)
@@ -36,10 +36,20 @@ test('a share that has fallen comes back step by step, and ends at everybody', (
   const admission = adjusted(...Array.from({ length: 20 }, () => 2_000))
   const shares: number[] = []
   while (admission.isEngaged) {
-    admission.adjust(5)
+    admission.adjust(5, 1)
     shares.push(admission.share)
   }
   expect(shares.length).toBeGreaterThan(30)
   expect(shares.every((share, index) => share <= 1.1001 * (shares[index - 1] ?? 1))).toBe(true)
   expect(admission.admits(0.999)).toBe(true)
+})
+
+test('a loop with time to spare refuses nobody, however late it is', () => {
+  const admission = new Admission()
+  for (let i = 0; i < 50; i++) admission.adjust(900, 0.6)
+  expect(admission.isEngaged).toBe(false)
+  for (let i = 0; i < 20; i++) admission.adjust(900, 1)
+  const { share } = admission
+  for (let i = 0; i < 5; i++) admission.adjust(900, 0.3)
+  expect(admission.share).toBeGreaterThan(share)
 })

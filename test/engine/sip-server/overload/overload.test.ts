@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parseMessage } from '../../../../engine/sip-server/message/parse.ts'
 import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
 import { Overload } from '../../../../engine/sip-server/overload/overload.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
 import { requestOf, udp } from '../../../support/sip-core.ts'
 
 /** A socket with one reader: what arrives waits its turn, and costs the reader time. */
@@ -21,6 +22,9 @@ class BusyServer {
   #measure: () => void = () => undefined
   #calls = 0
   #owed = 0
+  #measuredAt = 0
+  #busyMs = 0
+  #askedAt = 0
 
   constructor(isUrgent: (uri: string) => boolean = () => false) {
     this.overload = new Overload({
@@ -28,6 +32,12 @@ class BusyServer {
       token: () => 'token',
       send: (own) => void this.#queue.push({ at: this.now, own }),
       isUrgent,
+      utilization: () => {
+        const utilization = this.#busyMs / Math.max(1, this.now - this.#askedAt)
+        this.#busyMs = 0
+        this.#askedAt = this.now
+        return Math.min(1, utilization)
+      },
       repeat: (work) => {
         this.#measure = work
         return () => undefined
@@ -42,12 +52,21 @@ class BusyServer {
     const end = this.now + seconds * 1_000
     while (this.now < end) {
       this.now += 1
-      if (this.now % 100 === 0) this.#measure()
+      const isStalled = this.stalls(this.now)
+      if (!isStalled && this.now - this.#measuredAt >= 100) {
+        this.#measuredAt = this.now
+        this.#measure()
+      }
       for (this.#owed += callsPerSecond / 1_000; this.#owed >= 1; this.#owed -= 1)
         this.#queue.push({ at: this.now, invite: calls[++this.#calls % calls.length] })
-      this.#work(1)
+      // Who is interrupted at work counts as busy for as long.
+      if (isStalled) this.#busyMs += this.#queue.length > 0 ? 1 : 0
+      else this.#work(1)
     }
   }
+
+  /** Other processes want the machine: this one stands still, for a while and again and again. */
+  stalls: (now: number) => boolean = () => false
 
   forget(): void {
     this.served = this.refused = 0
@@ -58,6 +77,12 @@ class BusyServer {
 
   #work(ms: number): void {
     this.#budget = Math.min(this.#budget + ms, 1)
+    const before = this.#budget
+    this.#drain()
+    this.#busyMs += this.#queue.length > 0 ? 1 : Math.min(1, before - this.#budget)
+  }
+
+  #drain(): void {
     while (this.#budget > 0) {
       const next = this.#queue.shift()
       if (next === undefined) return
@@ -106,6 +131,36 @@ test.each([1.1, 1.5, 2, 4, 10])(
     expect(waits[Math.floor(0.99 * waits.length)]).toBeLessThan(500)
   },
 )
+
+/** Stands still for 20 to 300 ms, then runs for as long, by seeded chance. */
+function contention(): (now: number) => boolean {
+  const random = seededRandom(7)
+  let isStalled = false
+  let until = 0
+  return (now) => {
+    if (now >= until) {
+      isStalled = !isStalled
+      until = now + 20 + random() * 280
+    }
+    return isStalled
+  }
+}
+
+test('pauses that it is not to blame for refuse nobody while it can serve all', () => {
+  const server = new BusyServer()
+  server.stalls = contention()
+  server.run(30, 250)
+  expect(server.refused).toBeLessThan(0.02 * 30 * 250)
+})
+
+test.each([1.5, 3])('with half of the machine it serves half as much, at %d times that', (load) => {
+  const server = new BusyServer()
+  server.stalls = contention()
+  server.run(15, load * 500)
+  server.forget()
+  server.run(30, load * 500)
+  expect(server.served).toBeGreaterThan(0.75 * 30 * 500)
+})
 
 test('below what it can carry nobody is refused', () => {
   const server = new BusyServer()

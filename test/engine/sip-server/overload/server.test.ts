@@ -1,7 +1,7 @@
 /** The measurement on real sockets. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { createSipServer, type SipServer } from '../../../../engine/sip-server/index.ts'
-import { SipPeer } from '../../../support/sip-peer.ts'
+import { type PeerMessage, SipPeer } from '../../../support/sip-peer.ts'
 
 let server: SipServer
 
@@ -25,31 +25,38 @@ test.each(['127.0.0.1', '0.0.0.0', '::1'])(
 )
 
 test('as long as the process cannot keep up, new calls are refused, but not emergencies', async () => {
-  const clock = { offsetMs: 0 }
   server = createSipServer({
     listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
     secret: 'cymru',
-    now: () => performance.timeOrigin + performance.now() + clock.offsetMs,
     isUrgent: (uri) => uri.startsWith('sip:112@'),
   })
   await server.start()
   const [listener] = server.listeners
   if (listener === undefined) throw new Error('no listener')
   const peer = await SipPeer.open(listener)
-  const share = (): number => {
-    // Each turn of the loop takes a second, as far as the server can tell.
-    clock.offsetMs += 1_000
-    return server.load.share
+  const work = setInterval(busy, 0)
+  try {
+    await vi.waitFor(() => expect(server.load.share).toBeLessThan(0.6), { timeout: 15_000 })
+    // Nobody is connected who would take a call that is let in: those hear of 5 seconds.
+    const refusals = async (uri: string): Promise<number> => {
+      for (let i = 0; i < 40; i++) peer.request('INVITE', peer.leg(uri))
+      const answers: PeerMessage[] = []
+      for (let i = 0; i < 40; i++) answers.push(await peer.next((answer) => answer.status >= 300))
+      return answers.filter((answer) => answer.get('Retry-After') === '1').length
+    }
+    expect(await refusals('sip:112@127.0.0.1')).toBe(0)
+    expect(await refusals('urn:service:sos.police')).toBe(0)
+    const refused = await refusals('sip:18005551212@127.0.0.1')
+    expect(refused).toBeGreaterThan(0)
+    expect(server.load.refused).toBe(refused)
+  } finally {
+    clearInterval(work)
+    peer.close()
   }
-  await vi.waitFor(() => expect(share()).toBeLessThan(0.02), { timeout: 10_000, interval: 110 })
-  peer.request('INVITE', peer.leg('sip:18005551212@127.0.0.1'))
-  expect((await peer.next(503)).get('Retry-After')).toBe('1')
-  expect(server.load.refused).toBe(1)
-  for (const uri of ['sip:112@127.0.0.1', 'urn:service:sos.police']) {
-    peer.request('INVITE', peer.leg(uri))
-    // Nobody is connected who would take it.
-    await peer.next((answer) => answer.status >= 300)
-  }
-  expect(server.load.refused).toBe(1)
-  peer.close()
-})
+}, 30_000)
+
+/** Work of other parts of the process: a turn of the loop takes 300 ms. */
+function busy(): void {
+  const end = performance.now() + 300
+  while (performance.now() < end) crypto.randomUUID()
+}
