@@ -7,9 +7,9 @@ import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
 import { gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
-import type { CarrierPrice } from './least-cost.ts'
-import type { OutboundCaller } from './outbound-routes.ts'
-import { OutboundRoutes, rewriteByRoute } from './outbound-routes.ts'
+import type { CarrierPrice } from './outbound/least-cost.ts'
+import type { OutboundCaller } from './outbound/outbound-routes.ts'
+import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
 import type {
   CallerIdRule,
   CarrierAuth,

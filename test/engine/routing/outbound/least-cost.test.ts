@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { CarrierPrice } from '../../../engine/routing/least-cost.ts'
-import { leastCostFirst } from '../../../engine/routing/least-cost.ts'
-import { outboundRoute, routingOver, sampleCarrier } from './samples.ts'
+import type { CarrierPrice } from '../../../../engine/routing/outbound/least-cost.ts'
+import { leastCostFirst } from '../../../../engine/routing/outbound/least-cost.ts'
+import { outboundRoute, routingOver, sampleCarrier } from '../samples.ts'
 
 const costs = (minuteMicros: number): CarrierPrice => ({ minuteMicros, isBlocked: false })
 

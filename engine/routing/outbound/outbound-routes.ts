@@ -2,10 +2,10 @@
  * Which routes a called number takes, in order (decisions §7): the customer's before the tenant's
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
-import { orderByPreference } from './by-preference.ts'
+import { orderByPreference } from '../by-preference.ts'
 import { leastCostFirst, type PriceOf } from './least-cost.ts'
-import { digitsOf, PrefixTable } from './prefix-table.ts'
-import type { OutboundRouteRecord } from './routing-records.ts'
+import { digitsOf, PrefixTable } from '../prefix-table.ts'
+import type { OutboundRouteRecord } from '../routing-records.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null

@@ -1,5 +1,5 @@
 /** Least-cost routing (decisions §7, mode `lcr`): carriers in the order of what a call costs by them. */
-import type { OutboundRouteRecord } from './routing-records.ts'
+import type { OutboundRouteRecord } from '../routing-records.ts'
 
 /** What a call costs by a carrier's price list. */
 export interface CarrierPrice {
