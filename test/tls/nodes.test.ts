@@ -26,14 +26,21 @@ async function secureNode({ certFile, keyFile }: Certificate) {
     ...{ cert: readFileSync(certFile), key: readFileSync(keyFile) },
     ca: readFileSync(authority.file),
   })
-  onTestFinished(() => peer.close())
-  let probes = 0
+  let [probes, isOpen] = [0, true]
+  onTestFinished(() => {
+    isOpen = false
+    peer.close()
+  })
   const answerProbe = (request: PeerMessage): void => {
     probes += 1
     peer.reply(request, 200, { tag: 'probe' })
     answerProbes()
   }
-  const answerProbes = (): void => void peer.next('OPTIONS').then(answerProbe, () => undefined)
+  // A peer loses patience when nothing comes for a while, and starts anew.
+  const onSilence = (): void => {
+    if (isOpen) answerProbes()
+  }
+  const answerProbes = (): void => void peer.next('OPTIONS').then(answerProbe, onSilence)
   answerProbes()
   return { peer, place, probes: () => probes }
 }
@@ -92,7 +99,7 @@ async function talk(
 test('a node by TLS is probed and called, and hangs up on a connection of its own', async () => {
   const node = await secureNode(trusted)
   const tollgate = await start(withNode(node.peer.port))
-  await expect.poll(() => node.probes()).toBeGreaterThan(1)
+  await expect.poll(() => node.probes(), { timeout: 10_000 }).toBeGreaterThan(1)
   const invite = await talk(tollgate, await caller(tollgate), node)
   expect(invite.get('Via')).toMatch(
     new RegExp(`^SIP/2.0/TLS 127.0.0.1:${tollgate.tlsPort};alias;branch=z9hG4bK`),
@@ -108,9 +115,9 @@ test('a node with a forged certificate gets neither probe nor call, and the log 
   const node = await secureNode(forged)
   const tollgate = await start(withNode(node.peer.port))
   const isTold = () => tollgate.log.some((line) => line.includes('UNABLE_TO_VERIFY_LEAF_SIGNATURE'))
-  await expect.poll(isTold, { timeout: 5_000 }).toBe(true)
+  await expect.poll(isTold, { timeout: 10_000 }).toBe(true)
   await expect
-    .poll(() => tollgate.log.some((line) => line.includes('node is probing')), { timeout: 5_000 })
+    .poll(() => tollgate.log.some((line) => line.includes('node is probing')), { timeout: 10_000 })
     .toBe(true)
   const peer = await caller(tollgate)
   peer.request('INVITE', legOf(peer, tollgate), { body: sdp('caller') })
@@ -145,7 +152,7 @@ test("a carrier's gateway is called by TLS under its name", async () => {
     ],
     outbound_routes: [{ name: 'out', prefix: '', carrier: 'north' }],
   })
-  await expect.poll(() => gateway.probes(), { timeout: 5_000 }).toBeGreaterThan(0)
+  await expect.poll(() => gateway.probes(), { timeout: 10_000 }).toBeGreaterThan(0)
   place.port = tollgate.sipPort
   await talk(tollgate, house, gateway)
   expect(await tollgate.waitForCalls(1)).toMatchObject([
