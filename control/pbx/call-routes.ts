@@ -1,4 +1,5 @@
 /** Live calls: what is going on (specification §2.5), and the end of one by hand. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -36,13 +37,13 @@ export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>) {
 
   return new Hono<ControlEnv>()
     .route('/', transferRoutes(deps))
-    .get('/pbx/calls/active', requires('calls:read'), validate('query', listQuery), (c) => {
+    .get('/pbx/calls/active', requires('calls:read'), validate('query', listQuery), async (c) => {
       const { node } = c.req.valid('query')
       const shown = calls
         .list()
         .filter((call) => isVisible(call, c.var.principal))
         .filter((call) => node === undefined || call.node === node)
-      return c.json(shown.map(activeCallView(deps)))
+      return c.body(await listOf(shown, deps), 200, { 'Content-Type': 'application/json' })
     })
 
     .post('/telephony/hangup', requires('calls:control'), validate('json', hangUpBody), (c) => {
@@ -54,6 +55,23 @@ export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>) {
       c.set('change', { before: activeCallView(deps)(call), after: null })
       return ok(c, { call_uuid: uuid, status: 'ending' })
     })
+}
+
+/** Written at once: about 5 ms. There may be 20,000 calls, and SIP shares the thread. */
+const SLICE = 500
+
+async function listOf(
+  shown: readonly ActiveCall[],
+  deps: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>,
+): Promise<string> {
+  const view = activeCallView(deps)
+  const parts: string[] = []
+  for (let start = 0; start < shown.length; start += SLICE) {
+    if (start > 0) await nextTurn()
+    const slice = shown.slice(start, start + SLICE)
+    parts.push(slice.map((call) => JSON.stringify(view(call))).join(','))
+  }
+  return `[${parts.join(',')}]`
 }
 
 const isVisible = (call: ActiveCall, { tenantId }: Principal): boolean =>

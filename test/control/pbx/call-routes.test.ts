@@ -57,6 +57,23 @@ test('active calls are a bare array with the fields of the specification', async
   ])
 })
 
+test('however many calls there are, each is listed once, and others have their turn meanwhile', async () => {
+  const calls = Array.from({ length: 1_201 }, (_, index) => ({ ...call, callUuid: `c-${index}` }))
+  const { app, key } = open(calls)
+  let turns = 0
+  const turn = () => {
+    turns += 1
+    immediate = setImmediate(turn)
+  }
+  let immediate = setImmediate(turn)
+  const headers = { Authorization: `Bearer ${key()}` }
+  const answer = await app.request('/api/v1/pbx/calls/active', { headers })
+  clearImmediate(immediate)
+  const listed = (await answer.json()) as { uuid: string }[]
+  expect(listed.map(({ uuid: each }) => each)).toEqual(calls.map(({ callUuid }) => callUuid))
+  expect(turns).toBeGreaterThanOrEqual(2)
+})
+
 test('calls on a node in maintenance are listed by their node until they end', async () => {
   const { request, key, engine } = open([call, { ...call, callUuid: otherUuid, node: null }])
   const destination = 'sip:10.0.0.1:5060;transport=udp'

@@ -54,9 +54,13 @@ function open() {
     calls += 1
     insert({ ...answered, callUuid: uuidOf(calls), ...change }, { costMicros, currency: 'USD' })
   }
+  /** One call each millisecond. */
+  const fill = control.store.sqlite.transaction((count: number) => {
+    for (let call = 0; call < count; call++) store({ startedAt: startOfTime + call })
+  })
   const day = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
   const get = (query = day, headers = {}) => control.request(`${path}?${query}`, { token, headers })
-  return { ...control, store, get, day, token }
+  return { ...control, store, fill, get, day, token }
 }
 
 test('a report has exactly the fields of the specification, and those of decisions §8', async () => {
@@ -168,20 +172,23 @@ test('pages follow each other without gap or overlap, with the totals of the who
 })
 
 test('without paging at most 10,000 records are shown, and the answer says so', async () => {
-  const { store, get, day } = open()
-  for (let call = 0; call < 20_003; call++) store({ startedAt: startOfTime + call })
-  const { body } = await get()
-  expect(body).toMatchObject({ total_calls: 20_003, total_billsec: 220_033, truncated: true })
-  expect((body as { records: unknown[] }).records).toHaveLength(10_000)
-  const last = await get(`${day}&limit=200&page=101`)
+  const { app, fill, get, token, day } = open()
+  fill(10_003)
+  // Not held against the documentation, which takes a second for so many.
+  const headers = { Authorization: `Bearer ${token}` }
+  const whole = await app.request(`${path}?${day}`, { headers })
+  const body = (await whole.json()) as { records: unknown[] }
+  expect(body).toMatchObject({ total_calls: 10_003, total_billsec: 110_033, truncated: true })
+  expect(body.records).toHaveLength(10_000)
+  const last = await get(`${day}&limit=200&page=51`)
   expect(last.body).toMatchObject({
-    records: [20_000, 20_001, 20_002].map((call) => ({
+    records: [10_000, 10_001, 10_002].map((call) => ({
       start_stamp: new Date(startOfTime + call).toISOString(),
     })),
-    meta: { page: 101, limit: 200, total: 20_003 },
+    meta: { page: 51, limit: 200, total: 10_003 },
   })
-  const behind = await get(`${day}&limit=200&page=102`)
-  expect(behind.body).toMatchObject({ total_calls: 20_003, records: [] })
+  const behind = await get(`${day}&limit=200&page=52`)
+  expect(behind.body).toMatchObject({ total_calls: 10_003, records: [] })
 })
 
 test('a tenant sees its own calls and nobody else’s, in every format', async () => {
