@@ -22,7 +22,7 @@ export function simulate(seed: number, transport: 'udp' | 'tcp' = 'udp'): World 
     loss: random() * 0.3,
     doubling: random() * 0.3,
     maxDelayMs: random() * 800,
-    diesAfterMs: random() < 0.15 ? random() * 40_000 : Infinity,
+    diesAfterMs: random() < 0.25 ? random() * 40_000 : Infinity,
   }
   const network = new VirtualNetwork(random, weather)
   const streams = transport === 'tcp' ? streamsOver(network) : undefined
@@ -55,6 +55,7 @@ function disagreements(caller: Party, callee: Party, isFair: boolean): string[] 
   for (const dialogId of caller.views.keys())
     if (callee.described.has(dialogId) && !caller.heardDescription.has(dialogId))
       complaints.push(`the answer came before what had to come first in ${dialogId}`)
+  if (isFair && callee.unheard > 0) complaints.push('a reliable response was not repeated')
   for (const dialogId of callee.unacknowledged)
     if (isFair && caller.acknowledged.has(dialogId))
       complaints.push(`the ACK in ${dialogId} was not repeated for each copy of the answer`)

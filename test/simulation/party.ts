@@ -49,11 +49,15 @@ export class Party implements StreamHost {
   readonly acknowledged = new Set<string>()
   /** Dialogs that were ended because no ACK came. */
   readonly unacknowledged = new Set<string>()
+  /** Calls that were refused because no PRACK came. */
+  unheard = 0
   /** Dialogs in which media were described before the answer: by this side reliably, to this side. */
   readonly described = new Set<string>()
   readonly heardDescription = new Set<string>()
   readonly #awaited = new Map<string, (tokens: readonly string[]) => void>()
   readonly #onFinal = new Map<string, (status: number, dialogId: string) => void>()
+  /** Dialogs in which the application waits for the answer to its re-INVITE. */
+  readonly #inviting = new Set<string>()
   /** Answered, and not acknowledged yet. */
   readonly #waitsForAck = new Map<string, Talk>()
   #commands = 0
@@ -132,10 +136,10 @@ export class Party implements StreamHost {
     })
   }
 
-  /** One in ten neither acknowledges the answer nor does anything else: the stack ends the call. */
+  /** One in five neither acknowledges the answer nor does anything else: the stack ends the call. */
   #answered(dialogId: string, talk: Talk): void {
     this.views.set(dialogId, 'talking')
-    if (this.#chance(0.1)) return
+    if (this.#chance(0.2)) return
     this.#later(this.#chance(0.8) ? 0 : 3_000, () => {
       if (this.views.get(dialogId) === 'talking') this.acknowledged.add(dialogId)
       this.#acknowledge(dialogId)
@@ -154,6 +158,7 @@ export class Party implements StreamHost {
       this.#later(longestCallMs / 2, () => this.#reinvite(dialogId, talk.isCaller, 1))
     const isForgotten = talk.isTimed && this.#chance(0.5)
     if (!isForgotten) return this.#later(longestCallMs, () => this.#tell(dialogId, 'BYE'))
+    this.#later(forgottenCallMs / 2, () => this.#reinvite(dialogId, talk.isCaller, 1))
     this.#network.after(forgottenCallMs, () => {
       const isTalking = this.views.get(dialogId) === 'talking'
       if (isTalking && !this.#streams && this.#network.deadForMs > noticedAfterMs)
@@ -166,7 +171,9 @@ export class Party implements StreamHost {
   #reinvite(dialogId: string, isCaller: boolean, attempt: number): void {
     if (this.views.get(dialogId) !== 'talking') return
     this.#ask(dialogId, `INVITE sip:placeholder SIP/2.0\r\n\r\n${sdp}`, (transactionId) => {
+      this.#inviting.add(dialogId)
       this.#onFinal.set(transactionId, (status) => {
+        this.#inviting.delete(dialogId)
         if (status < 300) return this.#acknowledge(dialogId)
         if (status !== 491 && status !== 500) return undefined
         if (attempt === 20) this.complaints.push(`20 re-INVITEs met others in ${dialogId}`)
@@ -270,7 +277,11 @@ export class Party implements StreamHost {
       this.views.set(dialogId, 'over')
       if (text.includes('ACK timeout')) this.unacknowledged.add(dialogId)
     }
+    if (text.includes('PRACK timeout')) this.unheard += 1
     if (transactionId === 'unsolicited' || method === 'CANCEL') return
+    // RFC 3261 §14.2: the stack answers 491.
+    if (method === 'INVITE' && this.#inviting.has(dialogId))
+      this.complaints.push(`two offers at the same time in ${dialogId}`)
     if (method === 'ACK') return this.#hearAck(dialogId)
     if (method === 'INVITE' && dialogId === '') return this.#ring(transactionId, text)
     if (method === 'INVITE')
