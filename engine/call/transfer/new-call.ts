@@ -3,7 +3,7 @@
  * place). The new call is a call of its own, on the account of whoever asked; the call that the
  * participant came from goes on with its own record, because his leg still costs what it costs.
  */
-import type { Call, CallTransfer } from '../call.ts'
+import type { Call, CallStart, CallTransfer } from '../call.ts'
 import type { InboundCallDeps } from '../inbound-call.ts'
 import { otherSide, type Participant } from '../legs/conversation.ts'
 import type { Caller } from '../legs/caller.ts'
@@ -55,16 +55,12 @@ export async function transferToNewCall(
   deps: InboundCallDeps,
 ): Promise<TransferStart> {
   const reading = readingOf(plan, deps.newUuid())
-  const call = deps.calls.begin({ ...reading, ...startOf(plan, deps.now()) })
-  call.transfersBefore = Math.max(...callsOf(plan).map((other) => other.transfersBefore)) + 1
+  const call = deps.calls.begin(startOf(reading, deps.now()))
+  const before = [plan.leaver, plan.stayer].map(({ conversation }) => conversation.call)
+  call.transfersBefore = Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1
   const free = freeRoute(reading, deps)
   return new NewCall(plan, call, presented(plan, reading, free), deps).start(free)
 }
-
-/** The call that a participant stays in, and the one that somebody leaves: often the same one. */
-const callsOf = ({ leaver, stayer }: TransferPlan): readonly Call[] => [
-  ...new Set([leaver.conversation.call, stayer.conversation.call]),
-]
 
 class NewCall implements Caller {
   readonly owesAck = false
@@ -96,8 +92,7 @@ class NewCall implements Caller {
 
   async start(free: FreeRoute): Promise<TransferStart> {
     const { callUuid } = this.#call.start
-    const refusal =
-      this.#objection(free) ?? (await admit(this.#call, this.#reading, free, this.#deps))
+    const refusal = this.#objection(free) ?? (await this.#admitted(free))
     if (refusal) {
       void this.#end(this.#failed(refusal))
       const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
@@ -150,15 +145,24 @@ class NewCall implements Caller {
     return { kind: 'refused', status: 503, reason: 'Service Unavailable', code, headers }
   }
 
+  #admitted(free: FreeRoute): Promise<End | undefined> {
+    const admitted = admit(this.#call, this.#reading, free, this.#deps)
+    return admitted.catch((error: unknown) => this.#fault(error))
+  }
+
   async #run(free: FreeRoute): Promise<void> {
-    const end = await this.#outcome(free).catch((error: unknown): End => {
-      const { callUuid } = this.#call.start
-      this.#deps.log('error', 'a call failed', { callUuid, error })
-      const fault = { status: 500, reason: 'Server Internal Error', code: 'fault' }
-      return this.#failed({ kind: 'refused', ...fault })
-    })
+    const end = await this.#outcome(free).catch((error: unknown) =>
+      this.#failed(this.#fault(error)),
+    )
     this.#call.stop(end)
     await this.#end(end)
+  }
+
+  /** A bug ends one call, not the process. */
+  #fault(error: unknown): End {
+    const { callUuid } = this.#call.start
+    this.#deps.log('error', 'a call failed', { callUuid, error })
+    return { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
   }
 
   async #outcome(free: FreeRoute): Promise<End> {
@@ -246,12 +250,11 @@ function answerOf(end: End): { readonly status: number; readonly reason: string 
   }
 }
 
-function startOf({ leaver }: TransferPlan, startedAt: number) {
+function startOf(reading: Reading, startedAt: number): CallStart {
+  const { callUuid, callId, callerNumber, callerName, calledNumber } = reading
   return {
-    sourceAddress: 'transfer',
-    isOurs: true,
-    startedAt,
-    callId: leaver.leg.dialog.sip.callId,
+    ...{ callUuid, callId, callerNumber, callerName, calledNumber },
+    ...{ sourceAddress: 'transfer', isOurs: true, startedAt },
   }
 }
 

@@ -299,6 +299,49 @@ test('who transfers and leaves at once, out of a call that was transferred befor
   await rig.idle()
 })
 
+test('hold passes between the transferred parties, and shows in both calls', async () => {
+  rig = await startCallRig()
+  const { b, bLeg, c } = await answeredBy(await transferring(rig))
+  b.request('INVITE', bLeg, { body: sdp('hold').replace('sendrecv', 'sendonly') })
+  const held = await c.next('INVITE')
+  expect(held.body).toContain('a=sendonly')
+  c.reply(held, 200, { body: sdp('held').replace('sendrecv', 'recvonly') })
+  await b.next('200 INVITE')
+  b.request('ACK', bLeg)
+  await rig.until(() => rig.calls.list().every(({ state }) => state === 'HELD'))
+  expect(rig.calls.size).toBe(2)
+})
+
+test('a transferred party that does not know its dialog any more ends both calls', async () => {
+  rig = await startCallRig()
+  const { a, aLeg, b, bLeg, c } = await answeredBy(await transferring(rig))
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  b.request('INFO', bLeg)
+  c.reply(await c.next('INFO'), 481)
+  for (const peer of [b, c]) peer.reply(await peer.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'system' }, { hangupBy: 'system' }])
+  await rig.idle()
+})
+
+test('a chain of transfers without end is cut, and a fault ends nothing else', async () => {
+  rig = await startCallRig()
+  const { a, aLeg } = await establish(rig)
+  const call = rig.calls.call('uuid-1')
+  if (call) call.transfersBefore = 10
+  await refer(a, aLeg, 'sip:9@h')
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 483 /)
+  expect(await rig.record()).toMatchObject({ sipCode: 483, denialCode: 'too_many_hops' })
+
+  if (call) call.transfersBefore = 0
+  rig.answers.authorize = () => Promise.reject(new Error('boom'))
+  await refer(a, aLeg, 'sip:9@h')
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 500 /)
+  expect(await rig.record()).toMatchObject({ denialCode: 'fault' })
+  expect(rig.faults.splice(0)).toMatchObject([{ message: 'a call failed' }])
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
+})
+
 test('the credit of either call ends both', async () => {
   rig = await startCallRig()
   rig.answers.authorize = () => Promise.resolve(granted(20))
