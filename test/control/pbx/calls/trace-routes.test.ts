@@ -56,3 +56,17 @@ test('a call of another tenant, or that nobody remembers, is not found', async (
   control.engine.trace = () => Promise.resolve(trace)
   expect((await control.request(path, { token })).status).toBe(404)
 })
+
+test('what carriers charge is shown to the platform, not to its tenants', async () => {
+  const control = openControl()
+  control.tenant('acme')
+  const prices = [{ carrier: 'north', price: '0.01' }]
+  const routed = { kind: 'decision', at: startOfTime, what: 'routed' } as const
+  const entries = [{ ...routed, detail: { direction: 'outbound', prices } }]
+  control.engine.trace = () => Promise.resolve({ ...trace, entries })
+  const shown = async (token: string) =>
+    (await control.request(path, { token })).data<{ entries: { detail: object }[] }>().entries[0]
+  const tenant = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  expect((await shown(control.key()))?.detail).toEqual({ direction: 'outbound', prices })
+  expect((await shown(tenant))?.detail).toEqual({ direction: 'outbound' })
+})
