@@ -1,0 +1,55 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ReportRequest } from '../../../../control/pbx/reports/report-chunks.ts'
+import { ReportThread } from '../../../../control/pbx/reports/report-thread.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
+
+/** Speaks as `report-worker.ts` does; its reports are what their format says. */
+const stub = `
+import { parentPort, workerData } from 'node:worker_threads'
+const left = new Map()
+const asked = []
+parentPort.on('message', ({ report, request, isOver }) => {
+  if (isOver) return void asked.push('over ' + report)
+  if (request) left.set(report, [workerData.path, request.format, ...asked])
+  if (request?.format === 'csv') process.exit(1)
+  if (request?.format === 'ndjson') return parentPort.postMessage({ report, error: 'no disk' })
+  const text = left.get(report).shift()
+  parentPort.postMessage(text === undefined ? { report } : { report, bytes: new TextEncoder().encode(text) })
+})
+`
+
+function open() {
+  const file = join(temporaryFolder(), 'stub.mjs')
+  writeFileSync(file, stub)
+  const thread = new ReportThread(pathToFileURL(file), 'a path', () => undefined)
+  onTestFinished(() => thread.stop())
+  const read = async (format: ReportRequest['format']): Promise<string> => {
+    const filter = { tenantId: null, from: 0, before: 1, disposition: undefined }
+    let text = ''
+    for await (const bytes of thread.open({ filter, format, page: undefined }))
+      text += `${new TextDecoder().decode(bytes)};`
+    return text
+  }
+  return { thread, read }
+}
+
+test('pieces come in order, of several reports at once, and the thread hears when one is over', async () => {
+  const { read } = open()
+  expect(await Promise.all([read('json'), read('json')])).toEqual(['a path;json;', 'a path;json;'])
+  expect(await read('json')).toBe('a path;json;over 1;over 2;')
+})
+
+test('what fails in the thread fails one report', async () => {
+  const { read } = open()
+  await expect(read('ndjson')).rejects.toThrow('no disk')
+  expect(await read('json')).toBe('a path;json;over 1;')
+})
+
+test('a thread that ends fails the reports that wait for it; the next one starts another', async () => {
+  const { read } = open()
+  await expect(read('csv')).rejects.toThrow('has ended')
+  expect(await read('json')).toBe('a path;json;')
+})
