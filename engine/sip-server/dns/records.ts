@@ -10,10 +10,12 @@ export interface NaptrRecord {
   readonly replacement: string
 }
 
-/** Records of one name; none: there are none, or nobody answered. */
+/** Records of one name; none: there are none, or nobody has answered. */
 export interface Found<T> {
   readonly records: readonly T[]
   readonly ttlMs: number
+  /** False: nobody has answered, so that what was known before may still be true. */
+  readonly isAnswer: boolean
 }
 
 /** Where records come from. Never rejects; each answer comes within a bounded time. */
@@ -30,18 +32,24 @@ const missingMs = 2_000
 /** A record without a time to live would be asked for by every call. */
 const minTtlMs = 1_000
 
-const maxTtlMs = 3_600_000
+/** However long a record may be kept, it is looked at again after an hour. */
+export const maxTtlMs = 3_600_000
 
 const maxNames = 1_000
 
 /** Queries that may be under way at once; beyond, a name counts as not found. */
 const maxPending = 1_000
 
-const nothing: Found<never> = { records: [], ttlMs: missingMs }
+/** So old may records be that are still used because no DNS server answers (RFC 8767 §4). */
+const maxStaleMs = 6 * 3_600_000
+
+const nothing: Found<never> = { records: [], ttlMs: missingMs, isAnswer: false }
 
 interface Cached<T> {
   readonly records: readonly T[]
   readonly until: number
+  /** When it was last known to be true. */
+  readonly knownAt: number
 }
 
 /** The same answers, remembered. */
@@ -104,15 +112,20 @@ class Cache<T> {
   }
 
   async #query(key: string, now: () => number): Promise<readonly T[]> {
-    const { records, ttlMs } = await this.#ask(key).catch(() => nothing)
+    const { records, ttlMs, isAnswer } = await this.#ask(key).catch(() => nothing)
     this.#asked.delete(key)
-    const keptMs = records.length === 0 ? missingMs : Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
+    const before = this.#known.get(key)
     this.#known.delete(key)
+    if (!isAnswer && before && now() - before.knownAt < maxStaleMs) {
+      this.#known.set(key, { ...before, until: now() + missingMs })
+      return before.records
+    }
+    const keptMs = records.length === 0 ? missingMs : Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
     if (this.#known.size >= maxNames) {
       const [oldest] = this.#known.keys()
       if (oldest !== undefined) this.#known.delete(oldest)
     }
-    this.#known.set(key, { records, until: now() + keptMs })
+    this.#known.set(key, { records, until: now() + keptMs, knownAt: now() })
     return records
   }
 }

@@ -2,7 +2,8 @@
 import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Dns, Found } from './records.ts'
+import { errorCode } from '../errors.ts'
+import { maxTtlMs, type Dns, type Found } from './records.ts'
 
 /** `node:dns` does not tell the time to live of NAPTR and SRV records, nor that of the hosts file. */
 const assumedTtlMs = 30_000
@@ -29,26 +30,28 @@ async function addressesOf(
   name: string,
   hasOwnServers: boolean,
 ): Promise<Found<string>> {
-  if (isIP(name) !== 0) return { records: [name], ttlMs: assumedTtlMs }
-  const fromSystem = (): Promise<Found<string>> =>
-    timely(
-      lookup(name, { all: true, hints: ADDRCONFIG }).then((found) =>
-        found.map(({ address }) => address),
-      ),
-      assumedTtlMs,
-    )
+  if (isIP(name) !== 0) return { records: [name], ttlMs: assumedTtlMs, isAnswer: true }
   const isLocal = !name.includes('.')
-  if (isLocal) return fromSystem()
+  if (isLocal) return fromSystem(name)
   if (hasOwnServers) {
     const found = await fromServers(resolver, name)
-    return found.records.length > 0 ? found : fromSystem()
+    const system = found.records.length > 0 ? found : await fromSystem(name)
+    return system.records.length > 0 ? system : found
   }
-  const [found, system] = await Promise.all([fromServers(resolver, name), fromSystem()])
+  const [found, system] = await Promise.all([fromServers(resolver, name), fromSystem(name)])
+  if (system.records.length === 0) return found
   // The hosts file has been asked, too: where it says something else, it is the one that was meant.
   const isSame = system.records.every((address) => found.records.includes(address))
-  if (system.records.length === 0) return found
-  return isSame ? { records: system.records, ttlMs: found.ttlMs } : system
+  return isSame ? { ...system, ttlMs: found.ttlMs } : system
 }
+
+const fromSystem = (name: string): Promise<Found<string>> =>
+  timely(
+    lookup(name, { all: true, hints: ADDRCONFIG }).then((found) =>
+      found.map(({ address }) => address),
+    ),
+    assumedTtlMs,
+  )
 
 async function fromServers(resolver: Resolver, name: string): Promise<Found<string>> {
   const [v4, v6] = await Promise.all([
@@ -58,17 +61,29 @@ async function fromServers(resolver: Resolver, name: string): Promise<Found<stri
   const records = [...v4.records, ...v6.records]
   return {
     records: records.map(({ address }) => address),
-    ttlMs: Math.min(assumedTtlMs * 120, ...records.map(({ ttl }) => ttl * 1_000)),
+    ttlMs: Math.min(maxTtlMs, ...records.map(({ ttl }) => ttl * 1_000)),
+    isAnswer: records.length > 0 || (v4.isAnswer && v6.isAnswer),
   }
+}
+
+/** There is no such name, or it has no such record: an answer, unlike an error or silence. */
+const isNone = (error: unknown): boolean => {
+  const code = errorCode(error)
+  return code === 'ENOTFOUND' || code === 'ENODATA'
 }
 
 /** What cannot be found in time is as good as missing. */
 async function timely<T>(query: Promise<readonly T[]>, ttlMs: number): Promise<Found<T>> {
   let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<readonly T[]>((resolve) => {
-    timer = setTimeout(() => resolve([]), patienceMs)
+  const none = (isAnswer: boolean): Found<T> => ({ records: [], ttlMs, isAnswer })
+  const tooLate = new Promise<Found<T>>((resolve) => {
+    timer = setTimeout(() => resolve(none(false)), patienceMs)
   })
-  const records = await Promise.race([query.catch(() => []), tooLate])
+  const answer = query.then(
+    (records) => ({ records, ttlMs, isAnswer: true }),
+    (error: unknown) => none(isNone(error)),
+  )
+  const found = await Promise.race([answer, tooLate])
   clearTimeout(timer)
-  return { records, ttlMs }
+  return found
 }

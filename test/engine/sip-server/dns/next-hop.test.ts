@@ -32,7 +32,7 @@ async function find(zone: Zone, question: Partial<HopQuestion> = {}) {
   const asked: string[] = []
   const answer = <T>(kind: string, name: string, records: Record<string, readonly T[]> = {}) => {
     asked.push(`${kind} ${name}`)
-    return Promise.resolve({ records: records[name] ?? [], ttlMs: 1_000 })
+    return Promise.resolve({ records: records[name] ?? [], ttlMs: 1_000, isAnswer: true })
   }
   const targets = await new Promise<readonly HopTarget[]>((resolve) => {
     const resolver = new NextHopResolver(

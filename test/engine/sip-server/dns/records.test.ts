@@ -7,7 +7,7 @@ function setUp() {
   const answers = new Map<string, (found: Found<string>) => void>()
   const dns: Dns = {
     naptr: () => Promise.reject(new Error('SERVFAIL')),
-    srv: () => Promise.resolve({ records: [], ttlMs: 30_000 }),
+    srv: () => Promise.resolve({ records: [], ttlMs: 30_000, isAnswer: true }),
     addresses: (name) => {
       asked.push(name)
       return new Promise((resolve) => answers.set(name, resolve))
@@ -15,7 +15,7 @@ function setUp() {
   }
   const cached = new CachedDns(dns, () => clock.now)
   const answer = (name: string, ttlMs: number, ...records: string[]) =>
-    answers.get(name)?.({ records, ttlMs })
+    answers.get(name)?.({ records, ttlMs, isAnswer: ttlMs >= 0 })
   return { clock, asked, cached, answer }
 }
 
@@ -52,6 +52,27 @@ test.each([
 
 test('a query that fails is one without records', async () => {
   expect(await setUp().cached.naptr('a.example')).toEqual([])
+})
+
+test('while no server answers, what was true six hours ago at most still counts', async () => {
+  const { cached, asked, answer, clock } = setUp()
+  const ask = async (ttlMs: number, ...records: string[]) => {
+    const found = cached.addresses('a.example')
+    answer('a.example', ttlMs, ...records)
+    return found
+  }
+  const unanswered = -1
+  expect(await ask(60_000, '192.0.2.1')).toEqual(['192.0.2.1'])
+  clock.now = 6 * 3_600_000 - 1
+  expect(await ask(unanswered)).toEqual(['192.0.2.1'])
+  expect(asked).toHaveLength(2)
+  clock.now += 2_000
+  expect(await ask(unanswered)).toEqual([])
+
+  await ask(60_000, '192.0.2.1')
+  clock.now += 60_000
+  // An answer that there is none is one.
+  expect(await ask(60_000)).toEqual([])
 })
 
 test('the cache and the queries under way are bounded', async () => {
