@@ -4,6 +4,7 @@
  */
 import type { Contact, Contacts } from './contact.ts'
 import { isSameUri } from './contact.ts'
+import { kept } from './kept.ts'
 
 /** Where a REGISTER came from: calls go back that way. */
 export interface Source {
@@ -129,10 +130,11 @@ function update(
     for (const binding of replaced) removed.add(binding.contact)
     if (wanted === 0) continue
     const granted = Math.min(wanted, limits.maxSeconds)
-    const binding = bindingOf(contact, request, now, now + granted * 1_000)
+    const fresh = bindingOf(contact, request, now, now + granted * 1_000)
+    const known = replaced.length === 1 ? replaced.find((each) => livesOn(each, fresh)) : undefined
+    const binding = known ? renewed(known, fresh) : keptBinding(fresh)
     bindings = [...bindings, binding]
-    const isRefresh = replaced.length === 1 && replaced.some((known) => livesOn(known, binding))
-    if (isRefresh) refreshed.push(binding)
+    if (known) refreshed.push(binding)
     else saved.push(binding)
     removed.delete(binding.contact)
   }
@@ -184,6 +186,24 @@ function bindingOf(
 }
 
 const nothing = { saved: [], refreshed: [], removed: [] } as const
+
+const renewed = (known: Binding, { cseq, registeredAt, expiresAt }: Binding): Binding => ({
+  ...known,
+  ...{ cseq, registeredAt, expiresAt },
+})
+
+/** Without its request. */
+function keptBinding(binding: Binding): Binding {
+  const { contact, instance, callId, path, userAgent } = binding
+  return {
+    ...binding,
+    contact: kept(contact),
+    instance: instance === null ? null : kept(instance),
+    callId: kept(callId),
+    path: path.map(kept),
+    userAgent: kept(userAgent),
+  }
+}
 
 function refused(
   status: number,

@@ -1,4 +1,9 @@
 /** Answers that need not be worked out again: those to the last questions, a bounded number. */
+import { kept } from './kept.ts'
+
+/** Longer questions are rare, and are not remembered. */
+const MAX_QUESTION = 1_000
+
 export class Recent<Answer> {
   readonly #max: number
   readonly #find: (question: string) => Answer
@@ -14,13 +19,15 @@ export class Recent<Answer> {
   get(question: string): Answer {
     const known = this.#answers.get(question)
     if (known !== undefined) return known
-    const answer = this.#find(question)
+    if (question.length > MAX_QUESTION) return this.#find(question)
+    const own = kept(question)
+    const answer = this.#find(own)
     if (answer === undefined) return answer
     if (this.#answers.size >= this.#max) {
       const [oldest] = this.#answers.keys()
       if (oldest !== undefined) this.#answers.delete(oldest)
     }
-    this.#answers.set(question, answer)
+    this.#answers.set(own, answer)
     return answer
   }
 

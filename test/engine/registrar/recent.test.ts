@@ -24,3 +24,10 @@ test('the oldest answer gives way to the newest; that there is none is not remem
   for (const question of ['a', 'b', 'nobody', 'nobody', 'c', 'b', 'c', 'a']) recent.get(question)
   expect(asked).toEqual(['a', 'b', 'nobody', 'nobody', 'c', 'a'])
 })
+
+test('a question that is too long is answered and not remembered', () => {
+  const { asked, recent } = counting(2)
+  const long = 'a'.repeat(1_001)
+  expect([recent.get(long), recent.get(long)]).toEqual([long.toUpperCase(), long.toUpperCase()])
+  expect(asked).toHaveLength(2)
+})
