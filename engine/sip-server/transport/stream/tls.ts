@@ -1,6 +1,7 @@
 /** SIP over TLS (RFC 3261 §26.2, RFC 5922). */
 import { isIP, type Socket } from 'node:net'
 import { connect, createServer, TLSSocket } from 'node:tls'
+import { errorCode } from '../../errors.ts'
 import type { Flow } from '../../flow.ts'
 import type { Log } from '../../options.ts'
 import { listen } from '../listen.ts'
@@ -24,7 +25,7 @@ export async function openTls(
   options: TlsTransportOptions,
   callbacks: TransportCallbacks,
 ): Promise<Transport> {
-  const { credentials, limits } = options
+  const { credentials, limits, log } = options
   const { clientCertificates = 'off' } = credentials.options
   const server = createServer({
     ...credentials.settings,
@@ -33,8 +34,13 @@ export async function openTls(
     handshakeTimeout: limits.handshakeMs,
   })
   credentials.onChange((settings) => server.setSecureContext(settings))
-  // Nothing is logged: scanners would fill the log. Node leaves a silent socket open.
-  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  server.on('tlsClientError', (error, socket) => {
+    // Only on request: scanners would fill the log. Node leaves a silent socket open.
+    log('debug', 'a TLS handshake has failed', {
+      ...{ from: socket.remoteAddress, reason: errorCode(error) },
+    })
+    socket.destroy()
+  })
   const { host, port } = await listen(server, 'tls', options.host, options.port)
   const listener = boundListener('tls', { address: host, port }, options.advertisedHost)
   return new StreamTransport(server, new TlsWire(options), listener, options, callbacks)
