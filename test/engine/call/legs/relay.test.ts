@@ -231,3 +231,28 @@ test('a reliable ringing is acknowledged to the node and told plainly to the cal
   expect(progress.get('Require')).toBe('')
   expect(progress.get('RSeq')).toBe('')
 })
+
+// RFC 3261 §14.1: whoever made the Call-ID waits longer, so the second attempt of one side gets through.
+test('both ends change the session at the same time: 491 for both, and their next attempts succeed', async () => {
+  rig = await startCallRig()
+  const { caller, node, leg, nodeLeg } = await talk(rig)
+  caller.request('INVITE', leg, { body: sdp('caller again') })
+  const relayed = await node.next('INVITE')
+  node.request('INVITE', nodeLeg, { body: sdp('node again') })
+  node.reply(relayed, 491)
+  await Promise.all([node.next('491 INVITE'), caller.next('491 INVITE')])
+  node.request('ACK', nodeLeg)
+  caller.request('ACK', leg)
+
+  for (const [from, ours, to, name] of [
+    [node, nodeLeg, caller, 'node'],
+    [caller, leg, node, 'caller'],
+  ] as const) {
+    from.request('INVITE', ours, { body: sdp(`${name} at last`) })
+    const offer = await to.next((message) => message.body === sdp(`${name} at last`))
+    to.reply(offer, 200, { body: sdp('agreed') })
+    expect((await from.next('200 INVITE')).body).toBe(sdp('agreed'))
+    from.request('ACK', ours)
+    await to.next('ACK')
+  }
+})
