@@ -9,7 +9,14 @@ import {
 } from '../../../engine/sip-server/index.ts'
 import { Authority, type Certificate } from '../../support/certificates.ts'
 import { SipPeer, sdp } from '../../support/sip-peer.ts'
-import { connectByTcp, newSrf, type Srf, type SrfDialog } from '../../support/srf.ts'
+import {
+  connectByTcp,
+  newSrf,
+  type Srf,
+  type SrfDialog,
+  type SrfRequest,
+  type SrfResponse,
+} from '../../support/srf.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { emitted } from '../../support/waiting.ts'
 
@@ -95,6 +102,13 @@ test('a TLS port without a certificate stops the start', async () => {
   await expect(server.start()).rejects.toThrow(/certificate/)
 })
 
+/** Answers a call, and lets its connection go when it is over. */
+async function serve(srf: Srf, req: SrfRequest, res: SrfResponse): Promise<SrfDialog> {
+  const dialog = await srf.createUAS(req, res, { localSdp: sdp('app') })
+  dialog.on('destroy', () => srf.endSession(req))
+  return dialog
+}
+
 test.each(['tcp', 'tls'])(
   'the server connects by %s to the application of a call',
   async (kind) => {
@@ -103,10 +117,7 @@ test.each(['tcp', 'tls'])(
     const port = await listening(
       (srf) =>
         srf.invite((req, res) => {
-          void srf.createUAS(req, res, { localSdp: sdp('app') }).then((dialog) => {
-            dialogs.push(dialog)
-            dialog.on('destroy', () => srf.endSession(req))
-          })
+          void serve(srf, req, res).then((dialog) => dialogs.push(dialog))
         }),
       kind === 'tls' ? tls : undefined,
     )

@@ -1,0 +1,45 @@
+/** The server's own front page says what is there. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { prometheusText } from '../../../engine/sip-server/metrics/metrics.ts'
+import { inviteClient } from '../../../engine/sip-server/transaction/invite-client.ts'
+import { inviteServer } from '../../../engine/sip-server/transaction/invite-server.ts'
+import { nonInviteClient } from '../../../engine/sip-server/transaction/non-invite-client.ts'
+import { nonInviteServer } from '../../../engine/sip-server/transaction/non-invite-server.ts'
+import { stateDiagram } from '../../support/state-diagram.ts'
+
+const folder = 'engine/sip-server'
+const readme = readFileSync(join(folder, 'README.md'), 'utf8')
+
+test('its state diagrams are those of the tables that run', () => {
+  const drawn = [...readme.matchAll(/```mermaid\n([^`]*)\n```/g)].map(([, text]) => text)
+  expect(drawn).toEqual([
+    stateDiagram(inviteClient, 'calling'),
+    stateDiagram(inviteServer, 'proceeding'),
+    stateDiagram(nonInviteClient, 'trying'),
+    stateDiagram(nonInviteServer, 'trying'),
+  ])
+})
+
+test('every file and folder that it names exists', () => {
+  const named = [...readme.matchAll(/`((?:[a-z0-9-]+\/)+[a-z0-9-]*(?:\.ts|\.mjs)?|[a-z-]+\.ts)`/g)]
+  const missing = named
+    .map(([, path = '']) => path)
+    .filter((path) => !existsSync(join(folder, path)) && !existsSync(path))
+  expect(named.length).toBeGreaterThan(30)
+  expect(missing).toEqual([])
+})
+
+test('every metric is listed', () => {
+  const nothing = { requestsIn: new Map(), requestsOut: new Map() }
+  const text = prometheusText({
+    ...{ version: 'v', startedAt: 0, applications: 0, sizes: {} },
+    traffic: { ...nothing, responsesIn: new Map(), responsesOut: new Map() },
+    dialogs: { inbound: 0, outbound: 0 },
+    load: { lagMs: 0, share: 1, refused: 0 },
+  })
+  const names = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name = '']) => name)
+  expect(names.length).toBeGreaterThan(10)
+  expect(names.filter((name) => !readme.includes(`\`${name}`))).toEqual([])
+})
