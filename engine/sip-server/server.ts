@@ -17,6 +17,7 @@ import {
   defaultMinSessionSeconds,
   monotonicNow,
   sameSecret,
+  sealWith,
   secureRandomBytes,
   serverVersion,
   type Log,
@@ -102,7 +103,8 @@ class EmbeddedServer implements SipServer {
 
   constructor(options: SipServerOptions) {
     const { now = monotonicNow, log = silent, admit = () => true } = options
-    const token = randomTokens(options.randomBytes ?? secureRandomBytes)
+    const bytes = options.randomBytes ?? secureRandomBytes
+    const token = randomTokens(bytes)
     this.#options = options
     this.#opener = new TransportOpener(options, log)
     this.#overload = new Overload({
@@ -114,6 +116,7 @@ class EmbeddedServer implements SipServer {
       listeners: () => this.#listeners,
       secret: options.secret,
       sameSecret,
+      seal: sealWith(bytes(32)),
       timers: { ...defaultTimers, ...options.timers },
       limits: { ...defaultLimits, ...options.limits },
       minSessionSeconds: options.minSessionSeconds ?? defaultMinSessionSeconds,

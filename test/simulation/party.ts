@@ -79,6 +79,7 @@ export class Party implements StreamHost {
       minSessionSeconds: 90,
       secret: 's',
       sameSecret: (given, expected) => given === expected,
+      seal: (text) => text,
       token: () => `${address.replaceAll('.', '')}t${++tokens}`,
       version: 'v0.9.99',
       log: () => undefined,

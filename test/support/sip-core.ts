@@ -2,6 +2,7 @@
  * A SipCore on a virtual network with virtual time: what it sends and tells is collected, what it
  * receives is injected. One UDP and one TCP listener at 198.51.100.10:5060, one application.
  */
+import { createHash } from 'node:crypto'
 import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { SipMessage } from '../../engine/sip-server/message/message.ts'
 import type { Output } from '../../engine/sip-server/core/output.ts'
@@ -82,6 +83,7 @@ export class VirtualServer {
       graceMs: options.graceMs,
       secret: 'cymru',
       sameSecret: (given, expected) => given === expected,
+      seal: (text) => createHash('md5').update(text).digest('hex'),
       token: () => `tok${++tokens}`,
       version: 'v0.9.99-test',
       log: () => undefined,

@@ -47,6 +47,8 @@ export interface StackOptions {
   /** What applications must quote; compared in constant time by the caller of `sameSecret`. */
   readonly secret: string
   readonly sameSecret: (given: string, expected: string) => boolean
+  /** What only this server can make of a text: letters and digits. */
+  readonly seal: (text: string) => string
   /** An unguessable token of letters and digits: branches and tags. */
   readonly token: () => string
   /** Reported to applications; starts with `v<major>.<minor>.<patch>`. */
@@ -96,7 +98,7 @@ export class Stack implements TransactionContext {
   constructor(options: StackOptions) {
     this.options = options
     this.timers = options.timers
-    this.ownRoutes = new OwnRoutes(options.token(), options.listeners)
+    this.ownRoutes = new OwnRoutes(options)
   }
 
   send(text: string, flow: Flow, reference: string): void {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { SipCore } from '../../../engine/sip-server/core/core.ts'
 import type { Flow, Listener } from '../../../engine/sip-server/flow.ts'
-import { sameSecret } from '../../../engine/sip-server/options.ts'
+import { sameSecret, sealWith } from '../../../engine/sip-server/options.ts'
 import { randomTokens } from '../../../engine/sip-server/random-token.ts'
 import { defaultTimers } from '../../../engine/sip-server/transaction/timers.ts'
 
@@ -45,6 +45,7 @@ export class BridgedCalls {
       limits: { maxUnanswered: 1_000_000, maxDialogs: 1_000_000 },
       secret: 's',
       sameSecret,
+      seal: sealWith(new Uint8Array(32)),
       token: randomTokens((size) => randomBytes(size)),
       version: 'v0.9.99',
       log: () => undefined,

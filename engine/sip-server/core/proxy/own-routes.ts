@@ -3,11 +3,11 @@
  * Route with our address does not make an open relay of this server: only who was given it in a
  * Record-Route can use it, and only for that call.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import { isReliable, type Flow, type Listener } from '../../flow.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { parseUri } from '../../message/uri.ts'
 import { advertised, flowTo } from '../next-hop.ts'
+import type { StackOptions } from '../stack.ts'
 
 /** What one of our Route values stands for. */
 export interface OwnRoute {
@@ -19,14 +19,15 @@ export interface OwnRoute {
 }
 
 export class OwnRoutes {
-  readonly #key: string
+  readonly #seal: (text: string) => string
+  readonly #sameSecret: (given: string, expected: string) => boolean
   readonly #listeners: () => readonly Listener[]
   #areGiven = false
 
-  /** @param key a secret of this process */
-  constructor(key: string, listeners: () => readonly Listener[]) {
-    this.#key = key
-    this.#listeners = listeners
+  constructor(options: Pick<StackOptions, 'seal' | 'sameSecret' | 'listeners'>) {
+    this.#seal = options.seal
+    this.#sameSecret = options.sameSecret
+    this.#listeners = options.listeners
   }
 
   /** Some request carries one: until then no Route needs to be looked at. */
@@ -39,7 +40,7 @@ export class OwnRoutes {
     this.#areGiven = true
     const user = connectionId === 0 ? '' : `c${connectionId}@`
     const transport = listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
-    const seal = this.#seal(callId, connectionId)
+    const seal = this.#seal(`${connectionId} ${callId}`)
     return `<sip:${user}${advertised(listener)}${transport};lr;seal=${seal}>`
   }
 
@@ -49,9 +50,7 @@ export class OwnRoutes {
     const seal = uri?.params.get('seal')
     if (uri === undefined || seal === undefined) return undefined
     const connectionId = /^c\d{1,15}$/.test(uri.user) ? Number(uri.user.slice(1)) : 0
-    const expected = Buffer.from(this.#seal(callId, connectionId))
-    const given = Buffer.from(seal)
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+    if (!this.#sameSecret(seal, this.#seal(`${connectionId} ${callId}`))) return undefined
     const protocol = uri.params.get('transport')?.toLowerCase() ?? 'udp'
     const listener = this.#listeners().find(
       (own) =>
@@ -62,10 +61,5 @@ export class OwnRoutes {
     if (listener === undefined) return undefined
     const isStream = connectionId !== 0 && isReliable(listener.protocol)
     return { flow: isStream ? { ...flowTo(listener, '', 0), connectionId } : undefined }
-  }
-
-  #seal(callId: string, connectionId: number): string {
-    const seal = createHmac('sha256', this.#key).update(`${connectionId} ${callId}`)
-    return seal.digest('hex').slice(0, 32)
   }
 }
