@@ -65,7 +65,7 @@ test('a trace of hops ends here at the first one', async () => {
 })
 
 test.each(transports)('a flood of requests by %s ends nothing', async (transport) => {
-  const { output } = await sipsak(['-F', '-e', '5000', '-E', transport, ...ofTollgate()])
+  const { output } = await sipsak(['-F', '-e', '2000', '-E', transport, ...ofTollgate()])
   expect(output).toContain('flood end reached')
   await expectAlive()
 })
