@@ -15,7 +15,7 @@ export interface AdmissionLimits {
  * After T1, 500 ms, everybody begins to repeat what was not answered, and the delay is known some
  * tenths of a second late. The target leaves OPTIONS of ours, which wait like all others, in time.
  */
-export const defaultAdmissionLimits: AdmissionLimits = { engageMs: 150, targetMs: 60 }
+const defaultAdmissionLimits: AdmissionLimits = { engageMs: 150, targetMs: 60 }
 
 /** Change of the share for one second above the target, and for one second that was added. */
 const proportional = 1

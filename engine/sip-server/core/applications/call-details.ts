@@ -36,6 +36,19 @@ export function tellOutcome(
   else tellStop(stack, source, 'call-rejected', text, now)
 }
 
+/** The final response to an INVITE that was forwarded: as it came, and as it went on. */
+export function tellForwarded(
+  stack: Stack,
+  status: number,
+  came: string,
+  went: string,
+  now: number,
+): void {
+  if (status >= 300) return tellStop(stack, 'network', 'call-rejected', came, now)
+  tellStart(stack, 'network', 'proxy-uac', came, now)
+  return tellStart(stack, 'application', 'proxy-uas', went, now)
+}
+
 /** A call is over, or never was: a final failure, a CANCEL, a BYE. */
 export function tellStop(
   stack: Stack,

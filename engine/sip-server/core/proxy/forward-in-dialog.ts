@@ -3,6 +3,7 @@ import { bareUri } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/uri.ts'
+import { tellStop } from '../applications/call-details.ts'
 import { viaOf } from '../compose.ts'
 import type { Stack } from '../stack.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
@@ -35,6 +36,8 @@ export function forwardInDialog(
   step: Extract<NextStep, { kind: 'forward' }>,
   now: number,
 ): void {
+  const { method, text } = inbound.request
+  if (method === 'BYE') tellStop(stack, 'network', 'normal-release', text, now)
   const context = new ResponseContext(stack, inbound, [step.target], {
     maxForwards: step.maxForwards,
     staysInDialog: false,

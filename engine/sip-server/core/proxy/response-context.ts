@@ -6,6 +6,7 @@ import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import { answer } from '../uas/send-response.ts'
+import { tellForwarded } from '../applications/call-details.ts'
 import type { Stack } from '../stack.ts'
 import { bestOf, challengesOfOthers, type BranchEnd } from './best-response.ts'
 import { Branch, type BranchUser, type Patience } from './branch.ts'
@@ -198,7 +199,11 @@ export class ResponseContext implements BranchUser {
     // RFC 6026 §7.1: the transaction sends its final response; further 2xx pass beside it.
     if (isOver) return this.#stack.send(text, transaction.flow, '')
     transaction.respond(response.status, text, now)
-    if (response.status >= 200) this.#inbound.finished()
+    if (response.status < 200) return
+    this.#inbound.finished()
+    const { method, toTag } = this.#inbound.request
+    if (method === 'INVITE' && toTag === '' && !this.#wasCancelled)
+      tellForwarded(this.#stack, response.status, response.text, text, now)
   }
 
   #close(): void {

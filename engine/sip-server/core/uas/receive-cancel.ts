@@ -38,9 +38,9 @@ export function receiveCancel(
   reply(200, 'OK')
   const inbound = stack.inboundByKey.get(inviteKey)
   if (inbound === undefined) return
-  if (inbound.forwardedBy) return inbound.forwardedBy.cancel(now)
   inbound.wasCancelled = true
   tellStop(stack, 'network', 'call-canceled', cancel.text, now)
+  if (inbound.forwardedBy) return inbound.forwardedBy.cancel(now)
   // Before the 487: the answer is the application's last word on its side.
   const dialogId = inbound.wasAnswered ? inbound.dialogId : ''
   answer(stack, inbound, 487, 'Request Terminated', '', now)

@@ -1,7 +1,14 @@
 /** Who keeps records hears of attempts, answers and ends: protocol page 1.3. */
 import { expect, test } from 'vitest'
 import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
-import { VirtualServer, callee, requestOf, responseOf, sdp } from '../../../../support/sip-core.ts'
+import {
+  VirtualServer,
+  callee,
+  header,
+  requestOf,
+  responseOf,
+  sdp,
+} from '../../../../support/sip-core.ts'
 
 const recorder = 9
 
@@ -132,4 +139,46 @@ test('each kind goes to one of those that asked for it, in turn; to nobody when 
   server.takeDelivered()
   invited(server, requestOf('INVITE', { callId: 'd', branch: 'z9hG4bK-d', body: sdp }))
   expect(server.details).toEqual([])
+})
+
+/** A call that the application has forwarded; the INVITE as the callee got it. */
+function forwarded(server: VirtualServer): string {
+  const transactionId = invited(server)
+  server.command(
+    `proxy|${transactionId}|remainInDialog|fullResponse||serial|||sip:192.0.2.20\r\nINVITE sip:x SIP/2.0\r\n\r\n`,
+  )
+  server.takeDelivered()
+  return server.takeSent()[0]?.text ?? ''
+}
+
+test('a call that is forwarded starts on both sides, and stops with the BYE that passes', () => {
+  const server = start()
+  const invite = forwarded(server)
+  const route = header(invite, 'Record-Route')
+  const extra = ['Contact: <sip:b@192.0.2.20>', `Record-Route: ${route}`]
+  server.receive(responseOf(invite, 200, { toTag: 'b', body: sdp, extra }), callee)
+  const uri = 'sip:b@192.0.2.20'
+  const bye = { toTag: 'b', cseq: 2, uri, branch: 'z9hG4bK-bye', extra: [`Route: ${route}`] }
+  server.receive(requestOf('BYE', bye))
+  expect(told(server)).toEqual([
+    'cdr:attempt network INVITE',
+    'cdr:start network proxy-uac 200',
+    'cdr:start application proxy-uas 200',
+    'cdr:stop network normal-release BYE',
+  ])
+})
+
+test('a call that is forwarded and refused, and one that is cancelled', () => {
+  const server = start()
+  server.receive(responseOf(forwarded(server), 486, { toTag: 'b' }), callee)
+  expect(told(server)).toEqual(['cdr:attempt network INVITE', 'cdr:stop network call-rejected 486'])
+  const other = start()
+  const invite = forwarded(other)
+  other.receive(responseOf(invite, 180, { toTag: 'b' }), callee)
+  other.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
+  other.receive(responseOf(invite, 487, { toTag: 'b' }), callee)
+  expect(told(other)).toEqual([
+    'cdr:attempt network INVITE',
+    'cdr:stop network call-canceled CANCEL',
+  ])
 })
