@@ -57,6 +57,8 @@ export async function transferToNewCall(
   const reading = readingOf(plan, deps.newUuid())
   const call = deps.calls.begin(startOf(reading, deps.now()))
   const before = [plan.leaver, plan.stayer].map(({ conversation }) => conversation.call)
+  const { conversation, side } = plan.stayer
+  call.peers.caller = conversation.call.peers[side]
   call.transfersBefore = Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1
   const free = freeRoute(reading, deps)
   return new NewCall(plan, call, presented(plan, reading, free), deps).start(free)

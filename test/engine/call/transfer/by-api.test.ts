@@ -34,7 +34,10 @@ test('the moved party talks to the destination, at the expense of who leaves', a
   a.reply(await a.next('BYE'), 200)
   expect(rig.calls.list()).toMatchObject([
     { transfer: { state: 'transferred', callUuid: 'uuid-2' } },
-    { transfer: { state: 'transferred', callUuid: 'uuid-1' } },
+    {
+      transfer: { state: 'transferred', callUuid: 'uuid-1' },
+      peers: { caller: `127.0.0.1:${b.port}`, callee: `127.0.0.1:${c.port}` },
+    },
   ])
   expect(rig.events.map(({ type }) => type)).toEqual([
     ...['call.started', 'call.answered', 'call.transferring', 'call.started'],
