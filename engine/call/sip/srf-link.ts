@@ -35,6 +35,8 @@ export interface LinkDeps {
   readonly onLost: (link: SrfLink) => void
 }
 
+const KEEP_ALIVE_MS = 10_000
+
 /** A server that is back is found within this time; the library by itself would wait ever longer. */
 const MAX_RETRY_DELAY_MS = 5_000
 
@@ -64,8 +66,10 @@ export class SrfLink {
   connect(target: LinkTarget, onConnected: (connected: Connected) => void): void {
     this.srf.on('connect', (error, hostPorts, version) => {
       if (error) return onConnected({ kind: 'refused', reason: messageOf(error) })
-      // Nagle's algorithm would hold messages back; the library forgets to turn it off again.
-      for (const socket of this.agent?.mapServer.keys() ?? []) socket.setNoDelay(true)
+      // Nagle's algorithm would hold messages back, and a server that lost its power would be missed
+      // after hours: on a connection that was made again the library sets neither.
+      for (const socket of this.agent?.mapServer.keys() ?? [])
+        socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS)
       this.#hearsTrying = version.includes('tollgate')
       this.#hostPorts = hostPorts.split(',')
       return onConnected({ kind: 'connected', hostPorts: this.#hostPorts, version })
