@@ -136,17 +136,27 @@ async function readReport(port: number, token: string, type: string): Promise<Re
     ask({ host: '127.0.0.1', port, path, headers }, resolve).on('error', reject).end()
   })
   if (answer.statusCode !== 200) throw new Error(`the report is a ${answer.statusCode}`)
-  // Every record has its call's uuid, whatever the format.
-  const mark = Buffer.from('00000000-0000-4000-8000-')
   let firstByteMs = 0
   let bytes = 0
   let rows = 0
+  let tail: Buffer = Buffer.alloc(0)
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     if (bytes === 0) firstByteMs = performance.now() - startedAt
     bytes += chunk.length
-    for (let at = chunk.indexOf(mark); at !== -1; at = chunk.indexOf(mark, at + 1)) rows += 1
+    const seam = Buffer.concat([tail, chunk.subarray(0, mark.length - 1)])
+    rows += marksIn(seam) + marksIn(chunk)
+    tail = chunk.subarray(1 - mark.length)
   }
   return { firstByteMs, seconds: (performance.now() - startedAt) / 1_000, rows, bytes }
+}
+
+/** Every record has its call's uuid, whatever the format. */
+const mark = Buffer.from('00000000-0000-4000-8000-')
+
+function marksIn(bytes: Buffer): number {
+  let marks = 0
+  for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + 1)) marks += 1
+  return marks
 }
 
 async function makeKey(tollgate: TollgateProcess, words: readonly string[]): Promise<string> {
