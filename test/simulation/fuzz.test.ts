@@ -6,4 +6,5 @@ test.each([1, 2, 3, 4])(
   (seed) => {
     expect(fuzz(seed, 1_000)).toEqual([])
   },
+  30_000,
 )
