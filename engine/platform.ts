@@ -117,7 +117,12 @@ async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> 
   const report = migrate(store.sqlite, now())
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
   const encrypted = store.secrets.protect()
-  if (encrypted > 0) log('info', 'secrets that were stored in clear are encrypted', { encrypted })
+  if (encrypted > 0)
+    log('warn', 'secrets that were stored in clear are encrypted; older copies still hold them', {
+      encrypted,
+      key: store.secrets.keptIn,
+      copy: report.copy,
+    })
   const admin = await addFirstAdmin(store, config.admin, now(), randomBytes)
   if (admin !== undefined)
     announce(

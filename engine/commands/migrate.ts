@@ -14,8 +14,9 @@ export const migrateCommand: Command = {
       for (const name of report.applied) world.print(`applied ${name}`)
       const encrypted = store.secrets.protect()
       if (encrypted > 0)
-        world.print(`${encrypted} secrets are encrypted; ${store.secrets.keptIn} is their key`)
-      if (report.copy !== null) world.print(`the old database is kept as ${report.copy}`)
+        world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keptIn}`)
+      const inClear = encrypted > 0 ? ', with those secrets in clear' : ''
+      if (report.copy !== null) world.print(`the old database is kept as ${report.copy}${inClear}`)
       world.print(`${databasePath} has schema version ${report.to}`)
       return 0
     } finally {

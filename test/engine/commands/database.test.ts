@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCommandLine } from '../../../engine/commands/index.ts'
@@ -127,4 +127,15 @@ test('check finds a wallet whose balance is not the sum of its ledger', async ()
   expect(broken.printed).toContain(
     'database: wallet 5 holds 700 micro-units, its ledger adds up to 1000',
   )
+})
+
+test('migrate encrypts what an older version stored in clear, and says where the key is', async () => {
+  const path = await migrated('clear.db')
+  const store = openDatabase(path)
+  store.sqlite.exec("INSERT INTO setting (name, value) VALUES ('jwt_secret', 'stored in clear')")
+  store.close()
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['migrate'], world)).toBe(0)
+  expect(world.printed).toContain(`secrets encrypted: 1; their key is ${path}.key`)
+  expect(readFileSync(path, 'latin1')).not.toContain('stored in clear')
 })
