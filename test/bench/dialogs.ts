@@ -8,6 +8,9 @@ export const describe =
 const dialogs = 10_000
 const callsPerSecond = 300
 const seconds = 10
+/** Calls a second while the dialogs are being established. */
+const fillRate = 800
+const maxTries = 10
 const limits = { bytesPerDialog: 25_000, lagP99Ms: 20 }
 
 export async function run(): Promise<void> {
@@ -17,8 +20,12 @@ export async function run(): Promise<void> {
     // The first calls cost what is only paid once: code, buffers, room in tables.
     await callers.place(500, 500, 0)
     const before = await server.figures()
-    await callers.place(dialogs, 1_000)
-    const full = await server.figures()
+    let full = before
+    // On a busy machine some are refused by the overload protection, and come back.
+    for (let tries = 0; tries < maxTries && full.dialogs < dialogs; tries++) {
+      await callers.place(dialogs - full.dialogs, fillRate)
+      full = await server.figures()
+    }
     const established = full.dialogs - before.dialogs
     const bytes = (full.rssBytes - before.rssBytes) / established
     const heap = (full.heapBytes - before.heapBytes) / established
