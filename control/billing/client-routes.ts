@@ -14,7 +14,7 @@ import type { Principal } from '../auth/principal.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { MAX_LISTED, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { time } from '../provisioning/fields.ts'
 import { LedgerStore, type LedgerEntryView } from './ledger-store.ts'
@@ -119,9 +119,6 @@ interface CallFilter {
   readonly disposition?: CdrTable['disposition'] | undefined
 }
 
-/** A count that goes beyond this is not finished: it would hold up calls. */
-const maxCounted = 100_000
-
 /** Newest first. */
 function callsOf(store: Store, customerId: number, filter: CallFilter) {
   const { start_date: from, end_date: before, disposition } = filter
@@ -135,19 +132,22 @@ function callsOf(store: Store, customerId: number, filter: CallFilter) {
     )
   return {
     total: (): number => {
-      const some = matching.select('id').limit(maxCounted).as('some')
+      const some = matching.select('id').limit(MAX_LISTED).as('some')
       const query = store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n'))
       return first(store, query)?.n ?? 0
     },
     page: ({ limit, offset }: { readonly limit: number; readonly offset: number }) =>
-      all(
-        store,
-        matching
-          .selectAll()
-          .orderBy('start_stamp', 'desc')
-          .orderBy('id', 'desc')
-          .limit(limit)
-          .offset(offset),
+      (offset >= MAX_LISTED
+        ? []
+        : all(
+            store,
+            matching
+              .selectAll()
+              .orderBy('start_stamp', 'desc')
+              .orderBy('id', 'desc')
+              .limit(limit)
+              .offset(offset),
+          )
       ).map((row) => ({
         call_uuid: row.call_uuid,
         direction: row.direction,

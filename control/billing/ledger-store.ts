@@ -3,6 +3,7 @@ import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.
 import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
+import { MAX_LISTED } from '../http/page.ts'
 import type { Rows } from '../provisioning/resource.ts'
 
 export interface LedgerFilter {
@@ -26,9 +27,6 @@ export interface LedgerEntryView {
   readonly created_at: string
 }
 
-/** A count that goes beyond this is not finished: it would hold up calls. */
-const maxCounted = 10_000
-
 export class LedgerStore {
   readonly #store: Store
 
@@ -49,7 +47,7 @@ export class LedgerStore {
       .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'adjust'))
       .$if(from !== undefined, (query) => query.where('created_at', '>=', from ?? 0))
       .$if(before !== undefined, (query) => query.where('created_at', '<', before ?? 0))
-    const some = matching.select('ledger_entry.id').limit(maxCounted).as('some')
+    const some = matching.select('ledger_entry.id').limit(MAX_LISTED).as('some')
     const total = first(
       this.#store,
       this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
@@ -61,7 +59,7 @@ export class LedgerStore {
       .offset(offset)
     return {
       total: total?.n ?? 0,
-      rows: all(this.#store, rows).map((row) => ({
+      rows: (offset >= MAX_LISTED ? [] : all(this.#store, rows)).map((row) => ({
         id: row.id,
         kind: row.kind,
         amount: moneyToNumber(row.amount_micros),

@@ -5,6 +5,12 @@ import type { PageMeta } from './envelope.ts'
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
 
+/**
+ * The longest lists (audit, ledgers, call records, deliveries) end here, newest first: whoever counts or
+ * skips more holds up calls. What is older is found by narrowing the list.
+ */
+export const MAX_LISTED = 100_000
+
 /** Digits only: `Number` would also take `1e3`, `0x10` and blanks. */
 const positiveInteger = z
   .string()

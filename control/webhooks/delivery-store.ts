@@ -4,6 +4,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { compile, type Param } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/query.ts'
+import { MAX_LISTED } from '../http/page.ts'
 import type { Rows } from '../provisioning/resource.ts'
 
 export interface DueDelivery {
@@ -73,13 +74,20 @@ export class DeliveryStore {
     const matching = this.#joined()
       .where('endpoint_id', '=', endpointId)
       .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
-    const some = matching.clearSelect().select('webhook_delivery.id').limit(maxCounted).as('some')
+    const some = this.#store.db
+      .selectFrom('webhook_delivery')
+      .select('id')
+      .where('endpoint_id', '=', endpointId)
+      .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
+      .limit(MAX_LISTED)
+      .as('some')
     const total = first(
       this.#store,
       this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
     )
     const rows = matching.orderBy('webhook_delivery.id', 'desc').limit(limit).offset(offset)
-    return { rows: all(this.#store, rows).map(deliveryView), total: total?.n ?? 0 }
+    const page = offset >= MAX_LISTED ? [] : all(this.#store, rows)
+    return { rows: page.map(deliveryView), total: total?.n ?? 0 }
   }
 
   find(endpointId: number, id: number): DeliveryView | undefined {

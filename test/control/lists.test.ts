@@ -75,3 +75,28 @@ test('only a search for text, a count, or a page in order of the rows reads a ta
   )
   expect(reading).toEqual([])
 })
+
+/** As many rows as are listed, and a few more. */
+const rows = `WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 100003)`
+
+test('the longest lists end after 100,000 entries: nothing further is counted or skipped', async () => {
+  const control = openControl()
+  const token = control.key()
+  const body = { name: 'Acme', email: 'a@acme.example', balance: '0' }
+  await control.request('/api/v1/customers', { token, body })
+  control.store.sqlite.exec(`
+    ${rows} INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
+      SELECT id, 'a', 'b', 'c', 'd', 'success', 200, 'e' FROM n;
+    ${rows} INSERT INTO ledger_entry
+        (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
+      SELECT (SELECT id FROM wallet), 'adjust', 1, id, id, 'a', id FROM n`)
+  for (const path of ['/api/v1/audit', '/api/v1/customers/1/ledger']) {
+    const page = async (number: number) => {
+      const answer = await control.request(`${path}?limit=200&page=${number}`, { token })
+      return answer.body as { data: unknown[]; meta: { total: number } }
+    }
+    const last = await page(500)
+    expect([last.data.length, last.meta.total]).toEqual([200, 100_000])
+    expect((await page(501)).data).toEqual([])
+  }
+})
