@@ -245,6 +245,7 @@ export class Engine {
       ...prefixed('sip', this.#server?.stats() ?? {}),
       sip_refused_by_overload_total: this.#server?.load.refused ?? 0,
       sip_lag_ms: Math.round(this.#server?.load.lagMs ?? 0),
+      sip_admitted_ratio: this.#server?.load.share ?? 1,
     }
   }
 
