@@ -13,7 +13,7 @@ import { migrate } from '../../schema/migrate.ts'
 import { openDatabase } from '../../schema/open.ts'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { freePort } from '../support/free-port.ts'
-import { sdp, SipPeer } from '../support/sip-peer.ts'
+import { type PeerMessage, sdp, SipPeer } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
@@ -78,7 +78,9 @@ test.each(['called', 'calling'] as const)(
     await node.next('ACK')
 
     const [present, body] = missing === 'called' ? [caller, sdp('offer')] : [node, sdp('answer')]
-    present.reply(await present.next('INVITE'), 200, { body })
+    const isRefresh = (message: PeerMessage): boolean =>
+      message.method === 'INVITE' && message.get('To').includes(';tag=')
+    present.reply(await present.next(isRefresh), 200, { body })
     present.reply(await present.next('BYE'), 200)
     const records = () => store.sqlite.prepare('SELECT * FROM cdr').all()
     await expect.poll(records, { timeout: 5_000 }).toHaveLength(1)
