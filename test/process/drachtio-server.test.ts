@@ -74,6 +74,38 @@ test('with DRACHTIO_URL the guard works on requests: guessers, scanners and the 
   expect(tollgate.calls()).toEqual([])
 })
 
+test('of two servers one may die: calls go on by the other', async () => {
+  const ports = [await freePort(), await freePort(), await freePort(), await freePort()] as const
+  const [sipA, adminA, sipB, adminB] = ports
+  const servers = [
+    [sipA, adminA],
+    [sipB, adminB],
+  ].map(([sip, admin]) =>
+    startProgram([
+      ...['sip-server', '--listen', `udp/127.0.0.1:${sip}`],
+      ...['--admin', `127.0.0.1:${admin}`, '--secret', 'cymru'],
+    ]),
+  )
+  for (const server of servers) await server.line(/^ready /)
+  const node = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await node.stop()))
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), {
+    DRACHTIO_URL: [adminA, adminB].map((port) => `drachtio://:cymru@127.0.0.1:${port}`).join(','),
+  })
+  onTestFinished(() => tollgate.stop())
+  const call = (sip: number) => callWith('inbound/answered.xml', sip, { keys: { caller: paying } })
+  expect(await call(sipA)).toEqual({ exitCode: 0, errors: '' })
+  servers[0]?.child.kill('SIGKILL')
+  await servers[0]?.ended
+  expect(await call(sipB)).toEqual({ exitCode: 0, errors: '' })
+  expect(await call(sipB)).toEqual({ exitCode: 0, errors: '' })
+  expect(await tollgate.waitForCalls(3)).toMatchObject([
+    { disposition: 'ANSWERED' },
+    { disposition: 'ANSWERED' },
+    { disposition: 'ANSWERED' },
+  ])
+})
+
 test('the SIP server alone tells Prometheus of itself, and connects to an application by itself', async () => {
   const [sip, admin, metrics] = [await freePort(), await freePort(), await freePort()]
   const server = startProgram([
