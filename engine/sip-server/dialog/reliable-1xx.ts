@@ -13,7 +13,8 @@ type Timer = 'repeat' | 'giveUp'
 interface Provisional {
   readonly rseq: number
   readonly text: string
-  readonly hasSdp: boolean
+  /** '' where it describes no media. */
+  readonly sdp: string
   /** Its first transmission. */
   send(now: number): void
 }
@@ -32,6 +33,8 @@ export class Reliable1xx {
   readonly cseq: number
   /** A session description has arrived at the other side: offer and answer are exchanged. */
   hasAgreed = false
+  /** The last one that was sent, '' for none. */
+  lastSdp = ''
   #lastRSeq: number
   /** The first one is under way. */
   readonly #provisionals: Provisional[] = []
@@ -65,6 +68,7 @@ export class Reliable1xx {
 
   add(provisional: Provisional, now: number): void {
     this.#lastRSeq = provisional.rseq
+    if (provisional.sdp !== '') this.lastSdp = provisional.sdp
     this.#provisionals.push(provisional)
     if (this.#provisionals.length === 1) this.#begin(provisional, now)
   }
@@ -75,7 +79,7 @@ export class Reliable1xx {
     const isOurs = cseq.number === this.cseq && cseq.method === 'INVITE'
     if (first === undefined || first.rseq !== rseq || !isOurs) return false
     this.#stopTimers()
-    this.hasAgreed ||= first.hasSdp
+    this.hasAgreed ||= first.sdp !== ''
     this.#provisionals.shift()
     const [next] = this.#provisionals
     if (next && !this.#isOver) this.#begin(next, now)
@@ -84,7 +88,7 @@ export class Reliable1xx {
 
   /** A 2xx would overtake a session description (§3). */
   get mustHoldAnswer(): boolean {
-    return this.#provisionals.some(({ hasSdp }) => hasSdp)
+    return this.#provisionals.some(({ sdp }) => sdp !== '')
   }
 
   /** False: one is held already. */

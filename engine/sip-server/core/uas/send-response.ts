@@ -90,13 +90,15 @@ export function respond(
   const send = (at: number): void => transaction.respond(status, text, at)
   if (prepared) {
     const { reliable, rseq } = prepared
-    reliable.add({ rseq, text, hasSdp: body !== '', send }, now)
+    reliable.add({ rseq, text, sdp: body, send }, now)
   } else send(now)
   if (status >= 200 && status < 300)
     stack.registrationFlows.accepted(request, message, requestFlow(transaction.flow), now)
   afterResponse(stack, inbound, status, text, now)
-  if (terms && inbound.dialog)
-    keepSession(stack, inbound.dialog, terms, { peer: request, localSdp: body }, now)
+  if (terms && inbound.dialog) {
+    const localSdp = body === '' ? (inbound.dialog.reliable1xx?.lastSdp ?? '') : body
+    keepSession(stack, inbound.dialog, terms, { peer: request, localSdp }, now)
+  }
   if (status >= 200 && status < 300 && inbound.dialog && isSubscribing(request.method))
     keepSubscription(stack, inbound.dialog, grantedSeconds(request, message), now)
   const toTell = contactLine + (prepared?.lines ?? '')

@@ -7,6 +7,7 @@ import {
   requestOf,
   responseOf,
   sdp,
+  sip,
   tagIn,
 } from '../../../../support/sip-core.ts'
 
@@ -137,6 +138,24 @@ test('our part: after half the interval UPDATE for a caller that takes it, else 
     server.advance(1_000)
     expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe(`2 ${method}`)
   }
+})
+
+test('media that were described in a reliable response, and not again, are offered as they were', () => {
+  const server = new VirtualServer()
+  const extra = ['Supported: 100rel']
+  const transactionId = invited(server, requestOf('INVITE', { body: sdp, extra }))
+  const early = sdp.replace('s=-', 's=early')
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 183 X', ['Require: 100rel'], early)}`)
+  const ringing = server.takeSent()[0]?.text ?? ''
+  const toTag = tagIn(header(ringing, 'To'))
+  const rack = `RAck: ${header(ringing, 'RSeq')} 1 INVITE`
+  server.receive(requestOf('PRACK', { toTag, cseq: 2, extra: [rack] }))
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', ['Session-Expires: 90'])}`)
+  acknowledge(server, toTag)
+  server.takeSent()
+  server.advance(45_000)
+  const refresh = server.takeSent()[0]?.text ?? ''
+  expect(refresh.slice(refresh.indexOf('\r\n\r\n') + 4)).toBe(early)
 })
 
 test('a caller that has vanished is noticed by the refresh: BYE, and the application is told', () => {
