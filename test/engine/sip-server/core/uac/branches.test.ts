@@ -106,6 +106,10 @@ test('a peer that invents tags fills no memory, and leaves none', () => {
   const request = invite(server)
   for (let tag = 0; tag < 100; tag++) answer(server, request, 180, { toTag: `t${tag}` })
   expect(server.core.stats()['dialogs']).toBe(1)
+  // The last of them are not known apart.
+  const named = prack(server, request, 1, ['To: <sip:b@c>;tag=t99'])
+  expect(header(named, 'To')).toContain('tag=t0')
+  answer(server, named, 481)
   answer(server, request, 486)
   server.advance(64_000)
   expect(server.core.stats()).toMatchObject({ dialogs: 0, clientTransactions: 0, deadlines: 0 })

@@ -141,6 +141,19 @@ test('without a description it does not wait; a PRACK that comes later is welcom
   expect(server.takeDelivered().at(-1)?.sip.startsWith('PRACK ')).toBe(true)
 })
 
+test('what still waited when the answer went out is never sent, and cannot be acknowledged', () => {
+  const server = new VirtualServer()
+  const transactionId = ringing(server)
+  const early = respond(server, transactionId, 180)
+  respond(server, transactionId, 180)
+  const ok = respond(server, transactionId, 200, { lines: [], body: sdp })
+  acknowledge(server, tagIn(header(ok.sent[0] ?? '', 'To')))
+  prack(server, early.sent[0])
+  server.takeSent()
+  prack(server, early.sent[0], `${rseqOf(early.sent[0]) + 1} 1 INVITE`, 3)
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 481 Call/Transaction Does Not Exist'])
+})
+
 test('without PRACK the INVITE ends with 503 after 64*T1, and the application as with a CANCEL', () => {
   const server = new VirtualServer()
   const transactionId = ringing(server)
