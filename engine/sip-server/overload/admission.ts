@@ -15,21 +15,21 @@ export interface AdmissionLimits {
  * After T1, 500 ms, everybody begins to repeat what was not answered, and the delay is known some
  * tenths of a second late. The target leaves OPTIONS of ours, which wait like all others, in time.
  */
-const defaultAdmissionLimits: AdmissionLimits = { engageMs: 150, targetMs: 60 }
+const defaultAdmissionLimits: AdmissionLimits = { engageMs: 150, targetMs: 100 }
 
 /** Change of the share for one second above the target, and for one second that was added. */
-const proportional = 1
-const derivative = 4
+const proportional = 0.5
+const derivative = 2
 
-/** Limits of one step. Nearly alike: else a delay that merely jumps about would wear the share down. */
-const fastestFall = 0.8
+/** Limits of one step. Alike: else a delay that merely jumps about would wear the share down. */
+const fastestFall = 0.85
 const fastestRise = 1.15
 
 /**
  * The least of so many delays counts: a queue that stands is found in all of them. A pause (for the
  * collector, or because other processes want the machine) is not, and is not mended by refusing.
  */
-const samples = 4
+const samples = 2
 
 /** A loop that has time to spare is not the reason for a delay: refusing would not help. */
 const busyFrom = 0.9

@@ -14,7 +14,7 @@ test('with short delays everybody is let in', () => {
 })
 
 test('long turns of the event loop between short ones refuse nobody', () => {
-  expect(adjusted(0, 0, 380, 500, 900, 10, 800, 700, 600, 0, 0).isEngaged).toBe(false)
+  expect(adjusted(0, 0, 380, 0, 900, 10, 800, 20, 600, 0, 0).isEngaged).toBe(false)
 })
 
 test('a delay that stays refuses a part, and more of them the longer it is', () => {
