@@ -11,9 +11,11 @@ export interface AdminLimits {
   readonly maxClients: number
   /** Bytes that may wait for an application that does not read; beyond, it is dropped. */
   readonly maxBufferedBytes: number
+  /** A peer that has not finished its TLS handshake by then is no application. Default: 5 s. */
+  readonly handshakeMs?: number
 }
 
-/** A peer that has not finished its handshake by then is no application. Milliseconds. */
+/** Milliseconds. */
 const handshakeTimeoutMs = 5_000
 
 export class AdminListener {
@@ -48,8 +50,9 @@ export class AdminListener {
   }
 
   #secureServer(credentials: Credentials): Server {
+    const { handshakeMs = handshakeTimeoutMs } = this.#limits
     const server = createTlsServer(
-      { ...credentials.settings, handshakeTimeout: handshakeTimeoutMs },
+      { ...credentials.settings, handshakeTimeout: handshakeMs },
       (socket) => this.#accept(socket),
     )
     credentials.onChange((settings) => server.setSecureContext(settings))
@@ -57,9 +60,12 @@ export class AdminListener {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
     })
-    server.on('tlsClientError', (error, { remoteAddress }) =>
-      this.#log('debug', 'application refused: no TLS', { remoteAddress, reason: error.message }),
-    )
+    server.on('tlsClientError', (error, socket) => {
+      const { remoteAddress } = socket
+      this.#log('debug', 'application refused: no TLS', { remoteAddress, reason: error.message })
+      // Node leaves one open that has said nothing in time.
+      socket.destroy()
+    })
     return server
   }
 

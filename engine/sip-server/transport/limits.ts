@@ -32,3 +32,6 @@ export const defaultStreamLimits: StreamLimits = {
   idleMs: 7_500_000,
   keepAliveMs: 30_000,
 }
+
+/** Answers to keep-alives that may wait for a peer which asks and does not read. */
+export const maxWaitingPongs = 16

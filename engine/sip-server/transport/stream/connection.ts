@@ -4,7 +4,7 @@ import { errorCode } from '../../errors.ts'
 import type { Flow } from '../../flow.ts'
 import { encodeMessage } from '../../message/decode.ts'
 import { StreamFramer, type Frame } from '../../message/stream-framer.ts'
-import type { StreamLimits } from '../limits.ts'
+import { maxWaitingPongs, type StreamLimits } from '../limits.ts'
 import type { TransportCallbacks } from '../transport.ts'
 
 export interface ConnectionOptions {
@@ -31,6 +31,7 @@ export class Connection {
   /** Until it can be used, or its first or a begun message is whole: dripping bytes gains no time. */
   #patience: NodeJS.Timeout | undefined
   #failure: string | undefined
+  #waitingPongs = 0
 
   constructor({ socket, flow, readyEvent, limits, callbacks, onClosed }: ConnectionOptions) {
     this.flow = flow
@@ -114,11 +115,16 @@ export class Connection {
     if (this.#framer.isIncomplete && !this.#patience) this.#allow(this.#limits.messageMs)
   }
 
+  #pong(): void {
+    if (this.#waitingPongs >= maxWaitingPongs) return
+    this.#waitingPongs += 1
+    this.socket.write('\r\n', () => {
+      this.#waitingPongs -= 1
+    })
+  }
+
   #take(frame: Frame): void {
-    if (frame.kind === 'ping') {
-      this.socket.write('\r\n')
-      return
-    }
+    if (frame.kind === 'ping') return this.#pong()
     if (this.#patience) this.#settle()
     if (frame.kind === 'message') return this.#callbacks.message(frame.text, this.flow)
     // A header part that can be read is answered (400, 413) before the end.

@@ -26,8 +26,12 @@ export function objectionTo(
 const isSameOrigin = (one: string, other: string): boolean =>
   one.toLowerCase() === other.toLowerCase()
 
-/** Ends the connection with a plain answer. */
+/**
+ * Ends the connection with a plain answer, both directions of it: what was taken from node's HTTP
+ * server is under none of its timeouts, and a peer that leaves its side open would keep its place.
+ */
 export function refuse(socket: Duplex, { status, reason }: Refusal): void {
+  socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 

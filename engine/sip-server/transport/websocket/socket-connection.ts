@@ -4,7 +4,7 @@ import type { RawData, WebSocket } from 'ws'
 import { errorCode } from '../../errors.ts'
 import type { Flow } from '../../flow.ts'
 import { decodeMessage, encodeMessage, hasEscapedBytes } from '../../message/decode.ts'
-import type { StreamLimits } from '../limits.ts'
+import { maxWaitingPongs, type StreamLimits } from '../limits.ts'
 import type { TransportCallbacks } from '../transport.ts'
 
 export interface SocketConnectionOptions {
@@ -31,6 +31,7 @@ export class SocketConnection {
   #awaitsPong = false
   /** Pings in a row that were all that the peer had to say something to. */
   #silentPings = 0
+  #waitingPongs = 0
 
   constructor(options: SocketConnectionOptions) {
     const { webSocket, socket, flow, limits, callbacks, onClosed } = options
@@ -45,6 +46,9 @@ export class SocketConnection {
     webSocket.on('pong', () => {
       this.#awaitsPong = false
     })
+    webSocket.on('ping', (data) =>
+      this.#answerPing((written) => webSocket.pong(data, false, written)),
+    )
     webSocket.on('message', (data) => this.#read(data))
     // A broken frame, or one that is too large: the library closes with the code for it.
     webSocket.on('error', () => undefined)
@@ -92,13 +96,23 @@ export class SocketConnection {
     this.#webSocket.ping()
   }
 
+  /** The library would answer each one, however many wait already. */
+  #answerPing(answer: (written: () => void) => void): void {
+    if (this.#waitingPongs >= maxWaitingPongs) return
+    this.#waitingPongs += 1
+    answer(() => {
+      this.#waitingPongs -= 1
+    })
+  }
+
   #read(data: RawData): void {
     this.#awaitsPong = false
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [])
     const keepAlive = lineBreaksOf(bytes)
     if (keepAlive !== undefined) {
       // RFC 5626 §4.4.1, which RFC 7118 §6 keeps for WebSockets.
-      if (keepAlive === '\r\n\r\n') this.#webSocket.send('\r\n')
+      if (keepAlive === '\r\n\r\n')
+        this.#answerPing((written) => this.#webSocket.send('\r\n', written))
       return
     }
     this.#silentPings = 0

@@ -63,6 +63,7 @@ class WebSocketTransport implements Transport {
   readonly #webSockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
+    autoPong: false,
     // A message is small, and what decompresses it costs memory for each connection.
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,

@@ -2,7 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
 import { AdminListener } from '../../../../engine/sip-server/clients/listener.ts'
+import { Credentials } from '../../../../engine/sip-server/transport/stream/credentials.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
+import { Authority, loopbackNames } from '../../../support/certificates.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { emitted, Signal } from '../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
@@ -106,4 +109,25 @@ test('stopping ends the connections', async () => {
   await seeing('connected 1')
   await Promise.all([emitted(socket, 'close'), listener.stop(), seeing('disconnected 1')])
   expect(clients.size).toBe(0)
+})
+
+test('who speaks no TLS on a port that does is cut off in time', async () => {
+  const files = new Authority(temporaryFolder()).sign('own', ...loopbackNames)
+  const credentials = new Credentials(
+    files,
+    () => undefined,
+    () => 0,
+  )
+  cleanUp.push(() => credentials.stop())
+  const clients = new Clients({
+    ...{ connected: () => undefined, payload: () => undefined, disconnected: () => undefined },
+  })
+  const limits = { maxClients: 4, maxBufferedBytes: 1_000, handshakeMs: 30 }
+  const listener = new AdminListener(clients, limits, () => undefined, credentials)
+  const { port } = await listener.start('127.0.0.1', 0)
+  cleanUp.push(() => listener.stop())
+  const silent = connect(port, '127.0.0.1')
+  cleanUp.unshift(() => silent.destroy())
+  await emitted(silent.resume(), 'close')
+  expect(silent.destroyed).toBe(true)
 })

@@ -1,5 +1,5 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { connect, createServer, Socket, type Server } from 'node:net'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import { defaultStreamLimits } from '../../../../../engine/sip-server/transport/limits.ts'
 import { openTcp } from '../../../../../engine/sip-server/transport/stream/tcp.ts'
@@ -271,4 +271,22 @@ test('a port that is taken is a ListenError', async () => {
   await expect(openTcp(taken, callbacks)).rejects.toThrow(
     `cannot listen on tcp/127.0.0.1:${port}: EADDRINUSE`,
   )
+})
+
+test('a peer that asks whether we live and never reads fills no memory', async () => {
+  const { dial, seeing } = await setUp()
+  let written = 0
+  const { write } = Socket.prototype
+  const spied = vi.spyOn(Socket.prototype, 'write').mockImplementation(function (
+    this: Socket,
+    ...given: unknown[]
+  ) {
+    // Nothing leaves: no callback comes.
+    if (given[0] === '\r\n') return (written += 1) < 0
+    return Boolean(Reflect.apply(write, this, given))
+  })
+  cleanUp.unshift(() => spied.mockRestore())
+  dial().write(`${'\r\n\r\n'.repeat(1_000)}${options('c1')}`)
+  await seeing('message c1 on 1')
+  expect(written).toBe(16)
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { WebSocket, type ClientOptions } from 'ws'
 import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import { defaultStreamLimits } from '../../../../../engine/sip-server/transport/limits.ts'
@@ -287,4 +287,34 @@ test('the core can close a socket, and stopping closes them all', async () => {
   await transport.stop()
   expect(await isOver).toBe(1000)
   await expect.poll(() => transport.connections).toBe(0)
+})
+
+test('who was refused keeps no place by leaving its side of the connection open', async () => {
+  const { transport, port } = await setUp()
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.on('error', () => undefined)
+  cleanUp.unshift(() => socket.destroy())
+  const upgrade = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+  socket.write(`${upgrade}more`)
+  expect(String((await emitted(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 400 /)
+  await expect.poll(() => transport.connections).toBe(0)
+})
+
+test('pings of a peer are answered', async () => {
+  const { opened } = await setUp()
+  const socket = await opened()
+  socket.ping('are you there')
+  expect(String((await emitted(socket, 'pong'))[0])).toBe('are you there')
+})
+
+test('a peer that pings and does not read fills no memory', async () => {
+  const { opened, seeing } = await setUp()
+  const socket = await opened()
+  const pong = vi.spyOn(WebSocket.prototype, 'pong').mockImplementation(() => undefined)
+  cleanUp.unshift(() => pong.mockRestore())
+  for (let sent = 0; sent < 100; sent++) socket.ping()
+  socket.send(options('c1'))
+  await seeing('message c1 on 1')
+  // Of the peer itself, which is not pinged, none.
+  expect(pong).toHaveBeenCalledTimes(16)
 })
