@@ -55,7 +55,9 @@ export function calledOf(uri: string): Party {
 
 /** A number as the user part of a SIP URI: what may not stand there is escaped (RFC 3261 §25.1). */
 export function userPart(number: string): string {
-  return /^[\w\-.!~*'()&=+$,;?/%]*$/.test(number) ? number : encodeURIComponent(number)
+  if (/^[\w\-.!~*'()&=+$,;?/%]*$/.test(number)) return number
+  // Half a character, where a number was cut: it has no UTF-8, and would be an exception.
+  return encodeURIComponent(number.replace(/\p{Surrogate}/gu, '\ufffd'))
 }
 
 /** A display name and a URI as a header value. */

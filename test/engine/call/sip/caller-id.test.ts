@@ -66,3 +66,9 @@ test('a display name is quoted so that it cannot end its quotes', () => {
   expect(nameAddr('a "b" \\', 'sip:1@h')).toBe('"a \\"b\\" \\\\" <sip:1@h>')
   expect(nameAddr('', 'sip:1@h')).toBe('<sip:1@h>')
 })
+
+test('a number that was cut within a character still becomes a user part', () => {
+  const { number } = partyOf(`<sip:${'1'.repeat(63)}%F0%9F%98%80@host>`)
+  expect(number).toHaveLength(64)
+  expect(userPart(number)).toBe(`${'1'.repeat(63)}%EF%BF%BD`)
+})
