@@ -40,7 +40,8 @@ export async function transferByApi(
   const leaver = stayer?.conversation.partnerOf(stayer.side)
   if (!stayer || !leaver || stayer.leg.media === '') return { kind: 'not_transferable' }
   if (isTransferring(leaver, stayer)) return { kind: 'transfer_in_progress' }
-  const payer = payerOf(leaver, stayer, deps)
+  const tenantId = call.account?.tenantId ?? null
+  const payer = payerOf(leaver, stayer, tenantId, deps)
   if (payer === undefined) return { kind: 'not_transferable' }
   const domain = payer.origin.kind === 'extension' ? payer.origin.domain : ''
   const target = { number: destination, user: userPart(destination), domain }
@@ -49,15 +50,24 @@ export async function transferByApi(
     onTaken: () => leaver.leg.hangUp({}),
     onFailed: () => undefined,
   }
-  return transferToNewCall({ leaver, stayer, target, payer, hooks }, deps)
+  return transferToNewCall({ leaver, stayer, target, payer, hooks, tenantId }, deps)
 }
 
-/** Whoever leaves pays for it, as when he had done it himself; else whoever is moved, if he is ours. */
+/**
+ * Whoever leaves pays for it, as when he had done it himself; else whoever is moved, if he is ours.
+ * Nobody of another tenant than the call's: its API keys would spend somebody else's money.
+ */
 function payerOf(
   leaver: Participant,
   stayer: Participant,
+  tenantId: number | null,
   deps: InboundCallDeps,
 ): Identity | undefined {
-  const found = [leaver, stayer].flatMap((participant) => identityOf(participant, deps) ?? [])
+  const found = [leaver, stayer]
+    .flatMap((participant) => identityOf(participant, deps) ?? [])
+    .filter(
+      ({ origin }) =>
+        origin.kind !== 'extension' || tenantId === null || origin.tenantId === tenantId,
+    )
   return found.find(({ origin }) => origin.kind !== 'trusted') ?? found[0]
 }

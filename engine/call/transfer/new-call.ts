@@ -31,6 +31,8 @@ export interface TransferPlan {
   /** In whose name and at whose expense. */
   readonly payer: Identity
   readonly hooks: TransferHooks
+  /** Nobody of another tenant may be made to pay; null or undefined: whoever it is. */
+  readonly tenantId?: number | null
 }
 
 export interface TransferHooks {
@@ -94,7 +96,8 @@ class NewCall implements Caller {
 
   async start(free: FreeRoute): Promise<TransferStart> {
     const { callUuid } = this.#call.start
-    const refusal = this.#objection(free) ?? (await this.#admitted(free))
+    const refusal =
+      this.#objection(free) ?? (await this.#admitted(free)) ?? this.#foreignPayer(free)
     if (refusal) {
       void this.#end(this.#failed(refusal))
       const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
@@ -150,6 +153,14 @@ class NewCall implements Caller {
   #admitted(free: FreeRoute): Promise<End | undefined> {
     const admitted = admit(this.#call, this.#reading, free, this.#deps)
     return admitted.catch((error: unknown) => this.#fault(error))
+  }
+
+  /** Whose number a node's party has is known only now. */
+  #foreignPayer({ isEmergency }: FreeRoute): End | undefined {
+    const wanted = this.#plan.tenantId ?? null
+    const paying = this.#call.account?.tenantId ?? wanted
+    if (isEmergency || wanted === null || paying === wanted) return undefined
+    return { kind: 'refused', status: 403, reason: 'Forbidden', code: 'payer_of_other_tenant' }
   }
 
   async #run(free: FreeRoute): Promise<void> {

@@ -1,10 +1,11 @@
 /** Blind transfer from the API, over the real server. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Verdict } from '../../../../engine/charging/charging.ts'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
-import { startCallRig } from '../../../support/call-rig.ts'
+import { granted, startCallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
-import { establish, recordsOf, transferring } from '../../../support/transfer-rig.ts'
+import { call, establish, recordsOf, transferring } from '../../../support/transfer-rig.ts'
 
 let rig: CallRig
 
@@ -130,4 +131,31 @@ test('no funds: nobody rings, and the call goes on', async () => {
     callerNumber: '1555',
   })
   expect(rig.calls.size).toBe(1)
+})
+
+test('the number of another tenant does not pay for what an API key asks', async () => {
+  await establish(rig)
+  const { account, ...verdict } = granted(60) as Extract<Verdict, { kind: 'granted' }>
+  const theirs = { ...verdict, account: { ...account, tenantId: 4, customerId: 8 } }
+  rig.answers.authorize = () => Promise.resolve(theirs)
+  expect(await transfer()).toEqual({ kind: 'denied', code: 'payer_of_other_tenant' })
+  expect(await rig.record()).toMatchObject({ denialCode: 'payer_of_other_tenant', billsec: 0 })
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', transfer: { state: 'failed' } }])
+})
+
+test('a phone of another tenant does not pay: the phone of the call itself does', async () => {
+  const phone = await rig.node()
+  const home = 'other.example'
+  const source = { protocol: 'udp' as const, address: '127.0.0.1', port: phone.port }
+  const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
+  const contact = { uri: 'sip:201@10.0.0.9', routes: [], nextHop, q: 1_000, source }
+  rig.answers.contacts.set(`201@${home}`, [contact])
+  rig.answers.extensions.set(`201@${home}`, {
+    ...{ extensionId: 9, extension: '201', tenantId: 4, customerId: 8, domain: home },
+    ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+  })
+  rig.answers.inbound = { kind: 'extension', tenantId: 4, extension: '201', domain: home }
+  await call(rig, await rig.caller(), phone)
+  expect(await transfer('caller')).toMatchObject({ kind: 'transferring' })
+  expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
 })
