@@ -39,7 +39,12 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
   client.handle('invite', (request, answer) => {
     if (request.stackDialogId) refuse(request, answer)
-    else void handleInboundCall(request, answer, calls)
+    else
+      handleInboundCall(request, answer, calls).catch((error: unknown) => {
+        // Before there was a call that could fail: who it is from could not be found out.
+        deps.log('error', 'an INVITE could not be handled', { error })
+        respond(answer, 500)
+      })
   })
   client.handle('options', (request, answer) => {
     if (request.stackDialogId) refuse(request, answer)

@@ -57,13 +57,14 @@ export async function transferToNewCall(
   deps: InboundCallDeps,
 ): Promise<TransferStart> {
   const reading = readingOf(plan, deps.newUuid())
+  const free = freeRoute(reading, deps)
+  const shown = presented(plan, reading, free)
   const call = deps.calls.begin(startOf(reading, deps.now()))
   const before = [plan.leaver, plan.stayer].map(({ conversation }) => conversation.call)
   const { conversation, side } = plan.stayer
   call.peers.caller = conversation.call.peers[side]
   call.transfersBefore = Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1
-  const free = freeRoute(reading, deps)
-  return new NewCall(plan, call, presented(plan, reading, free), deps).start(free)
+  return new NewCall(plan, call, shown, deps).start(free)
 }
 
 class NewCall implements Caller {

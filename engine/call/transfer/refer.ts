@@ -35,7 +35,11 @@ export function takeRefer(
   const hooks = hooksOf(leaver, subscription, deps)
   const { target, replaces } = refer
   if (replaces) return attended({ leaver, stayer, payer, replaces, hooks }, refer, deps)
-  return void transferToNewCall({ leaver, stayer, target, payer, hooks }, deps)
+  // A bug ends one transfer, not the process.
+  transferToNewCall({ leaver, stayer, target, payer, hooks }, deps).catch((error: unknown) => {
+    deps.log('error', 'a transfer failed', { error })
+    hooks.onFailed(500, 'Server Internal Error')
+  })
 }
 
 function hooksOf(

@@ -53,3 +53,17 @@ test('requests in a dialog that is over are unknown here: 481', async () => {
   }
   expect(rig.records).toEqual([])
 })
+
+test('an INVITE whose caller cannot be found out for a fault is refused, and nothing else ends', async () => {
+  rig = await startCallRig()
+  const peer = await rig.caller()
+  Object.defineProperty(rig.answers, 'caller', {
+    get: () => {
+      throw new Error('disk I/O error')
+    },
+  })
+  peer.request('INVITE', peer.leg(rig.uri('1555')), { body: 'v=0\r\n' })
+  await peer.next('500 INVITE')
+  expect(rig.faults.splice(0)).toMatchObject([{ message: 'an INVITE could not be handled' }])
+  expect(rig.calls.size).toBe(0)
+})

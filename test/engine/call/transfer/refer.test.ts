@@ -353,3 +353,17 @@ test('the credit of either call ends both', async () => {
   expect(await recordsOf(rig, 2)).toMatchObject([{ billsec: 20 }, { billsec: 20 }])
   await rig.idle()
 })
+
+test('a fault before the new call ends the transfer, and leaves no call behind', async () => {
+  rig = await startCallRig()
+  const { a, aLeg } = await establish(rig)
+  Object.defineProperty(rig.answers, 'outbound', {
+    get: () => {
+      throw new Error('disk I/O error')
+    },
+  })
+  await refer(a, aLeg, rig.uri('15550100'))
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 500 Server Internal Error\r\n')
+  expect(rig.faults.splice(0)).toMatchObject([{ message: 'a transfer failed' }])
+  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
+})
