@@ -36,7 +36,7 @@ export class CdrText {
   json(row: CdrValues): string {
     const slug = this.#slugOf(row)
     return (
-      `{"call_uuid":"${row[at.call_uuid]}","caller_id_number":${quoted(row[at.caller_id_number])}` +
+      `{"call_uuid":${quoted(row[at.call_uuid])},"caller_id_number":${quoted(row[at.caller_id_number])}` +
       `,"destination_number":${quoted(row[at.destination_number])}` +
       `,"start_stamp":"${this.#times.of(row[at.start_stamp])}","billsec":${row[at.billsec]}` +
       `,"disposition":"${row[at.disposition]}","mos_score":${row[at.mos_score]}` +
@@ -59,7 +59,7 @@ export class CdrText {
   csv(row: CdrValues): string {
     const answeredAt = row[at.answer_stamp]
     return (
-      `${row[at.call_uuid]},${csvCell(row[at.caller_id_number])}` +
+      `${csvCell(row[at.call_uuid])},${csvCell(row[at.caller_id_number])}` +
       `,${csvCell(row[at.destination_number])},${this.#times.of(row[at.start_stamp])}` +
       `,${answeredAt === null ? '' : this.#times.of(answeredAt)}` +
       `,${this.#times.of(row[at.end_stamp])},${row[at.billsec]},${row[at.duration]}` +
