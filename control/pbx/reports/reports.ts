@@ -30,11 +30,15 @@ export function openReports(deps: ReportsDeps): Reports {
 
 /** Each holds about a megabyte. */
 const MAX_REPORTS = 16
+/** One tenant's slow readers leave room for the others. */
+const MAX_OF_TENANT = 4
 /** Nobody has asked for its next piece for so long: its reader may be gone. */
 const IDLE_MS = 60_000
 
 interface Open {
   readonly pieces: AsyncGenerator<Uint8Array, void>
+  /** Null: of the platform. */
+  readonly tenantId: number | null
   askedAt: number
 }
 
@@ -52,9 +56,10 @@ export class Reports {
 
   /** Undefined: too many are under way. The first piece is to be asked for at once. */
   open(request: ReportRequest): AsyncGenerator<Uint8Array, void> | undefined {
-    if (this.#open.size >= MAX_REPORTS) this.#closeIdle()
-    if (this.#open.size >= MAX_REPORTS) return undefined
-    const open = { pieces: this.#maker.open(request), askedAt: this.#now() }
+    const { tenantId } = request.filter
+    if (!this.#hasRoom(tenantId)) this.#closeIdle()
+    if (!this.#hasRoom(tenantId)) return undefined
+    const open = { pieces: this.#maker.open(request), tenantId, askedAt: this.#now() }
     this.#open.add(open)
     return this.#watched(open)
   }
@@ -72,6 +77,12 @@ export class Reports {
     } finally {
       this.#open.delete(open)
     }
+  }
+
+  #hasRoom(tenantId: number | null): boolean {
+    if (this.#open.size >= MAX_REPORTS) return false
+    if (tenantId === null) return true
+    return [...this.#open].filter((open) => open.tenantId === tenantId).length < MAX_OF_TENANT
   }
 
   #closeIdle(): void {

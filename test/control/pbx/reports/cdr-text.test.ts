@@ -37,7 +37,7 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
     'with texts that JSON has to escape',
     {
       ...{ callerNumber: odd, calledNumber: odd, callId: odd, node: odd, carrier: odd },
-      ...{ hangupCause: odd, denialCode: odd },
+      ...{ hangupCause: odd, denialCode: odd, callUuid: '","cost":0,"\\' },
       attempts: [attempt(odd, startOfTime), attempt('},"endedAt":2}', startOfTime)],
     },
     1,
@@ -95,4 +95,9 @@ test.each([
 ])('a cell %j is written as %j', (callerNumber, cell) => {
   const { row, text } = stored({ callerNumber, calledNumber: 'called' }, 0)
   expect(text.csv(row)).toContain(`u-1,${cell},called,`)
+})
+
+test('what a node reports as the UUID of a call ends no cell, and runs nowhere', () => {
+  const { row, text } = stored({ callUuid: '=1,2"' }, 0)
+  expect(text.csv(row).startsWith(`"'=1,2""",1,2,`)).toBe(true)
 })

@@ -10,8 +10,8 @@ function open() {
   let now = 0
   const { store } = openControl()
   const reports = openReports({ store, now: () => now, log: () => undefined })
-  const begin = async () => {
-    const pieces = reports.open(request)
+  const begin = async (tenantId: number | null = null) => {
+    const pieces = reports.open({ ...request, filter: { ...filter, tenantId } })
     await pieces?.next()
     return pieces
   }
@@ -20,7 +20,7 @@ function open() {
 
 test('there is a bound on reports that are under way; whoever ends makes room', async () => {
   const { begin } = open()
-  const under = await Promise.all(Array.from({ length: 16 }, begin))
+  const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
   expect(under.every((pieces) => pieces !== undefined)).toBe(true)
   expect(await begin()).toBeUndefined()
   await under[3]?.return()
@@ -32,11 +32,22 @@ test('there is a bound on reports that are under way; whoever ends makes room', 
 
 test('reports that nobody reads make room after a minute, those that are read do not', async () => {
   const { begin, wait } = open()
-  const under = await Promise.all(Array.from({ length: 16 }, begin))
+  const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
   wait(60_001)
   expect(await begin()).toBeDefined()
-  const again = await Promise.all(Array.from({ length: 15 }, begin))
+  const again = await Promise.all(Array.from({ length: 15 }, () => begin()))
   expect(again.every((pieces) => pieces !== undefined)).toBe(true)
   expect(await begin()).toBeUndefined()
   expect((await under[0]?.next())?.done).toBe(true)
+})
+
+test('one tenant takes no room of another', async () => {
+  const { begin, wait } = open()
+  const under = await Promise.all(Array.from({ length: 4 }, () => begin(1)))
+  expect(under.every((pieces) => pieces !== undefined)).toBe(true)
+  expect(await begin(1)).toBeUndefined()
+  expect(await begin(2)).toBeDefined()
+  expect(await begin()).toBeDefined()
+  wait(60_001)
+  expect(await begin(1)).toBeDefined()
 })
