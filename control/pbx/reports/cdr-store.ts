@@ -82,14 +82,10 @@ export class CdrStore {
 
   /** Over the records behind `position` up to and including `end`; undefined: all that are left. */
   totals(position: Position, end: Position | undefined): CdrTotals {
-    let query = this.#behind(position).select(({ fn }) => [
+    const query = this.#behind(position, end).select(({ fn }) => [
       fn.countAll<number>().as('calls'),
       fn.sum<number | null>('billsec').as('billsec'),
     ])
-    if (end !== undefined)
-      query = query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('start_stamp', 'id'), '<=', tuple(end.startStamp, end.id)),
-      )
     const row = first(this.#store, query)
     return { calls: row?.calls ?? 0, billsec: row?.billsec ?? 0 }
   }
@@ -107,14 +103,20 @@ export class CdrStore {
     return this.#behind(position).orderBy('start_stamp').orderBy('id')
   }
 
-  #behind({ startStamp, id }: Position) {
+  /** Of two upper bounds SQLite would seek by one and read up to it: there is only one at a time. */
+  #behind({ startStamp, id }: Position, end?: Position) {
     const { tenantId, before, disposition } = this.#filter
     let query = this.#store.db
       .selectFrom('cdr')
-      .where('start_stamp', '<', before)
       .where(({ eb, refTuple, tuple }) =>
         eb(refTuple('start_stamp', 'id'), '>', tuple(startStamp, id)),
       )
+    query =
+      end === undefined
+        ? query.where('start_stamp', '<', before)
+        : query.where(({ eb, refTuple, tuple }) =>
+            eb(refTuple('start_stamp', 'id'), '<=', tuple(end.startStamp, end.id)),
+          )
     if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
     if (disposition !== undefined) query = query.where('disposition', '=', disposition)
     return query
