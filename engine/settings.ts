@@ -105,11 +105,13 @@ export const settings = {
     'peers whose X-Forwarded-For and Forwarded are believed',
   ),
   databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
-  drachtioUrl: unset(
-    'DRACHTIO_URL',
-    drachtioUrls,
-    'the embedded server',
-    'use real drachtio-servers; of several, each that is there gets calls in turn',
+  drachtioUrl: hidden(
+    unset(
+      'DRACHTIO_URL',
+      drachtioUrls,
+      'the embedded server',
+      'use real drachtio-servers; of several, each that is there gets calls in turn',
+    ),
   ),
   drachtioListen: unset(
     'DRACHTIO_LISTEN',

@@ -124,7 +124,6 @@ const wrong: [string, string][] = [
   ['SIP_SESSION_EXPIRES_SECONDS', '89'],
   ['API_LISTEN', '8080'],
   ['EDGE_LISTEN', '[127.0.0.1]:80'],
-  ['DRACHTIO_URL', 'drachtio://10.0.0.1:9022'],
   ['TRUSTED_SOURCES', '10.0.0.0/33'],
   ['TRUSTED_SOURCES', 'localhost'],
   ['OCS_URL', 'ftp://ocs.example.com'],
@@ -183,7 +182,11 @@ test('TLS verifies servers, asks nobody else for a certificate and speaks 1.2 or
 test('the value of a secret is not shown when it is wrong', () => {
   expect(() => readConfig({ JWT_SECRET: 'hunter2' })).toThrow(/^JWT_SECRET is set to a value that/)
   expect(() => readConfig({ SECRET_KEY: 'hunter2' })).toThrow(/^SECRET_KEY is set to a value that/)
-  expect(() => readConfig({ JWT_SECRET: 'hunter2' })).not.toThrow(/hunter2/)
+  expect(() => readConfig({ DRACHTIO_URL: 'drachtio:hunter2@h:9022' })).toThrow(
+    /^DRACHTIO_URL is set to a value that [^"]*allowed is a comma list of drachtio:/,
+  )
+  for (const name of ['JWT_SECRET', 'DRACHTIO_URL'])
+    expect(() => readConfig({ [name]: 'hunter2' })).not.toThrow(/hunter2/)
 })
 
 test('a listener for drachtio apps needs a secret, and an embedded server', () => {
