@@ -25,7 +25,7 @@ export interface Told {
 }
 
 /** Where there is not enough for both, calls come first. Linux counts it for this thread alone. */
-if (process.platform === 'linux') setPriority(0, 5)
+if (process.platform === 'linux') setPriority(0, 2)
 
 const { path } = workerData as { readonly path: string }
 const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })
