@@ -290,6 +290,10 @@ export class Engine {
     return new Registrar({
       ...{ store, now, schedule, secret: randomBytes(32), guard: this.guard },
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
+      isProxy: ({ address, port }) => {
+        const { kind } = this.routing.recognize({ address, port })
+        return kind === 'trusted' || kind === 'node'
+      },
       onRegistration: (phones) => this.events.add({ type: 'registration', ...phones }),
       onStoreFailure: (error, waiting) =>
         log('error', 'registrations cannot be stored', { error, waiting }),

@@ -9,7 +9,8 @@ import { BindingStore } from './binding-store.ts'
 import { BindingTable, type Registered } from './binding-table.ts'
 import type { Binding, Registration, Source } from './bindings.ts'
 import { bindingLimits, register } from './bindings.ts'
-import { contactsOf, listItems } from './contact.ts'
+import { contactsOf } from './contact.ts'
+import { leadsBack, pathOf } from './path.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
 import { headerOf, identityOf, type Identity, type RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
@@ -64,6 +65,8 @@ export interface RegistrarDeps {
     authFailed(address: string, user: string): void
     authSucceeded(address: string, user: string): void
   }
+  /** Whether it is a proxy of ours, which may say how its phones are reached. */
+  readonly isProxy: (source: Source) => boolean
   /** The phones of an extension are others than before. */
   readonly onRegistration: (change: {
     readonly tenantId: number
@@ -140,7 +143,11 @@ export class Registrar {
     if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
-    return this.#register(verdict.extension, registrationOf(headers, source))
+    const registration = registrationOf(headers, source)
+    const { path } = registration
+    if (path.length > 0 && !leadsBack(path, source) && !this.#deps.isProxy(source))
+      return answer(403, 'Path Not Allowed')
+    return this.#register(verdict.extension, registration)
   }
 
   /**
@@ -310,19 +317,17 @@ export class Registrar {
 
 function registrationOf(headers: RequestHeaders, source: Source): Registration {
   const expires = headerOf(headers, 'expires')?.trim() ?? ''
-  const path = headerOf(headers, 'path')
   return {
     contacts: contactsOf(headerOf(headers, 'contact')),
     expiresSeconds: /^\d{1,10}$/.test(expires) ? Number(expires) : undefined,
     callId: headerOf(headers, 'call-id') ?? '',
     cseq: Number.parseInt(headerOf(headers, 'cseq') ?? '0', 10),
-    path: path === undefined ? [] : [...listItems(path)].slice(0, MAX_PATH),
+    path: pathOf(headerOf(headers, 'path')),
     userAgent: (headerOf(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
     source,
   }
 }
 
-const MAX_PATH = 8
 const MAX_USER_AGENT = 128
 
 /** What we support of a REGISTER's `Require`: nothing but RFC 3327. */

@@ -40,6 +40,8 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
   /** Who was said to have other phones than before. */
   const told: Parameters<RegistrarDeps['onRegistration']>[0][] = []
   const lockedOut = new Set<string>()
+  /** Their Path is believed, whatever it says. */
+  const proxies = new Set<string>()
   const deps: RegistrarDeps = {
     store,
     now: time.now,
@@ -51,6 +53,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
       authFailed: (address, user) => void failed.push(`${address} ${user}`),
       authSucceeded: () => undefined,
     },
+    isProxy: ({ address }) => proxies.has(address),
     onRegistration: (change) => void told.push(change),
     onStoreFailure: (error) => {
       throw error
@@ -64,7 +67,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
     time.advance(50)
     return answer
   }
-  return { store, time, registrar, ask, keptAlive, failed, told, lockedOut, deps }
+  return { store, time, registrar, ask, keptAlive, failed, told, lockedOut, proxies, deps }
 }
 
 export type World = ReturnType<typeof startRegistrar>

@@ -136,7 +136,7 @@ test('bindings are on disk before the 200, and a new process goes on with them',
   let isAnswered = false
   const headers = phone.headers({
     contact: '<sip:101@10.0.0.5>;q=0.5;+sip.instance="<urn:uuid:1>";reg-id=1',
-    path: '<sip:edge.example;lr>',
+    path: '<sip:edge@203.0.113.7;lr>',
     authorization: phone.credentials(),
   })
   const answer = world.registrar
@@ -148,11 +148,11 @@ test('bindings are on disk before the 200, and a new process goes on with them',
   for (let turn = 0; turn < 5; turn++) await Promise.resolve()
   expect(isAnswered).toBe(false)
   world.time.advance(50)
-  expect((await answer).headers['Path']).toBe('<sip:edge.example;lr>')
+  expect((await answer).headers['Path']).toBe('<sip:edge@203.0.113.7;lr>')
   expect(new Registrar(world.deps).contactsOf('ACME.example', '101')).toEqual([
     {
       uri: 'sip:101@10.0.0.5',
-      routes: ['<sip:edge.example;lr>'],
+      routes: ['<sip:edge@203.0.113.7;lr>'],
       nextHop: undefined,
       q: 500,
       source: phone.source,
