@@ -213,7 +213,8 @@ function begin(
 
 /**
  * RFC 3261 §18.2.2 and RFC 3581 §4: the same connection; by UDP the source address, and the source
- * port where `rport` asks for it, else the port of the Via.
+ * port where `rport` asks for it, else the port of the Via. Of `maddr` only a group is believed: a
+ * sender that names somebody else's address would have our answers, and their copies, sent there.
  */
 export function returnFlow(via: Via, source: Flow): Flow {
   const { listener, address, connectionId } = source
@@ -221,10 +222,16 @@ export function returnFlow(via: Via, source: Flow): Flow {
   const port = via.port === 0 ? defaultPort : via.port
   if (connectionId !== 0) return { ...source, returnPort: port }
   if (via.params.has('rport')) return source
-  return { listener, address: via.params.get('maddr') ?? address, port, connectionId }
+  const maddr = via.params.get('maddr')
+  const isGroup = maddr !== undefined && isMulticast(maddr)
+  return { listener, address: isGroup ? maddr : address, port, connectionId }
 }
 
 const allowed = (stack: Stack): string => {
   const inDialog = ['ACK', 'BYE', 'CANCEL', 'INFO', 'PRACK', 'UPDATE']
   return [...new Set([...stack.applications.methods(), ...inDialog])].join(', ')
 }
+
+/** 224.0.0.0/4, ff00::/8. */
+const isMulticast = (address: string): boolean =>
+  /^2(?:2[4-9]|3\d)(?:\.\d{1,3}){3}$/.test(address) || /^ff[\da-f]{2}:[\da-f:]*$/i.test(address)

@@ -113,13 +113,16 @@ test('a repeated request in the dialog is absorbed, its answer repeated', () => 
   expect(startLines(server.takeSent())).toEqual(['SIP/2.0 200 Reason > 203.0.113.7'])
 })
 
-test.each(['INVITE', 'UPDATE', 'OPTIONS', 'WHATEVER'])('%s in the dialog is forwarded', (method) => {
-  const { server, entries } = forwardedCall()
-  server.receive(fromCaller(method, entries))
-  expect(startLines(server.takeSent())).toContain(
-    `${method} sip:bob@192.0.2.20 SIP/2.0 > 192.0.2.20`,
-  )
-})
+test.each(['INVITE', 'UPDATE', 'OPTIONS', 'WHATEVER'])(
+  '%s in the dialog is forwarded',
+  (method) => {
+    const { server, entries } = forwardedCall()
+    server.receive(fromCaller(method, entries))
+    expect(startLines(server.takeSent())).toContain(
+      `${method} sip:bob@192.0.2.20 SIP/2.0 > 192.0.2.20`,
+    )
+  },
+)
 
 test('a Route with our address but without our seal opens no relay: 481', () => {
   const { server } = forwardedCall()

@@ -172,3 +172,14 @@ test('a CANCEL that matches nothing gets 481', () => {
   server.receive(requestOf('CANCEL'))
   expect(server.takeStartLines()).toEqual(['SIP/2.0 481 Call/Transaction Does Not Exist'])
 })
+
+test.each([
+  ['192.0.2.66', '203.0.113.7'],
+  ['239.1.2.3', '239.1.2.3'],
+])('maddr=%s in the Via sends the answer to %s: only a group is believed', (maddr, address) => {
+  const server = new VirtualServer()
+  server.receive(
+    requestOf('INVITE', { via: `SIP/2.0/UDP 203.0.113.7:5060;maddr=${maddr};branch=z9hG4bK-m` }),
+  )
+  expect(server.takeSent().map(({ flow }) => flow.address)).toEqual([address])
+})
