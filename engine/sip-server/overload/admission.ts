@@ -12,10 +12,10 @@ export interface AdmissionLimits {
 }
 
 /**
- * After T1, 500 ms, everybody begins to repeat what was not answered, and the delay is known some
- * tenths of a second late. The target leaves OPTIONS of ours, which wait like all others, in time.
+ * After T1, 500 ms, everybody begins to repeat what was not answered, and that is what collapses; up to
+ * then a queue is only a burst. The target leaves OPTIONS of ours, which wait like all others, in time.
  */
-const defaultAdmissionLimits: AdmissionLimits = { engageMs: 150, targetMs: 100 }
+const defaultAdmissionLimits: AdmissionLimits = { engageMs: 400, targetMs: 200 }
 
 /** Change of the share for one second above the target, and for one second that was added. */
 const proportional = 0.5
@@ -29,7 +29,7 @@ const fastestRise = 1.15
  * The least of so many delays counts: a queue that stands is found in all of them. A pause (for the
  * collector, or because other processes want the machine) is not, and is not mended by refusing.
  */
-const samples = 2
+const samples = 3
 
 /** A loop that has time to spare is not the reason for a delay: refusing would not help. */
 const busyFrom = 0.9

@@ -8,7 +8,7 @@ function adjusted(...delays: readonly number[]): Admission {
 }
 
 test('with short delays everybody is let in', () => {
-  const admission = adjusted(...Array.from({ length: 100 }, () => 140))
+  const admission = adjusted(...Array.from({ length: 100 }, () => 390))
   expect(admission.isEngaged).toBe(false)
   expect(admission.admits(0.999)).toBe(true)
 })
@@ -18,8 +18,8 @@ test('long turns of the event loop between short ones refuse nobody', () => {
 })
 
 test('a delay that stays refuses a part, and more of them the longer it is', () => {
-  const mild = adjusted(...Array.from({ length: 6 }, () => 160))
-  const severe = adjusted(...Array.from({ length: 6 }, () => 400))
+  const mild = adjusted(...Array.from({ length: 8 }, () => 420))
+  const severe = adjusted(...Array.from({ length: 8 }, () => 900))
   expect(mild.isEngaged).toBe(true)
   expect(mild.share).toBeLessThan(1)
   expect(severe.share).toBeLessThan(mild.share)
