@@ -1,16 +1,15 @@
 import { defineConfig } from 'vitest/config'
 
-const processTests = [
-  'process',
-  'sipp',
-  'baresip',
-  'kamailio',
-  'sipsak',
-  'sipvicious',
-  'tls',
-  'webphone',
-  'conformance',
-].map((folder) => `test/${folder}/**/*.test.ts`)
+const inFolders = (...folders: readonly string[]): string[] =>
+  folders.map((folder) => `test/${folder}/**/*.test.ts`)
+
+/** They wait more than they work, so two at a time. */
+const patientTests = [
+  ...inFolders('baresip', 'kamailio', 'sipsak', 'sipvicious', 'webphone', 'conformance'),
+  'test/sipp/dialog.test.ts',
+  'test/sipp/trunks.test.ts',
+]
+const processTests = inFolders('process', 'sipp', 'tls')
 
 export default defineConfig({
   test: {
@@ -19,7 +18,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: processTests,
+          exclude: [...patientTests, ...processTests],
           // Modules are loaded once per worker: the tests share no mutable module state.
           pool: 'forks',
           isolate: false,
@@ -27,12 +26,26 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'patient',
+          include: patientTests,
+          pool: 'forks',
+          isolate: true,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
           name: 'process',
           include: processTests,
+          exclude: patientTests,
           pool: 'forks',
           isolate: true,
           // One at a time: these measure time and use real ports.
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

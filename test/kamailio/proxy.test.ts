@@ -65,7 +65,8 @@ test('a caller behind the proxy gives up, and our refusals reach him', async () 
     await callWith('inbound/no-funds.xml', front.port, { keys: { caller: '15550002222' } }),
   ).toEqual(clean)
   const calls = await tollgate.waitForCalls(2)
-  expect(calls.map(({ sip_code }) => sip_code)).toEqual([487, 402])
+  // The record of the first is written when its CANCEL has been through.
+  expect(new Set(calls.map(({ sip_code }) => sip_code))).toEqual(new Set([402, 487]))
 })
 
 test('a hundred calls at once through the proxy: each ends and is charged once', async () => {
