@@ -1,5 +1,5 @@
 /** Phones from outside: they register, are called, call each other and the world; books and wallets checked. */
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { cents } from './call-case.ts'
@@ -51,6 +51,7 @@ test('over a power cut a phone stays reachable where it registered', async () =>
 /** A carrier that takes calls, and may send them from another port. */
 async function withCarrier(environment: Readonly<Record<string, string>> = {}) {
   const gateway = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await gateway.stop()))
   const port = await freePort()
   const started = await startPhones(
     {
