@@ -1,5 +1,5 @@
 /** The program with encrypted listeners, as it is started, renewed and refused. */
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
@@ -72,6 +72,29 @@ test('SIGHUP reads the certificate again and ends nothing; a broken one is told 
   expect(await shownAt(port)).toBe('second')
   open.write('\r\n\r\n')
   expect(String((await emitted(open, 'data'))[0])).toBe('\r\n')
+  program.child.kill('SIGTERM')
+  expect(await program.ended).toBe(0)
+})
+
+test('applications of the SIP server alone come in by TLS, with the secret and not without', async () => {
+  const program = startProgram([
+    ...['sip-server', '--listen', 'udp/127.0.0.1:0', '--admin', '127.0.0.1:0'],
+    ...['--admin-tls', '127.0.0.1:0', '--cert', first.certFile, '--key', first.keyFile],
+    ...['--secret', 'cymru'],
+  ])
+  const line = await program.line(/^ready /)
+  const port = Number(/ admin-tls=127\.0\.0\.1:(\d+)/.exec(line)?.[1])
+  const welcome = async (secret: string): Promise<string> => {
+    const socket = connect({ host: '127.0.0.1', port, ca: readFileSync(authority.file) })
+    await emitted(socket, 'secureConnect')
+    const payload = `a1|authenticate|${secret}|`
+    socket.write(`${payload.length}#${payload}`)
+    const [answer] = await emitted(socket, 'data')
+    socket.destroy()
+    return String(answer)
+  }
+  expect(await welcome('cymru')).toMatch(/\|response\|a1\|OK\|udp\/127\.0\.0\.1:\d+\|v/)
+  expect(await welcome('guess')).toMatch(/\|response\|a1\|NO\|incorrect secret$/)
   program.child.kill('SIGTERM')
   expect(await program.ended).toBe(0)
 })
