@@ -31,14 +31,15 @@ export class ReportThread implements ReportMaker {
 
   async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
     const report = ++this.#lastReport
+    const worker = (this.#worker ??= this.#start())
     try {
-      let { bytes } = await this.#ask({ report, request })
+      let { bytes } = await this.#ask(worker, { report, request })
       while (bytes !== undefined) {
         yield bytes
-        bytes = (await this.#ask({ report })).bytes
+        bytes = (await this.#ask(worker, { report })).bytes
       }
     } finally {
-      this.#worker?.postMessage({ report, isOver: true } satisfies Ask, [])
+      worker.postMessage({ report, isOver: true } satisfies Ask, [])
     }
   }
 
@@ -50,11 +51,12 @@ export class ReportThread implements ReportMaker {
     await ended
   }
 
-  #ask(ask: Ask): Promise<Told> {
+  #ask(worker: Worker, ask: Ask): Promise<Told> {
     return new Promise((resolve, reject) => {
+      // Another thread has nothing of this report: it would seem to be at its end.
+      if (worker !== this.#worker) return reject(ended())
       this.#waiting.set(ask.report, { resolve, reject })
-      this.#worker ??= this.#start()
-      this.#worker.postMessage(ask, [])
+      worker.postMessage(ask, [])
     })
   }
 
@@ -82,6 +84,8 @@ export class ReportThread implements ReportMaker {
     if (this.#worker === worker) this.#worker = undefined
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
-    for (const { reject } of waiting) reject(new Error('the thread of reports has ended'))
+    for (const { reject } of waiting) reject(ended())
   }
 }
+
+const ended = (): Error => new Error('the thread of reports has ended')

@@ -46,7 +46,6 @@ interface Open {
 export class Reports {
   readonly #maker: ReportMaker
   readonly #now: () => number
-  /** The one that was asked least recently first. */
   readonly #open = new Set<Open>()
 
   constructor(maker: ReportMaker, now: () => number) {
@@ -74,6 +73,8 @@ export class Reports {
         yield piece
         open.askedAt = this.#now()
       }
+      // Without an error its reader would take it for the whole report.
+      if (!this.#open.has(open)) throw new Error('a report nobody read for a minute was closed')
     } finally {
       this.#open.delete(open)
     }

@@ -16,7 +16,7 @@ parentPort.on('message', ({ report, request, isOver }) => {
   if (request) left.set(report, [workerData.path, request.format, ...asked])
   if (request?.format === 'csv') process.exit(1)
   if (request?.format === 'ndjson') return parentPort.postMessage({ report, error: 'no disk' })
-  const text = left.get(report).shift()
+  const text = left.get(report)?.shift()
   parentPort.postMessage(text === undefined ? { report } : { report, bytes: new TextEncoder().encode(text) })
 })
 `
@@ -26,14 +26,16 @@ function open() {
   writeFileSync(file, stub)
   const thread = new ReportThread(pathToFileURL(file), 'a path', () => undefined)
   onTestFinished(() => thread.stop())
-  const read = async (format: ReportRequest['format']): Promise<string> => {
+  const begin = (format: ReportRequest['format']) => {
     const filter = { tenantId: null, from: 0, before: 1, disposition: undefined }
+    return thread.open({ filter, format, page: undefined })
+  }
+  const read = async (format: ReportRequest['format']): Promise<string> => {
     let text = ''
-    for await (const bytes of thread.open({ filter, format, page: undefined }))
-      text += `${new TextDecoder().decode(bytes)};`
+    for await (const bytes of begin(format)) text += `${new TextDecoder().decode(bytes)};`
     return text
   }
-  return { thread, read }
+  return { begin, read }
 }
 
 test('pieces come in order, of several reports at once, and the thread hears when one is over', async () => {
@@ -52,4 +54,17 @@ test('a thread that ends fails the reports that wait for it; the next one starts
   const { read } = open()
   await expect(read('csv')).rejects.toThrow('has ended')
   expect(await read('json')).toBe('a path;json;')
+})
+
+test('a report whose thread has ended between two pieces fails, it does not seem complete', async () => {
+  const { begin, read } = open()
+  const pieces = begin('json')
+  expect((await pieces.next()).done).toBe(false)
+  await expect(read('csv')).rejects.toThrow('has ended')
+  await expect(pieces.next()).rejects.toThrow('has ended')
+  const others = begin('json')
+  await others.next()
+  await expect(read('csv')).rejects.toThrow('has ended')
+  expect(await read('json')).toBe('a path;json;')
+  await expect(others.next()).rejects.toThrow('has ended')
 })
