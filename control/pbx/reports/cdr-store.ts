@@ -73,7 +73,7 @@ export class CdrStore {
   }
 
   /** The record that is the `count`-th behind this one; undefined: there are not so many. */
-  skip(position: Position, count: number): Position | undefined {
+  advance(position: Position, count: number): Position | undefined {
     if (count === 0) return position
     const query = this.#after(position).select(['start_stamp', 'id']).limit(1)
     const row = first(this.#store, query.offset(count - 1))

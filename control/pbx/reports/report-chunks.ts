@@ -125,7 +125,7 @@ function* positionOf(
 ): Generator<Bytes, Position | undefined, undefined> {
   let position: Position | undefined = cdrs.beginning
   for (let left = offset; left > 0 && position !== undefined; left -= COUNTED_SLICE) {
-    position = cdrs.skip(position, Math.min(left, COUNTED_SLICE))
+    position = cdrs.advance(position, Math.min(left, COUNTED_SLICE))
     yield nothing
   }
   return position
@@ -137,7 +137,7 @@ function* totalsOf(cdrs: CdrStore): Generator<Bytes, CdrTotals, undefined> {
   let billsec = 0
   let position = cdrs.beginning
   for (;;) {
-    const end = cdrs.skip(position, COUNTED_SLICE)
+    const end = cdrs.advance(position, COUNTED_SLICE)
     const slice = cdrs.totals(position, end)
     calls += slice.calls
     billsec += slice.billsec
