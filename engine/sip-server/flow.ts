@@ -64,3 +64,7 @@ export const isReliable = (protocol: Protocol): boolean => protocol !== 'udp'
 
 /** Only the client opens one (RFC 7118 §4). */
 export const isWebSocket = (protocol: Protocol): boolean => protocol === 'ws' || protocol === 'wss'
+
+/** RFC 3261 §19.1.2. */
+export const defaultPort = (protocol: Protocol): number =>
+  protocol === 'tls' || protocol === 'wss' ? 5_061 : 5_060

@@ -21,6 +21,7 @@ import {
   hopOf,
   isOwnAddress,
   questionOf,
+  transportParam,
   type Hop,
 } from './next-hop.ts'
 import { secondsIn, sessionFor } from './session/terms.ts'
@@ -295,8 +296,5 @@ function withTransport(contact: string, listener: Listener): string {
   if (listener.protocol === 'udp' || contact.includes('transport=')) return contact
   return contact.replace(advertised(listener), (host) => host + transportParam(listener))
 }
-
-export const transportParam = (listener: Listener): string =>
-  listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
 
 const contactLine = (contact: string): string => (contact === '' ? '' : `Contact: ${contact}\r\n`)

@@ -1,6 +1,7 @@
 /** Where a request outside dialogs goes first, and by which listener it leaves. */
 import { isIP } from 'node:net'
 import {
+  defaultPort,
   isWebSocket,
   type Flow,
   type HopQuestion,
@@ -42,7 +43,7 @@ export function hopOf(target: string): Hop | undefined {
     transport === undefined ? (isSecure ? 'tls' : 'udp') : secured(transport, isSecure)
   return {
     host: uri.params.get('maddr') ?? uri.host,
-    port: uri.port === 0 ? (protocol === 'tls' || protocol === 'wss' ? 5_061 : 5_060) : uri.port,
+    port: uri.port === 0 ? defaultPort(protocol) : uri.port,
     protocol,
     hasPort: uri.port !== 0,
     isSecure,
@@ -155,5 +156,9 @@ export const flowTo = (listener: Listener, address: string, port: number): Flow 
 /** `host:port` as Via, Contact and placeholders show it. */
 export const advertised = (listener: Listener): string =>
   `${bracketed(listener.advertisedHost)}:${listener.advertisedPort}`
+
+/** What a URI that names this listener says of its protocol. */
+export const transportParam = ({ protocol }: Listener): string =>
+  protocol === 'udp' ? '' : `;transport=${protocol}`
 
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

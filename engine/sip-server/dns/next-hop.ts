@@ -1,5 +1,5 @@
 /** Where a host name is reached: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
-import type { HopQuestion, HopTarget, Protocol } from '../flow.ts'
+import { defaultPort, type HopQuestion, type HopTarget, type Protocol } from '../flow.ts'
 import { CachedDns, type Dns, type NaptrRecord } from './records.ts'
 import { srvOrder } from './srv-order.ts'
 
@@ -122,9 +122,6 @@ const transportsOf = ({ supported, isSecure }: HopQuestion): readonly Protocol[]
   )
 
 const defaultProtocol = (question: HopQuestion): Protocol => transportsOf(question)[0] ?? 'udp'
-
-const defaultPort = (protocol: Protocol): number =>
-  protocol === 'tls' || protocol === 'wss' ? 5_061 : 5_060
 
 /** The SRV names that the domain wants tried, of transports that we have. */
 function servicesOf(

@@ -6,7 +6,7 @@
 import { isReliable, type Flow, type Listener } from '../../flow.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { parseUri } from '../../message/uri.ts'
-import { advertised, flowTo } from '../next-hop.ts'
+import { advertised, flowTo, transportParam } from '../next-hop.ts'
 import type { StackOptions } from '../stack.ts'
 
 /** What one of our Route values stands for. */
@@ -39,9 +39,8 @@ export class OwnRoutes {
   entry(listener: Listener, callId: string, connectionId = 0): string {
     this.#areGiven = true
     const user = connectionId === 0 ? '' : `c${connectionId}@`
-    const transport = listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
     const seal = this.#seal(`${connectionId} ${callId}`)
-    return `<sip:${user}${advertised(listener)}${transport};lr;seal=${seal}>`
+    return `<sip:${user}${advertised(listener)}${transportParam(listener)};lr;seal=${seal}>`
   }
 
   /** Undefined: not one of ours, or not of this call. */

@@ -2,6 +2,7 @@
 import { parseAppMessage } from '../../message/parse.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
 import { bareUri } from '../../dialog/dialog.ts'
+import { defaultPort } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/uri.ts'
 import type { ProxyCommand } from '../../wire/command.ts'
@@ -91,8 +92,7 @@ function namesThisServer(stack: Stack, text: string): boolean {
   if (uri === undefined || uri.scheme === 'tel') return false
   return stack.options.listeners().some((own) => {
     const isHost = uri.host === own.advertisedHost || uri.host === own.address
-    const usual = own.protocol === 'tls' || own.protocol === 'wss' ? 5_061 : 5_060
-    const port = uri.port === 0 ? usual : uri.port
+    const port = uri.port === 0 ? defaultPort(own.protocol) : uri.port
     return isHost && (port === own.port || port === own.advertisedPort)
   })
 }

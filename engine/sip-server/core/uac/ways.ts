@@ -3,8 +3,8 @@ import type { Flow, Listener } from '../../flow.ts'
 import { byteLength } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
-import { transportParam, viaOf, type Composed } from '../compose.ts'
-import { advertised, chooseListener, flowTo, hopOf } from '../next-hop.ts'
+import { viaOf, type Composed } from '../compose.ts'
+import { advertised, chooseListener, flowTo, hopOf, transportParam } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 
 /** RFC 3261 §18.1.1: where the path MTU is not known, larger requests need congestion control. */

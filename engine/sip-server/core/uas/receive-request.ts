@@ -1,6 +1,6 @@
 /** Requests from the network: repeated? in a dialog? a CANCEL? else new, and for an application. */
 import type { Dialog } from '../../dialog/dialog.ts'
-import type { Flow } from '../../flow.ts'
+import { defaultPort, type Flow } from '../../flow.ts'
 import { checkRequest } from '../../message/check.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
@@ -218,8 +218,7 @@ function begin(
  */
 export function returnFlow(via: Via, source: Flow): Flow {
   const { listener, address, connectionId } = source
-  const defaultPort = listener.protocol === 'tls' || listener.protocol === 'wss' ? 5_061 : 5_060
-  const port = via.port === 0 ? defaultPort : via.port
+  const port = via.port === 0 ? defaultPort(listener.protocol) : via.port
   if (connectionId !== 0) return { ...source, returnPort: port }
   if (via.params.has('rport')) return source
   const maddr = via.params.get('maddr')

@@ -11,7 +11,7 @@ import { contentTypeLine, sortAppHeaders, tagOf, type AppHeaders } from '../app-
 import { tellOutcome } from '../applications/call-details.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { endUnacknowledged } from '../local-bye.ts'
-import { advertised } from '../next-hop.ts'
+import { advertised, transportParam } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 import { hashOf } from '../hash.ts'
 import { keepSession } from '../session/session.ts'
@@ -176,8 +176,7 @@ function ownContact(inbound: InboundRequest): string {
   const { listener } = inbound.transaction.flow
   const uri = parseUri(inbound.request.uri)
   const user = uri?.user ? `${uri.user}@` : ''
-  const transport = listener.protocol === 'udp' ? '' : `;transport=${listener.protocol}`
-  return `<sip:${user}${advertised(listener)}${transport}>`
+  return `<sip:${user}${advertised(listener)}${transportParam(listener)}>`
 }
 
 /** R1 names the dialog for INVITE, SUBSCRIBE and everything inside dialogs. */
