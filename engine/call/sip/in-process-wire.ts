@@ -20,18 +20,11 @@ export interface InProcessLink {
 
 export type OpenInProcess = (client: InProcessClient) => InProcessLink
 
-export interface InProcessHooks {
-  /** What a handler threw, which then ends only that message. */
-  readonly onFault: (error: unknown) => void
-  /** Sees every payload before it is handled. */
-  readonly onPayload: (payload: string) => void
-}
-
-/** Connects `srf`. */
+/** Connects `srf`. `onPayload` sees every payload before it is handled. */
 export function attachInProcess(
   srf: Srf,
   { secret, open }: { readonly secret: string; readonly open: OpenInProcess },
-  { onFault, onPayload }: InProcessHooks,
+  onPayload: (payload: string) => void,
 ): void {
   // The agent keeps its state by socket and insists on the type; this one is never connected.
   const socket = new Socket()
@@ -39,11 +32,7 @@ export function attachInProcess(
   const link = open({
     onPayload(payload) {
       onPayload(payload)
-      try {
-        agent._onMsg(socket, payload)
-      } catch (error) {
-        onFault(error)
-      }
+      agent._onMsg(socket, payload)
     },
     onClose() {
       agent._onClose(socket)

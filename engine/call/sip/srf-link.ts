@@ -74,14 +74,30 @@ export class SrfLink {
       this.#hostPorts = hostPorts.split(',')
       return onConnected({ kind: 'connected', hostPorts: this.#hostPorts, version })
     })
-    const { log, onPayload } = this.#deps
-    const onFault = (error: unknown): void =>
-      log('error', 'a SIP message could not be handled', { error: messageOf(error) })
-    if (target.kind === 'in-process')
-      return attachInProcess(this.srf, target, { onFault, onPayload })
+    this.#outliveFaults()
+    if (target.kind === 'in-process') return attachInProcess(this.srf, target, this.#deps.onPayload)
     const { host, port, secret } = target
     const reconnect = { retryMaxDelay: MAX_RETRY_DELAY_MS }
     return this.srf.connect({ host, port, secret, reconnect })
+  }
+
+  /** What handling a message throws ends only that message, however it came. */
+  #outliveFaults(): void {
+    const { app } = this.srf
+    const begin = app._init.bind(app)
+    app._init = () => {
+      const agent = begin()
+      const handle = agent._onMsg.bind(agent)
+      agent._onMsg = (socket, payload) => {
+        try {
+          handle(socket, payload)
+        } catch (error) {
+          const fields = { error: messageOf(error) }
+          this.#deps.log('error', 'a SIP message could not be handled', fields)
+        }
+      }
+      return agent
+    }
   }
 
   /** Without a connection the library throws an AssertionError. */

@@ -252,3 +252,20 @@ test('an INVITE that the server has silently forgotten after 64 s: the callee is
   expect(await rig.record()).toMatchObject({ billsec: 0 })
   await rig.idle()
 })
+
+test('what goes wrong with a message ends neither the process nor the messages after it', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.deliver('s9|unheard-of|', '')
+  await only.seen()
+  rig.client.sendOptions('sip:a@b', () => {
+    throw new Error('a bug')
+  })
+  only.answer(await only.nextOutgoing('OPTIONS'), 200)
+  await only.seen()
+  expect(rig.faults.splice(0)).toMatchObject([
+    { error: expect.stringContaining('unheard-of') },
+    { error: 'a bug' },
+  ])
+  await talk(only)
+})
