@@ -153,7 +153,7 @@ export function composeFor(
 }
 
 /** By the dialog's flow where it is bound to one, else by route set or remote target. */
-export function wayInDialog(stack: Stack, dialog: Dialog): Way | Problem {
+function wayInDialog(stack: Stack, dialog: Dialog): Way | Problem {
   if (dialog.isFlowBound) return byConnection(dialog.flow)
   const { uri, routes } = dialog.nextRequestRoute()
   // The peer may have come back over another connection than the one that was lost.
@@ -166,6 +166,12 @@ export function wayInDialog(stack: Stack, dialog: Dialog): Way | Problem {
   const way = underKnownName(wayTo(stack, target, dialog.flow.listener), dialog.flow)
   if ('flow' in way && way.question === undefined) dialog.way = way.flow
   return way
+}
+
+/** Where what cannot wait for a look-up goes: if it must be one, the way that the dialog came by. */
+export function flowInDialog(stack: Stack, dialog: Dialog): Flow {
+  const way = wayInDialog(stack, dialog)
+  return 'problem' in way || way.question !== undefined ? dialog.flow : way.flow
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Dialog } from '../dialog/dialog.ts'
 import type { ClientUser } from '../transaction/context.ts'
 import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
 import { encodeUnsolicited } from '../wire/event.ts'
-import { composeFor, wayInDialog } from './compose.ts'
+import { composeFor, flowInDialog } from './compose.ts'
 import { tellStop } from './applications/call-details.ts'
 import type { Stack } from './stack.ts'
 
@@ -37,9 +37,8 @@ export function sendLocalBye(
   stack.forget(dialog)
   // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
   if (dialog.usage !== 'invite') return
-  const way = wayInDialog(stack, dialog)
-  // A peer whose host must be looked up first, or that cannot be reached at all, ends by its own timers.
-  const flow = 'problem' in way || way.question !== undefined ? dialog.flow : way.flow
+  // A peer that cannot be reached by it ends by its own timers.
+  const flow = flowInDialog(stack, dialog)
   dialog.localCseq += 1
   const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
   const sent = composeFor(stack, dialog, 'BYE', dialog.localCseq, flow, { lines, body: '' })

@@ -10,7 +10,7 @@ import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import { InviteClientTransaction } from '../../transaction/invite-client.ts'
 import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
-import { composeFor, wayInDialog } from '../compose.ts'
+import { composeFor, flowInDialog } from '../compose.ts'
 import { sendLocalBye, sessionExpired } from '../local-bye.ts'
 import type { Stack } from '../stack.ts'
 import { glareBackOffMs } from './back-off.ts'
@@ -26,9 +26,7 @@ export function refreshSession(stack: Stack, dialog: Dialog, now: number): void 
   if (session === undefined || dialog.state !== 'confirmed') return
   const isBusy = dialog.hasLocalInvite || dialog.hasRemoteInvite || dialog.reliable2xx !== undefined
   if (isBusy || stack.answered.has(dialog.id)) return session.retry(SOON_MS, now)
-  const way = wayInDialog(stack, dialog)
-  const flow = 'problem' in way || way.question !== undefined ? dialog.flow : way.flow
-  const refresh = new Refresh(stack, dialog, session, flow)
+  const refresh = new Refresh(stack, dialog, session, flowInDialog(stack, dialog))
   refresh.start(now)
 }
 

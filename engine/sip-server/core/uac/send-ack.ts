@@ -4,7 +4,7 @@ import type { SipMessage } from '../../message/message.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import { advertised } from '../next-hop.ts'
 import { contentTypeLine, sortAppHeaders } from '../app-headers.ts'
-import { composeFor, wayInDialog } from '../compose.ts'
+import { composeFor, flowInDialog } from '../compose.ts'
 import { sendLocalBye } from '../local-bye.ts'
 import { noteLocalSdp } from '../session/session.ts'
 import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
@@ -42,8 +42,7 @@ export function acknowledgeAnswer(
   lines: string,
   body: string,
 ): SentRequest {
-  const way = wayInDialog(stack, dialog)
-  const flow = 'problem' in way || way.question !== undefined ? dialog.flow : way.flow
+  const flow = flowInDialog(stack, dialog)
   const sent = composeFor(stack, dialog, 'ACK', outbound.sent.cseq, flow, { lines, body })
   outbound.ack = { text: sent.text, flow }
   // Forks share the id: acknowledging one that is not wanted leaves the other waiting for its own ACK.
