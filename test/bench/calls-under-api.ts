@@ -10,13 +10,13 @@
  */
 import { HttpLoad } from '../support/bench/http-load.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
 import { cpuMicros } from './load/process-cpu.ts'
 import { type LoadResult, placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
   'CPU and set-up delay of calls while the API is under load; arguments: rate=200 seconds=5 turns=5 api=0 (requests a second; 0: four fifths of all it can)'
 
-const caller = '15550001111'
 const connections = 16
 
 export async function run(words: readonly string[] = []): Promise<void> {
@@ -25,7 +25,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const seconds = Number(options.get('seconds') ?? 5)
   const turns = Number(options.get('turns') ?? 5)
   const node = await startNode()
-  const tollgate = await TollgateProcess.start(seed(node.port), { LOG_LEVEL: 'warn' })
+  const tollgate = await TollgateProcess.start(oneCustomer([node.port]), { LOG_LEVEL: 'warn' })
   try {
     const api = await HttpLoad.open(tollgate.apiPort, '/api/v1/health', await makeKeys(tollgate))
     const rig: Rig = {
@@ -151,18 +151,4 @@ const median = (values: readonly number[]): number => {
   const middle = Math.floor(sorted.length / 2)
   const upper = sorted[middle] ?? 0
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2
-}
-
-function seed(nodePort: number): object {
-  return {
-    rate_plans: [{ name: 'load', currency: 'USD' }],
-    rates: [{ rate_plan: 'load', prefix: '', rate_per_minute: '0.01' }],
-    customers: [{ name: 'load', numbers: [caller], rate_plan: 'load', balance: '1000000' }],
-    dispatcher: [
-      {
-        ...{ endpoint_name: 'load', algorithm: 4, set_id: 1 },
-        nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
-      },
-    ],
-  }
 }

@@ -4,13 +4,13 @@
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { isKamailioInstalled, startKamailio } from './load/kamailio.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
 import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 
 export const describe =
   'CPU per billed call and the highest clean rate; arguments: rates=400,800 seconds=15 peer=no billed=yes|no|both'
 
-const caller = '15550001111'
 /** A number of nobody: its calls are let through and cost nothing. */
 const unknownCaller = '15559999999'
 
@@ -41,7 +41,7 @@ async function measureOwn(
   seconds: number,
   isBilled: boolean,
 ): Promise<Figures> {
-  const tollgate = await TollgateProcess.start(seed(nodePorts), {
+  const tollgate = await TollgateProcess.start(oneCustomer(nodePorts), {
     LOG_LEVEL: 'warn',
     UNKNOWN_CALLER: isBilled ? 'deny' : 'allow',
   })
@@ -159,17 +159,3 @@ function printRow(rate: number, result: LoadResult, cpu: string, megabytes?: num
       `  ${delays.padStart(16)}  ${cpu}${memory}`,
   )
 }
-
-const seed = (nodePorts: readonly number[]): object => ({
-  rate_plans: [{ name: 'load', currency: 'USD' }],
-  rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.01' }],
-  customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
-  dispatcher: [
-    {
-      endpoint_name: 'load',
-      set_id: 1,
-      algorithm: 4,
-      nodes: nodePorts.map((port) => ({ host: '127.0.0.1', internal_port: port })),
-    },
-  ],
-})

@@ -3,20 +3,19 @@
  * many as before should succeed. SIPp callers and three SIPp nodes around a started process.
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
 import { cpuMicros } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
   'calls beyond the highest rate: what becomes of them, and what the rest costs; arguments: rates=400,800,1200,1600 seconds=10'
 
-const caller = '15550001111'
-
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
   const rates = (options.get('rates') ?? '400,800,1200,1600').split(',').map(Number)
   const seconds = Number(options.get('seconds') ?? 10)
   const nodes = [await startNode(), await startNode(), await startNode()]
-  const tollgate = await TollgateProcess.start(seed(nodes.map(({ port }) => port)), {
+  const tollgate = await TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {
     LOG_LEVEL: 'warn',
   })
   try {
@@ -48,17 +47,3 @@ export async function run(words: readonly string[] = []): Promise<void> {
     for (const node of nodes) await node.stop()
   }
 }
-
-const seed = (nodePorts: readonly number[]): object => ({
-  rate_plans: [{ name: 'load', currency: 'USD' }],
-  rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.01' }],
-  customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
-  dispatcher: [
-    {
-      endpoint_name: 'load',
-      set_id: 1,
-      algorithm: 4,
-      nodes: nodePorts.map((port) => ({ host: '127.0.0.1', internal_port: port })),
-    },
-  ],
-})

@@ -8,12 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { DAY_MS, fillRecords, startOfRecords } from './load/many-records.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
 import { type LoadResult, placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
   'one day of 10,000,000 call records beside 200 calls/s; arguments: records=10000000 rate=200 seconds=25'
-
-const caller = '15550001111'
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
@@ -33,7 +32,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
 async function measureAll(path: string, rate: number, seconds: number): Promise<void> {
   const node = await startNode()
   const environment = { DATABASE_PATH: path, LOG_LEVEL: 'warn' }
-  const tollgate = await TollgateProcess.start(seed(node.port), environment)
+  const seed = { ...oneCustomer([node.port]), tenants: [{ slug: 'acme', name: 'Acme' }] }
+  const tollgate = await TollgateProcess.start(seed, environment)
   try {
     const all = await makeKey(tollgate, [])
     const tenant = await makeKey(tollgate, ['--tenant', 'acme'])
@@ -165,18 +165,3 @@ async function makeKey(tollgate: TollgateProcess, words: readonly string[]): Pro
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
-
-function seed(nodePort: number): object {
-  return {
-    tenants: [{ slug: 'acme', name: 'Acme' }],
-    rate_plans: [{ name: 'load', currency: 'USD' }],
-    rates: [{ rate_plan: 'load', prefix: '', rate_per_minute: '0.01' }],
-    customers: [{ name: 'load', numbers: [caller], rate_plan: 'load', balance: '1000000' }],
-    dispatcher: [
-      {
-        ...{ endpoint_name: 'load', algorithm: 4, set_id: 1 },
-        nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
-      },
-    ],
-  }
-}
