@@ -185,7 +185,8 @@ function underKnownName(way: Way | Problem, { address, hostName }: Flow): Way | 
 
 const byConnection = (flow: Flow): Way => ({ flow, question: undefined, target: '' })
 
-function wayTo(stack: Stack, target: string, preferred?: Listener): Way | Problem {
+/** By what the URI says alone; of several listeners that serve it, `preferred`. */
+export function wayTo(stack: Stack, target: string, preferred?: Listener): Way | Problem {
   const listeners = stack.options.listeners()
   const hop = hopOf(target)
   if (hop === undefined) return { problem: `invalid request-uri: ${target}` }

@@ -4,7 +4,6 @@ import { kept } from '../../message/kept.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { cancelOf } from '../../transaction/sent-request.ts'
 import { composeInDialog, composeOutOfDialog, type Composed } from '../compose.ts'
-import { flowsTo } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 import { tellAttempt, tellStop } from '../applications/call-details.ts'
 import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
@@ -12,7 +11,7 @@ import { tagOf } from '../app-headers.ts'
 import { isSubscribing } from '../session/subscription.ts'
 import { branchFor } from './form-dialog.ts'
 import { OutboundRequest } from './outbound-request.ts'
-import { waysOf } from './ways.ts'
+import { lookUp, waysOf } from './ways.ts'
 
 /** An application's request outside any dialog. */
 export function sendOutOfDialog(
@@ -116,11 +115,7 @@ function launch(
   const { sent, contact, flow } = outbound
   acknowledge(stack, command, flow, outbound.transactionId, { sent, contact, body }, now)
   if (question === undefined) return outbound.start(now)
-  stack.resolve(question, (targets, later) => {
-    const flows = stack.avoided.sorted(
-      flowsTo(stack.options.listeners(), question.host, targets),
-      later,
-    )
+  lookUp(stack, question, (flows, later) => {
     outbound.aim(waysOf(stack, composed, flows, later))
     outbound.start(later)
   })

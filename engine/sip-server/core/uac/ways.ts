@@ -1,10 +1,10 @@
 /** The ways that one request may take, in order, and what changes in it from way to way. */
-import type { Flow, Listener } from '../../flow.ts'
+import type { Flow, HopQuestion, Listener } from '../../flow.ts'
 import { byteLength } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import { viaOf, type Composed } from '../compose.ts'
-import { advertised, chooseListener, flowTo, hopOf, transportParam } from '../next-hop.ts'
+import { advertised, chooseListener, flowsTo, flowTo, hopOf, transportParam } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 
 /** RFC 3261 §18.1.1: where the path MTU is not known, larger requests need congestion control. */
@@ -27,6 +27,18 @@ export function avoidUntil(flow: Flow, refusal: SipMessage | undefined, now: num
   if (refusal === undefined) return now + (flow.connectMs === undefined ? avoidMs : noTcpMs)
   const seconds = Number.parseInt(refusal.get('Retry-After') ?? '0', 10)
   return now + Math.min(maxRetryAfterMs, (Number.isNaN(seconds) ? 0 : seconds) * 1_000)
+}
+
+/** Looks a host up; `found` is called once, later: the avoided ways are last, none: it is not reached. */
+export function lookUp(
+  stack: Stack,
+  question: HopQuestion,
+  found: (flows: readonly Flow[], now: number) => void,
+): void {
+  stack.resolve(question, (targets, now) => {
+    const flows = flowsTo(stack.options.listeners(), question.host, targets)
+    found(stack.avoided.sorted(flows, now), now)
+  })
 }
 
 /** A large request tries TCP before UDP, unless the transport was asked for or TCP failed lately. */

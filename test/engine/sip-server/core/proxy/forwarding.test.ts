@@ -311,6 +311,12 @@ test('a transport error moves on to the next destination', () => {
   expect(startLines(server.takeSent())).toEqual(['INVITE sip:192.0.2.21 SIP/2.0 > 192.0.2.21'])
 })
 
+test('a destination that is this server, or a registered connection that is closed, is passed over', () => {
+  const closed = 'sip:192.0.2.30:40000;transport=udp;connection=registered'
+  const { sent } = proxied({ destinations: ['sip:198.51.100.10', closed, 'sip:192.0.2.21'] })
+  expect(startLines(sent)).toEqual(['INVITE sip:192.0.2.21 SIP/2.0 > 192.0.2.21'])
+})
+
 test('a request that may go no further is refused with 483, and the application is told', () => {
   const server = new VirtualServer()
   server.receive(requestOf('INVITE').replace('Max-Forwards: 70', 'Max-Forwards: 0'))
