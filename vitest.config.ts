@@ -19,6 +19,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [...patientTests, ...processTests],
+          setupFiles: 'test/support/property-seed.ts',
           // Modules are loaded once per worker: the tests share no mutable module state.
           pool: 'forks',
           isolate: false,

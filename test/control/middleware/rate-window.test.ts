@@ -20,7 +20,8 @@ test('never are more hits admitted than the limit in any 60 seconds, nor is one 
       const window = new RateWindow(limit, MINUTE)
       const admitted: number[] = []
       let now = 1_000_000
-      let latest = now
+      // The window has seen no moment yet: a first step backwards is its first moment.
+      let latest = -Infinity
       for (const wait of waits) {
         now += wait
         latest = Math.max(latest, now)
@@ -30,6 +31,7 @@ test('never are more hits admitted than the limit in any 60 seconds, nor is one 
         if (recent < limit) admitted.push(latest)
       }
     }),
+    { examples: [[1, [-1, 59_988, 12]]] },
   )
 })
 
