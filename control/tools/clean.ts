@@ -8,8 +8,12 @@ const MAX_TEXT = 512
 const MAX_DEPTH = 8
 const MAX_MEMBERS = 1_000
 
-/** Control, format (bidirectional marks, zero-width, tags), surrogate and private characters; line separators. */
-const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu
+/**
+ * Control, format (bidirectional marks, zero-width, tags), surrogate and private characters; line separators; all
+ * that is shown as nothing (fillers, the whole block of tags), but for the selectors that an emoji has.
+ */
+const unsafe =
+  /(?![\ufe00-\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 /** The form of a token (`auth/keys/app-key.ts`), wherever it stands; its first 12 characters are public. */
 const token = /(?:sbc_live_|ak_|bill_)[\w-]{64}/g
 /** A session (RFC 7519): three parts, the first two of them JSON. */

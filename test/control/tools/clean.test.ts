@@ -4,7 +4,7 @@ import { clean, cleanText, describeArguments } from '../../../control/tools/clea
 
 const hidden =
   // eslint-disable-next-line no-control-regex -- these are what must be gone
-  /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\u{e0000}-\u{e007f}]/u
+  /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\u{e0000}-\u{e0fff}\u3164]/u
 const token = `sbc_live_${'x'.repeat(64)}`
 
 const anyText = fc.oneof(
@@ -20,7 +20,14 @@ test('no text is longer than its bound, or holds what a reader cannot see', () =
       expect(hidden.test(shown)).toBe(false)
       expect(cleanText(shown, bound)).toBe(shown)
     }),
+    {
+      examples: [
+        ['\u{e0000}', 2],
+        ['a\u3164b\u{e0100}', 20],
+      ],
+    },
   )
+  expect(cleanText('❤️')).toBe('❤️')
 })
 
 test('whatever stands around a token, the token does not come through', () => {
