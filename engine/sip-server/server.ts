@@ -171,6 +171,7 @@ class EmbeddedServer implements SipServer {
     return prometheusText({
       ...{ version: serverVersion, startedAt: this.#startedAt, load: this.#overload },
       ...{ traffic: this.#core.traffic, dialogs: this.#core.dialogCounts() },
+      callTimes: this.#core.callTimes,
       ...{ applications: this.#clients.size, sizes: this.#core.stats() },
     })
   }

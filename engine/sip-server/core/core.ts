@@ -8,6 +8,7 @@ import { parseAppMessage, parseMessage } from '../message/parse.ts'
 import { decodeCommand, type SipCommand } from '../wire/command.ts'
 import { encodeAuthenticated, encodeNo, encodeNok, encodeOk, encodePong } from '../wire/event.ts'
 import { sortAppHeaders } from './app-headers.ts'
+import type { CallTimesByDirection } from './call-times.ts'
 import { Departure } from './applications/departure.ts'
 import { receiveRequest, returnFlow } from './uas/receive-request.ts'
 import { receiveResponse } from './uac/receive-response.ts'
@@ -35,6 +36,7 @@ export class SipCore {
     const message = parseMessage(text)
     if (message.kind === 'malformed') {
       const request = message.message
+      stack.traffic.unreadable(request !== undefined)
       stack.options.log('debug', 'malformed message', {
         from: flow.address,
         reason: message.reason,
@@ -46,6 +48,7 @@ export class SipCore {
     stack.traffic.received(message)
     if (message.kind === 'request') return receiveRequest(stack, message, flow, now)
     if (checkResponse(message)) receiveResponse(stack, message, flow, now)
+    else stack.traffic.faulty.responses += 1
   }
 
   /** The transport could not send an output that carried `reference`. */
@@ -138,6 +141,10 @@ export class SipCore {
 
   get traffic(): TrafficTotals {
     return this.#stack.traffic
+  }
+
+  get callTimes(): CallTimesByDirection {
+    return this.#stack.callTimes
   }
 
   /** Confirmed dialogs by who sent the INVITE: the peer (`inbound`), or we. */

@@ -15,6 +15,7 @@ import type { NonInviteServerTransaction } from '../transaction/non-invite-serve
 import type { CallLimits, NewRequest, RequestRoute } from '../options.ts'
 import type { Timers } from '../transaction/timers.ts'
 import type { Meta } from '../wire/meta.ts'
+import { CallTimes, type CallTimesByDirection } from './call-times.ts'
 import { Applications } from './applications/applications.ts'
 import type { Departure } from './applications/departure.ts'
 import type { InboundRequest } from './uas/inbound-request.ts'
@@ -65,6 +66,8 @@ export class Stack implements TransactionContext {
   readonly timers: Timers
   readonly deadlines = new Deadlines()
   readonly traffic = new Traffic()
+  /** Of calls that came in, and of calls that went out. */
+  readonly callTimes: CallTimesByDirection = { inbound: new CallTimes(), outbound: new CallTimes() }
   readonly applications = new Applications()
   readonly dialogs = new Dialogs()
   readonly registrationFlows = new RegistrationFlows(this.deadlines)
@@ -104,6 +107,11 @@ export class Stack implements TransactionContext {
   send(text: string, flow: Flow, reference: string): void {
     this.traffic.sent(text)
     this.#outputs.push({ kind: 'send', text, flow, reference })
+  }
+
+  repeat(text: string, flow: Flow, reference: string): void {
+    this.traffic.repeated(text)
+    this.send(text, flow, reference)
   }
 
   deliver(clientId: number, payload: string): void {

@@ -7,6 +7,19 @@ export interface TrafficTotals {
   readonly requestsOut: ReadonlyMap<string, number>
   readonly responsesIn: ReadonlyMap<string, ReadonlyMap<number, number>>
   readonly responsesOut: ReadonlyMap<string, ReadonlyMap<number, number>>
+  /** Copies that were sent for want of an answer, or because the other side sent one. */
+  readonly repeatedOut: { readonly requests: number; readonly responses: number }
+  readonly faulty: Readonly<Faulty>
+}
+
+/** What came and could not be used. */
+interface Faulty {
+  /** Not counted anywhere else; requests as far as that can be told. */
+  unreadable: number
+  unreadableRequests: number
+  /** Readable, but refused as no correct request, or dropped as no correct response. */
+  requests: number
+  responses: number
 }
 
 /** What a peer calls anything else is counted together: the names must not grow without end. */
@@ -25,10 +38,23 @@ export class Traffic implements TrafficTotals {
   readonly requestsOut = new Map<string, number>()
   readonly responsesIn = new Map<string, Map<number, number>>()
   readonly responsesOut = new Map<string, Map<number, number>>()
+  readonly repeatedOut = { requests: 0, responses: 0 }
+  readonly faulty: Faulty = { unreadableRequests: 0, unreadable: 0, requests: 0, responses: 0 }
 
   received({ kind, method, status }: SipMessage): void {
     if (kind === 'request') countRequest(this.requestsIn, method)
     else countResponse(this.responsesIn, method, status)
+  }
+
+  unreadable(isRequest: boolean): void {
+    this.faulty.unreadable += 1
+    if (isRequest) this.faulty.unreadableRequests += 1
+  }
+
+  /** One that leaves has left before. */
+  repeated(text: string): void {
+    if (text.startsWith(statusLine)) this.repeatedOut.responses += 1
+    else this.repeatedOut.requests += 1
   }
 
   /** A message as it leaves, copies included. */

@@ -123,7 +123,7 @@ export class Reliable1xx {
       this.#stopTimers()
       return this.#onUnacknowledged(now)
     }
-    this.#context.send(first.text, this.#flow, '')
+    this.#context.repeat(first.text, this.#flow, '')
     this.#intervalMs *= 2
     this.#repeat = this.#context.deadlines.start(this, 'repeat', this.#intervalMs, now)
   }

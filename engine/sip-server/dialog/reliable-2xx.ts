@@ -55,7 +55,7 @@ export class Reliable2xx {
       return this.#onUnacknowledged(now)
     }
     const { deadlines, timers } = this.#context
-    this.#context.send(this.#text, this.#flow, '')
+    this.#context.repeat(this.#text, this.#flow, '')
     this.#intervalMs = Math.min(this.#intervalMs * 2, timers.t2Ms)
     this.#repeat = deadlines.start(this, 'repeat', this.#intervalMs, now)
   }

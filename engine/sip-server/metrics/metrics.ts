@@ -2,6 +2,7 @@
  * What a server tells of itself, in Prometheus' text format. Names are those of drachtio-server, so
  * that dashboards made for it go on; what it has no name for begins with `sip_server_`.
  */
+import type { CallTimesByDirection, Histogram } from '../core/call-times.ts'
 import type { TrafficTotals } from '../core/traffic.ts'
 import type { Load } from '../overload/overload.ts'
 
@@ -10,6 +11,7 @@ export interface Figures {
   /** Seconds since the epoch. */
   readonly startedAt: number
   readonly traffic: TrafficTotals
+  readonly callTimes: CallTimesByDirection
   /** Confirmed dialogs by who sent the INVITE. */
   readonly dialogs: { readonly inbound: number; readonly outbound: number }
   readonly applications: number
@@ -40,6 +42,7 @@ export function prometheusText(figures: Figures): string {
       'SIP responses sent',
       byStatus(traffic.responsesOut),
     ),
+    ...durations(figures.callTimes),
     counter('drachtio_build_info', 'The version that runs', [[{ version: figures.version }, 1]]),
     gauge('drachtio_time_started', 'Start, seconds since the epoch', figures.startedAt),
     family('drachtio_stable_dialogs', 'gauge', 'Established dialogs', [
@@ -56,6 +59,7 @@ export function prometheusText(figures: Figures): string {
     gauge('drachtio_sofia_server_txns', 'Server transactions', sizes['serverTransactions'] ?? 0),
     gauge('drachtio_sofia_client_txns', 'Client transactions', sizes['clientTransactions'] ?? 0),
     gauge('drachtio_sofia_dialogs', 'Dialogs, early ones included', sizes['dialogs'] ?? 0),
+    ...messages(traffic),
     gauge(
       'sip_server_lag_seconds',
       'How long what arrives waits before it is read',
@@ -67,6 +71,47 @@ export function prometheusText(figures: Figures): string {
     ]),
   ].join('')
 }
+
+const durations = ({ inbound, outbound }: CallTimesByDirection): string[] => [
+  histogram('drachtio_call_answer_seconds_in', 'Received calls until their answer', inbound.answer),
+  histogram('drachtio_call_answer_seconds_out', 'Sent calls until their answer', outbound.answer),
+  histogram('drachtio_call_pdd_seconds_in', 'Received calls until they ring', inbound.ringing),
+  histogram('drachtio_call_pdd_seconds_out', 'Sent calls until they ring', outbound.ringing),
+]
+
+/** What Sofia counts in drachtio-server. The real names say gauge, and some `total`. */
+function messages({ faulty, repeatedOut, ...traffic }: TrafficTotals): string[] {
+  const requestsIn = sumOf(traffic.requestsIn.values()) + faulty.unreadableRequests
+  const unreadable = faulty.unreadable - faulty.unreadableRequests
+  const received = requestsIn + responsesOf(traffic.responsesIn) + unreadable
+  const requestsOut = sumOf(traffic.requestsOut.values())
+  const sent = requestsOut + responsesOf(traffic.responsesOut)
+  const badRequests = faulty.unreadableRequests + faulty.requests
+  return [
+    gauge('drachtio_sofia_msgs_recv', 'Messages received', received),
+    gauge('drachtio_sofia_msgs_sent', 'Messages sent', sent),
+    gauge('drachtio_sofia_requests_recv_total', 'Requests received', requestsIn),
+    gauge('drachtio_sofia_requests_sent', 'Requests sent', requestsOut),
+    gauge(
+      'drachtio_sofia_bad_msgs_recv',
+      'Faulty messages received',
+      badRequests + unreadable + faulty.responses,
+    ),
+    gauge('drachtio_sofia_bad_reqs_recv', 'Faulty requests received', badRequests),
+    gauge('drachtio_sofia_retransmitted_requests', 'Copies of requests sent', repeatedOut.requests),
+    gauge(
+      'drachtio_sofia_retransmitted_responses',
+      'Copies of responses sent',
+      repeatedOut.responses,
+    ),
+  ]
+}
+
+const sumOf = (numbers: Iterable<number>): number =>
+  [...numbers].reduce((sum, number) => sum + number, 0)
+
+const responsesOf = (counts: ReadonlyMap<string, ReadonlyMap<number, number>>): number =>
+  sumOf([...counts.values()].map((codes) => sumOf(codes.values())))
 
 const byMethod = (counts: ReadonlyMap<string, number>): Sample[] =>
   [...counts].map(([method, count]) => [{ method }, count])
@@ -81,6 +126,19 @@ const counter = (name: string, help: string, samples: readonly Sample[]): string
 
 const gauge = (name: string, help: string, value: number): string =>
   family(name, 'gauge', help, [[{}, value]])
+
+/** Prometheus counts in each bucket all that is not above its bound. */
+function histogram(name: string, help: string, { bounds, counts, sum }: Histogram): string {
+  let count = 0
+  const lines = counts.map((ofBucket, index) => {
+    count += ofBucket
+    return `${name}_bucket{le="${bounds[index] ?? '+Inf'}"} ${count}\n`
+  })
+  return (
+    `# HELP ${name} ${help}\n# TYPE ${name} histogram\n${lines.join('')}` +
+    `${name}_sum ${sum}\n${name}_count ${count}\n`
+  )
+}
 
 function family(name: string, type: string, help: string, samples: readonly Sample[]): string {
   const lines = samples.map(([labels, value]) => `${name}${shown(labels)} ${value}\n`)

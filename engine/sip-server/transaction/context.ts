@@ -9,6 +9,8 @@ export interface TransactionContext {
   readonly deadlines: Deadlines
   /** `reference` comes back if the transport fails. */
   send(text: string, flow: Flow, reference: string): void
+  /** The same for a copy of what was sent before. */
+  repeat(text: string, flow: Flow, reference: string): void
 }
 
 export type ClientFailure = 'timeout' | 'transport'

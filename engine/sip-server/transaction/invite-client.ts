@@ -140,7 +140,7 @@ export class InviteClientTransaction {
   #perform(action: Action, now: number): void {
     switch (action) {
       case 'resend':
-        if (this.#request) this.#context.send(this.#request.text, this.#flow, this.#branch)
+        if (this.#request) this.#context.repeat(this.#request.text, this.#flow, this.#branch)
         return
       case 'backOffA':
         this.#intervalA *= 2

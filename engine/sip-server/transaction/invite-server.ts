@@ -50,6 +50,7 @@ export class InviteServerTransaction {
   readonly #context: TransactionContext
   #state: State = 'proceeding'
   #response = ''
+  #wasSent = false
   #intervalG: number
   #timerG: Deadline<Timer> | undefined
   #timerH: Deadline<Timer> | undefined
@@ -89,6 +90,7 @@ export class InviteServerTransaction {
     const event = status < 200 ? 'send1xx' : status < 300 ? 'send2xx' : 'send3xx-6xx'
     if (!inviteServer[this.#state][event]) return
     this.#response = text
+    this.#wasSent = false
     this.#step(event, now)
   }
 
@@ -108,12 +110,18 @@ export class InviteServerTransaction {
     if (step.to === 'terminated') this.#user.onTerminated(now)
   }
 
+  #send(): void {
+    if (this.#response === '') return
+    if (this.#wasSent) return this.#context.repeat(this.#response, this.#flow, this.key)
+    this.#wasSent = true
+    this.#context.send(this.#response, this.#flow, this.key)
+  }
+
   #perform(action: Action, now: number): void {
     const { deadlines, timers } = this.#context
     switch (action) {
       case 'resend':
-        if (this.#response !== '') this.#context.send(this.#response, this.#flow, this.key)
-        return
+        return this.#send()
       case 'startG':
         if (!isReliable(this.#flow.listener.protocol))
           this.#timerG = deadlines.start(this, 'timerG', this.#intervalG, now)

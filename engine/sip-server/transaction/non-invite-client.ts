@@ -122,7 +122,7 @@ export class NonInviteClientTransaction {
     const { deadlines, timers } = this.#context
     switch (action) {
       case 'resend':
-        return this.#context.send(this.#text, this.#flow, this.#reference)
+        return this.#context.repeat(this.#text, this.#flow, this.#reference)
       case 'backOffE':
         this.#intervalE = Math.min(this.#intervalE * 2, timers.t2Ms)
         this.#timerE = deadlines.start(this, 'timerE', this.#intervalE, now)

@@ -36,6 +36,7 @@ export class NonInviteServerTransaction {
   readonly #context: TransactionContext
   #state: State = 'trying'
   #response = ''
+  #wasSent = false
 
   constructor(key: string, flow: Flow, user: ServerUser, context: TransactionContext) {
     this.key = key
@@ -66,6 +67,7 @@ export class NonInviteServerTransaction {
     const event = status < 200 ? 'send1xx' : 'sendFinal'
     if (!nonInviteServer[this.#state][event]) return
     this.#response = text
+    this.#wasSent = false
     this.#step(event, now)
   }
 
@@ -90,9 +92,15 @@ export class NonInviteServerTransaction {
     if (step.to === 'terminated') this.#user.onTerminated(now)
   }
 
+  #send(): void {
+    if (this.#wasSent) return this.#context.repeat(this.#response, this.#flow, this.key)
+    this.#wasSent = true
+    this.#context.send(this.#response, this.#flow, this.key)
+  }
+
   #perform(action: Action, now: number): void {
     const { deadlines, timers } = this.#context
-    if (action === 'resend') this.#context.send(this.#response, this.#flow, this.key)
+    if (action === 'resend') this.#send()
     else
       deadlines.start(
         this,

@@ -1,7 +1,7 @@
 /** Several applications, written on drachtio-srf as it is published: over TLS, called by the server, tagged. */
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import {
   createSipServer,
   type SipServer,
@@ -18,7 +18,7 @@ import {
   type SrfResponse,
 } from '../../support/srf.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { emitted } from '../../support/waiting.ts'
+import { emitted, eventually } from '../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 let authority: Authority
@@ -88,7 +88,7 @@ test('an application connects by TLS, and the port without TLS is another one', 
   const [refusal, hostPorts] = await emitted(srf, 'connect')
   expect([refusal, hostPorts]).toEqual([null, expect.stringMatching(/^udp\//)])
   cleanUp.unshift(() => srf.disconnect())
-  await vi.waitFor(() => expect(server.stats()['clients']).toBe(1))
+  await eventually(() => expect(server.stats()['clients']).toBe(1))
   peer.request('OPTIONS', peer.leg(uri('app')))
   expect((await peer.next('200 OPTIONS')).status).toBe(200)
 })
@@ -131,13 +131,13 @@ test.each(['tcp', 'tls'])(
       peer.learn(leg, await peer.next('200 INVITE'))
       peer.request('ACK', leg)
     }
-    await vi.waitFor(() => expect(dialogs).toHaveLength(2))
+    await eventually(() => expect(dialogs).toHaveLength(2))
     expect(server.stats()).toMatchObject({ dialled: 2, dialogs: 2 })
     for (const leg of calls) {
       peer.request('BYE', leg)
       await peer.next('200 BYE')
     }
-    await vi.waitFor(() => expect(server.stats()).toMatchObject({ dialled: 0, dialogs: 0 }))
+    await eventually(() => expect(server.stats()).toMatchObject({ dialled: 0, dialogs: 0 }))
   },
 )
 
@@ -191,7 +191,7 @@ test('tags choose among the connected applications; call details go where they a
     await peer.next(486)
   }
   expect(taken).toEqual(['sales', 'support', 'sales'])
-  await vi.waitFor(() => expect(details).toHaveLength(6))
+  await eventually(() => expect(details).toHaveLength(6))
   expect(details[0]).toEqual(['attempt', 'network', 'string'])
   expect(details[1]).toEqual(['stop', 'application', 'string', 'call-rejected'])
 })

@@ -10,7 +10,7 @@ import {
   type SrfRequest,
   type SrfResponse,
 } from '../../support/srf.ts'
-import { emitted } from '../../support/waiting.ts'
+import { emitted, eventually } from '../../support/waiting.ts'
 
 let rig: Rig | undefined
 afterEach(async () => {
@@ -236,7 +236,7 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app') }, { cbRequest })
     const invite = await callee.next('INVITE')
     callee.reply(invite, 180, { tag: 'callee' })
-    await vi.waitFor(() => expect(cbRequest).toHaveBeenCalled(), { interval: 1 })
+    await eventually(() => expect(cbRequest).toHaveBeenCalled())
     cbRequest.mock.lastCall?.[1].cancel()
     const cancel = await callee.next('CANCEL')
     expect(branchOf(cancel)).toBe(branchOf(invite))

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createSipServer, type Listener, type SipServer } from '../../../engine/sip-server/index.ts'
 import { DnsServer } from '../../support/dns-server.ts'
+import { freePort } from '../../support/free-port.ts'
 import { SipPeer } from '../../support/sip-peer.ts'
 import { connectInProcess, type ConnectedSrf } from '../../support/srf.ts'
 import { fastTimers } from '../../support/sip-rig.ts'
@@ -35,10 +36,10 @@ afterEach(async () => {
   dns.close()
 })
 
-async function peerBy(protocol: Listener['protocol']): Promise<SipPeer> {
+async function peerBy(protocol: Listener['protocol'], port?: number): Promise<SipPeer> {
   const listener = server.listeners.find((each) => each.protocol === protocol)
   if (listener === undefined) throw new Error(`no listener for ${protocol}`)
-  const peer = await SipPeer.open(listener)
+  const peer = await SipPeer.open(listener, undefined, port)
   peers.push(peer)
   return peer
 }
@@ -120,7 +121,7 @@ test('a large request goes by TCP where the peer has it', async () => {
 })
 
 test('a large request falls back to UDP where the peer has no TCP, which is remembered', async () => {
-  const peer = await peerBy('udp')
+  const peer = await peerBy('udp', await freePort())
   const answered = async (): Promise<string> => {
     const status = ask(`sip:b@127.0.0.1:${peer.port}`, { 'X-Filling': 'x'.repeat(1_300) })
     const request = await peer.next('OPTIONS')

@@ -2,6 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { CallTimes } from '../../../engine/sip-server/core/call-times.ts'
+import { Traffic } from '../../../engine/sip-server/core/traffic.ts'
 import { prometheusText } from '../../../engine/sip-server/metrics/metrics.ts'
 import { inviteClient } from '../../../engine/sip-server/transaction/invite-client.ts'
 import { inviteServer } from '../../../engine/sip-server/transaction/invite-server.ts'
@@ -32,10 +34,10 @@ test('every file and folder that it names exists', () => {
 })
 
 test('every metric is listed', () => {
-  const nothing = { requestsIn: new Map(), requestsOut: new Map() }
   const text = prometheusText({
     ...{ version: 'v', startedAt: 0, applications: 0, sizes: {} },
-    traffic: { ...nothing, responsesIn: new Map(), responsesOut: new Map() },
+    traffic: new Traffic(),
+    callTimes: { inbound: new CallTimes(), outbound: new CallTimes() },
     dialogs: { inbound: 0, outbound: 0 },
     load: { lagMs: 0, share: 1, refused: 0 },
   })

@@ -7,6 +7,8 @@ import { InviteClientTransaction } from '../../transaction/invite-client.ts'
 import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import { transactionTimeoutMs } from '../../transaction/timers.ts'
+import { tagOf } from '../app-headers.ts'
+import type { TimedCall } from '../call-times.ts'
 import { sendCancel } from '../uac/send-cancel.ts'
 import type { Stack } from '../stack.ts'
 
@@ -27,7 +29,9 @@ export interface Patience {
   readonly finalMs: number | undefined
 }
 
-export class Branch implements ClientUser {
+export class Branch implements ClientUser, TimedCall {
+  startedAt = 0
+  hasRung = false
   readonly #sent: SentRequest
   readonly #stack: Stack
   readonly #user: BranchUser
@@ -50,6 +54,7 @@ export class Branch implements ClientUser {
   start(now: number): void {
     const sent = this.#sent
     const stack = this.#stack
+    this.startedAt = now
     this.#transaction =
       sent.method === 'INVITE'
         ? new InviteClientTransaction(sent, this.#flow, this, stack, now)
@@ -73,6 +78,7 @@ export class Branch implements ClientUser {
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
+    if (!this.#isOver && this.#isCall) this.#stack.callTimes.outbound.responded(this, status, now)
     if (status < 200) {
       if (this.#sent.method === 'INVITE') this.#ringing(now)
       this.#timers.provisionalTimeout?.cancel()
@@ -119,6 +125,11 @@ export class Branch implements ClientUser {
   #sendCancel(now: number): void {
     sendCancel(this.#stack, this.#sent, this.#flow, '', now)
     this.#watch('cancelTimeout', transactionTimeoutMs(this.#stack.timers), now)
+  }
+
+  /** It begins a call: it changes none. */
+  get #isCall(): boolean {
+    return this.#sent.method === 'INVITE' && tagOf(this.#sent.to) === ''
   }
 
   #fail(status: 408 | 503, now: number): void {

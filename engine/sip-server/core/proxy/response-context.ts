@@ -194,15 +194,17 @@ export class ResponseContext implements BranchUser {
   #forward(response: SipMessage, lines: string, now: number): void {
     const text = forwardedResponse(response, lines)
     if (text === undefined) return
-    const { transaction } = this.#inbound
+    const { transaction, request } = this.#inbound
+    const { method, toTag } = request
     const isOver = transaction.state !== 'proceeding' && transaction.state !== 'trying'
     // RFC 6026 §7.1: the transaction sends its final response; further 2xx pass beside it.
     if (isOver) return this.#stack.send(text, transaction.flow, '')
     transaction.respond(response.status, text, now)
+    const isCall = method === 'INVITE' && toTag === ''
+    if (isCall) this.#stack.callTimes.inbound.responded(this.#inbound, response.status, now)
     if (response.status < 200) return
     this.#inbound.finished()
-    const { method, toTag } = this.#inbound.request
-    if (method === 'INVITE' && toTag === '' && !this.#wasCancelled)
+    if (isCall && !this.#wasCancelled)
       tellForwarded(this.#stack, response.status, response.text, text, now)
   }
 

@@ -10,6 +10,7 @@ import { NonInviteClientTransaction } from '../../transaction/non-invite-client.
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import { silenceMs, transactionTimeoutMs } from '../../transaction/timers.ts'
 import { tagOf } from '../app-headers.ts'
+import type { TimedCall } from '../call-times.ts'
 import type { Composed } from '../compose.ts'
 import { isSubscribing } from '../session/subscription.ts'
 import type { Stack } from '../stack.ts'
@@ -25,7 +26,7 @@ import { avoidUntil, retarget } from './ways.ts'
 
 type Timer = 'timerC' | 'cancelTimeout' | 'silence'
 
-export class OutboundRequest implements ClientUser {
+export class OutboundRequest implements ClientUser, TimedCall {
   readonly transactionId: string
   readonly clientId: number
   /** After the final response only what a late answer of another fork needs. */
@@ -39,6 +40,8 @@ export class OutboundRequest implements ClientUser {
   flow: Flow
   hasFinal = false
   wasCancelled = false
+  readonly startedAt: number
+  hasRung = false
   /** The ACK of its 2xx as sent: repeated for every copy of the 2xx. */
   ack: { readonly text: string; readonly flow: Flow } | undefined
   /** Tag of the answer that counts; another tag in a 2xx is another fork (RFC 3261 §13.2.2.4). */
@@ -55,10 +58,17 @@ export class OutboundRequest implements ClientUser {
   #others: readonly Flow[] | undefined
   #silence: Deadline<Timer> | undefined
 
-  constructor(stack: Stack, clientId: number, composed: Composed, dialog: Dialog | undefined) {
+  constructor(
+    stack: Stack,
+    clientId: number,
+    composed: Composed,
+    dialog: Dialog | undefined,
+    now: number,
+  ) {
     this.#stack = stack
     this.transactionId = stack.newTransactionId()
     this.clientId = clientId
+    this.startedAt = now
     this.sent = composed.sent
     this.contact = composed.contact
     this.flow = composed.flow

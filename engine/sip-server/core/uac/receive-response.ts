@@ -109,8 +109,14 @@ function handleProvisional(
   if (outbound.hasFinal || isRepeatedReliable(outbound, response)) return
   if (outbound.isInitial && outbound.sent.method === 'INVITE' && response.toTag !== '')
     formEarlyDialog(stack, outbound, response, flow)
+  timeCall(stack, outbound, response.status, now)
   noteReliable(outbound, response)
   deliver(stack, outbound, response, outbound.dialogId, flow, now)
+}
+
+function timeCall(stack: Stack, outbound: OutboundRequest, status: number, now: number): void {
+  if (outbound.isInitial && outbound.sent.method === 'INVITE')
+    stack.callTimes.outbound.responded(outbound, status, now)
 }
 
 /** RFC 3262 §4: a reliable provisional that came before, or out of order, is not passed on. */
@@ -146,6 +152,7 @@ function handleAnswer(
     if (outbound.hasFinal) return endFork(stack, outbound, response, flow, now)
     if (outbound.isInitial) {
       tellOutcome(stack, 'network', 'uac', response.status, response.text, now)
+      timeCall(stack, outbound, response.status, now)
       formDialog(stack, outbound, response, flow)
     } else outbound.dialog?.refreshTarget(response)
     if (outbound.dialog) {

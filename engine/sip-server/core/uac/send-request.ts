@@ -23,7 +23,7 @@ export function sendOutOfDialog(
   const composed = composeOutOfDialog(stack, command, message)
   if ('problem' in composed) return refuse(stack, command, composed.problem)
   if (message.method === 'INVITE') tellAttempt(stack, 'application', composed.sent.text, now)
-  const outbound = new OutboundRequest(stack, command.clientId, composed, undefined)
+  const outbound = new OutboundRequest(stack, command.clientId, composed, undefined, now)
   const { callId, from } = composed.sent
   if (isSubscribing(message.method))
     stack.subscribing.set(kept(dialogKey(callId, tagOf(from))), outbound)
@@ -51,7 +51,7 @@ export function sendInDialog(
   else if (message.method === 'PRACK') dialog.unacknowledgedRSeq = undefined
   if (message.method === 'BYE')
     tellStop(stack, 'application', 'normal-release', composed.sent.text, now)
-  const outbound = new OutboundRequest(stack, command.clientId, composed, dialog)
+  const outbound = new OutboundRequest(stack, command.clientId, composed, dialog, now)
   launch(stack, command, outbound, composed, now)
 }
 

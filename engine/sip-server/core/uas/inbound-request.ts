@@ -7,13 +7,14 @@ import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteServerTransaction } from '../../transaction/invite-server.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
+import type { TimedCall } from '../call-times.ts'
 import type { ResponseContext } from '../proxy/response-context.ts'
 import type { Stack } from '../stack.ts'
 import type { Vias } from './request-text.ts'
 import { echoOf, type Echo } from './response-text.ts'
 import { answer } from './send-response.ts'
 
-export class InboundRequest {
+export class InboundRequest implements TimedCall {
   readonly transactionId: string
   readonly clientId: number
   readonly request: SipMessage
@@ -28,6 +29,8 @@ export class InboundRequest {
   /** The application has said something about it, so the dialog id is known to it. */
   wasAnswered = false
   wasCancelled = false
+  readonly startedAt: number
+  hasRung = false
   readonly #stack: Stack
   readonly #end: ServerEnd
   readonly #applicationTimer: Deadline<'application'>
@@ -53,6 +56,7 @@ export class InboundRequest {
     this.echo = echoOf(request, start.vias)
     this.dialog = dialog
     this.isInitial = dialog === undefined
+    this.startedAt = now
     const localTag = dialog?.localTag ?? stack.options.token()
     this.#end = new ServerEnd(stack, key, localTag, request.toTag === '' ? mergeKey(request) : '')
     const Transaction = isInvite ? InviteServerTransaction : NonInviteServerTransaction

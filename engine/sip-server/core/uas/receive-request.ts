@@ -52,7 +52,10 @@ export function receiveRequest(stack: Stack, request: SipMessage, flow: Flow, no
   if (request.method === 'INVITE' && stack.options.refusesCall?.(request) === true)
     return answerStateless(stack, request, vias, responseFlow, overloaded)
   const fault = checkRequest(request, flow.listener.protocol)
-  if (fault) return answerStateless(stack, request, vias, responseFlow, fault)
+  if (fault) {
+    if (fault.status !== 416) stack.traffic.faulty.requests += 1
+    return answerStateless(stack, request, vias, responseFlow, fault)
+  }
   if (request.method === 'CANCEL')
     return receiveCancel(stack, request, via, { vias, key, flow: responseFlow }, now)
   accept(stack, request, { vias, key, flow: responseFlow, source: flow }, now)

@@ -87,7 +87,11 @@ export function respond(
   const text = responseText(inbound.echo, status, reason, tag, lines, body)
   inbound.wasAnswered ||= status > 100
   const { dialogId } = inbound
-  const send = (at: number): void => transaction.respond(status, text, at)
+  const send = (at: number): void => {
+    transaction.respond(status, text, at)
+    if (inbound.isInitial && request.method === 'INVITE')
+      stack.callTimes.inbound.responded(inbound, status, at)
+  }
   if (prepared) {
     const { reliable, rseq } = prepared
     reliable.add({ rseq, text, sdp: body, send }, now)

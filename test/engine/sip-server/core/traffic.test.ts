@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
-import { answered } from '../../../support/caller.ts'
-import { callee, requestOf, responseOf, sdp, VirtualServer } from '../../../support/sip-core.ts'
+import { answered, invited, respond } from '../../../support/caller.ts'
+import {
+  callee,
+  requestOf,
+  responseOf,
+  sdp,
+  sip,
+  VirtualServer,
+} from '../../../support/sip-core.ts'
 
 const totals = (server: VirtualServer) => {
   const { requestsIn, requestsOut, responsesIn, responsesOut } = server.core.traffic
@@ -30,6 +37,34 @@ test('messages are counted by method and status, copies included', () => {
     responsesIn: { INVITE: { 486: 1 } },
     responsesOut: { INVITE: { 100: 1, 200: 2 } },
   })
+})
+
+test('copies that are sent are counted by what they are copies of', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  server.receive(requestOf('INVITE', { body: sdp }))
+  respond(server, transactionId, 486)
+  server.advance(500)
+  server.receive(requestOf('INVITE', { body: sdp }))
+  server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
+  respond(server, server.takeDelivered().at(-1)?.tokens[8] ?? '', 200)
+  server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
+  expect(server.core.traffic.repeatedOut).toEqual({ requests: 0, responses: 4 })
+  for (const method of ['INVITE', 'OPTIONS'])
+    server.command(`sip|||\r\n${sip(`${method} sip:b@192.0.2.20 SIP/2.0`, [])}`)
+  server.advance(500)
+  expect(server.core.traffic.repeatedOut.requests).toBe(2)
+})
+
+test('what cannot be read, or is no correct message, is counted', () => {
+  const server = new VirtualServer()
+  server.receive('no SIP at all')
+  server.receive(requestOf('OPTIONS').replace('OPTIONS sip:', 'OPTIONS  sip:'))
+  server.receive(requestOf('OPTIONS').replace('CSeq: 1 OPTIONS', 'CSeq: 1 INFO'))
+  server.receive(requestOf('OPTIONS', { uri: 'nobody:knows' }))
+  server.receive(responseOf(requestOf('OPTIONS'), 200).replace('Call-ID', 'X-Id'))
+  const { faulty } = server.core.traffic
+  expect(faulty).toEqual({ unreadable: 2, unreadableRequests: 1, requests: 1, responses: 1 })
 })
 
 test('names that a peer makes up do not make the table grow', () => {

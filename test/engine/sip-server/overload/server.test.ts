@@ -1,7 +1,8 @@
 /** The measurement on real sockets. */
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createSipServer, type SipServer } from '../../../../engine/sip-server/index.ts'
 import { type PeerMessage, SipPeer } from '../../../support/sip-peer.ts'
+import { eventually } from '../../../support/waiting.ts'
 
 let server: SipServer
 
@@ -18,7 +19,7 @@ test.each(['127.0.0.1', '0.0.0.0', '::1'])(
     })
     await server.start()
     // Never exactly none: what was heard has been under way.
-    await vi.waitFor(() => expect(server.load.lagMs).toBeGreaterThan(0), { timeout: 5_000 })
+    await eventually(() => expect(server.load.lagMs).toBeGreaterThan(0))
     expect(server.load).toMatchObject({ share: 1, refused: 0 })
     expect(seen).toEqual([])
   },
@@ -36,7 +37,7 @@ test('as long as the process cannot keep up, new calls are refused, but not emer
   const peer = await SipPeer.open(listener)
   const work = setInterval(busy, 0)
   try {
-    await vi.waitFor(() => expect(server.load.share).toBeLessThan(0.6), { timeout: 15_000 })
+    await eventually(() => expect(server.load.share).toBeLessThan(0.6))
     // Nobody is connected who would take a call that is let in: those hear of 5 seconds.
     const refusals = async (uri: string): Promise<number> => {
       for (let i = 0; i < 40; i++) peer.request('INVITE', peer.leg(uri))

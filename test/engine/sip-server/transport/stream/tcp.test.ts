@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import { defaultStreamLimits } from '../../../../../engine/sip-server/transport/limits.ts'
 import { openTcp } from '../../../../../engine/sip-server/transport/stream/tcp.ts'
+import { freePort } from '../../../../support/free-port.ts'
 import { emitted, Signal } from '../../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
@@ -60,15 +61,15 @@ async function setUp(limits: Partial<typeof defaultStreamLimits> = {}, host = '1
 }
 
 async function answering(onSocket: (socket: Socket) => void = () => undefined) {
+  const port = await freePort()
   const server: Server = createServer((socket) => {
     socket.on('error', () => undefined)
     cleanUp.unshift(() => socket.destroy())
     onSocket(socket)
-  }).listen(0, '127.0.0.1')
+  }).listen(port, '127.0.0.1')
   await emitted(server, 'listening')
   cleanUp.push(() => server.close())
-  const address = server.address()
-  return { server, port: address !== null && typeof address === 'object' ? address.port : 0 }
+  return { server, port }
 }
 
 test('a message is answered on the connection that it came by, and on no other', async () => {
