@@ -74,8 +74,8 @@ function pageOf({ page, limit }: { page?: number | undefined; limit?: number | u
   return { page: page ?? 1, limit: limit ?? 50 }
 }
 
-/** What is made ahead of the reader; a slow one makes the report wait, not the memory grow. */
-const AHEAD = 2
+/** Pieces that lie ready for the reader; a slow one makes the report wait, not the memory grow. */
+const READY = 1
 
 /** Waits for the first piece: what fails there is still an error of its own. */
 async function bodyOf(reports: Reports, request: ReportRequest): Promise<ReadableStream> {
@@ -97,6 +97,6 @@ async function bodyOf(reports: Reports, request: ReportRequest): Promise<Readabl
         await pieces.return()
       },
     },
-    { highWaterMark: AHEAD },
+    { highWaterMark: READY },
   )
 }

@@ -12,13 +12,19 @@ interface Waiting {
 
 /** Reports are made in pieces; more memory than this would be a fault. */
 const MAX_HEAP_MB = 256
+/**
+ * Pieces of a report that are asked for at once. With one the thread would rest after each until this
+ * thread, which has calls to serve, comes to ask for the next: as long as a piece takes.
+ */
+const ASKED_AHEAD = 3
 
 export class ReportThread implements ReportMaker {
   readonly #file: URL
   readonly #path: string
   readonly #log: Log
   #worker: Worker | undefined
-  readonly #waiting = new Map<number, Waiting>()
+  /** By report; in the order of what was asked, which is that of the answers. */
+  readonly #waiting = new Map<number, Waiting[]>()
   #lastReport = 0
 
   /** `path` of the database. */
@@ -32,13 +38,17 @@ export class ReportThread implements ReportMaker {
   async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
     const report = ++this.#lastReport
     const worker = (this.#worker ??= this.#start())
+    const asked = [this.#ask(worker, { report, request })]
     try {
-      let { bytes } = await this.#ask(worker, { report, request })
-      while (bytes !== undefined) {
+      while (asked.length < ASKED_AHEAD) asked.push(this.#ask(worker, { report }))
+      for (;;) {
+        const { bytes } = (await asked.shift()) ?? {}
+        if (bytes === undefined) return
+        asked.push(this.#ask(worker, { report }))
         yield bytes
-        bytes = (await this.#ask(worker, { report })).bytes
       }
     } finally {
+      this.#waiting.delete(report)
       worker.postMessage({ report, isOver: true } satisfies Ask, [])
     }
   }
@@ -52,12 +62,17 @@ export class ReportThread implements ReportMaker {
   }
 
   #ask(worker: Worker, ask: Ask): Promise<Told> {
-    return new Promise((resolve, reject) => {
+    const told = new Promise<Told>((resolve, reject) => {
       // Another thread has nothing of this report: it would seem to be at its end.
       if (worker !== this.#worker) return reject(ended())
-      this.#waiting.set(ask.report, { resolve, reject })
+      const waiting = this.#waiting.get(ask.report)
+      if (waiting === undefined) this.#waiting.set(ask.report, [{ resolve, reject }])
+      else waiting.push({ resolve, reject })
       worker.postMessage(ask, [])
     })
+    // Of several that fail only the first is waited for.
+    told.catch(() => undefined)
+    return told
   }
 
   #start(): Worker {
@@ -73,8 +88,7 @@ export class ReportThread implements ReportMaker {
   }
 
   #told(told: Told): void {
-    const waiting = this.#waiting.get(told.report)
-    this.#waiting.delete(told.report)
+    const waiting = this.#waiting.get(told.report)?.shift()
     if (told.error === undefined) waiting?.resolve(told)
     else waiting?.reject(new Error(`a report failed: ${told.error}`))
   }
@@ -82,7 +96,7 @@ export class ReportThread implements ReportMaker {
   /** The next report starts another one. */
   #lost(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
-    const waiting = [...this.#waiting.values()]
+    const waiting = [...this.#waiting.values()].flat()
     this.#waiting.clear()
     for (const { reject } of waiting) reject(ended())
   }

@@ -28,7 +28,7 @@ export function openReports(deps: ReportsDeps): Reports {
   return new Reports(maker, deps.now)
 }
 
-/** Each holds about a megabyte. */
+/** Each holds about two megabytes. */
 const MAX_REPORTS = 16
 /** One tenant's slow readers leave room for the others. */
 const MAX_OF_TENANT = 4
