@@ -54,13 +54,12 @@ const MAX_EXTRA_MS = 3_000
 
 /** Given up for another node, or because the caller has gone. */
 const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
-/** RFC 3326 §2, RFC 5057: another phone of the callee has answered. */
-const answeredElsewhere: Headers = { Reason: 'SIP;cause=200;text="Call completed elsewhere"' }
-
 /** One of several attempts that run at the same time. */
 export interface Branch {
   /** This one is answered: the others are to be given up, now. */
   readonly onAnswered: () => void
+  /** The callee wants no call, on whatever phone (6xx): neither do the others go on ringing. */
+  readonly onDeclined: (status: number) => void
 }
 
 export class Bridge {
@@ -141,10 +140,10 @@ export class Bridge {
     })
   }
 
-  /** Ends an attempt that is not over yet; `hasAnswer`: because another one was answered. */
-  abandon(hasAnswer: boolean): void {
-    if (hasAnswer) this.#farewell = answeredElsewhere
-    this.#giveUp({ kind: 'silent' }, hasAnswer ? 'answered elsewhere' : 'no answer')
+  /** Ends an attempt that is not over yet; `why` is for the record, `farewell` for the phone. */
+  abandon(why: string, farewell: Headers = givenUp): void {
+    this.#farewell = farewell
+    this.#giveUp({ kind: 'silent' }, why)
   }
 
   /** Where Trying cannot be heard, a node is asked whether it is there; others have to ring. */
@@ -214,6 +213,7 @@ export class Bridge {
         this.#noteAnswer(end.response)
         const { status, reason, headers } = end.response
         const passed = this.#deps.filter.inviteAnswer(headers)
+        if (status >= 600) this.#branch?.onDeclined(status)
         return this.#settle(rejected(status, reason, passed, this.#hasEarlyMedia))
       }
       case 'not-sent':
@@ -284,6 +284,7 @@ export class Bridge {
         if (callee) Conversation.connect(taken, callee)
       } else {
         const caller = conversation.join('caller', taken, !this.#caller.owesAck)
+        if (this.#caller.keepsOrigin) caller.keepOrigin()
         if (offer)
           caller.whenAcknowledged((ack) => {
             caller.media = ack.body ?? ''

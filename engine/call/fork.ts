@@ -6,12 +6,19 @@ import { Bridge, type AttemptResult, type BridgeDeps } from './bridge.ts'
 import type { Call } from './call.ts'
 import type { Caller } from './legs/caller.ts'
 import type { Announced, PhoneCandidate } from './legs/outgoing.ts'
+import type { Headers } from './sip/drachtio.ts'
 
 export interface Parties {
   readonly call: Call
   readonly caller: Caller
   readonly announced: Announced
 }
+
+/** RFC 3326 §2, RFC 5057: another phone of the callee has answered. */
+const answeredElsewhere: Headers = { Reason: 'SIP;cause=200;text="Call completed elsewhere"' }
+const declinedElsewhere = (status: number): Headers => ({
+  Reason: `SIP;cause=${status};text="Declined elsewhere"`,
+})
 
 /** A phone on a slow network may take longer than a node to say anything. */
 const PHONE_TIMEOUT_MS = 4_000
@@ -29,16 +36,20 @@ export async function fork(
   const { call, caller, announced } = parties
   const timing = { ...deps, nodeTimeoutMs: PHONE_TIMEOUT_MS }
   const bridges = phones.map((phone): Bridge => {
-    const onAnswered = (): void => {
-      for (const other of bridges) if (other !== bridge) other.abandon(true)
+    const abandonOthers = (why: string, farewell: Headers): void => {
+      for (const other of bridges) if (other !== bridge) other.abandon(why, farewell)
     }
+    const onAnswered = (): void => abandonOthers('answered elsewhere', answeredElsewhere)
+    // RFC 3261 §16.7 step 5.
+    const onDeclined = (status: number): void =>
+      abandonOthers('declined elsewhere', declinedElsewhere(status))
     // The early media of one would be contradicted by the answer of another.
-    const branch = phones.length > 1 || !isLast ? { onAnswered } : undefined
+    const branch = phones.length > 1 || !isLast ? { onAnswered, onDeclined } : undefined
     const bridge: Bridge = new Bridge(timing, call, caller, announced, phone.uri, branch)
     return bridge
   })
   const deadline = deps.deadlines.at(deps.now() + ringMs, () => {
-    for (const bridge of bridges) bridge.abandon(false)
+    for (const bridge of bridges) bridge.abandon('no answer')
   })
   const results = await Promise.all(
     phones.flatMap((phone, index) => bridges[index]?.run(phone) ?? []),

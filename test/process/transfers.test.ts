@@ -38,7 +38,10 @@ async function transferred(): Promise<Transferred> {
   const toSecond = await node.next('INVITE')
   node.reply(toSecond, 200, { tag: 'second', body: sdp('second') })
   await node.next('ACK')
-  node.reply(await node.next('INVITE'), 200, { body: sdp('first') })
+  const toFirstAgain = await node.next('INVITE')
+  // RFC 3264 §8: for whom it has called it is the same session, changed once.
+  expect(toFirstAgain.body).toBe(sdp('second').replace('o=- 1 1 ', 'o=- 1 2 '))
+  node.reply(toFirstAgain, 200, { body: sdp('first') })
   await node.next('ACK')
   await finalNotify(caller)
   caller.request('BYE', leg)

@@ -64,6 +64,10 @@ export async function call(
   return { a, aLeg: leg, b, bLeg: b.calledLeg(invite, tag) }
 }
 
+/** A description as it reaches somebody who was told of others before (RFC 3264 §8). */
+export const asVersion = (version: number, description: string): string =>
+  description.replace('o=- 1 1 ', `o=- 1 ${version} `)
+
 /** The records of the next calls that end, by the order in which they began. */
 export async function recordsOf(rig: CallRig, count: number): Promise<readonly CallRecord[]> {
   const records: CallRecord[] = []

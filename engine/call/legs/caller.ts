@@ -6,6 +6,8 @@ import type { SrfClient } from '../sip/srf-client.ts'
 export interface Caller {
   /** Whether its ACK is still to come when `accept` brings the dialog. */
   readonly owesAck: boolean
+  /** Whether it was told of somebody else before the called side. */
+  readonly keepsOrigin: boolean
   /** What the called side says before its answer. */
   progress(response: Pick<SipResponse, 'status' | 'reason' | 'body'>, headers: Headers): void
   /**

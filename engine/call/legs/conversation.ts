@@ -62,7 +62,10 @@ export class Conversation {
 
   /** Two who talked to others talk to each other from now on; those others are out of their calls. */
   static connect(one: Participant, other: Participant): void {
-    for (const { conversation, side } of [one, other]) conversation.#leavePartner(side)
+    for (const { conversation, side, leg } of [one, other]) {
+      conversation.#leavePartner(side)
+      leg.keepOrigin()
+    }
     one.conversation.#peer = other.conversation
     other.conversation.#peer = one.conversation
     relayBetween(one, other, one.conversation.#deps)

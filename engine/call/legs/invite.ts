@@ -7,6 +7,7 @@ import { respond } from '../sip/srf-client.ts'
 
 export class Invite implements Caller {
   readonly owesAck = true
+  readonly keepsOrigin = false
   readonly request: SipRequest
   readonly #answer: Answer
   #isCancelled = false

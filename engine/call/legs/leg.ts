@@ -1,6 +1,7 @@
 /** One dialog of a call: the caller's, or the called side's. */
 import type { Answer, Headers, RequestHandler, SipRequest, SrfDialog } from '../sip/drachtio.ts'
 import { respond } from '../sip/srf-client.ts'
+import { continued } from './origin.ts'
 
 export class Leg {
   readonly dialog: SrfDialog
@@ -12,6 +13,7 @@ export class Leg {
   #onRequest: RequestHandler = refuseForNow
   #onAck: ((request: SipRequest) => void) | undefined
   #isOver = false
+  #hasOwnOrigin = false
   #isAcknowledged: boolean
   /** Headers of a BYE that waits for the ACK. */
   #farewell: Headers | undefined
@@ -47,6 +49,19 @@ export class Leg {
 
   get isAcknowledged(): boolean {
     return this.#isAcknowledged
+  }
+
+  /** From now on the peer is told of several parties, as if they were one. */
+  keepOrigin(): void {
+    this.#hasOwnOrigin = true
+  }
+
+  /** A description for the peer, as it has to go out. Undefined: there is none. */
+  tell(description: string | undefined): string | undefined {
+    if (!description) return undefined
+    const { local } = this.dialog
+    local.sdp = this.#hasOwnOrigin ? continued(local.sdp ?? '', description) : description
+    return local.sdp
   }
 
   /** Who gets the peer's requests in the dialog, except BYE and ACK. */

@@ -13,6 +13,13 @@ export interface RelayHooks {
   readonly onRefer: (leg: Leg, request: SipRequest, answer: Answer) => void
 }
 
+/** A request of one leg's peer on its way to the other's. */
+interface Passing {
+  readonly from: Leg
+  readonly to: Leg
+  readonly method: string
+}
+
 export class Relay {
   readonly #filter: HeaderFilter
   readonly #hooks: RelayHooks
@@ -79,11 +86,13 @@ export class Relay {
 
   #pass(from: Leg, to: Leg, request: SipRequest, answer: Answer): void {
     const { method, body } = request
+    const passing = { from, to, method }
     const headers = this.#filter.inDialog(request.headers)
-    to.dialog.request({ method, headers, body: body || undefined }, (error, response) => {
+    const told = method === 'UPDATE' ? to.tell(body) : body || undefined
+    to.dialog.request({ method, headers, body: told }, (error, response) => {
       if (response && response.status < 200) return
-      this.#answer(to, answer, error, response)
-      if (method === 'UPDATE') this.#noteMedia({ from, to }, body, response)
+      this.#answer(passing, answer, error, response)
+      if (method === 'UPDATE') this.#noteMedia(passing, body, response)
       this.#noteDeath(to, method, response)
     })
   }
@@ -94,25 +103,27 @@ export class Relay {
       return respond(answer, 500, undefined, { headers: { 'Retry-After': '1' } })
     if (this.#inviting || this.#isPaused || !to.isAcknowledged) return respond(answer, 491)
     this.#inviting = from
+    const passing = { from, to, method: 'INVITE' }
     const offer = request.body || undefined
     const headers = this.#filter.inDialog(request.headers)
-    const options = { method: 'INVITE', headers, body: offer, noAck: offer === undefined }
+    const options = { method: 'INVITE', headers, body: to.tell(offer), noAck: offer === undefined }
     // Not `dialog.modify`: one refused re-INVITE blocks it for the rest of the call.
     to.dialog.request(options, (error, response, acknowledge) => {
       if (response && response.status < 200) return
-      this.#answer(to, answer, error, response)
-      this.#noteMedia({ from, to }, offer, response)
+      this.#answer(passing, answer, error, response)
+      this.#noteMedia(passing, offer, response)
       this.#noteDeath(to, 'INVITE', response)
-      if (acknowledge) this.#awaitAnswer(from, to, acknowledge)
+      if (acknowledge) this.#awaitAnswer(passing, acknowledge)
       else this.#invited()
     })
   }
 
   /** The offer was in the 200, so the answer is in the ACK. */
-  #awaitAnswer(from: Leg, to: Leg, acknowledge: Acknowledge): void {
+  #awaitAnswer(passing: Passing, acknowledge: Acknowledge): void {
+    const { from, to } = passing
     from.whenAcknowledged((ack) => {
-      acknowledge({ body: ack.body || undefined })
-      this.#noteMedia({ from, to }, ack.body, undefined)
+      acknowledge({ body: to.tell(ack.body) })
+      this.#noteMedia(passing, ack.body, undefined)
       this.#invited()
     })
   }
@@ -124,18 +135,23 @@ export class Relay {
     act?.()
   }
 
-  #answer(to: Leg, answer: Answer, error: unknown, response: SipResponse | undefined): void {
+  #answer(
+    { from, to, method }: Passing,
+    answer: Answer,
+    error: unknown,
+    response: SipResponse | undefined,
+  ): void {
     if (error || !response) return respond(answer, to.isOver ? 481 : 500)
     const headers = this.#filter.inDialogAnswer(response.headers)
-    return respond(answer, response.status, response.reason, {
-      headers,
-      body: response.body || undefined,
-    })
+    const { status, reason } = response
+    const describes = status < 300 && (method === 'INVITE' || method === 'UPDATE')
+    const body = describes ? from.tell(response.body) : response.body || undefined
+    return respond(answer, status, reason, { headers, body })
   }
 
   /** `from` describes itself in `described`: its offer, or its answer to the one in `response`. */
   #noteMedia(
-    { from, to }: { readonly from: Leg; readonly to: Leg },
+    { from, to }: Passing,
     described: string | undefined,
     response: SipResponse | undefined,
   ): void {

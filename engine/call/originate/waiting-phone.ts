@@ -33,6 +33,7 @@ const PATIENCE_MS = 2_000
 
 export class WaitingPhone implements Caller {
   readonly owesAck = false
+  readonly keepsOrigin = true
   /** What the called side is offered. */
   readonly offer: string
   readonly #call: Call
@@ -121,7 +122,9 @@ export class WaitingPhone implements Caller {
   async #reinvite(sdp: string): Promise<void> {
     const dialog = await this.#dialog
     if (dialog === undefined || this.#call.stopped || sdp !== this.#heard) return
-    dialog.request({ method: 'INVITE', headers: {}, body: sdp }, (_error, response) => {
+    this.#leg?.keepOrigin()
+    const body = this.#leg?.tell(sdp)
+    dialog.request({ method: 'INVITE', headers: {}, body }, (_error, response) => {
       // 491: the phone offers something itself at this moment, and so comes to an agreement, too.
       const status = response?.status ?? 500
       if (status >= 300 && status !== 491) this.#call.stop(failed)

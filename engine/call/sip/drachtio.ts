@@ -75,6 +75,8 @@ export interface SrfDialog {
   readonly connected: boolean
   readonly res: SipResponse
   readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string }
+  /** What the peer was told; the library writes only the first here. */
+  readonly local: { sdp: string | undefined }
   /** As it was when the dialog began: later offers and answers are not written here. */
   readonly remote: { readonly sdp: string | undefined }
   /** Called by the library for each request in the dialog. */

@@ -69,6 +69,7 @@ export async function transferToNewCall(
 
 class NewCall implements Caller {
   readonly owesAck = false
+  readonly keepsOrigin = true
   readonly #plan: TransferPlan
   readonly #call: Call
   readonly #reading: Reading

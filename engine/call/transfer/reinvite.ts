@@ -35,7 +35,9 @@ export function reinvite(
   }
   if (leg.isOver) return done(gone)
   if (!leg.isAcknowledged && tries < MAX_TRIES) return again()
-  return leg.dialog.request({ method: 'INVITE', headers: {}, body: offer }, (error, response) => {
+  leg.keepOrigin()
+  const body = leg.tell(offer)
+  return leg.dialog.request({ method: 'INVITE', headers: {}, body }, (error, response) => {
     if (response && response.status < 200) return undefined
     if (!response) return isUnknownDialog(error) || tries >= MAX_TRIES ? done(gone) : again()
     if (isGlare(response) && tries < MAX_TRIES) return again()
