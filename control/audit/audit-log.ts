@@ -5,7 +5,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
-import { MAX_LISTED } from '../http/page.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 
 export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 
@@ -61,7 +61,7 @@ export class AuditLog {
       query = query.where((entry) =>
         entry(entry.fn('instr', ['action', entry.val(filter.action)]), '=', 1),
       )
-    const some = query.clearSelect().select('id').limit(MAX_LISTED).as('some')
+    const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
     const count = this.#store.db
       .selectFrom(some)
       .select((entry) => entry.fn.countAll<number>().as('total'))

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { endingMeta, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { time } from '../provisioning/fields.ts'
 import type { AuditLog } from './audit-log.ts'
@@ -27,6 +27,6 @@ export const auditRoutes = (log: AuditLog) =>
       const { page, limit, start_date: from, end_date: before, ...rest } = c.req.valid('query')
       const filter = { tenantId: c.var.principal.tenantId, from, before, ...rest }
       const found = log.list(filter, { limit, offset: offsetOf({ page, limit }) })
-      return ok(c, found.entries, pageMeta({ page, limit }, found.total))
+      return ok(c, found.entries, endingMeta({ page, limit }, found.total))
     },
   )

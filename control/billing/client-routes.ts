@@ -14,7 +14,7 @@ import type { Principal } from '../auth/principal.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { MAX_LISTED, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { time } from '../provisioning/fields.ts'
 import { LedgerStore, type LedgerEntryView } from './ledger-store.ts'
@@ -59,14 +59,14 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
       const { page, limit, ...filter } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }) }
       const { rows, total } = ledger.list(self(c.get('principal')), filter, slice)
-      return ok(c, rows.map(entryOf), pageMeta({ page, limit }, total))
+      return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
     })
 
     .get('/cdrs', requiresCustomer(), validate('query', cdrQuery), (c) => {
       const { page, limit, ...filter } = c.req.valid('query')
       const calls = callsOf(store, self(c.get('principal')), filter)
       const slice = { limit, offset: offsetOf({ page, limit }) }
-      return ok(c, calls.page(slice), pageMeta({ page, limit }, calls.total()))
+      return ok(c, calls.page(slice), endingMeta({ page, limit }, calls.total()))
     })
 
     .get(
@@ -132,7 +132,7 @@ function callsOf(store: Store, customerId: number, filter: CallFilter) {
     )
   return {
     total: (): number => {
-      const some = matching.select('id').limit(MAX_LISTED).as('some')
+      const some = matching.select('id').limit(MAX_COUNTED).as('some')
       const query = store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n'))
       return first(store, query)?.n ?? 0
     },

@@ -7,7 +7,7 @@ import { requires } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { endingMeta, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import type { Idempotency } from '../middleware/idempotency.ts'
 import { money, text, time } from '../provisioning/fields.ts'
@@ -80,7 +80,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
         found(customers.find(reachOf(c.var.principal, now), id), noun)
         const slice = { limit, offset: offsetOf({ page, limit }) }
         const { rows, total } = ledger.list(id, filter, slice)
-        return ok(c, rows, pageMeta({ page, limit }, total))
+        return ok(c, rows, endingMeta({ page, limit }, total))
       },
     )
 

@@ -3,7 +3,7 @@ import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.
 import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
-import { MAX_LISTED } from '../http/page.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import type { Rows } from '../provisioning/resource.ts'
 
 export interface LedgerFilter {
@@ -47,7 +47,7 @@ export class LedgerStore {
       .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'adjust'))
       .$if(from !== undefined, (query) => query.where('created_at', '>=', from ?? 0))
       .$if(before !== undefined, (query) => query.where('created_at', '<', before ?? 0))
-    const some = matching.select('ledger_entry.id').limit(MAX_LISTED).as('some')
+    const some = matching.select('ledger_entry.id').limit(MAX_COUNTED).as('some')
     const total = first(
       this.#store,
       this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),

@@ -7,6 +7,8 @@ export interface PageMeta {
   readonly page: number
   readonly limit: number
   readonly total: number
+  /** There are older entries, which only a narrower query reaches. */
+  readonly truncated?: true
 }
 
 export interface ErrorBody {

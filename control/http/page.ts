@@ -11,6 +11,9 @@ const MAX_LIMIT = 200
  */
 export const MAX_LISTED = 100_000
 
+/** Their rows are counted this far: one more tells that there are older ones. */
+export const MAX_COUNTED = MAX_LISTED + 1
+
 /** Digits only: `Number` would also take `1e3`, `0x10` and blanks. */
 const positiveInteger = z
   .string()
@@ -31,6 +34,12 @@ export interface Page {
 export const offsetOf = ({ page, limit }: Page): number => (page - 1) * limit
 
 export const pageMeta = ({ page, limit }: Page, total: number): PageMeta => ({ page, limit, total })
+
+/** Of a list that ends at `MAX_LISTED`: says so where there would be more. */
+export const endingMeta = (page: Page, counted: number): PageMeta =>
+  counted > MAX_LISTED
+    ? { ...pageMeta(page, MAX_LISTED), truncated: true }
+    : pageMeta(page, counted)
 
 /** `%text%` for LIKE … ESCAPE '\', with the text's own wildcards taken literally. */
 export const likePattern = (search: string): string =>

@@ -18,7 +18,15 @@ import {
 type Json = Record<string, unknown>
 
 const meta = z
-  .strictObject({ page: z.int(), limit: z.int().describe('The effective one.'), total: z.int() })
+  .strictObject({
+    page: z.int(),
+    limit: z.int().describe('The effective one.'),
+    total: z.int(),
+    truncated: z
+      .literal(true)
+      .optional()
+      .describe('The list ends here, though there are older entries: narrow it to reach them.'),
+  })
   .meta({ id: 'PageMeta' })
 
 /** Shapes that are met under a name of their own. */

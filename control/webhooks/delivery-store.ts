@@ -4,7 +4,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { compile, type Param } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/query.ts'
-import { MAX_LISTED } from '../http/page.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import type { Rows } from '../provisioning/resource.ts'
 
 export interface DueDelivery {
@@ -79,7 +79,7 @@ export class DeliveryStore {
       .select('id')
       .where('endpoint_id', '=', endpointId)
       .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
-      .limit(MAX_LISTED)
+      .limit(MAX_COUNTED)
       .as('some')
     const total = first(
       this.#store,

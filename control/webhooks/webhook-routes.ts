@@ -6,7 +6,7 @@ import { requires } from '../auth/requires.ts'
 import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
-import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { endingMeta, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { tenantOf } from '../provisioning/references.ts'
 import { found, id, idParam, reachOf } from '../provisioning/resource-routes.ts'
@@ -120,7 +120,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
         const endpoint = found(endpoints.find(reach, c.req.valid('param').id), noun)
         const slice = { limit: page.limit, offset: offsetOf(page) }
         const { rows, total } = deliveries.list(endpoint.id, state, slice)
-        return ok(c, rows, pageMeta(page, total))
+        return ok(c, rows, endingMeta(page, total))
       },
     )
 

@@ -93,10 +93,13 @@ test('the longest lists end after 100,000 entries: nothing further is counted or
   for (const path of ['/api/v1/audit', '/api/v1/customers/1/ledger']) {
     const page = async (number: number) => {
       const answer = await control.request(`${path}?limit=200&page=${number}`, { token })
-      return answer.body as { data: unknown[]; meta: { total: number } }
+      return answer.body as { data: unknown[]; meta: { total: number; truncated?: true } }
     }
     const last = await page(500)
-    expect([last.data.length, last.meta.total]).toEqual([200, 100_000])
+    expect([last.data.length, last.meta.total, last.meta.truncated]).toEqual([200, 100_000, true])
     expect((await page(501)).data).toEqual([])
   }
+  const whole = await control.request('/api/v1/audit?end_date=1970-01-01T00:01:40Z', { token })
+  expect(whole.body).toMatchObject({ meta: { page: 1, limit: 50, total: 99_999 } })
+  expect(whole.body).not.toHaveProperty('meta.truncated')
 })

@@ -4,7 +4,7 @@ import type { UserTable } from '../../../schema/database.ts'
 import { compile, type Statement } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert, transaction } from '../../../schema/query.ts'
-import { likePattern } from '../../http/page.ts'
+import { contains } from '../../provisioning/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
 
@@ -55,8 +55,8 @@ export class UserStore {
   list(filter: UserFilter, page: { limit: number; offset: number }) {
     let query = this.#rows()
     if (filter.tenantId !== null) query = query.where('user.tenant_id', '=', filter.tenantId)
-    if (filter.search !== undefined)
-      query = query.where('username', 'like', likePattern(filter.search))
+    const { search } = filter
+    if (search !== undefined) query = query.where((user) => contains(user, ['username'], search))
     const count = query.clearSelect().select((user) => user.fn.countAll<number>().as('total'))
     return {
       users: all(this.#store, query.orderBy('user.id').limit(page.limit).offset(page.offset)),

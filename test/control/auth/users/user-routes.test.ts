@@ -41,6 +41,14 @@ test('users are created, listed, read, changed and removed; no answer holds a pa
   expect((await request(`${USERS}/${id}`, { token })).status).toBe(404)
 })
 
+test('a search takes _ and % as they stand', async () => {
+  const { post, request, token } = opened()
+  for (const username of ['acme_ops', 'acmeXops']) await post({ ...ada, username })
+  const found = async (part: string) => (await request(`${USERS}?search=${part}`, { token })).body
+  expect(await found('e_o')).toMatchObject({ data: [{ username: 'acme_ops' }], meta: { total: 1 } })
+  expect(await found('%25')).toMatchObject({ data: [] })
+})
+
 test('a password is stored as argon2id only', async () => {
   const { post, store } = opened()
   await post(ada)
