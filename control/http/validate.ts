@@ -2,6 +2,7 @@
  * Zod at the door: what passes is typed, what does not is a 400 with a path for every problem.
  * Schemas are `z.strictObject`, so that an unknown field is refused instead of ignored.
  */
+import { isUtf8 } from 'node:buffer'
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
@@ -40,7 +41,7 @@ const headline: Readonly<Record<Target, string>> = {
 
 const read: Readonly<Record<Target, (c: Context<Env>) => unknown>> = {
   json: readJson,
-  query: (c) => withoutNul(c.req.query()),
+  query: (c) => withoutNul(once(c.req.queries())),
   param: (c) => withoutNul(c.req.param()),
 }
 
@@ -50,10 +51,26 @@ async function readJson(c: Context): Promise<unknown> {
   const mediaType = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType !== 'application/json' && !mediaType?.endsWith('+json'))
     throw new ApiError(415, 'unsupported_media_type', 'The body must be application/json')
+  // Reading on would put U+FFFD in the place of what nobody can know.
+  if (!isUtf8(body)) throw notJson({ path: '', message: 'is not valid UTF-8' })
   const parsed = parseJson(body.toString('utf8'))
   if (parsed.kind === 'value') return parsed.value
-  const code = parsed.problem.path === '' ? 'malformed_json' : 'validation_failed'
-  throw new ApiError(400, code, 'The body is not valid JSON', { details: [parsed.problem] })
+  throw notJson(parsed.problem)
+}
+
+function notJson(problem: ErrorDetail): ApiError {
+  const code = problem.path === '' ? 'malformed_json' : 'validation_failed'
+  return new ApiError(400, code, 'The body is not valid JSON', { details: [problem] })
+}
+
+/** Of two values one would be ignored, and which one is nobody's guess. */
+function once(values: Record<string, string[]>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).map(([path, [value = '', ...more]]) => {
+      if (more.length === 0) return [path, value]
+      throw badRequest(headline.query, [{ path, message: 'is given more than once' }])
+    }),
+  )
 }
 
 function withoutNul(values: Record<string, string>): Record<string, string> {

@@ -132,6 +132,23 @@ test('an unknown query parameter is 400 at its name', async () => {
   })
 })
 
+test('a query parameter that is given twice is 400 at its name', async () => {
+  const { get } = opened()
+  expect((await get('page=1&page=2')).body).toMatchObject({
+    statusCode: 400,
+    details: [{ path: 'page', message: 'is given more than once' }],
+  })
+})
+
+test('a body that is not UTF-8 is 400, and nothing of it is stored', async () => {
+  const { app, token, get } = opened()
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+  const body = Buffer.from('{"name":"Z\xfcrich"}', 'latin1')
+  const answer = await app.request(KEYS, { method: 'POST', headers, body })
+  expect(await answer.json()).toMatchObject({ statusCode: 400, code: 'malformed_json' })
+  expect((await get('search=rich')).body).toMatchObject({ data: [] })
+})
+
 /** Half a surrogate pair cannot be sent. */
 const wellFormed = (text: string): string => Buffer.from(text).toString()
 
