@@ -22,9 +22,9 @@ afterEach(async () => {
 async function start(
   variant: Variant,
   prepare?: (srf: Srf) => void,
-  timers = fastTimers,
+  applicationMs = fastTimers.applicationMs,
 ): Promise<Rig> {
-  rig = await startRig(variant, prepare, timers)
+  rig = await startRig(variant, prepare, { ...fastTimers, applicationMs })
   return rig
 }
 
@@ -37,7 +37,7 @@ function leftovers({ server, srf }: Rig): Record<string, number> {
   return Object.fromEntries(sizes.filter(([name, size]) => size !== 0 && !lasting.has(name)))
 }
 
-/** Transactions live 64·T1 = 320 ms beyond their end; less than a call waits for its application. */
+/** Transactions live 64·T1 = 640 ms beyond their end; less than a call waits for its application. */
 const goneMs = 2_900
 
 const nothingLeft = (from: Rig): Promise<void> =>
@@ -45,15 +45,10 @@ const nothingLeft = (from: Rig): Promise<void> =>
 
 type Ending = 'caller' | 'callee' | 'busy' | 'cancel'
 
-/** Forty calls at once on a busy machine are not a silent application. */
-const patientTimers = { ...fastTimers, t1Ms: 10, applicationMs: 3_000 }
-
 async function bridging(variant: Variant) {
   const target = { uri: '' }
-  const started = await start(
-    variant,
-    (srf) => srf.invite((req, res) => void bridge(srf, req, res, target.uri)),
-    patientTimers,
+  const started = await start(variant, (srf) =>
+    srf.invite((req, res) => void bridge(srf, req, res, target.uri)),
   )
   const callee = await started.peer()
   target.uri = callee.uri
@@ -159,7 +154,7 @@ describe.each(variants.filter(({ app }) => app === 'in process'))('SIP by $sip',
   })
 
   test('requests whose application never answers are refused in the end', async () => {
-    const started = await start(variant, (srf) => srf.invite(() => undefined))
+    const started = await start(variant, (srf) => srf.invite(() => undefined), 200)
     const caller = await started.peer()
     const leg = caller.leg(started.uri('app'))
     caller.request('INVITE', leg, { body: sdp('caller') })

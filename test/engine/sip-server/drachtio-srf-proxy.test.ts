@@ -1,7 +1,7 @@
 /** `srf.proxyRequest` of an unmodified drachtio-srf, against peers on raw sockets. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { sdp } from '../../support/sip-peer.ts'
-import { startRig, variants, type Rig } from '../../support/sip-rig.ts'
+import { fastTimers, startRig, variants, type Rig } from '../../support/sip-rig.ts'
 import { bookkeeping, type Srf, type SrfRequest } from '../../support/srf.ts'
 
 let rig: Rig | undefined
@@ -32,7 +32,7 @@ function requests() {
 describe.each(variants)('application $app, SIP by $sip', (variant) => {
   test('a call goes through a proxy that stays in it: INVITE, ACK and BYE, and nothing is left', async () => {
     const incoming = requests()
-    rig = await startRig(variant, incoming.prepare, { t1Ms: 5, t2Ms: 40, t4Ms: 50 })
+    rig = await startRig(variant, incoming.prepare, fastTimers)
     const { srf, server, uri, peer } = rig
     const caller = await peer()
     const callee = await peer()

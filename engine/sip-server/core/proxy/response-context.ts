@@ -4,6 +4,7 @@
  */
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
+import type { SentRequest } from '../../transaction/sent-request.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import { answer } from '../uas/send-response.ts'
 import { tellForwarded } from '../applications/call-details.ts'
@@ -13,6 +14,7 @@ import { Branch, type BranchUser, type Patience } from './branch.ts'
 import { forwardedResponse } from './forwarded-text.ts'
 import { redirections } from './redirections.ts'
 import { composeForward, keyOf, type Forwarding, type Target } from './target.ts'
+import { avoidUntil, byTcp, isSamePlace, wantsTcp } from '../uac/ways.ts'
 import { findWays } from './ways.ts'
 
 export interface ForwardOptions extends Forwarding {
@@ -31,11 +33,16 @@ export interface Report {
   readonly done: () => void
 }
 
-/** What else can be done for a target when its present branch fails. */
+/** The present branch of a target, and what else can be done when it fails. */
 interface Attempt {
   readonly target: Target
+  readonly way: Flow
   readonly otherWays: readonly Flow[]
 }
+
+/** A place that has said no would say it by another transport, too. */
+const waysElsewhere = ({ way, otherWays }: Attempt): readonly Flow[] =>
+  otherWays.filter((other) => !isSamePlace(other, way))
 
 export class ResponseContext implements BranchUser {
   readonly #stack: Stack
@@ -91,7 +98,7 @@ export class ResponseContext implements BranchUser {
     if (status < 300) return this.#accepted(response, now)
     if (attempt === undefined || this.#isAnswered) return
     // RFC 3263 §4.3: another server of the same name may do it.
-    if (status === 503 && this.#tryNextWay(attempt, now)) return
+    if (status === 503 && this.#tryAny(waysElsewhere(attempt), attempt.target, now)) return
     this.#refused(response)
     if (status >= 600) this.#giveUpOthers(now)
     // A challenge is for the caller: another destination could not use its answer.
@@ -103,7 +110,11 @@ export class ResponseContext implements BranchUser {
     const attempt = this.#active.get(branch)
     this.#active.delete(branch)
     if (this.#isAnswered || attempt === undefined) return
-    if (this.#tryNextWay(attempt, now)) return
+    const { target, way, otherWays } = attempt
+    if (way.connectMs !== undefined) this.#stack.avoided.avoid(way, avoidUntil(way, undefined, now))
+    // Who was silent would be so by another transport, too.
+    const ways = status === 408 ? waysElsewhere(attempt) : otherWays
+    if (this.#tryAny(ways, target, now)) return
     this.#ends.push({ status, message: undefined })
     this.#next(now)
   }
@@ -146,8 +157,7 @@ export class ResponseContext implements BranchUser {
     findWays(this.#stack, target, now, (ways, at) => {
       this.#lookups -= 1
       const mayStart = !this.#isAnswered && !this.#wasCancelled
-      const attempt = { target, otherWays: ways }
-      if (!mayStart || !this.#tryNextWay(attempt, at))
+      if (!mayStart || !this.#tryAny(ways, target, at))
         this.#ends.push({ status: 503, message: undefined })
       if (!isNow) this.#next(at)
     })
@@ -155,13 +165,23 @@ export class ResponseContext implements BranchUser {
   }
 
   /** False: there is none, or nobody wants it any more. */
-  #tryNextWay({ target, otherWays: [way, ...otherWays] }: Attempt, now: number): boolean {
+  #tryAny(ways: readonly Flow[], target: Target, now: number): boolean {
+    const [way, ...otherWays] = ways
     if (way === undefined || this.#wasCancelled) return false
     const sent = composeForward(this.#stack, this.#inbound, target, way, this.#options)
-    const branch = new Branch(this.#stack, sent, way, this, this.#options.patience)
-    this.#active.set(branch, { target, otherWays })
-    branch.start(now)
+    // §18.1.1: what is too large for a datagram goes by TCP, if the destination has it.
+    const [tcp] = wantsTcp(target.hop, sent.text) ? byTcp(this.#stack, way, now) : []
+    if (tcp) this.#begin({ target, way: tcp, otherWays: ways }, undefined, now)
+    else this.#begin({ target, way, otherWays }, sent, now)
     return true
+  }
+
+  #begin(attempt: Attempt, composed: SentRequest | undefined, now: number): void {
+    const { target, way } = attempt
+    const sent = composed ?? composeForward(this.#stack, this.#inbound, target, way, this.#options)
+    const branch = new Branch(this.#stack, sent, way, this, this.#options.patience)
+    this.#active.set(branch, attempt)
+    branch.start(now)
   }
 
   #giveUpOthers(now: number): void {

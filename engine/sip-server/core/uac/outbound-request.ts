@@ -22,7 +22,7 @@ import {
   transactionEnded,
 } from './receive-response.ts'
 import { sendCancel } from './send-cancel.ts'
-import { avoidUntil, retarget } from './ways.ts'
+import { avoidUntil, isSamePlace, retarget } from './ways.ts'
 
 type Timer = 'timerC' | 'cancelTimeout' | 'silence'
 
@@ -219,9 +219,6 @@ export class OutboundRequest implements ClientUser, TimedCall {
     if (!this.hasFinal) deliverLocalFailure(this.#stack, this, status, reason, now)
   }
 }
-
-const isSamePlace = (one: Flow, other: Flow): boolean =>
-  one.address === other.address && one.port === other.port
 
 /** A client transaction lingers for 64·T1 after a 2xx; the texts of its request need not. */
 const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => ({

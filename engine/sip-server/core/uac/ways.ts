@@ -48,17 +48,27 @@ export function waysOf(
   flows: readonly Flow[],
   now: number,
 ): readonly Flow[] {
-  if (composed.target === '' || !isLarge(composed.sent.text)) return flows
-  if (flows.every(({ listener }) => listener.protocol !== 'udp')) return flows
-  if (hopOf(composed.target)?.isExplicit === true) return flows
+  if (composed.target === '' || !wantsTcp(composed.target, composed.sent.text)) return flows
   return flows.flatMap((flow) => [...byTcp(stack, flow, now), flow])
 }
+
+/** Too large for a datagram, and the URI of the next hop asks for no transport. */
+export const wantsTcp = (target: string, text: string): boolean =>
+  isLarge(text) && hopOf(target)?.isExplicit !== true
 
 const isLarge = (text: string): boolean =>
   // Three bytes are the most that a UTF-16 unit takes.
   text.length * 3 > maxDatagramBytes && byteLength(text) > maxDatagramBytes
 
-function byTcp(stack: Stack, { listener, address, port }: Flow, now: number): readonly Flow[] {
+export const isSamePlace = (one: Flow, other: Flow): boolean =>
+  one.address === other.address && one.port === other.port
+
+/** The same place by TCP, unless that failed lately. */
+export function byTcp(
+  stack: Stack,
+  { listener, address, port }: Flow,
+  now: number,
+): readonly Flow[] {
   if (listener.protocol !== 'udp') return []
   const tcp = chooseListener(stack.options.listeners(), 'tcp', address)
   if (tcp === undefined) return []

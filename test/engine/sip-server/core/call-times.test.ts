@@ -25,10 +25,10 @@ const [ringing, answering] = [
 ]
 
 /** What was observed, as upper bounds with how many came up to them. */
-const shown = ({ bounds, counts, sum }: Histogram) => ({
+const shown = ({ bounds, counts, sum }: Histogram): Readonly<Record<string, number>> => ({
   sum,
   ...Object.fromEntries(
-    counts.map((count, index) => [bounds[index] ?? 'more', count]).filter(([, count]) => count),
+    counts.flatMap((count, index) => (count === 0 ? [] : [[bounds[index] ?? 'more', count]])),
   ),
 })
 

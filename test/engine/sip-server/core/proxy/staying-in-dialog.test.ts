@@ -187,3 +187,14 @@ test('a registration that is forwarded leaves its way back in Path', () => {
   expect(header(register, 'Require')).toBe('path')
   expect(header(register, 'Record-Route')).toBe('')
 })
+
+test('a large request in the call goes on by TCP, and by UDP where there is none', () => {
+  const { server, entries } = forwardedCall()
+  const body = `v=0\r\na=${'x'.repeat(1_300)}\r\n`
+  server.receive(fromCaller('INVITE', entries, { body }))
+  const [, byTcp] = server.takeSent()
+  expect(byTcp?.flow).toMatchObject({ address: '192.0.2.20', listener: { protocol: 'tcp' } })
+  server.sendFailed(byTcp?.reference ?? '')
+  const [byUdp] = server.takeSent()
+  expect(byUdp?.flow).toMatchObject({ address: '192.0.2.20', listener: { protocol: 'udp' } })
+})

@@ -223,7 +223,7 @@ test('a connection that says nothing, or nothing more, is closed', async () => {
 })
 
 test('a message that drips for too long ends its connection, whatever came before it', async () => {
-  const { dial, seeing, events } = await setUp({ messageMs: 60 })
+  const { dial, seeing, events } = await setUp({ messageMs: 300 })
   const socket = dial()
   socket.write(`${options('c1')}OPTIONS sip:a`)
   await seeing('message c1 on 1')

@@ -219,7 +219,7 @@ test('a peer that does not read makes sending fail at the bound', async () => {
 })
 
 test('a silent peer is pinged; one that does not answer is gone', async () => {
-  const { opened, seeing, events } = await setUp({ limits: { keepAliveMs: 25 } })
+  const { opened, seeing, events } = await setUp({ limits: { keepAliveMs: 150 } })
   const living = await opened()
   living.send(options('living'))
   await seeing('message living on 1')
