@@ -11,6 +11,13 @@ const patientTests = [
 ]
 const processTests = inFolders('process', 'sipp', 'tls')
 
+/** No test may fail because the machine stood still for a moment; only tests that fail wait so long. */
+const patience = {
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 20_000 } },
+}
+
 export default defineConfig({
   test: {
     projects: [
@@ -23,6 +30,7 @@ export default defineConfig({
           // Modules are loaded once per worker: the tests share no mutable module state.
           pool: 'forks',
           isolate: false,
+          ...patience,
         },
       },
       {
@@ -33,8 +41,7 @@ export default defineConfig({
           isolate: true,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...patience,
         },
       },
       {
@@ -47,8 +54,7 @@ export default defineConfig({
           // One at a time: these measure time and use real ports.
           fileParallelism: false,
           sequence: { groupOrder: 2 },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...patience,
         },
       },
     ],

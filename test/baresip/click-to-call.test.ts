@@ -1,7 +1,8 @@
 /** Click-to-call between real phones: audio both ways, hold, hang-up by the API, and what the API tells of it. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
 
 const domain = 'acme.example'
 const seed = {
@@ -57,10 +58,10 @@ async function api(path: string, body?: object): Promise<Reply> {
 const statusOf = async (uuid: string) => (await api(`/pbx/calls/${uuid}`)).data?.status
 
 async function stateIs(state: string): Promise<void> {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const calls = (await api('/pbx/calls/active')) as unknown as { state: string }[]
     expect(calls.map((call) => call.state)).toEqual([state])
-  }, 5_000)
+  })
 }
 
 /** Packets that a phone has received so far. */
@@ -70,7 +71,7 @@ async function received(phone: Baresip): Promise<number> {
 
 async function hearsMore(phone: Baresip): Promise<void> {
   const before = await received(phone)
-  await vi.waitFor(async () => expect(await received(phone)).toBeGreaterThan(before + 10), 8_000)
+  await eventually(async () => expect(await received(phone)).toBeGreaterThan(before + 10))
 }
 
 test('two phones are connected from the API, hear each other, hold, and are hung up by it', async () => {

@@ -1,9 +1,10 @@
 /** A supervisor's phone joins a call of a PBX that lets it in: the PBX is a peer that says what it gets. */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
 import { Baresip } from '../support/baresip.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
 
 const domain = 'acme.example'
 
@@ -77,7 +78,7 @@ test('a supervisor is rung, let into the call by its PBX, and put down when the 
   expect(entrance.body).toContain('m=audio')
   pbx.reply(entrance, 200, { tag: 'mix', body: sdp('mix') })
   await phone.next('CALL_ESTABLISHED')
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect(await api(`/api/v1/pbx/calls/${spyUuid}`)).toMatchObject({
       data: { status: 'answered', destination_number: `spy:${uuid}` },
     }),

@@ -1,9 +1,10 @@
 /** Transfers between real phones: who stays hears the new party, and each call has its record. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { sdp, SipPeer, type Leg } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { finalNotify } from '../support/transfer-rig.ts'
+import { eventually } from '../support/waiting.ts'
 
 const domain = 'acme.example'
 const seedFor = (deskPort: number) => ({
@@ -70,10 +71,10 @@ const live = async () => (await api('/pbx/calls/active')) as readonly Live[]
 
 /** Waits until the live calls are in these states, and as far transferred. */
 async function callsAre(...expected: readonly [state: string, transfer: string | null][]) {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const seen = (await live()).map(({ state, transfer }) => [state, transfer?.state ?? null])
     expect(seen).toEqual(expected)
-  }, 8_000)
+  })
 }
 
 async function received(phone: Baresip): Promise<number> {
@@ -82,7 +83,7 @@ async function received(phone: Baresip): Promise<number> {
 
 async function hearsMore(phone: Baresip): Promise<void> {
   const before = await received(phone)
-  await vi.waitFor(async () => expect(await received(phone)).toBeGreaterThan(before + 10), 8_000)
+  await eventually(async () => expect(await received(phone)).toBeGreaterThan(before + 10))
 }
 
 /** `one` calls 102, and both hear each other. */

@@ -1,9 +1,10 @@
 /** Two ends of a call do something at once: one record, no live call, and the wallet agrees. */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { SipPeer, sdp, type Leg, type PeerMessage } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { finalNotify, refer } from '../support/transfer-rig.ts'
+import { eventually } from '../support/waiting.ts'
 
 interface Ringing {
   readonly tollgate: TollgateProcess
@@ -73,7 +74,7 @@ function agreeing(...peers: readonly SipPeer[]): void {
 /** As many records as calls, nothing live, nothing open, and every second is paid once. */
 async function settled({ tollgate, api }: Ringing, count: number): Promise<void> {
   await tollgate.waitForCalls(count)
-  await vi.waitFor(async () => expect(await api('/pbx/calls/active')).toEqual([]), 5_000)
+  await eventually(async () => expect(await api('/pbx/calls/active')).toEqual([]))
   const calls = tollgate.calls()
   expect(calls).toHaveLength(count)
   for (const call of calls) expect(call.cost_micros).toBe(cents(call.billsec))

@@ -1,9 +1,10 @@
 /** Nodes by name, and a DNS server that only Tollgate asks. */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { DnsServer } from '../support/dns-server.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { paying, seedFor } from './call-case.ts'
+import { eventually } from '../support/waiting.ts'
 
 test('a node is called by the name that SIP_DNS_SERVERS knows, wherever it moves', async () => {
   const dns = await DnsServer.start()
@@ -36,8 +37,5 @@ test('a node is called by the name that SIP_DNS_SERVERS knows, wherever it moves
 
   // The name means nothing any more: its time to live is obeyed, and the node is taken out.
   dns.serve()
-  await vi.waitFor(
-    () => expect(tollgate.log.join('\n')).toMatch(/node.*(probing|silent|down)/i),
-    15_000,
-  )
+  await eventually(() => expect(tollgate.log.join('\n')).toMatch(/node.*(probing|silent|down)/i))
 })

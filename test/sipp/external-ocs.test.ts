@@ -1,8 +1,9 @@
 /** Two processes: one bridges calls, the other charges them (`OCS_URL`), and goes away under load. */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { paying, seedFor } from './call-case.ts'
+import { eventually } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 
@@ -37,10 +38,7 @@ test('the OCS is away under load: calls go on, and each is charged once when it 
   await ocs.restart()
 
   const charged = await ocs.waitForCalls(70, 45_000)
-  await vi.waitFor(() => expect(sbc.query('SELECT call_uuid FROM cdr_outbox')).toEqual([]), {
-    timeout: 10_000,
-    interval: 100,
-  })
+  await eventually(() => expect(sbc.query('SELECT call_uuid FROM cdr_outbox')).toEqual([]))
   const bridged = sbc.calls()
   const costs = (calls: typeof charged) =>
     new Map(calls.map((call) => [call.call_uuid, call.cost_micros]))

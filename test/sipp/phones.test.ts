@@ -1,9 +1,10 @@
 /** Phones from outside: they register, are called, call each other and the world; books and wallets checked. */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { cents } from './call-case.ts'
 import { domain, startPhones } from './phone-case.ts'
+import { eventually } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const outside = '18005551212'
@@ -132,12 +133,9 @@ test('while Tollgate drains, an emergency call passes and any other is told to t
   const { tollgate, phone } = await withCarrier({ DRAIN_SECONDS: '20' })
   const [one, two] = [await phone('101'), await phone('102')]
   const held = one.call(outside, 'phones/talks-5-s')
-  await vi.waitFor(
-    () => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1),
-    5_000,
-  )
+  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
   const ended = tollgate.terminate()
-  await vi.waitFor(() => expect(tollgate.log.join()).toContain('draining'), 5_000)
+  await eventually(() => expect(tollgate.log.join()).toContain('draining'))
   expect(await two.call(outside, 'phones/is-told-to-retry')).toEqual(clean)
   expect(await two.call('112')).toEqual(clean)
   expect(await held).toEqual(clean)

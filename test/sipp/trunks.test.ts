@@ -1,8 +1,9 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { DnsServer } from '../support/dns-server.ts'
 import { SippNode } from '../support/sipp.ts'
 import { attemptsOf, cents, paying, poor } from './call-case.ts'
 import { startTrunks } from './trunk-case.ts'
+import { eventually } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const called = '18005551212'
@@ -86,10 +87,7 @@ test('a carrier takes max_calls at once, and the next caller is told to retry', 
     carrier: { max_calls: 1 },
   })
   const talking = dial('inbound/talks-2500-ms', called)
-  await vi.waitFor(
-    () => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1),
-    3_000,
-  )
+  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
   expect(await dial('failover/retry-later', called)).toEqual(clean)
   expect(await talking).toEqual(clean)
   expect(await dial('inbound/answered', called)).toEqual(clean)
@@ -108,10 +106,7 @@ test('a carrier takes max_cps new calls in a second; the next one is told to ret
     carrier: { max_cps: 1 },
   })
   const first = dial('inbound/talks-2500-ms', called)
-  await vi.waitFor(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1), {
-    timeout: 3_000,
-    interval: 20,
-  })
+  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
   expect(await dial('failover/retry-later', called)).toEqual(clean)
   expect(await first).toEqual(clean)
   expect(await dial('inbound/answered', called)).toEqual(clean)
@@ -179,14 +174,14 @@ test('a gateway whose name nobody can look up is passed over, and leaves nothing
   expect(await dial('inbound/answered', called)).toEqual(clean)
   const [call] = await tollgate.waitForCalls(1)
   expect(call).toMatchObject({ disposition: 'ANSWERED', carrier: 'there', cost_micros: cents(1) })
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { calls, engine } = (await get('/metrics/telemetry')) as {
       calls: { active: number }
       engine: { sip_resolving: number; sip_dialogs: number; srf_invites: number }
     }
     const { sip_resolving: resolving, sip_dialogs: dialogs, srf_invites: invites } = engine
     expect([calls.active, resolving, dialogs, invites]).toEqual([0, 0, 0, 0])
-  }, 10_000)
+  })
 })
 
 test('a gateway whose name stops resolving gets no more calls, and gets them again when it is back', async () => {
@@ -210,16 +205,13 @@ test('a gateway whose name stops resolving gets no more calls, and gets them aga
     environment: { SIP_DNS_SERVERS: dns.address, GATEWAY_PROBE_INTERVAL_MS: '300' },
   })
   const usable = async (count: number) =>
-    vi.waitFor(
-      async () => {
-        const shown = (await get('/routing/carriers/1')) as {
-          gateways: { status: { state: string } }[]
-        }
-        const states = shown.gateways.map(({ status }) => status.state)
-        expect(states.filter((state) => state === 'active')).toHaveLength(count)
-      },
-      { timeout: 20_000, interval: 100 },
-    )
+    eventually(async () => {
+      const shown = (await get('/routing/carriers/1')) as {
+        gateways: { status: { state: string } }[]
+      }
+      const states = shown.gateways.map(({ status }) => status.state)
+      expect(states.filter((state) => state === 'active')).toHaveLength(count)
+    })
   await usable(2)
   expect(await dial('inbound/answered', called)).toEqual(clean)
   dns.serve()
@@ -267,10 +259,7 @@ test('an emergency call needs no money and passes the limit of the carrier', asy
     },
   })
   const talking = dial('inbound/talks-2500-ms', called)
-  await vi.waitFor(
-    () => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1),
-    3_000,
-  )
+  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
   expect(await dial('inbound/answered', '112', poor)).toEqual(clean)
   expect(await talking).toEqual(clean)
   const calls = await tollgate.waitForCalls(2)
@@ -288,13 +277,11 @@ test('we register with a carrier that challenges us, and the API says so', async
     gateways: ['trunks/registrar'],
     carrier: { auth: { type: 'register', ...account, from_domain: 'carrier.example' } },
   })
-  await vi.waitFor(
-    async () =>
-      expect(await get('/routing/carriers/1')).toMatchObject({
-        registration: 'registered',
-        status: { is_usable: true, registration: { last_answer: { status: 200 } } },
-      }),
-    5_000,
+  await eventually(async () =>
+    expect(await get('/routing/carriers/1')).toMatchObject({
+      registration: 'registered',
+      status: { is_usable: true, registration: { last_answer: { status: 200 } } },
+    }),
   )
 })
 
@@ -310,13 +297,11 @@ test('a wrong password with a carrier shows as a failed registration', async () 
       },
     },
   })
-  await vi.waitFor(
-    async () =>
-      expect(await get('/routing/carriers/1')).toMatchObject({
-        registration: 'failed',
-        status: { registration: { expires_at: null, last_answer: { status: 403 } } },
-      }),
-    5_000,
+  await eventually(async () =>
+    expect(await get('/routing/carriers/1')).toMatchObject({
+      registration: 'failed',
+      status: { registration: { expires_at: null, last_answer: { status: 403 } } },
+    }),
   )
 })
 
@@ -331,18 +316,14 @@ test('a gateway that stops answering OPTIONS gets no calls until it answers agai
     }
     return shown.map(({ status }) => status)
   }
-  await vi.waitFor(
-    async () => expect((await states())[0]?.probes.answered).toBeGreaterThan(0),
-    5_000,
-  )
+  await eventually(async () => expect((await states())[0]?.probes.answered).toBeGreaterThan(0))
   gateways[0]?.freeze()
-  await vi.waitFor(
-    async () => expect((await states()).map(({ state }) => state)).toEqual(['probing', 'active']),
-    5_000,
+  await eventually(async () =>
+    expect((await states()).map(({ state }) => state)).toEqual(['probing', 'active']),
   )
   expect(await dial('inbound/answered', called)).toEqual(clean)
   gateways[0]?.thaw()
-  await vi.waitFor(async () => expect((await states())[0]?.state).toBe('active'), 5_000)
+  await eventually(async () => expect((await states())[0]?.state).toBe('active'))
   expect(await dial('inbound/answered', called)).toEqual(clean)
   const calls = await tollgate.waitForCalls(2)
   expect(calls.map((call) => attempts(call))).toEqual([[200], [200]])
@@ -365,10 +346,7 @@ test("a call from a carrier's gateway is recognized by its port, rewritten, rout
     inbound: { customer: 'paying', number_rules: { in: [{ match: '^00', replace: '' }] } },
   })
   const talking = dial('inbound/talks-2500-ms', `00${called}`, '4930123')
-  await vi.waitFor(
-    () => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1),
-    3_000,
-  )
+  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
   expect(await dial('failover/retry-later', called)).toEqual(clean)
   expect(await talking).toEqual(clean)
   expect(await agent.stop()).toBe('')

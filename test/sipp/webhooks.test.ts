@@ -1,10 +1,11 @@
 /** Accounting webhooks beside live calls: a dead receiver delays nobody, and a crash loses no event. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { onTestFinished, expect, test, vi } from 'vitest'
+import { onTestFinished, expect, test } from 'vitest'
 import { callWith } from '../support/sipp.ts'
 import type { TollgateProcess } from '../support/tollgate-process.ts'
 import { paying, startCase } from './call-case.ts'
+import { eventually } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const calls = 40
@@ -69,13 +70,10 @@ test('calls go on beside a dead receiver, and each is told to the living one, ov
 
   const stored = await tollgate.waitForCalls(calls)
   const uuids = stored.map((call) => call.call_uuid).toSorted((a, b) => a.localeCompare(b))
-  await vi.waitFor(
-    () => {
-      const told = new Set(living.received.map(({ data }) => String(data['call_uuid'])))
-      expect([...told].toSorted((a, b) => a.localeCompare(b))).toEqual(uuids)
-    },
-    { timeout: 10_000, interval: 100 },
-  )
+  await eventually(() => {
+    const told = new Set(living.received.map(({ data }) => String(data['call_uuid'])))
+    expect([...told].toSorted((a, b) => a.localeCompare(b))).toEqual(uuids)
+  })
   expect(new Set(living.received.map(({ id }) => id)).size).toBe(calls)
   // A call that ended in the millisecond of its answer lasted no second and costs nothing.
   const debits = stored.filter((call) => call.cost_micros > 0).length
@@ -94,9 +92,7 @@ test('a node that dies and comes back is told of, within seconds of either', asy
   const receiver = await openReceiver(false)
   await listen(tollgate, ['dispatcher.node.down', 'dispatcher.node.up'], receiver.url)
   const told = async (count: number): Promise<Received | undefined> => {
-    await vi.waitFor(() => expect(receiver.received).toHaveLength(count), {
-      ...{ timeout: 15_000, interval: 50 },
-    })
+    await eventually(() => expect(receiver.received).toHaveLength(count))
     return receiver.received[count - 1]
   }
   nodes[0]?.freeze()

@@ -2,7 +2,7 @@
  * Call control on the embedded server, with scripted peers as callers and nodes. Routing, dispatcher
  * and charging are answers that a test sets; the clock of calls stands until a test moves it.
  */
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
@@ -31,6 +31,7 @@ import { ManualTime } from './manual-time.ts'
 import type { Leg, PeerMessage } from './sip-peer.ts'
 import { sdp, SipPeer } from './sip-peer.ts'
 import { fastTimers } from './sip-rig.ts'
+import { eventually } from './waiting.ts'
 
 export const startedAt = Date.UTC(2026, 0, 1)
 
@@ -183,6 +184,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       handle: () => Promise.resolve(answers.registered),
       authenticate: () => answers.caller,
       extensionAt: (domain, number) => answers.extensions.get(`${number}@${domain}`),
+      hasDomain: (domain) =>
+        [...answers.extensions.keys()].some((address) => address.endsWith(`@${domain}`)),
       contactsOf: (domain, number) => answers.contacts.get(`${number}@${domain}`) ?? [],
       homeDomain: () => 'acme.example',
     },
@@ -229,26 +232,26 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     /** The record of the next call that ends, or the first that has. */
     record: async (): Promise<CallRecord> => {
-      await vi.waitFor(() => expect(records.length).toBeGreaterThan(0), 3_000)
+      await eventually(() => expect(records.length).toBeGreaterThan(0))
       const record = records.shift()
       if (!record) throw new Error('no record')
       return record
     },
     /** Waits until nothing of any call is left anywhere. */
     idle: () =>
-      vi.waitFor(() => {
+      eventually(() => {
         expect(calls.size).toBe(0)
         expect(Object.values(client.stats()).every((size) => size === 0)).toBe(true)
         const { clients: _c, applications: _a, ...tables } = server.stats()
         if (isFast === true)
           expect(Object.entries(tables).filter(([, size]) => size !== 0)).toEqual([])
-      }, 3_000),
+      }),
     /** Waits until everything that the peer has sent so far has been handled. */
     seen: async (peer: SipPeer): Promise<void> => {
       peer.request('OPTIONS', peer.leg(`sip:127.0.0.1:${listener.port}`))
       await peer.next('200 OPTIONS')
     },
-    until: (isTrue: () => boolean) => vi.waitFor(() => expect(isTrue()).toBe(true), 3_000),
+    until: (isTrue: () => boolean) => eventually(() => expect(isTrue()).toBe(true)),
     stop: async () => {
       client.disconnect()
       for (const peer of peers) peer.close()

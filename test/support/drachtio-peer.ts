@@ -3,7 +3,9 @@
  * keeps 100 back, reports `tcp` for WebSocket, takes one response for each request, and says NOK in the
  * real one's words. It shares no code with the embedded server.
  */
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { freePort } from './free-port.ts'
 import { Signal } from './waiting.ts'
 
 /** What the application wanted sent. */
@@ -69,15 +71,10 @@ export class DrachtioPeer {
   }
 
   /** Listens on the port that it had before, if it had one. */
-  listen(): Promise<void> {
-    const server = createServer((socket) => this.#accept(socket))
-    this.#server = server
-    return new Promise((resolve) =>
-      server.listen(this.#port, '127.0.0.1', () => {
-        this.#port = (server.address() as AddressInfo).port
-        resolve()
-      }),
-    )
+  async listen(): Promise<void> {
+    this.#port ||= await freePort()
+    this.#server = createServer((socket) => this.#accept(socket))
+    await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening')
   }
 
   /** Goes away with all that it knew, as a process that crashes. */

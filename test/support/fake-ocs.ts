@@ -1,6 +1,7 @@
 /** A real HTTP server that stands for an external OCS, and does as a test tells it. */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { freePort } from './free-port.ts'
 
 export interface SeenRequest {
   readonly method: string
@@ -34,8 +35,8 @@ export class FakeOcs {
 
   /** On the port of its last start, once it had one. */
   async start(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(this.#port, '127.0.0.1', resolve))
-    this.#port = (this.#server.address() as AddressInfo).port
+    this.#port ||= await freePort()
+    await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening')
   }
 
   async stop(): Promise<void> {

@@ -26,21 +26,33 @@ export interface PeerSocket {
 /** What a peer by TLS shows and believes. */
 export type PeerTls = ConnectionOptions & TlsOptions
 
-/** Bound to the same address as the listener, on a free port. */
+export interface PeerOptions {
+  readonly tls?: PeerTls | undefined
+  /** Default: whichever is free. */
+  readonly port?: number | undefined
+}
+
+/** Bound to the same address as the listener. */
 export const openPeerSocket = (
   listener: Listener,
   receive: Receive,
-  tls?: PeerTls,
+  options: PeerOptions,
 ): Promise<PeerSocket> =>
-  listener.protocol === 'udp' ? openUdp(listener, receive) : openStream(listener, receive, tls)
+  listener.protocol === 'udp'
+    ? openUdp(listener, receive, options)
+    : openStream(listener, receive, options)
 
-async function openUdp(listener: Listener, receive: Receive): Promise<PeerSocket> {
+async function openUdp(
+  listener: Listener,
+  receive: Receive,
+  { port = 0 }: PeerOptions,
+): Promise<PeerSocket> {
   const host = listener.advertisedHost
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
   socket.on('message', (bytes, { port, address }) =>
     receive(String(bytes), (text) => socket.send(text, port, address)),
   )
-  socket.bind(0, host)
+  socket.bind(port, host)
   await once(socket, 'listening')
   return {
     host,
@@ -54,7 +66,7 @@ async function openUdp(listener: Listener, receive: Receive): Promise<PeerSocket
 async function openStream(
   listener: Listener,
   receive: Receive,
-  tls: PeerTls | undefined,
+  { tls, port = 0 }: PeerOptions,
 ): Promise<PeerSocket> {
   const host = listener.advertisedHost
   const sockets = new Set<Socket>()
@@ -82,7 +94,7 @@ async function openStream(
     for (const socket of sockets) socket.destroy()
   }
   const server: Server = tls ? createTlsServer(tls, adopt) : createServer(adopt)
-  server.listen(0, host)
+  server.listen(port, host)
   await once(server, 'listening')
   const bound = server.address()
   return {

@@ -4,6 +4,7 @@
  */
 import type { Listener } from '../../engine/sip-server/index.ts'
 import { openPeerSocket, type PeerSocket, type PeerTls } from './peer-socket.ts'
+import { patienceMs } from './waiting.ts'
 
 /** A received message. Header names are looked up in any case. */
 export class PeerMessage {
@@ -77,9 +78,6 @@ let lastNumber = 0
 /** Unique within the test process. */
 const unique = (prefix: string): string => `${prefix}${++lastNumber}`
 
-/** A test that waits longer than this waits for something that does not come. Milliseconds. */
-const patienceMs = 3_000
-
 export class SipPeer {
   readonly protocol: Listener['protocol']
   readonly inbox: PeerMessage[] = []
@@ -96,9 +94,9 @@ export class SipPeer {
   }
 
   /** A peer of this listener, with the same transport and address family. */
-  static async open(listener: Listener, tls?: PeerTls): Promise<SipPeer> {
+  static async open(listener: Listener, tls?: PeerTls, port?: number): Promise<SipPeer> {
     const receive = (text: string, answer: (text: string) => void) => peer.#receive(text, answer)
-    const socket = await openPeerSocket(listener, receive, tls)
+    const socket = await openPeerSocket(listener, receive, { tls, port })
     const peer: SipPeer = new SipPeer(listener.protocol, socket)
     return peer
   }

@@ -29,8 +29,11 @@ export interface Rig {
   readonly stop: () => Promise<void>
 }
 
-/** Short enough that a whole RFC 3261 life of a transaction, 64·T1, takes 320 ms. */
-export const fastTimers = { t1Ms: 5, t2Ms: 40, t4Ms: 50, applicationMs: 200 }
+/**
+ * Short, so that the whole life of a transaction takes 64·T1 = 640 ms; long enough that a busy machine
+ * that stands still for half of that does not make a silent peer of itself.
+ */
+export const fastTimers = { t1Ms: 10, t2Ms: 80, t4Ms: 50, applicationMs: 3_000 }
 
 /** @param prepare registers handlers before the application connects */
 export async function startRig(

@@ -1,6 +1,29 @@
 /** Waiting for what happens on real sockets, without sleeping. */
 import { once, type EventEmitter } from 'node:events'
 
+/**
+ * A test that waits longer than this waits for something that does not come. Long, because a busy
+ * machine may stand still for seconds: only tests that fail wait so long. Milliseconds.
+ */
+export const patienceMs = 20_000
+
+/** What `check` gives, as soon as it throws no more; it is asked once more when the time is over. */
+export async function eventually<T>(
+  check: () => T | Promise<T>,
+  withinMs = patienceMs,
+): Promise<T> {
+  const deadline = performance.now() + withinMs
+  for (;;) {
+    const isLast = performance.now() > deadline
+    try {
+      return await check()
+    } catch (error) {
+      if (isLast) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
 /** The arguments of the next event of this name. */
 export const emitted = (emitter: EventEmitter, name: string): Promise<readonly unknown[]> =>
   once(emitter, name)

@@ -2,13 +2,14 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import { once } from 'node:events'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createApi } from '../../../control/app.ts'
 import { openAccess } from '../../../control/auth/access.ts'
 import { Ocs } from '../../../control/billing/ocs.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { endedCall, openCall } from '../../support/books.ts'
 import { openControl } from '../../support/control.ts'
+import { eventually } from '../../support/waiting.ts'
 
 interface Received {
   readonly headers: IncomingHttpHeaders
@@ -76,8 +77,6 @@ function open() {
   return { ...base, webhooks, ocs, call, endpoint }
 }
 
-const until = (isTrue: () => void) => vi.waitFor(isTrue, { timeout: 3_000, interval: 10 })
-
 test('every event of a prepaid call arrives, once, and its signature holds', async () => {
   const { ocs, call, endpoint } = open()
   const { received, url } = await openReceiver()
@@ -109,7 +108,7 @@ test('every event of a prepaid call arrives, once, and its signature holds', asy
   void ocs.answered(open1)
   await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))
   await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))
-  await until(() =>
+  await eventually(() =>
     expect(kinds()).toEqual([
       ...['call.answered', 'call.authorized', 'call.denied', 'call.ended'],
       ...['wallet.depleted', 'wallet.low_balance', 'wallet.topped_up'],
@@ -158,7 +157,7 @@ test('revoking a key is told once', async () => {
   const made = await call('POST', '/application-keys', { name: 'ci' })
   const { uuid } = made.data<{ uuid: string }>()
   for (let n = 0; n < 2; n += 1) await call('DELETE', `/application-keys/${uuid}`)
-  await until(() =>
+  await eventually(() =>
     expect(received).toMatchObject([{ type: 'key.revoked', data: { uuid, name: 'ci' } }]),
   )
 })
@@ -172,7 +171,7 @@ test('the secret is told when it is made and never again; a rotation overlaps', 
   const rotated = await call('POST', `/webhooks/${id}/rotate`, { overlap_seconds: 60 })
   const { secret: next } = rotated.data<{ secret: string }>()
   expect((await call('POST', `/webhooks/${id}/test`)).status).toBe(202)
-  await until(() => expect(received.length).toBe(1))
+  await eventually(() => expect(received.length).toBe(1))
   const verify = (key: string, { headers, body } = received.at(-1) ?? { headers: {}, body: '' }) =>
     new Webhook(key).verify(body, headers as Record<string, string>)
   expect([verify(secret), verify(next)]).toMatchObject([
@@ -181,7 +180,7 @@ test('the secret is told when it is made and never again; a rotation overlaps', 
   ])
   const last = await call('POST', `/webhooks/${id}/rotate`, { overlap_seconds: 0 })
   await call('POST', `/webhooks/${id}/test`)
-  await until(() => expect(received.length).toBe(2))
+  await eventually(() => expect(received.length).toBe(2))
   expect(() => verify(next)).toThrow('No matching signature found')
   expect(verify(last.data<{ secret: string }>().secret)).toMatchObject({ type: 'webhook.test' })
 })
@@ -196,7 +195,7 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
     (await call('GET', `/webhooks/${id}/deliveries?state=${state}`)).data<
       { id: number; last_status: number; attempts: number; payload: unknown }[]
     >()
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect(await list()).toMatchObject([{ last_status: 500, attempts: 1 }]),
   )
   const [delivery] = await list()
@@ -205,12 +204,12 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
   status = 204
   const again = await call('POST', `/webhooks/${id}/deliveries/${delivery?.id}/retry`)
   expect([again.status, received.length]).toEqual([202, 1])
-  await vi.waitFor(async () => expect(await list('delivered')).toHaveLength(1))
+  await eventually(async () => expect(await list('delivered')).toHaveLength(1))
   expect(received[0]?.headers['webhook-id']).toBe(received[1]?.headers['webhook-id'])
 
   status = 410
   await call('POST', `/webhooks/${id}/test`)
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await call('GET', `/webhooks/${id}`)).data()).toMatchObject({
       is_active: false,
       disabled_reason: 'gone',
@@ -272,7 +271,7 @@ test('a name that turned to an inside address is not connected to', async () => 
   const id = webhooks.endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, 0)
   webhooks.reload()
   webhooks.sendTest(id)
-  await until(() => {
+  await eventually(() => {
     const { rows } = webhooks.deliveries.list(id, undefined, { limit: 1, offset: 0 })
     expect(rows).toMatchObject([{ attempts: 1, last_error: 'the target is a private address' }])
   })

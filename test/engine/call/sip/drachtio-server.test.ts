@@ -1,8 +1,9 @@
 /** Call control on drachtio-servers elsewhere, which a scripted peer stands for (protocol page §1-§3.3). */
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { candidate, type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { type Command, DrachtioPeer, type Outgoing } from '../../../support/drachtio-peer.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { eventually } from '../../../support/waiting.ts'
 
 let rig: CallRig
 let servers: DrachtioPeer[] = []
@@ -17,7 +18,7 @@ async function start(count: number): Promise<readonly DrachtioPeer[]> {
   for (let i = 0; i < count; i++)
     servers.push(await DrachtioPeer.open(`udp/198.51.100.${10 + i}:5060,wss/198.51.100.10:443`))
   rig = await startCallRig({ servers: servers.map(({ address }) => address) })
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(servers.map(({ welcomes }) => welcomes)).toEqual(servers.map(() => 1)),
   )
   rig.answers.candidates.push(candidate(1, 5_070), candidate(2, 5_071))
@@ -26,7 +27,7 @@ async function start(count: number): Promise<readonly DrachtioPeer[]> {
 
 /** Whichever server our INVITE went by. */
 async function called(): Promise<{ readonly server: DrachtioPeer; readonly invite: Outgoing }> {
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(servers.some(({ outgoing }) => outgoing.some(({ method }) => method === 'INVITE'))).toBe(
       true,
     ),
@@ -113,7 +114,7 @@ test('new calls are made on the servers that are left, and on the lost one when 
   await first.crash()
   for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
   await first.listen()
-  await vi.waitFor(() => expect(first.welcomes).toBe(2), { timeout: 5_000 })
+  await eventually(() => expect(first.welcomes).toBe(2))
   const used = new Set([(await talk(second)).far, (await talk(second)).far])
   expect(used).toEqual(new Set([first, second]))
   expect((await talk(first)).near).toBe(first)
@@ -168,7 +169,7 @@ test('without any server nothing is sent, and nothing throws', async () => {
     { reason: expect.stringContaining('no connection') },
   ])
   await only.listen()
-  await vi.waitFor(() => expect(only.welcomes).toBe(2), { timeout: 5_000 })
+  await eventually(() => expect(only.welcomes).toBe(2))
 })
 
 test('a real server keeps 100 back: a node that rings late is asked whether it is there', async () => {
