@@ -1,7 +1,7 @@
 /** A re-INVITE of our own: one leg is told whose media it gets from now on (RFC 3725, RFC 3261 §14). */
 import type { Deadlines } from '../deadlines.ts'
 import type { Leg } from '../legs/leg.ts'
-import type { SipResponse } from '../sip/drachtio.ts'
+import type { Acknowledge, SipResponse } from '../sip/drachtio.ts'
 
 export interface ReinviteDeps {
   readonly deadlines: Deadlines
@@ -10,8 +10,8 @@ export interface ReinviteDeps {
 }
 
 export type Reinvited =
-  /** `leg.media` is its answer. */
-  | { readonly kind: 'answered' }
+  /** `leg.media` is its answer; or its offer, which `acknowledge` has to answer. */
+  | { readonly kind: 'answered'; readonly acknowledge?: Acknowledge | undefined }
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
 
 const MAX_TRIES = 6
@@ -19,12 +19,13 @@ const MAX_TRIES = 6
 /** RFC 3261 §14.1: who made the Call-ID waits for the other one to have its way first. */
 const retryAfterMs = { uac: 2_100, uas: 1_000 }
 
+const noOffer: Reinvited = { kind: 'refused', status: 488, reason: 'Not Acceptable Here' }
 const gone: Reinvited = { kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' }
 
-/** `done` comes exactly once, unless the connection to the SIP server is lost. */
+/** Without `offer` the peer makes one. `done` comes exactly once, unless the connection to the SIP server is lost. */
 export function reinvite(
   leg: Leg,
-  offer: string,
+  offer: string | undefined,
   deps: ReinviteDeps,
   done: (result: Reinvited) => void,
   tries = 1,
@@ -36,8 +37,8 @@ export function reinvite(
   if (leg.isOver) return done(gone)
   if (!leg.isAcknowledged && tries < MAX_TRIES) return again()
   leg.keepOrigin()
-  const body = leg.tell(offer)
-  return leg.dialog.request({ method: 'INVITE', headers: {}, body }, (error, response) => {
+  const options = { method: 'INVITE', headers: {}, body: leg.tell(offer), noAck: !offer }
+  return leg.dialog.request(options, (error, response, acknowledge) => {
     if (response && response.status < 200) return undefined
     if (!response) return isUnknownDialog(error) || tries >= MAX_TRIES ? done(gone) : again()
     if (isGlare(response) && tries < MAX_TRIES) return again()
@@ -45,8 +46,12 @@ export function reinvite(
       const { status, reason } = response
       return done({ kind: 'refused', status, reason })
     }
+    if (!offer && !response.body) {
+      acknowledge?.()
+      return done(noOffer)
+    }
     if (response.body) leg.media = response.body
-    return done({ kind: 'answered' })
+    return done({ kind: 'answered', acknowledge: offer ? undefined : acknowledge })
   })
 }
 

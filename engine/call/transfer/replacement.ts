@@ -7,11 +7,12 @@ import type { Outcome } from '../cascade.ts'
 import type { InboundCallDeps } from '../inbound-call.ts'
 import { Conversation, type Participant } from '../legs/conversation.ts'
 import type { Invite } from '../legs/invite.ts'
-import { asOffer } from '../originate/media.ts'
+import { asOffer, silentAnswer } from '../originate/media.ts'
 import type { Reading } from '../reading.ts'
 import { openCall } from '../record/cdr.ts'
 import type { Refusal } from '../record/end-reason.ts'
 import { unpaid } from '../setup/admission.ts'
+import type { Acknowledge } from '../sip/drachtio.ts'
 import { identityOf, mayTakePlace } from './identity.ts'
 import { readReplaces } from './replaces.ts'
 import { reinvite, type Reinvited } from './reinvite.ts'
@@ -40,7 +41,8 @@ interface Place {
   readonly replaced: Participant
   /** Whom the replaced one talks to. */
   readonly partner: Participant
-  readonly offer: string
+  /** Undefined: the newcomer wants to be offered something. */
+  readonly offer: string | undefined
 }
 
 /** §3, in its order. */
@@ -60,7 +62,6 @@ function placeFor(invite: Invite, { origin }: Reading, deps: InboundCallDeps): P
     return refused(403, 'Forbidden', 'replaces_not_allowed')
   if (isEarlyOnly) return refused(486, 'Busy Here', 'replaces_answered_call')
   if (isTransferring(replaced, partner)) return refused(491, 'Request Pending', 'transfer')
-  if (invite.body === undefined) return refused(488, 'Not Acceptable Here', 'no_offer')
   return { replaced, partner, offer: invite.body }
 }
 
@@ -76,6 +77,8 @@ class Replacement {
   readonly #deps: InboundCallDeps
   /** The partner's call has ended meanwhile. */
   #isGone = false
+  /** Answers the partner's offer, which waits for the newcomer's ACK. */
+  #acknowledge: Acknowledge | undefined
 
   constructor(invite: Invite, call: Call, place: Place, deps: InboundCallDeps) {
     this.#invite = invite
@@ -114,6 +117,7 @@ class Replacement {
       partner.conversation.pause(() => {
         if (this.#call.stopped) return
         reinvite(partner.leg, offer, this.#deps, (result) => {
+          if (result.kind === 'answered') this.#keep(result.acknowledge)
           if (result.kind === 'answered' && this.#call.stopped) this.#restore()
           resolve(result)
         })
@@ -121,9 +125,26 @@ class Replacement {
     })
   }
 
+  /** However it goes on: a 2xx gets its ACK, and that comes before a BYE. */
+  #keep(acknowledge: Acknowledge | undefined): void {
+    if (acknowledge === undefined) return
+    this.#acknowledge = acknowledge
+    this.#place.partner.leg.beforeBye = () => this.#answerOffer('')
+  }
+
+  #answerOffer(answer: string): void {
+    const acknowledge = this.#acknowledge
+    if (acknowledge === undefined) return
+    this.#acknowledge = undefined
+    const { leg } = this.#place.partner
+    leg.beforeBye = undefined
+    acknowledge({ body: leg.tell(answer || silentAnswer(leg.media)) })
+  }
+
   /** The partner gets the media again that it had before. */
   #restore(): void {
     const { partner, replaced } = this.#place
+    this.#answerOffer('')
     if (!this.#isGone)
       reinvite(partner.leg, asOffer(replaced.leg.media), this.#deps, () => undefined)
   }
@@ -138,6 +159,11 @@ class Replacement {
         this.#call.answeredAt = now()
         this.#call.state = 'ACTIVE'
         const leg = conversation.join('caller', dialog, false)
+        if (this.#acknowledge)
+          leg.whenAcknowledged((ack) => {
+            leg.media = ack.body ?? ''
+            this.#answerOffer(leg.media)
+          })
         this.#show('transferred')
         if (replaced.side === 'callee') calls.calleeLeft(replaced.conversation.call)
         Conversation.connect(partner, { conversation, side: 'caller', leg })
