@@ -26,6 +26,8 @@ export class SessionTimer {
   takesUpdate = false
   /** The peer's last word on the shortest interval. */
   minSeconds = 0
+  /** Status of the refusal since the session was refreshed; 0: none. */
+  refusedWith = 0
   /** A refresh under way, to be given up with the session. */
   abandonRefresh: (() => void) | undefined
   #terms: SessionTerms
@@ -48,6 +50,7 @@ export class SessionTimer {
   /** The session was refreshed. */
   renew(terms: SessionTerms, now: number): void {
     this.#terms = terms
+    this.refusedWith = 0
     const { seconds, isOurs } = terms
     // §10: BYE before the other side counts the session as expired.
     this.#expiresAt = now + (seconds - Math.min(32, seconds / 3)) * 1_000

@@ -39,4 +39,4 @@ test('the announcement answers a call, and hangs up by itself', async () => {
   caller.request('ACK', leg)
   caller.reply(await caller.next('BYE'), 200)
   await spoke.until(() => said.some((line) => line.endsWith('talks')))
-}, 20_000)
+})

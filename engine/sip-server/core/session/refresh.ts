@@ -18,7 +18,7 @@ import { linesOfRequest, minSeOf, takesUpdate, termsOfResponse } from './terms.t
 
 /** Something else is under way in the dialog, or the way to the peer is gone for now. */
 const SOON_MS = 4_000
-/** A peer that refuses for reasons of its own is asked again until the session expires. */
+/** A peer that refuses for reasons of its own is asked once more. */
 const LATER_MS = 16_000
 
 export function refreshSession(stack: Stack, dialog: Dialog, now: number): void {
@@ -122,8 +122,22 @@ class Refresh implements ClientUser {
         return session.retry(0, now)
     }
     // It is there, which is all that we wanted to know unless it counts the seconds, too.
-    if (terms.isAgreed) session.retry(LATER_MS, now)
+    if (terms.isAgreed) this.#refusedForNow(response.status, now)
     else session.renew(terms, now)
+  }
+
+  /**
+   * §10: what would be refused again is not repeated. A challenge is one for the application, which has
+   * the credentials: a request of its own still renews the session, as does one of the peer. Without
+   * either a BYE ends it before the peer counts it as expired, and the application is told.
+   */
+  #refusedForNow(status: number, now: number): void {
+    const session = this.#session
+    const isFinal = status === 401 || status === 407 || session.refusedWith === status
+    const { callId } = this.#dialog
+    this.#stack.options.log('warn', 'a session refresh was refused', { status, callId })
+    session.refusedWith = status
+    if (!isFinal) session.retry(LATER_MS, now)
   }
 
   /** §10: nobody is there. */

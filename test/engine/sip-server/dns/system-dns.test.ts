@@ -70,4 +70,4 @@ test('a name that does not exist is an answer; silence and errors are none', asy
     dns.addresses('silent.example.com'),
   ])
   expect([srv.isAnswer, addresses.isAnswer]).toEqual([false, false])
-}, 20_000)
+})

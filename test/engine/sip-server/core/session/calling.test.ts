@@ -139,3 +139,73 @@ test('our own BYE is the last word: no refresh follows it', () => {
   server.advance(20_000)
   expect(server.takeStartLines().some((line) => line.startsWith('INVITE'))).toBe(false)
 })
+
+const agreed = ['Session-Expires: 1800;refresher=uac']
+
+/** Methods of what was sent, with their numbers. */
+const methods = (server: VirtualServer): string[] =>
+  server.takeSent().map(({ text }) => header(text, 'CSeq'))
+
+/** An agreed session whose refresh, after 900 s, was refused. */
+function refusedRefresh(status: number): { server: VirtualServer; invite: string } {
+  const server = new VirtualServer()
+  const invite = called(server, asked, agreed)
+  server.advance(900_000)
+  answer(server, server.takeSent()[0]?.text ?? '', status)
+  expect(methods(server)).toEqual(['2 ACK'])
+  return { server, invite }
+}
+
+// RFC 4028 §10: the same request would get the same answer.
+test.each([401, 407])(
+  'a refresh that is challenged with %i is not repeated, and a BYE in time ends the call',
+  (status) => {
+    const { server } = refusedRefresh(status)
+    server.advance(867_750)
+    expect(methods(server)).toEqual([])
+    expect(server.takeDelivered()).toEqual([])
+    server.advance(250)
+    const [bye] = server.takeSent()
+    expect(header(bye?.text ?? '', 'CSeq')).toBe('3 BYE')
+    expect(header(bye?.text ?? '', 'Reason')).toContain('Session timer expired')
+    const [told] = server.takeDelivered()
+    expect(told?.tokens[8]).toBe('unsolicited')
+    expect(told?.sip).toBe(bye?.text)
+  },
+)
+
+test('the application, which has credentials, can still renew the session', () => {
+  const { server, invite } = refusedRefresh(407)
+  server.advance(100_000)
+  const credentials = ['Proxy-Authorization: Digest username="a"']
+  server.command(`sip||${dialogIdOf(invite)}\r\n${sip('INVITE sip:p SIP/2.0', credentials, sdp)}`)
+  answer(server, server.takeSent()[0]?.text ?? '', 200, { lines: agreed, body: calleeSdp })
+  server.command(`sip||${dialogIdOf(invite)}\r\n${sip('ACK sip:p SIP/2.0', [])}`)
+  server.takeSent()
+  server.advance(899_750)
+  expect(methods(server)).toEqual([])
+  server.advance(250)
+  expect(methods(server)).toEqual(['4 INVITE'])
+})
+
+test('another refusal may pass, and is tried once more; the same one again is believed', () => {
+  const { server } = refusedRefresh(500)
+  server.advance(16_000)
+  answer(server, server.takeSent()[0]?.text ?? '', 500)
+  expect(methods(server)).toEqual(['3 ACK'])
+  server.advance(851_750)
+  expect(methods(server)).toEqual([])
+  server.advance(250)
+  expect(methods(server)).toEqual(['4 BYE'])
+})
+
+test('a peer that counts no seconds and challenges the refresh is there: the call goes on', () => {
+  const server = new VirtualServer()
+  called(server, asked)
+  for (let round = 0; round < 3; round += 1) {
+    server.advance(45_000)
+    answer(server, server.takeSent()[0]?.text ?? '', 407)
+    expect(methods(server)).toEqual([`${round + 2} ACK`])
+  }
+  expect(server.core.stats()).toMatchObject({ dialogs: 1 })
+})
