@@ -62,9 +62,8 @@ export function createApi(
   hub: EventHub,
 ): ControlApp {
   const { store, now, engine, version } = deps
-  const app = front(deps, access, telemetry)
   const audit = new AuditLog(store)
-  app.on([...mutatingMethods], '*', auditTrail(audit, now))
+  const app = front(deps, access, telemetry, audit)
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine))
@@ -119,8 +118,7 @@ function mountBilling(app: ControlApp, deps: BillingDeps): void {
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
 export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
   const { store, now, version } = deps
-  const app = front(deps, access, telemetry, customerEdge())
-  app.on([...mutatingMethods], '*', auditTrail(new AuditLog(store), now))
+  const app = front(deps, access, telemetry, new AuditLog(store), customerEdge())
 
   app.route('/', publicHealthRoute(version))
   app.route('/api/client', clientLoginRoutes({ ...access, now }))
@@ -133,9 +131,11 @@ function front(
   { now, log, randomBytes }: ControlDeps,
   access: Access,
   telemetry: Telemetry,
+  audit: AuditLog,
   ...edge: readonly Step[]
 ): ControlApp {
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
+  app.on([...mutatingMethods], '*', auditTrail(audit, now))
   app.use(
     inOrder(
       telemetry.requests.note(),
@@ -144,7 +144,8 @@ function front(
       securityHeaders(),
       authenticate(access.verifier, access.sessions, access.addressOf, now),
       rateLimit(access.limits, access.usage, now),
-      butPreflight(...edge, tenantScope(access.tenants), bodyLimit()),
+      ...edge,
+      butPreflight(tenantScope(access.tenants), bodyLimit()),
     ),
   )
   app.options('*', preflight)

@@ -1,23 +1,21 @@
-import { createHash } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { routePath } from 'hono/route'
+import type { Principal } from '../auth/principal.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { isLogin } from '../middleware/rate-limit.ts'
 import type { AuditLog } from './audit-log.ts'
+import { digestOf } from './digest.ts'
 
 /** The methods that it is to be mounted for; the others change nothing. */
 export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /**
- * Writes one entry for every mutating request of a valid credential, and for every login. Requests
- * without one are left out: anybody could fill the disk with them.
+ * Writes one entry for every mutating request of a valid credential, and for every login, whatever
+ * became of it: it stands in front of all that may refuse. Requests without a credential are left out,
+ * and so are those over a rate limit: anybody could fill the disk with them.
  */
 export function auditTrail(log: AuditLog, now: () => number): MiddlewareHandler<ControlEnv> {
-  return (c, next) => {
-    if (c.get('presented').kind !== 'accepted' && !isLogin(c)) return next()
-    if (isCharging(c)) return next()
-    return recorded(c, next, log, now)
-  }
+  return (c, next) => (isCharging(c) ? next() : recorded(c, next, log, now))
 }
 
 /** Nodes report several times a call; call record, ledger and report tell more than an entry would. */
@@ -30,9 +28,10 @@ async function recorded(
   now: () => number,
 ): Promise<void> {
   await next()
-  if (c.get('isAudited')) return
-  const presented = c.get('presented')
-  const principal = presented.kind === 'accepted' ? presented.principal : undefined
+  const principal = whoAsked(c)
+  const refusal = c.get('refusal')
+  if (c.get('isAudited') || (principal === undefined && !isLogin(c))) return
+  if (refusal?.code === 'rate_limited') return
   const change = c.get('change')
   const { status } = c.res
   log.record({
@@ -44,15 +43,16 @@ async function recorded(
     target: c.req.path,
     outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
     status,
-    code: c.get('refusal')?.code ?? null,
-    before_digest: digest(change?.before),
-    after_digest: digest(change?.after),
+    code: refusal?.code ?? null,
+    before_digest: digestOf(change?.before),
+    after_digest: digestOf(change?.after),
     correlation_id: c.get('correlationId'),
   })
 }
 
-/** SHA-256 of the JSON as the API shows it; null: nothing there, or not told by the route. */
-function digest(shown: unknown): string | null {
-  if (shown === null || shown === undefined) return null
-  return createHash('sha256').update(JSON.stringify(shown)).digest('base64url')
+/** A key that is used from somewhere else than it may be is worth knowing. */
+function whoAsked(c: Context<ControlEnv>): Principal | undefined {
+  const presented = c.get('presented')
+  const isKnown = presented.kind === 'accepted' || presented.kind === 'wrong-address'
+  return isKnown ? presented.principal : undefined
 }

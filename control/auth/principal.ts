@@ -43,11 +43,16 @@ export interface CustomerPrincipal extends Identity {
 
 export type Principal = KeyPrincipal | UserPrincipal | CustomerPrincipal
 
+export interface Accepted {
+  readonly kind: 'accepted'
+  readonly principal: Principal
+}
+
 /** What a request's credential turned out to be. */
 export type Presented =
   | { readonly kind: 'nothing' }
   /** Unknown, inactive, revoked or expired; which of them stays inside. */
   | { readonly kind: 'rejected' }
   /** A valid key, used from an address that is not on its list. */
-  | { readonly kind: 'wrong-address' }
-  | { readonly kind: 'accepted'; readonly principal: Principal }
+  | { readonly kind: 'wrong-address'; readonly principal: Principal }
+  | Accepted

@@ -2,16 +2,18 @@ import { getPath } from 'hono/utils/url'
 import { ApiError } from '../http/api-error.ts'
 import type { Step } from './in-order.ts'
 
+const harmless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 /**
  * The public edge passes `/api/client/*` and `GET /health`; everything else is 403, whether it
- * exists or not (specification §4.3). It judges the path as requested: no alias passes.
+ * exists or not (specification §4.3), a browser's question before its request included. It judges
+ * the path as requested: no alias passes.
  */
 export function customerEdge(): Step {
   return (c) => {
     const path = getPath(c.req.raw)
-    const isHealth = path === '/health' && (c.req.method === 'GET' || c.req.method === 'HEAD')
-    const isPreflight = c.req.method === 'OPTIONS'
-    if (!isHealth && !isPreflight && !path.startsWith('/api/client/'))
+    const isHealth = path === '/health' && harmless.has(c.req.method)
+    if (!isHealth && !path.startsWith('/api/client/'))
       throw new ApiError(403, 'forbidden', 'This address serves customers only')
   }
 }

@@ -78,7 +78,7 @@ export function dispatcherRoutes({
         const nodeId = sets.insertNode(reach, setRow, c.req.valid('json'))
         changed()
         const after = nodeIn(reach, setRow, nodeId)
-        c.set('change', { before: null, after })
+        c.set('change', { before: null, after: lasting(after) })
         return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
       },
     )
@@ -96,7 +96,7 @@ export function dispatcherRoutes({
         sets.replaceNode(reach, setRow, nodeId, body)
         changed()
         const after = nodeIn(reach, setRow, nodeId)
-        c.set('change', { before, after })
+        c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, after)
       },
     )
@@ -107,7 +107,7 @@ export function dispatcherRoutes({
       const before = nodeIn(reach, setRow, nodeId)
       sets.removeNode(reach, setRow, nodeId)
       changed()
-      c.set('change', { before, after: null })
+      c.set('change', { before: lasting(before), after: null })
       return ok(c, { id: nodeId, deleted: true })
     })
 
@@ -124,11 +124,14 @@ export function dispatcherRoutes({
         const before = nodeIn(reach, setRow, nodeId)
         refuse(engine.dispatcher.setState(set_id, before.destination, state))
         const after = nodeIn(reach, setRow, nodeId)
-        c.set('change', { before, after })
+        c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, { ...after, state })
       },
     )
 }
+
+/** For the audit: without what changes by itself, such as latencies. */
+const lasting = ({ status, ...node }: NodeView) => ({ ...node, state: status?.state ?? null })
 
 /** The engine's verdict as an answer; it knows every enabled node, because each write reloads it. */
 function refuse(result: SetStateResult): void {

@@ -5,6 +5,7 @@ import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { ControlDeps } from '../deps.ts'
 import { badRequest } from '../http/api-error.ts'
+import type { Change } from '../http/control-env.ts'
 import { problemsOf } from '../http/validate.ts'
 import type { Pause } from '../pbx/reports/cdr-store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -21,6 +22,8 @@ export interface ToolWorld extends Pick<ControlDeps, 'store' | 'engine' | 'ocs' 
 /** One call: the world, and who asks. Every row is narrowed by the principal's tenant. */
 export interface ToolUse extends ToolWorld {
   readonly principal: Principal
+  /** For the audit: what a row was, and what it is now. */
+  readonly changed: (change: Change) => void
 }
 
 /** What it does to the platform; clients ask a person before they run what changes something. */

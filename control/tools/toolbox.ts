@@ -1,11 +1,13 @@
 /** The one way to a tool, for MCP and for plain REST: scope, arguments, work, audit. */
 import type { AuditLog } from '../audit/audit-log.ts'
+import { digestOf } from '../audit/digest.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Log } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { Change } from '../http/control-env.ts'
 import { allTools } from './catalog/index.ts'
 import { cleanText, describeArguments } from './clean.ts'
-import type { Tool, ToolData, ToolListing, ToolWorld } from './tool.ts'
+import type { Tool, ToolData, ToolListing, ToolUse, ToolWorld } from './tool.ts'
 
 /** Who calls, for the scopes, the partition and the audit. */
 export interface ToolCaller {
@@ -39,15 +41,18 @@ export class Toolbox {
   async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
     const tool = this.#tools.get(name)
     if (tool === undefined) return undefined
-    const answer = await this.#answer(tool, given, caller)
-    this.#record(tool, given, caller, answer)
+    let change: Change | undefined
+    const { principal } = caller
+    const use = { ...this.#world, principal, changed: (made: Change) => (change = made) }
+    const answer = await this.#answer(tool, given, use)
+    this.#record(tool, given, caller, answer, change)
     return answer
   }
 
-  async #answer(tool: Tool, given: unknown, { principal }: ToolCaller): Promise<ToolAnswer> {
+  async #answer(tool: Tool, given: unknown, use: ToolUse): Promise<ToolAnswer> {
     try {
-      admit(tool, principal)
-      return { kind: 'done', data: await tool.use(given, { ...this.#world, principal }) }
+      admit(tool, use.principal)
+      return { kind: 'done', data: await tool.use(given, use) }
     } catch (error) {
       if (error instanceof ApiError) return { kind: 'refused', error: cleaned(error) }
       this.#log('error', 'tool failed', {
@@ -58,7 +63,13 @@ export class Toolbox {
     }
   }
 
-  #record(tool: Tool, given: unknown, caller: ToolCaller, answer: ToolAnswer): void {
+  #record(
+    tool: Tool,
+    given: unknown,
+    caller: ToolCaller,
+    answer: ToolAnswer,
+    change: Change | undefined,
+  ): void {
     const status = answer.kind === 'done' ? 200 : answer.error.status
     this.#audit.record({
       at: this.#world.now(),
@@ -70,8 +81,8 @@ export class Toolbox {
       outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
       status,
       code: answer.kind === 'done' ? null : answer.error.code,
-      before_digest: null,
-      after_digest: null,
+      before_digest: digestOf(change?.before),
+      after_digest: digestOf(change?.after),
       correlation_id: caller.correlationId,
     })
   }

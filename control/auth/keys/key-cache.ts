@@ -3,7 +3,7 @@
  * together (`key-store.ts` forgets before it answers), so a revocation holds from the next request.
  */
 import { LRUCache } from 'lru-cache'
-import type { Presented } from '../principal.ts'
+import type { Accepted } from '../principal.ts'
 import type { AppKey } from './app-key.ts'
 
 /** A token that belongs to a key, with what every request of it needs. */
@@ -11,7 +11,7 @@ export interface KnownToken {
   /** End of a rotated token's grace; null for the key's own token. Milliseconds UTC. */
   readonly tokenExpiresAt: number | null
   readonly key: AppKey
-  readonly presented: Presented
+  readonly presented: Accepted
   readonly isAllowedFrom: (address: string) => boolean
 }
 

@@ -11,7 +11,6 @@ import type { KeyCache, KnownToken } from './key-cache.ts'
 import type { KeyStore } from './key-store.ts'
 
 const rejected: Presented = { kind: 'rejected' }
-const wrongAddress: Presented = { kind: 'wrong-address' }
 
 export class KeyVerifier {
   readonly #keys: KeyStore
@@ -26,8 +25,8 @@ export class KeyVerifier {
   verify(token: string, address: string, now: number): Presented {
     const known = this.#lookUp(token)
     if (known === undefined || !isValidAt(known, now)) return rejected
-    if (!known.isAllowedFrom(address)) return wrongAddress
-    return known.presented
+    if (known.isAllowedFrom(address)) return known.presented
+    return { kind: 'wrong-address', principal: known.presented.principal }
   }
 
   #lookUp(token: string): KnownToken | undefined {

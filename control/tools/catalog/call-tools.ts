@@ -69,6 +69,7 @@ export const hangUpCall = defineTool({
     if (dry_run) return { status: 'would_end' as const, dry_run, call: view }
     switch (engine.calls.hangUp(uuid, cause)) {
       case 'ending':
+        use.changed({ before: view, after: null })
         return { status: 'ending' as const, dry_run, call: view }
       case 'already_ending':
         throw new ApiError(

@@ -108,9 +108,10 @@ export const setDispatcherState = defineTool({
     newState: z.enum(['active', 'inactive', 'probing']),
   }),
   run({ state, setId: wanted, destination }, use) {
-    const set = theSet(wanted, use)
-    switch (use.engine.dispatcher.setState(set.setId, destination, state)) {
+    const before = statesIn(theSet(wanted, use))
+    switch (use.engine.dispatcher.setState(wanted, destination, state)) {
       case 'changed':
+        use.changed({ before, after: statesIn(theSet(wanted, use)) })
         return {
           message: `The node is ${state} from the next call on.`,
           setId: wanted,
@@ -174,6 +175,12 @@ function theSet(wanted: number, use: ToolUse): SetStatus {
     `There is no dispatcher set ${wanted}. get_dispatcher_status without setId shows all sets`,
   )
 }
+
+/** What the operator's word changes, for the audit. */
+const statesIn = ({ setId: set, nodes }: SetStatus) => ({
+  set_id: set,
+  nodes: nodes.map(({ destination, state }) => ({ destination, state })),
+})
 
 const nodeView = (set: number, member: NodeStatus) => ({
   id: member.nodeId,

@@ -72,7 +72,9 @@ export const revokeSbcApiKey = defineTool({
   }),
   run({ identifier }, use) {
     const key = theKey(identifier, use)
-    const { uuid, name, keyPrefix, revokedAt } = use.keys.revoke(key, use.now())
+    const revoked = use.keys.revoke(key, use.now())
+    const { uuid, name, keyPrefix, revokedAt } = revoked
+    use.changed({ before: keyView(key, use.now()), after: keyView(revoked, use.now()) })
     const wasRevoked = key.revokedAt !== null
     return {
       message: wasRevoked ? 'The key had been revoked before.' : 'The key is revoked for good.',

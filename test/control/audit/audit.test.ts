@@ -75,6 +75,35 @@ test('refused and failed requests are traced with their code', async () => {
   ])
 })
 
+test('what is refused before its route is traced: tenant, address, size, an unknown path', async () => {
+  const { trail, request, token, key, tenant } = opened()
+  tenant('acme')
+  tenant('other')
+  const ours = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const elsewhere = key({ name: 'elsewhere', allowed_ips: ['10.0.0.0/8'] })
+  const post = (path: string, as: string, headers = {}) =>
+    request(path, { token: as, body: { name: 'x' }, headers })
+  await post(KEYS, ours, { 'X-Tenant-Slug': 'other' })
+  await post(KEYS, elsewhere)
+  await post(KEYS, token, { 'Content-Length': '2000000' })
+  await post('/api/v1/nowhere', token)
+  const entries = await trail()
+  expect(entries.map(({ status, code }) => [status, code])).toEqual([
+    [404, 'not_found'],
+    [413, 'body_too_large'],
+    [403, 'address_not_allowed'],
+    [403, 'wrong_tenant'],
+  ])
+  for (const { actor } of entries) expect(actor).toMatch(/^key:/)
+})
+
+test('who asks too often fills no disk', async () => {
+  const { trail, request, key } = opened()
+  const token = key({ name: 'eager', rate_limit_rpm: 1 })
+  for (let i = 0; i < 3; i += 1) await request(KEYS, { token, body: { name: 'x' } })
+  expect(await trail()).toHaveLength(1)
+})
+
 test('logins are traced, other requests without a credential are not', async () => {
   const { trail, request, user } = opened()
   await user('ada', 'auditor')

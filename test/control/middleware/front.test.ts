@@ -82,6 +82,8 @@ test.each([
   ['GET', '/client/auth/me'],
   ['GET', '/api/v1/client/auth/me'],
   ['POST', '/health'],
+  ['OPTIONS', '/api/v1/users'],
+  ['OPTIONS', '/metrics'],
 ])('the customer edge answers 403 to %s %s, whoever asks', async (method, path) => {
   const { request, edge, key } = openControl()
   for (const credential of [{}, { token: key() }]) {
@@ -96,5 +98,6 @@ test('the customer edge passes /health and /api/client/', async () => {
   expect((await request('/health', { app: edge })).status).toBe(200)
   expect((await request('/api/client/auth/me', { app: edge })).status).toBe(401)
   expect((await request('/api/client/nowhere', { app: edge })).status).toBe(404)
-  expect((await request('/api/client/auth/me', { app: edge, method: 'OPTIONS' })).status).toBe(204)
+  for (const path of ['/health', '/api/client/auth/me'])
+    expect((await request(path, { app: edge, method: 'OPTIONS' })).status).toBe(204)
 })

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { deniedCall, endedCall, liveCall, openToolRig } from '../../support/tools-rig.ts'
 
 type Entry = { action: string; target: string; outcome: string; code: string | null; actor: string }
+type Digests = { before_digest: string | null; after_digest: string | null }
 
 test('every call of a tool leaves one entry with its arguments, without what looks like a token', async () => {
   const rig = await openToolRig()
@@ -25,6 +26,31 @@ test('every call of a tool leaves one entry with its arguments, without what loo
   // The request itself is not entered a second time.
   const all = (await rig.request('/api/v1/audit?limit=200', { token: rig.root })).data<Entry[]>()
   expect(all.filter(({ action }) => action === 'POST /api/v1/mcp/tools/:name')).toHaveLength(1)
+})
+
+test('a tool that changes something leaves digests of before and after, others leave none', async () => {
+  const rig = await openToolRig()
+  rig.key({ name: 'lost' })
+  const digests = async (name: string, given: object) => {
+    await rig.tool(name, given)
+    const { data } = await rig.request('/api/v1/audit?limit=1', { token: rig.root })
+    const [entry] = data<Digests[]>()
+    return [entry?.before_digest, entry?.after_digest]
+  }
+  const some = expect.stringMatching(/^[\w-]{43}$/)
+  const [before, after] = await digests('revoke_sbc_api_key', { identifier: 'lost' })
+  expect([before, after]).toEqual([some, some])
+  expect(before).not.toBe(after)
+  const destination = 'sip:10.0.0.1:5060;transport=udp'
+  const drained = await digests('set_dispatcher_state', {
+    state: 'inactive',
+    setId: 1,
+    destination,
+  })
+  expect(drained).toEqual([some, some])
+  expect(await digests('hangup_call', { call_uuid: liveCall })).toEqual([some, null])
+  const harmless = { call_uuid: liveCall, dry_run: true }
+  expect(await digests('hangup_call', harmless)).toEqual([null, null])
 })
 
 /** Every refusal: arguments, status, and the tool or the step that its text sends to. */
