@@ -4,15 +4,16 @@
  * program is; `node:http` alone, asked in the same way, tells what the machine and the driver add.
  *
  * Saturated: every connection asks again as soon as it is answered; the median of several turns, the
- * two servers in turn. Half of that: requests are due at a steady rate, sent each millisecond, and
- * latency counts from the moment a request was due.
+ * two servers in turn. Half of that: requests come at a steady rate, each in its own time, and latency
+ * counts from the moment a request was due. The driver has a core of its own for that: requests that it
+ * sent together, because it rested, would wait for each other.
  */
 import { once } from 'node:events'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { basename } from 'node:path'
 import { createInterface } from 'node:readline'
 import { build } from 'esbuild'
-import { HttpLoad } from '../support/bench/http-load.ts'
+import { HttpLoad, withoutRest } from '../support/bench/http-load.ts'
 
 export const describe =
   'authenticated GET /api/v1/health per CPU second; p99 at half that; beside node:http alone'
@@ -53,10 +54,10 @@ function saturated({ microsPerRequest }: Server): string {
 }
 
 async function atRate(server: Server, perSecond: number): Promise<string> {
-  await server.load.paced(perSecond, WARM_UP_MS / 2)
+  await server.load.paced(perSecond, WARM_UP_MS / 2, withoutRest)
   await server.ask('late')
   const before = await server.ask('cpu')
-  const latencies = await server.load.paced(perSecond, PACED_MS)
+  const latencies = await server.load.paced(perSecond, PACED_MS, withoutRest)
   const cpuMicros = (await server.ask('cpu')) - before
   const late = await server.ask('late')
   const [p50, p99] = [0.5, 0.99].map((part) => `${percentile(latencies, part).toFixed(2)} ms`)
