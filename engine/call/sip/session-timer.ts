@@ -17,11 +17,20 @@ export interface SessionTimers {
 /** RFC 4028 §5. Only tests ask for a session that is shorter. */
 const LEAST_SECONDS = 90
 
-/** What an INVITE of ours asks for. `least` is what a callee has insisted on. */
-export function askForSession(headers: Headers, timers: SessionTimers, least = 0): void {
+/**
+ * What an INVITE of ours asks for. `least` is what a callee has insisted on. A callee that challenges
+ * us might challenge each refresh, too, for which the SIP server has no credentials: it is asked to
+ * refresh by itself.
+ */
+export function askForSession(
+  headers: Headers,
+  timers: SessionTimers,
+  { least = 0, challenges = false } = {},
+): void {
   if (timers.seconds === 0) return
   headers['supported'] = withTimer(headers['supported'])
-  const refresher = timers.isOurPart ? ';refresher=uac' : ''
+  const theirs = challenges ? ';refresher=uas' : ''
+  const refresher = timers.isOurPart ? ';refresher=uac' : theirs
   headers['session-expires'] = `${Math.max(timers.seconds, least)}${refresher}`
   headers['min-se'] = String(Math.max(Math.min(LEAST_SECONDS, timers.seconds), least))
 }

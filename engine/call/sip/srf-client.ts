@@ -181,13 +181,14 @@ export class SrfClient {
   invite(request: InviteToSend, handlers: UacHandlers): void {
     const timers = this.#sessionTimers
     const headers = { ...request.headers }
-    askForSession(headers, timers)
+    const challenges = request.credentials !== undefined
+    askForSession(headers, timers, { challenges })
     const onEnd = (end: UacEnd): void => {
       const isTooShort = end.kind === 'rejected' && end.response.status === 422
       const least = isTooShort ? leastOf(end.response.headers, timers) : undefined
       if (least === undefined) return handlers.onEnd(end)
       const again = { ...request.headers }
-      askForSession(again, timers, least)
+      askForSession(again, timers, { least, challenges })
       return this.#invite({ ...request, headers: again }, handlers)
     }
     return this.#invite({ ...request, headers }, { ...handlers, onEnd })
@@ -360,6 +361,12 @@ function uacEnd(
 /** What we take, in and out of dialogs. */
 export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER'
+
+/** `Allow` of a 405: what is refused where it stands is not among it (RFC 3261 §21.4.6). */
+export const allowedBut = (refused: string): string =>
+  ALLOW.split(', ')
+    .filter((method) => method !== refused)
+    .join(', ')
 
 /** A status that the library can send; it throws on others. RFC 3261 §8.1.3.2 reads those as x00. */
 export function listedStatus(status: number): number {

@@ -4,8 +4,8 @@ import type { Headers } from '../../../../engine/call/sip/drachtio.ts'
 
 const timers = { seconds: 1_800, isOurPart: false }
 
-const asked = (headers: Headers, overrides = {}, least?: number): Headers => {
-  askForSession(headers, { ...timers, ...overrides }, least)
+const asked = (headers: Headers, overrides = {}, callee = {}): Headers => {
+  askForSession(headers, { ...timers, ...overrides }, callee)
   return headers
 }
 
@@ -15,8 +15,20 @@ test('every called leg is asked for a session timer; it may choose who refreshes
     'session-expires': '1800',
     'min-se': '90',
   })
-  expect(asked({}, {}, 3_600)).toMatchObject({ 'session-expires': '3600', 'min-se': '3600' })
+  expect(asked({}, {}, { least: 3_600 })).toMatchObject({
+    'session-expires': '3600',
+    'min-se': '3600',
+  })
   expect(asked({}, { isOurPart: true })).toMatchObject({ 'session-expires': '1800;refresher=uac' })
+})
+
+// Who challenges an INVITE challenges a refresh, for which the SIP server has no credentials.
+test('a callee that knows us by credentials is asked to refresh by itself', () => {
+  const challenges = true
+  expect(asked({}, {}, { challenges })).toMatchObject({ 'session-expires': '1800;refresher=uas' })
+  expect(asked({}, { isOurPart: true }, { challenges })).toMatchObject({
+    'session-expires': '1800;refresher=uac',
+  })
 })
 
 test('without a timer nothing is asked and nothing granted', () => {
