@@ -59,6 +59,7 @@ export function readConfig(environment: Environment) {
       callRecordDays: read(settings.callRecordRetentionDays),
       auditDays: read(settings.auditRetentionDays),
     },
+    traceMemoryBytes: read(settings.traceMemoryMb) * 1_048_576,
     drainSeconds: read(settings.drainSeconds),
     logLevel: read(settings.logLevel),
     /** Names of the settings that are set although nothing reads them yet. */

@@ -61,6 +61,8 @@ export interface SipListener {
 
 /** What a caller is told when a limit is reached or the process drains. */
 const RETRY_AFTER_SECONDS = 5
+/** About what the messages of one take in a trace. */
+const BYTES_OF_A_CALL = 16_384
 /** Statuses that mean "up" unless a set says otherwise (decisions §4). */
 const OK_CODES = [{ from: 200, to: 299 }]
 
@@ -93,7 +95,7 @@ export class Engine {
     this.#log = log
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#server = config.drachtio.servers === undefined ? this.#createServer(deps) : undefined
-    this.#messages = new MessageLog(now)
+    this.#messages = new MessageLog(now, config.traceMemoryBytes)
     const lagMs = (): number => this.#server?.load.lagMs ?? 0
     const sessionSeconds = config.sessionExpiresSeconds
     const onPayload = (payload: string): void => this.#messages.add(payload)
@@ -106,6 +108,7 @@ export class Engine {
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
       ...{ now, deadlines: this.#deadlines, charging },
+      recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => this.events.add(event),
     })
     this.dispatcher = new Dispatcher({

@@ -33,6 +33,8 @@ export interface ActiveCallsDeps {
   readonly deadlines: Deadlines
   readonly charging: Pick<Charging, 'alive'>
   readonly onEvent: (event: CallEvent) => void
+  /** How many calls that ended are remembered. */
+  readonly recentCalls?: number
 }
 
 /** What is told of a call that goes on. */
@@ -71,7 +73,7 @@ export class ActiveCalls {
 
   constructor(deps: ActiveCallsDeps) {
     this.#deps = deps
-    this.#recent = new RecentCalls(deps.now)
+    this.#recent = new RecentCalls(deps.now, deps.recentCalls)
   }
 
   get size(): number {

@@ -7,7 +7,7 @@ import { originate, type OriginateRequest, type OriginateResult } from './origin
 import { spy, type SpyRequest, type SpyResult } from './originate/spy.ts'
 import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
-import { ALLOW, respond } from './sip/srf-client.ts'
+import { ALLOW, allowedBut, respond } from './sip/srf-client.ts'
 import { retryAfter } from './route.ts'
 import { transferByApi, type TransferRequest, type TransferResult } from './transfer/by-api.ts'
 import { takeRefer } from './transfer/refer.ts'
@@ -80,5 +80,5 @@ function refuse(request: SipRequest, answer: Answer): void {
   if (request.method === 'ACK') return
   // In a dialog that was ours a moment ago; a PRACK may come before there is one.
   if (request.stackDialogId) respond(answer, request.method === 'PRACK' ? 200 : 481)
-  else respond(answer, 405, undefined, { headers: { Allow: ALLOW } })
+  else respond(answer, 405, undefined, { headers: { Allow: allowedBut(request.method) } })
 }

@@ -46,12 +46,17 @@ export function readInvite(
 
 /** What a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5). */
 function withoutClaims(headers: Headers): Headers {
-  const kept = { ...headers }
-  for (const name of claims) delete kept[name]
+  const kept: Headers = {}
+  // The library keeps the sender's spelling of names that it does not know.
+  for (const [name, value] of Object.entries(headers))
+    if (!claims.has(name.toLowerCase())) kept[name] = value
   return kept
 }
 
-const claims = ['p-asserted-identity', 'remote-party-id', 'identity', 'diversion', 'history-info']
+const claims: ReadonlySet<string> = new Set([
+  ...['p-asserted-identity', 'remote-party-id', 'identity', 'diversion', 'history-info'],
+  'p-charging-vector',
+])
 
 export function startOf(request: SipRequest, reading: Reading, startedAt: number): CallStart {
   const { callUuid, callId, callerNumber, callerName, calledNumber } = reading

@@ -33,6 +33,7 @@ test('an empty environment gives the documented defaults', () => {
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
     retention: { callRecordDays: 0, auditDays: 0 },
+    traceMemoryBytes: 33_554_432,
     drainSeconds: 30,
     logLevel: 'info',
     ineffective: [],

@@ -46,7 +46,10 @@ export function ringSource(
           onPickedUp: (picked, winner) => settle(picked, answeredElsewhere, winner),
           onRefused: (response) => {
             refusal = response ?? refusal
-            if (--left === 0) settle({ kind: 'over', end: endOf(refusal) }, givenUp)
+            left -= 1
+            // RFC 3261 §16.7 step 5: 6xx speaks for all phones.
+            if (left === 0 || (response !== undefined && response.status >= 600))
+              settle({ kind: 'over', end: endOf(refusal) }, givenUp)
           },
         }),
     )

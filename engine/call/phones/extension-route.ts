@@ -5,7 +5,7 @@ import type { Origin } from '../../routing/routing.ts'
 import type { VoicemailCandidate, PhoneCandidate } from '../legs/outgoing.ts'
 
 export interface ExtensionRouteDeps {
-  readonly registrar: Pick<Registrar, 'extensionAt' | 'contactsOf' | 'homeDomain'>
+  readonly registrar: Pick<Registrar, 'extensionAt' | 'hasDomain' | 'contactsOf' | 'homeDomain'>
   /** The voicemail of a tenant's PBX; undefined: there is none. */
   readonly voicemailOf: (tenantId: number) => string | undefined
 }
@@ -21,8 +21,9 @@ export interface ExtensionDestination {
 }
 
 /**
- * The extension that a phone or a node dials in its own domain; undefined: it dials something else.
- * Such a call stays inside: it asks no wallet.
+ * The extension that a phone or a node dials; undefined: it dials something else. Such a call stays
+ * inside: it asks no wallet. A phone may call its own domain by whatever name leads here; the name
+ * of another domain of ours means that one's extension.
  */
 export function innerExtension(
   origin: Origin,
@@ -30,7 +31,10 @@ export function innerExtension(
   domain: string,
   deps: ExtensionRouteDeps,
 ): ExtensionDestination | undefined {
-  if (origin.kind === 'extension') return extensionAt(origin.domain, calledNumber, deps)
+  if (origin.kind === 'extension') {
+    const dialled = deps.registrar.hasDomain(domain) ? domain : origin.domain
+    return extensionAt(dialled, calledNumber, deps)
+  }
   return origin.kind === 'node' ? extensionAt(domain, calledNumber, deps) : undefined
 }
 

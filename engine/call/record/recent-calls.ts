@@ -9,25 +9,25 @@ export interface EndedCall {
   readonly notes: readonly Note[]
 }
 
-/** 3 kB each. */
-const MAX_CALLS = 2_000
 const KEPT_MS = 15 * 60_000
 
 export class RecentCalls {
   readonly #now: () => number
+  readonly #maxCalls: number
   /** In the order in which they ended. */
   readonly #calls = new Map<string, EndedCall>()
 
-  /** `now` in milliseconds UTC. */
-  constructor(now: () => number) {
+  /** `now` in milliseconds UTC. At most `maxCalls` are kept, 3 kB each. */
+  constructor(now: () => number, maxCalls = 2_000) {
     this.#now = now
+    this.#maxCalls = maxCalls
   }
 
   add(call: EndedCall): void {
     this.#calls.set(call.record.callUuid, call)
     const oldest = this.#now() - KEPT_MS
     for (const [callUuid, { record }] of this.#calls) {
-      if (this.#calls.size <= MAX_CALLS && record.endedAt >= oldest) break
+      if (this.#calls.size <= this.#maxCalls && record.endedAt >= oldest) break
       this.#calls.delete(callUuid)
     }
   }

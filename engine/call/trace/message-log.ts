@@ -11,9 +11,10 @@ export interface LoggedMessage {
   readonly payload: string
 }
 
-/** About 13 seconds of 200 calls/s, half an hour of two. Taken from the system as it fills. */
+/** About 13 seconds of 200 calls/s, 20 minutes of two. Taken from the system as it fills. */
 const BYTES = 32 * 1_048_576
-const MESSAGES = 65_536
+/** Few messages are shorter. */
+const BYTES_OF_A_MESSAGE = 512
 /** Searched in one go: about a millisecond. */
 const SLICE_BYTES = 2 * 1_048_576
 /** UTF-8 of a string takes at most this many bytes per character. */
@@ -22,10 +23,12 @@ const WIDEST = 3
 export class MessageLog {
   readonly #now: () => number
   readonly #bytes: Buffer
-  /** By message number, modulo `MESSAGES`. */
-  readonly #starts = new Uint32Array(MESSAGES)
-  readonly #lengths = new Uint32Array(MESSAGES)
-  readonly #times = new Float64Array(MESSAGES)
+  /** How many there may be, however short. */
+  readonly #slots: number
+  /** By message number, modulo `#slots`. */
+  readonly #starts: Uint32Array
+  readonly #lengths: Uint32Array
+  readonly #times: Float64Array
   /** Numbers of the oldest message and of the next. */
   #oldest = 0
   #next = 0
@@ -36,13 +39,17 @@ export class MessageLog {
   constructor(now: () => number, bytes = BYTES) {
     this.#now = now
     this.#bytes = Buffer.allocUnsafeSlow(bytes)
+    this.#slots = Math.max(100, Math.ceil(bytes / BYTES_OF_A_MESSAGE))
+    this.#starts = new Uint32Array(this.#slots)
+    this.#lengths = new Uint32Array(this.#slots)
+    this.#times = new Float64Array(this.#slots)
   }
 
   add(payload: string): void {
     const room = payload.length * WIDEST
     if (room > this.#bytes.length) return
     this.#makeRoom(room)
-    const slot = this.#next++ % MESSAGES
+    const slot = this.#next++ % this.#slots
     const length = this.#bytes.write(payload, this.#position)
     this.#starts[slot] = this.#position
     this.#lengths[slot] = length
@@ -57,7 +64,7 @@ export class MessageLog {
 
   /** Time of the oldest message that is still kept; undefined: there is none. */
   get since(): number | undefined {
-    return this.size === 0 ? undefined : this.#times[this.#oldest % MESSAGES]
+    return this.size === 0 ? undefined : this.#times[this.#oldest % this.#slots]
   }
 
   /** Those of these Call-IDs, oldest first. `pause` lets calls go on between two slices. */
@@ -90,7 +97,7 @@ export class MessageLog {
   #at(hits: readonly number[], from: number): LoggedMessage[] {
     const found: LoggedMessage[] = []
     for (let number = this.#oldest; number < this.#next; number++) {
-      const slot = number % MESSAGES
+      const slot = number % this.#slots
       const start = this.#starts[slot] ?? 0
       const end = start + (this.#lengths[slot] ?? 0)
       const at = this.#times[slot] ?? 0
@@ -107,12 +114,12 @@ export class MessageLog {
       this.#position = 0
     }
     this.#forgetUpTo(this.#position + room)
-    if (this.size === MESSAGES) this.#oldest += 1
+    if (this.size === this.#slots) this.#oldest += 1
   }
 
   #forgetUpTo(end: number): void {
     while (this.size > 0) {
-      const start = this.#starts[this.#oldest % MESSAGES] ?? 0
+      const start = this.#starts[this.#oldest % this.#slots] ?? 0
       if (start < this.#position || start >= end) return
       this.#oldest += 1
     }

@@ -27,7 +27,10 @@ test('a call that ended is found for a quarter of an hour', () => {
   expect([recent.find('old'), recent.size]).toEqual([undefined, 1])
 })
 
-test('no more than the last 2,000 calls are kept', () => {
+test('no more than the last calls are kept, 2,000 unless told otherwise', () => {
+  const few = new RecentCalls(() => 0, 2)
+  for (const call of ['one', 'two', 'three']) few.add(ended(call, 0))
+  expect([few.size, few.find('one')]).toEqual([2, undefined])
   const recent = new RecentCalls(() => 0)
   for (let call = 0; call < 2_100; call++) recent.add(ended(`call ${call}`, 0))
   expect(recent.size).toBe(2_000)

@@ -43,10 +43,15 @@ test('a message that is larger than the memory is left out', async () => {
   expect([log.size, log.since, await log.find(['x'], 0, pause)]).toEqual([0, undefined, []])
 })
 
-test('no more than 65,536 messages are kept, however short', () => {
-  const log = new MessageLog(() => 0)
-  for (let message = 0; message < 70_000; message++) log.add('m')
-  expect(log.size).toBe(65_536)
+test('no more messages are kept than one for 512 bytes, however short', () => {
+  for (const [megabytes, messages] of [
+    [32, 65_536],
+    [1, 2_048],
+  ] as const) {
+    const log = new MessageLog(() => 0, megabytes * 1_048_576)
+    for (let message = 0; message < messages + 100; message++) log.add('m')
+    expect(log.size).toBe(messages)
+  }
 })
 
 test('a search gives way to other work, and what is overwritten meanwhile is not taken for a hit', async () => {
