@@ -40,6 +40,8 @@ export interface Registration {
   readonly callId: string
   readonly cseq: number
   readonly path: readonly string[]
+  /** RFC 3327 §5.3: the phone understands a Path in its answer. */
+  readonly knowsPath: boolean
   readonly userAgent: string
   readonly source: Source
 }
@@ -124,8 +126,14 @@ function update(
   for (const contact of contacts) {
     const wanted = contact.expiresSeconds ?? request.expiresSeconds ?? limits.defaultSeconds
     if (wanted > 0 && wanted < limits.minSeconds) return tooBrief(limits)
-    const replaced = bindings.filter((binding) => isSameBinding(binding, contact))
-    if (replaced.some((binding) => isOutOfOrder(binding, request))) return outOfOrder
+    // What this very request has added is no older request's: of two equal URIs the last one counts.
+    const replaced = bindings.filter((binding) =>
+      living.includes(binding)
+        ? isSameBinding(binding, contact)
+        : isSameUri(binding.contact, contact.uri),
+    )
+    if (replaced.some((binding) => living.includes(binding) && isOutOfOrder(binding, request)))
+      return outOfOrder
     bindings = bindings.filter((binding) => !replaced.includes(binding))
     for (const binding of replaced) removed.add(binding.contact)
     if (wanted === 0) continue

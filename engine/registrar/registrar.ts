@@ -144,9 +144,7 @@ export class Registrar {
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
     const registration = registrationOf(headers, source)
-    const { path } = registration
-    if (path.length > 0 && !leadsBack(path, source) && !this.#deps.isProxy(source))
-      return answer(403, 'Path Not Allowed')
+    if (!this.#isBelieved(registration)) return answer(403, 'Path Not Allowed')
     return this.#register(verdict.extension, registration)
   }
 
@@ -176,6 +174,11 @@ export class Registrar {
     return this.#directory.find(domain.toLowerCase(), extension)
   }
 
+  /** Whether extensions may live there (any case). */
+  hasDomain(domain: string): boolean {
+    return this.#directory.tenantOf(domain.toLowerCase()) !== undefined
+  }
+
   /** Where a tenant's extensions live, when that is one domain. */
   homeDomain(tenantId: number | null): string | undefined {
     return tenantId === null ? undefined : this.#directory.onlyDomainOf(tenantId)
@@ -183,14 +186,13 @@ export class Registrar {
 
   /** The phones of an extension, the preferred ones first; none when it is not registered. */
   contactsOf(domain: string, extension: string): readonly ContactTarget[] {
-    return this.#table
-      .bindingsOf(domain.toLowerCase(), extension)
+    return this.#bindingsOf(domain, extension)
       .map(targetOf)
       .toSorted((a, b) => b.q - a.q)
   }
 
   statusOf(domain: string, extension: string): ExtensionStatus {
-    const bindings = this.#table.bindingsOf(domain.toLowerCase(), extension)
+    const bindings = this.#bindingsOf(domain, extension)
     const last = bindings.reduce<Binding | undefined>(
       (latest, binding) =>
         latest && latest.registeredAt > binding.registeredAt ? latest : binding,
@@ -242,6 +244,17 @@ export class Registrar {
     this.#batch.flush()
     this.#table.stop()
     this.#bindings.flush()
+  }
+
+  /** Those by which it is called: a Path is believed no longer than the proxy that wrote it is ours. */
+  #bindingsOf(domain: string, extension: string): readonly Binding[] {
+    return this.#table
+      .bindingsOf(domain.toLowerCase(), extension)
+      .filter((binding) => this.#isBelieved(binding))
+  }
+
+  #isBelieved({ path, source }: Pick<Registration, 'path' | 'source'>): boolean {
+    return path.length === 0 || leadsBack(path, source) || this.#deps.isProxy(source)
   }
 
   #verify(request: PhoneRequest, identity: Identity, authorization: string | undefined): Verdict {
@@ -301,7 +314,8 @@ export class Registrar {
     }
     this.#totals.accepted += 1
     if (bindings.length !== present.length) this.#tell({ tenantId, domain, extension, bindings })
-    return answer(200, 'OK', listing(bindings, request.path, now))
+    const shownPath = request.knowsPath ? request.path : []
+    return answer(200, 'OK', listing(bindings, shownPath, now))
   }
 
   #tell(phones: Pick<Registered, 'tenantId' | 'domain' | 'extension' | 'bindings'>): void {
@@ -323,6 +337,7 @@ function registrationOf(headers: RequestHeaders, source: Source): Registration {
     callId: headerOf(headers, 'call-id') ?? '',
     cseq: Number.parseInt(headerOf(headers, 'cseq') ?? '0', 10),
     path: pathOf(headerOf(headers, 'path')),
+    knowsPath: hasOption(headers, 'supported', 'path') || hasOption(headers, 'require', 'path'),
     userAgent: (headerOf(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
     source,
   }
@@ -330,12 +345,19 @@ function registrationOf(headers: RequestHeaders, source: Source): Registration {
 
 const MAX_USER_AGENT = 128
 
-/** What we support of a REGISTER's `Require`: nothing but RFC 3327. */
-const unsupportedOptions = (require: string | undefined): string =>
-  (require ?? '')
+const optionsOf = (header: string | undefined): readonly string[] =>
+  (header ?? '')
     .split(',')
     .map((option) => option.trim())
-    .filter((option) => option !== '' && option.toLowerCase() !== 'path')
+    .filter((option) => option !== '')
+
+const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>
+  optionsOf(headerOf(headers, name)).some((option) => option.toLowerCase() === wanted)
+
+/** What we support of a REGISTER's `Require`: nothing but RFC 3327. */
+const unsupportedOptions = (require: string | undefined): string =>
+  optionsOf(require)
+    .filter((option) => option.toLowerCase() !== 'path')
     .join(', ')
 
 /** RFC 3261 §10.3 step 8: all bindings with what is left of them; RFC 3327 §5.3: the Path. */

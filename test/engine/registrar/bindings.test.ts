@@ -10,6 +10,7 @@ function request(contact: string | undefined, more: Partial<Registration> = {}):
   return {
     contacts: contactsOf(contact),
     ...{ expiresSeconds: undefined, callId: 'c1', cseq: 10, path: [], userAgent: '', source },
+    knowsPath: false,
     ...more,
   }
 }
@@ -103,6 +104,18 @@ test('five contacts at most; expired ones do not count, and a refresh of five is
   expect(after(five, '<sip:3@h>', { cseq: 11 })).toHaveLength(5)
   const old = five.map((binding) => ({ ...binding, expiresAt: now }))
   expect(after(old, '<sip:6@h>')).toHaveLength(1)
+})
+
+test('a phone may name one contact twice, or two of one instance, in one REGISTER', () => {
+  const twice = after([], '<sip:a@h>;expires=100, <sip:a@h>;expires=200')
+  expect(secondsOf(twice)).toEqual([200])
+  const ways = '<sip:a@h>;+sip.instance="<urn:x>", <sip:a@h;transport=tcp>;+sip.instance="<urn:x>"'
+  const both = after([], ways)
+  expect(both).toHaveLength(2)
+  expect(after(both, ways, { cseq: 11 }).map(({ contact }) => contact)).toEqual([
+    ...['sip:a@h', 'sip:a@h;transport=tcp'],
+  ])
+  expect(apply(both, ways, { cseq: 10 })).toMatchObject({ status: 500 })
 })
 
 test('a thousand contacts in one REGISTER are refused and none is kept', () => {

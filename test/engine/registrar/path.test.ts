@@ -49,3 +49,39 @@ test('a phone cannot have its calls sent to somebody else; a proxy that is known
     { routes: ['<sip:198.51.100.9;lr>'] },
   ])
 })
+
+test('a Path is believed no longer than its proxy is ours, also after a restart', async () => {
+  const world = startRegistrar()
+  world.proxies.add('203.0.113.7')
+  const phone = new Phone(world)
+  await phone.challenged()
+  const authorization = phone.credentials()
+  await phone.send({ contact: '<sip:101@phone>', path: '<sip:198.51.100.9;lr>', authorization })
+  expect(world.registrar.statusOf('acme.example', '101').status).toBe('registered')
+  world.proxies.clear()
+  for (const { registrar, proxies } of [world, startRegistrar(world.store)]) {
+    expect(registrar.contactsOf('acme.example', '101')).toEqual([])
+    expect(registrar.statusOf('acme.example', '101').status).toBe('unregistered')
+    proxies.add('203.0.113.7')
+    expect(registrar.contactsOf('acme.example', '101')).toHaveLength(1)
+    proxies.clear()
+  }
+})
+
+// RFC 3327 §5.3: a phone that does not know of it may stumble over it.
+test('a Path is shown in the answer to a phone that knows what it is', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  const shown = async (headers: Readonly<Record<string, string>>) => {
+    await phone.challenged()
+    const path = '<sip:203.0.113.7;lr>'
+    const authorization = phone.credentials()
+    const answer = await phone.send({ contact: phone.contact, path, authorization, ...headers })
+    expect(answer.status).toBe(200)
+    return answer.headers['Path']
+  }
+  expect(await shown({})).toBeUndefined()
+  expect(await shown({ supported: 'gruu' })).toBeUndefined()
+  expect(await shown({ supported: 'outbound, PATH' })).toBe('<sip:203.0.113.7;lr>')
+  expect(await shown({ require: 'path' })).toBe('<sip:203.0.113.7;lr>')
+})

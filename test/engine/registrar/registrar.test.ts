@@ -137,6 +137,7 @@ test('bindings are on disk before the 200, and a new process goes on with them',
   const headers = phone.headers({
     contact: '<sip:101@10.0.0.5>;q=0.5;+sip.instance="<urn:uuid:1>";reg-id=1',
     path: '<sip:edge@203.0.113.7;lr>',
+    supported: 'path',
     authorization: phone.credentials(),
   })
   const answer = world.registrar
