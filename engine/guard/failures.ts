@@ -45,6 +45,11 @@ export class Failures {
     this.#counts.delete(key)
   }
 
+  /** Forgets every key that begins so; walks through all of them. */
+  forgetAll(prefix: string): void {
+    for (const key of this.#counts.keys()) if (key.startsWith(prefix)) this.#counts.delete(key)
+  }
+
   get size(): number {
     return this.#counts.size
   }

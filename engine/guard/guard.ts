@@ -120,6 +120,7 @@ export class Guard {
     const key = source.endsWith('/64') ? source : sourceKey(source)
     this.#addressFailures.forget(key)
     this.#unknownCalls.forget(key)
+    this.#userFailures.forgetAll(`${key} `)
     return this.#bans.lift(key)
   }
 

@@ -136,6 +136,16 @@ test('a ban is lifted by hand, with the count that led to it; calls of nobody ba
   expect(admit('192.0.2.1')).toBe(false)
 })
 
+test('whoever is let in again may also sign on again', () => {
+  const { guard } = guarded()
+  for (let guess = 0; guess < 20; guess++) guard.authFailed('192.0.2.1', '101')
+  for (let guess = 0; guess < 10; guess++) guard.authFailed('192.0.2.11', '101')
+  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(true)
+  expect(guard.unban('192.0.2.1')).toBe(true)
+  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
+  expect(guard.isLockedOut('192.0.2.11', '101')).toBe(true)
+})
+
 test('an IPv6 network of 64 bits is one source', () => {
   const { guard, admit, burst } = guarded()
   for (let host = 0; host < 30; host++) guard.unknownSource(`2001:db8:1:2::${host}`)
