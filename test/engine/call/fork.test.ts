@@ -38,7 +38,7 @@ async function dial(number = '102'): Promise<{ caller: SipPeer; leg: Leg }> {
   const caller = await rig.caller()
   const leg = caller.leg(`sip:${number}@${home}`)
   caller.request('INVITE', leg, {
-    headers: ['P-Asserted-Identity: <sip:999@evil.example>'],
+    headers: ['P-Asserted-Identity: <sip:999@evil.example>', 'Diversion: <sip:999@evil.example>'],
     body: sdp('offer'),
   })
   return { caller, leg }
@@ -52,6 +52,7 @@ test('a phone is called by its Contact at the address that it registered from, a
   expect(invite?.get('From')).toMatch(/^"Phone 101" <sip:peer@acme\.example>/)
   expect(invite?.get('To')).toBe('<sip:102@acme.example>')
   expect(invite?.get('P-Asserted-Identity')).toBe('')
+  expect(invite?.get('Diversion')).toBe('')
   if (invite) phone?.reply(invite, 200, { tag: 'b', body: sdp('answer') })
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('ACK', leg)
@@ -64,6 +65,40 @@ test('a phone is called by its Contact at the address that it registered from, a
   })
   // A call inside a house asks no wallet.
   expect(rig.asked).toEqual([])
+})
+
+test('another domain of ours means its own extension; any other name means the own domain', async () => {
+  const [own, second, stranger] = [await rig.caller(), await rig.caller(), await rig.caller()]
+  const places = [
+    ...[
+      { peer: own, domain: home, tenantId: 3 },
+      { peer: second, domain: 'b.example', tenantId: 3 },
+    ],
+    { peer: stranger, domain: 'rival.example', tenantId: 4 },
+  ]
+  for (const { peer, domain, tenantId } of places) {
+    rig.answers.extensions.set(`102@${domain}`, { ...record(1, '102'), domain, tenantId })
+    const source = { protocol: 'udp', address: '127.0.0.1', port: peer.port }
+    const nextHop = `sip:127.0.0.1:${peer.port};transport=udp`
+    rig.answers.contacts.set(`102@${domain}`, [
+      { uri: 'sip:102@10.0.0.9', routes: [], nextHop, q: 1_000, source },
+    ])
+  }
+  const reached: string[] = []
+  for (const host of [home, 'b.example', '127.0.0.1', 'rival.example']) {
+    const caller = await rig.caller()
+    const leg = caller.leg(`sip:102@${host}`)
+    caller.request('INVITE', leg, { body: sdp('offer') })
+    const called = host === 'b.example' ? second : own
+    if (host !== 'rival.example') {
+      const invite = await called.next('INVITE')
+      reached.push(invite.get('To'))
+      called.reply(invite, 486, { tag: 'b' })
+    }
+    await caller.next(({ status }) => status >= 400)
+  }
+  expect(reached).toEqual([`<sip:102@${home}>`, '<sip:102@b.example>', `<sip:102@${home}>`])
+  expect(stranger.inbox).toEqual([])
 })
 
 test('all phones ring; the first answer wins, the others are cancelled with Reason', async () => {
@@ -100,6 +135,23 @@ test('all phones ring; the first answer wins, the others are cancelled with Reas
   await caller.next('200 BYE')
   const { attempts } = await rig.record()
   expect(attempts.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([180, 180, 200])
+})
+
+// RFC 3261 §16.7 step 5: 6xx speaks for the callee, not for one phone.
+test('who declines on one phone is not rung on the others, which hear why', async () => {
+  const [one, two] = await phones(2)
+  if (!one || !two) throw new Error('no phones')
+  const { caller } = await dial()
+  const [first, second] = await Promise.all([one.next('INVITE'), two.next('INVITE')])
+  two.reply(second, 180, { tag: 'b' })
+  await caller.next('180 INVITE')
+  one.reply(first, 603, { tag: 'a' })
+  const cancel = await two.next('CANCEL')
+  expect(cancel.get('Reason')).toMatch(/^SIP;cause=603/)
+  two.reply(cancel, 200)
+  two.reply(second, 487, { tag: 'b' })
+  expect((await caller.next('603 INVITE')).status).toBe(603)
+  expect((await rig.record()).attempts.map(({ status }) => status)).toEqual([603, 180])
 })
 
 test('two phones answer at once: one talks, the other gets ACK and BYE', async () => {

@@ -26,6 +26,7 @@ const deps = (
   },
   registrar: {
     extensionAt: () => undefined,
+    hasDomain: () => false,
     contactsOf: () => [],
     homeDomain: () => undefined,
   },

@@ -206,6 +206,19 @@ test.each([
   },
 )
 
+test('a source that declines on one phone is not rung on the others', async () => {
+  const [one, two] = await phones('101', 2)
+  if (!one || !two) throw new Error('no phones')
+  await originate()
+  const [first, second] = await Promise.all([one.next('INVITE'), two.next('INVITE')])
+  two.reply(second, 180, { tag: 'b' })
+  one.reply(first, 603, { tag: 'a' })
+  two.reply(await two.next('CANCEL'), 200)
+  two.reply(second, 487, { tag: 'b' })
+  expect(await rig.record()).toMatchObject({ disposition: 'FAILED', sipCode: 603 })
+  await rig.idle()
+})
+
 test('a source that nobody picks up is given up after the time of the request', async () => {
   const a = await phone('101')
   await originate({ ringMs: 20_000 })
