@@ -12,6 +12,8 @@ interface Identity {
   readonly tenantSlug: string | null
   /** The only SIP domain of that tenant; null: all its domains. */
   readonly domain: string | null
+  /** With a domain: whether the tenant has no other one. */
+  readonly isOnlyDomain?: boolean
 }
 
 export interface KeyPrincipal extends Identity {

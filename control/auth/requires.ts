@@ -3,6 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { describeHandler, type Access } from '../http/route-notes.ts'
+import { refuseBeyondDomain } from './domain-limit.ts'
 import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'
 import { wrongTenant } from './tenants.ts'
@@ -21,8 +22,9 @@ export function requiresGlobal(scope: Scope): MiddlewareHandler<ControlEnv> {
 }
 
 function admitScope(principal: Principal, scope: Scope): void {
-  if (principal.scopes.has(scope)) return
-  throw new ApiError(403, 'insufficient_scope', `The credential lacks the scope ${scope}`)
+  if (!principal.scopes.has(scope))
+    throw new ApiError(403, 'insufficient_scope', `The credential lacks the scope ${scope}`)
+  refuseBeyondDomain(principal, scope)
 }
 
 /** Any valid credential of a machine or of staff. */

@@ -21,6 +21,7 @@ export const wrongTenant = (): ApiError =>
 export class TenantScope {
   readonly #byId: Statement<{ id: number }, TenantRow>
   readonly #bySlug: Statement<{ slug: string }, TenantRow>
+  readonly #domains: Statement<{ tenantId: number }, { readonly domain: string }>
 
   constructor(store: Store) {
     this.#byId = compile(store, (db, param) =>
@@ -28,6 +29,13 @@ export class TenantScope {
     )
     this.#bySlug = compile(store, (db, param) =>
       db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('slug', '=', param('slug')),
+    )
+    this.#domains = compile(store, (db, param) =>
+      db
+        .selectFrom('tenant_domain')
+        .select('domain')
+        .where('tenant_id', '=', param('tenantId'))
+        .limit(2),
     )
   }
 
@@ -39,7 +47,15 @@ export class TenantScope {
     }
     const own = this.#byId.get({ id: principal.tenantId })
     if (slug !== undefined && own?.slug !== slug) throw wrongTenant()
-    return within(principal, own)
+    const acting = within(principal, own)
+    return acting.domain === null ? acting : this.#inDomain(acting, principal.tenantId)
+  }
+
+  /** The other domains may come and go: asked each time. */
+  #inDomain(principal: Principal, tenantId: number): Principal {
+    const [first, second] = this.#domains.all({ tenantId })
+    const isOnlyDomain = second === undefined && first?.domain === principal.domain
+    return { ...principal, isOnlyDomain }
   }
 }
 

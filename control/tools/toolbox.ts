@@ -1,6 +1,7 @@
 /** The one way to a tool, for MCP and for plain REST: scope, arguments, work, audit. */
 import type { AuditLog } from '../audit/audit-log.ts'
 import { digestOf } from '../audit/digest.ts'
+import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Log } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -96,7 +97,10 @@ const failed = new ApiError(
 
 function admit({ name, scopes }: Tool, principal: Principal): void {
   const lacking = scopes.filter((scope) => !principal.scopes.has(scope))
-  if (lacking.length === 0) return
+  if (lacking.length === 0) {
+    for (const scope of scopes) refuseBeyondDomain(principal, scope)
+    return
+  }
   throw new ApiError(
     403,
     'insufficient_scope',

@@ -168,3 +168,49 @@ test("a tenant's key charges no calls: a node speaks for all tenants", async () 
   const node = control.key({ scopes: ['ocs'] })
   expect((await control.request(path, { token: node })).status).toBe(200)
 })
+
+/** Under which paths a key of one domain of several has anything to do. */
+const ofDomain =
+  /\/(application-keys|pbx\/extensions|auth|health|mcp|originate|metrics\/telemetry)\b/
+
+test("a key of one domain reaches nothing of its tenant's other domains, nor what they share", async () => {
+  const control = openControl()
+  const ids = await fill(control)
+  const { store, app } = control
+  store.sqlite.exec("INSERT INTO tenant_domain (domain, tenant_id) VALUES ('own.example', 1)")
+  const own = { tenant_scope: 'tenant', tenant_slug: CANARY, domain: 'own.example' }
+  const token = control.key(own)
+  control.access.tick()
+  const before = stored(control)
+  for (const { method, path, access } of routeNotes(app)) {
+    if (access?.kind !== 'scope' || path === '/mcp') continue
+    const body = path.endsWith('/state') ? { state: 'inactive' } : {}
+    const hasBody = method !== 'GET' && method !== 'DELETE'
+    const answer = await control.request(pathTo(path, ids), {
+      token,
+      method,
+      ...(hasBody && { body }),
+    })
+    const name = `${method} ${path}`
+    if (!ofDomain.test(path)) expect([name, answer.status]).toEqual([name, 403])
+    else if (path.includes(':')) expect([name, answer.status]).not.toEqual([name, 200])
+  }
+  expect(stored(control)).toBe(before)
+})
+
+test("a key of a tenant's only domain reads what is the tenant's, and changes nothing of it", async () => {
+  const control = openControl()
+  const ids = await fill(control)
+  const domain = `${CANARY}.example`
+  const token = control.key({ tenant_scope: 'tenant', tenant_slug: CANARY, domain })
+  const period = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
+  for (const path of ['/pbx/calls/active', `/reports/cdrs?${period}`, '/routing/carriers'])
+    expect((await control.request(`/api/v1${path}`, { token })).status).toBe(200)
+  const user = `/api/v1/users/${ids.get('/users')?.[0]}`
+  const taken = await control.request(user, {
+    token,
+    method: 'PATCH',
+    body: { password: 'taken over' },
+  })
+  expect([taken.status, taken.code]).toEqual([403, 'wrong_domain'])
+})

@@ -1,0 +1,28 @@
+/**
+ * How far a credential reaches that is bound to one SIP domain (specification §2.2, §5.5). Extensions,
+ * keys and click-to-call have a domain; call records, carriers, money and the rest belong to the tenant
+ * as a whole, and would tell of the calls of its other domains.
+ */
+import { ApiError } from '../http/api-error.ts'
+import type { Principal } from './principal.ts'
+import type { Scope } from './scopes.ts'
+
+const ofDomain: ReadonlySet<Scope> = new Set<Scope>([
+  ...(['extensions:read', 'extensions:write', 'keys:read', 'keys:write'] as const),
+  ...(['calls:originate', 'mcp:read', 'mcp:write'] as const),
+  // Figures without names.
+  'metrics:read',
+])
+
+/** Throws 403 for a scope that concerns more than the domain which the principal is bound to. */
+export function refuseBeyondDomain(principal: Principal, scope: Scope): void {
+  if (principal.domain === null || ofDomain.has(scope)) return
+  const isShared = scope.endsWith(':read') || scope.startsWith('calls:')
+  // Where the tenant has no other domain, its calls and rows are those of this one.
+  if (isShared && principal.isOnlyDomain === true) return
+  throw new ApiError(
+    403,
+    'wrong_domain',
+    'The credential is bound to one SIP domain, and this belongs to the whole tenant',
+  )
+}
