@@ -67,8 +67,7 @@ export function respond(
   }
   chooseTag(inbound, headers.to)
   const contact =
-    headers.contact ??
-    (isReliable || needsContact(inbound, status) ? ownContact(inbound) : undefined)
+    headers.contact ?? (needsContact(inbound, status) ? ownContact(inbound) : undefined)
   if (status > 100 && status < 300) formDialog(stack, inbound, contact ?? ownContact(inbound))
 
   const reason = message.reason === '' ? reasonPhrase(status) : message.reason
@@ -169,10 +168,11 @@ function chooseTag(inbound: InboundRequest, to: string | undefined): void {
   if (tag !== '') inbound.localTag = tag
 }
 
-const needsContact = (inbound: InboundRequest, status: number): boolean =>
-  (inbound.request.method === 'INVITE' || isSubscribing(inbound.request.method)) &&
-  status >= 200 &&
-  status < 300
+/** RFC 3261 §12.1.1: what begins a dialog, early ones too; also the requests inside refresh it. */
+function needsContact({ request: { method } }: InboundRequest, status: number): boolean {
+  if (status <= 100 || status >= 300) return false
+  return method === 'INVITE' || (status >= 200 && isSubscribing(method))
+}
 
 /** Where requests of this dialog reach us: the listener that took its first one. */
 function ownContact(inbound: InboundRequest): string {

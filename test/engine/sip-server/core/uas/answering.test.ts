@@ -55,6 +55,26 @@ test('the answer to a response names transaction and dialog, and shows tag and C
   expect(tagIn(header(reply?.sip ?? '', 'To'))).not.toBe('')
 })
 
+// RFC 3261 §12.1.1: the caller's requests in an early dialog (UPDATE, BYE) go there.
+test.each([180, 183])('a %i to an INVITE says where its early dialog is reached', (status) => {
+  const server = new VirtualServer()
+  server.receive(requestOf('INVITE', { body: sdp }))
+  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  respond(server, transactionId, 100)
+  respond(server, transactionId, status)
+  const sent = server.takeSent().map(({ text }) => header(text, 'Contact'))
+  expect(sent.at(-1)).toBe(contact)
+  expect(new Set(sent.slice(0, -1))).toEqual(new Set(['']))
+})
+
+test('the application may give the Contact of an early dialog itself', () => {
+  const server = new VirtualServer()
+  respond(server, invited(server), 180, ['Contact: <sip:me@192.0.2.77>'])
+  expect(server.takeSent().map(({ text }) => header(text, 'Contact'))).toEqual([
+    '<sip:me@192.0.2.77>',
+  ])
+})
+
 test('all responses to one INVITE carry the same tag, and 100 carries none', () => {
   const server = new VirtualServer()
   server.receive(requestOf('INVITE', { body: sdp }))
