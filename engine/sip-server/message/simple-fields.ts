@@ -55,9 +55,9 @@ export interface RAck {
   readonly cseq: CSeq
 }
 
-/** RFC 3262 §7.2: `776656 1 INVITE`. */
+/** RFC 3262 §7.2: `776656 1 INVITE`. What follows the method is ignored: callers exist that repeat it. */
 export function parseRAck(value: string): RAck | undefined {
-  const match = /^(\d{1,10})[ \t]+(\S.*)$/.exec(value)
+  const match = /^(\d{1,10})[ \t]+(\d+[ \t]+[^ \t]+)(?:[ \t]|$)/.exec(value)
   const rseq = parseNumber(match?.[1] ?? '', 2 ** 32 - 1)
   const cseq = parseCSeq(match?.[2] ?? '')
   return rseq === undefined || cseq === undefined ? undefined : { rseq, cseq }

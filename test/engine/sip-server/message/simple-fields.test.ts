@@ -51,8 +51,9 @@ test('RAck names the response and its request', () => {
     rseq: 776656,
     cseq: { number: 1, method: 'INVITE' },
   })
-  expect(['1 INVITE', '1 1', '4294967296 1 INVITE', ''].map(parseRAck)).toEqual(
-    Array(4).fill(undefined),
+  expect(parseRAck('776656 1 INVITE INVITE')).toEqual(parseRAck('776656 1 INVITE'))
+  expect(['1 INVITE', '1 1', '1 1 I{V', '4294967296 1 INVITE', ''].map(parseRAck)).toEqual(
+    Array(5).fill(undefined),
   )
 })
 
