@@ -1,22 +1,30 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { SpyRequest } from '../../../../engine/call/originate/spy.ts'
 import type { ContactTarget } from '../../../../engine/registrar/target.ts'
-import { startCallRig, talk, type CallRig, type Talk } from '../../../support/call-rig.ts'
+import {
+  startCallRig,
+  talk,
+  type CallRig,
+  type CallRigOptions,
+  type Talk,
+} from '../../../support/call-rig.ts'
 import { sdp, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 
 const home = 'acme.example'
 
 let rig: CallRig
 
-beforeEach(async () => {
-  rig = await startCallRig()
+async function start(app: NonNullable<CallRigOptions['app']>): Promise<void> {
+  rig = await startCallRig({ app })
   rig.answers.spyUri = 'sip:spy-{mode}-{side}-{call_uuid}@{node}'
   rig.answers.extensions.set(`900@${home}`, {
     ...{ extensionId: 9, extension: '900', tenantId: 3, customerId: 7, domain: home },
     ...{ displayName: 'Supervisor', isVoicemailEnabled: false },
     secrets: { MD5: '', 'SHA-256': '' },
   })
-})
+}
+
+beforeEach(() => start('in process'))
 afterEach(() => rig.stop())
 
 async function supervisor(): Promise<SipPeer> {
@@ -94,20 +102,25 @@ test('the supervisor is rung, then let into the call by the node that has it', a
   await rig.idle()
 })
 
-test('the supervisor’s call ends with the call that it is about', async () => {
-  const { caller, leg, node, phone } = await spying()
-  caller.request('BYE', leg)
-  await caller.next('200 BYE')
-  phone.reply(await phone.next('BYE'), 200)
-  for (const _call of ['the call', 'the spy']) node.reply(await node.next('BYE'), 200)
-  const records = [await rig.record(), await rig.record()]
-  const byUuid = Object.fromEntries(records.map((record) => [record.callUuid, record]))
-  expect(byUuid).toMatchObject({
-    'uuid-1': { hangupBy: 'caller' },
-    'uuid-2': { hangupBy: 'system', denialCode: 'spied_call_ended' },
-  })
-  await rig.idle()
-})
+test.each(['in process', 'tcp', 'late', 'without Trying'] as const)(
+  'the supervisor’s call ends with the call that it is about (%s)',
+  async (app) => {
+    await rig.stop()
+    await start(app)
+    const { caller, leg, node, phone } = await spying()
+    caller.request('BYE', leg)
+    await caller.next('200 BYE')
+    phone.reply(await phone.next('BYE'), 200)
+    for (const _call of ['the call', 'the spy']) node.reply(await node.next('BYE'), 200)
+    const records = [await rig.record(), await rig.record()]
+    const byUuid = Object.fromEntries(records.map((record) => [record.callUuid, record]))
+    expect(byUuid).toMatchObject({
+      'uuid-1': { hangupBy: 'caller' },
+      'uuid-2': { hangupBy: 'system', denialCode: 'spied_call_ended' },
+    })
+    await rig.idle()
+  },
+)
 
 test('a supervisor who is still being rung is left alone when the call ends', async () => {
   const { caller, leg, node } = await talk(rig)
