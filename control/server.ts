@@ -74,8 +74,15 @@ export async function startControl(
     telemetry.requests.unrouted.add(status)
     describeRefused(access.limits, plainAddress(address), deps.now(), set)
   }
+  const unrouted: Watch['unrouted'] = {
+    add(status, answer) {
+      const set = (name: string, value: string) => answer.setEarly(name, value)
+      refused(status, answer.req.socket.remoteAddress ?? '', set)
+      set('Cache-Control', 'no-store')
+    },
+  }
   const open = (app: ControlApp, address: Address) =>
-    listen(app, address, limits, { unrouted: telemetry.requests.unrouted, refused })
+    listen(app, address, limits, { unrouted, refused })
   const api = await open(createApi(deps, access, telemetry, hub), options.api)
   const edge = await open(createEdge(deps, access, telemetry), options.edge).catch(
     async (error: unknown) => {
@@ -111,17 +118,18 @@ export async function startControl(
   }
 }
 
-type RefusedStatus = 400 | 408 | 431
+type RefusedStatus = 400 | 408 | 417 | 431
 
 /** Before the answer: counts it, and sets the headers that every answer has. */
 type OnRefused = (
-  status: RefusedStatus,
+  status: number,
   address: string,
   set: (name: string, value: string) => void,
 ) => void
 
 interface Watch {
-  readonly unrouted: { add(status: number): void }
+  /** Of answers to requests that do not reach the application. */
+  readonly unrouted: NonNullable<ApiAnswer['count']>
   readonly refused: OnRefused
 }
 
@@ -133,6 +141,8 @@ function listen(
 ): Promise<Server> {
   const listener = getRequestListener(app.fetch, {
     errorHandler: () => Response.json(badRequestBody, { status: 400 }),
+    // HTTP/1.0, which probes of load balancers speak, has no Host.
+    hostname: 'localhost',
   })
   const server = createServer(
     {
@@ -142,12 +152,21 @@ function listen(
       keepAliveTimeout: limits.idleMs,
       maxHeaderSize: limits.headerBytes,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
+      // Node would refuse without headers and without a body.
+      requireHostHeader: false,
     },
     (request, response) => {
       response.count = watch.unrouted
-      void listener(request, response)
+      // RFC 9112 §3.2.
+      if (request.headers.host === undefined && request.httpVersion === '1.1')
+        answerRefused(response, 400)
+      else void listener(request, response)
     },
   )
+  server.on('checkExpectation', (_, response: ApiAnswer) => {
+    response.count = watch.unrouted
+    answerRefused(response, 417)
+  })
   server.maxConnections = limits.connections
   server.timeout = limits.stalledMs
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -171,14 +190,7 @@ function refuse(socket: Socket, status: RefusedStatus, refused: OnRefused): void
     return
   }
   const text = STATUS_CODES[status] ?? ''
-  const code = text.toLowerCase().replaceAll(' ', '_')
-  const body = JSON.stringify({
-    success: false,
-    error: text,
-    statusCode: status,
-    code,
-    request_id: '-',
-  })
+  const body = refusalBody(status)
   const headers: string[] = []
   refused(status, socket.remoteAddress ?? '', (name, value) => headers.push(`${name}: ${value}`))
   socket.end(
@@ -194,6 +206,23 @@ function refuse(socket: Socket, status: RefusedStatus, refused: OnRefused): void
     ].join('\r\n'),
     () => socket.destroy(),
   )
+}
+
+/** A request that is understood, but asks for what no handler shall see. */
+function answerRefused(response: ApiAnswer, status: RefusedStatus): void {
+  const body = refusalBody(status)
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  })
+  response.end(body)
+}
+
+function refusalBody(status: RefusedStatus): string {
+  const text = STATUS_CODES[status] ?? ''
+  const code = text.toLowerCase().replaceAll(' ', '_')
+  return JSON.stringify({ success: false, error: text, statusCode: status, code, request_id: '-' })
 }
 
 function statusOf(code: string | undefined): RefusedStatus {

@@ -12,7 +12,8 @@ import {
 
 /** What is told of each answer, once, when its status is known. */
 interface AnswerCount {
-  add(status: number): void
+  /** Headers may still be set. */
+  add(status: number, answer: Pick<ApiAnswer, 'req' | 'setEarly'>): void
 }
 
 export class ApiAnswer<
@@ -32,7 +33,7 @@ export class ApiAnswer<
     message?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
     headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
   ): this {
-    this.count?.add(status)
+    this.count?.add(status, this)
     const own = typeof message === 'string' ? headers : message
     if (typeof message === 'string') this.statusMessage = message
     return super.writeHead(status, merged(this.#early, own))

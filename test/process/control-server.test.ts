@@ -81,14 +81,33 @@ test.each([
     400,
   ],
   ['a host that is none', 'GET /health HTTP/1.1\r\nHost: a b/c\r\n\r\n', 400],
+  ['a question to no resource', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+  [
+    'an expectation that nobody meets',
+    'GET /health HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n',
+    417,
+  ],
 ])('%s is an error and ends nothing but that connection', async (_, bytes, status) => {
   const { open } = await serve()
   const connection = await open()
   connection.write(bytes)
-  expect((await connection.answer()).status).toBe(status)
+  const answer = await connection.answer()
+  expect(answer.status).toBe(status)
+  expect(answer.body).toContain(`"success":false,"error":`)
+  expect(answer.body).toContain(`"statusCode":${status}`)
+  for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
+    expect(answer.headers.get(name)).toMatch(/^\d+$/)
+  expect(answer.headers.get('cache-control')).toBe('no-store')
   const other = await open()
   other.write(requestText('GET', '/health'))
   expect((await other.answer()).status).toBe(200)
+})
+
+test('a probe that speaks HTTP/1.0 needs no Host', async () => {
+  const { open } = await serve()
+  const connection = await open()
+  connection.write('GET /readyz HTTP/1.0\r\n\r\n')
+  expect((await connection.answer()).status).toBe(200)
 })
 
 test('a body of unknown length is 413 as soon as it passes 1 MiB', async () => {
