@@ -1,5 +1,5 @@
 import { canonicalName, knownName, splitList, trimBlanks } from './headers.ts'
-import { type NameAddr, parseNameAddr } from './name-addr.ts'
+import { type NameAddr, parseAnsweredTo, parseNameAddr } from './name-addr.ts'
 import { type CSeq, parseCSeq, parseMaxForwards } from './simple-fields.ts'
 import { parseVia, type Via } from './via.ts'
 
@@ -139,7 +139,8 @@ export class SipMessage {
   }
 
   get to(): NameAddr | undefined {
-    if (this.#to === null) this.#to = parsed(this.get('To'), parseNameAddr)
+    if (this.#to === null)
+      this.#to = parsed(this.get('To'), this.kind === 'response' ? parseAnsweredTo : parseNameAddr)
     return this.#to
   }
 

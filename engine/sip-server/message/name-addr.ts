@@ -35,6 +35,19 @@ export function parseNameAddr(value: string): NameAddr | undefined {
   return unquotedName.test(displayName) ? bracketed(value, open, displayName) : undefined
 }
 
+/**
+ * The To of a response. Peers exist that add their tag to a To which has it already; the first is
+ * the one that the dialog knows, and the response is told by its branch (RFC 3261 §17.1.3).
+ */
+export function parseAnsweredTo(value: string): NameAddr | undefined {
+  const address = parseNameAddr(value)
+  if (address !== undefined) return address
+  const start = value.lastIndexOf('>') + 1
+  const [first, second] = value.slice(start).matchAll(/;\s*tag\s*=[^;]*/gi)
+  if (first === undefined || second === undefined) return undefined
+  return parseNameAddr(value.slice(0, start + first.index + first[0].length))
+}
+
 /** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and harm nobody. */
 const unquotedName = /^[^",;:@<>\\]*$/
 /** A scheme, and nothing that no URI holds unescaped (RFC 3986 §2): blanks, controls, quotes, brackets. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
+import { parseAnsweredTo, parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
 
 test.each([
   ['"A, <B>; \\"C\\"" <sip:a@b;x=1?h=2>;tag=t', 'A, <B>; "C"', 'sip:a@b;x=1?h=2', 't'],
@@ -46,4 +46,16 @@ test.each([
   '<<sip:a@b>',
 ])('%s is no address', (value) => {
   expect(parseNameAddr(value)).toBeUndefined()
+})
+
+test('of two tags in the To of a response the first counts', () => {
+  const to = '"Bob;tag=0" <sip:b@c;tag=9>'
+  expect(parseAnsweredTo(`${to};tag=1 ;Tag = 2;x`)).toEqual(parseNameAddr(`${to};tag=1 `))
+  expect(parseAnsweredTo('sip:b@c;tag=1;tag=2')?.params.get('tag')).toBe('1')
+  expect(parseAnsweredTo(`${to};x;tag=1`)?.params.get('x')).toBe('')
+  expect([`${to};tag=1;x=1;x=2`, `${to};tag=1;"`, '<>;tag=1;tag=2'].map(parseAnsweredTo)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
 })

@@ -271,6 +271,24 @@ test('sequence numbers rise by one in the dialog, and a re-INVITE is acknowledge
   ])
 })
 
+// SIPp scenarios write `[last_To:];tag=…` in dialogs too.
+test('a response whose To has a second tag belongs to its request and to the dialog of the first', () => {
+  const server = new VirtualServer()
+  const { text } = invite(server)
+  answer(server, text, 200)
+  acknowledge(server, text)
+  server.takeSent()
+  const dialogId = dialogIdOf(text)
+  server.command(`sip||${dialogId}\r\n${sip('INVITE sip:placeholder SIP/2.0', [], sdp)}`)
+  const [reinvite] = server.takeSent()
+  server.takeDelivered()
+  const ok = responseOf(reinvite?.text ?? '', 200, { extra: [contact], body: sdp })
+  server.receive(ok.replace(/^To: .*$/m, '$&;tag=another'), callee)
+  expect(server.takeDelivered().map(({ tokens }) => tokens[9])).toEqual([dialogId])
+  acknowledge(server, text)
+  expect(server.takeSent().map((sent) => tagIn(header(sent.text, 'To')))).toEqual(['bt'])
+})
+
 test('the route set of a UAC is the recorded route reversed, taken from the 200', () => {
   const server = new VirtualServer()
   const { text } = invite(server)
