@@ -7,7 +7,7 @@ import type { CallRecord } from '../schema/call-record.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
-import { Deadlines } from './call/deadlines.ts'
+import { Deadlines, type Schedule } from './call/deadlines.ts'
 import type { OriginateRequest, OriginateResult } from './call/originate/originate.ts'
 import { calledOf } from './call/sip/caller-id.ts'
 import type { SpyRequest, SpyResult } from './call/originate/spy.ts'
@@ -69,6 +69,7 @@ const OK_CODES = [{ from: 200, to: 299 }]
 export class Engine {
   readonly #config: Config
   readonly #log: Log
+  readonly #schedule: Schedule
   /** Absent with `DRACHTIO_URL`. */
   readonly #server: SipServer | undefined
   readonly #secret: string
@@ -93,6 +94,7 @@ export class Engine {
     const { config, store, now, random, schedule, log } = deps
     this.#config = config
     this.#log = log
+    this.#schedule = schedule
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#server = config.drachtio.servers === undefined ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
@@ -315,7 +317,7 @@ export class Engine {
 
   #connection(): Connection {
     const { servers } = this.#config.drachtio
-    if (servers !== undefined) return { kind: 'tcp', servers }
+    if (servers !== undefined) return { kind: 'tcp', servers, schedule: this.#schedule }
     const server = this.#server
     if (server === undefined) throw new Error('there is no SIP server to connect to')
     const open: Extract<Connection, { kind: 'in-process' }>['open'] = (client) =>

@@ -23,6 +23,7 @@ export interface ListenAddress extends HostAndPort {
 
 export interface DrachtioAddress extends HostAndPort {
   readonly secret: string
+  readonly tls?: { readonly caFile: string | undefined }
 }
 
 export function wholeNumber(minimum: number, maximum: number, unit?: string): Kind<number> {
@@ -126,7 +127,8 @@ export const httpUrl: Kind<string> = {
 
 export const drachtioUrls: Kind<readonly DrachtioAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseDrachtioUrl))),
-  allowed: 'a comma list of drachtio://:secret@host:port',
+  allowed:
+    'a comma list of drachtio://:secret@host:port, with TLS drachtios://…, and ?ca=file for an authority',
 }
 
 /** Makes a parser whose `undefined` means "wrong" into a zod transformation. */
@@ -204,8 +206,10 @@ function parseHttpUrl(value: string): string | undefined {
 }
 
 function parseDrachtioUrl(value: string): DrachtioAddress | undefined {
-  const match = /^drachtio:\/\/:([^@/]+)@([^/]+)\/?$/.exec(value)
-  const [, secret = '', place = ''] = match ?? []
+  const match = /^drachtio(s?):\/\/:([^@/]+)@([^/?]+)\/?(?:\?ca=(.+))?$/.exec(value)
+  const [, isSecure = '', secret = '', place = '', caFile] = match ?? []
   const address = parseHostAndPort(place)
-  return secret !== '' && address !== undefined ? { secret, ...address } : undefined
+  if (secret === '' || address === undefined) return undefined
+  if (isSecure === '') return caFile === undefined ? { secret, ...address } : undefined
+  return { secret, ...address, tls: { caFile } }
 }

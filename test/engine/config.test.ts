@@ -91,6 +91,15 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
     ],
   ],
   [
+    'DRACHTIO_URL',
+    'drachtios://:cymru@sip.example:9023,drachtios://:other@[::1]:9023/?ca=/etc/ca.pem',
+    (config) => config.drachtio.servers,
+    [
+      { secret: 'cymru', host: 'sip.example', port: 9023, tls: { caFile: undefined } },
+      { secret: 'other', host: '::1', port: 9023, tls: { caFile: '/etc/ca.pem' } },
+    ],
+  ],
+  [
     'TRUSTED_SOURCES',
     '10.0.0.0/8, 192.0.2.7,2001:db8::/32',
     (config) => config.trustedSources,

@@ -202,9 +202,9 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }
   await client.connect(
     servers
-      ? { kind: 'tcp', servers }
+      ? { kind: 'tcp', servers, schedule: time.schedule }
       : app === 'tcp'
-        ? { kind: 'tcp', servers: [{ host, port, secret: 'cymru' }] }
+        ? { kind: 'tcp', servers: [{ host, port, secret: 'cymru' }], schedule: time.schedule }
         : {
             kind: 'in-process',
             open: (inProcess) => server.connectInProcess(links[app](inProcess)),

@@ -4,7 +4,10 @@
  * real one's words. It shares no code with the embedded server.
  */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { Certificate } from './certificates.ts'
 import { freePort } from './free-port.ts'
 import { Signal } from './waiting.ts'
 
@@ -44,6 +47,10 @@ export class DrachtioPeer {
   readonly outgoing: Outgoing[] = []
   /** How often an application has connected and authenticated. */
   welcomes = 0
+  #isHanging = false
+  pings = 0
+  /** Those that it has taken since it began to listen. */
+  connections = 0
   /** Payload sizes that one read of a real server can put together again. */
   tooLong = 0
   readonly #changed = new Signal()
@@ -54,14 +61,18 @@ export class DrachtioPeer {
   readonly #incoming = new Map<string, string>()
   readonly #dialogs = new Set<string>()
 
-  private constructor(hostPorts: string) {
+  readonly #certificate: Certificate | undefined
+
+  private constructor(hostPorts: string, certificate: Certificate | undefined) {
     this.#hostPorts = hostPorts
+    this.#certificate = certificate
   }
 
   static async open(
     hostPorts = 'udp/198.51.100.10:5060,tcp/198.51.100.10:5060,ws/198.51.100.10:8080',
+    certificate?: Certificate,
   ): Promise<DrachtioPeer> {
-    const peer = new DrachtioPeer(hostPorts)
+    const peer = new DrachtioPeer(hostPorts, certificate)
     await peer.listen()
     return peer
   }
@@ -73,8 +84,16 @@ export class DrachtioPeer {
   /** Listens on the port that it had before, if it had one. */
   async listen(): Promise<void> {
     this.#port ||= await freePort()
-    this.#server = createServer((socket) => this.#accept(socket))
+    this.connections = 0
+    this.#server = this.#create()
     await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening')
+  }
+
+  #create(): Server {
+    const accept = (socket: Socket): void => this.#accept(socket)
+    if (this.#certificate === undefined) return createServer(accept)
+    const { certFile, keyFile } = this.#certificate
+    return createTlsServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, accept)
   }
 
   /** Goes away with all that it knew, as a process that crashes. */
@@ -84,6 +103,18 @@ export class DrachtioPeer {
     const server = this.#server
     this.#server = undefined
     await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()))
+  }
+
+  /** Reads and says nothing, as a process that hangs: the machine goes on to take connections. */
+  hang(): void {
+    this.#isHanging = true
+    for (const socket of this.#sockets) socket.pause()
+  }
+
+  /** Goes on with what has arrived meanwhile. */
+  goOn(): void {
+    this.#isHanging = false
+    for (const socket of this.#sockets) socket.resume()
   }
 
   /** Knows no dialog and no transaction any more, but is still there. */
@@ -200,6 +231,8 @@ export class DrachtioPeer {
 
   #accept(socket: Socket): void {
     this.#sockets.push(socket)
+    this.connections += 1
+    this.#changed.fire()
     let buffered = Buffer.alloc(0)
     socket.on('error', () => undefined)
     socket.on('close', () => (this.#sockets = this.#sockets.filter((other) => other !== socket)))
@@ -214,15 +247,23 @@ export class DrachtioPeer {
         buffered = buffered.subarray(hash + 1 + length)
       }
     })
+    if (this.#isHanging) socket.pause()
   }
 
   #handle(command: Command): void {
-    this.commands.push(command)
     const { id, type, tokens } = command
+    if (type === 'ping') return this.#ping(id)
+    this.commands.push(command)
     if (type === 'authenticate') this.#authenticate(id, tokens[2] ?? '')
     else if (type !== 'sip') this.#write(`s0|response|${id}|OK`)
     else if (command.status > 0) this.#respond(command)
     else this.#request(command)
+    this.#changed.fire()
+  }
+
+  #ping(id: string): void {
+    this.pings += 1
+    this.#write(`s0|response|${id}|OK|pong`)
     this.#changed.fire()
   }
 

@@ -3,6 +3,7 @@
  * declarations are incomplete and partly wrong, so they are not used.
  */
 import type { Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
 
 /**
  * Header values by name as the library stores them: lower case, except `X-…`, `P-…` (but not
@@ -133,6 +134,8 @@ export type RequestHandler = (request: SipRequest, answer: Answer) => void
 
 /** What the library keeps per connection; each map must be empty when nothing is going on. */
 export interface ConnectionState {
+  /** The server has let us in. */
+  readonly ready: boolean
   readonly pendingRequests: { readonly size: number }
   readonly pendingSipRequests: { readonly size: number }
   /** By Call-ID. */
@@ -140,6 +143,15 @@ export interface ConnectionState {
   readonly pendingAckOrPrack: { readonly size: number }
   /** Call-IDs whose challenge has been answered, until the next answer. */
   readonly pendingSipAuthRequests: { readonly size: number; delete(callId: string): boolean }
+}
+
+/** The library's connection by TCP or TLS, as far as it is reached into. */
+export interface SocketWire {
+  /** We want no connection any more. */
+  closing?: boolean
+  send(socket: Socket, message: string): string
+  installListeners(socket: Socket): void
+  _onConnectionGone(): void
 }
 
 export interface Agent {
@@ -152,6 +164,8 @@ export interface Agent {
     readonly size: number
     delete(transactionId: string): boolean
   }
+  /** How it repeats a request with credentials; else with other arguments. */
+  request(options: { readonly headers: Headers }, ...rest: readonly unknown[]): unknown
   emit(event: string, ...values: readonly unknown[]): void
   _onConnect(socket: Socket): void
   _onClose(socket: Socket): void
@@ -165,6 +179,7 @@ export interface Srf {
     readonly host: string
     readonly port: number
     readonly secret: string
+    readonly tls?: ConnectionOptions
     readonly reconnect: { readonly retryMaxDelay: number }
   }): void
   disconnect(): void

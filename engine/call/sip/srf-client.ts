@@ -18,15 +18,14 @@ import type {
   SrfDialog,
 } from './drachtio.ts'
 import type { OpenInProcess } from './in-process-wire.ts'
-import { type Connected, type Log, messageOf, type ServerAddress, SrfLink } from './srf-link.ts'
+import { type Connected, type Log, messageOf, type Servers, SrfLink } from './srf-link.ts'
 import { askForSession, grantSession, leastOf, type SessionTimers } from './session-timer.ts'
 
 export type { Log } from './srf-link.ts'
 
 export type Connection =
   | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
-  /** At least one. What we begin is spread over those that are there. */
-  | { readonly kind: 'tcp'; readonly servers: readonly ServerAddress[] }
+  | ({ readonly kind: 'tcp' } & Servers)
 
 /** How an INVITE that we sent ended. */
 export type UacEnd =
@@ -149,7 +148,9 @@ export class SrfClient {
   connect(connection: Connection): Promise<Connected> {
     const targets =
       connection.kind === 'tcp'
-        ? connection.servers.map((server) => ({ kind: 'tcp', ...server }) as const)
+        ? connection.servers.map(
+            (server) => ({ kind: 'tcp', schedule: connection.schedule, ...server }) as const,
+          )
         : [connection]
     return new Promise((resolve) => {
       this.#links = targets.map((target) => {
@@ -171,7 +172,7 @@ export class SrfClient {
   }
 
   disconnect(): void {
-    for (const link of this.#links) if (link.isConnected) link.srf.disconnect()
+    for (const link of this.#links) link.disconnect()
   }
 
   /**

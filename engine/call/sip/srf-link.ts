@@ -2,19 +2,37 @@
  * One connection of drachtio-srf to one server. Each server gets a library of its own: with several
  * connections in one, CANCEL of an INVITE that nobody has answered yet would go to the first of them.
  */
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Agent, SipRequest, Srf, SrfConstructor } from './drachtio.ts'
+import type { ConnectionOptions } from 'node:tls'
+import type { Schedule } from '../deadlines.ts'
+import type { Agent, SipRequest, SocketWire, Srf, SrfConstructor } from './drachtio.ts'
 import { attachInProcess, type OpenInProcess } from './in-process-wire.ts'
+import { connectAgainByTls, watchServer } from './server-connection.ts'
 
 export interface ServerAddress {
   readonly host: string
   readonly port: number
   readonly secret: string
+  /** Undefined: without TLS. */
+  readonly tls?: TlsTrust | undefined
+}
+
+export interface Servers {
+  /** At least one. What we begin is spread over those that are there. */
+  readonly servers: readonly ServerAddress[]
+  readonly schedule: Schedule
+}
+
+/** By whom the server's certificate must be signed. */
+export interface TlsTrust {
+  /** PEM file of one authority or several; undefined: those that Node.js knows. */
+  readonly caFile: string | undefined
 }
 
 export type LinkTarget =
   | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
-  | ({ readonly kind: 'tcp' } & ServerAddress)
+  | ({ readonly kind: 'tcp'; readonly schedule: Schedule } & ServerAddress)
 
 export type Connected =
   /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
@@ -74,15 +92,31 @@ export class SrfLink {
       this.#hostPorts = hostPorts.split(',')
       return onConnected({ kind: 'connected', hostPorts: this.#hostPorts, version })
     })
-    this.#outliveFaults()
+    this.#outliveFaults(target)
     if (target.kind === 'in-process') return attachInProcess(this.srf, target, this.#deps.onPayload)
-    const { host, port, secret } = target
+    const { host, port, secret, schedule } = target
     const reconnect = { retryMaxDelay: MAX_RETRY_DELAY_MS }
-    return this.srf.connect({ host, port, secret, reconnect })
+    if (target.tls === undefined) return this.srf.connect({ host, port, secret, reconnect })
+    const tls = tlsOptions(target.tls)
+    if ('problem' in tls) return onConnected({ kind: 'refused', reason: tls.problem })
+    this.srf.connect({ host, port, secret, reconnect, tls })
+    const wire = this.#wire
+    if (wire) connectAgainByTls(wire, { host, port }, tls, schedule)
   }
 
-  /** What handling a message throws ends only that message, however it came. */
-  #outliveFaults(): void {
+  /** Nothing is tried any more. */
+  disconnect(): void {
+    if ((this.agent?.mapServer.size ?? 0) > 0) return this.srf.disconnect()
+    const wire = this.#wire
+    if (wire) wire.closing = true
+  }
+
+  get #wire(): SocketWire | undefined {
+    return this.agent?.wp as SocketWire | undefined
+  }
+
+  /** What handling a message throws ends only that message; a silent server is left. */
+  #outliveFaults(target: LinkTarget): void {
     const { app } = this.srf
     const begin = app._init.bind(app)
     app._init = () => {
@@ -96,13 +130,27 @@ export class SrfLink {
           this.#deps.log('error', 'a SIP message could not be handled', fields)
         }
       }
+      if (target.kind === 'tcp') this.#watch(agent, target)
       return agent
     }
   }
 
-  /** Without a connection the library throws an AssertionError. */
+  #watch(agent: Agent, { host, port, schedule }: Extract<LinkTarget, { kind: 'tcp' }>): void {
+    const begin = agent._onConnect.bind(agent)
+    agent._onConnect = (socket) => {
+      begin(socket)
+      const wire = this.#wire
+      if (wire)
+        watchServer(socket, wire, schedule, () =>
+          this.#deps.log('warn', 'drachtio server is silent', { host, port }),
+        )
+    }
+  }
+
+  /** Without a connection the library throws an AssertionError; before the welcome nothing is answered. */
   get isConnected(): boolean {
-    return (this.agent?.mapServer.size ?? 0) > 0
+    for (const { ready } of this.agent?.mapServer.values() ?? []) if (ready) return true
+    return false
   }
 
   /** What the server listens on; empty before the first connection. */
@@ -147,6 +195,16 @@ export class SrfLink {
     this.#answering.clear()
     for (const settle of [...this.#pending]) settle()
     this.#pending.clear()
+  }
+}
+
+/** The authorities are read once, at the start. */
+function tlsOptions({ caFile }: TlsTrust): ConnectionOptions | { readonly problem: string } {
+  if (caFile === undefined) return {}
+  try {
+    return { ca: readFileSync(caFile) }
+  } catch (error) {
+    return { problem: messageOf(error) }
   }
 }
 

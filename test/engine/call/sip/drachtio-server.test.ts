@@ -1,8 +1,11 @@
 /** Call control on drachtio-servers elsewhere, which a scripted peer stands for (protocol page §1-§3.3). */
 import { afterEach, expect, test } from 'vitest'
+import { SrfClient } from '../../../../engine/call/sip/srf-client.ts'
 import { candidate, type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { type Command, DrachtioPeer, type Outgoing } from '../../../support/drachtio-peer.ts'
+import { Authority, loopbackNames } from '../../../support/certificates.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { eventually } from '../../../support/waiting.ts'
 
 let rig: CallRig
@@ -269,4 +272,78 @@ test('what goes wrong with a message ends neither the process nor the messages a
     { error: 'a bug' },
   ])
   await talk(only)
+})
+
+/** The next ping is due. */
+async function pingDue(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+  rig.time.advance(5_000)
+}
+
+test('a server that answers pings is kept, one that falls silent is left with its calls', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  for (let ping = 1; ping <= 6; ping++) {
+    await pingDue()
+    await only.until(() => only.pings === ping)
+    await only.seen()
+  }
+  expect(only.welcomes).toBe(1)
+  await talk(only)
+  only.hang()
+  for (let ping = 0; ping < 4; ping++) await pingDue()
+  expect(await rig.record()).toMatchObject({ denialCode: 'connection_lost' })
+})
+
+test('a server that takes connections and does not answer gets no calls, until it does', async () => {
+  const [first, second] = await start(2)
+  if (first === undefined || second === undefined) return
+  await first.crash()
+  first.hang()
+  await first.listen()
+  await first.until(() => first.connections === 1)
+  for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
+  for (let ping = 0; ping < 2; ping++) await pingDue()
+  first.goOn()
+  await eventually(() => expect(first.welcomes).toBe(2))
+  const used = new Set([(await talk(second)).far, (await talk(second)).far])
+  expect(used).toEqual(new Set([first, second]))
+})
+
+const authority = new Authority(temporaryFolder())
+
+test('a server is reached by TLS, also when it comes back', async () => {
+  const hostPorts = 'udp/198.51.100.10:5060'
+  const server = await DrachtioPeer.open(hostPorts, authority.sign('server', ...loopbackNames))
+  servers = [server]
+  const tls = { caFile: authority.file }
+  rig = await startCallRig({ servers: [{ ...server.address, tls }] })
+  expect(server.welcomes).toBe(1)
+  await server.crash()
+  await server.listen()
+  await eventually(() => {
+    rig.time.advance(1_000)
+    expect(server.welcomes).toBe(2)
+  })
+  rig.answers.candidates.push(candidate(1, 5_070))
+  await talk(server)
+})
+
+test('a server that shows no certificate of the authority does not learn the secret', async () => {
+  await start(1)
+  const other = new Authority(temporaryFolder(), 'other')
+  const server = await DrachtioPeer.open(undefined, other.sign('server', ...loopbackNames))
+  servers.push(server)
+  const warnings: unknown[] = []
+  const client = new SrfClient((_level, _message, fields) => void warnings.push(fields?.['error']))
+  const { schedule } = rig.time
+  const strangers = [{ ...server.address, tls: { caFile: authority.file } }]
+  void client.connect({ kind: 'tcp', servers: strangers, schedule })
+  await eventually(() => expect(warnings).toContainEqual(expect.stringContaining('certificate')))
+  client.disconnect()
+  expect(server.commands).toEqual([])
+  const nowhere = [{ ...server.address, tls: { caFile: '/nowhere/ca.pem' } }]
+  expect(await client.connect({ kind: 'tcp', servers: nowhere, schedule })).toMatchObject({
+    ...{ kind: 'refused', reason: expect.stringContaining('/nowhere/ca.pem') },
+  })
 })
