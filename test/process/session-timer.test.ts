@@ -83,7 +83,7 @@ test.each(['called', 'calling'] as const)(
     present.reply(await present.next(isRefresh), 200, { body })
     present.reply(await present.next('BYE'), 200)
     const records = () => store.sqlite.prepare('SELECT * FROM cdr').all()
-    await expect.poll(records, { timeout: 5_000 }).toHaveLength(1)
+    await expect.poll(records).toHaveLength(1)
     const [record] = records() as { billsec: number; cost_micros: number }[]
     expect(record).toMatchObject({
       ...{ disposition: 'ANSWERED', hangup_by: 'system' },

@@ -18,9 +18,7 @@ async function withOneNode(drainSeconds: number): Promise<TollgateProcess> {
 /** Starts a call, waits until it is answered, and gives back how SIPp will judge it. */
 async function startCall(tollgate: TollgateProcess, scenario: string) {
   const judged = callWith(scenario, tollgate.sipPort, { keys: { caller: paying } })
-  await expect
-    .poll(() => tollgate.query('SELECT call_uuid FROM call_journal'), { timeout: 5_000 })
-    .toHaveLength(1)
+  await expect.poll(() => tollgate.query('SELECT call_uuid FROM call_journal')).toHaveLength(1)
   return { judged }
 }
 
@@ -63,7 +61,10 @@ test('SIGTERM: new calls get 503 with Retry-After, live ones go on to their end 
   expect(await judged).toEqual({ exitCode: 0, errors: '' })
   expect(await ended).toBe(0)
   expect(tollgate.calls()).toContainEqual(
-    expect.objectContaining({ disposition: 'ANSWERED', billsec: 3, hangup_by: 'caller' }),
+    expect.objectContaining({
+      ...{ disposition: 'ANSWERED', hangup_by: 'caller' },
+      billsec: expect.toBeOneOf([3, 4]) as number,
+    }),
   )
 })
 

@@ -12,7 +12,7 @@ test('whatever the network loses, doubles and reorders, calls end on both sides 
   }
   // The worlds are not empty: most calls are answered in spite of the weather.
   expect(answered).toBeGreaterThan(seeds)
-}, 30_000)
+})
 
 test('whatever connections break or are refused, calls by TCP end on both sides and leave nothing', () => {
   let answered = 0
@@ -22,7 +22,7 @@ test('whatever connections break or are refused, calls by TCP end on both sides 
     answered += world.answered
   }
   expect(answered).toBeGreaterThan(seeds)
-}, 30_000)
+})
 
 test('a world follows from its seed', () => {
   expect(simulate(7)).toEqual(simulate(7))

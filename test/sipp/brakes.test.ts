@@ -1,7 +1,7 @@
 /** Fraud brakes at the front door: who goes too far is refused or cut, and the record says why. */
 import { expect, test } from 'vitest'
 import { callWith } from '../support/sipp.ts'
-import { cents, startCase } from './call-case.ts'
+import { cents, startCase, untilTalking } from './call-case.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const number = '15550004444'
@@ -52,7 +52,7 @@ test('daily spend: what was spent today counts, over calls', async () => {
 test('concurrent calls: the second waits for the end of the first', async () => {
   const { tollgate } = await braked({ max_concurrent_calls: 1 })
   const first = callWith('inbound/talks-2500-ms.xml', tollgate.sipPort, caller)
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await untilTalking(tollgate)
   expect(await callWith(refused, tollgate.sipPort, caller)).toEqual(clean)
   expect(await first).toEqual(clean)
   expect(await callWith(answered, tollgate.sipPort, caller)).toEqual(clean)
@@ -88,7 +88,7 @@ test('a cap per call cuts both legs, however much money is left', async () => {
 test('a customer who is deactivated in mid-call is cut within one heartbeat, and pays until then', async () => {
   const { tollgate } = await braked({})
   const talking = callWith('inbound/caller-is-hung-up.xml', tollgate.sipPort, caller)
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await untilTalking(tollgate)
   const key = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
   const [{ id } = { id: 0 }] = tollgate.query<{ id: number }>(
     "SELECT id FROM customer WHERE name = 'braked'",

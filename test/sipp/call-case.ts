@@ -2,9 +2,10 @@
  * One case: nodes, a started Tollgate, SIPp callers, and what an operator sees afterwards in
  * records and wallet. Everything is stopped again, however the case ends.
  */
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
 
 /** One caller number per customer; only the first has money. */
 export const paying = '15550001111'
@@ -75,6 +76,10 @@ export function seedFor(ports: readonly number[], options: Omit<CaseOptions, 'no
     ],
   }
 }
+
+/** Waits until one call is answered and goes on. */
+export const untilTalking = (tollgate: TollgateProcess): Promise<void> =>
+  eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
 
 /** Statuses of a record's attempts, in order. */
 export const attemptsOf = (call: { readonly attempts: string }): number[] =>

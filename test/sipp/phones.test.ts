@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
-import { cents } from './call-case.ts'
+import { cents, untilTalking } from './call-case.ts'
 import { domain, startPhones } from './phone-case.ts'
 import { eventually } from '../support/waiting.ts'
 
@@ -133,7 +133,7 @@ test('while Tollgate drains, an emergency call passes and any other is told to t
   const { tollgate, phone } = await withCarrier({ DRAIN_SECONDS: '20' })
   const [one, two] = [await phone('101'), await phone('102')]
   const held = one.call(outside, 'phones/talks-5-s')
-  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
+  await untilTalking(tollgate)
   const ended = tollgate.terminate()
   await eventually(() => expect(tollgate.log.join()).toContain('draining'))
   expect(await two.call(outside, 'phones/is-told-to-retry')).toEqual(clean)

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { DnsServer } from '../support/dns-server.ts'
 import { SippNode } from '../support/sipp.ts'
-import { attemptsOf, cents, paying, poor } from './call-case.ts'
+import { attemptsOf, cents, paying, poor, untilTalking } from './call-case.ts'
 import { startTrunks } from './trunk-case.ts'
 import { eventually } from '../support/waiting.ts'
 
@@ -87,7 +87,7 @@ test('a carrier takes max_calls at once, and the next caller is told to retry', 
     carrier: { max_calls: 1 },
   })
   const talking = dial('inbound/talks-2500-ms', called)
-  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
+  await untilTalking(tollgate)
   expect(await dial('failover/retry-later', called)).toEqual(clean)
   expect(await talking).toEqual(clean)
   expect(await dial('inbound/answered', called)).toEqual(clean)
@@ -106,7 +106,7 @@ test('a carrier takes max_cps new calls in a second; the next one is told to ret
     carrier: { max_cps: 1 },
   })
   const first = dial('inbound/talks-2500-ms', called)
-  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
+  await untilTalking(tollgate)
   expect(await dial('failover/retry-later', called)).toEqual(clean)
   expect(await first).toEqual(clean)
   expect(await dial('inbound/answered', called)).toEqual(clean)
@@ -259,7 +259,7 @@ test('an emergency call needs no money and passes the limit of the carrier', asy
     },
   })
   const talking = dial('inbound/talks-2500-ms', called)
-  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
+  await untilTalking(tollgate)
   expect(await dial('inbound/answered', '112', poor)).toEqual(clean)
   expect(await talking).toEqual(clean)
   const calls = await tollgate.waitForCalls(2)
@@ -346,7 +346,7 @@ test("a call from a carrier's gateway is recognized by its port, rewritten, rout
     inbound: { customer: 'paying', number_rules: { in: [{ match: '^00', replace: '' }] } },
   })
   const talking = dial('inbound/talks-2500-ms', `00${called}`, '4930123')
-  await eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
+  await untilTalking(tollgate)
   expect(await dial('failover/retry-later', called)).toEqual(clean)
   expect(await talking).toEqual(clean)
   expect(await agent.stop()).toBe('')

@@ -9,6 +9,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
+import { patienceMs } from './waiting.ts'
 
 export interface BaresipOptions {
   readonly user: string
@@ -28,8 +29,6 @@ export interface BaresipEvent {
   readonly param?: string
   readonly peeruri?: string
 }
-
-const patienceMs = 10_000
 
 export class Baresip {
   readonly events: BaresipEvent[] = []

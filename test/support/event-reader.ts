@@ -1,13 +1,12 @@
 /** Reads `GET /api/v1/events` as a browser would: over HTTP, event after event. */
 import type { TollgateProcess } from './tollgate-process.ts'
+import { patienceMs } from './waiting.ts'
 
 export interface StreamedEvent {
   readonly id: string
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
 }
-
-const patienceMs = 10_000
 
 export class EventReader {
   readonly #abort = new AbortController()

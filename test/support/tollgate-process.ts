@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
 import type { Listener } from '../../engine/sip-server/index.ts'
 import { freePort } from './free-port.ts'
+import { eventually, patienceMs } from './waiting.ts'
 
 const program = 'dist/main.js'
 
@@ -174,15 +175,12 @@ export class TollgateProcess {
   }
 
   /** Waits until `count` calls are stored; records are written in groups, shortly after the end. */
-  async waitForCalls(count: number, timeoutMs = 10_000): Promise<StoredCall[]> {
-    const deadline = Date.now() + timeoutMs
-    for (;;) {
+  waitForCalls(count: number, withinMs = patienceMs): Promise<StoredCall[]> {
+    return eventually(() => {
       const calls = this.calls()
-      if (calls.length >= count) return calls
-      if (Date.now() > deadline)
-        throw new Error(`${calls.length} of ${count} calls are stored after ${timeoutMs} ms`)
-      await new Promise((resolve) => setTimeout(resolve, 25))
-    }
+      if (calls.length < count) throw new Error(`${calls.length} of ${count} calls are stored`)
+      return calls
+    }, withinMs)
   }
 
   /** Balance of a customer's wallet in micro-units, and what its ledger adds up to. */

@@ -10,7 +10,7 @@ import {
   UserAgent,
 } from 'sip.js'
 import { WebSocket } from 'ws'
-import { Signal } from './waiting.ts'
+import { patienceMs, Signal } from './waiting.ts'
 
 export interface WebPhoneOptions {
   readonly user: string
@@ -21,8 +21,6 @@ export interface WebPhoneOptions {
   /** PEM of the authority of Tollgate's certificate. */
   readonly ca: Buffer
 }
-
-const patienceMs = 10_000
 
 const description =
   'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n' +
