@@ -34,14 +34,20 @@ const MAX_HEADER = 4_096
  * Several headers come as one, joined with commas.
  */
 export function credentialsFor(realm: string, header: string | undefined): Credentials | undefined {
-  if (header === undefined || header.length > MAX_HEADER) return undefined
-  for (const start of header.matchAll(/(?:^|,)\s*Digest\s+/gi)) {
-    const fields = fieldsFrom(header, start.index + start[0].length)
+  if (header === undefined) return undefined
+  for (const fields of digestFields(header)) {
     if (fields.get('realm')?.toLowerCase() !== realm.toLowerCase()) continue
     const credentials = credentialsOf(fields)
     if (credentials) return credentials
   }
   return undefined
+}
+
+/** What each `Digest` in a header says, by names in small letters: credentials, or challenges. */
+export function* digestFields(header: string): Generator<ReadonlyMap<string, string>> {
+  if (header.length > MAX_HEADER) return
+  for (const start of header.matchAll(/(?:^|,)\s*Digest\s+/gi))
+    yield fieldsFrom(header, start.index + start[0].length)
 }
 
 /** `name=value` pairs up to the end or to the next scheme. */
@@ -115,7 +121,8 @@ function protectionOf(fields: ReadonlyMap<string, string>): Credentials['protect
   return { cnonce, nc, count: Number.parseInt(nc, 16) }
 }
 
-function algorithmOf(name: string): Algorithm | undefined {
+/** Undefined: one that we do not know. */
+export function algorithmOf(name: string): Algorithm | undefined {
   const upper = name.toUpperCase()
   if (upper === '') return 'MD5'
   return upper === 'MD5' || upper === 'SHA-256' ? upper : undefined
@@ -129,11 +136,15 @@ export function expectedResponse(
   ha1: string,
 ): string {
   const { nonce, uri, protection } = credentials
-  const digest = (text: string): string => hash(hashName[algorithm], text, 'hex')
-  const ha2 = algorithm === 'MD5' ? knownHa2.get(`${method}:${uri}`) : digest(`${method}:${uri}`)
-  if (protection === null) return digest(`${ha1}:${nonce}:${ha2}`)
-  return digest(`${ha1}:${nonce}:${protection.nc}:${protection.cnonce}:auth:${ha2}`)
+  const ha2 =
+    algorithm === 'MD5' ? knownHa2.get(`${method}:${uri}`) : digest(algorithm, `${method}:${uri}`)
+  if (protection === null) return digest(algorithm, `${ha1}:${nonce}:${ha2}`)
+  return digest(algorithm, `${ha1}:${nonce}:${protection.nc}:${protection.cnonce}:auth:${ha2}`)
 }
+
+/** Small hexadecimal digits. */
+export const digest = (algorithm: Algorithm, text: string): string =>
+  hash(hashName[algorithm], text, 'hex')
 
 /** Phones of one domain name the same URI again and again. */
 const knownHa2 = new Recent(1_000, (text) => hash('md5', text, 'hex'))

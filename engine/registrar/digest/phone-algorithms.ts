@@ -1,16 +1,21 @@
 /**
- * Which digest algorithms a phone is offered. All of them, the strongest first, one challenge each
- * (RFC 8760 §2.4); phones older than that RFC may give up on what they do not know or on a second
- * challenge for the same realm. They show it by asking again and again without credentials, and get
- * MD5 alone from then on. It weakens nothing: whoever knows the password may answer with MD5 anyway.
+ * Which digest algorithms a phone is offered: MD5 alone, unless its User-Agent is known to read several
+ * challenges. That one is offered all, the strongest first, one challenge each (RFC 8760 §2.4).
+ *
+ * There is no order that the others would take. SIPp ends its test at a first challenge with SHA-256, and
+ * PJSIP before 2.11 gives up; JsSIP takes the last one; Sofia-SIP, and libre before 3.11, fail with any
+ * second challenge for one realm. MD5 weakens nothing: whoever knows the password may always answer
+ * with it.
  */
 import type { Algorithm } from './digest.ts'
 
 const all: readonly Algorithm[] = ['SHA-256', 'MD5']
 const plain: readonly Algorithm[] = ['MD5']
 
-/** Phones that are known for it: libre before 3 refuses any algorithm but MD5, wherever it stands. */
-const onlyPlain = /^baresip v[0-2]\./
+/** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */
+const readsSeveral =
+  /^(linphone|baresip v(3\.(1[1-9]|[2-9]\d)|[4-9]|[1-9]\d)|pjsua v(2\.(1[1-9]|[2-9]\d)|[3-9]))/i
+/** A phone that is known, and still asks again and again without credentials, gets MD5 alone, too. */
 const UNANSWERED_CHALLENGES = 3
 
 export class PhoneAlgorithms {
@@ -25,7 +30,7 @@ export class PhoneAlgorithms {
 
   /** What the next challenge offers. `phone` is user, domain and address in one text. */
   offer(phone: string, userAgent: string | undefined): readonly Algorithm[] {
-    if (userAgent !== undefined && onlyPlain.test(userAgent)) return plain
+    if (userAgent === undefined || !readsSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1
     this.#unanswered.delete(phone)
     this.#unanswered.set(phone, unanswered)
