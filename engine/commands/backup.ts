@@ -26,7 +26,7 @@ export const backup: Command = {
 }
 
 /** The file gets its name when it is whole, so an interrupted copy is never taken for a backup. */
-function copyDatabase(store: Store, file: string): void {
+export function copyDatabase(store: Store, file: string): void {
   const unfinished = `${file}.unfinished`
   rmSync(unfinished, { force: true })
   // For its owner alone, like the database. SQLite writes into an empty file, and keeps its mode.

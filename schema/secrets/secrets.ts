@@ -13,8 +13,8 @@ const columns = [
 ] as const
 
 /** Sealed when the key is first used: what does not open it is another key. */
-const MARK = 'secret_key_mark'
-const markPlace: Place = { table: 'setting', column: 'value', row: MARK }
+export const KEY_MARK = 'secret_key_mark'
+const markPlace: Place = { table: 'setting', column: 'value', row: KEY_MARK }
 
 export class Secrets {
   readonly #sqlite: Sqlite.Database
@@ -68,13 +68,13 @@ export class Secrets {
     if (mark === undefined) return undefined
     const text = this.#keyText()
     if (text === undefined)
-      return `its secrets are encrypted and their key ${this.keptIn} is missing; put that file back, or set SECRET_KEY to what was in it`
+      return `its secrets are encrypted and their key ${this.keptIn} is missing; put that file back, or set SECRET_KEY to what was in it; if it is lost: tollgate secrets reset`
     const key = parseKey(text)
     if (key === undefined) return this.#notAKey()
     const isRight = new SecretBox(key).open(markPlace, mark) !== undefined
     return isRight
       ? undefined
-      : `${this.keptIn} is not the key that its secrets are encrypted with; put the right one back`
+      : `${this.keptIn} is not the key that its secrets are encrypted with; put the right one back; if it is lost: tollgate secrets reset`
   }
 
   #open(): SecretBox {
@@ -92,7 +92,7 @@ export class Secrets {
     if (this.#mark() === undefined)
       this.#sqlite
         .prepare('INSERT INTO setting (name, value) VALUES (?, ?)')
-        .run(MARK, box.seal(markPlace, 'tollgate'))
+        .run(KEY_MARK, box.seal(markPlace, 'tollgate'))
     return box
   }
 
@@ -104,7 +104,7 @@ export class Secrets {
     return this.#sqlite
       .prepare<[string], string>('SELECT value FROM setting WHERE name = ?')
       .pluck()
-      .get(MARK)
+      .get(KEY_MARK)
   }
 
   #sealAll(box: SecretBox): number {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCommandLine } from '../../../engine/commands/index.ts'
+import { lockForServing } from '../../../engine/serving-lock.ts'
 import { newestVersion } from '../../../schema/migrations/index.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { fakeWorld } from './fake-world.ts'
@@ -138,4 +139,80 @@ test('migrate encrypts what an older version stored in clear, and says where the
   expect(await runCommandLine(['migrate'], world)).toBe(0)
   expect(world.printed).toContain(`secrets encrypted: 1; their key is ${path}.key`)
   expect(readFileSync(path, 'latin1')).not.toContain('stored in clear')
+})
+
+/** A database with a password of a carrier and a secret of an endpoint in it, sealed. */
+async function withSecrets(name: string): Promise<string> {
+  const path = await migrated(name)
+  const store = openDatabase(path)
+  store.sqlite.exec(`
+    INSERT INTO carrier (id, name, auth_type, created_at, updated_at)
+      VALUES (1, 'north', 'register', 0, 0), (2, 'plain', 'ip', 0, 0);
+    INSERT INTO webhook_endpoint (id, url, events, secret, created_at, updated_at)
+      VALUES (7, 'https://crm.example/', '["*"]', '', 0, 0);`)
+  const { secrets, sqlite } = store
+  const seal = (table: string, column: string, row: number) =>
+    sqlite
+      .prepare(`UPDATE ${table} SET ${column} = ? WHERE id = ?`)
+      .run(secrets.seal({ table, column, row }, `${table} secret`), row)
+  seal('carrier', 'auth_password', 1)
+  seal('webhook_endpoint', 'secret', 7)
+  store.close()
+  return path
+}
+
+test('without its lost key a database can be used again, and what has to be entered again is named', async () => {
+  const path = await withSecrets('lost-key.db')
+  const environment = { DATABASE_PATH: path }
+  rmSync(`${path}.key`)
+  const refused = fakeWorld(environment)
+  expect(await runCommandLine(['migrate'], refused)).toBe(2)
+  expect(refused.complaints[0]).toContain('if it is lost: tollgate secrets reset')
+
+  const world = fakeWorld(environment)
+  expect(await runCommandLine(['secrets', 'reset'], world)).toBe(0)
+  expect(world.printed).toEqual([
+    expect.stringContaining(`${path}.lost-key-20261120T000000Z`),
+    expect.stringMatching(/^carrier north: /),
+    expect.stringMatching(/^webhook 7 \(https:\/\/crm.example\/\): .*rotate/),
+    expect.stringContaining('log in again'),
+    expect.stringContaining(`${path}.key`),
+  ])
+  expect(await runCommandLine(['check'], fakeWorld(environment))).toBe(0)
+  const { sqlite, secrets, close } = openDatabase(path)
+  expect(sqlite.prepare('SELECT is_active FROM carrier ORDER BY id').pluck().all()).toEqual([0, 1])
+  expect(sqlite.prepare('SELECT auth_password FROM carrier WHERE id = 1').pluck().get()).toBe(null)
+  const sealed = sqlite.prepare('SELECT is_active, secret FROM webhook_endpoint').get()
+  const { is_active, secret } = sealed as { is_active: number; secret: string }
+  const place = { table: 'webhook_endpoint', column: 'secret', row: 7 }
+  expect([is_active, secrets.open(place, secret)]).toEqual([0, expect.stringMatching(/^whsec_/)])
+  close()
+})
+
+test('the copy that a reset keeps opens with the key, should it be found', async () => {
+  const path = await withSecrets('found-key.db')
+  const key = readFileSync(`${path}.key`, 'utf8')
+  const world = fakeWorld({ DATABASE_PATH: path, SECRET_KEY: 'A'.repeat(43) })
+  expect(await runCommandLine(['secrets', 'reset'], world)).toBe(0)
+  const copy = openDatabase(`${path}.lost-key-20261120T000000Z`, { secretKey: key })
+  const stored = copy.sqlite.prepare('SELECT auth_password FROM carrier WHERE id = 1').pluck().get()
+  const place = { table: 'carrier', column: 'auth_password', row: 1 }
+  expect(copy.secrets.open(place, String(stored))).toBe('carrier secret')
+  copy.close()
+})
+
+test('a reset changes nothing where the key is right, and nothing of a database that is served', async () => {
+  const path = await withSecrets('right-key.db')
+  const world = fakeWorld({ DATABASE_PATH: path })
+  const before = readFileSync(path)
+  expect(await runCommandLine(['secrets', 'reset'], world)).toBe(0)
+  expect(world.printed).toEqual([expect.stringContaining('nothing changed')])
+  expect(readFileSync(path).equals(before)).toBe(true)
+
+  rmSync(`${path}.key`)
+  const lock = lockForServing(path)
+  const served = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['secrets', 'reset'], served)).toBe(2)
+  expect(served.complaints[0]).toContain('another tollgate process is serving it')
+  lock.release()
 })

@@ -5,13 +5,13 @@ import { fakeWorld } from './fake-world.ts'
 
 const commands = [
   ...['serve', 'demo', 'migrate', 'seed', 'key create', 'user create'],
-  ...['backup', 'check', 'sip-server', 'mcp'],
+  ...['backup', 'check', 'secrets reset', 'sip-server', 'mcp'],
 ]
 
 test('--help lists every command', async () => {
   const world = fakeWorld({})
   expect(await runCommandLine(['--help'], world)).toBe(0)
-  const listed = world.printed.join('\n').matchAll(/^ {2}([a-z-]+(?: create)?)/gm)
+  const listed = world.printed.join('\n').matchAll(/^ {2}([a-z-]+(?: create| reset)?)/gm)
   expect([...listed].map(([, name]) => name)).toEqual(commands)
 })
 

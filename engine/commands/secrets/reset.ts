@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs'
+import { newSecret } from '../../../control/webhooks/standard-signature.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import { openDatabase, type Store } from '../../../schema/open.ts'
+import { type GivenUp, giveUpSecrets } from '../../../schema/secrets/lost-key.ts'
+import { readConfig } from '../../config.ts'
+import { lockForServing } from '../../serving-lock.ts'
+import { copyDatabase } from '../backup.ts'
+import { type Command, type World, WrongUsage } from '../command.ts'
+
+export const secretsReset: Command = {
+  name: 'secrets reset',
+  summary: 'Gives up the secrets whose key is lost, and says what has to be entered again.',
+  details: () =>
+    [
+      'Carriers lose their passwords and webhook endpoints their secrets; both are switched off. Everybody',
+      'has to log in again. The database is copied first: should the key be found, put the copy back.',
+      'Nothing happens as long as the key at hand is right, or while the database is served.',
+    ].join('\n'),
+  run: async (_input, world) => {
+    const { databasePath, secretKey } = readConfig(world.environment)
+    if (!existsSync(databasePath)) throw new WrongUsage(`there is no database ${databasePath}`)
+    const lock = lockForServing(databasePath)
+    const store = openDatabase(databasePath, { secretKey })
+    try {
+      migrate(store.sqlite, world.now())
+      reset(store, databasePath, world)
+      return 0
+    } finally {
+      store.close()
+      lock.release()
+    }
+  },
+}
+
+function reset(store: Store, path: string, world: World): void {
+  const problem = store.secrets.problem()
+  if (problem === undefined) {
+    world.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)
+    return
+  }
+  const time = new Date(world.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const copy = `${path}.lost-key-${time}`
+  copyDatabase(store, copy)
+  world.print(`the database is kept as ${copy}: it is of use should the key be found`)
+  const given = giveUpSecrets(store, () => newSecret(world.randomBytes), world.now())
+  for (const line of toEnter(given)) world.print(line)
+  world.print(`new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`)
+}
+
+/** One line for each thing to do. */
+const toEnter = ({ carriers, endpoints }: GivenUp): string[] => [
+  ...carriers.map(
+    (name) => `carrier ${name}: is off; give it its auth with the password, and switch it on`,
+  ),
+  ...endpoints.map(
+    ({ id, url }) =>
+      `webhook ${id} (${url}): is off; rotate it, tell its receiver the new secret, and switch it on`,
+  ),
+  'users and customers: have to log in again',
+]

@@ -1,0 +1,55 @@
+/** What becomes of a database whose key is lost for good: it can be used again, without what nobody can read. */
+import { sql, type SqlBool } from 'kysely'
+import type { Store } from '../open.ts'
+import { all, execute, transaction } from '../query.ts'
+import { sealedGlob } from './secret-box.ts'
+import { KEY_MARK } from './secrets.ts'
+
+/** What has to be entered again. */
+export interface GivenUp {
+  /** Their names. They have no password any more, and are switched off. */
+  readonly carriers: readonly string[]
+  /** They have a secret that nobody knows, and are switched off. */
+  readonly endpoints: readonly { readonly id: number; readonly url: string }[]
+}
+
+/**
+ * Takes the sealed texts out of the database and begins with the key at hand, or with a new one. People
+ * have to log in again. All or nothing. Nobody else may have the database open: they hold the old key.
+ *
+ * @param newSecret for each webhook endpoint; its own, until it is rotated.
+ * @param now milliseconds UTC.
+ * @throws {DatabaseRefused} there is a key at hand, but it is none.
+ */
+export function giveUpSecrets(store: Store, newSecret: () => string, now: number): GivenUp {
+  return transaction(store, () => {
+    const { db, secrets } = store
+    execute(store, db.deleteFrom('setting').where('name', 'in', [KEY_MARK, 'jwt_secret']))
+    const isSealed = sql<SqlBool>`auth_password GLOB ${sealedGlob}`
+    const carriers = all(
+      store,
+      db.selectFrom('carrier').select(['id', 'name']).where(isSealed).orderBy('name'),
+    )
+    const off = { is_active: 0, updated_at: now } as const
+    const withoutPassword = db.updateTable('carrier').set({ ...off, auth_password: null })
+    execute(store, withoutPassword.where(isSealed))
+    const endpoints = all(
+      store,
+      db.selectFrom('webhook_endpoint').select(['id', 'url', 'removed_at']).orderBy('id'),
+    )
+    for (const { id } of endpoints) {
+      const place = { table: 'webhook_endpoint', column: 'secret', row: id }
+      const renewed = {
+        ...off,
+        secret: secrets.seal(place, newSecret()),
+        previous_secret: null,
+        previous_secret_expires_at: null,
+      }
+      execute(store, db.updateTable('webhook_endpoint').set(renewed).where('id', '=', id))
+    }
+    return {
+      carriers: carriers.map(({ name }) => name),
+      endpoints: endpoints.filter((each) => each.removed_at === null),
+    }
+  })
+}
