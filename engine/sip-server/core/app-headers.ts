@@ -1,6 +1,7 @@
 /**
  * What an application wrote, sorted into what the stack decides itself and what passes as it is.
- * Via, Record-Route, RSeq and Content-Length of an application are dropped: they are the stack's.
+ * Via, Record-Route, Route, RSeq and Content-Length of an application are dropped: they are the
+ * stack's. Outside dialogs compose.ts reads its Route.
  */
 import { byteLength } from '../message/decode.ts'
 import type { SipMessage } from '../message/message.ts'
@@ -12,7 +13,6 @@ export interface AppHeaders {
   readonly cseq: number | undefined
   readonly contact: string | undefined
   readonly maxForwards: string | undefined
-  readonly routes: readonly string[]
   readonly hasContentType: boolean
   /** Authorization and Proxy-Authorization, which are among `lines` too. */
   readonly credentials: string
@@ -40,11 +40,11 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
   let sessionExpires: string | undefined
   let lines = ''
   let credentials = ''
-  const routes: string[] = []
   for (const [name, value] of message.entries()) {
     switch (name) {
       case 'Via':
       case 'Record-Route':
+      case 'Route':
       case 'RSeq':
       case 'Content-Length':
         break
@@ -67,9 +67,6 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
       }
       case 'Max-Forwards':
         maxForwards = value
-        break
-      case 'Route':
-        routes.push(value)
         break
       case 'P-Asserted-Identity':
         lines += `P-Asserted-Identity: ${resolveLocalhost(value, localhost)}\r\n`
@@ -103,7 +100,6 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
     cseq,
     contact,
     maxForwards,
-    routes,
     hasContentType,
     credentials,
     requires100rel,

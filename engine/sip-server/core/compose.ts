@@ -55,7 +55,8 @@ export function composeOutOfDialog(
   command: { readonly routeUrl: string },
   message: SipMessage,
 ): Composed | Problem {
-  const route = message.get('Route')
+  const routes = remainingRoutes(stack, message)
+  const [route] = routes
   const target = command.routeUrl !== '' ? command.routeUrl : (route ?? message.uri)
   const registered =
     command.routeUrl === '' && route === undefined
@@ -77,7 +78,7 @@ export function composeOutOfDialog(
     uri,
     listener,
     branch: stack.newBranch(),
-    routes: headers.routes,
+    routes,
     maxForwards: headers.maxForwards ?? MAX_FORWARDS,
     from,
     to: asNameAddr(headers.to ?? uri),
@@ -184,6 +185,23 @@ function underKnownName(way: Way | Problem, { address, hostName }: Flow): Way | 
 }
 
 const byConnection = (flow: Flow): Way => ({ flow, question: undefined, target: '' })
+
+const noRoutes: readonly string[] = []
+
+/**
+ * A B2BUA may have copied the Route of its caller. What led the caller to this server is used up
+ * (RFC 3261 §16.4); drachtio-server drops every Route, but a Path of a registration has to stay.
+ */
+function remainingRoutes(stack: Stack, message: SipMessage): readonly string[] {
+  if (!message.has('Route')) return noRoutes
+  const listeners = stack.options.listeners()
+  const routes = message.list('Route')
+  const next = routes.findIndex((route) => {
+    const hop = hopOf(route)
+    return hop === undefined || !isOwnAddress(listeners, hop.host, hop.port, hop.protocol)
+  })
+  return next === -1 ? noRoutes : routes.slice(next)
+}
 
 /** By what the URI says alone; of several listeners that serve it, `preferred`. */
 export function wayTo(stack: Stack, target: string, preferred?: Listener): Way | Problem {

@@ -1,0 +1,44 @@
+/** A B2BUA with `proxyRequestHeaders: ['all']` hands over what the caller's request had. */
+import { expect, test } from 'vitest'
+import { VirtualServer, header, sdp, sip } from '../../../../support/sip-core.ts'
+
+function invite(server: VirtualServer, lines: readonly string[], nextHop = '') {
+  const text = sip(
+    'INVITE sip:bob@192.0.2.20 SIP/2.0',
+    ['from: sip:alice@localhost', ...lines],
+    sdp,
+  )
+  server.command(`sip|||${nextHop}\r\n${text}`)
+  const [sent] = server.takeSent()
+  const [reply] = server.takeDelivered()
+  return { text: sent?.text ?? '', to: sent?.flow.address, answer: reply?.tokens.slice(3, 5) }
+}
+
+const own = '<sip:198.51.100.10:5060;lr>'
+
+test.each([
+  ['alone', [`route: ${own}`]],
+  ['by another transport', ['Route: <sip:pbx@198.51.100.10;transport=tcp;lr>']],
+  ['several times', [`route: ${own}, <sip:198.51.100.10;lr>`, `Route: ${own}`]],
+])('a Route that led the caller to this server is used up: %s', (_, lines) => {
+  const { text, to, answer } = invite(new VirtualServer(), lines)
+  expect([to, answer?.[0]]).toEqual(['192.0.2.20', 'OK'])
+  expect(text).not.toContain('Route:')
+})
+
+test('what follows it is the next hop, and goes along', () => {
+  const next = '<sip:192.0.2.77;lr>'
+  const { text, to } = invite(new VirtualServer(), [`route: ${own}, ${next}`, 'route: <sip:x;lr>'])
+  expect([to, header(text, 'Route')]).toEqual(['192.0.2.77', next])
+  expect(text.match(/^Route: .*/gm)).toEqual([`Route: ${next}`, 'Route: <sip:x;lr>'])
+})
+
+test('next to a next hop, too', () => {
+  const { text, to } = invite(new VirtualServer(), [`Route: ${own}`], 'sip:192.0.2.88')
+  expect([to, text.includes('Route:')]).toEqual(['192.0.2.88', false])
+})
+
+test('a Route that nobody can read is an error as before', () => {
+  const { answer } = invite(new VirtualServer(), ['Route: <mailto:x>'])
+  expect(answer).toEqual(['NOK', 'invalid request-uri: <mailto:x>'])
+})
