@@ -27,7 +27,6 @@ export function watchServer(
 ): void {
   let read = 0
   let silentPings = 0
-  let cancel = (): void => undefined
   const beat = (): void => {
     silentPings = socket.bytesRead === read ? silentPings + 1 : 0
     read = socket.bytesRead
@@ -37,15 +36,10 @@ export function watchServer(
       return
     }
     wire.send(socket, 'ping')
-    wait()
+    cancel = schedule(beat, PING_MS)
   }
-  // What has arrived while this process stood still is read first.
-  const wait = (): void =>
-    void setImmediate(() => {
-      if (!socket.destroyed) cancel = schedule(beat, PING_MS)
-    })
+  let cancel = schedule(beat, PING_MS)
   socket.once('close', () => cancel())
-  wait()
 }
 
 /** Replaces the way in which the library connects again. */

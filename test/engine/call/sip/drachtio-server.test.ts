@@ -274,24 +274,18 @@ test('what goes wrong with a message ends neither the process nor the messages a
   await talk(only)
 })
 
-/** The next ping is due. */
-async function pingDue(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-  rig.time.advance(5_000)
-}
-
 test('a server that answers pings is kept, one that falls silent is left with its calls', async () => {
   const [only] = await start(1)
   if (only === undefined) return
   for (let ping = 1; ping <= 6; ping++) {
-    await pingDue()
+    rig.time.advance(5_000)
     await only.until(() => only.pings === ping)
     await only.seen()
   }
   expect(only.welcomes).toBe(1)
   await talk(only)
   only.hang()
-  for (let ping = 0; ping < 4; ping++) await pingDue()
+  rig.time.advance(20_000)
   expect(await rig.record()).toMatchObject({ denialCode: 'connection_lost' })
 })
 
@@ -303,7 +297,7 @@ test('a server that takes connections and does not answer gets no calls, until i
   await first.listen()
   await first.until(() => first.connections === 1)
   for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
-  for (let ping = 0; ping < 2; ping++) await pingDue()
+  rig.time.advance(10_000)
   first.goOn()
   await eventually(() => expect(first.welcomes).toBe(2))
   const used = new Set([(await talk(second)).far, (await talk(second)).far])
