@@ -78,24 +78,25 @@ export class Idempotency {
 
   /**
    * Stands behind `requires` and `validate`, in front of the handler: a request that was refused
-   * by those has not been carried out and may be repeated with the same key.
+   * by those has not been carried out and may be repeated with the same key. `operation` names what
+   * several paths do; otherwise each path does something else.
    */
-  once(): MiddlewareHandler<ControlEnv> {
+  once(operation?: string): MiddlewareHandler<ControlEnv> {
     const repeat: MiddlewareHandler<ControlEnv> = async (c, next) => {
       const key = requestHeader(c, 'idempotency-key')
       if (key === undefined) return next()
       if (!keyForm.test(key))
         throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
-      const operation = await describeOperation(c, key)
-      const name = nameOf(operation.identity)
+      const asked = await describeOperation(c, key, operation ?? `${c.req.method} ${c.req.path}`)
+      const name = nameOf(asked.identity)
       // Between the last look at what runs and the start of this one nothing may be awaited.
       for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
-        refuseOther(running.requestHash, operation)
+        refuseOther(running.requestHash, asked)
         await running.ended
       }
-      const kept = this.#find.get({ ...operation.identity, after: this.#now() - KEPT_MS })
-      if (kept !== undefined) return replay(kept, operation)
-      await this.#run(c, next, name, operation)
+      const kept = this.#find.get({ ...asked.identity, after: this.#now() - KEPT_MS })
+      if (kept !== undefined) return replay(kept, asked)
+      await this.#run(c, next, name, asked)
     }
     describeHandler(repeat, { isRepeatable: true })
     return repeat
@@ -159,7 +160,11 @@ export class Idempotency {
 
 const nothing = (): void => undefined
 
-async function describeOperation(c: Context<ControlEnv>, key: string): Promise<Operation> {
+async function describeOperation(
+  c: Context<ControlEnv>,
+  key: string,
+  operation: string,
+): Promise<Operation> {
   const body = await readBody(c)
   const credential = readCredential(
     requestHeader(c, 'authorization'),
@@ -171,7 +176,7 @@ async function describeOperation(c: Context<ControlEnv>, key: string): Promise<O
   return {
     identity: {
       actor: `${actor}@${tenantId ?? '*'}`,
-      operation: `${c.req.method} ${c.req.path}`,
+      operation,
       keyHash: sha256(key),
     },
     requestHash: sha256(body),

@@ -20,7 +20,7 @@ const listQuery = z.strictObject({
     .describe('Only those on this node: what its drain waits for.'),
 })
 
-const callUuid = z.uuid()
+const callUuid = z.guid()
 const hangUpBody = z.strictObject({
   call_uuid: callUuid,
   /** Q.850: 16 is normal clearing. */

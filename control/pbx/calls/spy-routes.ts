@@ -18,7 +18,7 @@ import { extensionNumber } from '../extension-body.ts'
 import { sourceExtension } from './source-extension.ts'
 
 const spyBody = z.strictObject({
-  call_uuid: z.uuid(),
+  call_uuid: z.guid(),
   supervisor_extension: extensionNumber.describe('Its phones ring.'),
   mode: z.enum(['listen', 'whisper', 'barge']),
   side: z.enum(['caller', 'callee', 'both']).default('both').describe('Who hears a whisper.'),

@@ -9,7 +9,7 @@ import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 
-const path = z.strictObject({ uuid: z.uuid() })
+const path = z.strictObject({ uuid: z.guid() })
 
 export function traceRoutes(engine: Pick<EnginePort, 'trace'>) {
   return new Hono<ControlEnv>().get(

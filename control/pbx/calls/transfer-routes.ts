@@ -23,8 +23,8 @@ const what = z.strictObject({
     .describe('Who is moved to the destination; the other one leaves when it answers.'),
   mode: z.literal('blind').default('blind'),
 })
-const transferBody = what.extend({ call_uuid: z.uuid() })
-const path = z.strictObject({ uuid: z.uuid() })
+const transferBody = what.extend({ call_uuid: z.guid() })
+const path = z.strictObject({ uuid: z.guid() })
 
 export function transferRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
   const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {

@@ -67,7 +67,7 @@ function summaryOf(end: End): EndSummary {
     case 'cut':
     default:
       return {
-        disposition: 'FAILED',
+        disposition: end.by === 'api' ? 'CANCELED' : 'FAILED',
         sipCode: cutStatus(end.by),
         hangupCause: causeName(end.cause),
         hangupBy: end.by,

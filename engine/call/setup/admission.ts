@@ -1,7 +1,8 @@
 /** What a call needs before anyone is called: somebody who pays for it, unless it is free. */
 import type { Account, Charging } from '../../charging/charging.ts'
+import type { Origin } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
-import type { Call } from '../call.ts'
+import type { Call, Direction } from '../call.ts'
 import type { Reading } from '../reading.ts'
 import type { End } from '../record/end-reason.ts'
 import { emergencyRoute, innerRoute, retryAfter, type Route, type RouteDeps } from '../route.ts'
@@ -41,12 +42,17 @@ export async function admit(
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
   call.origin = reading.origin
+  call.direction = free.route?.direction ?? expectedDirection(reading.origin)
   call.notes.push({ at: deps.now(), what: 'recognized', origin: reading.origin })
   const refusal = await refusalOf(call, reading, free, deps)
   // A call that is refused at once has an end and no beginning; one of the API's has neither.
   if (refusal === undefined) deps.calls.started(call)
   return refusal
 }
+
+/** Of a call that ends before it has a route. */
+const expectedDirection = ({ kind }: Origin): Direction =>
+  kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
 
 async function refusalOf(
   call: Call,

@@ -55,7 +55,7 @@ test.each([
   [{ disposition: 'CANCELED' }, 'canceled'],
   [{ disposition: 'FAILED' }, 'failed'],
   [{ disposition: 'CONGESTION' }, 'failed'],
-  [{ disposition: 'FAILED', hangupBy: 'api' }, 'canceled'],
+  [{ disposition: 'CANCELED', hangupBy: 'api' }, 'canceled'],
   [{ disposition: 'ANSWERED', hangupBy: 'api' }, 'completed'],
 ] as const)('a call that has just ended with %j is %s', async (change, status) => {
   control.engine.calls.recent = () => ({ ...ended, ...change })
@@ -75,8 +75,18 @@ test('a call of long ago is found in its record, by its tenant only', async () =
   expect((await ask(key('beta'))).status).toBe(404)
 })
 
-test('a call that nobody knows is not found; what is no uuid is a bad request', async () => {
+test('a call that a node has reported under a name of its own is found, too', async () => {
+  const reported = { ...record, callUuid: 'node 7/4711' }
+  insertCallRecord(control.store)(reported, { costMicros: 0, currency: null })
+  const path = `/api/v1/pbx/calls/${encodeURIComponent('node 7/4711')}`
+  const answer = await control.request(path, { token: control.key() })
+  expect(answer.data()).toMatchObject({ call_uuid: 'node 7/4711', status: 'busy' })
+})
+
+test('a call that nobody knows is not found, whatever it is called', async () => {
   expect((await ask()).status).toBe(404)
-  const answer = await control.request('/api/v1/pbx/calls/x', { token: control.key() })
-  expect(answer.status).toBe(400)
+  for (const name of ['x', '11111111-1111-1111-1111-111111111111']) {
+    const answer = await control.request(`/api/v1/pbx/calls/${name}`, { token: control.key() })
+    expect(answer.status).toBe(404)
+  }
 })

@@ -97,14 +97,14 @@ test('an extension of another tenant does not exist; of two domains one has to b
   expect(asked.map(({ domain }) => domain)).toEqual(['two.example'])
 })
 
-test('the same Idempotency-Key starts one call and gets the same answer', async () => {
+test('the same Idempotency-Key starts one call and gets the same answer, by whatever path', async () => {
   const headers = { 'Idempotency-Key': 'click-1' }
-  const [first, second] = [
-    await originate({}, undefined, headers),
-    await originate({}, undefined, headers),
-  ]
-  expect(second.body).toEqual(first.body)
-  expect(second.headers.get('location')).toBe(first.headers.get('location'))
+  const first = await originate({}, undefined, headers)
+  for (const path of [undefined, '/api/v1/telephony/originate', '/telephony/originate']) {
+    const again = await originate({}, path, headers)
+    expect(again.body).toEqual(first.body)
+    expect(again.headers.get('location')).toBe(first.headers.get('location'))
+  }
   expect(asked).toHaveLength(1)
 })
 

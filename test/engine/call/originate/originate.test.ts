@@ -297,7 +297,9 @@ test('hanging up while the source rings cancels its ringing', async () => {
   expect(cancel.get('Reason')).toBe('Q.850;cause=17;text="USER BUSY"')
   a.reply(cancel, 200)
   a.reply(invite, 487, { tag: 'a' })
-  expect(await rig.record()).toMatchObject({ hangupBy: 'api', answeredAt: null })
+  expect(await rig.record()).toMatchObject({
+    ...{ hangupBy: 'api', answeredAt: null, disposition: 'CANCELED', direction: 'outbound' },
+  })
   await rig.idle()
 })
 
@@ -329,7 +331,9 @@ test.each([
   b.reply(cancel, 200)
   b.reply(toB, 487, { tag: 'b' })
   a.reply(bye, 200)
-  expect(await rig.record()).toMatchObject({ hangupBy: 'api', answeredAt: null })
+  expect(await rig.record()).toMatchObject({
+    ...{ hangupBy: 'api', answeredAt: null, disposition: 'CANCELED', direction: 'internal' },
+  })
   await rig.idle()
 })
 

@@ -41,8 +41,8 @@ test.each<[End, boolean, string]>([
     'CONGESTION 503 NORMAL_TEMPORARY_FAILURE system no_candidate',
   ],
   [cut('api', 31, null), true, 'ANSWERED 200 NORMAL_UNSPECIFIED api null'],
-  [cut('api', 16, null), false, 'FAILED 480 NORMAL_CLEARING api null'],
-  [cut('api', 99, null), false, 'FAILED 480 Q850_99 api null'],
+  [cut('api', 16, null), false, 'CANCELED 480 NORMAL_CLEARING api null'],
+  [cut('api', 99, null), false, 'CANCELED 480 Q850_99 api null'],
   [cut('system', 31, 'shutdown'), false, 'FAILED 503 NORMAL_UNSPECIFIED system shutdown'],
   [
     cut('system', 21, 'insufficient_funds'),
