@@ -13,6 +13,8 @@ export interface AdminLimits {
   readonly maxBufferedBytes: number
   /** A peer that has not finished its TLS handshake by then is no application. Default: 5 s. */
   readonly handshakeMs?: number
+  /** Nor is one that has not sent a whole frame by then. Default: 10 s. */
+  readonly firstFrameMs?: number
 }
 
 /** Milliseconds. */
@@ -24,17 +26,18 @@ export class AdminListener {
   readonly #log: Log
   readonly #server: Server
   readonly #connections = new Set<TcpClient>()
-  /** Connections whose TLS handshake is under way, and all others. */
-  readonly #sockets = new Set<Socket>()
+  /** Who has not sent a whole frame yet, TLS handshakes included; by address and port. */
+  readonly #newcomers = new Map<string, Socket>()
 
   /** With credentials the port speaks TLS. */
   constructor(clients: Clients, limits: AdminLimits, log: Log, credentials?: Credentials) {
     this.#clients = clients
     this.#limits = limits
     this.#log = log
-    this.#server = credentials
-      ? this.#secureServer(credentials)
-      : createServer((socket) => this.#accept(socket))
+    this.#server = credentials ? this.#secureServer(credentials) : createServer()
+    this.#server.on('connection', (socket: Socket) => {
+      if (this.#admit(socket) && !credentials) this.#accept(socket)
+    })
   }
 
   /** @throws ListenError when the address cannot be bound. */
@@ -45,7 +48,7 @@ export class AdminListener {
   /** Stops accepting, and cuts connections that have not ended by themselves. */
   stop(): Promise<void> {
     return stopListening(this.#server, this.#connections, () => {
-      for (const socket of this.#sockets) socket.destroy()
+      for (const socket of this.#newcomers.values()) socket.destroy()
     })
   }
 
@@ -56,10 +59,6 @@ export class AdminListener {
       (socket) => this.#accept(socket),
     )
     credentials.onChange((settings) => server.setSecureContext(settings))
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
-    })
     server.on('tlsClientError', (error, socket) => {
       const { remoteAddress } = socket
       this.#log('debug', 'application refused: no TLS', { remoteAddress, reason: error.message })
@@ -69,15 +68,33 @@ export class AdminListener {
     return server
   }
 
+  /** Decided before TLS. Strangers that say nothing keep half of the places free. */
+  #admit(socket: Socket): boolean {
+    const { maxClients } = this.#limits
+    if (this.#connections.size >= maxClients)
+      this.#log('warn', 'application refused: too many are connected', peerOf(socket))
+    else if (this.#newcomers.size < Math.ceil(maxClients / 2)) {
+      const name = nameOf(socket)
+      this.#newcomers.set(name, socket)
+      socket.once('close', () => this.#newcomers.delete(name))
+      return true
+    } else this.#log('debug', 'application refused: too many have said nothing', peerOf(socket))
+    socket.destroy()
+    return false
+  }
+
   #accept(socket: Socket): void {
-    const peer = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 }
-    if (this.#connections.size >= this.#limits.maxClients) {
-      this.#log('warn', 'application refused: too many are connected', peer)
+    const { maxClients, maxBufferedBytes, firstFrameMs } = this.#limits
+    const peer = peerOf(socket)
+    const name = nameOf(socket)
+    // Those that were in a handshake may have become too many.
+    if (this.#connections.size >= maxClients) {
       socket.destroy()
       return
     }
     const client = new TcpClient(socket, {
-      maxBufferedBytes: this.#limits.maxBufferedBytes,
+      ...{ maxBufferedBytes, firstFrameMs },
+      onFramed: () => this.#newcomers.delete(name),
       onPayload: (payload) => this.#clients.receive(clientId, payload),
       onClosed: () => {
         this.#connections.delete(client)
@@ -89,3 +106,11 @@ export class AdminListener {
     const clientId = this.#clients.add(client)
   }
 }
+
+const peerOf = ({ remoteAddress: address = '', remotePort: port = 0 }: Socket) => ({
+  address,
+  port,
+})
+
+/** The same for a connection and the TLS in it. */
+const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`

@@ -4,8 +4,8 @@ import { encodeNok } from '../wire/event.ts'
 import { encodeFrame, FrameReader, maxFrameBytes } from '../wire/frame.ts'
 import type { Client } from './client.ts'
 
-/** A connection that has not sent one whole frame by then is no drachtio application. Milliseconds. */
-const firstFrameTimeoutMs = 10_000
+/** Milliseconds. */
+const defaultFirstFrameMs = 10_000
 
 /** How long a peer may take to close its side after we closed ours. Milliseconds. */
 const closeTimeoutMs = 5_000
@@ -13,6 +13,10 @@ const closeTimeoutMs = 5_000
 export interface TcpClientOptions {
   /** Bytes that may wait for an application that does not read; beyond, it is dropped. */
   readonly maxBufferedBytes: number
+  /** A connection that has not sent one whole frame by then is no application. Default: 10 s. */
+  readonly firstFrameMs?: number | undefined
+  /** The first whole frame is there. */
+  readonly onFramed?: () => void
   readonly onPayload: (payload: string) => void
   /** Called once, when the connection is gone for whatever reason. */
   readonly onClosed: () => void
@@ -25,18 +29,23 @@ export class TcpClient implements Client {
   readonly #socket: Socket
   readonly #options: TcpClientOptions
   readonly #frames = new FrameReader()
-  #framed = false
+  /** Until the first frame. */
+  #patience: NodeJS.Timeout | undefined
 
   constructor(socket: Socket, options: TcpClientOptions) {
     this.#socket = socket
     this.#options = options
     socket.setNoDelay(true)
     socket.setKeepAlive(true, 45_000)
-    socket.setTimeout(firstFrameTimeoutMs, () => this.#drop('no frame or no close in time'))
+    const { firstFrameMs = defaultFirstFrameMs } = options
+    this.#patience = setTimeout(() => this.#drop('no frame in time'), firstFrameMs)
     socket.on('data', (chunk) => this.#read(chunk))
     // Every error is followed by `close`, which is where the connection ends.
     socket.on('error', (error) => this.#options.onDropped(error.message))
-    socket.on('close', () => this.#options.onClosed())
+    socket.on('close', () => {
+      clearTimeout(this.#patience)
+      this.#options.onClosed()
+    })
   }
 
   deliver(payload: string): void {
@@ -47,7 +56,7 @@ export class TcpClient implements Client {
 
   close(): void {
     if (this.#socket.destroyed) return
-    this.#socket.setTimeout(closeTimeoutMs)
+    this.#socket.setTimeout(closeTimeoutMs, () => this.#drop('no close in time'))
     this.#socket.end()
   }
 
@@ -57,9 +66,10 @@ export class TcpClient implements Client {
 
   #read(chunk: Buffer): void {
     const { payloads, tooLong, problem } = this.#frames.push(chunk)
-    if (!this.#framed && payloads.length > 0) {
-      this.#framed = true
-      this.#socket.setTimeout(0)
+    if (this.#patience && payloads.length > 0) {
+      clearTimeout(this.#patience)
+      this.#patience = undefined
+      this.#options.onFramed?.()
     }
     for (const payload of payloads) this.#options.onPayload(payload)
     for (const start of tooLong) {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
-import { AdminListener } from '../../../../engine/sip-server/clients/listener.ts'
+import { AdminListener, type AdminLimits } from '../../../../engine/sip-server/clients/listener.ts'
 import { Credentials } from '../../../../engine/sip-server/transport/stream/credentials.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
 import { Authority, loopbackNames } from '../../../support/certificates.ts'
@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0)) await step()
 })
 
-async function setUp(limits = { maxClients: 4, maxBufferedBytes: 100_000 }) {
+async function setUp(limits: AdminLimits = { maxClients: 4, maxBufferedBytes: 100_000 }) {
   const seen: string[] = []
   const dropped: unknown[] = []
   const changed = new Signal()
@@ -103,6 +103,42 @@ test('more applications than allowed are refused', async () => {
   expect(seen).toEqual(['connected 1'])
 })
 
+test('who has said nothing yet takes at most half of the places', async () => {
+  const { seeing, app, seen } = await setUp({ maxClients: 4, maxBufferedBytes: 1_000 })
+  const [one] = [app(), app()]
+  await seeing('connected 2')
+  await emitted(app(), 'close')
+  expect(seen).toEqual(['connected 1', 'connected 2'])
+  one.write('6#1|ping')
+  await seeing('from 1: 1|ping')
+  app()
+  await seeing('connected 3')
+})
+
+test('a first frame that drips is not waited for', async () => {
+  const limits = { maxClients: 4, maxBufferedBytes: 1_000, firstFrameMs: 100 }
+  const { seeing, app, dropped } = await setUp(limits)
+  const socket = app()
+  socket.write('6000#')
+  const drip = setInterval(() => socket.write('x'), 10)
+  await seeing('disconnected 1')
+  clearInterval(drip)
+  expect(dropped).toEqual(['no frame in time'])
+})
+
+test('an application that has spoken may be silent as long as it likes', async () => {
+  const limits = { maxClients: 4, maxBufferedBytes: 1_000, firstFrameMs: 300 }
+  const { seeing, app } = await setUp(limits)
+  const socket = app()
+  socket.write('6#1|ping')
+  await seeing('from 1: 1|ping')
+  // Somebody who came later is dropped in the meantime.
+  app()
+  await seeing('disconnected 2')
+  socket.write('6#2|ping')
+  await seeing('from 1: 2|ping')
+})
+
 test('stopping ends the connections', async () => {
   const { clients, listener, seeing, app } = await setUp()
   const socket = app()
@@ -111,7 +147,7 @@ test('stopping ends the connections', async () => {
   expect(clients.size).toBe(0)
 })
 
-test('who speaks no TLS on a port that does is cut off in time', async () => {
+async function setUpTls(limits: Partial<AdminLimits>) {
   const files = new Authority(temporaryFolder()).sign('own', ...loopbackNames)
   const credentials = new Credentials(
     files,
@@ -122,12 +158,30 @@ test('who speaks no TLS on a port that does is cut off in time', async () => {
   const clients = new Clients({
     ...{ connected: () => undefined, payload: () => undefined, disconnected: () => undefined },
   })
-  const limits = { maxClients: 4, maxBufferedBytes: 1_000, handshakeMs: 30 }
-  const listener = new AdminListener(clients, limits, () => undefined, credentials)
+  const all = { maxClients: 4, maxBufferedBytes: 1_000, ...limits }
+  const listener = new AdminListener(clients, all, () => undefined, credentials)
   const { port } = await listener.start('127.0.0.1', 0)
   cleanUp.push(() => listener.stop())
-  const silent = connect(port, '127.0.0.1')
-  cleanUp.unshift(() => silent.destroy())
-  await emitted(silent.resume(), 'close')
-  expect(silent.destroyed).toBe(true)
+  const silent = () => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    cleanUp.unshift(() => socket.destroy())
+    return socket
+  }
+  return { silent }
+}
+
+test('who speaks no TLS on a port that does is cut off in time', async () => {
+  const { silent } = await setUpTls({ handshakeMs: 30 })
+  const socket = silent()
+  await emitted(socket.resume(), 'close')
+  expect(socket.destroyed).toBe(true)
+})
+
+test('a TLS handshake takes a place as an application does', async () => {
+  const { silent } = await setUpTls({ maxClients: 2 })
+  const first = silent()
+  await emitted(first, 'connect')
+  await emitted(silent().resume(), 'close')
+  expect(first.destroyed).toBe(false)
 })
