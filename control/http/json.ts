@@ -1,4 +1,4 @@
-/** JSON from outside: malformed, too deep and NUL-carrying documents end here. */
+/** JSON from outside: malformed and too deep documents, and texts that cannot be kept, end here. */
 import type { ErrorDetail } from './api-error.ts'
 
 /** No resource nests deeper than five; recursion over stored JSON stays far from the stack's end. */
@@ -19,17 +19,28 @@ export function parseJson(text: string): Parsed {
   return problem === undefined ? { kind: 'value', value } : { kind: 'problem', problem }
 }
 
-/** SQLite and C string functions end a text at NUL, so that two different texts could look the same. */
 function findProblem(value: unknown, path: string, depth: number): ErrorDetail | undefined {
-  if (typeof value === 'string')
-    return value.includes('\0') ? { path, message: 'contains a NUL character' } : undefined
+  if (typeof value === 'string') {
+    const message = whyNotKept(value)
+    return message === undefined ? undefined : { path, message }
+  }
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === MAX_DEPTH) return { path, message: `is nested deeper than ${MAX_DEPTH} levels` }
   for (const [key, member] of Object.entries(value)) {
     const memberPath = path === '' ? key : `${path}.${key}`
-    if (key.includes('\0')) return { path: memberPath, message: 'contains a NUL character' }
+    const message = whyNotKept(key)
+    if (message !== undefined) return { path: memberPath, message }
     const problem = findProblem(member, memberPath, depth + 1)
     if (problem !== undefined) return problem
   }
   return undefined
+}
+
+/**
+ * SQLite and C string functions end a text at NUL, and half a surrogate pair becomes U+FFFD in UTF-8:
+ * two different texts could look the same.
+ */
+function whyNotKept(text: string): string | undefined {
+  if (text.includes('\0')) return 'contains a NUL character'
+  return /\p{Surrogate}/u.test(text) ? 'contains half a surrogate pair' : undefined
 }

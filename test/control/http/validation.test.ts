@@ -71,6 +71,16 @@ test('an escaped NUL is 400 at its path, in values and in names', async () => {
   })
 })
 
+test('half a surrogate pair is 400 at its path, a whole one is kept', async () => {
+  const { post } = opened()
+  const half = String.raw`{"name":"a","description":"x\ud83d"}`
+  expect((await post(half)).body).toMatchObject({
+    details: [{ path: 'description', message: 'contains half a surrogate pair' }],
+  })
+  const whole = String.raw`{"name":"a","description":"x\ud83d\ude00"}`
+  expect((await post(whole)).body).toMatchObject({ data: { description: 'x😀' } })
+})
+
 test('deep nesting is 400 and no more work than any other body', async () => {
   const { post } = opened()
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
