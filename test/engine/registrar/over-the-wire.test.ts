@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { SipPeer, type Leg, type PeerMessage } from '../../support/sip-peer.ts'
 import { Registrar } from '../../../engine/registrar/registrar.ts'
-import { startRegistrar } from './phone.ts'
+import { readsSeveral, startRegistrar } from './phone.ts'
 
 let rig: CallRig
 let registrar: Registrar
@@ -34,6 +34,9 @@ const peerOf = async (protocol: 'udp' | 'tcp'): Promise<SipPeer> => {
   return peer
 }
 
+/** Gets all challenges at once. */
+const knownPhone = `User-Agent: ${readsSeveral}`
+
 /** The leg of a phone that registers: From and To are its own number. */
 const legOf = (peer: SipPeer, user = '101'): Leg => ({
   ...peer.leg('sip:acme.example'),
@@ -55,10 +58,10 @@ function credentials(challenge: PeerMessage, method: string, user = '101'): stri
 }
 
 async function register(peer: SipPeer, leg: Leg): Promise<PeerMessage> {
-  peer.request('REGISTER', leg)
+  peer.request('REGISTER', leg, { headers: [knownPhone] })
   const challenge = await peer.next('401 REGISTER')
   const authorization = `Authorization: ${credentials(challenge, 'REGISTER')}`
-  peer.request('REGISTER', leg, { headers: [authorization, 'Expires: 600'] })
+  peer.request('REGISTER', leg, { headers: [authorization, 'Expires: 600', knownPhone] })
   return peer.next('200 REGISTER')
 }
 
@@ -67,7 +70,7 @@ test.each(['udp', 'tcp'] as const)(
   async (protocol) => {
     const peer = await peerOf(protocol)
     const leg = legOf(peer)
-    peer.request('REGISTER', leg)
+    peer.request('REGISTER', leg, { headers: [knownPhone] })
     const challenges = (await peer.next('401 REGISTER')).all('WWW-Authenticate')
     expect(challenges.map((value) => /algorithm=([\w-]+)/.exec(value)?.[1])).toEqual([
       'SHA-256',
@@ -108,7 +111,7 @@ test('a phone must prove its number before it calls; the call shows that number'
     uri: 'sip:15551234@acme.example',
     to: '<sip:15551234@acme.example>',
   }
-  peer.request('INVITE', leg)
+  peer.request('INVITE', leg, { headers: [knownPhone] })
   const challenge = await peer.next('407 INVITE')
   peer.request('ACK', { ...leg, cseq: leg.cseq })
   const proof = `Proxy-Authorization: ${credentials(challenge, 'INVITE')}`

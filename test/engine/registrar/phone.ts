@@ -100,7 +100,7 @@ export class Phone {
     this.#world = world
     this.user = options.user ?? '101'
     this.#password = options.password ?? `secret-${this.user}`
-    this.#algorithm = options.algorithm ?? 'SHA-256'
+    this.#algorithm = options.algorithm ?? 'MD5'
     this.#callId = options.callId ?? `call-${Math.floor(lastPhone++)}`
     this.#userAgent = options.userAgent ?? 'Test Phone 1'
     const { protocol = 'udp', address = '203.0.113.7', port = 5_060 } = options
@@ -166,6 +166,9 @@ export class Phone {
 }
 
 let lastPhone = 0
+
+/** User-Agent of a phone that is known to read several challenges. */
+export const readsSeveral = 'Linphonec/5.1.65'
 
 export const challengesOf = ({ headers }: PhoneAnswer): readonly string[] => {
   const value = headers['WWW-Authenticate'] ?? headers['Proxy-Authenticate'] ?? []
