@@ -35,6 +35,7 @@ const minTtlMs = 1_000
 /** However long a record may be kept, it is looked at again after an hour. */
 export const maxTtlMs = 3_600_000
 
+/** Of each kind of record; as many again that do not exist. */
 const maxNames = 1_000
 
 /** Queries that may be under way at once; beyond, a name counts as not found. */
@@ -86,8 +87,10 @@ export class CachedDns {
 
 class Cache<T> {
   readonly #ask: (name: string) => Promise<Found<T>>
-  /** Oldest first. */
+  /** Least recently used first: strangers' names push out those in use last. */
   readonly #known = new Map<string, Cached<T>>()
+  /** Until when it is believed that there is none. Apart, so that made-up names push out no others. */
+  readonly #missing = new Map<string, number>()
   readonly #asked = new Map<string, Promise<readonly T[]>>()
 
   constructor(ask: (name: string) => Promise<Found<T>>) {
@@ -102,10 +105,14 @@ class Cache<T> {
   async find(name: string, now: () => number): Promise<readonly T[]> {
     const key = name.toLowerCase()
     const cached = this.#known.get(key)
-    if (cached !== undefined && cached.until > now()) return cached.records
+    if (cached !== undefined && cached.until > now()) {
+      remember(this.#known, key, cached)
+      return cached.records
+    }
+    if ((this.#missing.get(key) ?? 0) > now()) return nothing.records
     const asked = this.#asked.get(key)
     if (asked) return asked
-    if (this.#asked.size >= maxPending) return nothing.records
+    if (this.#asked.size >= maxPending) return isUsable(cached, now()) ? cached.records : []
     const answer = this.#query(key, now)
     this.#asked.set(key, answer)
     return answer
@@ -115,17 +122,30 @@ class Cache<T> {
     const { records, ttlMs, isAnswer } = await this.#ask(key).catch(() => nothing)
     this.#asked.delete(key)
     const before = this.#known.get(key)
-    this.#known.delete(key)
-    if (!isAnswer && before && now() - before.knownAt < maxStaleMs) {
-      this.#known.set(key, { ...before, until: now() + missingMs })
+    if (!isAnswer && isUsable(before, now())) {
+      remember(this.#known, key, { ...before, until: now() + missingMs })
       return before.records
     }
-    const keptMs = records.length === 0 ? missingMs : Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
-    if (this.#known.size >= maxNames) {
-      const [oldest] = this.#known.keys()
-      if (oldest !== undefined) this.#known.delete(oldest)
+    if (records.length === 0) {
+      this.#known.delete(key)
+      remember(this.#missing, key, now() + missingMs)
+      return records
     }
-    this.#known.set(key, { records, until: now() + keptMs, knownAt: now() })
+    const keptMs = Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
+    remember(this.#known, key, { records, until: now() + keptMs, knownAt: now() })
     return records
   }
+}
+
+/** Where no server answers, what was known before may still be true. */
+const isUsable = <T>(cached: Cached<T> | undefined, now: number): cached is Cached<T> =>
+  cached !== undefined && now - cached.knownAt < maxStaleMs
+
+/** As the last of the map, which loses its first where it grows too large. */
+function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size <= maxNames) return
+  const [first] = map.keys()
+  if (first !== undefined) map.delete(first)
 }

@@ -88,3 +88,35 @@ test('the cache and the queries under way are bounded', async () => {
   expect(cached.pending).toBe(1_000)
   expect(await cached.addresses('one-too-many.example')).toEqual([])
 })
+
+/** Strangers make us look for names of their own choice: in a Contact, in a Record-Route. */
+test('names of strangers, made up or real, do not push out those that are in use', async () => {
+  const { cached, asked, answer, clock } = setUp()
+  const ask = async (name: string, ...records: string[]) => {
+    const found = cached.addresses(name)
+    answer(name, 3_600_000, ...records)
+    return found
+  }
+  await ask('carrier.example', '192.0.2.1')
+  for (let host = 0; host < 3_000; host++) {
+    if (host % 500 === 0) await ask('carrier.example')
+    await ask(`made-up-${host}.example`)
+    await ask(`real-${host}.example`, '198.51.100.1')
+  }
+  clock.now += 1_000
+  expect(await ask('carrier.example')).toEqual(['192.0.2.1'])
+  expect(asked.filter((name) => name === 'carrier.example')).toHaveLength(1)
+})
+
+test('while too many queries are under way, what was known still counts', async () => {
+  const { cached, answer, clock } = setUp()
+  const first = cached.addresses('carrier.example')
+  answer('carrier.example', 60_000, '192.0.2.1')
+  await first
+  clock.now = 60_000
+  for (let host = 0; host < 1_000; host++) void cached.addresses(`slow-${host}.example`)
+  expect(await cached.addresses('carrier.example')).toEqual(['192.0.2.1'])
+  expect(await cached.addresses('other.example')).toEqual([])
+  clock.now = 6 * 3_600_000
+  expect(await cached.addresses('carrier.example')).toEqual([])
+})
