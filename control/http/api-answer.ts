@@ -20,6 +20,8 @@ export class ApiAnswer<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   count: AnswerCount | undefined
+  /** Of the key that asks: how many of its requests succeeded. */
+  used: { requests: number } | undefined
   /** Names and values in turn. */
   readonly #early: string[] = []
 
@@ -34,6 +36,7 @@ export class ApiAnswer<
     headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
   ): this {
     this.count?.add(status, this)
+    if (status < 400 && this.used !== undefined) this.used.requests += 1
     const own = typeof message === 'string' ? headers : message
     if (typeof message === 'string') this.statusMessage = message
     return super.writeHead(status, merged(this.#early, own))

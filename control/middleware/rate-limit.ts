@@ -8,9 +8,10 @@ import { LRUCache } from 'lru-cache'
 import { bucketAddress } from '../auth/address.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
+import type { ApiAnswer } from '../http/api-answer.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { setAnswerHeader } from '../http/request-head.ts'
+import { answerOf, setAnswerHeader } from '../http/request-head.ts'
 import { RateWindow } from './rate-window.ts'
 import type { Step } from './in-order.ts'
 
@@ -98,8 +99,14 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, now: () => number
     const isAdmitted = bucket.window.admit(time)
     describe(bucket, time, (name, value) => setAnswerHeader(c, name, value))
     if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
-    if (principal?.kind === 'key') usage.record(principal.keyId, time)
+    if (principal?.kind === 'key') countWith(answerOf(c), usage.seen(principal.keyId, time))
   }
+}
+
+/** Whether a request succeeds its answer knows; `app.request()` in tests has none of node's. */
+function countWith(answer: ApiAnswer | undefined, used: { requests: number }): void {
+  if (answer === undefined) used.requests += 1
+  else answer.used = used
 }
 
 function bucketOf(

@@ -44,6 +44,18 @@ test('over a real connection every answer has its headers, once', async () => {
   }
 })
 
+test('a key is told how many of its requests succeeded, and when it asked last', async () => {
+  const { open, key, store, ticks, now } = await serve()
+  const [token, connection] = [key(), await open()]
+  for (const path of ['/api/v1/health', '/nowhere', '/api/v1/application-keys?page=0', '/health']) {
+    connection.write(requestText('GET', path, token))
+    await connection.answer()
+  }
+  for (const tick of ticks) tick()
+  const stored = store.sqlite.prepare('SELECT request_count, last_used_at FROM application_key')
+  expect(stored.get()).toEqual({ request_count: 2, last_used_at: now() })
+})
+
 test('a body that comes too slowly is 408 in the envelope', async () => {
   const { open, key } = await serve({ requestMs: 150, headersMs: 150 })
   const connection = await open()

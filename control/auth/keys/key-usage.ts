@@ -1,6 +1,7 @@
 /**
  * `request_count` and `last_used_at`, written behind: a request adds to memory, whoever has the
- * timer flushes at least once a second and at shutdown (decisions.md §5).
+ * timer flushes at least once a second and at shutdown (decisions.md §5). Every authenticated request
+ * is a use, only those that succeed are counted (specification §2.1).
  */
 import { compile, type Statement } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -10,8 +11,10 @@ import { transaction } from '../../../schema/query.ts'
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
 
 interface Usage {
+  /** Successful ones since the last flush. */
   requests: number
   lastUsedAt: number
+  isStored: boolean
 }
 
 interface UsageRow {
@@ -24,7 +27,7 @@ export class KeyUsage {
   readonly #store: Store
   readonly #add: Statement<UsageRow, unknown>
   /** Bounded by the number of keys. */
-  readonly #pending = new Map<number, Usage>()
+  readonly #keys = new Map<number, Usage>()
 
   constructor(store: Store) {
     this.#store = store
@@ -39,22 +42,30 @@ export class KeyUsage {
     )
   }
 
-  record(keyId: number, now: number): void {
-    const usage = this.#pending.get(keyId)
-    if (usage === undefined) {
-      this.#pending.set(keyId, { requests: 1, lastUsedAt: now })
-      return
+  /** Notes a use of the key. Whoever learns that the request succeeded adds it to `requests`. */
+  seen(keyId: number, now: number): Pick<Usage, 'requests'> {
+    const known = this.#keys.get(keyId)
+    if (known === undefined) {
+      const usage = { requests: 0, lastUsedAt: now, isStored: false }
+      this.#keys.set(keyId, usage)
+      return usage
     }
-    usage.requests += 1
-    usage.lastUsedAt = now
+    known.lastUsedAt = now
+    known.isStored = false
+    return known
   }
 
   /** All or nothing: when the database refuses, the counters are kept for the next flush. */
   flush(): void {
-    if (this.#pending.size === 0) return
+    const pending = [...this.#keys].filter(([, usage]) => !usage.isStored || usage.requests > 0)
+    if (pending.length === 0) return
     transaction(this.#store, () => {
-      for (const [id, usage] of this.#pending) this.#add.run({ id, ...usage })
+      for (const [id, { requests, lastUsedAt }] of pending)
+        this.#add.run({ id, requests, lastUsedAt })
     })
-    this.#pending.clear()
+    for (const [, usage] of pending) {
+      usage.requests = 0
+      usage.isStored = true
+    }
   }
 }
