@@ -9,7 +9,8 @@ import { cause, reasonHeader } from '../record/end-reason.ts'
 import type { Answer, Headers, SipRequest } from '../sip/drachtio.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import { Leg } from './leg.ts'
-import { isHold, Relay } from './relay.ts'
+import { Relay } from './relay.ts'
+import { isHold } from './streams.ts'
 import type { SrfDialog } from '../sip/drachtio.ts'
 
 const timedOut: End = { kind: 'cut', by: 'system', cause: cause.timer, code: null }

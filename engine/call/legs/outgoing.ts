@@ -7,7 +7,7 @@ import type { Headers } from '../sip/drachtio.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import { advertiseReplaces, CALL_UUID } from '../sip/headers.ts'
 import type { Party } from '../sip/caller-id.ts'
-import { nameAddr, userPart } from '../sip/caller-id.ts'
+import { ANONYMOUS_HOST, isAnonymous, nameAddr, partyOf, userPart } from '../sip/caller-id.ts'
 
 /** A phone of an extension. */
 export interface PhoneCandidate {
@@ -108,11 +108,12 @@ function insideInvite(
   headers: Headers,
 ): Outgoing {
   const { uri, extension, domain } = candidate
-  const host = hostOf(invite.from) === ANONYMOUS_HOST ? ANONYMOUS_HOST : domain
+  const host = isAnonymous(invite.from) ? ANONYMOUS_HOST : domain
   const callee = `<sip:${userPart(extension)}@${domain}>`
   headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, host))
   headers['To'] = callee
   if (candidate.kind === 'phone') {
+    if (wantsPrivacy(invite)) for (const name of identities) delete headers[name]
     if (candidate.routes.length > 0) headers['Route'] = candidate.routes.join(', ')
     return { uri, nextHop: candidate.nextHop, headers, credentials: undefined }
   }
@@ -122,17 +123,35 @@ function insideInvite(
   return { uri, nextHop: uri, headers, credentials: undefined }
 }
 
+/** RFC 3325 §7: who wants to stay unknown is known to the network, and not to the phone. */
+const wantsPrivacy = ({ from, headers }: Announced): boolean =>
+  isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
+
+const identities = ['p-asserted-identity', 'remote-party-id']
+
 /** How the carrier wants to be told who calls (decisions §7). */
 function presentCaller(gateway: GatewayCandidate, invite: Announced, headers: Headers): void {
   const { callerId, auth } = gateway
-  const number = callerId.value === null ? invite.from.user : userPart(callerId.value)
-  if (callerId.mode === 'pai')
-    headers['p-asserted-identity'] = nameAddr('', callerUri(number, OWN_HOST))
-  const isFixed = callerId.mode === 'fixed' && callerId.value !== null
-  if (isFixed) delete headers['p-asserted-identity']
-  const user = auth.fromUser ?? (isFixed ? number : invite.from.user)
-  const name = isFixed ? '' : invite.from.name
-  headers['From'] = nameAddr(name, callerUri(user, auth.fromDomain ?? hostOf(invite.from)))
+  const { mode, value } = callerId
+  if (mode === 'fixed' && value !== null) {
+    for (const name of identities) delete headers[name]
+    const user = auth.fromUser ?? userPart(value)
+    headers['From'] = nameAddr('', callerUri(user, auth.fromDomain ?? OWN_HOST))
+    return
+  }
+  if (mode === 'pai') assertCaller(value, invite, headers)
+  const user = auth.fromUser ?? invite.from.user
+  const host = auth.fromDomain ?? hostOf(invite.from)
+  headers['From'] = nameAddr(invite.from.name, callerUri(user, host))
+}
+
+/** The carrier's fixed number, or the one that the network vouches for, or From, if that tells one. */
+function assertCaller(value: string | null, { from, headers: told }: Announced, headers: Headers) {
+  const asserted = partyOf(told['p-asserted-identity'] ?? '').user
+  const claimed = isAnonymous(from) ? '' : from.user
+  const number = value === null ? asserted || claimed : userPart(value)
+  if (number === '') delete headers['p-asserted-identity']
+  else headers['p-asserted-identity'] = nameAddr('', callerUri(number, OWN_HOST))
 }
 
 function credentialsOf({ auth }: GatewayCandidate): Credentials | undefined {
@@ -144,8 +163,7 @@ const callerUri = (user: string, host: string): string =>
   user === '' ? `sip:${host}` : `sip:${user}@${host}`
 
 /** RFC 3323 §4.1.1.3: an anonymous From names no host, ours neither. */
-const hostOf = (from: Party): string => (from.host === ANONYMOUS_HOST ? ANONYMOUS_HOST : OWN_HOST)
-const ANONYMOUS_HOST = 'anonymous.invalid'
+const hostOf = (from: Party): string => (isAnonymous(from) ? ANONYMOUS_HOST : OWN_HOST)
 
 function withoutReliability(headers: Headers): void {
   const supported = headers['supported']?.split(', ').filter((token) => token !== '100rel')

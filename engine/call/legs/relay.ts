@@ -2,10 +2,11 @@
 import type { Acknowledge, Answer, SipRequest, SipResponse } from '../sip/drachtio.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import type { Leg } from './leg.ts'
+import { isHold } from './streams.ts'
 import { ALLOW, respond } from '../sip/srf-client.ts'
 
 export interface RelayHooks {
-  /** A media offer was accepted: whether it puts the call on hold. */
+  /** A media offer was accepted: whether one of the two holds the other now. */
   readonly onMedia: (isHeld: boolean) => void
   /** The leg's peer does not know the dialog, or does not answer (RFC 3261 §12.2.1.2). */
   readonly onDead: (leg: Leg) => void
@@ -159,7 +160,7 @@ export class Relay {
     if (response?.body) to.media = response.body
     if (!described) return
     from.media = described
-    this.#hooks.onMedia(isHold(described))
+    this.#hooks.onMedia(isHold(from.media) || isHold(to.media))
   }
 
   #noteDeath(to: Leg, method: string, response: SipResponse | undefined): void {
@@ -175,7 +176,3 @@ const isBareRefresh = ({ headers, body }: SipRequest): boolean =>
   headers['session-expires'] !== undefined &&
   headers['p-asserted-identity'] === undefined &&
   headers['remote-party-id'] === undefined
-
-/** RFC 3264 §8.4, and the older way of a null address. */
-export const isHold = (sdp: string): boolean =>
-  sdp.includes('a=sendonly') || sdp.includes('a=inactive') || sdp.includes('c=IN IP4 0.0.0.0')

@@ -137,6 +137,24 @@ describe.each(Object.entries(directions))('%s', (_name, direction) => {
   })
 })
 
+test('who is held may offer something himself: the call stays on hold until it is taken back', async () => {
+  rig = await startCallRig()
+  const { caller, leg, node, nodeLeg } = await talk(rig)
+  const listening = sdp('held').replace('a=sendrecv', 'a=recvonly')
+  for (const [from, fromLeg, to, offer, answer, state] of [
+    [caller, leg, node, hold, listening, 'HELD'],
+    [node, nodeLeg, caller, listening, hold, 'HELD'],
+    [caller, leg, node, sdp('back'), sdp('back'), 'ACTIVE'],
+  ] as const) {
+    from.request('INVITE', fromLeg, { body: offer })
+    to.reply(await to.next('INVITE'), 200, { body: answer })
+    await from.next('200 INVITE')
+    from.request('ACK', fromLeg)
+    await to.next('ACK')
+    expect(rig.calls.list()).toMatchObject([{ state }])
+  }
+})
+
 test('re-INVITEs that cross: both are refused with 491, and the call goes on', async () => {
   rig = await startCallRig()
   const { caller, leg, node, nodeLeg } = await talk(rig)

@@ -93,3 +93,31 @@ test('reliable on the called side, too: each is acknowledged on its own leg', as
   await caller.next('486 INVITE')
   await rig.record()
 })
+
+// RFC 3262 §5: a called side that has answered reliably leaves the description out of its 200; Sofia-SIP does.
+test('a caller that knows no reliable answers finds in the 200 what the called side said before', async () => {
+  rig = await startCallRig()
+  const [caller, node] = [await rig.caller(), await rig.node()]
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 183, {
+    tag: 'b',
+    headers: ['Require: 100rel', 'RSeq: 77'],
+    body: sdp('answer'),
+  })
+  node.reply(await node.next('PRACK'), 200)
+  expect((await caller.next('183 INVITE')).body).toBe(sdp('answer'))
+  node.reply(invite, 200, { tag: 'b' })
+  const ok = await caller.next('200 INVITE')
+  expect([ok.body, ok.get('Content-Type')]).toEqual([sdp('answer'), 'application/sdp'])
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  const [live] = rig.calls.list()
+  const callee = rig.calls.call(live?.callUuid ?? '')?.conversation?.participant('callee')
+  expect(callee?.leg.media).toBe(sdp('answer'))
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.record()
+})
