@@ -9,6 +9,8 @@ import type { OutboundRequest } from '../uac/outbound-request.ts'
 
 /** RFC 6665 §3.1.1 leaves the default to the event package; an hour is the usual one. */
 const DEFAULT_SECONDS = 3_600
+/** What nobody renews for a day is forgotten: others may ask for 136 years. */
+const MAX_SECONDS = 86_400
 /** After the end one more NOTIFY may come (§4.1.2.3). */
 const GRACE_MS = 32_000
 
@@ -20,11 +22,18 @@ export const isSubscribing = (method: string): boolean =>
 export const grantedSeconds = (request: SipMessage | undefined, response: SipMessage): number =>
   parseExpires(response.get('Expires') ?? request?.get('Expires') ?? '') ?? DEFAULT_SECONDS
 
-/** It lives on for so long, unless it is renewed again. */
+/** Header lines of a 2xx to a SUBSCRIBE: the notifier may shorten what was asked (§4.2.1.1). */
+export function grantLines(request: SipMessage, lines: string): string {
+  const given = /^Expires:[ \t]*(\d+)/im.exec(lines)?.[1] ?? request.get('Expires')
+  if ((parseExpires(given ?? '') ?? 0) <= MAX_SECONDS) return lines
+  return `${lines.replace(/^Expires:.*\r\n/im, '')}Expires: ${MAX_SECONDS}\r\n`
+}
+
+/** It lives on for so long, at most a day, unless it is renewed again. */
 export function keepSubscription(stack: Stack, dialog: Dialog, seconds: number, now: number): void {
   if (dialog.usage !== 'subscription' || dialog.state === 'terminated') return
   dialog.expiry ??= new LongDeadline(stack.deadlines, () => stack.forget(dialog))
-  dialog.expiry.set(now + seconds * 1_000 + GRACE_MS, now)
+  dialog.expiry.set(now + Math.min(seconds, MAX_SECONDS) * 1_000 + GRACE_MS, now)
 }
 
 /** RFC 6665 §4.1.3. */

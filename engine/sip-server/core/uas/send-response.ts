@@ -17,6 +17,7 @@ import { hashOf } from '../hash.ts'
 import { keepSession } from '../session/session.ts'
 import {
   grantedSeconds,
+  grantLines,
   isLastNotify,
   isSubscribing,
   keepSubscription,
@@ -77,9 +78,10 @@ export function respond(
   const prepared = isReliable ? prepareReliable(stack, inbound, headers, giveUp) : undefined
   if (isReliable && !prepared) return refuse('too many provisional responses wait for their PRACK')
   const terms = status >= 200 && status < 300 ? termsFor(stack, inbound, headers) : undefined
+  const isGrant = request.method === 'SUBSCRIBE' && status >= 200 && status < 300
   const lines =
     contactLine +
-    headers.lines +
+    (isGrant ? grantLines(request, headers.lines) : headers.lines) +
     (prepared?.lines ?? '') +
     (terms ? linesOfAnswer(terms, headers.requiresTimer) : '') +
     (contentTypeLine(headers, body) ?? '')

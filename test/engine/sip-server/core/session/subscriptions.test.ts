@@ -168,3 +168,32 @@ test('Replaces and what it requires pass to the application as they came', () =>
     'c9@x;to-tag=1;from-tag=2;early-only',
   )
 })
+
+/** A subscriber may ask for 136 years. */
+test.each([
+  ['said by the application', ['Expires: 999999999']],
+  ['asked for only', []],
+])('a subscription of more than a day, %s, is granted for a day and kept so long', (_, lines) => {
+  const server = new VirtualServer()
+  server.receive(requestOf('SUBSCRIBE', { extra: [event, 'Expires: 4294967295'] }))
+  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [...lines, 'X-A: b'])}`)
+  const granted = server.takeSent()[0]?.text ?? ''
+  expect(granted.match(/^Expires: .*$/gm)).toEqual(['Expires: 86400'])
+  expect(header(granted, 'X-A')).toBe('b')
+  server.advance(86_400_000)
+  expect(server.core.stats()['dialogs']).toBe(1)
+  server.advance(33_000)
+  expect(server.core.stats()).toMatchObject({ dialogs: 0, deadlines: 0 })
+})
+
+test('nor does a NOTIFY make one longer than a day', () => {
+  const server = new VirtualServer()
+  const request = subscribe(server)
+  answer(server, request, 200, { lines: ['Expires: 600'] })
+  notify(server, request, 1, 'active;expires=999999999')
+  server.advance(86_400_000)
+  expect(server.core.stats()['dialogs']).toBe(1)
+  server.advance(33_000)
+  expect(server.core.stats()).toMatchObject({ dialogs: 0, deadlines: 0 })
+})
