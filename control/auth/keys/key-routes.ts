@@ -12,7 +12,7 @@ import { requires, requiresCredential } from '../requires.ts'
 import type { AppKey } from './app-key.ts'
 import { changeKey, grantorOf, issueKey, rotateKey, type KeyMint } from './issue-key.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody } from './key-bodies.ts'
-import { keyView } from './key-view.ts'
+import { auditedKey, keyView } from './key-view.ts'
 
 const PATH = '/application-keys'
 
@@ -31,7 +31,7 @@ export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {
     .post(PATH, requires('keys:write'), validate('json', newKeyBody), idempotency.once(), (c) => {
       const issued = issueKey(mint, c.req.valid('json'), grantorOf(c.var.principal))
       const shown = keyView(issued.key, now())
-      c.set('change', { before: null, after: shown })
+      c.set('change', { before: null, after: auditedKey(issued.key, now()) })
       c.header('Cache-Control', 'no-store')
       return created(c, `/api/v1${PATH}/${issued.key.uuid}`, { ...shown, token: issued.token })
     })
@@ -68,7 +68,7 @@ export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {
         const key = find(c.req.valid('param').uuid, c.var.principal)
         const changed = changeKey(mint, key, c.req.valid('json'), grantorOf(c.var.principal))
         const shown = keyView(changed, now())
-        c.set('change', { before: keyView(key, now()), after: shown })
+        c.set('change', { before: auditedKey(key, now()), after: auditedKey(changed, now()) })
         return ok(c, shown)
       },
     )
@@ -84,7 +84,7 @@ export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {
         const { grace_seconds: grace } = c.req.valid('json')
         const issued = rotateKey(mint, key, grace, grantorOf(c.var.principal))
         const shown = keyView(issued.key, now())
-        c.set('change', { before: keyView(key, now()), after: shown })
+        c.set('change', { before: auditedKey(key, now()), after: auditedKey(issued.key, now()) })
         c.header('Cache-Control', 'no-store')
         return created(c, `/api/v1${PATH}/${key.uuid}`, { ...shown, token: issued.token })
       },
@@ -92,9 +92,9 @@ export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {
 
     .delete(`${PATH}/:uuid`, requires('keys:write'), validate('param', keyPath), (c) => {
       const key = find(c.req.valid('param').uuid, c.var.principal)
-      const shown = keyView(keys.revoke(key, now()), now())
-      c.set('change', { before: keyView(key, now()), after: shown })
-      return ok(c, shown)
+      const revoked = keys.revoke(key, now())
+      c.set('change', { before: auditedKey(key, now()), after: auditedKey(revoked, now()) })
+      return ok(c, keyView(revoked, now()))
     })
 }
 

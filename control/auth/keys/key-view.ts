@@ -26,4 +26,10 @@ export function keyView(key: AppKey, now: number) {
   }
 }
 
+/** For the audit: without what changes by every use. */
+export function auditedKey(key: AppKey, now: number) {
+  const { request_count: _count, last_used_at: _use, ...rest } = keyView(key, now)
+  return rest
+}
+
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))

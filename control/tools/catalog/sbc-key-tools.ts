@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
-import { keyView } from '../../auth/keys/key-view.ts'
+import { auditedKey, keyView } from '../../auth/keys/key-view.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
@@ -74,7 +74,7 @@ export const revokeSbcApiKey = defineTool({
     const key = theKey(identifier, use)
     const revoked = use.keys.revoke(key, use.now())
     const { uuid, name, keyPrefix, revokedAt } = revoked
-    use.changed({ before: keyView(key, use.now()), after: keyView(revoked, use.now()) })
+    use.changed({ before: auditedKey(key, use.now()), after: auditedKey(revoked, use.now()) })
     const wasRevoked = key.revokedAt !== null
     return {
       message: wasRevoked ? 'The key had been revoked before.' : 'The key is revoked for good.',

@@ -48,12 +48,16 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
 })
 
 test('a change is traced from digest to digest', async () => {
-  const { create, trail, request, token } = opened()
-  const { uuid } = (await create('ci')).data<{ uuid: string }>()
+  const { access, create, trail, request, token, tick } = opened()
+  const { uuid, token: made } = (await create('ci')).data<{ uuid: string; token: string }>()
+  // A use between two changes is none.
+  tick(1_000)
+  await request('/api/v1/health', { token: made })
+  access.tick()
   await request(`${KEYS}/${uuid}`, { token, method: 'PATCH', body: { description: 'x' } })
   await request(`${KEYS}/${uuid}`, { token, method: 'DELETE' })
-  const [removed, changed, made] = await trail()
-  expect(changed?.before_digest).toBe(made?.after_digest)
+  const [removed, changed, first] = await trail()
+  expect(changed?.before_digest).toBe(first?.after_digest)
   expect(removed?.before_digest).toBe(changed?.after_digest)
   expect(changed?.action).toBe(`PATCH ${KEYS}/:uuid`)
   expect(changed?.target).toBe(`${KEYS}/${uuid}`)
