@@ -2,6 +2,11 @@
  * Our entries in the route sets of calls that we forward. Each is sealed for its call, so that a
  * Route with our address does not make an open relay of this server: only who was given it in a
  * Record-Route can use it, and only for that call.
+ *
+ * A seal has no age. The route set of a dialog never changes (RFC 3261 §12.2), and we keep no state
+ * that would tell how long the call lasts: one that expires would cut the longest calls off from their
+ * BYE. What it is good for afterwards is little: requests with a To tag and the Call-ID of a call that
+ * an application has let its owner place, until this process ends and its key with it.
  */
 import { isReliable, type Flow, type Listener } from '../../flow.ts'
 import { bareUri } from '../../dialog/dialog.ts'
