@@ -1,34 +1,23 @@
 /**
  * A drachtio-server that does only what a test tells it to, and otherwise what the real one does: it
- * keeps 100 back, reports `tcp` for WebSocket, takes one response for each request, and says NOK in the
- * real one's words. It shares no code with the embedded server.
+ * keeps 100 back, reports `tcp` for WebSocket, refuses with a plain 503 what no application asked for,
+ * takes and gives one response for each request in a dialog, and says NOK in the real one's words. It shares no code with the embedded server.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { Certificate } from './certificates.ts'
+import { type Command, dialogOf, headerOf, meta, parse, request, sdp } from './drachtio-messages.ts'
 import { freePort } from './free-port.ts'
 import { Signal } from './waiting.ts'
-
-/** What the application wanted sent. */
-export interface Command {
-  readonly id: string
-  /** `authenticate`, `route`, `sip`, … */
-  readonly type: string
-  readonly tokens: readonly string[]
-  /** Empty for control messages. */
-  readonly sip: string
-  readonly method: string
-  /** 0 for a request. */
-  readonly status: number
-}
 
 /** A request that the application has sent. */
 export interface Outgoing {
   readonly transactionId: string
   readonly dialogId: string
   readonly method: string
+  readonly isInDialog: boolean
   readonly callId: string
   /** As it was echoed. */
   readonly text: string
@@ -40,17 +29,23 @@ export interface Answered {
 }
 
 const secret = 'cymru'
+/** A real server's ring for one message of an application. Bytes. */
+const maxFrame = 12_228
 let lastNumber = 0
 
 export class DrachtioPeer {
   readonly commands: Command[] = []
   readonly outgoing: Outgoing[] = []
-  /** How often an application has connected and authenticated. */
+  /** How often an application has connected, authenticated and asked for calls. */
   welcomes = 0
   #isHanging = false
   pings = 0
   /** Those that it has taken since it began to listen. */
   connections = 0
+  /** What callers got because no application wanted their request. */
+  readonly refused: string[] = []
+  /** Responses that it could not send: its transaction ends with the first one. */
+  readonly surplus: string[] = []
   /** Payload sizes that one read of a real server can put together again. */
   tooLong = 0
   readonly #changed = new Signal()
@@ -58,6 +53,10 @@ export class DrachtioPeer {
   #server: Server | undefined
   #port = 0
   #sockets: Socket[] = []
+  /** Methods that an application has asked for, on the connection that it has now. */
+  readonly #routes = new Set<string>()
+  /** Requests in dialogs whose first response the application has heard. */
+  readonly #answered = new Set<string>()
   readonly #incoming = new Map<string, string>()
   readonly #dialogs = new Set<string>()
 
@@ -99,6 +98,7 @@ export class DrachtioPeer {
   /** Goes away with all that it knew, as a process that crashes. */
   async crash(): Promise<void> {
     this.forget()
+    this.#routes.clear()
     for (const socket of this.#sockets.splice(0)) socket.destroy()
     const server = this.#server
     this.#server = undefined
@@ -164,7 +164,10 @@ export class DrachtioPeer {
     )
     this.#incoming.set(transactionId, text)
     const meta = `network|${text.length}|${protocol}|127.0.0.1|5080|18:21:07.125543`
-    this.deliver(`s1|sip|${meta}|${transactionId}||198.51.100.10|5060|`, text)
+    const leader = `s1|sip|${meta}|${transactionId}||198.51.100.10|5060|`
+    if (this.#routes.has('invite')) this.deliver(leader, text)
+    // Without Retry-After.
+    else this.refused.push(`SIP/2.0 503 Service Unavailable\r\nCall-ID: ${callId}\r\n\r\n`)
     return callId
   }
 
@@ -193,6 +196,16 @@ export class DrachtioPeer {
     this.deliver(`s2|sip|${meta('network', text)}|${transactionId}|${dialog}|`, text)
   }
 
+  /** The peer of `callId` offers other media. */
+  reinvite(callId: string, transactionId: string): void {
+    const via = `Via: SIP/2.0/UDP 127.0.0.1:5080;branch=z9hG4bK${transactionId}`
+    const text = request('INVITE', callId, 3, [via, 'Contact: <sip:caller@127.0.0.1:5080>'], sdp)
+    const inDialog = text.replace(/(\r\nTo: [^\r]*)/, '$1;tag=ours')
+    this.#incoming.set(transactionId, inDialog)
+    const leader = `s2|sip|${meta('network', inDialog)}|${transactionId}|${dialogOf(callId)}|`
+    this.deliver(leader, inDialog)
+  }
+
   /** A BYE that the server itself has sent. */
   unsolicitedBye(dialogId: string, reason: string): void {
     this.#dialogs.delete(dialogId)
@@ -201,8 +214,16 @@ export class DrachtioPeer {
     this.deliver(`s3|sip|${meta('application', text)}|unsolicited|${dialogId}|`, text)
   }
 
-  /** The answer to a request of the application. */
-  answer({ transactionId, dialogId, text }: Outgoing, status: number, more: Answered = {}): void {
+  /**
+   * The answer to a request of the application. Of those to one request in a dialog the application
+   * hears the first alone, and be it provisional.
+   */
+  answer(sent: Outgoing, status: number, more: Answered = {}): void {
+    const { transactionId, dialogId, text, isInDialog } = sent
+    if (isInDialog) {
+      if (this.#answered.has(transactionId)) return
+      this.#answered.add(transactionId)
+    }
     const copied = text.split('\r\n').filter((line) => /^(From|Call-ID|CSeq):/.test(line))
     const to = `To: ${headerOf(text, 'To')}`
     const body = more.body ?? ''
@@ -235,6 +256,7 @@ export class DrachtioPeer {
     this.#changed.fire()
     let buffered = Buffer.alloc(0)
     socket.on('error', () => undefined)
+    socket.on('close', () => this.#routes.clear())
     socket.on('close', () => (this.#sockets = this.#sockets.filter((other) => other !== socket)))
     socket.on('data', (chunk) => {
       buffered = Buffer.concat([buffered, chunk])
@@ -255,6 +277,7 @@ export class DrachtioPeer {
     if (type === 'ping') return this.#ping(id)
     this.commands.push(command)
     if (type === 'authenticate') this.#authenticate(id, tokens[2] ?? '')
+    else if (type === 'route') this.#route(id, tokens[2] ?? '')
     else if (type !== 'sip') this.#write(`s0|response|${id}|OK`)
     else if (command.status > 0) this.#respond(command)
     else this.#request(command)
@@ -269,16 +292,23 @@ export class DrachtioPeer {
 
   #authenticate(id: string, given: string): void {
     if (given !== secret) return this.#write(`s0|response|${id}|NO|incorrect secret`)
-    this.welcomes += 1
     return this.#write(`s0|response|${id}|OK|${this.#hostPorts}|v0.9.2|${this.#hostPorts}`)
+  }
+
+  #route(id: string, verb: string): void {
+    this.#routes.add(verb)
+    if (verb === 'invite') this.welcomes += 1
+    this.#write(`s0|response|${id}|OK`)
   }
 
   /** One response for each request but a new INVITE, which may have provisional ones before. */
   #respond({ id, tokens, sip, status }: Command): void {
     const transactionId = tokens[2] ?? ''
     const request = this.#incoming.get(transactionId)
-    if (request === undefined)
+    if (request === undefined) {
+      this.surplus.push(sip.slice(0, sip.indexOf('\r\n')))
       return this.#write(`s0|response|${id}|NOK|Response not sent due to unknown transaction`)
+    }
     const callId = headerOf(request, 'Call-ID')
     const isCall = request.startsWith('INVITE ') && !/\r\nTo:[^\r]*;tag=/.test(request)
     if (status >= 200 || !isCall) this.#incoming.delete(transactionId)
@@ -308,6 +338,7 @@ export class DrachtioPeer {
       return this.#write(`s0|response|${id}|NOK|Server error: ${nok}`)
     }
     const number = ++lastNumber
+    const isInDialog = dialogId !== ''
     const callId = dialogId === '' ? `out-${number}` : dialogId.replace(/;.*/, '')
     const transactionId = `out-txn-${number}`
     const text = [
@@ -324,65 +355,17 @@ export class DrachtioPeer {
       `s0|response|${id}|OK|${meta('application', text)}|${transactionId}|Msg sent:|\r\n${text}`,
     )
     if (method === 'ACK' || method === 'CANCEL') {
-      this.outgoing.push({ transactionId: quoted, dialogId, method, callId, text })
+      this.outgoing.push({ transactionId: quoted, dialogId, method, isInDialog, callId, text })
       return undefined
     }
     const formed =
       method === 'INVITE' && dialogId === '' ? `${callId};from-tag=us${number}` : dialogId
-    const sent = { transactionId, dialogId: formed, method, callId, text }
+    const sent = { transactionId, dialogId: formed, method, isInDialog, callId, text }
     if (method === 'BYE') {
       this.#dialogs.delete(dialogId)
       this.answer(sent, 200)
     }
     this.outgoing.push(sent)
     return undefined
-  }
-}
-
-/** A real server's ring for one message of an application. Bytes. */
-const maxFrame = 12_228
-
-const sdp =
-  'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
-
-const dialogOf = (callId: string): string => `${callId};from-tag=caller`
-
-const meta = (source: string, text: string): string =>
-  `${source}|${text.length}|udp|127.0.0.1|5080|18:21:07.125543`
-
-function request(
-  method: string,
-  callId: string,
-  cseq: number,
-  lines: readonly string[],
-  body = '',
-): string {
-  return [
-    `${method} sip:18005551212@198.51.100.10 SIP/2.0`,
-    ...lines,
-    'From: <sip:15550001111@127.0.0.1:5080>;tag=caller',
-    `To: <sip:18005551212@198.51.100.10>${method === 'INVITE' || method === 'CANCEL' ? '' : ';tag=ours'}`,
-    `Call-ID: ${callId}`,
-    `CSeq: ${cseq} ${method}`,
-    ...(body === '' ? [] : ['Content-Type: application/sdp']),
-    `Content-Length: ${body.length}`,
-    '',
-    body,
-  ].join('\r\n')
-}
-
-const headerOf = (text: string, name: string): string =>
-  new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, 'i').exec(text)?.[1] ?? ''
-
-function parse(payload: string): Command {
-  const end = payload.indexOf('\r\n')
-  const tokens = (end === -1 ? payload : payload.slice(0, end)).split('|')
-  const sip = end === -1 ? '' : payload.slice(end + 2)
-  const [first = '', second = ''] = sip.split(' ')
-  const isResponse = first.startsWith('SIP/')
-  return {
-    ...{ id: tokens[0] ?? '', type: tokens[1] ?? '', tokens, sip },
-    method: isResponse ? '' : first,
-    status: isResponse ? Number(second) : 0,
   }
 }

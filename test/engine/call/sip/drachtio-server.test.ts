@@ -2,7 +2,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { SrfClient } from '../../../../engine/call/sip/srf-client.ts'
 import { candidate, type CallRig, startCallRig } from '../../../support/call-rig.ts'
-import { type Command, DrachtioPeer, type Outgoing } from '../../../support/drachtio-peer.ts'
+import type { Command } from '../../../support/drachtio-messages.ts'
+import { DrachtioPeer, type Outgoing } from '../../../support/drachtio-peer.ts'
 import { Authority, loopbackNames } from '../../../support/certificates.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
@@ -274,6 +275,60 @@ test('what goes wrong with a message ends neither the process nor the messages a
   await talk(only)
 })
 
+test('while we are away callers get a plain 503, and none does once we are back', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  await only.crash()
+  only.invite()
+  expect(only.refused).toEqual([expect.stringMatching(/^SIP\/2\.0 503 /)])
+  expect(only.refused[0]).not.toContain('Retry-After')
+  await only.listen()
+  await eventually(() => expect(only.welcomes).toBe(2))
+  await talk(only)
+  expect(only.refused).toHaveLength(1)
+})
+
+test('a 503 that the server makes by itself moves the call on to the next node', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.invite()
+  only.answer(await only.nextOutgoing('INVITE'), 503)
+  only.answer(await only.nextOutgoing('INVITE'), 200, { body: sdp('answer') })
+  expect((await only.next(200)).sip).toContain(sdp('answer'))
+})
+
+// The real server's transaction in a dialog ends with the first response that passes.
+test('a request in a dialog gets one response, never a provisional one, and no glare is left to the server', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  const { callId } = await talk(only)
+  only.reinvite(callId, 're-1')
+  const change = await only.nextOutgoing('INVITE')
+  only.reinvite(callId, 're-2')
+  const refusal = await only.next(500)
+  expect([refusal.tokens[2], /\r\nretry-after: 1\r\n/i.test(refusal.sip)]).toEqual(['re-2', true])
+  only.answer(change, 200, { body: sdp('changed') })
+  const answer = await only.next(200)
+  expect([answer.tokens[2], answer.sip.includes(sdp('changed'))]).toEqual(['re-1', true])
+  expect(only.commands.filter(({ tokens }) => tokens[2]?.startsWith('re-'))).toEqual([])
+  expect(only.surplus).toEqual([])
+})
+
+test('a re-INVITE whose answer the server loses because it rang does not hold the call', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  const { callId } = await talk(only)
+  only.reinvite(callId, 're-1')
+  const change = await only.nextOutgoing('INVITE')
+  only.answer(change, 180)
+  only.answer(change, 200, { body: sdp('changed') })
+  await only.seen()
+  expect(only.commands.filter(({ tokens }) => tokens[2]?.startsWith('re-'))).toEqual([])
+  only.inDialog('BYE', callId, 'bye-1')
+  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'caller' })
+  await rig.until(() => rig.calls.size === 0)
+})
+
 test('a server that answers pings is kept, one that falls silent is left with its calls', async () => {
   const [only] = await start(1)
   if (only === undefined) return
@@ -312,7 +367,7 @@ test('a server is reached by TLS, also when it comes back', async () => {
   servers = [server]
   const tls = { caFile: authority.file }
   rig = await startCallRig({ servers: [{ ...server.address, tls }] })
-  expect(server.welcomes).toBe(1)
+  await eventually(() => expect(server.welcomes).toBe(1))
   await server.crash()
   await server.listen()
   await eventually(() => {
