@@ -1,8 +1,9 @@
 /** What an INVITE says about its call, read once. */
-import type { Origin, Routing } from '../routing/routing.ts'
+import type { ExtensionOrigin, Origin, Routing } from '../routing/routing.ts'
 import type { CallStart } from './call.ts'
 import type { RouteQuestion } from './route.ts'
-import { calledOf, callerOf, partyOf, userPart } from './sip/caller-id.ts'
+import type { Party } from './sip/caller-id.ts'
+import { calledOf, callerOf, isAnonymous, nameAddr, partyOf, userPart } from './sip/caller-id.ts'
 import type { Headers, SipRequest } from './sip/drachtio.ts'
 import { peerAddress } from './sip/peer-address.ts'
 import type { Announced } from './legs/outgoing.ts'
@@ -22,9 +23,10 @@ export function readInvite(
   routing: Pick<Routing, 'inboundNumber'>,
 ): Reading {
   const { uri } = request
-  const headers = origin.kind === 'extension' ? withoutClaims(request.headers) : request.headers
-  const claimed = partyOf(headers['from'] ?? '')
-  const from = origin.kind === 'extension' ? { ...claimed, name: origin.displayName } : claimed
+  const claimed = partyOf(request.headers['from'] ?? '')
+  const isPhone = origin.kind === 'extension'
+  const headers = isPhone ? phoneHeaders(request.headers, claimed, origin) : request.headers
+  const from = isPhone && !isAnonymous(claimed) ? { ...claimed, name: origin.displayName } : claimed
   const caller = callerOf(headers['p-asserted-identity'], headers['from'] ?? '')
   const called = calledOf(uri)
   const calledNumber = routing.inboundNumber(origin, called.number)
@@ -44,13 +46,22 @@ export function readInvite(
   }
 }
 
-/** What a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5). */
-function withoutClaims(headers: Headers): Headers {
+/**
+ * Without what a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5).
+ * Of a phone that hides its number we assert it, for whoever has to know (§6).
+ */
+function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): Headers {
   const kept: Headers = {}
   // The library keeps the sender's spelling of names that it does not know.
   for (const [name, value] of Object.entries(headers))
     if (!claims.has(name.toLowerCase())) kept[name] = value
-  return kept
+  if (!isAnonymous(from)) return kept
+  const uri = `sip:${userPart(origin.extension)}@${origin.domain}`
+  return {
+    ...kept,
+    'p-asserted-identity': nameAddr(origin.displayName, uri),
+    privacy: kept['privacy'] ?? 'id',
+  }
 }
 
 const claims: ReadonlySet<string> = new Set([

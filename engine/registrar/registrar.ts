@@ -150,11 +150,16 @@ export class Registrar {
 
   /**
    * Who sends an INVITE (or another request outside dialogs). A phone has to prove the number in
-   * From by digest. `mustExist` leaves alone what only looks like one of our extensions.
+   * From by digest, or in P-Preferred-Identity when From is anonymous. `mustExist` leaves alone what only looks like one of our extensions.
    */
   authenticate(request: PhoneRequest, mustExist = false): Caller {
     const { headers } = request
-    const identity = identityOf(headerOf(headers, 'from'))
+    const claimed = identityOf(headerOf(headers, 'from'))
+    // RFC 3325 §6: a phone that hides its number says to us alone which one it is.
+    const identity =
+      claimed?.domain === 'anonymous.invalid' && !mustExist
+        ? identityOf(headerOf(headers, 'p-preferred-identity'))
+        : claimed
     if (identity === undefined) return { kind: 'stranger' }
     const { domain, user } = identity
     const isOurs = mustExist

@@ -48,6 +48,10 @@ export function partyOf(value: string): Party {
   return { name: cleanName(name), ...uriParty(uri) }
 }
 
+/** RFC 3323 §4.1.1.3: the host of a From that does not say who calls. */
+export const ANONYMOUS_HOST = 'anonymous.invalid'
+export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
+
 /** Whom a Request-URI calls: the user part of `sip:` and `sips:`, the number of `tel:`. */
 export function calledOf(uri: string): Party {
   return { name: '', ...uriParty(uri) }

@@ -67,6 +67,35 @@ test('a phone is called by its Contact at the address that it registered from, a
   expect(rig.asked).toEqual([])
 })
 
+test('a phone that hides its number stays unknown to the one that it calls', async () => {
+  const [phone] = await phones(1)
+  const caller = await rig.caller()
+  const from = '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=a'
+  const leg = { ...caller.leg(`sip:102@${home}`), from }
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await phone?.next('INVITE')
+  expect(invite?.get('From')).toMatch(/^"Anonymous" <sip:anonymous@anonymous\.invalid>/)
+  expect(invite?.text).not.toContain('101')
+  expect(invite?.get('Privacy')).toBe('id')
+  if (invite) phone?.reply(invite, 486, { tag: 'b' })
+  expect(await rig.record()).toMatchObject({ callerNumber: '101', callerName: 'Phone 101' })
+})
+
+test('a node is told by us whose number a phone hides', async () => {
+  rig.answers.extensions.clear()
+  const node = await rig.node()
+  const caller = await rig.caller()
+  const from = '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=a'
+  const leg = { ...caller.leg('sip:15550100@sbc'), from }
+  const headers = ['P-Asserted-Identity: <sip:999@evil.example>', 'Privacy: id;critical']
+  caller.request('INVITE', leg, { headers, body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  expect(invite.get('P-Asserted-Identity')).toMatch(/^"Phone 101" <sip:101@/)
+  expect(invite.get('Privacy')).toBe('id;critical')
+  node.reply(invite, 486, { tag: 'b' })
+  await rig.record()
+})
+
 test('another domain of ours means its own extension; any other name means the own domain', async () => {
   const [own, second, stranger] = [await rig.caller(), await rig.caller(), await rig.caller()]
   const places = [

@@ -298,6 +298,37 @@ test('an INVITE of a phone must prove the number in From', async () => {
   })
 })
 
+test('a phone that hides its number in From must prove the one that it prefers to us', async () => {
+  const world = startRegistrar()
+  const phone = new Phone(world)
+  const invite = (preferred: string, authorization = '', mustExist = false) =>
+    world.registrar.authenticate(
+      {
+        method: 'INVITE',
+        headers: {
+          from: '"Anonymous" <sip:anonymous@Anonymous.invalid>;tag=1',
+          'P-Preferred-Identity': preferred,
+          'proxy-authorization': authorization,
+        },
+        source: phone.source,
+      },
+      mustExist,
+    )
+  const own = '"Me" <sip:101@acme.example>'
+  const challenge = invite(own)
+  expect(challenge).toMatchObject({ kind: 'refused', answer: { status: 407 } })
+  if (challenge.kind === 'refused') phone.learn(challenge.answer)
+  expect(invite('<sip:102@acme.example>', phone.credentials('INVITE'))).toMatchObject({
+    answer: { status: 403 },
+  })
+  expect(invite(own, phone.credentials('INVITE'))).toMatchObject({
+    extension: { extension: '101' },
+  })
+  expect(invite('<sip:101@elsewhere.example>')).toEqual({ kind: 'stranger' })
+  // A carrier says who calls in P-Asserted-Identity.
+  expect(invite(own, '', true)).toEqual({ kind: 'stranger' })
+})
+
 test('who claims no number of ours is a stranger; a trunk may bring users of ours that do not exist', () => {
   const { registrar } = startRegistrar()
   const source = { protocol: 'udp', address: '203.0.113.9', port: 5_060 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Announced } from '../../../../engine/call/legs/outgoing.ts'
+import type { Announced, Callee } from '../../../../engine/call/legs/outgoing.ts'
 import { inviteFor } from '../../../../engine/call/legs/outgoing.ts'
 import { partyOf } from '../../../../engine/call/sip/caller-id.ts'
 import { HeaderFilter } from '../../../../engine/call/sip/headers.ts'
@@ -59,6 +59,47 @@ test('a carrier is told who calls in the way that it asked for', () => {
     From: '"Alice" <sip:100@localhost>',
     'p-asserted-identity': '<sip:+1900@localhost>',
   })
+})
+
+const anonymous = '"Anonymous" <sip:anonymous@Anonymous.invalid>;tag=1'
+const claims = {
+  'p-asserted-identity': '"Bob" <sip:+1800@inner>',
+  'remote-party-id': '<sip:+1800@inner>;party=calling',
+}
+
+test('a carrier that wants an asserted number gets the one that the network knows', () => {
+  const asserted = gateway({ callerId: { mode: 'pai', value: null } })
+  const told = (from: string, headers = {}) =>
+    inviteFor(asserted, announced(from, { headers }), filter).headers['p-asserted-identity']
+  expect(told('<sip:100@inner>;tag=1')).toBe('<sip:100@localhost>')
+  expect(told('<sip:100@inner>;tag=1', claims)).toBe('<sip:+1800@localhost>')
+  expect(told(anonymous, claims)).toBe('<sip:+1800@localhost>')
+  expect(told(anonymous)).toBeUndefined()
+})
+
+test('a fixed number hides every other, also one that is anonymous', () => {
+  const fixed = gateway({ callerId: { mode: 'fixed', value: '+1900' } })
+  const { headers } = inviteFor(fixed, announced(anonymous, { headers: claims }), filter)
+  expect(headers['From']).toBe('<sip:+1900@localhost>')
+  expect(headers['p-asserted-identity'] ?? headers['remote-party-id']).toBeUndefined()
+})
+
+// RFC 3325 §7.
+test.each([
+  ['<sip:100@inner>;tag=1', undefined, true],
+  ['<sip:100@inner>;tag=1', 'none', true],
+  ['<sip:100@inner>;tag=1', 'critical;id', false],
+  [anonymous, undefined, false],
+])('a phone called by %s with Privacy %s is told who it is: %s', (from, privacy, isTold) => {
+  const phone: Callee = {
+    ...{ uri: 'sip:101@192.0.2.5', routes: [], nextHop: undefined },
+    ...{ kind: 'phone', extension: '101', domain: 'acme.example' },
+  }
+  const headers = privacy === undefined ? claims : { ...claims, privacy }
+  const sent = inviteFor(phone, announced(from, { headers }), filter).headers
+  expect([sent['p-asserted-identity'], sent['remote-party-id']].map(Boolean)).toEqual([
+    ...[isTold, isTold],
+  ])
 })
 
 test('a carrier with credentials gets its user and domain in From, and the digest on demand', () => {
