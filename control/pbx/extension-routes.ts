@@ -13,6 +13,7 @@ import { ok } from '../http/envelope.ts'
 import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from '../provisioning/patch.ts'
+import { inTermsOf } from '../provisioning/references.ts'
 import { found, idParam, reachOf } from '../provisioning/resource-routes.ts'
 import { extensionBody } from './extension-body.ts'
 import { ExtensionStore, type ExtensionView } from './extension-store.ts'
@@ -38,7 +39,8 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newExtension), (c) => {
       const reach = reachOf(c.var.principal, now)
-      const id = extensions.insert(c.req.valid('json'), reach)
+      const body = c.req.valid('json')
+      const id = inTermsOf(body, () => extensions.insert(body, reach))
       const after = found(extensions.find(reach, id), noun)
       c.set('change', { before: null, after })
       c.header('Location', `/api/v1${path}/${id}`)
@@ -69,7 +71,8 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       const reach = reachOf(c.var.principal, now)
       const before = found(extensions.find(reach, id), noun)
       const document = found(extensions.document(reach, id), noun)
-      extensions.replace(id, patched(extensionBody, document, changes), reach)
+      const body = patched(extensionBody, document, changes)
+      inTermsOf(changes, () => extensions.replace(id, body, reach))
       // A phone that knows only the old password is not this extension's any more.
       if (changes['password'] !== undefined) end(before)
       const after = found(extensions.find(reach, id), noun)

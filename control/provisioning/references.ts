@@ -83,3 +83,20 @@ export function tenantOf(
 
 export const badReference = (path: string, message: string): ApiError =>
   badRequest('The body is not valid', [{ path, message }])
+
+/** Does `work` for a body as it was given: what is wrong with its `carrier_id` is told at that path, not at `carrier`. */
+export function inTermsOf<T>(given: Readonly<Record<string, unknown>>, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.details === undefined) throw error
+    const { status, code, message, headers, details } = error
+    throw new ApiError(status, code, message, {
+      headers,
+      details: details.map(({ path, message: what }) => ({
+        path: given[path] == null && given[`${path}_id`] != null ? `${path}_id` : path,
+        message: what,
+      })),
+    })
+  }
+}

@@ -9,6 +9,7 @@ import { created, ok } from '../http/envelope.ts'
 import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
+import { inTermsOf } from './references.ts'
 import type { Reach, Resource } from './resource.ts'
 
 export interface ResourceRoutesDeps<View> {
@@ -44,7 +45,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       const body = c.req.valid('json')
       const secret = await resource.hashSecret?.(body)
       const reach = reachOf(c.var.principal, now)
-      const id = resource.insert(body, reach, secret)
+      const id = inTermsOf(body, () => resource.insert(body, reach, secret))
       const after = found(resource.find(reach, id), resource.noun)
       changed({ after })
       c.set('change', { before: null, after })
@@ -75,7 +76,8 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const reach = reachOf(c.var.principal, now)
         const before = found(resource.find(reach, id), resource.noun)
         const document = found(resource.document(reach, id), resource.noun)
-        resource.replace(id, patched(resource.body, document, changes), reach, secret)
+        const body = patched(resource.body, document, changes)
+        inTermsOf(changes, () => resource.replace(id, body, reach, secret))
         const after = found(resource.find(reach, id), resource.noun)
         changed({ before, after })
         c.set('change', { before, after })

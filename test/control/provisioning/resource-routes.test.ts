@@ -95,3 +95,18 @@ test.each(resources)('who may only read %s may not write it', async (path, body,
   expect((await request(item)).status).toBe(401)
   expect((await call('PUT', item, body)).status).toBe(405)
 })
+
+test.each([
+  ['/outbound-routes', { name: 'b', carrier_id: 99 }, 'carrier_id'],
+  ['/outbound-routes', { name: 'b', carrier: 'nobody' }, 'carrier'],
+  ['/outbound-routes', { name: 'b' }, 'carrier'],
+  ['/inbound-routes', { name: 'b', set_id: 99 }, 'set_id'],
+  ['/routing/carriers', { name: 'b', gateways, inbound_set_id: 99 }, 'inbound_set_id'],
+  ['/routing/carriers', { name: 'b', gateways, customer_id: 99 }, 'customer_id'],
+  ['/customers', { name: 'b', rate_plan_id: 99 }, 'rate_plan_id'],
+  ['/rates', { rate_plan_id: 99, prefix: '1', rate_per_minute: 1 }, 'rate_plan_id'],
+])('what %s does not find is told under the name that %j gives it', async (path, body, name) => {
+  const { callAs } = await twoTenants()
+  const answer = await callAs('acme', 'POST', path, body)
+  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: name }] })
+})

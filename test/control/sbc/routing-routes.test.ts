@@ -76,8 +76,8 @@ test.each([
   ['max_calls', { max_calls: -1 }],
   ['max_cps', { max_cps: 0.5 }],
   ['customer', { customer: 'nobody' }],
-  ['customer', { customer_id: 99 }],
-  ['inbound_set', { inbound_set_id: 99 }],
+  ['customer_id', { customer_id: 99 }],
+  ['inbound_set_id', { inbound_set_id: 99 }],
   ['inbound_set', { inbound_set: "x' OR 1=1 --" }],
   ['auth.expires', { auth: { type: 'ip', expires: 1 } }],
 ])('a carrier with a wrong %s is refused with that path', async (path, change) => {
@@ -266,7 +266,7 @@ test('a leading + does not count in the prefix of a route', async () => {
 
 test.each([
   ['set_id', {}],
-  ['set', { set_id: 9 }],
+  ['set_id', { set_id: 9 }],
   ['set', { set: 'nowhere' }],
   ['prefix', { set_id: 7, prefix: 'x' }],
   ['domain', { set_id: 7, domain: 'a b' }],
