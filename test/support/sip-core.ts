@@ -60,6 +60,7 @@ export class VirtualServer {
   readonly details: Delivered[] = []
   #commands = 0
   #clientId = 1
+  readonly #isInProcess: boolean
 
   constructor(
     options: {
@@ -70,9 +71,11 @@ export class VirtualServer {
       refusesCall?: (invite: SipMessage) => boolean
       routeRequest?: (request: NewRequest) => RequestRoute | undefined
       graceMs?: number
+      isInProcess?: boolean
     } = {},
   ) {
     let tokens = 0
+    this.#isInProcess = options.isInProcess ?? false
     this.core = new SipCore({
       listeners: () => options.listeners ?? [udp, tcp],
       timers: { ...defaultTimers, ...options.timers },
@@ -104,7 +107,7 @@ export class VirtualServer {
   }
 
   #connect(): void {
-    this.core.clientConnected(this.#clientId, false)
+    this.core.clientConnected(this.#clientId, this.#isInProcess)
     this.command('authenticate|cymru|')
     for (const verb of ['invite', 'options', 'message', 'refer', 'subscribe', 'notify', 'info'])
       this.command(`route|${verb}`)

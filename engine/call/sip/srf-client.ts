@@ -109,8 +109,8 @@ export class SrfClient {
   }
 
   /**
-   * Whether the server passes on the 100 of an INVITE that we sent. A real drachtio-server keeps it
-   * to itself, so that a node which is slow to ring looks like one that is dead.
+   * Whether the server passes on the 100 of an INVITE that we sent. A drachtio-server keeps it to itself,
+   * so that a node which is slow to ring looks like one that is dead.
    */
   get hearsTrying(): boolean {
     return this.#links.every((link) => link.hearsTrying)
@@ -321,7 +321,8 @@ export class SrfClient {
   }
 
   get #sessionTimers(): SessionTimers {
-    return { seconds: this.#sessionSeconds, isOurPart: !this.hearsTrying }
+    const isOurPart = !this.#links.every((link) => link.keepsSessionTimers)
+    return { seconds: this.#sessionSeconds, isOurPart }
   }
 
   /** Who sends what we begin: those that are connected, in turn. */

@@ -70,7 +70,8 @@ export class SrfLink {
   /** Call-IDs of INVITEs that are just being answered: no longer pending, not yet dialogs. */
   readonly #answering = new Set<string>()
   #hostPorts: readonly string[] = []
-  #hearsTrying = false
+  #isTollgate = false
+  #isInProcess = false
 
   constructor(deps: LinkDeps) {
     this.#deps = deps
@@ -88,11 +89,12 @@ export class SrfLink {
       // after hours: on a connection that was made again the library sets neither.
       for (const socket of this.agent?.mapServer.keys() ?? [])
         socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS)
-      this.#hearsTrying = version.includes('tollgate')
+      this.#isTollgate = version.includes('tollgate')
       this.#hostPorts = hostPorts.split(',')
       return onConnected({ kind: 'connected', hostPorts: this.#hostPorts, version })
     })
     this.#outliveFaults(target)
+    this.#isInProcess = target.kind === 'in-process'
     if (target.kind === 'in-process') return attachInProcess(this.srf, target, this.#deps.onPayload)
     const { host, port, secret, schedule } = target
     const reconnect = { retryMaxDelay: MAX_RETRY_DELAY_MS }
@@ -158,8 +160,14 @@ export class SrfLink {
     return this.#hostPorts
   }
 
+  /** Any other application gets what drachtio-server would give it, which is no 100. */
   get hearsTrying(): boolean {
-    return this.#hearsTrying
+    return this.#isTollgate && this.#isInProcess
+  }
+
+  /** The server does all of RFC 4028 by itself. */
+  get keepsSessionTimers(): boolean {
+    return this.#isTollgate
   }
 
   get agent(): Agent | undefined {

@@ -84,9 +84,9 @@ function endIfGone(
 const hasOwnUsage = new Set(['PRACK', 'REFER', 'SUBSCRIBE', 'NOTIFY', 'BYE'])
 
 /**
- * §8.1.3.4: Trying is between the hops and forms no dialog. The application of a new INVITE hears of
- * it all the same (drachtio-server keeps it back): to move on from a silent destination it must
- * know which one is not silent.
+ * §8.1.3.4: Trying is between the hops and forms no dialog; as from drachtio-server, no application by
+ * TCP hears of it. One in this process does, for a new INVITE: to move on from a silent destination
+ * it must know which one is not silent.
  */
 function handleTrying(
   stack: Stack,
@@ -96,6 +96,7 @@ function handleTrying(
   now: number,
 ): void {
   if (!outbound.isInitial || outbound.sent.method !== 'INVITE' || outbound.hasFinal) return
+  if (!stack.applications.isInProcess(outbound.clientId)) return
   deliver(stack, outbound, response, outbound.dialogId, flow, now)
 }
 

@@ -106,16 +106,21 @@ test('a transport error ends an INVITE as 503 at once', () => {
   expect(server.takeDelivered()[0]?.sip).toContain('SIP/2.0 503 Service Unavailable')
 })
 
-test('every provisional carries transaction and dialog id; 100 tells that there is somebody', () => {
+test('every provisional carries transaction and dialog id; 100 is for an application in this process', () => {
   const server = new VirtualServer()
   const { text, transactionId } = invite(server)
   answer(server, text, 100)
-  expect(server.takeDelivered()[0]?.tokens.slice(8, 10)).toEqual([transactionId, dialogIdOf(text)])
+  expect(server.takeDelivered()).toEqual([])
   answer(server, text, 180)
   const [event] = server.takeDelivered()
   expect(event?.tokens.slice(8, 10)).toEqual([transactionId, dialogIdOf(text)])
   server.advance(10_000)
   expect(server.takeSent()).toEqual([])
+
+  const near = new VirtualServer({ isInProcess: true })
+  const { text: sent, transactionId: id } = invite(near)
+  answer(near, sent, 100)
+  expect(near.takeDelivered()[0]?.tokens.slice(8, 10)).toEqual([id, dialogIdOf(sent)])
 })
 
 // RFC 3261 §17.1.1.3.
@@ -256,8 +261,8 @@ test('sequence numbers rise by one in the dialog, and a re-INVITE is acknowledge
   const { text } = invite(server)
   answer(server, text, 200)
   acknowledge(server, text)
-  server.takeSent()
   const dialogId = dialogIdOf(text)
+  server.takeSent()
   server.command(`sip||${dialogId}\r\n${sip('INVITE sip:placeholder SIP/2.0', [], sdp)}`)
   const [reinvite] = server.takeSent()
   answer(server, reinvite?.text ?? '', 200, 'bt')
@@ -277,8 +282,8 @@ test('a response whose To has a second tag belongs to its request and to the dia
   const { text } = invite(server)
   answer(server, text, 200)
   acknowledge(server, text)
-  server.takeSent()
   const dialogId = dialogIdOf(text)
+  server.takeSent()
   server.command(`sip||${dialogId}\r\n${sip('INVITE sip:placeholder SIP/2.0', [], sdp)}`)
   const [reinvite] = server.takeSent()
   server.takeDelivered()
