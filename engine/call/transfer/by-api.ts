@@ -54,7 +54,8 @@ export async function transferByApi(
 }
 
 /**
- * Whoever leaves pays for it, as when he had done it himself; else whoever is moved, if he is ours.
+ * A phone that leaves pays for it, as when it had done it itself; else whoever pays for his call now;
+ * else whoever is ours: a node serves the number that was called, which may be a customer's.
  * Nobody of another tenant than the call's: its API keys would spend somebody else's money.
  */
 function payerOf(
@@ -63,11 +64,23 @@ function payerOf(
   tenantId: number | null,
   deps: InboundCallDeps,
 ): Identity | undefined {
-  const found = [leaver, stayer]
-    .flatMap((participant) => identityOf(participant, deps) ?? [])
-    .filter(
-      ({ origin }) =>
-        origin.kind !== 'extension' || tenantId === null || origin.tenantId === tenantId,
-    )
-  return found.find(({ origin }) => origin.kind !== 'trusted') ?? found[0]
+  const found = [leaver, stayer].flatMap((participant) => {
+    const identity = identityOf(participant, deps)
+    const isForeign =
+      identity?.origin.kind === 'extension' &&
+      tenantId !== null &&
+      identity.origin.tenantId !== tenantId
+    return identity === undefined || isForeign ? [] : [{ participant, identity }]
+  })
+  const chosen =
+    found.find(({ participant, identity: { origin } }) => {
+      return participant === leaver && origin.kind === 'extension'
+    }) ??
+    found.find(({ participant }) => isPaying(participant)) ??
+    found.find(({ identity: { origin } }) => origin.kind !== 'trusted') ??
+    found[0]
+  return chosen?.identity
 }
+
+const isPaying = ({ conversation: { call }, side }: Participant): boolean =>
+  side === 'caller' && !call.isFree && (call.account?.customerId ?? null) !== null

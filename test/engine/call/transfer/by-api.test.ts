@@ -134,13 +134,23 @@ test('no funds: nobody rings, and the call goes on', async () => {
   expect(await transfer()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
   expect(await rig.record()).toMatchObject({
     denialCode: 'insufficient_funds',
-    callerNumber: '1555',
+    callerNumber: '101',
   })
   expect(rig.calls.size).toBe(1)
 })
 
+test('where a node would leave, whoever pays for the call goes on paying', async () => {
+  await establish(rig, { kind: 'trusted' })
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  expect(await transfer('caller')).toMatchObject({ kind: 'transferring' })
+  expect(rig.asked.map(({ caller }) => caller)).toEqual(['101', '101'])
+  c.reply(await c.next('INVITE'), 486, { tag: 'c' })
+  await rig.record()
+})
+
 test('the number of another tenant does not pay for what an API key asks', async () => {
-  await establish(rig)
+  await establish(rig, carrier)
   const { account, ...verdict } = granted(60) as Extract<Verdict, { kind: 'granted' }>
   const theirs = { ...verdict, account: { ...account, tenantId: 4, customerId: 8 } }
   rig.answers.authorize = () => Promise.resolve(theirs)
