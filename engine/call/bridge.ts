@@ -76,6 +76,8 @@ export class Bridge {
   #deadline: Deadline | undefined
   #forgetStop: () => void = () => undefined
   #hasEarlyMedia = false
+  /** The last description before the answer, and the tag of who gave it. */
+  #early: { readonly tag: string; readonly sdp: string } | undefined
   readonly #branch: Branch | undefined
   #farewell = givenUp
   /** The last answer of any kind. */
@@ -180,10 +182,16 @@ export class Bridge {
     this.#call.firstProgressAt ??= this.#deps.now()
     this.#call.peers.callee ??= peerAddress(response)
     if (this.#branch) return this.#ringing()
-    if (response.body) this.#hasEarlyMedia = true
-    if (response.body) this.#call.state = 'EARLY'
+    if (response.body) this.#noteEarlyMedia(response)
     else if (response.status === 180 && this.#call.state === 'DIALING') this.#call.state = 'RINGING'
     this.#caller.progress(response, this.#deps.filter.inviteAnswer(response.headers))
+  }
+
+  #noteEarlyMedia({ headers, body }: SipResponse): void {
+    this.#hasEarlyMedia = true
+    this.#call.state = 'EARLY'
+    if (/^application\/sdp\b/i.test(headers['content-type'] ?? ''))
+      this.#early = { tag: tagOf(headers['to']), sdp: body ?? '' }
   }
 
   /** The caller hears of it once: answers of several phones to one offer would contradict each other. */
@@ -243,8 +251,21 @@ export class Bridge {
     this.#call.firstProgressAt ??= this.#deps.now()
     this.#call.peers.callee = peerAddress(response)
     const conversation = new Conversation(this.#call, this.#deps, () => void offer?.destroy())
-    if (callee) conversation.join('callee', callee, true)
-    this.#whenJournalled(() => this.#acceptCaller(conversation, response, offer))
+    const sdp = this.#descriptionIn(response)
+    if (callee) {
+      const leg = conversation.join('callee', callee, true)
+      if (leg.media === '') leg.media = sdp
+    }
+    this.#whenJournalled(() => this.#acceptCaller(conversation, { response, sdp }, offer))
+  }
+
+  /**
+   * RFC 3262 §5: whoever has answered our offer reliably does not do so again in the 200. The caller
+   * heard it unreliably, and must find it there (RFC 3261 §13.3.1).
+   */
+  #descriptionIn({ headers, body }: SipResponse): string {
+    if (body) return body
+    return this.#early?.tag === tagOf(headers['to']) ? this.#early.sdp : ''
   }
 
   /**
@@ -267,12 +288,12 @@ export class Bridge {
 
   #acceptCaller(
     conversation: Conversation,
-    response: SipResponse,
+    { response, sdp }: { readonly response: SipResponse; readonly sdp: string },
     offer: PendingOffer | undefined,
   ): void {
     const headers = this.#deps.filter.inviteAnswer(response.headers)
     advertiseReplaces(headers)
-    this.#caller.accept(this.#deps.client, response.body ?? '', headers, (taken) => {
+    this.#caller.accept(this.#deps.client, sdp, headers, (taken) => {
       if (!taken) {
         this.#call.stop({ kind: 'cancelled' })
         return this.#resolve({ kind: 'stopped' })
@@ -339,3 +360,5 @@ function rejected(
 ): AttemptResult {
   return { kind: 'rejected', status, reason, headers, isFinal }
 }
+
+const tagOf = (to: string | undefined): string => /;\s*tag=([^;\s]+)/i.exec(to ?? '')?.[1] ?? ''

@@ -121,6 +121,11 @@ class NewCall implements Caller {
     done: (taken: Participant | undefined) => void,
   ): void {
     const { stayer } = this.#plan
+    if (body === '') {
+      // Whoever stays would make an offer then, which nobody could answer.
+      this.#refusal = { status: 488, reason: 'Not Acceptable Here' }
+      return done(undefined)
+    }
     let isDone = false
     const settle = (taken: Participant | undefined): void => {
       if (isDone) return

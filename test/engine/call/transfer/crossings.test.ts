@@ -125,6 +125,21 @@ test('the one that stays refuses the new media: the new party gets BYE, the call
   await rig.idle()
 })
 
+// The one that stays would make an offer that nobody answers: its 200 would never get an ACK.
+test('the new party answers without any description: it gets BYE, the old two are not disturbed', async () => {
+  const { a, aLeg, b, c, toC } = await transferring(rig)
+  c.reply(toC, 200, { tag: 'c' })
+  await c.next('ACK')
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 488 Not Acceptable Here\r\n')
+  c.reply(await c.next('BYE'), 200)
+  a.request('BYE', aLeg)
+  b.reply(await b.next('BYE'), 200)
+  await a.next('200 BYE')
+  await recordsOf(rig, 2)
+  expect(b.inbox.filter(({ method }) => method === 'INVITE')).toEqual([])
+  await rig.idle()
+})
+
 test('REFER in the midst of a re-INVITE: the new media wait until that is over', async () => {
   const { a, aLeg, b } = await establish(rig)
   const c = await rig.node()
