@@ -224,6 +224,7 @@ export class ResponseContext implements BranchUser {
     if (isCall) this.#stack.callTimes.inbound.responded(this.#inbound, response.status, now)
     if (response.status < 200) return
     this.#inbound.finished()
+    if (response.status >= 300) this.#inbound.refused()
     if (isCall && !this.#wasCancelled)
       tellForwarded(this.#stack, response.status, response.text, text, now)
   }

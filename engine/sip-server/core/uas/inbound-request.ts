@@ -105,6 +105,14 @@ export class InboundRequest implements TimedCall {
     dialog.reliable1xx?.stop()
   }
 
+  /**
+   * RFC 3261 §8.2.2.2 speaks of ongoing transactions. Once it is refused nothing goes on, and a proxy that
+   * tries its destinations one after the other may come back to this server by another one.
+   */
+  refused(): void {
+    this.#end.forgetMerge()
+  }
+
   /** The application is silent: the peer must not wait for ever. */
   onTimer(_timer: 'application', now: number): void {
     const [status, reason] =
@@ -135,8 +143,12 @@ export class ServerEnd implements ServerUser {
   }
 
   onTerminated(): void {
-    const { merged, serverTransactions } = this.#stack
-    serverTransactions.delete(this.#key)
+    this.#stack.serverTransactions.delete(this.#key)
+    this.forgetMerge()
+  }
+
+  forgetMerge(): void {
+    const { merged } = this.#stack
     if (merged.get(this.#mergeKey) === this.#key) merged.delete(this.#mergeKey)
   }
 }

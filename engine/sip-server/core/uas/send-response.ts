@@ -240,6 +240,7 @@ function afterResponse(
 ): void {
   if (status < 200) return
   inbound.finished()
+  if (status >= 300) inbound.refused()
   if (inbound.request.method === 'PRACK') inbound.dialog?.reliable1xx?.settled(now)
   const { dialog, request, transaction } = inbound
   if (request.method === 'INVITE' && inbound.isInitial && !inbound.wasCancelled)

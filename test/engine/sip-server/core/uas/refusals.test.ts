@@ -43,6 +43,17 @@ test('the same INVITE by another way gets 482, and the first one goes on', () =>
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 Any'])
 })
 
+test('an INVITE that was refused may come again by another way, as serial forking does it', () => {
+  const server = new VirtualServer()
+  respond(server, invited(server), 486)
+  server.takeDelivered()
+  const again = requestOf('INVITE', { branch: 'z9hG4bK-next', body: sdp })
+  respond(server, invited(server, again), 200)
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 Any'])
+  server.receive(requestOf('INVITE', { branch: 'z9hG4bK-too-late', body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 482 Loop Detected'])
+})
+
 test('the end of a re-INVITE with the number of the first one does not make copies welcome', () => {
   const server = new VirtualServer()
   const toTag = answered(server)
