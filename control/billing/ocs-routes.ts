@@ -66,6 +66,7 @@ const refusals: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
   cps_limit: [403, 'The customer starts more calls per second than allowed'],
   daily_spend_limit: [403, "The customer's daily spending limit is reached"],
   max_call_seconds: [403, 'The call has reached its longest allowed duration'],
+  payer_of_other_tenant: [403, 'A customer of another tenant would pay'],
   unknown_caller: [404, 'The caller belongs to no customer'],
   no_rate: [404, 'There is no rate for this destination'],
   unknown_call: [404, 'No such call is open'],

@@ -66,6 +66,8 @@ export class Call {
   direction: Direction = 'inbound'
   /** Who pays; known after the authorization. */
   account: Account | null = null
+  /** Nobody of another tenant may be made to pay; null: whoever it is. */
+  payerTenantId: number | null = null
   /** Who calls, as soon as it is admitted. */
   origin: Origin | undefined
   /** What is being called, or was reached. */

@@ -13,6 +13,11 @@ export interface AuthorizationRequest {
   readonly callee: string
   /** The customer that the source of the call already determines (a carrier's, an extension's). */
   readonly customerId: number | null
+  /**
+   * Set: a customer of another tenant is not made to pay (`payer_of_other_tenant`). An OCS elsewhere
+   * knows no tenants.
+   */
+  readonly payerTenantId?: number | null
   /** Milliseconds UTC. */
   readonly startedAt: number
 }

@@ -15,6 +15,8 @@ export type DenialCode =
   | 'cps_limit'
   | 'daily_spend_limit'
   | 'unknown_caller'
+  /** Whoever would pay is not the customer of whom the call may be charged to. */
+  | 'payer_of_other_tenant'
   | 'no_rate'
   /** The call has reached the customer's cap per call. */
   | 'max_call_seconds'
@@ -26,6 +28,8 @@ export interface CallQuestion {
   readonly caller: string
   readonly callee: string
   readonly customerId: number | null
+  /** Set: no customer of another tenant may be made to pay. */
+  readonly payerTenantId?: number | null
   /** Milliseconds UTC: the rate in force then is the call's rate to its end. */
   readonly startedAt: number
 }
@@ -68,10 +72,15 @@ export function admit(
   if (known !== undefined) return { kind: 'granted', reservation: known }
   if (books.reservations.size >= maxOpenCalls) return { kind: 'overloaded' }
   const account = books.customers.resolve(question.customerId, question.caller)
+  if (account !== undefined && !mayPay(account, question))
+    return denied('payer_of_other_tenant', undefined)
   if (account !== undefined) return admitCustomer(question, account, books, now)
   if (unknownCaller === 'deny') return denied('unknown_caller', undefined)
   return reserve(question, nobodyPays, books, now)
 }
+
+const mayPay = ({ terms }: Account, { payerTenantId = null }: CallQuestion): boolean =>
+  payerTenantId === null || terms.tenantId === null || terms.tenantId === payerTenantId
 
 function admitCustomer(
   question: CallQuestion,

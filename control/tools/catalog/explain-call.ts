@@ -29,6 +29,10 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
     'No customer has the caller number, so nobody would pay.',
     'A person adds the number to a customer.',
   ],
+  payer_of_other_tenant: [
+    'The transfer would have been paid by a customer of another tenant.',
+    'The number of who transfers belongs to a customer: check whose it is.',
+  ],
   no_rate: ['The rate plan has no rate for this number.', 'lookup_rate confirms it.'],
   max_call_seconds: ['The call reached the longest duration of the customer.', 'Nothing is wrong.'],
   ocs_unreachable: ['Charging did not answer in time.', 'Look at the charging system.'],

@@ -82,7 +82,9 @@ async function authorize(
   const { origin, callerNumber: caller, calledNumber: callee } = reading
   const { callUuid, startedAt } = call.start
   const customerId = 'customerId' in origin ? origin.customerId : null
-  const verdict = await deps.charging.authorize({ callUuid, caller, callee, customerId, startedAt })
+  const { payerTenantId } = call
+  const request = { callUuid, caller, callee, customerId, payerTenantId, startedAt }
+  const verdict = await deps.charging.authorize(request)
   call.notes.push({ at: deps.now(), what: 'charged', verdict })
   if (verdict.kind === 'unreachable')
     return {
@@ -93,6 +95,8 @@ async function authorize(
       headers: retryAfter(verdict),
     }
   call.account = verdict.account
+  if (verdict.kind === 'denied' && verdict.code === 'payer_of_other_tenant')
+    return { kind: 'refused', status: 403, reason: 'Forbidden', code: verdict.code }
   if (verdict.kind === 'denied')
     return {
       kind: 'refused',

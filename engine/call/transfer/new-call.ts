@@ -63,6 +63,7 @@ export async function transferToNewCall(
   const before = [plan.leaver, plan.stayer].map(({ conversation }) => conversation.call)
   const { conversation, side } = plan.stayer
   call.peers.caller = conversation.call.peers[side]
+  call.payerTenantId = plan.tenantId ?? null
   call.transfersBefore = Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1
   return new NewCall(plan, call, shown, deps).start(free)
 }
@@ -98,8 +99,7 @@ class NewCall implements Caller {
 
   async start(free: FreeRoute): Promise<TransferStart> {
     const { callUuid } = this.#call.start
-    const refusal =
-      this.#objection(free) ?? (await this.#admitted(free)) ?? this.#foreignPayer(free)
+    const refusal = this.#objection(free) ?? (await this.#admitted(free))
     if (refusal) {
       void this.#end(this.#failed(refusal))
       const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
@@ -147,8 +147,12 @@ class NewCall implements Caller {
     })
   }
 
-  #objection({ isEmergency }: FreeRoute): End | undefined {
+  #objection({ isEmergency, route, tenantId }: FreeRoute): End | undefined {
     const { calls } = this.#deps
+    const { payerTenantId } = this.#call
+    const house = route === undefined ? null : tenantId
+    if (!isEmergency && house !== null && payerTenantId !== null && house !== payerTenantId)
+      return { kind: 'refused', status: 403, reason: 'Forbidden', code: 'payer_of_other_tenant' }
     if (this.#call.transfersBefore > MAX_TRANSFERS)
       return { kind: 'refused', status: 483, reason: 'Too Many Hops', code: 'too_many_hops' }
     if (isEmergency || (!calls.isDraining && !isOverloaded(calls))) return undefined
@@ -160,14 +164,6 @@ class NewCall implements Caller {
   #admitted(free: FreeRoute): Promise<End | undefined> {
     const admitted = admit(this.#call, this.#reading, free, this.#deps)
     return admitted.catch((error: unknown) => this.#fault(error))
-  }
-
-  /** Whose number a node's party has is known only now. */
-  #foreignPayer({ isEmergency }: FreeRoute): End | undefined {
-    const wanted = this.#plan.tenantId ?? null
-    const paying = this.#call.account?.tenantId ?? wanted
-    if (isEmergency || wanted === null || paying === wanted) return undefined
-    return { kind: 'refused', status: 403, reason: 'Forbidden', code: 'payer_of_other_tenant' }
   }
 
   async #run(free: FreeRoute): Promise<void> {

@@ -48,6 +48,27 @@ test("an extension's number leads to its customer, unless two domains disagree",
   })
 })
 
+test('a customer of another tenant than the one that asks does not pay: nothing is reserved', async () => {
+  const { store, ocs, customerId } = customerWith(oneUnit, { max_cps: 1 })
+  store.sqlite.exec(`INSERT INTO tenant VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
+    UPDATE customer SET tenant_id = 3`)
+  ocs.reloadCustomers()
+  expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
+    ...{ kind: 'denied', code: 'payer_of_other_tenant', account: null },
+  })
+  expect(ocs.stats()).toMatchObject({ openCalls: 0, reservedMicros: 0 })
+  // Nor does it count as an attempt of that customer.
+  expect(await ocs.authorize({ ...question('b'), payerTenantId: 3 })).toMatchObject({
+    ...{ kind: 'granted', account: { customerId, tenantId: 3 } },
+  })
+})
+
+test("a customer of nobody's may pay for any tenant", async () => {
+  const { ocs } = customerWith(oneUnit)
+  const asked = { ...question('a'), payerTenantId: 4 }
+  expect(await ocs.authorize(asked)).toMatchObject({ kind: 'granted' })
+})
+
 test('an unknown caller is refused, or let through at no cost where that is allowed', async () => {
   const { ocs } = customerWith(oneUnit)
   expect(await ocs.authorize(question('a', '4930', '+1999'))).toEqual({

@@ -1,9 +1,8 @@
 /** Blind transfer from the API, over the real server. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Verdict } from '../../../../engine/charging/charging.ts'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
-import { granted, startCallRig } from '../../../support/call-rig.ts'
+import { startCallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import {
   asVersion,
@@ -151,12 +150,25 @@ test('where a node would leave, whoever pays for the call goes on paying', async
 
 test('the number of another tenant does not pay for what an API key asks', async () => {
   await establish(rig, carrier)
-  const { account, ...verdict } = granted(60) as Extract<Verdict, { kind: 'granted' }>
-  const theirs = { ...verdict, account: { ...account, tenantId: 4, customerId: 8 } }
-  rig.answers.authorize = () => Promise.resolve(theirs)
+  expect(rig.asked.at(-1)).toMatchObject({ payerTenantId: null })
+  // Charging is told before it reserves anything.
+  rig.answers.authorize = () =>
+    Promise.resolve({ kind: 'denied', code: 'payer_of_other_tenant', account: null })
   expect(await transfer()).toEqual({ kind: 'denied', code: 'payer_of_other_tenant' })
-  expect(await rig.record()).toMatchObject({ denialCode: 'payer_of_other_tenant', billsec: 0 })
+  expect(rig.asked.at(-1)).toMatchObject({ callee: '15550100', payerTenantId: 3 })
+  expect(await rig.record()).toMatchObject({ sipCode: 403, denialCode: 'payer_of_other_tenant' })
   expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', transfer: { state: 'failed' } }])
+})
+
+test('nor does the house of another tenant take a call that an API key asks for', async () => {
+  await establish(rig, { kind: 'node', nodeId: 9, setId: 1 })
+  rig.answers.extensions.set('15550100@', {
+    ...{ extensionId: 9, extension: '15550100', tenantId: 4, customerId: 8, domain: '' },
+    ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+  })
+  const asked = rig.asked.length
+  expect(await transfer()).toEqual({ kind: 'denied', code: 'payer_of_other_tenant' })
+  expect(rig.asked).toHaveLength(asked)
 })
 
 test('a phone of another tenant does not pay: the phone of the call itself does', async () => {
