@@ -22,7 +22,7 @@ import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
 import { type Config, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
-import { HostAddresses, resolveHost } from './dispatcher/host-addresses.ts'
+import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
 import type { NodeState } from './dispatcher/node-health.ts'
 import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
@@ -103,7 +103,7 @@ export class Engine {
     const onPayload = (payload: string): void => this.#messages.add(payload)
     this.#client = new SrfClient(log, onPayload, lagMs, sessionSeconds)
     this.#deadlines = new Deadlines({ now, schedule })
-    this.#hosts = new HostAddresses(resolveHost, schedule)
+    this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const charging = this.#counted(deps.charging)
     this.events = new EventLog(now)
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
@@ -291,9 +291,11 @@ export class Engine {
     })
   }
 
-  #createRegistrar({ store, now, schedule, randomBytes, log }: EngineDeps): Registrar {
+  #createRegistrar(deps: EngineDeps): Registrar {
+    const { store, now, schedule, randomBytes, log, config } = deps
     return new Registrar({
       ...{ store, now, schedule, secret: randomBytes(32), guard: this.guard },
+      nonceSeconds: config.nonceSeconds,
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
       isProxy: ({ address, port }) => {
         const { kind } = this.routing.recognize({ address, port })

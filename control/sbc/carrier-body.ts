@@ -14,7 +14,9 @@ const gatewayBody = z
       .min(0)
       .max(65_535)
       .default(0)
-      .describe('0: calls go to 5060, and come from any port.'),
+      .describe(
+        '0: calls go where the SRV records of the host say, else to 5060 (5061 by TLS), and come from any port.',
+      ),
     transport: transport.default('udp'),
     netmask: z
       .int()

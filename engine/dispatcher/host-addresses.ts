@@ -4,7 +4,7 @@
  * its last addresses: a broken DNS server must not end recognition.
  */
 import { ADDRCONFIG } from 'node:dns'
-import { lookup, resolve4, resolve6 } from 'node:dns/promises'
+import { lookup, Resolver } from 'node:dns/promises'
 import { isIP, SocketAddress } from 'node:net'
 import type { Cancel, Schedule } from './prober.ts'
 
@@ -92,8 +92,7 @@ export class HostAddresses implements HostDirectory {
       entry.addresses = fresh
       this.#version += 1
     }
-    const delayMs =
-      fresh.length === 0 ? RETRY_MS : Math.min(Math.max(ttlMs, MIN_REFRESH_MS), MAX_REFRESH_MS)
+    const delayMs = Math.min(Math.max(ttlMs, MIN_REFRESH_MS), MAX_REFRESH_MS)
     entry.cancel = this.#schedule(() => this.#refresh(host, entry), delayMs)
   }
 }
@@ -108,21 +107,45 @@ export function canonicalAddress(address: string): string {
     : compressed
 }
 
-/** Names known only to the hosts file have no TTL. */
-const HOSTS_FILE_TTL_MS = 60_000
+/** As many as the SIP server looks at. */
+const MAX_SRV_RECORDS = 16
 
-/** DNS first, for the TTL; then the system's resolver, for the hosts file. */
-export async function resolveHost(host: string): Promise<Resolution> {
-  const [v4, v6] = await Promise.allSettled([
-    resolve4(host, { ttl: true }),
-    resolve6(host, { ttl: true }),
-  ])
-  const records = [v4, v6].flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
-  if (records.length > 0)
+/** Names known only to the hosts file have no TTL, and that of SRV records is not told. */
+const UNKNOWN_TTL_MS = 60_000
+
+/**
+ * DNS first, for the TTL; then the system's resolver, for the hosts file. A name that begins with an
+ * underscore is one of SRV records (RFC 2782): the addresses of their targets count. Most domains
+ * have none, which is no failure.
+ * @param servers those that the SIP server asks, too; none: the system's
+ */
+export function hostResolver(servers: readonly string[] = []): ResolveHost {
+  const dns = new Resolver()
+  if (servers.length > 0) dns.setServers([...servers])
+  const addressesOf = async (host: string): Promise<Resolution> => {
+    const [v4, v6] = await Promise.allSettled([
+      dns.resolve4(host, { ttl: true }),
+      dns.resolve6(host, { ttl: true }),
+    ])
+    const records = [v4, v6].flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+    if (records.length > 0)
+      return {
+        addresses: records.map((record) => record.address),
+        ttlMs: Math.min(...records.map((record) => record.ttl)) * 1_000,
+      }
+    const found = await lookup(host, { all: true, hints: ADDRCONFIG })
+    return { addresses: found.map((each) => each.address), ttlMs: UNKNOWN_TTL_MS }
+  }
+  const ofService = async (name: string): Promise<Resolution> => {
+    const records = await dns.resolveSrv(name).catch(() => [])
+    const found = await Promise.allSettled(
+      records.slice(0, MAX_SRV_RECORDS).map((record) => addressesOf(record.name)),
+    )
+    const targets = found.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     return {
-      addresses: records.map((record) => record.address),
-      ttlMs: Math.min(...records.map((record) => record.ttl)) * 1_000,
+      addresses: targets.flatMap(({ addresses }) => addresses),
+      ttlMs: Math.min(UNKNOWN_TTL_MS, ...targets.map(({ ttlMs }) => ttlMs)),
     }
-  const found = await lookup(host, { all: true, hints: ADDRCONFIG })
-  return { addresses: found.map((each) => each.address), ttlMs: HOSTS_FILE_TTL_MS }
+  }
+  return (name) => (name.startsWith('_') ? ofService(name) : addressesOf(name))
 }

@@ -1,4 +1,5 @@
 /** Where requests to a carrier's gateway go. */
+import { isIP } from 'node:net'
 import type { GatewayRecord, Transport } from './routing-records.ts'
 
 /** Port 0 is the default one of the transport, RFC 3261 §19.1.2. */
@@ -9,11 +10,27 @@ export function gatewayPort({
   return port === 0 ? defaultPort(transport) : port
 }
 
-/** `sip:<host>:<port>;transport=udp` */
-export function gatewayUri(gateway: Pick<GatewayRecord, 'host' | 'port' | 'transport'>): string {
+type Place = Pick<GatewayRecord, 'host' | 'port' | 'transport'>
+
+/**
+ * `sip:<host>:<port>;transport=udp`. A name without a port stays without: the SRV records of the
+ * carrier say which hosts and ports, if it has any (RFC 3263 §4.2).
+ */
+export function gatewayUri(gateway: Place): string {
   const { host, transport } = gateway
   const name = host.includes(':') ? `[${host}]` : host
-  return `sip:${name}:${gatewayPort(gateway)};transport=${transport}`
+  const port = isByRecords(gateway) ? '' : `:${gatewayPort(gateway)}`
+  return `sip:${name}${port};transport=${transport}`
 }
+
+/** The names behind which the addresses of a gateway stand: its host, and where its SRV records are. */
+export function gatewayNames(gateway: Place): readonly string[] {
+  const { host, transport } = gateway
+  return isByRecords(gateway) ? [host, `${srvPrefix[transport]}.${host}`] : [host]
+}
+
+const isByRecords = ({ host, port }: Place): boolean => port === 0 && isIP(host) === 0
+
+const srvPrefix = { udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp' } as const
 
 const defaultPort = (transport: Transport) => (transport === 'tls' ? 5_061 : 5_060)

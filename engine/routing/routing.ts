@@ -5,7 +5,7 @@
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
-import { gatewayPort, gatewayUri } from './gateway-uri.ts'
+import { gatewayNames, gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
@@ -155,10 +155,7 @@ export class Routing {
     this.#outbound = new OutboundRoutes(outboundRoutes)
     this.#limits.keepOnly(new Set(this.#carriers.keys()))
     const gateways = carriers.flatMap((carrier) => carrier.gateways)
-    this.#deps.hosts.watch(
-      'routing',
-      gateways.map((gateway) => gateway.host),
-    )
+    this.#deps.hosts.watch('routing', gateways.flatMap(gatewayNames))
     this.#buildSources()
     this.#agents = new Agents(agents, this.#deps.activeAgentCalls)
     this.#deps.onLoaded(carriers)
@@ -264,8 +261,8 @@ export class Routing {
   #buildSources(): void {
     const { hosts } = this.#deps
     this.#sourcesVersion = hosts.version
-    this.#sources = new CarrierSources([...this.#carriers.values()], (host) =>
-      hosts.addressesOf(host),
+    this.#sources = new CarrierSources([...this.#carriers.values()], (gateway) =>
+      gatewayNames(gateway).flatMap((name) => hosts.addressesOf(name)),
     )
   }
 

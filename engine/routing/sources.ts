@@ -13,8 +13,8 @@ export interface CarrierSource {
   readonly gateway: GatewayRecord
 }
 
-/** Addresses of a host name; a literal address is its own. */
-export type AddressesOf = (host: string) => readonly string[]
+/** From where its requests may come. */
+export type AddressesOf = (gateway: GatewayRecord) => readonly string[]
 
 interface Entry extends CarrierSource {
   readonly prefixLength: number
@@ -46,7 +46,7 @@ function* entriesOf(
   for (const carrier of carriers) {
     if (!carrier.isActive || carrier.direction === 'out') continue
     for (const gateway of carrier.gateways.filter((each) => each.isInbound))
-      for (const address of addressesOf(gateway.host)) {
+      for (const address of addressesOf(gateway)) {
         const network = recognizedNetwork(gateway, address)
         if (network)
           yield [network, { carrier, gateway, prefixLength: network.prefixLength }] as const

@@ -1,10 +1,11 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Resolution } from '../../../engine/dispatcher/host-addresses.ts'
 import {
   canonicalAddress,
   HostAddresses,
-  resolveHost,
+  hostResolver,
 } from '../../../engine/dispatcher/host-addresses.ts'
+import { DnsServer } from '../../support/dns-server.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 function start(answer: (host: string) => Promise<Resolution>) {
@@ -99,7 +100,26 @@ test('one spelling per address', () => {
 })
 
 test('names of the hosts file are resolved by the system', async () => {
-  const { addresses, ttlMs } = await resolveHost('localhost')
+  const { addresses, ttlMs } = await hostResolver()('localhost')
   expect(addresses.some((address) => address === '127.0.0.1' || address === '::1')).toBe(true)
   expect(ttlMs).toBeGreaterThan(0)
+})
+
+test('the name of a service stands for the addresses of all its hosts', async () => {
+  const dns = await DnsServer.start()
+  onTestFinished(() => dns.close())
+  const resolve = hostResolver([dns.address])
+  const srv = (target: string) => ({
+    ...({ type: 'SRV', name: '_sip._udp.carrier.example', ttl: 300 } as const),
+    data: { target, port: 5_070, priority: 1, weight: 1 },
+  })
+  dns.serve(
+    ...[srv('one.carrier.example'), srv('two.carrier.example')],
+    { type: 'A', name: 'one.carrier.example', ttl: 30, data: '192.0.2.1' },
+    { type: 'A', name: 'two.carrier.example', ttl: 40, data: '192.0.2.2' },
+  )
+  const { addresses, ttlMs } = await resolve('_sip._udp.carrier.example')
+  expect([[...addresses].toSorted(), ttlMs]).toEqual([['192.0.2.1', '192.0.2.2'], 30_000])
+  // Most domains have no such records: they are not asked again and again.
+  expect(await resolve('_sip._tcp.carrier.example')).toEqual({ addresses: [], ttlMs: 60_000 })
 })

@@ -38,6 +38,29 @@ test('a source is a carrier, then a node, then trusted, else unknown', () => {
   expect(routing.recognize(source('192.0.2.1'))).toEqual({ kind: 'unknown' })
 })
 
+// RFC 3263 §4.2: the carrier's SRV records say which hosts it has, and it calls from those.
+test('a gateway by name alone is recognized where its SRV records lead, one with a port is not', () => {
+  const addresses: Readonly<Record<string, readonly string[]>> = {
+    'sip.example.com': ['198.51.100.1'],
+    '_sip._udp.sip.example.com': ['198.51.100.2', '198.51.100.3'],
+  }
+  const watched: string[] = []
+  const hosts = {
+    version: 0,
+    addressesOf: (host: string) => addresses[host] ?? [],
+    watch: (_owner: string, names: readonly string[]) => void watched.push(...names),
+  }
+  const found = (port: number) => {
+    const gateways = [sampleGateway(1, { host: 'sip.example.com', port })]
+    const { routing } = routingOver({ carriers: [sampleCarrier(1, { gateways })] }, { hosts })
+    return [1, 2, 3].map((last) => routing.recognize(source(`198.51.100.${last}`)).kind)
+  }
+  expect(found(0)).toEqual(['carrier', 'carrier', 'carrier'])
+  expect(watched.splice(0)).toEqual(['sip.example.com', '_sip._udp.sip.example.com'])
+  expect(found(5_060)).toEqual(['carrier', 'unknown', 'unknown'])
+  expect(watched).toEqual(['sip.example.com'])
+})
+
 test('a gateway whose host name gets a new address is recognized there at once', () => {
   const hosts = {
     version: 0,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { CarrierSources, TrustedSources } from '../../../engine/routing/sources.ts'
 import { sampleCarrier, sampleGateway } from './samples.ts'
 
-const own = (host: string) => [host]
+const own = ({ host }: { readonly host: string }) => [host]
 const at = (gatewayId: number, port: number) =>
   sampleGateway(gatewayId, { host: '203.0.113.1', port })
 
