@@ -41,12 +41,19 @@ export const money = (range: { readonly min?: number; readonly max?: number } = 
   })
 
 /** An RFC 3339 date-time, read as milliseconds UTC. */
-export const time = z.string().transform((value, context) => {
+export const time = z.string().transform(readTime)
+
+/** The same in a query, where a `+` that was not escaped comes as a space. */
+export const queryTime = z
+  .string()
+  .transform((value, context) => readTime(value.replace(/ (?=\d\d:\d\d$)/, '+'), context))
+
+function readTime(value: string, context: z.RefinementCtx): number {
   const ms = parseTime(value)
   if (ms !== undefined) return ms
   context.addIssue({ code: 'custom', message: 'must be an RFC 3339 date-time' })
   return z.NEVER
-})
+}
 
 export const port = z.int().min(1).max(65_535)
 

@@ -24,7 +24,9 @@ export class CdrText {
   readonly #costs = new Memory(
     (micros: number) => `${moneyToNumber(micros)},"cost_exact":"${moneyToDecimal(micros)}"`,
   )
-  readonly #decimals = new Memory(moneyToDecimal)
+  readonly #sums = new Memory(
+    (micros: number) => `${moneyToNumber(micros)},${moneyToDecimal(micros)}`,
+  )
   readonly #times = new SecondTexts(timeToText)
 
   /** Slugs of tenants by their id. */
@@ -63,13 +65,15 @@ export class CdrText {
       `,${csvCell(row[at.destination_number])},${this.#times.of(row[at.start_stamp])}` +
       `,${answeredAt === null ? '' : this.#times.of(answeredAt)}` +
       `,${this.#times.of(row[at.end_stamp])},${row[at.billsec]},${row[at.duration]}` +
-      `,${row[at.disposition]},${this.#decimals.of(row[at.cost_micros])}` +
+      `,${row[at.disposition]},${this.#sums.of(row[at.cost_micros])}` +
       `,${row[at.currency] ?? ''},${row[at.sip_code]},${this.#cell(row[at.hangup_cause])}` +
       `,${row[at.hangup_by]},${row[at.denial_code] ?? ''},${row[at.direction]}` +
       `,${row[at.set_id] ?? ''},${this.#cell(row[at.node])},${this.#cell(row[at.carrier])}` +
       `,${row[at.customer_id] ?? ''},${this.#slugOf(row) ?? ''},${row[at.mos_score] ?? ''}` +
       `,${row[at.jitter_ms] ?? ''},${row[at.packet_loss_pct] ?? ''}` +
-      `,${csvCell(row[at.call_id])}\r\n`
+      `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
+      `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
+      `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
 
@@ -115,7 +119,7 @@ export class CdrText {
 const STARTED = ',"startedAt":'
 const ENDED = ',"endedAt":'
 
-/** Everything but the attempts, which have no place in a table. */
+/** The attempts are JSON in their cell: there may be several, or none. */
 const columns = [
   'call_uuid',
   'caller_id_number',
@@ -126,6 +130,7 @@ const columns = [
   'billsec',
   'duration',
   'disposition',
+  'cost',
   'cost_exact',
   'currency',
   'sip_code',
@@ -142,6 +147,10 @@ const columns = [
   'jitter_ms',
   'packet_loss_pct',
   'call_id',
+  'post_dial_delay_ms',
+  'recovered',
+  'unauthorized_by_ocs',
+  'attempts',
 ] as const satisfies readonly (keyof CdrView)[]
 
 export const csvHeader = `${columns.join(',')}\r\n`

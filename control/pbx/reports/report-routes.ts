@@ -9,15 +9,15 @@ import { ApiError, badRequest } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
-import { time } from '../../provisioning/fields.ts'
+import { queryTime } from '../../provisioning/fields.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import type { Reports } from './reports.ts'
 
 const dispositions = ['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'] as const
 
 const reportQuery = z.strictObject({
-  start_date: time,
-  end_date: time,
+  start_date: queryTime,
+  end_date: queryTime,
   disposition: z.enum(dispositions).optional(),
   page: pageQuery.page.unwrap().optional(),
   limit: pageQuery.limit.unwrap().optional(),
@@ -46,15 +46,25 @@ export function reportRoutes(reports: Reports) {
 
 type Format = ReportRequest['format']
 
-/** By the `Accept` header; JSON, as the specification has it, for whoever does not ask. */
+/** By the `Accept` header, of equal wishes the first; JSON, as the specification has it, for whoever does not ask. */
 function formatOf(accept: string | undefined): Format {
-  for (const range of (accept ?? '').split(',')) {
-    const type = range.split(';', 1)[0]?.trim().toLowerCase()
-    if (type === 'text/csv') return 'csv'
-    if (type === 'application/x-ndjson' || type === 'application/ndjson') return 'ndjson'
-    if (type === 'application/json' || type === '*/*') return 'json'
+  let best: { readonly format: Format; readonly quality: number } | undefined
+  for (const range of (accept ?? '').toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+    const format = formats[type]
+    const weight = parameters.find((parameter) => /^q\s*=/.test(parameter))
+    const quality = weight === undefined ? 1 : Number(weight.slice(weight.indexOf('=') + 1))
+    if (format !== undefined && quality > (best?.quality ?? 0)) best = { format, quality }
   }
-  return 'json'
+  return best?.format ?? 'json'
+}
+
+const formats: Readonly<Record<string, Format>> = {
+  'text/csv': 'csv',
+  'application/x-ndjson': 'ndjson',
+  'application/ndjson': 'ndjson',
+  'application/json': 'json',
+  '*/*': 'json',
 }
 
 const contentTypes: Readonly<Record<Format, string>> = {

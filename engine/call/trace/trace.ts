@@ -54,6 +54,9 @@ export interface CallStory {
   readonly record: CallRecord | undefined
 }
 
+/** An INVITE is there before its call begins, and may have been challenged before. */
+const BEFORE_MS = 1_000
+
 /** Undefined: nobody remembers the call. */
 export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
   const story = deps.calls.story(callUuid)
@@ -61,7 +64,7 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
   const { legs, startedAt, tenantId } = story
   const { since } = deps.messages
   const isComplete = since !== undefined && since <= startedAt
-  const found = await deps.messages.find(legs, startedAt, deps.pause)
+  const found = await deps.messages.find(legs, startedAt - BEFORE_MS, deps.pause)
   const messages = found.flatMap((message) => readMessage(message, legs))
   const decisions = story.notes.map(readNote)
   const tries = story.attempts.map(readAttempt)

@@ -75,8 +75,15 @@ test.each(records.slice(0, 2))(
   (_which, change, micros) => {
     const { row, text, view } = stored(change, micros)
     const names = csvHeader.trimEnd().split(',') as (keyof typeof view)[]
-    const cells = text.csv(row).replace(/\r\n$/, '').split(',')
-    expect(cells).toEqual(names.map((name) => String((view[name] as string | number | null) ?? '')))
+    expect(names.toSorted()).toEqual(Object.keys(view).toSorted())
+    const line = /^(.*?),("?\[.*\]"?)\r\n$/s.exec(text.csv(row))
+    const [, cells = '', attempts = ''] = line ?? []
+    expect(names.at(-1)).toBe('attempts')
+    expect(cells.split(',')).toEqual(
+      names.slice(0, -1).map((name) => String((view[name] as string | number | null) ?? '')),
+    )
+    const json = attempts.startsWith('"') ? attempts.slice(1, -1).replaceAll('""', '"') : attempts
+    expect(JSON.parse(json)).toEqual(view.attempts)
   },
 )
 

@@ -220,6 +220,30 @@ test('as NDJSON a report of any length has one record a line', async () => {
   expect(new Set(records.map((record) => record.call_uuid)).size).toBe(1_234)
 })
 
+test.each([
+  ['text/csv;q=0.5, application/json', 'application/json'],
+  ['application/json;q=0.1, text/csv; q=0.9', 'text/csv'],
+  ['application/x-ndjson;q=0, */*', 'application/json'],
+  ['text/csv, application/x-ndjson', 'text/csv'],
+  ['TEXT/CSV', 'text/csv'],
+  ['image/png', 'application/json'],
+])('who accepts %s gets %s', async (accept, type) => {
+  const { get, day } = open()
+  expect((await get(day, { Accept: accept })).headers.get('content-type')).toContain(type)
+})
+
+test('the plus of a zone may come unescaped', async () => {
+  const { store, get } = open()
+  store()
+  const found = await get(
+    'start_date=2026-01-01T03:00:00+02:00&end_date=2026-01-01T02:30:00%2B01:00',
+  )
+  expect(found.body).toMatchObject({ total_calls: 1 })
+  expect((await get('start_date=2026-01-01T03:00:00 &end_date=2026-01-02T00:00:00Z')).status).toBe(
+    400,
+  )
+})
+
 test('as CSV a caller’s name or number can neither break a line nor run as a formula', async () => {
   const { store, get, day } = open()
   store({ callerNumber: '=HYPERLINK("x")', calledNumber: 'a,"b"\r\nc' })

@@ -51,6 +51,20 @@ test('a trace has the messages of both legs and what was decided, from INVITE to
   )
 })
 
+test('the INVITE is part of it, although it came a moment before its call began', async () => {
+  const { calls, messages } = rig
+  const atOnce = calls.begin.bind(calls)
+  calls.begin = (start) => {
+    rig.time.advance(3)
+    return atOnce({ ...start, startedAt: rig.time.now() })
+  }
+  await talk(rig)
+  const found = await traceOf('uuid-1', { calls, messages, pause: () => Promise.resolve() })
+  const [first] = found?.entries ?? []
+  expect(first).toMatchObject({ kind: 'message', direction: 'received' })
+  expect(outline(await trace())[0]).toBe('a < INVITE')
+})
+
 test('decisions tell the verdict and the candidates, and no password', async () => {
   rig.answers.authorize = () =>
     Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
