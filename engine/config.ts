@@ -41,6 +41,7 @@ export function readConfig(environment: Environment) {
     unknownCaller: read(settings.unknownCaller),
     nodeTimeoutMs: read(settings.nodeTimeoutMs),
     ringTimeoutMs: read(settings.ringTimeoutSeconds) * 1_000,
+    nonceSeconds: read(settings.nonceSeconds),
     sessionExpiresSeconds: read(settings.sessionExpiresSeconds),
     probe: {
       intervalMs: read(settings.probeIntervalMs),

@@ -169,6 +169,12 @@ export const settings = {
     '180',
     'how long a call may ring before it ends with 480',
   ),
+  nonceSeconds: withDefault(
+    'SIP_NONCE_SECONDS',
+    wholeNumber(1, 86_400, 's'),
+    '300',
+    'how long a phone may answer one challenge; then it gets a new one, without asking its user',
+  ),
   sessionExpiresSeconds: withDefault(
     'SIP_SESSION_EXPIRES_SECONDS',
     zeroOr(90, 86_400, 's'),

@@ -57,6 +57,8 @@ export interface RegistrarDeps {
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** At least 32 random bytes of this process: nonces of another process are stale. */
   readonly secret: Buffer
+  /** How long a nonce is good. */
+  readonly nonceSeconds: number
   /** Sends something that a NAT takes for traffic; errors are its own. */
   readonly keepAlive: (target: ContactTarget) => void
   /** What is done against guessing; `isLockedOut` answers like a wrong password. */
@@ -103,7 +105,9 @@ export class Registrar {
     this.#deps = deps
     this.#directory = new ExtensionDirectory(store)
     const secret = deps.secret.toString('hex')
-    this.#authenticator = new Authenticator({ directory: this.#directory, secret, now })
+    const nonceLifetimeMs = deps.nonceSeconds * 1_000
+    const directory = this.#directory
+    this.#authenticator = new Authenticator({ directory, secret, nonceLifetimeMs, now })
     this.#bindings = new BindingStore({ store, schedule, onFailure })
     this.#table = new BindingTable({
       ...{ now, schedule },

@@ -24,6 +24,7 @@ test('an empty environment gives the documented defaults', () => {
     unknownCaller: 'deny',
     nodeTimeoutMs: 1500,
     ringTimeoutMs: 180_000,
+    nonceSeconds: 300,
     sessionExpiresSeconds: 1_800,
     probe: { intervalMs: 500, timeoutMs: 400, gatewayIntervalMs: 2_000, failures: 3, successes: 3 },
     paymentWebhookSecret: undefined,

@@ -13,6 +13,7 @@ export interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
   /** At least 32 random bytes of this process, hexadecimal. */
   readonly secret: string
+  readonly nonceLifetimeMs: number
   /** Milliseconds UTC. */
   readonly now: () => number
 }
@@ -49,8 +50,6 @@ export interface Challenged {
   readonly isStale: boolean
 }
 
-/** A phone that refreshes every minute uses one nonce five times. */
-const NONCE_LIFETIME_MS = 300_000
 const MAX_NONCES = 50_000
 const MAX_PHONES = 10_000
 
@@ -60,9 +59,9 @@ export class Authenticator {
   readonly #algorithms = new PhoneAlgorithms(MAX_PHONES)
 
   constructor(deps: AuthenticatorDeps) {
-    const { secret, now } = deps
+    const { secret, nonceLifetimeMs: lifetimeMs, now } = deps
     this.#deps = deps
-    this.#nonces = new Nonces({ secret, now, lifetimeMs: NONCE_LIFETIME_MS, maxInUse: MAX_NONCES })
+    this.#nonces = new Nonces({ secret, now, lifetimeMs, maxInUse: MAX_NONCES })
   }
 
   verify({ method, realm, address, authorization }: Claim): Verdict {

@@ -47,6 +47,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
     now: time.now,
     schedule: time.schedule,
     secret: Buffer.alloc(32, 7),
+    nonceSeconds: 300,
     keepAlive: ({ uri, nextHop }) => void keptAlive.push(`${uri} via ${nextHop ?? '-'}`),
     guard: {
       isLockedOut: (address, user) => lockedOut.has(`${address} ${user}`),
