@@ -77,6 +77,8 @@ export class Call {
   transfer: CallTransfer | undefined
   /** How many transfers, one after the other, have led to this call. */
   transfersBefore = 0
+  /** How many transfers that its parties have asked for came to nothing. */
+  failedTransfers = 0
   /** Changed only by `ActiveCalls.place`, which counts by it. */
   place: Place = nowhere
   readonly attempts: Attempt[] = []

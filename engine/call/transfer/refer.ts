@@ -14,6 +14,9 @@ import { isTransferring } from './under-way.ts'
 /** Who has transferred a call hangs up by himself, as soon as he hears that it worked. */
 const PARTING_MS = 3_000
 
+/** Each leaves a record, also one that is refused before anybody rings; nobody tries so often. */
+const MAX_FAILED = 20
+
 /** `leaver` wants somebody else to talk to whom he talks to now. */
 export function takeRefer(
   leaver: Participant,
@@ -24,7 +27,8 @@ export function takeRefer(
   const refer = readRefer(request.headers)
   if (refer.kind === 'refused') return respond(answer, refer.status, refer.reason)
   const payer = identityOf(leaver, deps)
-  if (payer === undefined) return respond(answer, 403)
+  const { failedTransfers } = leaver.conversation.call
+  if (payer === undefined || failedTransfers >= MAX_FAILED) return respond(answer, 403)
   const stayer = leaver.conversation.partnerOf(leaver.side)
   if (stayer === undefined || isTransferring(leaver, stayer)) return respond(answer, 491)
   if (stayer.leg.media === '') return respond(answer, 488)
@@ -43,7 +47,7 @@ export function takeRefer(
 }
 
 function hooksOf(
-  { leg }: Participant,
+  { leg, conversation }: Participant,
   subscription: Subscription,
   { deadlines, now }: InboundCallDeps,
 ): TransferHooks {
@@ -53,7 +57,10 @@ function hooksOf(
       subscription.end(200, 'OK')
       deadlines.at(now() + PARTING_MS, () => leg.hangUp({}))
     },
-    onFailed: (status, reason) => subscription.end(status, reason),
+    onFailed: (status, reason) => {
+      conversation.call.failedTransfers += 1
+      subscription.end(status, reason)
+    },
   }
 }
 

@@ -343,6 +343,24 @@ test('a chain of transfers without end is cut, and a fault ends nothing else', a
   expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
 })
 
+test('a phone whose transfers fail again and again may try no more: each one leaves a record', async () => {
+  rig = await startCallRig()
+  const { a, aLeg, b, bLeg } = await establish(rig)
+  rig.answers.authorize = () =>
+    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  for (let tries = 0; tries < 20; tries++) {
+    await refer(a, aLeg, 'sip:9@h')
+    await finalNotify(a)
+  }
+  expect(await recordsOf(rig, 20)).toHaveLength(20)
+  a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
+  await a.next('403 REFER')
+  b.request('REFER', bLeg, { headers: ['Refer-To: <sip:9@h>'] })
+  await b.next('403 REFER')
+  expect(rig.records).toEqual([])
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
+})
+
 test('the credit of either call ends both', async () => {
   rig = await startCallRig()
   rig.answers.authorize = () => Promise.resolve(granted(20))
