@@ -1,9 +1,10 @@
 /** The order of the middleware and every mount, on one screen. */
-import { Hono } from 'hono'
+import { Hono, type Context } from 'hono'
 import { AuditLog } from './audit/audit-log.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { auditTrail, mutatingMethods } from './audit/audit-trail.ts'
 import type { Access } from './auth/access.ts'
+import { standingOf } from './auth/standing.ts'
 import { keyRoutes } from './auth/keys/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
@@ -87,7 +88,8 @@ export function createApi(
   app.route('/api/v1', callRoutes(deps))
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
-  app.route('/api/v1', eventRoutes(engine.events, hub))
+  const standing = (c: Context<ControlEnv>) => standingOf(c, 'calls:read', access, now)
+  app.route('/api/v1', eventRoutes(engine.events, hub, standing))
   app.route('/api/v1', traceRoutes(engine))
   app.route('/api/v1', spyRoutes(deps))
   app.route('/api/v1', reportRoutes(deps.reports))

@@ -21,7 +21,8 @@ export function requiresGlobal(scope: Scope): MiddlewareHandler<ControlEnv> {
   })
 }
 
-function admitScope(principal: Principal, scope: Scope): void {
+/** Throws 403 unless the principal holds the scope where it acts. */
+export function admitScope(principal: Principal, scope: Scope): void {
   if (!principal.scopes.has(scope))
     throw new ApiError(403, 'insufficient_scope', `The credential lacks the scope ${scope}`)
   refuseBeyondDomain(principal, scope)

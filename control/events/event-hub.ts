@@ -13,14 +13,19 @@ export const KEEP_ALIVE_MS = 15_000
 const MAX_READERS = 2_000
 /** Unread bytes of one reader; more is a reader that does not read. */
 const MAX_BACKLOG = 1_048_576
-/** After it a reader has to come again, and with it whatever credential it has then. */
+/** After it a reader has to come again. */
 const MAX_LIFE_MS = 15 * 60_000
+/** How long a reader whose credential has ended may be told more. */
+const RECHECK_MS = 1_000
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
 interface Reader {
   readonly tenantId: number | null
   readonly since: number
+  /** Whether its credential still lets it read. */
+  readonly holds: () => boolean
+  checkedAt: number
   readonly controller: Controller
 }
 
@@ -42,10 +47,14 @@ export class EventHub {
     return this.#size
   }
 
-  /** Undefined: there are too many readers already. `lastId` as the reader has seen it. */
+  /**
+   * Undefined: there are too many readers already. `lastId` as the reader has seen it; it is let go
+   * as soon as `holds` is false.
+   */
   open(
     tenantId: number | null,
     lastId: string | undefined,
+    holds: () => boolean,
   ): ReadableStream<Uint8Array> | undefined {
     if (this.#size >= MAX_READERS) return undefined
     // Whoever comes now gets what has gathered from the log, and nothing twice.
@@ -54,7 +63,8 @@ export class EventHub {
     return new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          reader = { tenantId, since: this.#now(), controller }
+          const since = this.#now()
+          reader = { tenantId, since, holds, checkedAt: since, controller }
           this.#join(reader)
           controller.enqueue(encode(this.#greeting(tenantId, lastId)))
         },
@@ -68,6 +78,7 @@ export class EventHub {
 
   /** Writes what has happened since the last time. */
   flush(): void {
+    this.#recheck()
     if (this.#seen === this.#events.last) return
     if (this.#size > 0) {
       const events = this.#events.after(this.#seen)
@@ -91,6 +102,16 @@ export class EventHub {
   /** Ends every stream. */
   close(): void {
     for (const readers of this.#byTenant.values()) for (const reader of readers) this.#end(reader)
+  }
+
+  #recheck(): void {
+    const now = this.#now()
+    for (const readers of this.#byTenant.values())
+      for (const reader of readers) {
+        if (now - reader.checkedAt < RECHECK_MS) continue
+        reader.checkedAt = now
+        if (!reader.holds()) this.#end(reader)
+      }
   }
 
   #greeting(tenantId: number | null, lastId: string | undefined): string {

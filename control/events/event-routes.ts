@@ -1,5 +1,5 @@
 /** `GET /events`: what happens to calls, nodes and phones, as a stream (server-sent events) or as a list. */
-import { Hono } from 'hono'
+import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { EventsPort } from '../deps.ts'
@@ -24,7 +24,10 @@ const streamHeaders = {
   'X-Accel-Buffering': 'no',
 }
 
-export function eventRoutes(events: EventsPort, hub: EventHub) {
+/** Makes the question whether a request would be let in once more. */
+type Standing = (c: Context<ControlEnv>) => () => boolean
+
+export function eventRoutes(events: EventsPort, hub: EventHub, standing: Standing) {
   return new Hono<ControlEnv>().get(
     '/events',
     requires('calls:read'),
@@ -33,7 +36,7 @@ export function eventRoutes(events: EventsPort, hub: EventHub) {
       const { tenantId } = c.var.principal
       const { after } = c.req.valid('query')
       if (c.req.header('accept')?.includes('text/event-stream') === true) {
-        const stream = hub.open(tenantId, c.req.header('last-event-id') ?? after)
+        const stream = hub.open(tenantId, c.req.header('last-event-id') ?? after, standing(c))
         if (stream === undefined)
           throw new ApiError(503, 'too_many_readers', 'No further stream can be opened', {
             headers: { 'Retry-After': '30' },

@@ -10,6 +10,16 @@ import type { Step } from './in-order.ts'
 const nothing: Presented = { kind: 'nothing' }
 const rejected: Presented = { kind: 'rejected' }
 
+/** What a request's credential is worth at the moment. */
+export const judgeWith =
+  (keys: KeyVerifier, sessions: Sessions, now: () => number) =>
+  (authorization: string | undefined, apiKey: string | undefined, address: string): Presented => {
+    const credential = readCredential(authorization, apiKey)
+    if (credential === undefined) return nothing
+    if (credential.kind === 'key') return keys.verify(credential.token, address, now())
+    return credential.kind === 'session' ? sessions.verify(credential.token, now()) : rejected
+  }
+
 /**
  * Finds out who asks. It refuses nobody: that is the route's word (`requires.ts`), so that public
  * routes stay public and an unknown path is 404 for everybody.
@@ -20,16 +30,7 @@ export function authenticate(
   addressOf: (c: Context<ControlEnv>) => string,
   now: () => number,
 ): Step {
-  const judge = (
-    authorization: string | undefined,
-    apiKey: string | undefined,
-    address: string,
-  ): Presented => {
-    const credential = readCredential(authorization, apiKey)
-    if (credential === undefined) return nothing
-    if (credential.kind === 'key') return keys.verify(credential.token, address, now())
-    return credential.kind === 'session' ? sessions.verify(credential.token, now()) : rejected
-  }
+  const judge = judgeWith(keys, sessions, now)
   return (c) => {
     const address = addressOf(c)
     c.set('clientAddress', address)

@@ -119,10 +119,32 @@ test('idle streams are kept open, old ones end, and a reader that leaves is forg
   expect(control.hub.size).toBe(0)
 })
 
+test('a stream ends within a second of its credential or its tenant', async () => {
+  control.tenant('acme')
+  const ours = control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const streams = [await open(control.key({ name: 'lost' })), await open(ours), await open()]
+  control.tick(1_000)
+  control.hub.flush()
+  expect(control.hub.size).toBe(3)
+  const token = control.key()
+  const keys = await control.request('/api/v1/application-keys?search=lost', { token })
+  const uuid = keys.data<{ uuid: string }[]>()[0]?.uuid
+  await control.request(`/api/v1/application-keys/${uuid}`, { token, method: 'DELETE' })
+  control.store.sqlite.exec('UPDATE tenant SET is_active = 0')
+  node(1)
+  control.tick(1_000)
+  control.hub.flush()
+  expect(control.hub.size).toBe(1)
+  const heard = await Promise.all(streams.map(({ next }) => next()))
+  expect(heard).toEqual([undefined, undefined, expect.stringContaining('node.down')])
+})
+
 test('there is a bound on readers', () => {
+  const yes = () => true
   const hub = new EventHub(log, () => now)
-  for (let reader = 0; reader < 2_000; reader++) expect(hub.open(null, undefined)).toBeDefined()
-  expect(hub.open(null, undefined)).toBeUndefined()
+  for (let reader = 0; reader < 2_000; reader++)
+    expect(hub.open(null, undefined, yes)).toBeDefined()
+  expect(hub.open(null, undefined, yes)).toBeUndefined()
   hub.close()
   expect(hub.size).toBe(0)
 })
