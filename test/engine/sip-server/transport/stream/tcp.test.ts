@@ -4,7 +4,8 @@ import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import { defaultStreamLimits } from '../../../../../engine/sip-server/transport/limits.ts'
 import { openTcp } from '../../../../../engine/sip-server/transport/stream/tcp.ts'
 import { freePort } from '../../../../support/free-port.ts'
-import { emitted, Signal } from '../../../../support/waiting.ts'
+import { watchTransport } from '../../../../support/transport-watch.ts'
+import { emitted } from '../../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -15,13 +16,7 @@ const options = (id: string): string =>
   `OPTIONS sip:a SIP/2.0\r\nCall-ID: ${id}\r\nContent-Length: 0\r\n\r\n`
 
 async function setUp(limits: Partial<typeof defaultStreamLimits> = {}, host = '127.0.0.1') {
-  const events: string[] = []
-  const flows: Flow[] = []
-  const changed = new Signal()
-  const saw = (event: string) => {
-    events.push(event)
-    changed.fire()
-  }
+  const { callbacks, ...seen } = watchTransport()
   let lastId = 0
   const transport = await openTcp(
     {
@@ -31,19 +26,9 @@ async function setUp(limits: Partial<typeof defaultStreamLimits> = {}, host = '1
       limits: { ...defaultStreamLimits, ...limits },
       nextConnectionId: () => ++lastId,
     },
-    {
-      datagram: () => undefined,
-      accepts: () => true,
-      message: (text, flow) => {
-        flows.push(flow)
-        saw(`message ${/Call-ID: (\S+)/.exec(text)?.[1]} on ${flow.connectionId}`)
-      },
-      sendFailed: (reference, reason) => saw(`failed ${reference}: ${reason}`),
-      connectionClosed: (flow) => saw(`closed ${flow.connectionId}`),
-    },
+    callbacks,
   )
   cleanUp.push(() => transport.stop())
-  const seeing = (event: string) => changed.until(() => events.includes(event))
   const { port } = transport.listener
   const dial = (): Socket => {
     const socket = connect(port, host)
@@ -57,7 +42,7 @@ async function setUp(limits: Partial<typeof defaultStreamLimits> = {}, host = '1
     port,
     connectionId,
   })
-  return { transport, events, flows, seeing, dial, flowTo }
+  return { ...seen, transport, dial, flowTo }
 }
 
 async function answering(onSocket: (socket: Socket) => void = () => undefined) {

@@ -17,6 +17,7 @@ import { Credentials } from '../../../../../engine/sip-server/transport/stream/c
 import { openTls } from '../../../../../engine/sip-server/transport/stream/tls.ts'
 import { Authority, loopbackNames, type Certificate } from '../../../../support/certificates.ts'
 import { temporaryFolder } from '../../../../support/temporary-folder.ts'
+import { watchTransport } from '../../../../support/transport-watch.ts'
 import { emitted, Signal } from '../../../../support/waiting.ts'
 
 const folder = temporaryFolder()
@@ -44,15 +45,9 @@ interface SetUp extends Partial<TlsOptions> {
 }
 
 async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls }: SetUp = {}) {
-  const events: string[] = []
-  const flows: Flow[] = []
-  const changed = new Signal()
-  const saw = (event: string) => {
-    events.push(event)
-    changed.fire()
-  }
+  const { callbacks, ...seen } = watchTransport(accepts)
   const log = (_level: string, message: string, fields: Readonly<Record<string, unknown>> = {}) =>
-    saw(`log ${message}: ${String(fields['reason'])}`)
+    seen.saw(`log ${message}: ${String(fields['reason'])}`)
   const credentials = new Credentials({ ...own, caFile: authority.file, ...tls }, log, longAgo)
   cleanUp.push(() => credentials.stop())
   let lastId = 0
@@ -62,20 +57,9 @@ async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls 
       limits: { ...defaultStreamLimits, ...limits },
       nextConnectionId: () => ++lastId,
     },
-    {
-      datagram: () => undefined,
-      accepts,
-      message: (text, flow) => {
-        flows.push(flow)
-        saw(`message ${/Call-ID: (\S+)/.exec(text)?.[1]} on ${flow.connectionId}`)
-      },
-      sendFailed: (reference, reason) => saw(`failed ${reference}: ${reason}`),
-      connectionClosed: (flow) => saw(`closed ${flow.connectionId}`),
-    },
+    callbacks,
   )
   cleanUp.push(() => transport.stop())
-  const seeing = (event: string) => changed.until(() => events.includes(event))
-  const seeingSome = (pattern: RegExp) => changed.until(() => events.some((e) => pattern.test(e)))
   const { port } = transport.listener
   const dial = (settings: ConnectionOptions = {}): TLSSocket => {
     const ca = readFileSync(authority.file)
@@ -88,7 +72,7 @@ async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls 
     ...{ listener: transport.listener, address: host, port, connectionId: 0 },
     ...(hostName === undefined ? {} : { hostName }),
   })
-  return { transport, credentials, events, flows, seeing, seeingSome, dial, flowTo, port }
+  return { ...seen, transport, credentials, dial, flowTo, port }
 }
 
 const pemOf = ({ certFile, keyFile }: Certificate) => ({

@@ -3,7 +3,6 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { WebSocket, type ClientOptions } from 'ws'
-import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import { defaultStreamLimits } from '../../../../../engine/sip-server/transport/limits.ts'
 import { Credentials } from '../../../../../engine/sip-server/transport/stream/credentials.ts'
 import {
@@ -12,7 +11,8 @@ import {
 } from '../../../../../engine/sip-server/transport/websocket/websocket.ts'
 import { Authority, loopbackNames } from '../../../../support/certificates.ts'
 import { temporaryFolder } from '../../../../support/temporary-folder.ts'
-import { emitted, Signal } from '../../../../support/waiting.ts'
+import { watchTransport } from '../../../../support/transport-watch.ts'
+import { emitted } from '../../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -32,13 +32,7 @@ interface SetUp extends Partial<Omit<WebSocketTransportOptions, 'limits'>> {
 }
 
 async function setUp({ limits, accepts = true, ...given }: SetUp = {}) {
-  const events: string[] = []
-  const flows: Flow[] = []
-  const changed = new Signal()
-  const saw = (event: string) => {
-    events.push(event)
-    changed.fire()
-  }
+  const { callbacks, ...seen } = watchTransport(() => accepts)
   let lastId = 0
   const transport = await openWebSocket(
     {
@@ -47,16 +41,7 @@ async function setUp({ limits, accepts = true, ...given }: SetUp = {}) {
       ...given,
       limits: { ...defaultStreamLimits, ...limits },
     },
-    {
-      datagram: () => undefined,
-      accepts: () => accepts,
-      message: (text, flow) => {
-        flows.push(flow)
-        saw(`message ${/Call-ID: (\S+)/.exec(text)?.[1]} on ${flow.connectionId}`)
-      },
-      sendFailed: (reference, reason) => saw(`failed ${reference}: ${reason}`),
-      connectionClosed: (flow) => saw(`closed ${flow.connectionId}`),
-    },
+    callbacks,
   )
   cleanUp.push(() => transport.stop())
   const { protocol, port } = transport.listener
@@ -73,8 +58,7 @@ async function setUp({ limits, accepts = true, ...given }: SetUp = {}) {
     await emitted(socket, 'open')
     return socket
   }
-  const seeing = (event: string) => changed.until(() => events.includes(event))
-  return { transport, port, events, flows, seeing, dial, opened }
+  return { ...seen, transport, port, dial, opened }
 }
 
 /** The status of the refusal. */
