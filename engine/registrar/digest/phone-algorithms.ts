@@ -2,6 +2,9 @@
  * Which digest algorithms a phone is offered: MD5 alone, unless its User-Agent is known to read several
  * challenges. That one is offered all, the strongest first, one challenge each (RFC 8760 §2.4).
  *
+ * One that does not say what it is, is no phone, but a program that somebody wrote: it is offered both,
+ * MD5 first, which SIPp takes, and so does whoever reads one challenge only.
+ *
  * There is no order that the others would take. SIPp ends its test at a first challenge with SHA-256, and
  * PJSIP before 2.11 gives up; JsSIP takes the last one; Sofia-SIP, and libre before 3.11, fail with any
  * second challenge for one realm. MD5 weakens nothing: whoever knows the password may always answer
@@ -10,6 +13,7 @@
 import type { Algorithm } from './digest.ts'
 
 const all: readonly Algorithm[] = ['SHA-256', 'MD5']
+const plainFirst: readonly Algorithm[] = ['MD5', 'SHA-256']
 const plain: readonly Algorithm[] = ['MD5']
 
 /** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */
@@ -30,7 +34,7 @@ export class PhoneAlgorithms {
 
   /** What the next challenge offers. `phone` is user, domain and address in one text. */
   offer(phone: string, userAgent: string | undefined): readonly Algorithm[] {
-    if (userAgent === undefined || !readsSeveral.test(userAgent)) return plain
+    if (userAgent !== undefined && !readsSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1
     this.#unanswered.delete(phone)
     this.#unanswered.set(phone, unanswered)
@@ -38,7 +42,8 @@ export class PhoneAlgorithms {
       const [oldest] = this.#unanswered.keys()
       if (oldest !== undefined) this.#unanswered.delete(oldest)
     }
-    return unanswered > UNANSWERED_CHALLENGES ? plain : all
+    if (unanswered > UNANSWERED_CHALLENGES) return plain
+    return userAgent === undefined ? plainFirst : all
   }
 
   /** The phone has answered with this algorithm. */

@@ -142,6 +142,17 @@ test.each(['Linphonec/5.1.65', 'LinphoneAndroid/5.2.0', 'baresip v3.11.0', 'PJSU
   },
 )
 
+test('a program that does not say what it is is offered MD5, then SHA-256', async () => {
+  const { ask } = startRegistrar()
+  const headers = { to: '<sip:101@acme.example>', 'call-id': 'x', cseq: '1 REGISTER' }
+  const source = { protocol: 'udp', address: '203.0.113.9', port: 5_060 }
+  const challenges = challengesOf(await ask({ method: 'REGISTER', headers, source }))
+  expect(challenges.map((value) => /algorithm=([\w-]+)/.exec(value)?.[1])).toEqual([
+    'MD5',
+    'SHA-256',
+  ])
+})
+
 test('a known phone that leaves challenges unanswered is offered MD5 alone', async () => {
   const phone = new Phone(startRegistrar(), { userAgent: readsSeveral })
   const offers: number[] = []
