@@ -126,6 +126,8 @@ export class Bridge {
       this.#resolve = resolve
       this.#forgetStop = this.#call.whenStopped((end) => {
         if (end.kind === 'cut') this.#farewell = { Reason: reasonHeader(end) }
+        // RFC 3326: a phone counts a call as missed unless it hears that somebody else took it.
+        else if (end.kind === 'cancelled' && end.reason) this.#farewell = { Reason: end.reason }
         this.#giveUp({ kind: 'stopped' }, end.kind)
       })
       this.#deadline = deadlines.at(this.#startedAt + nodeTimeoutMs, () =>

@@ -37,7 +37,9 @@ export async function handleInboundCall(
   const callUuid = deps.newUuid()
   const reading = readInvite(request, callUuid, origin, deps.routing)
   const call = deps.calls.begin(startOf(request, reading, deps.now()))
-  const invite = new Invite(request, answer, () => call.stop({ kind: 'cancelled' }))
+  const invite = new Invite(request, answer, ({ reason }) =>
+    call.stop({ kind: 'cancelled', reason }),
+  )
   const end = await outcomeOf(invite, call, reading, deps).catch((error: unknown) =>
     broken(invite, call, error, deps),
   )

@@ -13,8 +13,8 @@ export type End =
     }
   /** It rang for too long. */
   | { readonly kind: 'no-answer' }
-  /** The caller gave up before the answer. */
-  | { readonly kind: 'cancelled' }
+  /** The caller gave up before the answer; `reason` is its `Reason` header. */
+  | { readonly kind: 'cancelled'; readonly reason?: string | undefined }
   /** BYE. */
   | { readonly kind: 'hung-up'; readonly by: 'caller' | 'callee' }
   /** Ended from here, in any state; `cause` is ITU-T Q.850, `code` the record's `denial_code`. */

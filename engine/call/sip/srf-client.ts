@@ -82,7 +82,7 @@ export class SrfClient {
   readonly lagMs: () => number
 
   /**
-   * `onPayload` sees what an embedded server hands over, before it is handled. `sessionSeconds`: how
+   * `onPayload` sees what a server hands over, before it is handled. `sessionSeconds`: how
    * long a leg may go without a sign of life (RFC 4028); 0: for ever.
    */
   constructor(

@@ -47,7 +47,7 @@ export type Log = (
 
 export interface LinkDeps {
   readonly log: Log
-  /** Sees what an embedded server hands over, before it is handled. */
+  /** Sees what a server hands over, before it is handled. */
   readonly onPayload: (payload: string) => void
   /** The connection is gone, and everything on it. */
   readonly onLost: (link: SrfLink) => void
@@ -125,6 +125,7 @@ export class SrfLink {
       const agent = begin()
       const handle = agent._onMsg.bind(agent)
       agent._onMsg = (socket, payload) => {
+        if (target.kind === 'tcp') this.#deps.onPayload(payload)
         try {
           handle(socket, payload)
         } catch (error) {

@@ -84,6 +84,22 @@ test('while it rings: the node gets CANCEL with a reason, and does not count as 
   await rig.idle()
 })
 
+test('why the caller gives up is what the phone hears: it has missed no call that was taken elsewhere', async () => {
+  rig = await startCallRig()
+  const node = await rig.node()
+  const { caller, leg } = await invite()
+  const received = await node.next('INVITE')
+  node.reply(received, 180, { tag: 'b' })
+  await caller.next(180)
+  const reason = 'SIP;cause=200;text="Call completed elsewhere"'
+  caller.request('CANCEL', leg, { headers: [`Reason: ${reason}`] })
+  const cancel = await node.next('CANCEL')
+  expect(cancel.get('Reason')).toBe(reason)
+  node.reply(cancel, 200)
+  node.reply(received, 487, { tag: 'b' })
+  expect(await rig.record()).toMatchObject(canceled)
+})
+
 test('crossing the answer: one end, and the answered leg is acknowledged and hung up', async () => {
   rig = await startCallRig({ isFast: true })
   const node = await rig.node()
