@@ -20,6 +20,8 @@ import {
   flowTo,
   hopOf,
   isOwnAddress,
+  isSips,
+  ownUri,
   questionOf,
   transportParam,
   type Hop,
@@ -72,7 +74,8 @@ export function composeOutOfDialog(
   if (contentType === undefined) return { problem: 'missing content-type' }
   const uri = requestUri(message.uri, localhost)
   const from = withTag(stack, headers.from ?? `<sip:${localhost}${transportParam(listener)}>`)
-  const contact = contactFor(message.method, headers, from, listener)
+  const isSecure = isSips(uri) || isSips(route)
+  const contact = contactFor(message.method, headers, from, { listener, isSecure })
   const sent = compose({
     method: message.method,
     uri,
@@ -308,12 +311,19 @@ const isTargetRefresh = (method: string): boolean =>
   method === 'REFER' ||
   method === 'NOTIFY'
 
-function contactFor(method: string, headers: AppHeaders, from: string, listener: Listener): string {
-  if (headers.contact !== undefined) return withTransport(headers.contact, listener)
+function contactFor(
+  method: string,
+  headers: AppHeaders,
+  from: string,
+  { listener, isSecure }: { readonly listener: Listener; readonly isSecure: boolean },
+): string {
+  if (headers.contact !== undefined) {
+    const contact = withTransport(headers.contact, listener)
+    return isSecure ? secured(contact, listener) : contact
+  }
   if (method !== 'INVITE' && method !== 'SUBSCRIBE') return ''
   const user = parseUri(from.slice(from.indexOf('<') + 1, from.indexOf('>')))?.user
-  const prefix = user ? `${user}@` : ''
-  return `<sip:${prefix}${advertised(listener)}${transportParam(listener)}>`
+  return `<${ownUri(listener, user ?? '', isSecure)}>`
 }
 
 /** A Contact that names one of our stream listeners must say so, or the peer would come by UDP. */
@@ -321,5 +331,11 @@ function withTransport(contact: string, listener: Listener): string {
   if (listener.protocol === 'udp' || contact.includes('transport=')) return contact
   return contact.replace(advertised(listener), (host) => host + transportParam(listener))
 }
+
+/** A Contact that names one of our listeners for TLS, as `sips` (§8.1.1.8). */
+const secured = (contact: string, listener: Listener): string =>
+  listener.protocol === 'tls' && contact.includes(advertised(listener))
+    ? contact.replace(/\bsip:/i, 'sips:').replace(/;transport=tls/i, '')
+    : contact
 
 const contactLine = (contact: string): string => (contact === '' ? '' : `Contact: ${contact}\r\n`)

@@ -161,4 +161,19 @@ export const advertised = (listener: Listener): string =>
 export const transportParam = ({ protocol }: Listener): string =>
   protocol === 'udp' ? '' : `;transport=${protocol}`
 
+/**
+ * A URI by which this listener is reached. `isSecure`: what it is for was asked for with `sips`, and must
+ * stay so (RFC 3261 §8.1.1.8, §12.1.1, §16.6 step 4), which says TLS by itself.
+ */
+export function ownUri(listener: Listener, user: string, isSecure: boolean): string {
+  const place = (user === '' ? '' : `${user}@`) + advertised(listener)
+  if (isSecure && listener.protocol === 'tls') return `sips:${place}`
+  if (isSecure && listener.protocol === 'wss') return `sips:${place};transport=ws`
+  return `sip:${place}${transportParam(listener)}`
+}
+
+/** Of the URI in a Route, Record-Route or Contact value, or by itself. */
+export const isSips = (value: string | undefined): boolean =>
+  value !== undefined && /^sips:/i.test(bareUri(value))
+
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

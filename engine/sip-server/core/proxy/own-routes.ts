@@ -11,7 +11,7 @@
 import { isReliable, type Flow, type Listener } from '../../flow.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { parseUri } from '../../message/uri.ts'
-import { advertised, flowTo, transportParam } from '../next-hop.ts'
+import { flowTo, hopOf, ownUri } from '../next-hop.ts'
 import type { StackOptions } from '../stack.ts'
 
 /** What one of our Route values stands for. */
@@ -41,11 +41,11 @@ export class OwnRoutes {
   }
 
   /** A loose route to `listener`; with a connection, back to it. */
-  entry(listener: Listener, callId: string, connectionId = 0): string {
+  entry(listener: Listener, callId: string, connectionId: number, isSecure: boolean): string {
     this.#areGiven = true
-    const user = connectionId === 0 ? '' : `c${connectionId}@`
+    const user = connectionId === 0 ? '' : `c${connectionId}`
     const seal = this.#seal(`${connectionId} ${callId}`)
-    return `<sip:${user}${advertised(listener)}${transportParam(listener)};lr;seal=${seal}>`
+    return `<${ownUri(listener, user, isSecure)};lr;seal=${seal}>`
   }
 
   /** Undefined: not one of ours, or not of this call. */
@@ -55,7 +55,7 @@ export class OwnRoutes {
     if (uri === undefined || seal === undefined) return undefined
     const connectionId = /^c\d{1,15}$/.test(uri.user) ? Number(uri.user.slice(1)) : 0
     if (!this.#sameSecret(seal, this.#seal(`${connectionId} ${callId}`))) return undefined
-    const protocol = uri.params.get('transport')?.toLowerCase() ?? 'udp'
+    const protocol = hopOf(value)?.protocol
     const listener = this.#listeners().find(
       (own) =>
         own.protocol === protocol &&

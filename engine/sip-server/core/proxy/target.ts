@@ -3,6 +3,7 @@ import type { Flow } from '../../flow.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import { viaOf } from '../compose.ts'
+import { isSips } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 import { forwardedRequest } from './forwarded-text.ts'
 
@@ -44,13 +45,27 @@ export function composeForward(
     vias: echo.vias,
     maxForwards,
     added,
-    ownRoutes: staysInDialog ? ownRoutes(stack, request.callId, way, transaction.flow) : [],
+    ownRoutes: staysInDialog
+      ? ownRoutes(
+          stack,
+          request.callId,
+          way,
+          transaction.flow,
+          isSips(target.routes[0] ?? target.uri),
+        )
+      : [],
   })
 }
 
 /** RFC 5658: one entry for each side, where they differ; the nearest to the destination first. */
-function ownRoutes(stack: Stack, callId: string, to: Flow, from: Flow): readonly string[] {
-  const near = stack.ownRoutes.entry(to.listener, callId, to.connectionId)
-  const far = stack.ownRoutes.entry(from.listener, callId, from.connectionId)
+function ownRoutes(
+  stack: Stack,
+  callId: string,
+  to: Flow,
+  from: Flow,
+  isSecure: boolean,
+): readonly string[] {
+  const near = stack.ownRoutes.entry(to.listener, callId, to.connectionId, isSecure)
+  const far = stack.ownRoutes.entry(from.listener, callId, from.connectionId, isSecure)
   return near === far ? [near] : [near, far]
 }

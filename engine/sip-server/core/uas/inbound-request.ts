@@ -154,5 +154,5 @@ export class ServerEnd implements ServerUser {
 }
 
 /** RFC 3261 §8.2.2.2: what two copies of one request have in common, whichever way they came. */
-export const mergeKey = (request: SipMessage): string =>
-  kept(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${request.method}`)
+export const mergeKey = (request: SipMessage, method = request.method): string =>
+  kept(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)

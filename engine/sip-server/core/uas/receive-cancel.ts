@@ -1,4 +1,5 @@
 /** CANCEL from the network: RFC 3261 §9.2. */
+import type { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
@@ -6,7 +7,8 @@ import { serverKey } from '../../transaction/matching.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
 import { tellStop } from '../applications/call-details.ts'
-import { ServerEnd } from './inbound-request.ts'
+import { mergeKey, ServerEnd } from './inbound-request.ts'
+import { tellGivenUp } from './reliable-provisional.ts'
 import { requestText, type Vias } from './request-text.ts'
 import { echoOf, responseText } from './response-text.ts'
 import { answer } from './send-response.ts'
@@ -23,7 +25,7 @@ export function receiveCancel(
   arrival: { readonly vias: Vias; readonly key: string; readonly flow: Flow },
   now: number,
 ): void {
-  const inviteKey = serverKey(cancel, via, 'INVITE')
+  const inviteKey = keyOfInvite(stack, cancel, via)
   const invite = stack.serverTransactions.get(inviteKey)
   const end = new ServerEnd(stack, arrival.key, invite?.toTag ?? stack.options.token())
   const transaction = new NonInviteServerTransaction(arrival.key, arrival.flow, end, stack)
@@ -54,4 +56,29 @@ export function receiveCancel(
       text: requestText(cancel, arrival.vias),
     }),
   )
+}
+
+/**
+ * §9.1 wants the very Via of the INVITE. A phone behind NAT that has learned its public address from
+ * `rport` may write that one: branch, Call-ID, From tag and number still tell what it means.
+ */
+function keyOfInvite(stack: Stack, cancel: SipMessage, via: Via): string {
+  const key = serverKey(cancel, via, 'INVITE')
+  if (stack.serverTransactions.has(key)) return key
+  const likely = stack.merged.get(mergeKey(cancel, 'INVITE'))
+  return likely?.startsWith(`${via.branch.toLowerCase()} `) === true ? likely : key
+}
+
+/**
+ * §15.1.2: a BYE in an early dialog ends its INVITE, too. For the application, which has no dialog
+ * yet, its caller has given up.
+ */
+export function endInviteByBye(stack: Stack, dialog: Dialog, bye: SipMessage, now: number): void {
+  const waiting = [...stack.inbound.values()]
+  const invite = waiting.find((each) => each.dialog === dialog && each.request.method === 'INVITE')
+  if (invite === undefined) return stack.forget(dialog)
+  invite.wasCancelled = true
+  tellStop(stack, 'network', 'call-canceled', bye.text, now)
+  answer(stack, invite, 487, 'Request Terminated', '', now)
+  tellGivenUp(stack, invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
 }

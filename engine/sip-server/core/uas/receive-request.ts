@@ -14,7 +14,7 @@ import { InboundRequest, mergeKey } from './inbound-request.ts'
 import { objectionTo } from './objection.ts'
 import { overlapOf } from './overlap.ts'
 import { receiveAck } from './receive-ack.ts'
-import { receiveCancel } from './receive-cancel.ts'
+import { endInviteByBye, receiveCancel } from './receive-cancel.ts'
 import { takePrack } from './reliable-provisional.ts'
 import { answer, answerStateless } from './send-response.ts'
 import { completeVias, requestText, type Vias } from './request-text.ts'
@@ -154,6 +154,9 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
     answerStateless(stack, request, arrival.vias, arrival.flow, { status, reason, lines })
   if (dialog === undefined) return refuse(481, 'Call/Transaction Does Not Exist')
   if (stack.departures.has(dialog.clientId)) return answerOrphan(stack, dialog, request, refuse)
+  // §15: the called side must not end what it has not answered; the application knows of no dialog.
+  if (request.method === 'BYE' && dialog.state === 'early' && dialog.role === 'uac')
+    return refuse(481, 'Call/Transaction Does Not Exist')
   // §12.2.2: an older number is out of order.
   if (!dialog.acceptsCseq(request.cseq?.number ?? 0)) return refuse(500, 'Server Internal Error')
   const overlap = overlapOf(dialog, request, now)
@@ -169,6 +172,10 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
 
   const { clientId } = dialog
   const inbound = begin(stack, request, arrival, { clientId, dialog }, now)
+  if (request.method === 'BYE' && dialog.state === 'early' && dialog.role === 'uas') {
+    answer(stack, inbound, 200, 'OK', '', now)
+    return endInviteByBye(stack, dialog, request, now)
+  }
   // The dialog ends when the BYE arrives (§15.1.2), whatever the application answers.
   if (request.method === 'BYE') {
     tellStop(stack, 'network', 'normal-release', request.text, now)

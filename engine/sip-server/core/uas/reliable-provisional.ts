@@ -55,14 +55,19 @@ function begin(
   return new Reliable1xx(cseq, first, transaction.flow, stack, onUnacknowledged)
 }
 
-/** No PRACK came, so the INVITE is refused: the application is told as if its caller had given up. */
-export function tellGivenUp(stack: Stack, inbound: InboundRequest, now: number): void {
+/** The INVITE has ended otherwise: the application is told as if its caller had given up. */
+export function tellGivenUp(
+  stack: Stack,
+  inbound: InboundRequest,
+  reason: string,
+  now: number,
+): void {
   const { request, transaction, transactionId, dialogId, clientId } = inbound
   const text =
     `CANCEL ${request.uri} SIP/2.0\r\nVia: ${request.get('Via') ?? ''}\r\n` +
     `Max-Forwards: 70\r\nFrom: ${request.get('From') ?? ''}\r\nTo: ${request.get('To') ?? ''}\r\n` +
     `Call-ID: ${request.callId}\r\nCSeq: ${request.cseq?.number ?? 0} CANCEL\r\n` +
-    'Reason: SIP ;cause=503 ;text="PRACK timeout"\r\nContent-Length: 0\r\n\r\n'
+    `Reason: ${reason}\r\nContent-Length: 0\r\n\r\n`
   const meta = stack.networkMeta(text, transaction.flow, now)
   const event = { id: stack.nextId(), meta, transactionId, dialogId, text }
   stack.deliver(clientId, encodeRequestEvent(event))

@@ -11,7 +11,7 @@ import { contentTypeLine, sortAppHeaders, tagOf, type AppHeaders } from '../app-
 import { tellOutcome } from '../applications/call-details.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { endUnacknowledged } from '../local-bye.ts'
-import { advertised, transportParam } from '../next-hop.ts'
+import { advertised, isSips, ownUri } from '../next-hop.ts'
 import type { Stack } from '../stack.ts'
 import { hashOf } from '../hash.ts'
 import { keepSession } from '../session/session.ts'
@@ -64,7 +64,7 @@ export function respond(
   // RFC 3262 §3: the caller hears nothing of us.
   const giveUp = (at: number): void => {
     answer(stack, inbound, 503, 'Service Unavailable', '', at)
-    tellGivenUp(stack, inbound, at)
+    tellGivenUp(stack, inbound, 'SIP ;cause=503 ;text="PRACK timeout"', at)
   }
   chooseTag(inbound, headers.to)
   const contact =
@@ -180,9 +180,10 @@ function needsContact({ request: { method } }: InboundRequest, status: number): 
 function ownContact(inbound: InboundRequest): string {
   if (inbound.dialog) return inbound.dialog.contact
   const { listener } = inbound.transaction.flow
-  const uri = parseUri(inbound.request.uri)
-  const user = uri?.user ? `${uri.user}@` : ''
-  return `<sip:${user}${advertised(listener)}${transportParam(listener)}>`
+  const { request } = inbound
+  const [nearest] = request.list('Record-Route')
+  const isSecure = isSips(request.uri) || isSips(nearest ?? request.contact?.uri)
+  return `<${ownUri(listener, parseUri(request.uri)?.user ?? '', isSecure)}>`
 }
 
 /** R1 names the dialog for INVITE, SUBSCRIBE and everything inside dialogs. */

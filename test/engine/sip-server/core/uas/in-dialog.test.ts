@@ -111,3 +111,27 @@ test('a BYE from the caller ends the dialog before the application has answered 
     'Server error: unable to find dialog for dialog id provided',
   ])
 })
+
+// RFC 3261 §15.1.2; the application has no dialog yet in which it could hear of a BYE.
+test('a BYE before the answer ends the INVITE, and its application hears of it as of a CANCEL', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  respond(server, transactionId, 183)
+  const toTag = tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))
+  server.takeDelivered()
+  const bye = requestOf('BYE', { toTag, cseq: 2 })
+  server.receive(bye)
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
+  const [told, ...others] = server.takeDelivered()
+  expect([told?.tokens[8], told?.sip.split(' ', 1)[0], others]).toEqual([
+    ...[transactionId, 'CANCEL', []],
+  ])
+  server.receive(bye)
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK'])
+  respond(server, transactionId, 200)
+  expect(server.takeDelivered()[0]?.tokens[3]).toBe('NOK')
+  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-INVITE-1' }))
+  server.advance(64_000)
+  const { applications: _, ...tables } = server.core.stats()
+  expect(Object.values(tables).every((size) => size === 0)).toBe(true)
+})
