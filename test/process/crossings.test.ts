@@ -1,8 +1,9 @@
 /** Two ends of a call do something at once: one record, no live call, and the wallet agrees. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
-import { SipPeer, sdp, type Leg, type PeerMessage } from '../support/sip-peer.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
+import { openPeer, startWithNode } from '../support/scripted-node.ts'
+import { sdp, type SipPeer, type Leg, type PeerMessage } from '../support/sip-peer.ts'
+import type { TollgateProcess } from '../support/tollgate-process.ts'
 import { finalNotify, refer } from '../support/transfer-rig.ts'
 import { eventually } from '../support/waiting.ts'
 
@@ -17,14 +18,7 @@ interface Ringing {
 
 /** The paying customer calls a node, which rings. */
 async function ringing(): Promise<Ringing> {
-  const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
-  const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
-  const node = await SipPeer.open(listener)
-  onTestFinished(() => node.close())
-  const tollgate = await TollgateProcess.start(seedFor([node.port]))
-  onTestFinished(() => tollgate.stop())
-  listener.port = tollgate.sipPort
-  answerProbes(node).catch(() => undefined)
+  const { node, tollgate } = await startWithNode(seedFor)
   const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']
   const token = (await tollgate.run(key)).trim()
   const api = async (path: string, body?: object): Promise<unknown> => {
@@ -34,8 +28,7 @@ async function ringing(): Promise<Ringing> {
     })
     return response.json()
   }
-  const caller = await SipPeer.open(tollgate.listener())
-  onTestFinished(() => caller.close())
+  const caller = await openPeer(tollgate)
   const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
   const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
   caller.request('INVITE', leg, { body: sdp('caller') })
@@ -43,10 +36,6 @@ async function ringing(): Promise<Ringing> {
   node.reply(invite, 180, { tag: 'b' })
   await caller.next(180)
   return { tollgate, api, caller, leg, node, invite }
-}
-
-async function answerProbes(node: SipPeer): Promise<void> {
-  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
 }
 
 /** The node has answered, and both talk. */

@@ -1,7 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
-import { SipPeer, sdp, type Leg, type PeerMessage } from '../support/sip-peer.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
+import { openPeer, startWithNode } from '../support/scripted-node.ts'
+import { sdp, type Leg, type PeerMessage } from '../support/sip-peer.ts'
 
 /** Stands in every header that belongs to the caller's side; `inside` in those of the node. */
 const outside = 'outside.example'
@@ -17,35 +17,10 @@ const ownHeaders = (host: string): string[] => [
   `Reply-To: <sip:boss@${host}>`,
 ]
 
-async function openPeer(tollgate: TollgateProcess): Promise<SipPeer> {
-  const peer = await SipPeer.open(tollgate.listener())
-  onTestFinished(() => peer.close())
-  return peer
-}
-
-/** A peer that is a node: it answers the probes. */
-async function openNode(): Promise<{ node: SipPeer; tollgate: TollgateProcess }> {
-  // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
-  const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
-  const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
-  const node = await SipPeer.open(listener)
-  onTestFinished(() => node.close())
-  const tollgate = await TollgateProcess.start(seedFor([node.port]))
-  onTestFinished(() => tollgate.stop())
-  listener.port = tollgate.sipPort
-  // Ends when no probe comes any more.
-  answerProbes(node).catch(() => undefined)
-  return { node, tollgate }
-}
-
-async function answerProbes(node: SipPeer): Promise<void> {
-  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
-}
-
 const headOf = (message: PeerMessage): string => message.text.split('\r\n\r\n')[0] ?? ''
 
 test('no header of one side shows what stands on the other; what belongs to the call passes', async () => {
-  const { node, tollgate } = await openNode()
+  const { node, tollgate } = await startWithNode(seedFor)
   const caller = await openPeer(tollgate)
   const seenByNode: PeerMessage[] = []
   const seenByCaller: PeerMessage[] = []
@@ -131,7 +106,7 @@ test('no header of one side shows what stands on the other; what belongs to the 
 })
 
 test('a refusal by the node passes its status, and nothing of what stands behind it', async () => {
-  const { node, tollgate } = await openNode()
+  const { node, tollgate } = await startWithNode(seedFor)
   const caller = await openPeer(tollgate)
   caller.request('INVITE', caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`), {
     body: sdp('offer'),
@@ -148,7 +123,7 @@ test('a refusal by the node passes its status, and nothing of what stands behind
 })
 
 test('a call that a node sends back to where it came from is a loop: 482', async () => {
-  const { node, tollgate } = await openNode()
+  const { node, tollgate } = await startWithNode(seedFor)
   const caller = await openPeer(tollgate)
   caller.request('INVITE', caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`), {
     body: sdp('offer'),

@@ -1,8 +1,9 @@
 /** What transfers cost: the program with a wallet, hung up in time and cut off by a crash. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
-import { SipPeer, sdp, type Leg } from '../support/sip-peer.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
+import { openPeer, startWithNode } from '../support/scripted-node.ts'
+import { sdp, type SipPeer, type Leg } from '../support/sip-peer.ts'
+import type { TollgateProcess } from '../support/tollgate-process.ts'
 import { finalNotify, refer } from '../support/transfer-rig.ts'
 
 interface Transferred {
@@ -15,16 +16,8 @@ interface Transferred {
 
 /** A customer has called one number, and has transferred it to another. */
 async function transferred(): Promise<Transferred> {
-  const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
-  const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
-  const node = await SipPeer.open(listener)
-  onTestFinished(() => node.close())
-  const tollgate = await TollgateProcess.start(seedFor([node.port]))
-  onTestFinished(() => tollgate.stop())
-  listener.port = tollgate.sipPort
-  answerProbes(node).catch(() => undefined)
-  const caller = await SipPeer.open(tollgate.listener())
-  onTestFinished(() => caller.close())
+  const { node, tollgate } = await startWithNode(seedFor)
+  const caller = await openPeer(tollgate)
 
   const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
   const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
@@ -51,10 +44,6 @@ async function transferred(): Promise<Transferred> {
     first: node.calledLeg(toFirst, 'first'),
     second: node.calledLeg(toSecond, 'second'),
   }
-}
-
-async function answerProbes(node: SipPeer): Promise<void> {
-  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
 }
 
 /** Both calls are the transferor's, and each is paid once. */

@@ -1,0 +1,36 @@
+/** The started program with one node that does only what a test tells it to, but answers probes. */
+import { onTestFinished } from 'vitest'
+import { SipPeer } from './sip-peer.ts'
+import { TollgateProcess } from './tollgate-process.ts'
+
+export interface WithNode {
+  readonly node: SipPeer
+  readonly tollgate: TollgateProcess
+}
+
+/** `seedFor` gets the node's port. Everything is stopped when the test is over. */
+export async function startWithNode(
+  seedFor: (ports: readonly number[]) => object,
+): Promise<WithNode> {
+  // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
+  const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
+  const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
+  const node = await SipPeer.open(listener)
+  onTestFinished(() => node.close())
+  const tollgate = await TollgateProcess.start(seedFor([node.port]))
+  onTestFinished(() => tollgate.stop())
+  listener.port = tollgate.sipPort
+  // Ends when no probe comes any more.
+  answerProbes(node).catch(() => undefined)
+  return { node, tollgate }
+}
+
+async function answerProbes(node: SipPeer): Promise<void> {
+  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
+}
+
+export async function openPeer(tollgate: TollgateProcess): Promise<SipPeer> {
+  const peer = await SipPeer.open(tollgate.listener())
+  onTestFinished(() => peer.close())
+  return peer
+}
