@@ -1,5 +1,6 @@
 /** `tollgate <command>`: finds the command, reads its options, runs it, and says in one line why it failed. */
 import { parseArgs } from 'node:util'
+import packageJson from '../../package.json' with { type: 'json' }
 import { DatabaseRefused } from '../../schema/refusal.ts'
 import { WrongSetting } from '../config.ts'
 import { backup } from './backup.ts'
@@ -37,6 +38,7 @@ async function dispatch(words: readonly string[], world: World): Promise<ExitCod
   const [first = '', second = ''] = words
   if (first === '--help' || first === '-h' || first === 'help')
     return answer(world, overview(commands))
+  if (first === '--version') return answer(world, `tollgate ${packageJson.version}`)
   const command =
     commands.find(({ name }) => name === `${first} ${second}`) ??
     commands.find(({ name }) => name === first) ??

@@ -15,6 +15,12 @@ test('--help lists every command', async () => {
   expect([...listed].map(([, name]) => name)).toEqual(commands)
 })
 
+test('--version names the program and its version', async () => {
+  const world = fakeWorld({})
+  expect(await runCommandLine(['--version'], world)).toBe(0)
+  expect(world.printed).toEqual([expect.stringMatching(/^tollgate \d+\.\d+\.\d+$/)])
+})
+
 test.each(commands)('%s --help tells how to call it', async (name) => {
   const world = fakeWorld({})
   expect(await runCommandLine([...name.split(' '), '--help'], world)).toBe(0)
