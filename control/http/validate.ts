@@ -48,6 +48,9 @@ const read: Readonly<Record<Target, (c: Context<Env>) => unknown>> = {
 async function readJson(c: Context): Promise<unknown> {
   const body = await readBody(c)
   if (body.length === 0) return {}
+  const encoding = c.req.header('content-encoding')
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    throw new ApiError(415, 'unsupported_media_type', 'The body must not be compressed')
   const mediaType = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType !== 'application/json' && !mediaType?.endsWith('+json'))
     throw new ApiError(415, 'unsupported_media_type', 'The body must be application/json')

@@ -105,6 +105,13 @@ test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/m
   },
 )
 
+test('a body that says it is compressed is 415: nothing here unpacks it', async () => {
+  const { post } = opened()
+  const status = async (encoding: string) =>
+    (await post({ name: 'a' }, { 'Content-Encoding': encoding })).status
+  expect([await status('gzip'), await status('identity')]).toEqual([415, 201])
+})
+
 test('a body of 1 MiB is read, one byte more is 413', async () => {
   const { post } = opened()
   const body = (size: number) => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`
