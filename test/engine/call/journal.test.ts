@@ -52,6 +52,8 @@ test('a caller that gives up while its call is being journalled is not charged',
   caller.request('CANCEL', leg)
   await caller.next('200 CANCEL')
   await caller.next('487 INVITE')
+  // The server answers before call control has heard of it.
+  await rig.seen(caller)
   write()
   node.reply(await node.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({ disposition: 'CANCELED', billsec: 0 })
