@@ -4,6 +4,7 @@
  * stack's. Outside dialogs compose.ts reads its Route.
  */
 import { byteLength } from '../message/decode.ts'
+import { capitalized } from '../message/headers.ts'
 import type { SipMessage } from '../message/message.ts'
 
 export interface AppHeaders {
@@ -90,7 +91,7 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
         if (message.kind === 'request') lines += `Session-Expires: ${value}\r\n`
         break
       default:
-        lines += `${name}: ${value}\r\n`
+        lines += `${capitalized(name)}: ${value}\r\n`
     }
   }
   return {

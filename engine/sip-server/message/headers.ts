@@ -74,6 +74,17 @@ export function knownNameAt(text: string, start: number, end: number): string | 
 /** The long, usually seen spelling of a header name; a name not known here comes back as given. */
 export const canonicalName = (name: string): string => knownName(name) ?? name
 
+/**
+ * How a name that is not known here leaves when an application wrote it in small letters alone, as
+ * drachtio-srf does in responses: `P-Charge-Info`. One that begins with `x-` stays, as in drachtio-server.
+ */
+export function capitalized(name: string): string {
+  const first = name.charCodeAt(0)
+  if (first < 0x61 || first > 0x7a || name.startsWith('x-') || name !== name.toLowerCase())
+    return name
+  return name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
+}
+
 const token = /^[\w.!%*+`'~-]+$/
 
 /** RFC 3261 §25.1 `token`: methods, header names, option tags, parameter names. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   canonicalName,
+  capitalized,
   isToken,
   parseParams,
   splitList,
@@ -39,6 +40,27 @@ test.each([
   ['__proto__', '__proto__'],
 ])('%s is called %s', (name, canonical) => {
   expect(canonicalName(name)).toBe(canonical)
+})
+
+test('a name in small letters leaves with capitals, any other as it was written', () => {
+  const written = [
+    'p-charge-info',
+    'user-to-user',
+    'a',
+    'x-call-uuid',
+    'P-charge-info',
+    'fooBar',
+    '1-a',
+  ]
+  expect(written.map(capitalized)).toEqual([
+    'P-Charge-Info',
+    'User-To-User',
+    'A',
+    'x-call-uuid',
+    'P-charge-info',
+    'fooBar',
+    '1-a',
+  ])
 })
 
 test('a list is divided at commas outside quotes and brackets', () => {

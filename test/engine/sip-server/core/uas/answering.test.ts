@@ -203,3 +203,9 @@ test.each([
   )
   expect(server.takeSent().map(({ flow }) => flow.address)).toEqual([address])
 })
+
+test('what drachtio-srf wrote in small letters leaves in the usual spelling', () => {
+  const server = new VirtualServer()
+  respond(server, invited(server), 486, ['p-charge-info: <sip:x@y>', 'retry-after: 5', 'X-Own: 1'])
+  expect(server.takeSent()[0]?.text).toMatch(/^P-Charge-Info: .*\r\nRetry-After: 5\r\nX-Own: 1\r$/m)
+})
