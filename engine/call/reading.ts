@@ -37,6 +37,7 @@ export function readInvite(
     headers,
     body: request.body || undefined,
     from,
+    home: isPhone ? origin.domain : undefined,
     callerNumber: routing.inboundNumber(origin, caller.number),
     callerName: (origin.kind === 'extension' ? origin.displayName : caller.name) || null,
     calledNumber,

@@ -57,6 +57,8 @@ export interface Announced {
   readonly body: string | undefined
   /** From, as it stands there. */
   readonly from: Party
+  /** The domain of an extension that calls; undefined: whoever calls is no extension. */
+  readonly home?: string | undefined
   /** User part of the Request-URI. */
   readonly calledUser: string
   /** What is left of Max-Forwards. */
@@ -101,14 +103,17 @@ function namedInvite(uri: string, nextHop: string, invite: Announced, headers: H
   return { uri, nextHop, headers, credentials: undefined }
 }
 
-/** To a phone, or to the voicemail of one: both know the caller in their own domain. */
+/**
+ * To a phone, or to the voicemail of one: both know the caller in its domain, if it has one, or else in
+ * their own.
+ */
 function insideInvite(
   candidate: PhoneCandidate | VoicemailCandidate,
   invite: Announced,
   headers: Headers,
 ): Outgoing {
   const { uri, extension, domain } = candidate
-  const host = isAnonymous(invite.from) ? ANONYMOUS_HOST : domain
+  const host = isAnonymous(invite.from) ? ANONYMOUS_HOST : (invite.home ?? domain)
   const callee = `<sip:${userPart(extension)}@${domain}>`
   headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, host))
   headers['To'] = callee
