@@ -11,6 +11,7 @@ import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
 import { ApiAnswer } from './http/api-answer.ts'
 import { ApiError } from './http/api-error.ts'
 import { errorBody } from './http/error-handler.ts'
+import { correlationIds } from './middleware/correlation-id.ts'
 import { describeRefused } from './middleware/rate-limit.ts'
 import { TICK_MS } from './telemetry/recent.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
@@ -74,6 +75,7 @@ export async function startControl(
     telemetry.requests.unrouted.add(status)
     describeRefused(access.limits, plainAddress(address), deps.now(), set)
   }
+  const newId = correlationIds(deps.randomBytes)
   const unrouted: Watch['unrouted'] = {
     add(status, answer) {
       const set = (name: string, value: string) => answer.setEarly(name, value)
@@ -82,7 +84,7 @@ export async function startControl(
     },
   }
   const open = (app: ControlApp, address: Address) =>
-    listen(app, address, limits, { unrouted, refused })
+    listen(app, address, limits, { unrouted, refused, newId })
   const api = await open(createApi(deps, access, telemetry, hub), options.api)
   const edge = await open(createEdge(deps, access, telemetry), options.edge).catch(
     async (error: unknown) => {
@@ -131,6 +133,7 @@ interface Watch {
   /** Of answers to requests that do not reach the application. */
   readonly unrouted: NonNullable<ApiAnswer['count']>
   readonly refused: OnRefused
+  readonly newId: () => string
 }
 
 function listen(
@@ -140,7 +143,11 @@ function listen(
   watch: Watch,
 ): Promise<Server> {
   const listener = getRequestListener(app.fetch, {
-    errorHandler: () => Response.json(badRequestBody, { status: 400 }),
+    errorHandler: () => {
+      const id = watch.newId()
+      const headers = { 'X-Correlation-ID': id }
+      return Response.json(errorBody(badRequest, id), { status: 400, headers })
+    },
     // HTTP/1.0, which probes of load balancers speak, has no Host.
     hostname: 'localhost',
   })
@@ -159,18 +166,18 @@ function listen(
       response.count = watch.unrouted
       // RFC 9112 §3.2.
       if (request.headers.host === undefined && request.httpVersion === '1.1')
-        answerRefused(response, 400)
+        answerRefused(response, 400, watch.newId())
       else void listener(request, response)
     },
   )
   server.on('checkExpectation', (_, response: ApiAnswer) => {
     response.count = watch.unrouted
-    answerRefused(response, 417)
+    answerRefused(response, 417, watch.newId())
   })
   server.maxConnections = limits.connections
   server.timeout = limits.stalledMs
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refuse(socket, statusOf(error.code), watch.refused)
+    refuse(socket, statusOf(error.code), watch)
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -181,16 +188,17 @@ function listen(
   })
 }
 
-const badRequestBody = errorBody(new ApiError(400, 'bad_request', 'The request is not valid'), '-')
+const badRequest = new ApiError(400, 'bad_request', 'The request is not valid')
 
 /** Requests that never reach the application are answered with the envelope too, then cut off. */
-function refuse(socket: Socket, status: RefusedStatus, refused: OnRefused): void {
+function refuse(socket: Socket, status: RefusedStatus, { refused, newId }: Watch): void {
   if (!socket.writable) {
     socket.destroy()
     return
   }
   const text = STATUS_CODES[status] ?? ''
-  const body = refusalBody(status)
+  const id = newId()
+  const body = refusalBody(status, id)
   const headers: string[] = []
   refused(status, socket.remoteAddress ?? '', (name, value) => headers.push(`${name}: ${value}`))
   socket.end(
@@ -200,6 +208,7 @@ function refuse(socket: Socket, status: RefusedStatus, refused: OnRefused): void
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Connection: close',
       'Cache-Control: no-store',
+      `X-Correlation-ID: ${id}`,
       ...headers,
       '',
       body,
@@ -209,20 +218,21 @@ function refuse(socket: Socket, status: RefusedStatus, refused: OnRefused): void
 }
 
 /** A request that is understood, but asks for what no handler shall see. */
-function answerRefused(response: ApiAnswer, status: RefusedStatus): void {
-  const body = refusalBody(status)
+function answerRefused(response: ApiAnswer, status: RefusedStatus, id: string): void {
+  const body = refusalBody(status, id)
   response.writeHead(status, {
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(body),
+    'X-Correlation-ID': id,
     Connection: 'close',
   })
   response.end(body)
 }
 
-function refusalBody(status: RefusedStatus): string {
+function refusalBody(status: RefusedStatus, id: string): string {
   const text = STATUS_CODES[status] ?? ''
   const code = text.toLowerCase().replaceAll(' ', '_')
-  return JSON.stringify({ success: false, error: text, statusCode: status, code, request_id: '-' })
+  return JSON.stringify({ success: false, error: text, statusCode: status, code, request_id: id })
 }
 
 function statusOf(code: string | undefined): RefusedStatus {

@@ -6,7 +6,7 @@ const wellFormed = /^[\w.:/+=@-]{1,128}$/
 
 /** Echoes `X-Correlation-ID`, or makes one; the answer, the error envelope and the audit carry it. */
 export function correlationId(randomBytes: (size: number) => Buffer): Step {
-  const newId = idsFrom(randomBytes)
+  const newId = correlationIds(randomBytes)
   return (c) => {
     const given = requestHeader(c, 'x-correlation-id')
     const id = given !== undefined && wellFormed.test(given) ? given : newId()
@@ -16,7 +16,7 @@ export function correlationId(randomBytes: (size: number) => Buffer): Step {
 }
 
 /** A random start and a counter: unique without drawing random bytes for each request. */
-function idsFrom(randomBytes: (size: number) => Buffer): () => string {
+export function correlationIds(randomBytes: (size: number) => Buffer): () => string {
   const start = randomBytes(9).toString('base64url')
   let count = 0
   return () => `${start}-${(count += 1).toString(36)}`

@@ -110,6 +110,8 @@ test.each([
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
     expect(answer.headers.get(name)).toMatch(/^\d+$/)
   expect(answer.headers.get('cache-control')).toBe('no-store')
+  const id = answer.headers.get('x-correlation-id')
+  expect(answer.body).toContain(`"request_id":"${id}"`)
   const other = await open()
   other.write(requestText('GET', '/health'))
   expect((await other.answer()).status).toBe(200)
