@@ -1,14 +1,11 @@
 /**
- * Which digest algorithms a phone is offered: MD5 alone, unless its User-Agent is known to read several
- * challenges. That one is offered all, the strongest first, one challenge each (RFC 8760 §2.4).
+ * Which digest algorithms a phone is offered, one challenge each (RFC 8760 §2.4). One that is known to read
+ * several challenges: the strongest first. One that is known to fail with several: MD5 alone. All others:
+ * MD5 first, because who reads one challenge only takes the first one.
  *
- * One that does not say what it is, is no phone, but a program that somebody wrote: it is offered both,
- * MD5 first, which SIPp takes, and so does whoever reads one challenge only.
- *
- * There is no order that the others would take. SIPp ends its test at a first challenge with SHA-256, and
- * PJSIP before 2.11 gives up; JsSIP takes the last one; Sofia-SIP, and libre before 3.11, fail with any
- * second challenge for one realm. MD5 weakens nothing: whoever knows the password may always answer
- * with it.
+ * There is no order that all would take. SIPp 3.6 ends its test at a first challenge with SHA-256; PJSIP before
+ * 2.11 gives up at any; JsSIP takes the last one; Sofia-SIP, and libre before 3.11, fail with any second
+ * challenge for one realm. MD5 first weakens nothing: whoever knows the password may always answer with it.
  */
 import type { Algorithm } from './digest.ts'
 
@@ -19,7 +16,10 @@ const plain: readonly Algorithm[] = ['MD5']
 /** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */
 const readsSeveral =
   /^(linphone|baresip v(3\.(1[1-9]|[2-9]\d)|[4-9]|[1-9]\d)|pjsua v(2\.(1[1-9]|[2-9]\d)|[3-9]))/i
-/** A phone that is known, and still asks again and again without credentials, gets MD5 alone, too. */
+/** JsSIP; FreeSWITCH and whatever else is made of Sofia-SIP; baresip and PJSUA as they were before. */
+const failsWithSeveral =
+  /jssip|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
+/** Whoever still asks again and again without credentials gets MD5 alone, too. */
 const UNANSWERED_CHALLENGES = 3
 
 export class PhoneAlgorithms {
@@ -32,9 +32,9 @@ export class PhoneAlgorithms {
     this.#max = max
   }
 
-  /** What the next challenge offers. `phone` is user, domain and address in one text. */
-  offer(phone: string, userAgent: string | undefined): readonly Algorithm[] {
-    if (userAgent !== undefined && !readsSeveral.test(userAgent)) return plain
+  /** What the next challenge offers. `phone` is user, domain and address in one text; '': it does not say what it is. */
+  offer(phone: string, userAgent = ''): readonly Algorithm[] {
+    if (failsWithSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1
     this.#unanswered.delete(phone)
     this.#unanswered.set(phone, unanswered)
@@ -43,7 +43,7 @@ export class PhoneAlgorithms {
       if (oldest !== undefined) this.#unanswered.delete(oldest)
     }
     if (unanswered > UNANSWERED_CHALLENGES) return plain
-    return userAgent === undefined ? plainFirst : all
+    return readsSeveral.test(userAgent) ? all : plainFirst
   }
 
   /** The phone has answered with this algorithm. */
