@@ -1,4 +1,4 @@
-/** `GET /events`: what happens to calls, nodes and phones, as a stream (server-sent events) or as a list. */
+/** `GET /events`: what happens to calls, nodes and phones, as a stream (server-sent events); as a list for whoever accepts JSON. */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -24,6 +24,10 @@ const streamHeaders = {
   'X-Accel-Buffering': 'no',
 }
 
+/** Whoever does not care gets the stream. */
+const wantsStream = (accept: string): boolean =>
+  accept.includes('text/event-stream') || !accept.includes('application/json')
+
 /** Makes the question whether a request would be let in once more. */
 type Standing = (c: Context<ControlEnv>) => () => boolean
 
@@ -35,7 +39,7 @@ export function eventRoutes(events: EventsPort, hub: EventHub, standing: Standin
     (c) => {
       const { tenantId } = c.var.principal
       const { after } = c.req.valid('query')
-      if (c.req.header('accept')?.includes('text/event-stream') === true) {
+      if (wantsStream(c.req.header('accept')?.toLowerCase() ?? '')) {
         const stream = hub.open(tenantId, c.req.header('last-event-id') ?? after, standing(c))
         if (stream === undefined)
           throw new ApiError(503, 'too_many_readers', 'No further stream can be opened', {

@@ -49,7 +49,10 @@ interface Reply {
 
 async function api(path: string, body?: object): Promise<Reply> {
   const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    headers: {
+      ...{ Authorization: `Bearer ${token}`, Accept: 'application/json' },
+      'Content-Type': 'application/json',
+    },
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
   })
   return (await response.json()) as Reply
