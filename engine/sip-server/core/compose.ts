@@ -159,13 +159,12 @@ export function composeFor(
 /** By the dialog's flow where it is bound to one, else by route set or remote target. */
 function wayInDialog(stack: Stack, dialog: Dialog): Way | Problem {
   if (dialog.isFlowBound) return byConnection(dialog.flow)
-  const { uri, routes } = dialog.nextRequestRoute()
+  const { uri, routes, hop: target } = dialog.nextRequestRoute()
   // The peer may have come back over another connection than the one that was lost.
   const registered = routes.length === 0 ? stack.registrationFlows.find(uri) : undefined
   if (registered) return byConnection(registered)
   // A WebSocket that is gone cannot be opened from here: what is sent fails at once.
   if (isWebSocket(dialog.flow.listener.protocol)) return byConnection(dialog.flow)
-  const target = routes[0] ?? uri
   if (dialog.way) return { flow: dialog.way, question: undefined, target }
   const way = underKnownName(wayTo(stack, target, dialog.flow.listener), dialog.flow)
   if ('flow' in way && way.question === undefined) dialog.way = way.flow

@@ -83,6 +83,8 @@ export class Stack implements TransactionContext {
   readonly departures = new Map<number, Departure>()
   /** Requests that are being forwarded, until their caller has a final response. */
   readonly forwarding = new Set<ResponseContext>()
+  /** Until then no request can have come round. */
+  hasForwarded = false
   readonly ownRoutes: OwnRoutes
   /** Targets that were silent, refused or failed lately. */
   readonly avoided = new AvoidedTargets()

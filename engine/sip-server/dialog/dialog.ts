@@ -51,6 +51,8 @@ interface Held {
 interface Route {
   readonly uri: string
   readonly routes: readonly string[]
+  /** Where the request goes next: a strict router stands in the Request-URI (RFC 3261 §12.2.1.1). */
+  readonly hop: string
 }
 
 export class Dialog {
@@ -173,8 +175,9 @@ export class Dialog {
   #findRoute(): Route {
     const [first, ...rest] = this.#routeSet
     const uri = this.#remoteTarget
-    if (first === undefined || isLoose(first)) return { uri, routes: this.#routeSet }
-    return { uri: bareUri(first), routes: [...rest, `<${uri}>`] }
+    if (first === undefined || isLoose(first))
+      return { uri, routes: this.#routeSet, hop: first ?? uri }
+    return { uri: bareUri(first), routes: [...rest, `<${uri}>`], hop: first }
   }
 }
 

@@ -82,6 +82,7 @@ export class InboundRequest implements TimedCall {
   /** It is forwarded: its answer comes from elsewhere, and the application owes none. */
   handOver(context: ResponseContext): void {
     this.forwardedBy = context
+    this.#end.forwarded(this.request.uri)
     this.#applicationTimer.cancel()
     this.#stack.inbound.delete(this.transactionId)
   }
@@ -129,7 +130,7 @@ export class ServerEnd implements ServerUser {
   readonly #stack: Stack
   readonly #key: string
   /** Of a request outside dialogs; else ''. */
-  readonly #mergeKey: string
+  #mergeKey: string
 
   constructor(stack: Stack, key: string, toTag: string, mergeKey = '') {
     this.#stack = stack
@@ -147,11 +148,25 @@ export class ServerEnd implements ServerUser {
     this.forgetMerge()
   }
 
+  /**
+   * A forwarded request may come back with another Request-URI, as a spiral (§6): not for the same, which
+   * would go round for ever (§16.3 step 4).
+   */
+  forwarded(uri: string): void {
+    if (this.#mergeKey === '') return
+    this.forgetMerge()
+    this.#mergeKey = kept(spiralKey(this.#mergeKey, uri))
+    this.#stack.merged.set(this.#mergeKey, this.#key)
+    this.#stack.hasForwarded = true
+  }
+
   forgetMerge(): void {
     const { merged } = this.#stack
     if (merged.get(this.#mergeKey) === this.#key) merged.delete(this.#mergeKey)
   }
 }
+
+export const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
 
 /** RFC 3261 §8.2.2.2: what two copies of one request have in common, whichever way they came. */
 export const mergeKey = (request: SipMessage, method = request.method): string =>

@@ -7,7 +7,7 @@ import { serverKey } from '../../transaction/matching.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
 import { tellStop } from '../applications/call-details.ts'
-import { mergeKey, ServerEnd } from './inbound-request.ts'
+import { mergeKey, type InboundRequest, ServerEnd } from './inbound-request.ts'
 import { tellGivenUp } from './reliable-provisional.ts'
 import { requestText, type Vias } from './request-text.ts'
 import { echoOf, responseText } from './response-text.ts'
@@ -74,11 +74,21 @@ function keyOfInvite(stack: Stack, cancel: SipMessage, via: Via): string {
  * yet, its caller has given up.
  */
 export function endInviteByBye(stack: Stack, dialog: Dialog, bye: SipMessage, now: number): void {
-  const waiting = [...stack.inbound.values()]
-  const invite = waiting.find((each) => each.dialog === dialog && each.request.method === 'INVITE')
+  const invite = pendingInvite(stack, dialog)
   if (invite === undefined) return stack.forget(dialog)
   invite.wasCancelled = true
   tellStop(stack, 'network', 'call-canceled', bye.text, now)
   answer(stack, invite, 487, 'Request Terminated', '', now)
   tellGivenUp(stack, invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
 }
+
+/** The same for a re-INVITE that the application has not answered. It hears of the BYE. */
+export function endPendingInvite(stack: Stack, dialog: Dialog, now: number): void {
+  const invite = pendingInvite(stack, dialog)
+  if (invite) answer(stack, invite, 487, 'Request Terminated', '', now)
+}
+
+const pendingInvite = (stack: Stack, dialog: Dialog): InboundRequest | undefined =>
+  [...stack.inbound.values()].find(
+    (each) => each.dialog === dialog && each.request.method === 'INVITE',
+  )

@@ -10,11 +10,11 @@ import { dialogOfEarlyNotify, notified } from '../session/subscription.ts'
 import { encodeRequestEvent } from '../../wire/event.ts'
 import { tellAttempt, tellStop } from '../applications/call-details.ts'
 import { chooseApplication } from '../applications/choose-application.ts'
-import { InboundRequest, mergeKey } from './inbound-request.ts'
+import { InboundRequest, mergeKey, spiralKey } from './inbound-request.ts'
 import { objectionTo } from './objection.ts'
 import { overlapOf } from './overlap.ts'
 import { receiveAck } from './receive-ack.ts'
-import { endInviteByBye, receiveCancel } from './receive-cancel.ts'
+import { endInviteByBye, endPendingInvite, receiveCancel } from './receive-cancel.ts'
 import { takePrack } from './reliable-provisional.ts'
 import { answer, answerStateless } from './send-response.ts'
 import { completeVias, requestText, type Vias } from './request-text.ts'
@@ -87,7 +87,8 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
     return refuse(481, 'Call/Transaction Does Not Exist')
   // §8.2.2.2: the same request by another way.
   const merge = mergeKey(request)
-  if (stack.merged.has(merge)) return refuse(482, 'Loop Detected')
+  const isLoop = stack.hasForwarded && stack.merged.has(spiralKey(merge, request.uri))
+  if (isLoop || stack.merged.has(merge)) return refuse(482, 'Loop Detected')
   // §8.1.1.8: without a Contact there is no way back into the dialog.
   if (request.method === 'INVITE' && !request.has('Contact'))
     return refuse(400, 'Missing Contact Header')
@@ -180,6 +181,7 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
   if (request.method === 'BYE') {
     tellStop(stack, 'network', 'normal-release', request.text, now)
     stack.forget(dialog)
+    if (dialog.hasRemoteInvite) endPendingInvite(stack, dialog, now)
   }
   stack.deliver(
     clientId,
