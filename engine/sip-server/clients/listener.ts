@@ -15,6 +15,8 @@ export interface AdminLimits {
   readonly handshakeMs?: number
   /** Nor is one that has not sent a whole frame by then. Default: 10 s. */
   readonly firstFrameMs?: number
+  /** One that reads nothing for so long while more waits for it is dropped. Default: 10 s. */
+  readonly unreadMs?: number
 }
 
 /** Milliseconds. */
@@ -84,7 +86,7 @@ export class AdminListener {
   }
 
   #accept(socket: Socket): void {
-    const { maxClients, maxBufferedBytes, firstFrameMs } = this.#limits
+    const { maxClients, maxBufferedBytes, firstFrameMs, unreadMs } = this.#limits
     const peer = peerOf(socket)
     const name = nameOf(socket)
     // Those that were in a handshake may have become too many.
@@ -93,7 +95,7 @@ export class AdminListener {
       return
     }
     const client = new TcpClient(socket, {
-      ...{ maxBufferedBytes, firstFrameMs },
+      ...{ maxBufferedBytes, firstFrameMs, unreadMs },
       onFramed: () => this.#newcomers.delete(name),
       onPayload: (payload) => this.#clients.receive(clientId, payload),
       onClosed: () => {

@@ -7,6 +7,9 @@ import type { Client } from './client.ts'
 /** Milliseconds. */
 const defaultFirstFrameMs = 10_000
 
+/** An application that takes nothing for so long is no use to its callers either. Milliseconds. */
+const defaultUnreadMs = 10_000
+
 /** How long a peer may take to close its side after we closed ours. Milliseconds. */
 const closeTimeoutMs = 5_000
 
@@ -15,6 +18,8 @@ export interface TcpClientOptions {
   readonly maxBufferedBytes: number
   /** A connection that has not sent one whole frame by then is no application. Default: 10 s. */
   readonly firstFrameMs?: number | undefined
+  /** Nor is one of which nothing is read for so long while it has more to read. Default: 10 s. */
+  readonly unreadMs?: number | undefined
   /** The first whole frame is there. */
   readonly onFramed?: () => void
   readonly onPayload: (payload: string) => void
@@ -31,6 +36,8 @@ export class TcpClient implements Client {
   readonly #frames = new FrameReader()
   /** Until the first frame. */
   #patience: NodeJS.Timeout | undefined
+  /** While something waits that the application does not read. */
+  #unread: NodeJS.Timeout | undefined
 
   constructor(socket: Socket, options: TcpClientOptions) {
     this.#socket = socket
@@ -42,16 +49,31 @@ export class TcpClient implements Client {
     socket.on('data', (chunk) => this.#read(chunk))
     // Every error is followed by `close`, which is where the connection ends.
     socket.on('error', (error) => this.#options.onDropped(error.message))
+    socket.on('drain', () => this.#stopWaiting())
     socket.on('close', () => {
       clearTimeout(this.#patience)
+      this.#stopWaiting()
       this.#options.onClosed()
     })
   }
 
   deliver(payload: string): void {
     if (!this.#socket.writable) return
-    this.#socket.write(encodeFrame(payload))
+    const frame = encodeFrame(payload)
+    // What a slow reader has taken begins its time anew.
+    if (this.#socket.writableNeedDrain) this.#socket.write(frame, () => this.#unread?.refresh())
+    else if (!this.#socket.write(frame)) this.#waitForReader()
     if (this.#socket.writableLength > this.#options.maxBufferedBytes) this.#drop('it does not read')
+  }
+
+  #waitForReader(): void {
+    const { unreadMs = defaultUnreadMs } = this.#options
+    this.#unread ??= setTimeout(() => this.#drop('it does not read'), unreadMs)
+  }
+
+  #stopWaiting(): void {
+    clearTimeout(this.#unread)
+    this.#unread = undefined
   }
 
   close(): void {

@@ -84,6 +84,21 @@ test('an application that does not read is dropped at the bound', async () => {
   expect(dropped).toEqual(['it does not read'])
 })
 
+test('one that stops to read is dropped in time, before much waits for it; one that goes on is not', async () => {
+  const limits = { maxClients: 4, maxBufferedBytes: 64_000_000, unreadMs: 400 }
+  const { clients, seeing, app, dropped } = await setUp(limits)
+  const wedged = app()
+  await seeing('connected 1')
+  wedged.pause()
+  app().resume()
+  await seeing('connected 2')
+  // More than the kernel keeps for them.
+  const payload = 'x'.repeat(200_000)
+  for (let sent = 0; sent < 100; sent++) for (const id of [1, 2]) clients.deliver(id, payload)
+  await seeing('disconnected 1')
+  expect([dropped, clients.size]).toEqual([['it does not read'], 1])
+})
+
 test('a disconnected application still gets what was delivered before', async () => {
   const { clients, seeing, app } = await setUp()
   const socket = app()
