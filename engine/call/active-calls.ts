@@ -111,6 +111,11 @@ export class ActiveCalls {
     if (carrierId !== null && call.direction === 'outbound') part(this.#byCarrier, carrierId, call)
   }
 
+  /** The call is over, and counts nowhere any more; it is known until its record is stored. */
+  ended(call: Call): void {
+    this.#leave(call)
+  }
+
   /** How far a transfer of the call has come. */
   transfer(call: Call, transfer: CallTransfer): void {
     call.transfer = transfer
@@ -143,7 +148,7 @@ export class ActiveCalls {
       this.#recent.add({ record, legs: call.legs, notes: call.notes })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
-    this.#leave(call)
+    this.ended(call)
     this.#calls.delete(call.start.callUuid)
     if (this.#calls.size > 0) return
     for (const resolve of this.#onEmpty.splice(0)) resolve()

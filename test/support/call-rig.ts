@@ -114,6 +114,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     extensions: new Map<string, ExtensionRecord>(),
     contacts: new Map<string, ContactTarget[]>(),
     journalled: (): Promise<void> => Promise.resolve(),
+    /** When a record is stored. */
+    stored: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
     /** Of every set. */
     spyUri: null as string | null,
@@ -150,7 +152,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     report: (record: CallRecord) => {
       records.push(record)
-      return Promise.resolve()
+      return answers.stored()
     },
   }
   const calls = new ActiveCalls({

@@ -26,6 +26,8 @@ export async function talk(call: Call, ended: Promise<End>, deps: TalkDeps): Pro
 /** Resolves when the record is stored and the call forgotten. */
 export async function store(call: Call, end: End, deps: TalkDeps): Promise<void> {
   const record = callRecord(call, end, deps.now())
+  // Whoever calls again now must not find the limits taken by a call that waits for the disk.
+  deps.calls.ended(call)
   try {
     await deps.charging.report(record)
   } catch (error) {

@@ -264,6 +264,27 @@ test('an emergency call asks neither wallet nor drain', async () => {
   expect(rig.calls.countByCarrier(9)).toBe(0)
 })
 
+test('whoever has hung up may call again at once, however long the disk takes', async () => {
+  rig = await startCallRig()
+  const [caller, callee] = [await rig.caller(), await rig.caller()]
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  const uri = `sip:127.0.0.1:${callee.port};transport=udp`
+  const gateways = [gateway({ carrierName: 'north', number: '1555', uri })]
+  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
+  let store = (): void => undefined
+  rig.answers.stored = () => new Promise((resolve) => (store = resolve))
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  const invite = await callee.next('INVITE')
+  expect(rig.calls.countByCarrier(9)).toBe(1)
+  callee.reply(invite, 486, { tag: 'b' })
+  await caller.next(486)
+  expect(rig.calls.countByCarrier(9)).toBe(0)
+  // It is not forgotten: a process that stops waits for its record.
+  expect(rig.calls.list()).toHaveLength(1)
+  store()
+  await rig.until(() => rig.calls.list().length === 0)
+})
+
 test('the charging system is asked with the asserted caller and the dialled number', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()
