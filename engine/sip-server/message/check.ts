@@ -165,6 +165,8 @@ function flawOfMethod(message: SipMessage): string | undefined {
 function checkRequestUri(text: string): Refusal | undefined {
   const scheme = /^([A-Za-z][\w+.-]*):/.exec(text)?.[1]?.toLowerCase()
   if (scheme === undefined) return { status: 400, reason: 'Bad Request-URI' }
+  // RFC 5031: a service, such as help in an emergency; which place serves it the application knows.
+  if (/^urn:service:[a-z][a-z\d.-]*$/i.test(text)) return undefined
   if (scheme !== 'sip' && scheme !== 'sips' && scheme !== 'tel')
     return { status: 416, reason: 'Unsupported URI Scheme' }
   const uri = parseUri(text)

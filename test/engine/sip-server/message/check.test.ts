@@ -89,6 +89,9 @@ test.each([
   ['tel:', bad('Bad Request-URI')],
   ['tel:+1555', undefined],
   ['sips:a@[2001:db8::1];transport=tls', undefined],
+  ['urn:service:sos.police', undefined],
+  ['urn:service:', { status: 416, reason: 'Unsupported URI Scheme' }],
+  ['urn:isbn:1', { status: 416, reason: 'Unsupported URI Scheme' }],
   ['mailto:a@b', { status: 416, reason: 'Unsupported URI Scheme' }],
 ])('a request for %s', (uri, expected) => {
   expect(verdict(invite().replace('sip:bob@example.com', uri.replace(' ', '%20')))).toEqual(

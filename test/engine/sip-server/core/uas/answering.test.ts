@@ -209,3 +209,14 @@ test('what drachtio-srf wrote in small letters leaves in the usual spelling', ()
   respond(server, invited(server), 486, ['p-charge-info: <sip:x@y>', 'retry-after: 5', 'X-Own: 1'])
   expect(server.takeSent()[0]?.text).toMatch(/^P-Charge-Info: .*\r\nRetry-After: 5\r\nX-Own: 1\r$/m)
 })
+
+// RFC 5031.
+test('who asks for help in an emergency by a URN reaches the application', () => {
+  const server = new VirtualServer()
+  const invite = requestOf('INVITE', { uri: 'urn:service:sos', body: sdp })
+  respond(server, invited(server, invite), 200)
+  const answer = server.takeSent()[0]?.text ?? ''
+  expect([answer.split('\r\n', 1)[0], header(answer, 'Contact')]).toEqual([
+    ...['SIP/2.0 200 Any', '<sip:198.51.100.10:5060>'],
+  ])
+})
