@@ -121,3 +121,22 @@ test('a caller that knows no reliable answers finds in the 200 what the called s
   node.reply(await node.next('BYE'), 200)
   await rig.record()
 })
+
+test('what another branch of the called side has said before is not its answer', async () => {
+  rig = await startCallRig()
+  const [caller, node] = [await rig.caller(), await rig.node()]
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 183, { tag: 'one', body: sdp('answer of one') })
+  await caller.next('183 INVITE')
+  node.reply(invite, 200, { tag: 'other' })
+  const ok = await caller.next('200 INVITE')
+  expect(ok.body).toBe('')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.record()
+})
