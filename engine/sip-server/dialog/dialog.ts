@@ -61,7 +61,8 @@ export class Dialog {
   readonly key: string
   readonly role: DialogRole
   readonly usage: DialogUsage
-  readonly clientId: number
+  /** The application that has it; of a subscription another one may take over. */
+  clientId: number
   readonly callId: string
   readonly localTag: string
   readonly local: string

@@ -33,7 +33,9 @@ export class Departure {
     const stack = this.#stack
     stack.departures.delete(this.#clientId)
     for (const dialog of stack.dialogs.ofClient(this.#clientId))
-      sendLocalBye(stack, dialog, 'Application gone', 'silent', now)
+      // Who has subscribed comes again until that lapses, and another application may answer.
+      if (dialog.usage !== 'subscription' || dialog.role !== 'uas')
+        sendLocalBye(stack, dialog, 'Application gone', 'silent', now)
   }
 }
 

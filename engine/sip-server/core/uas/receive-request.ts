@@ -154,7 +154,8 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
   const refuse = (status: number, reason: string, lines = ''): void =>
     answerStateless(stack, request, arrival.vias, arrival.flow, { status, reason, lines })
   if (dialog === undefined) return refuse(481, 'Call/Transaction Does Not Exist')
-  if (stack.departures.has(dialog.clientId)) return answerOrphan(stack, dialog, request, refuse)
+  if (!stack.applications.isAuthenticated(dialog.clientId) && !takenOver(stack, dialog, request))
+    return answerOrphan(stack, dialog, request, refuse)
   // §15: the called side must not end what it has not answered; the application knows of no dialog.
   if (request.method === 'BYE' && dialog.state === 'early' && dialog.role === 'uac')
     return refuse(481, 'Call/Transaction Does Not Exist')
@@ -193,6 +194,15 @@ function acceptInDialog(stack: Stack, request: SipMessage, arrival: Arrival, now
       text: requestText(request, arrival.vias),
     }),
   )
+}
+
+/** A subscription whose application has gone is renewed by any that asked for SUBSCRIBE. */
+function takenOver(stack: Stack, dialog: Dialog, request: SipMessage): boolean {
+  if (dialog.usage !== 'subscription' || dialog.role !== 'uas') return false
+  const next = stack.applications.next(request.method)
+  if (next === undefined) return false
+  dialog.clientId = next
+  return true
 }
 
 /** The application of the dialog has gone: the peer may end it, and hears that it cannot be changed. */

@@ -197,3 +197,39 @@ test('nor does a NOTIFY make one longer than a day', () => {
   server.advance(33_000)
   expect(server.core.stats()).toMatchObject({ dialogs: 0, deadlines: 0 })
 })
+
+test.each([
+  ['at once', 0],
+  ['after the grace', 10_000],
+])('a subscription whose application has gone is renewed by another one: %s', (_, later) => {
+  const server = new VirtualServer({ graceMs: 5_000 })
+  const renew = (cseq: number, toTag?: string) =>
+    server.receive(
+      requestOf('SUBSCRIBE', {
+        branch: `z9hG4bK-s${cseq}`,
+        cseq,
+        extra: [event, 'Expires: 600', 'Contact: <sip:alice@203.0.113.7>'],
+        ...(toTag === undefined ? {} : { toTag }),
+      }),
+    )
+  const accept = (): string => {
+    const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+    server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', ['Expires: 600'])}`)
+    server.takeDelivered()
+    return server.takeSent()[0]?.text ?? ''
+  }
+  renew(1)
+  const toTag = tagIn(header(accept(), 'To'))
+  server.disconnect(server.clientId)
+  server.advance(later)
+  renew(2, toTag)
+  const refused = server.takeSent()[0]?.text ?? ''
+  expect(refused).toMatch(/^SIP\/2.0 503 .*\r\n(.*\r\n)*Retry-After: /)
+
+  server.reconnect()
+  renew(3, toTag)
+  expect(server.deliveredTo).toEqual([server.clientId])
+  expect(accept()).toMatch(/^SIP\/2.0 200 /)
+  server.advance(632_001)
+  expect(server.core.stats()['dialogs']).toBe(0)
+})
