@@ -2,9 +2,11 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
+import { Authority, loopbackNames } from '../support/certificates.ts'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { startProgram } from './program.ts'
 
@@ -21,8 +23,24 @@ async function startServer() {
   return { server, sip, url: `drachtio://:cymru@127.0.0.1:${admin}` }
 }
 
-test('with DRACHTIO_URL a billed call runs on a SIP server in another process', async () => {
-  const { server, sip, url } = await startServer()
+/** The same for applications that come by TLS. */
+async function startTlsServer() {
+  const [sip, admin, metrics] = [await freePort(), await freePort(), await freePort()]
+  const authority = new Authority(temporaryFolder())
+  const { certFile, keyFile } = authority.sign('server', ...loopbackNames)
+  const server = startProgram([
+    ...['sip-server', '--listen', `udp/127.0.0.1:${sip}`, '--secret', 'cymru'],
+    ...['--admin', '127.0.0.1:0', '--admin-tls', `127.0.0.1:${admin}`],
+    ...['--metrics', `127.0.0.1:${metrics}`, '--cert', certFile, '--key', keyFile],
+  ])
+  await server.line(/^ready /)
+  const url = `drachtios://:cymru@127.0.0.1:${admin}?ca=${authority.file}`
+  const figures = async () => (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
+  return { server, sip, url, figures }
+}
+
+test('with DRACHTIO_URL a billed call runs on a SIP server in another process, reached by TLS', async () => {
+  const { server, sip, url, figures } = await startTlsServer()
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
   const tollgate = await TollgateProcess.start(seedFor([node.port]), { DRACHTIO_URL: url })
@@ -31,6 +49,14 @@ test('with DRACHTIO_URL a billed call runs on a SIP server in another process', 
   const judged = await callWith('inbound/answered.xml', sip, { keys: { caller: paying } })
   expect(judged).toEqual({ exitCode: 0, errors: '' })
   expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED', billsec: 1 }])
+  const told = await figures()
+  for (const name of [
+    'answer_seconds_in',
+    'answer_seconds_out',
+    'pdd_seconds_in',
+    'pdd_seconds_out',
+  ])
+    expect(told).toContain(`drachtio_call_${name}_count 1\n`)
   server.child.kill('SIGTERM')
   expect(await server.ended).toBe(0)
 })
