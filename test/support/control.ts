@@ -179,6 +179,8 @@ async function send(api: ControlApp, path: string, options: RequestOptions): Pro
   const method = options.method ?? (body === undefined ? 'GET' : 'POST')
   const headers = new Headers(options.headers)
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+  // Without it, events are a stream that does not end.
+  if (!headers.has('accept')) headers.set('accept', 'application/json')
   if (body !== undefined && !headers.has('content-type'))
     headers.set('content-type', 'application/json')
   const response = await app.request(
