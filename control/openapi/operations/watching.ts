@@ -50,7 +50,8 @@ const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '49
 export const watchingOperations: Operations = {
   'GET /api/v1/events': {
     ...{ id: 'watchEvents', tag: 'Calls' },
-    summary: 'What happens to calls, nodes and phones: a stream; a list for whoever accepts JSON only',
+    summary:
+      'What happens to calls, nodes and phones: a stream; a list for whoever accepts JSON only',
     answer: either(
       data(z.strictObject({ events: z.array(event), last_event_id: z.string() }), {
         events: [{ id: 'mk1x2y3z-41', type: 'call.ringing', data: ringing }],
