@@ -4,7 +4,7 @@
  * MD5 first, because who reads one challenge only takes the first one.
  *
  * There is no order that all would take. SIPp 3.6 ends its test at a first challenge with SHA-256; PJSIP before
- * 2.11 gives up at any; JsSIP takes the last one; Sofia-SIP, and libre before 3.11, fail with any second
+ * 2.11 gives up at any; JsSIP and SIP.js take the last one; Sofia-SIP, and libre before 3.11, fail with any second
  * challenge for one realm. MD5 first weakens nothing: whoever knows the password may always answer with it.
  */
 import type { Algorithm } from './digest.ts'
@@ -16,9 +16,9 @@ const plain: readonly Algorithm[] = ['MD5']
 /** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */
 const readsSeveral =
   /^(linphone|baresip v(3\.(1[1-9]|[2-9]\d)|[4-9]|[1-9]\d)|pjsua v(2\.(1[1-9]|[2-9]\d)|[3-9]))/i
-/** JsSIP; FreeSWITCH and whatever else is made of Sofia-SIP; baresip and PJSUA as they were before. */
+/** JsSIP and SIP.js; FreeSWITCH and whatever else is made of Sofia-SIP; baresip and PJSUA as they were before. */
 const failsWithSeveral =
-  /jssip|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
+  /jssip|sip\.js|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
 /** Whoever still asks again and again without credentials gets MD5 alone, too. */
 const UNANSWERED_CHALLENGES = 3
 
