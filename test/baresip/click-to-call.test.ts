@@ -1,24 +1,16 @@
 /** Click-to-call between real phones: audio both ways, hold, hang-up by the API, and what the API tells of it. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
+import { domain, passwordOf, twoPhones } from '../support/house.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
-
-const domain = 'acme.example'
-const seed = {
-  tenants: [{ slug: 'acme', domains: [domain] }],
-  extensions: ['101', '102'].map((extension) => ({
-    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
-    display_name: `Phone ${extension}`,
-  })),
-}
 
 let tollgate: TollgateProcess
 let phones: Baresip[] = []
 let token: string
 
 beforeEach(async () => {
-  tollgate = await TollgateProcess.start(seed)
+  tollgate = await TollgateProcess.start(twoPhones)
   const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']
   token = (await tollgate.run(key)).trim()
 })
@@ -30,7 +22,7 @@ afterEach(async () => {
 
 async function phone(user: string): Promise<Baresip> {
   const { sipPort } = tollgate
-  const started = await Baresip.start({ user, domain, sipPort, password: `secret-${user}` })
+  const started = await Baresip.start({ user, domain, sipPort, password: passwordOf(user) })
   phones.push(started)
   await started.registered()
   return started

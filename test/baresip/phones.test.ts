@@ -2,18 +2,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip, type BaresipOptions } from '../support/baresip.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
+import { domain, passwordOf, twoPhones } from '../support/house.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
-
-const domain = 'acme.example'
-const seed = {
-  tenants: [{ slug: 'acme', domains: [domain] }],
-  extensions: ['101', '102'].map((extension) => ({
-    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
-    display_name: `Phone ${extension}`,
-  })),
-}
 
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
@@ -22,7 +14,10 @@ let tollgate: TollgateProcess
 let phones: Baresip[] = []
 
 beforeEach(async () => {
-  tollgate = await TollgateProcess.start(seed, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
+  tollgate = await TollgateProcess.start(twoPhones, {
+    SIP_TLS_CERT: certFile,
+    SIP_TLS_KEY: keyFile,
+  })
 })
 afterEach(async () => {
   await Promise.all(phones.map((phone) => phone.stop()))
@@ -33,7 +28,7 @@ afterEach(async () => {
 async function phone(user: string, options: Partial<BaresipOptions> = {}): Promise<Baresip> {
   const sipPort = options.transport === 'tls' ? tollgate.tlsPort : tollgate.sipPort
   const started = await Baresip.start({
-    ...{ user, domain, sipPort, password: `secret-${user}`, caFile: authority.file },
+    ...{ user, domain, sipPort, password: passwordOf(user), caFile: authority.file },
     ...options,
   })
   phones.push(started)

@@ -4,18 +4,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { SessionState } from 'sip.js'
 import { Baresip } from '../support/baresip.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
+import { domain, passwordOf, twoPhones } from '../support/house.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { WebPhone } from '../support/web-phone.ts'
 
-const domain = 'acme.example'
-const seed = {
-  tenants: [{ slug: 'acme', domains: [domain] }],
-  extensions: ['101', '102'].map((extension) => ({
-    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
-    display_name: `Phone ${extension}`,
-  })),
-}
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
 
@@ -23,7 +16,10 @@ let tollgate: TollgateProcess
 const cleanUp: (() => unknown)[] = []
 
 beforeEach(async () => {
-  tollgate = await TollgateProcess.start(seed, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
+  tollgate = await TollgateProcess.start(twoPhones, {
+    SIP_TLS_CERT: certFile,
+    SIP_TLS_KEY: keyFile,
+  })
 })
 afterEach(async () => {
   for (const step of cleanUp.splice(0).toReversed()) await step()
@@ -33,7 +29,7 @@ afterEach(async () => {
 async function webPhone(
   user: string,
   protocol: 'ws' | 'wss' = 'ws',
-  password = `secret-${user}`,
+  password = passwordOf(user),
 ): Promise<WebPhone> {
   const port = protocol === 'ws' ? tollgate.wsPort : tollgate.wssPort
   const server = `${protocol}://localhost:${port}`
@@ -45,7 +41,7 @@ async function webPhone(
 
 async function baresip(user: string): Promise<Baresip> {
   const { sipPort } = tollgate
-  const phone = await Baresip.start({ user, domain, sipPort, password: `secret-${user}` })
+  const phone = await Baresip.start({ user, domain, sipPort, password: passwordOf(user) })
   cleanUp.push(() => phone.stop())
   await phone.registered()
   return phone
