@@ -82,7 +82,7 @@ export class Dialog {
   /** An UPDATE of ours with an offer, and any UPDATE of the peer, without final response (RFC 3311 §5). */
   hasLocalOffer = false
   hasRemoteUpdate = false
-  /** As UAC: the offer of the INVITE was answered in a reliable provisional response. */
+  /** The offer of the INVITE was answered in a provisional response; as UAS: in one that is not reliable. */
   hasEarlyAnswer = false
   /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
   unacknowledgedRSeq: number | undefined
@@ -170,15 +170,7 @@ export class Dialog {
 
   /** §12.2.1.1: Request-URI and Route of the next request; a strict router takes the first route's place. */
   nextRequestRoute(): Route {
-    return (this.#route ??= this.#findRoute())
-  }
-
-  #findRoute(): Route {
-    const [first, ...rest] = this.#routeSet
-    const uri = this.#remoteTarget
-    if (first === undefined || isLoose(first))
-      return { uri, routes: this.#routeSet, hop: first ?? uri }
-    return { uri: bareUri(first), routes: [...rest, `<${uri}>`], hop: first }
+    return (this.#route ??= routeBy(this.#routeSet, this.#remoteTarget))
   }
 }
 
@@ -192,6 +184,16 @@ export const dialogId = (callId: string, inviterTag: string): string =>
 /** Call-ID and our tag: tags are compared without case (§19.3). */
 export const dialogKey = (callId: string, localTag: string): string =>
   `${callId} ${localTag.toLowerCase()}`
+
+/**
+ * The way of a request for `uri` by a route set. A strict router that comes next stands in the
+ * Request-URI, and what the request is for behind all others (RFC 3261 §8.1.2, §12.2.1.1, §16.6 step 6).
+ */
+export function routeBy(routeSet: readonly string[], uri: string): Route {
+  const [first, ...rest] = routeSet
+  if (first === undefined || isLoose(first)) return { uri, routes: routeSet, hop: first ?? uri }
+  return { uri: bareUri(first), routes: [...rest, `<${uri}>`], hop: first }
+}
 
 const isLoose = (route: string): boolean => parseUri(bareUri(route))?.params.has('lr') ?? false
 

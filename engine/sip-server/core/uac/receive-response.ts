@@ -111,7 +111,7 @@ function handleProvisional(
   if (outbound.isInitial && outbound.sent.method === 'INVITE' && response.toTag !== '')
     formEarlyDialog(stack, outbound, response, flow)
   timeCall(stack, outbound, response.status, now)
-  noteReliable(outbound, response)
+  noteEarlyAnswer(outbound, response)
   deliver(stack, outbound, response, outbound.dialogId, flow, now)
 }
 
@@ -132,11 +132,11 @@ function isRepeatedReliable(outbound: OutboundRequest, response: SipMessage): bo
   return false
 }
 
-/** Which PRACK belongs to which branch, and whether the offer of the INVITE is answered (RFC 3262 §5). */
-function noteReliable({ dialog }: OutboundRequest, response: SipMessage): void {
-  if (dialog === undefined || !response.has('RSeq')) return
+/** Which PRACK belongs to which branch, and whether the offer of the INVITE is answered. */
+function noteEarlyAnswer({ dialog }: OutboundRequest, response: SipMessage): void {
+  if (dialog === undefined) return
   const branch = dialog.branchOf(response.toTag) ?? dialog
-  branch.unacknowledgedRSeq = Number(response.get('RSeq'))
+  if (response.has('RSeq')) branch.unacknowledgedRSeq = Number(response.get('RSeq'))
   if (response.bodyStart < response.text.length) branch.hasEarlyAnswer = true
 }
 

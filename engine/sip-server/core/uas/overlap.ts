@@ -22,12 +22,17 @@ export function overlapOf(dialog: Dialog, request: SipMessage, now: number): Obj
   return isOurs || isInviteUnanswered(dialog, 'uac') ? glare : undefined
 }
 
-/** Offer and answer of the first INVITE are exchanged by a reliable provisional response, or not yet. */
+/**
+ * Offer and answer of the first INVITE are exchanged by a provisional response, or not yet. RFC 3262 §5
+ * wants a reliable one; who has shown its answer in another means the same, and is taken so by
+ * drachtio-server and by those who send an UPDATE then.
+ */
 const isInviteUnanswered = (dialog: Dialog, role: 'uac' | 'uas'): boolean =>
   dialog.role === role &&
   dialog.state === 'early' &&
   dialog.usage === 'invite' &&
-  !(role === 'uac' ? dialog.hasEarlyAnswer : dialog.reliable1xx?.hasAgreed)
+  !dialog.hasEarlyAnswer &&
+  !(role === 'uas' && dialog.reliable1xx?.hasAgreed)
 
 const glare: Objection = { status: 491, reason: 'Request Pending', lines: '' }
 

@@ -96,7 +96,10 @@ export function respond(
   if (prepared) {
     const { reliable, rseq } = prepared
     reliable.add({ rseq, text, sdp: body, send }, now)
-  } else send(now)
+  } else {
+    if (status < 200 && body !== '' && inbound.dialog) inbound.dialog.hasEarlyAnswer = true
+    send(now)
+  }
   if (status >= 200 && status < 300)
     stack.registrationFlows.accepted(request, message, requestFlow(transaction.flow), now)
   afterResponse(stack, inbound, status, text, now)

@@ -120,6 +120,22 @@ test('nor may one of the called side, until its reliable answer', () => {
   expect(server.takeStartLines()).toEqual([])
 })
 
+test('an answer in a response that is not reliable will do, for the caller and for the called side', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server, requestOf('INVITE', { body: sdp }))
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 183 X', [], sdp)}`)
+  const toTag = tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))
+  server.takeDelivered()
+  server.receive(requestOf('UPDATE', { toTag, cseq: 2, body: sdp }))
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^UPDATE /)
+
+  const other = new VirtualServer()
+  const request = invite(other)
+  answer(other, request, 183, { body: calleeSdp })
+  other.receive(calleeRequest(request, 'UPDATE', 1, [], calleeSdp), callee)
+  expect(other.takeStartLines()).toEqual([])
+})
+
 test('a request in a dialog may be answered 1xx and then finally', () => {
   const { server, ask } = established()
   ask('INFO')
