@@ -1,6 +1,6 @@
 /** The text of the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
 import { isIP } from 'node:net'
-import type { Dialog } from '../dialog/dialog.ts'
+import { type Dialog, routeBy } from '../dialog/dialog.ts'
 import { isWebSocket, type Flow, type HopQuestion, type Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
@@ -76,12 +76,13 @@ export function composeOutOfDialog(
   const from = withTag(stack, headers.from ?? `<sip:${localhost}${transportParam(listener)}>`)
   const isSecure = isSips(uri) || isSips(route)
   const contact = contactFor(message.method, headers, from, { listener, isSecure })
+  const routed = command.routeUrl === '' ? routeBy(routes, uri) : { uri, routes }
   const sent = compose({
     method: message.method,
-    uri,
+    uri: routed.uri,
     listener,
     branch: stack.newBranch(),
-    routes,
+    routes: routed.routes,
     maxForwards: headers.maxForwards ?? MAX_FORWARDS,
     from,
     to: asNameAddr(headers.to ?? uri),

@@ -1,8 +1,7 @@
 /** Requests of calls that this server once forwarded and stayed in: RFC 3261 §16.4 and §16.6. */
-import { bareUri } from '../../dialog/dialog.ts'
+import { bareUri, routeBy } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseUri } from '../../message/uri.ts'
 import { tellStop } from '../applications/call-details.ts'
 import { viaOf } from '../compose.ts'
 import type { Stack } from '../stack.ts'
@@ -100,11 +99,7 @@ function targetOf(stack: Stack, request: SipMessage, source: Flow): Target | und
   return isOurs ? { ...nextOf(uri, routes), way } : undefined
 }
 
-/** §16.6 step 6: a strict router comes next only in the Request-URI. */
 function nextOf(uri: string, routes: readonly string[]): Target {
-  const [first, ...others] = routes
-  if (first === undefined) return { uri, routes, hop: uri }
-  const isLoose = parseUri(bareUri(first))?.params.has('lr') ?? false
-  if (isLoose) return { uri, routes, hop: bareUri(first) }
-  return { uri: bareUri(first), routes: [...others, `<${uri}>`], hop: bareUri(first) }
+  const way = routeBy(routes, uri)
+  return { ...way, hop: bareUri(way.hop) }
 }
