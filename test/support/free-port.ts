@@ -9,13 +9,14 @@ import { createServer } from 'node:net'
  */
 const firstPort = 10_000
 const portsPerProcess = 1_000
-const processes = 22
+const shares = 22
 
 /** Whoever gets one may use the next three as well: SIPp takes some for media. */
 const step = 4
 
-/** Test processes that run at the same time have neighbouring ids, so each has ports of its own. */
-const ownPorts = firstPort + (process.pid % processes) * portsPerProcess
+/** Workers of one run have numbers of their own, and so ports of their own; runs differ by their parent. */
+const worker = Number(process.env['VITEST_POOL_ID'] ?? 0)
+const ownPorts = firstPort + ((process.ppid + worker) % shares) * portsPerProcess
 let taken = process.hrtime()[1] % (portsPerProcess / step)
 
 export async function freePort(): Promise<number> {
