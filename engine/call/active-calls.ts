@@ -137,6 +137,13 @@ export class ActiveCalls {
     return undefined
   }
 
+  /** Whether a call with such a leg waits for its answer. Looks at every call. */
+  isUnanswered(callId: string): boolean {
+    for (const { legs, answeredAt } of this.#calls.values())
+      if (answeredAt === null && legs.includes(callId)) return true
+    return false
+  }
+
   /** Whether a call with such a leg ended a moment ago. */
   hasEnded(callId: string): boolean {
     return this.#recent.hasLeg(callId)

@@ -1,7 +1,7 @@
 /** Which SIP method goes to which handler; everything else is refused. */
 import type { InboundCallDeps } from './inbound-call.ts'
 import { handleInboundCall } from './inbound-call.ts'
-import type { Answer, SipRequest } from './sip/drachtio.ts'
+import type { Answer, RequestHandler, SipRequest } from './sip/drachtio.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import { originate, type OriginateRequest, type OriginateResult } from './originate/originate.ts'
 import { spy, type SpyRequest, type SpyResult } from './originate/spy.ts'
@@ -19,7 +19,7 @@ export interface CallControlDeps extends Omit<InboundCallDeps, 'filter' | 'onRef
 }
 
 /** Asked for so that they are refused here: what nobody asks for the server answers with 503. */
-const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info']
+const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info', 'refer']
 
 /** What the API starts. */
 export interface CallControl {
@@ -38,7 +38,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   }
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
   client.handle('invite', (request, answer) => {
-    if (request.stackDialogId) refuse(request, answer)
+    if (request.stackDialogId) refuse(request, answer, deps.calls)
     else
       handleInboundCall(request, answer, calls).catch((error: unknown) => {
         // Before there was a call that could fail: who it is from could not be found out.
@@ -47,15 +47,15 @@ export function startCallControl(deps: CallControlDeps): CallControl {
       })
   })
   client.handle('options', (request, answer) => {
-    if (request.stackDialogId) refuse(request, answer)
+    if (request.stackDialogId) refuse(request, answer, deps.calls)
     else answerOptions(answer, calls)
   })
   client.handle('register', (request, answer) =>
     answerRegister(request, answer, deps.registrar, deps.log),
   )
-  client.handle('refer', refuseRefer)
-  for (const method of refusedMethods) client.handle(method, refuse)
-  client.handle('*', refuse)
+  const refuseHere: RequestHandler = (request, answer) => refuse(request, answer, deps.calls)
+  for (const method of refusedMethods) client.handle(method, refuseHere)
+  client.handle('*', refuseHere)
   return {
     originate: (request) => originate(request, calls),
     transfer: (request) => transferByApi(request, calls),
@@ -71,14 +71,22 @@ function answerOptions(answer: Answer, deps: InboundCallDeps): void {
 
 const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'timer, replaces' }
 
-/** RFC 3515 §2.4.4: outside a call there is nobody whom we could transfer. */
-function refuseRefer(request: SipRequest, answer: Answer): void {
-  respond(answer, request.stackDialogId ? 481 : 403)
+type Unanswered = Pick<InboundCallDeps['calls'], 'isUnanswered'>
+
+/** What nobody takes: outside dialogs, or in one that has no legs. */
+function refuse(request: SipRequest, answer: Answer, calls: Unanswered): void {
+  const { method } = request
+  if (method === 'ACK') return
+  if (request.stackDialogId) refuseInDialog(request, answer, calls)
+  // RFC 3515 §2.4.4: outside a call there is nobody whom we could transfer.
+  else if (method === 'REFER') respond(answer, 403)
+  else respond(answer, 405, undefined, { headers: { Allow: allowedBut(method) } })
 }
 
-function refuse(request: SipRequest, answer: Answer): void {
-  if (request.method === 'ACK') return
-  // In a dialog that was ours a moment ago; a PRACK may come before there is one.
-  if (request.stackDialogId) respond(answer, request.method === 'PRACK' ? 200 : 481)
-  else respond(answer, 405, undefined, { headers: { Allow: allowedBut(request.method) } })
+/** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */
+function refuseInDialog({ method, headers }: SipRequest, answer: Answer, calls: Unanswered): void {
+  if (method === 'PRACK') respond(answer, 200)
+  else if (!calls.isUnanswered(headers['call-id'] ?? '')) respond(answer, 481)
+  else if (method === 'OPTIONS') respond(answer, 200, undefined, { headers: capabilities })
+  else respond(answer, 500, undefined, { headers: { 'Retry-After': '1' } })
 }

@@ -1,6 +1,7 @@
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallRig } from '../../support/call-rig.ts'
 import { startCallRig, startedAt, talk } from '../../support/call-rig.ts'
+import { sdp } from '../../support/sip-peer.ts'
 
 let rig: CallRig
 
@@ -41,6 +42,31 @@ test('REFER outside a call is refused: nobody is there to be transferred', async
   peer.request('REFER', peer.leg(rig.uri('1')), { headers: ['Refer-To: <sip:1@h>'] })
   await peer.next('403 REFER')
 })
+
+// RFC 5057 §5.3: a 481 would end the call. Phones dial through an IVR's early media with INFO.
+test.each(['INFO', 'MESSAGE', 'UPDATE', 'REFER'])(
+  '%s before the answer is told to come later, and its call goes on',
+  async (method) => {
+    rig = await startCallRig()
+    const [caller, node] = [await rig.caller(), await rig.node()]
+    const leg = caller.leg(rig.uri('1555'))
+    caller.request('INVITE', leg, { body: sdp('offer') })
+    const invite = await node.next('INVITE')
+    node.reply(invite, 183, { tag: 'b', body: sdp('answer') })
+    caller.learn(leg, await caller.next('183 INVITE'))
+    caller.request(method, leg, { headers: ['Refer-To: <sip:1@h>'] })
+    expect((await caller.next(`500 ${method}`)).get('Retry-After')).toMatch(/^\d$/)
+    caller.request('OPTIONS', leg)
+    expect((await caller.next('200 OPTIONS')).get('Allow')).toContain('INVITE')
+    node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+    await caller.next('200 INVITE')
+    caller.request('ACK', { ...leg, cseq: 1 })
+    await node.next('ACK')
+    caller.request('BYE', leg)
+    node.reply(await node.next('BYE'), 200)
+    expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED' })
+  },
+)
 
 test('requests in a dialog that is over are unknown here: 481', async () => {
   rig = await startCallRig()
