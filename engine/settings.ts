@@ -110,7 +110,7 @@ export const settings = {
       'DRACHTIO_URL',
       drachtioUrls,
       'the embedded server',
-      'use real drachtio-servers; of several, each that is there gets calls in turn',
+      'real drachtio-servers: drachtio://:secret@host:port, by TLS drachtios://…[?ca=file]; several take turns',
     ),
   ),
   drachtioListen: unset(
