@@ -297,6 +297,7 @@ export class Registrar {
     const challenges = this.#authenticator.challenges({
       ...{ realm, user, address: source.address },
       userAgent: headerOf(headers, 'user-agent'),
+      isPage: source.protocol === 'ws' || source.protocol === 'wss',
       isStale: verdict.kind === 'stale',
     })
     return status === 401

@@ -7,7 +7,7 @@ import { challengeValue, credentialsFor, expectedResponse, isSameResponse } from
 import type { ExtensionDirectory, ExtensionRecord } from '../extension-directory.ts'
 import { keyedHash } from './keyed-hash.ts'
 import { Nonces } from './nonces.ts'
-import { PhoneAlgorithms } from './phone-algorithms.ts'
+import { PhoneAlgorithms, plain } from './phone-algorithms.ts'
 
 export interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
@@ -47,6 +47,8 @@ export interface Challenged {
   readonly user: string
   readonly address: string
   readonly userAgent: string | undefined
+  /** It came by a WebSocket. */
+  readonly isPage: boolean
   readonly isStale: boolean
 }
 
@@ -81,8 +83,11 @@ export class Authenticator {
   }
 
   /** Values of as many `…-Authenticate` headers, the preferred one first. */
-  challenges({ realm, user, address, userAgent, isStale }: Challenged): readonly string[] {
-    const algorithms = this.#algorithms.offer(phoneOf(realm, user, address), userAgent)
+  challenges(challenged: Challenged): readonly string[] {
+    const { realm, user, address, userAgent, isPage, isStale } = challenged
+    const algorithms = isPage
+      ? plain
+      : this.#algorithms.offer(phoneOf(realm, user, address), userAgent)
     // One nonce for all: its owner answers one of them.
     const nonce = this.#nonces.issue({ realm, address })
     return algorithms.map((algorithm) => challengeValue(realm, nonce, algorithm, isStale))

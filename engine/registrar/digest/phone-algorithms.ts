@@ -11,7 +11,8 @@ import type { Algorithm } from './digest.ts'
 
 const all: readonly Algorithm[] = ['SHA-256', 'MD5']
 const plainFirst: readonly Algorithm[] = ['MD5', 'SHA-256']
-const plain: readonly Algorithm[] = ['MD5']
+/** Also for every page: it speaks by JsSIP or SIP.js, under whatever name its author gives it. */
+export const plain: readonly Algorithm[] = ['MD5']
 
 /** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */
 const readsSeveral =

@@ -118,11 +118,11 @@ test('after a lock-out the right password is not looked at', async () => {
   expect((await phone.register()).status).toBe(401)
 })
 
-const offeredTo = async (userAgent: string): Promise<(string | undefined)[]> => {
+const offeredTo = async (userAgent: string, protocol = 'udp'): Promise<(string | undefined)[]> => {
   const { ask } = startRegistrar()
   const agent = userAgent === '' ? {} : { 'user-agent': userAgent }
   const headers = { to: '<sip:101@acme.example>', 'call-id': 'x', cseq: '1 REGISTER', ...agent }
-  const source = { protocol: 'udp', address: '203.0.113.9', port: 5_060 }
+  const source = { protocol, address: '203.0.113.9', port: 5_060 }
   const challenges = challengesOf(await ask({ method: 'REGISTER', headers, source }))
   return challenges.map((value) => /algorithm=([\w-]+)/.exec(value)?.[1])
 }
@@ -141,6 +141,13 @@ test.each([
   'a phone that is known to fail with several challenges is offered MD5 alone: "%s"',
   async (agent) => {
     expect(await offeredTo(agent)).toEqual(['MD5'])
+  },
+)
+
+test.each(['ws', 'wss'])(
+  'a page is offered MD5 alone, whatever name it has given its JsSIP or SIP.js (%s)',
+  async (protocol) => {
+    expect(await offeredTo('Acme Web Phone 1.0', protocol)).toEqual(['MD5'])
   },
 )
 
