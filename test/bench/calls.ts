@@ -3,7 +3,7 @@
  * of that process is read from the operating system, so it does not depend on what else runs.
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { isKamailioInstalled, startKamailio } from './load/kamailio.ts'
+import { startKamailio, whyNoKamailio } from './load/kamailio.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
 import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
@@ -25,8 +25,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
     if (billed === 'both') return await compare(ports, rates, seconds)
     const own = await measureOwn(ports, rates, seconds, billed === 'yes')
     if (options.get('peer') === 'no') return
-    if (isKamailioInstalled()) await measurePeer(ports, rates, seconds, own)
-    else console.log('kamailio is not installed: no peer figures')
+    const missing = whyNoKamailio()
+    if (missing === undefined) await measurePeer(ports, rates, seconds, own)
+    else console.log(`${missing}: no peer figures`)
   } finally {
     for (const node of nodes) await node.stop()
   }

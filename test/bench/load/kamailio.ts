@@ -1,5 +1,5 @@
 /** Kamailio doing the same job with the same nodes, where it is installed. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,8 +7,14 @@ import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { processTree } from './process-cpu.ts'
 
-export const isKamailioInstalled = (): boolean =>
-  spawnSync('sh', ['-c', 'command -v kamailio']).status === 0
+/** What is missing for the peer, as a sentence; undefined: nothing. */
+export function whyNoKamailio(): string | undefined {
+  const finds = (command: string): boolean => spawnSync('sh', ['-c', command]).status === 0
+  if (!finds('command -v kamailio')) return 'kamailio is not installed'
+  if (finds('find /usr/lib* -path "*/kamailio/modules/http_client.so" | grep -q .'))
+    return undefined
+  return 'kamailio has no http_client.so (Debian package kamailio-utils-modules)'
+}
 
 export interface Peer {
   readonly sipPort: number
@@ -41,17 +47,22 @@ export async function startKamailio(nodePorts: readonly number[]): Promise<Peer>
   const proxy = spawn(
     'kamailio',
     ['-f', configFile, '-DD', '-Y', folder, '-m', '512', '-M', '16'],
-    {
-      stdio: 'ignore',
-    },
+    { stdio: ['ignore', 'ignore', 'pipe'] },
   )
+  let lastWords = ''
+  proxy.stderr.on('data', (chunk: Buffer) => (lastWords = chunk.toString().slice(-500)))
   await once(proxy, 'spawn')
   await new Promise((resolve) => setTimeout(resolve, 3_000))
+  if (hasEnded(proxy)) {
+    charging.kill('SIGTERM')
+    throw new Error(`kamailio did not start: ${lastWords}`)
+  }
   return {
     sipPort,
     pids: () => ({ proxy: processTree(proxy.pid ?? 0), charging: [charging.pid ?? 0] }),
     stop: async () => {
       for (const child of [proxy, charging]) {
+        if (hasEnded(child)) continue
         const closed = once(child, 'close')
         child.kill('SIGTERM')
         await closed
@@ -60,3 +71,6 @@ export async function startKamailio(nodePorts: readonly number[]): Promise<Peer>
     },
   }
 }
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null
