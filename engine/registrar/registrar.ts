@@ -154,7 +154,8 @@ export class Registrar {
 
   /**
    * Who sends an INVITE (or another request outside dialogs). A phone has to prove the number in
-   * From by digest, or in P-Preferred-Identity when From is anonymous. `mustExist` leaves alone what only looks like one of our extensions.
+   * From by digest, or in P-Preferred-Identity when From is anonymous. `mustExist` leaves alone what
+   * only looks like one of our extensions.
    */
   authenticate(request: PhoneRequest, mustExist = false): Caller {
     const { headers } = request

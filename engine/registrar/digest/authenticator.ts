@@ -7,7 +7,7 @@ import { challengeValue, credentialsFor, expectedResponse, isSameResponse } from
 import type { ExtensionDirectory, ExtensionRecord } from '../extension-directory.ts'
 import { keyedHash } from './keyed-hash.ts'
 import { Nonces } from './nonces.ts'
-import { PhoneAlgorithms, plain } from './phone-algorithms.ts'
+import { type Asking, PhoneAlgorithms } from './phone-algorithms.ts'
 
 export interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
@@ -42,13 +42,10 @@ export type Verdict =
   | { readonly kind: 'wrong'; readonly username: string }
 
 /** Who is challenged. */
-export interface Challenged {
+export interface Challenged extends Pick<Asking, 'userAgent' | 'isPage'> {
   readonly realm: string
   readonly user: string
   readonly address: string
-  readonly userAgent: string | undefined
-  /** It came by a WebSocket. */
-  readonly isPage: boolean
   readonly isStale: boolean
 }
 
@@ -83,11 +80,9 @@ export class Authenticator {
   }
 
   /** Values of as many `…-Authenticate` headers, the preferred one first. */
-  challenges(challenged: Challenged): readonly string[] {
-    const { realm, user, address, userAgent, isPage, isStale } = challenged
-    const algorithms = isPage
-      ? plain
-      : this.#algorithms.offer(phoneOf(realm, user, address), userAgent)
+  challenges({ realm, user, address, isStale, ...asking }: Challenged): readonly string[] {
+    const phone = phoneOf(realm, user, address)
+    const algorithms = this.#algorithms.offer({ phone, ...asking })
     // One nonce for all: its owner answers one of them.
     const nonce = this.#nonces.issue({ realm, address })
     return algorithms.map((algorithm) => challengeValue(realm, nonce, algorithm, isStale))

@@ -11,8 +11,7 @@ import type { Algorithm } from './digest.ts'
 
 const all: readonly Algorithm[] = ['SHA-256', 'MD5']
 const plainFirst: readonly Algorithm[] = ['MD5', 'SHA-256']
-/** Also for every page: it speaks by JsSIP or SIP.js, under whatever name its author gives it. */
-export const plain: readonly Algorithm[] = ['MD5']
+const plain: readonly Algorithm[] = ['MD5']
 
 /** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */
 const readsSeveral =
@@ -22,6 +21,16 @@ const failsWithSeveral =
   /jssip|sip\.js|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
 /** Whoever still asks again and again without credentials gets MD5 alone, too. */
 const UNANSWERED_CHALLENGES = 3
+
+/** Who is to be challenged. */
+export interface Asking {
+  /** User, domain and address in one text. */
+  readonly phone: string
+  /** Undefined: it does not say what it is. */
+  readonly userAgent: string | undefined
+  /** It came by a WebSocket. */
+  readonly isPage: boolean
+}
 
 export class PhoneAlgorithms {
   readonly #max: number
@@ -33,9 +42,10 @@ export class PhoneAlgorithms {
     this.#max = max
   }
 
-  /** What the next challenge offers. `phone` is user, domain and address in one text; '': it does not say what it is. */
-  offer(phone: string, userAgent = ''): readonly Algorithm[] {
-    if (failsWithSeveral.test(userAgent)) return plain
+  /** What the next challenge offers. */
+  offer({ phone, userAgent = '', isPage }: Asking): readonly Algorithm[] {
+    // A page speaks by JsSIP or SIP.js, under whatever name its author gives it.
+    if (isPage || failsWithSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1
     this.#unanswered.delete(phone)
     this.#unanswered.set(phone, unanswered)
