@@ -64,3 +64,13 @@ test('a header that breaks out of its line is refused', async () => {
   }).catch(() => undefined)
   expect(problems).toMatchObject([{ code: 'ERR_INVALID_CHAR' }])
 })
+
+test('only an answer that is no refusal is a use that counts', async () => {
+  const used = { requests: 0 }
+  for (const status of [200, 304, 400, 429, 503])
+    await ask((_, response) => {
+      response.used = used
+      response.writeHead(status).end()
+    })
+  expect(used.requests).toBe(2)
+})
