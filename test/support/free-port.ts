@@ -1,7 +1,7 @@
 /** Ports of 127.0.0.1 that nobody uses, neither for UDP nor for TCP, and nobody takes before the test does. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 
 /**
  * Below those that a kernel hands out by itself, to `bind(0)` and to outgoing connections (from 32768
@@ -14,18 +14,36 @@ const shares = 22
 /** Whoever gets one may use the next three as well: SIPp takes some for media. */
 const step = 4
 
-/** Workers of one run have numbers of their own, and so ports of their own; runs differ by their parent. */
-const worker = Number(process.env['VITEST_POOL_ID'] ?? 0)
-const ownPorts = firstPort + ((process.ppid + worker) % shares) * portsPerProcess
+/** The process's own ports, from the first one on: no other process of this or another run has them. */
+let ownPorts: Promise<number> | undefined
 let taken = process.hrtime()[1] % (portsPerProcess / step)
 
 export async function freePort(): Promise<number> {
+  const claimed = await (ownPorts ??= claimShare())
   for (let attempt = 0; attempt < portsPerProcess; attempt += step) {
-    const port = ownPorts + ((taken++ * step) % portsPerProcess)
+    const offset = (taken++ * step) % portsPerProcess
+    // The first ones stand for the claim.
+    const port = claimed + (offset === 0 ? step : offset)
     if ((await isFreeForUdp(port)) && (await isFreeForTcp(port))) return port
   }
-  throw new Error(`no port from ${ownPorts} on is free for both UDP and TCP`)
+  throw new Error(`no port from ${claimed} on is free for both UDP and TCP`)
 }
+
+/** Listens on the first port of a share as long as this process lives: that is the claim to the others. */
+async function claimShare(): Promise<number> {
+  for (let attempt = 0; attempt < shares; attempt++) {
+    const first = firstPort + ((process.pid + attempt) % shares) * portsPerProcess
+    const claim = createServer().unref()
+    if (await listens(claim, first)) return first
+  }
+  throw new Error(`each of ${shares} shares of the ports from ${firstPort} on is somebody else's`)
+}
+
+const listens = (server: Server, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => resolve(true))
+  })
 
 async function isFreeForUdp(port: number): Promise<boolean> {
   const socket = createSocket('udp4')
@@ -41,10 +59,7 @@ async function isFreeForUdp(port: number): Promise<boolean> {
 
 async function isFreeForTcp(port: number): Promise<boolean> {
   const server = createServer()
-  const isFree = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => resolve(true))
-  })
+  const isFree = await listens(server, port)
   if (isFree) await new Promise((resolve) => server.close(resolve))
   return isFree
 }
