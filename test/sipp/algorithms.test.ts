@@ -51,15 +51,14 @@ test('Call-ID hash (0): the same Call-ID reaches the same node, different ones s
   const hashed = await startCase({ ...three, algorithm: 0 })
   const again = ['-cid_str', '%u-same']
   const first = await nodesChosen(hashed, 30, again)
-  const records = await (async () => {
-    await callWith('inbound/answered.xml', hashed.tollgate.sipPort, {
-      calls: 30,
-      rate: 30,
-      keys: { caller: paying },
-      extra: again,
-    })
-    return hashed.tollgate.waitForCalls(60)
-  })()
+  const second = await callWith('inbound/answered.xml', hashed.tollgate.sipPort, {
+    calls: 30,
+    rate: 30,
+    keys: { caller: paying },
+    extra: again,
+  })
+  expect(second).toEqual({ exitCode: 0, errors: '' })
+  const records = await hashed.tollgate.waitForCalls(60)
   const nodesOf = new Map<string, Set<string | null>>()
   for (const { call_id: callId, node } of records)
     nodesOf.set(callId, (nodesOf.get(callId) ?? new Set()).add(node))

@@ -159,10 +159,12 @@ const accountOf = ({
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
   `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode};regint=60\n`
 
+/** Media above the ports that a kernel gives by itself: the tests' own ones are below them. */
 const configOf = (controlPort: number, caFile: string | undefined): string => `
 net_interface 127.0.0.1
 sip_listen 127.0.0.1:0
 ${caFile === undefined ? '' : `sip_cafile ${caFile}`}
+rtp_ports 61000-65535
 audio_source ausine,440
 audio_player aubridge,nil
 audio_alert aubridge,nil

@@ -14,16 +14,17 @@ const shares = 22
 /** Whoever gets one may use the next three as well: SIPp takes some for media. */
 const step = 4
 
+/** How many ports a process gives before the first comes again: all of its share but the claim's. */
+const portsGiven = portsPerProcess / step - 1
+
 /** The process's own ports, from the first one on: no other process of this or another run has them. */
 let ownPorts: Promise<number> | undefined
-let taken = process.hrtime()[1] % (portsPerProcess / step)
+let given = process.hrtime()[1] % portsGiven
 
 export async function freePort(): Promise<number> {
   const claimed = await (ownPorts ??= claimShare())
-  for (let attempt = 0; attempt < portsPerProcess; attempt += step) {
-    const offset = (taken++ * step) % portsPerProcess
-    // The first ones stand for the claim.
-    const port = claimed + (offset === 0 ? step : offset)
+  for (let attempt = 0; attempt < portsGiven; attempt++) {
+    const port = claimed + step * (1 + (given++ % portsGiven))
     if ((await isFreeForUdp(port)) && (await isFreeForTcp(port))) return port
   }
   throw new Error(`no port from ${claimed} on is free for both UDP and TCP`)
