@@ -19,8 +19,11 @@ const readsSeveral =
 /** JsSIP and SIP.js; FreeSWITCH and whatever else is made of Sofia-SIP; baresip and PJSUA as they were before. */
 const failsWithSeveral =
   /jssip|sip\.js|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
-/** Whoever still asks again and again without credentials gets MD5 alone, too. */
-const UNANSWERED_CHALLENGES = 3
+/**
+ * Whoever has left so many unanswered gets MD5 alone. A phone that nothing is known of may be made of Sofia-SIP, and
+ * gives up at its first challenge: it registers with the next.
+ */
+const UNANSWERED = { known: 3, unknown: 1 } as const
 
 /** Who is to be challenged. */
 export interface Asking {
@@ -53,15 +56,16 @@ export class PhoneAlgorithms {
       const [oldest] = this.#unanswered.keys()
       if (oldest !== undefined) this.#unanswered.delete(oldest)
     }
-    if (unanswered > UNANSWERED_CHALLENGES) return plain
-    return readsSeveral.test(userAgent) ? all : plainFirst
+    const isKnown = readsSeveral.test(userAgent)
+    if (unanswered > (isKnown ? UNANSWERED.known : UNANSWERED.unknown)) return plain
+    return isKnown ? all : plainFirst
   }
 
   /** The phone has answered with this algorithm. */
   answered(phone: string, algorithm: Algorithm): void {
     const unanswered = this.#unanswered.get(phone)
     if (unanswered === undefined) return
-    if (algorithm === 'MD5' && unanswered > UNANSWERED_CHALLENGES) return
+    if (algorithm === 'MD5' && unanswered > UNANSWERED.unknown) return
     this.#unanswered.delete(phone)
   }
 

@@ -99,10 +99,9 @@ test('a nonce is good only for the address that it was sent to, and guesses with
 })
 
 test('a made-up nonce does not tell whether the password was right', async () => {
-  const world = startRegistrar()
   const answers = []
   for (const password of ['secret-101', 'wrong']) {
-    const phone = new Phone(world, { password, address: '198.51.100.66' })
+    const phone = new Phone(startRegistrar(), { password, address: '198.51.100.66' })
     phone.nonce = 'made-up'
     const answer = await phone.register()
     answers.push(challengesOf(answer).map((value) => value.replace(/nonce="[^"]*"/, '')))
@@ -165,12 +164,25 @@ test.each(['', 'Twinkle/1.10.2', 'Some Phone 1.0'])(
   },
 )
 
-test('a phone that leaves challenges unanswered is offered MD5 alone', async () => {
-  const phone = new Phone(startRegistrar(), { userAgent: readsSeveral })
-  const offers: number[] = []
-  for (let attempt = 0; attempt < 4; attempt++)
-    offers.push(challengesOf(await phone.send({})).length)
-  expect(offers).toEqual([2, 2, 2, 1])
+// Sofia-SIP under a name of its own gives up at two challenges, and comes again after a while.
+test.each([
+  { userAgent: readsSeveral, offered: [2, 2, 2, 1] },
+  { userAgent: 'Acme Phone 1.0', offered: [2, 1, 1, 1] },
+])(
+  'a phone that leaves challenges unanswered is offered MD5 alone: "$userAgent"',
+  async ({ userAgent, offered }) => {
+    const phone = new Phone(startRegistrar(), { userAgent })
+    const offers: number[] = []
+    for (const _ of offered) offers.push(challengesOf(await phone.send({})).length)
+    expect(offers).toEqual(offered)
+  },
+)
+
+test('a phone that had to ask twice goes on with MD5 alone', async () => {
+  const phone = new Phone(startRegistrar(), { userAgent: 'Acme Phone 1.0' })
+  await phone.send({})
+  expect((await phone.register()).status).toBe(200)
+  expect(challengesOf(await phone.send({}))).toHaveLength(1)
 })
 
 test('bindings are on disk before the 200, and a new process goes on with them', async () => {
