@@ -80,6 +80,10 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
     return { route, tenantId: extension.tenantId }
   }
   if (!isOurSide(origin)) return undefined
+  // Whatever is called there, and whether or not it exists: nobody may try its numbers out.
+  const owner = origin.kind === 'extension' ? deps.registrar.tenantOf(domain) : undefined
+  if (isForeign(owner ?? null, tenantId))
+    return { route: refused('internal', 404, 'Not Found', 'other_tenant'), tenantId }
   const agent = deps.routing.dialledAgent(calledNumber, tenantId)
   return agent && { route: agentRoute(agent, 'internal', deps), tenantId }
 }

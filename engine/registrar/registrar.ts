@@ -184,9 +184,9 @@ export class Registrar {
     return this.#directory.find(domain.toLowerCase(), extension)
   }
 
-  /** Whether extensions may live there (any case). */
-  hasDomain(domain: string): boolean {
-    return this.#directory.tenantOf(domain.toLowerCase()) !== undefined
+  /** Whose extensions live in a domain (any case); undefined: it is none of ours. */
+  tenantOf(domain: string): number | undefined {
+    return this.#directory.tenantOf(domain.toLowerCase())
   }
 
   /** Where a tenant's extensions live, when that is one domain. */

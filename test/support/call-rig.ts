@@ -186,8 +186,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       handle: () => Promise.resolve(answers.registered),
       authenticate: () => answers.caller,
       extensionAt: (domain, number) => answers.extensions.get(`${number}@${domain}`),
-      hasDomain: (domain) =>
-        [...answers.extensions.keys()].some((address) => address.endsWith(`@${domain}`)),
+      tenantOf: (domain) =>
+        [...answers.extensions.values()].find((record) => record.domain === domain)?.tenantId,
       contactsOf: (domain, number) => answers.contacts.get(`${number}@${domain}`) ?? [],
       homeDomain: () => 'acme.example',
     },

@@ -15,7 +15,7 @@ import { WaitingPhone } from './waiting-phone.ts'
 
 export interface SourceDeps extends ReachDeps, TalkDeps {
   readonly calls: ActiveCalls
-  readonly registrar: Pick<Registrar, 'extensionAt' | 'hasDomain' | 'contactsOf' | 'homeDomain'>
+  readonly registrar: Pick<Registrar, 'extensionAt' | 'tenantOf' | 'contactsOf' | 'homeDomain'>
   readonly newUuid: () => string
 }
 

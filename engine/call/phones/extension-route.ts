@@ -5,7 +5,7 @@ import type { Origin } from '../../routing/routing.ts'
 import type { VoicemailCandidate, PhoneCandidate } from '../legs/outgoing.ts'
 
 export interface ExtensionRouteDeps {
-  readonly registrar: Pick<Registrar, 'extensionAt' | 'hasDomain' | 'contactsOf' | 'homeDomain'>
+  readonly registrar: Pick<Registrar, 'extensionAt' | 'tenantOf' | 'contactsOf' | 'homeDomain'>
   /** The voicemail of a tenant's PBX; undefined: there is none. */
   readonly voicemailOf: (tenantId: number) => string | undefined
 }
@@ -32,7 +32,7 @@ export function innerExtension(
   deps: ExtensionRouteDeps,
 ): ExtensionDestination | undefined {
   if (origin.kind === 'extension') {
-    const dialled = deps.registrar.hasDomain(domain) ? domain : origin.domain
+    const dialled = deps.registrar.tenantOf(domain) === undefined ? origin.domain : domain
     return extensionAt(dialled, calledNumber, deps)
   }
   return origin.kind === 'node' ? extensionAt(domain, calledNumber, deps) : undefined

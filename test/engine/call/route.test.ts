@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { RouteDeps, RouteQuestion } from '../../../engine/call/route.ts'
 import { emergencyRoute, innerRoute, routeCall } from '../../../engine/call/route.ts'
 import type { AgentDecision } from '../../../engine/routing/agents.ts'
-import type { Origin, OutboundDecision } from '../../../engine/routing/routing.ts'
+import type { ExtensionOrigin, Origin, OutboundDecision } from '../../../engine/routing/routing.ts'
 import { candidate } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sampleSet } from '../dispatcher/samples.ts'
@@ -26,7 +26,7 @@ const deps = (
   },
   registrar: {
     extensionAt: () => undefined,
-    hasDomain: () => false,
+    tenantOf: () => undefined,
     contactsOf: () => [],
     homeDomain: () => undefined,
   },
@@ -124,7 +124,7 @@ const bot = {
 } as const
 const ready: AgentDecision = { kind: 'agent', agent: bot }
 const busy: AgentDecision = { kind: 'limited' }
-const phone: Origin = {
+const phone: ExtensionOrigin = {
   ...{ kind: 'extension', extensionId: 1, tenantId: 3, customerId: null },
   ...{ domain: 'example.com', extension: '100', displayName: 'Ann' },
 }
@@ -211,6 +211,34 @@ test("a node's call takes the routes of its set's tenant, emergencies included",
   routeCall(question(node), { ...account, tenantId: 9 }, watched)
   emergencyRoute(question(node), watched)
   expect(asked).toEqual([3, 3])
+})
+
+test("a phone that dials another tenant's domain gets one answer, whatever is there; emergencies go out", () => {
+  const base = inHouse(4)
+  const dial = (domain: string) => {
+    const records = new Map([['1555@rival.example', { ...phone, tenantId: 4 }]])
+    const registrar = {
+      ...base.registrar,
+      extensionAt: (where: string, number: string) => {
+        const record = records.get(`${number}@${where}`)
+        const secrets = { MD5: '', 'SHA-256': '' }
+        return record && { ...record, isVoicemailEnabled: false, secrets }
+      },
+      tenantOf: (where: string) => ({ 'rival.example': 4, 'b.example': 3 })[where],
+    }
+    const routing = { ...base.routing, outboundCandidates: () => gateways(true) }
+    const one = { ...question({ ...phone, kind: 'extension' }), domain }
+    const dialled = (number: string) =>
+      innerRoute({ ...one, calledNumber: number }, { ...base, registrar })
+    const emergency = emergencyRoute(one, { ...base, registrar, routing })
+    return { there: dialled('1555'), nowhere: dialled('1556'), emergency }
+  }
+  const rival = dial('rival.example')
+  expect(rival.there).toMatchObject({ route: { end: { status: 404, code: 'other_tenant' } } })
+  expect(rival.nowhere).toEqual(rival.there)
+  expect(rival.emergency).toMatchObject({ kind: 'candidates' })
+  for (const domain of ['b.example', 'unheard-of.example'])
+    expect(dial(domain).nowhere).toBeUndefined()
 })
 
 test("an extension of another tenant is not inside a node's house: such a call is paid", () => {
