@@ -6,6 +6,7 @@ import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Participant } from './legs/conversation.ts'
 import { cause } from './record/end-reason.ts'
+import { tagOf } from './sip/headers.ts'
 import { RecentCalls } from './record/recent-calls.ts'
 import type { CallStory } from './trace/trace.ts'
 
@@ -133,6 +134,19 @@ export class ActiveCalls {
         return sip.callId === callId && sip.localTag === ourTag && sip.remoteTag === theirTag
       })
       if (found) return found
+    }
+    return undefined
+  }
+
+  /**
+   * The call that has this INVITE and no answer yet. Our own tag in such a dialog is known to the server
+   * only, and adds nothing: the caller has made both of these. Looks at every call.
+   */
+  unanswered(callId: string, callerTag: string): Call | undefined {
+    for (const call of this.#calls.values()) {
+      const { start, invite, answeredAt, stopped } = call
+      if (start.callId !== callId || answeredAt !== null || stopped) continue
+      if (invite && tagOf(invite.headers['from']) === callerTag) return call
     }
     return undefined
   }

@@ -12,7 +12,7 @@ import type { End } from './record/end-reason.ts'
 import { cause, reasonHeader } from './record/end-reason.ts'
 import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
 import { peerAddress } from './sip/peer-address.ts'
-import { advertiseReplaces } from './sip/headers.ts'
+import { advertiseReplaces, tagOf } from './sip/headers.ts'
 import type { Caller } from './legs/caller.ts'
 import type { Announced, Callee } from './legs/outgoing.ts'
 import { inviteFor } from './legs/outgoing.ts'
@@ -362,5 +362,3 @@ function rejected(
 ): AttemptResult {
   return { kind: 'rejected', status, reason, headers, isFinal }
 }
-
-const tagOf = (to: string | undefined): string => /;\s*tag=([^;\s]+)/i.exec(to ?? '')?.[1] ?? ''

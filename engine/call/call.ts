@@ -4,6 +4,7 @@ import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { Origin } from '../routing/routing.ts'
 import type { End } from './record/end-reason.ts'
 import type { Conversation } from './legs/conversation.ts'
+import type { Invite } from './legs/invite.ts'
 import type { Destination, Route } from './route.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
@@ -75,6 +76,8 @@ export class Call {
   /** Since its answer: its legs, and whom they talk to. */
   conversation: Conversation | undefined
   transfer: CallTransfer | undefined
+  /** What its caller has sent; undefined: not admitted yet, or nobody has called from outside. */
+  invite: Invite | undefined
   /** How many transfers, one after the other, have led to this call. */
   transfersBefore = 0
   /** How many transfers that its parties have asked for came to nothing. */
@@ -109,6 +112,10 @@ export class Call {
     this.legs = [start.callId]
     this.peers = { caller: start.isOurs === true ? null : start.sourceAddress, callee: null }
     this.#onState = onState
+  }
+
+  get isTransferring(): boolean {
+    return this.transfer?.state === 'transferring'
   }
 
   get state(): CallState {

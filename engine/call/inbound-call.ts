@@ -80,6 +80,7 @@ async function connect(
     return takePlace(invite, call, reading, deps)
   const refusal = objection ?? (await admit(call, reading, free, deps))
   if (refusal) return { kind: 'over', end: refusal }
+  call.invite = invite
   return reach(invite, call, reading, free, deps)
 }
 
@@ -97,5 +98,7 @@ function refuse(invite: Invite, end: End, deps: InboundCallDeps): void {
     }
     case 'cancelled':
     case 'hung-up':
+      // Who has hung up himself hears nothing of it; who gave way to another one does.
+      return invite.refuse(487, 'Request Terminated')
   }
 }

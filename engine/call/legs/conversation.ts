@@ -26,6 +26,10 @@ export interface Participant {
   readonly leg: Leg
 }
 
+/** One transfer at a time. */
+export const isTransferring = (...participants: readonly Participant[]): boolean =>
+  participants.some(({ conversation: { call } }) => call.isTransferring)
+
 export interface ConversationDeps {
   readonly filter: HeaderFilter
   /** A participant wants somebody else to talk to whom he talks to now. */

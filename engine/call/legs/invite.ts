@@ -3,7 +3,14 @@ import type { Answer, Headers, SipRequest, SipResponse, SrfDialog } from '../sip
 import type { SrfClient } from '../sip/srf-client.ts'
 import { requires100rel } from '../sip/headers.ts'
 import type { Caller } from './caller.ts'
+import type { Participant } from './conversation.ts'
 import { respond } from '../sip/srf-client.ts'
+
+/** Somebody of another call who takes the caller's place when the call is answered. */
+export interface Successor extends Caller {
+  /** The call has ended before that. */
+  refused(status: number, reason: string): void
+}
 
 export class Invite implements Caller {
   readonly owesAck = true
@@ -14,6 +21,8 @@ export class Invite implements Caller {
   readonly #isReliable: boolean
   /** An answer to its offer has gone out reliably. */
   #hasAnswered = false
+  #isAccepted = false
+  #successor: Successor | undefined
 
   /**
    * To be made before anything else is done with the request: a CANCEL reaches only a listener that
@@ -25,8 +34,19 @@ export class Invite implements Caller {
     this.#answer = answer
     request.on('cancel', ({ headers }) => {
       this.#isCancelled = true
-      onCancel(headers)
+      // Who has given way may go.
+      if (!this.#successor) onCancel(headers)
     })
+  }
+
+  /** Whether somebody else can still take the caller's place. */
+  get canGiveWay(): boolean {
+    return !this.#isAccepted && !this.#isCancelled && !this.#successor
+  }
+
+  /** Whoever answers the call talks to the successor; the caller waits with him until then. */
+  giveWayTo(successor: Successor): void {
+    this.#successor = successor
   }
 
   get headers(): Headers {
@@ -51,6 +71,7 @@ export class Invite implements Caller {
   }
 
   progress(response: Pick<SipResponse, 'status' | 'reason' | 'body'>, headers: Headers): void {
+    this.#successor?.progress(response, headers)
     if (this.#isCancelled) return
     let body = response.body || undefined
     if (this.#isReliable) {
@@ -64,6 +85,7 @@ export class Invite implements Caller {
 
   /** Final. After a CANCEL the server has sent 487 already, and nothing more may be said. */
   refuse(status: number, reason: string | undefined, headers: Headers = {}): void {
+    this.#successor?.refused(status, reason ?? '')
     if (!this.#isCancelled) respond(this.#answer, status, reason, { headers })
   }
 
@@ -72,8 +94,14 @@ export class Invite implements Caller {
     client: SrfClient,
     body: string,
     headers: Headers,
-    done: (dialog: SrfDialog | undefined) => void,
+    done: (taken: SrfDialog | Participant | undefined) => void,
   ): void {
+    this.#isAccepted = true
+    if (this.#successor)
+      return this.#successor.accept(client, body, headers, (taken) => {
+        done(taken)
+        if (taken && !this.#isCancelled) respond(this.#answer, 487, 'Request Terminated')
+      })
     if (this.#isCancelled) return done(undefined)
     return client.accept(this.request, this.#answer, { localSdp: body, headers }, done)
   }

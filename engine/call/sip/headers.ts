@@ -141,6 +141,10 @@ export const requires100rel = (require: string | undefined): boolean =>
 
 const tokensOf = (value: string): string[] => value.split(',').map((token) => token.trim())
 
+/** Of a From or To; empty: it has none. */
+export const tagOf = (party: string | undefined): string =>
+  /;\s*tag=([^;\s]+)/i.exec(party ?? '')?.[1] ?? ''
+
 /** Replaces what stands behind each `@` outside quotes, so that no host of one side shows on the other. */
 export function replaceHosts(value: string, ownHost: string): string {
   let replaced = ''

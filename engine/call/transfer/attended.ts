@@ -7,7 +7,7 @@ import type { ActiveCalls } from '../active-calls.ts'
 import { Conversation, otherSide, type Participant } from '../legs/conversation.ts'
 import { asOffer } from '../originate/media.ts'
 import { agrees } from './description.ts'
-import type { TransferHooks } from './new-call.ts'
+import type { TransferHooks } from './handover.ts'
 import type { Target } from './refer-request.ts'
 import { reinvite, type ReinviteDeps } from './reinvite.ts'
 

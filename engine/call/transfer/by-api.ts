@@ -1,10 +1,9 @@
 /** Blind transfer from the API: one party of an answered call is given somebody else to talk to. */
 import type { InboundCallDeps } from '../inbound-call.ts'
-import { otherSide, type Participant, type Side } from '../legs/conversation.ts'
+import { isTransferring, otherSide, type Participant, type Side } from '../legs/conversation.ts'
 import { userPart } from '../sip/caller-id.ts'
 import { identityOf, type Identity } from './identity.ts'
 import { transferToNewCall } from './new-call.ts'
-import { isTransferring } from './under-way.ts'
 
 export interface TransferRequest {
   readonly callUuid: string

@@ -2,6 +2,7 @@
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
+import type { Call } from '../call.ts'
 import type { Participant } from '../legs/conversation.ts'
 
 export interface Identity {
@@ -23,22 +24,22 @@ export function identityOf(
   { conversation: { call }, side }: Participant,
   deps: IdentityDeps,
 ): Identity | undefined {
-  const { callerNumber, callerName, calledNumber } = call.start
-  if (side === 'caller') {
-    const { origin } = call
-    if (origin?.kind === 'extension') return extensionIdentity(origin)
-    if (origin?.kind !== 'node' && origin?.kind !== 'trusted') return undefined
-    return { origin, number: callerNumber, name: callerName ?? '' }
-  }
-  const { destination } = call
+  if (side === 'caller') return callerIdentity(call)
+  const { destination, start } = call
   if (destination?.kind === 'node') {
     const { nodeId, setId } = destination
-    return { origin: { kind: 'node', nodeId, setId }, number: calledNumber, name: '' }
+    return { origin: { kind: 'node', nodeId, setId }, number: start.calledNumber, name: '' }
   }
   if (destination?.kind !== 'extension') return undefined
   const [extension = '', domain = ''] = destination.uri.slice('sip:'.length).split('@')
   const record = deps.registrar.extensionAt(domain, extension)
   return record && extensionIdentity({ ...record, kind: 'extension' })
+}
+
+export function callerIdentity({ origin, start }: Call): Identity | undefined {
+  if (origin?.kind === 'extension') return extensionIdentity(origin)
+  if (origin?.kind !== 'node' && origin?.kind !== 'trusted') return undefined
+  return { origin, number: start.callerNumber, name: start.callerName ?? '' }
 }
 
 function extensionIdentity(record: Extract<Origin, { kind: 'extension' }>): Identity {

@@ -3,11 +3,10 @@
  * place). The new call is a call of its own, on the account of whoever asked; the call that the
  * participant came from goes on with its own record, because his leg still costs what it costs.
  */
-import type { Call, CallStart, CallTransfer } from '../call.ts'
+import type { Call, CallStart } from '../call.ts'
 import type { InboundCallDeps } from '../inbound-call.ts'
-import { otherSide, type Participant } from '../legs/conversation.ts'
-import type { Caller } from '../legs/caller.ts'
 import { isOverloaded } from '../objection.ts'
+import type { Participant } from '../legs/conversation.ts'
 import { asOffer } from '../originate/media.ts'
 import type { Reading } from '../reading.ts'
 import type { End } from '../record/end-reason.ts'
@@ -16,12 +15,9 @@ import { admit, freeRoute, type FreeRoute } from '../setup/admission.ts'
 import { reach } from '../setup/reach.ts'
 import { store, talk } from '../setup/talk.ts'
 import { userPart } from '../sip/caller-id.ts'
-import type { Headers, SipResponse } from '../sip/drachtio.ts'
-import type { SrfClient } from '../sip/srf-client.ts'
-import { agrees } from './description.ts'
+import { Handover, type TransferHooks } from './handover.ts'
 import type { Identity } from './identity.ts'
 import type { Target } from './refer-request.ts'
-import { reinvite } from './reinvite.ts'
 
 export interface TransferPlan {
   /** Who leaves when the new call is answered. */
@@ -33,14 +29,6 @@ export interface TransferPlan {
   readonly hooks: TransferHooks
   /** Nobody of another tenant may be made to pay; null or undefined: whoever it is. */
   readonly tenantId?: number | null
-}
-
-export interface TransferHooks {
-  /** A provisional answer of the new call. */
-  readonly onProgress: (status: number, reason: string) => void
-  /** Exactly one of these. `onTaken`: the leaver is about to be out of the call. */
-  readonly onTaken: () => void
-  readonly onFailed: (status: number, reason: string) => void
 }
 
 export type TransferStart =
@@ -68,33 +56,22 @@ export async function transferToNewCall(
   return new NewCall(plan, call, shown, deps).start(free)
 }
 
-class NewCall implements Caller {
-  readonly owesAck = false
-  readonly keepsOrigin = true
-  readonly #plan: TransferPlan
+class NewCall {
   readonly #call: Call
   readonly #reading: Reading
   readonly #deps: InboundCallDeps
-  readonly #forgetStop: () => void
-  /** Why the party that stays could not be connected. */
-  #refusal: { readonly status: number; readonly reason: string } | undefined
-  #hasLeft = false
-  /** The party that stays has been told of the new media. */
-  #isMoved = false
-  #isSettled = false
+  readonly #handover: Handover
 
   constructor(plan: TransferPlan, call: Call, reading: Reading, deps: InboundCallDeps) {
-    this.#plan = plan
     this.#call = call
     this.#reading = reading
     this.#deps = deps
-    const { leaver, stayer } = plan
-    call.legs.push(stayer.leg.dialog.sip.callId)
-    this.#show('transferring', null)
-    leaver.conversation.excuse(leaver.side, () => {
-      this.#hasLeft = true
-    })
-    this.#forgetStop = stayer.conversation.call.whenStopped(() => call.stop({ kind: 'cancelled' }))
+    this.#handover = new Handover(
+      { ...plan, destination: plan.target.number },
+      call,
+      reading.body ?? '',
+      deps,
+    )
   }
 
   async start(free: FreeRoute): Promise<TransferStart> {
@@ -107,44 +84,6 @@ class NewCall implements Caller {
     }
     void this.#run(free)
     return { kind: 'transferring', callUuid }
-  }
-
-  /** The early media of the new call is not heard: whoever waits still talks to the one who leaves. */
-  progress({ status, reason }: Pick<SipResponse, 'status' | 'reason'>): void {
-    this.#plan.hooks.onProgress(status, reason)
-  }
-
-  accept(
-    _client: SrfClient,
-    body: string,
-    _headers: Headers,
-    done: (taken: Participant | undefined) => void,
-  ): void {
-    const { stayer } = this.#plan
-    if (body === '') {
-      // Whoever stays would make an offer then, which nobody could answer.
-      this.#refusal = { status: 488, reason: 'Not Acceptable Here' }
-      return done(undefined)
-    }
-    let isDone = false
-    const settle = (taken: Participant | undefined): void => {
-      if (isDone) return
-      isDone = true
-      forget()
-      if (taken) this.#taken()
-      done(taken)
-    }
-    // A re-INVITE that is under way may never end, because its call does.
-    const forget = this.#call.whenStopped(() => settle(undefined))
-    stayer.conversation.pause(() => {
-      if (isDone) return
-      reinvite(stayer.leg, body, this.#deps, (result) => {
-        if (result.kind === 'refused') this.#refusal = result
-        else this.#isMoved = true
-        if (this.#isSettled) this.#restore()
-        settle(this.#isMoved ? stayer : undefined)
-      })
-    })
   }
 
   #objection({ isEmergency, route, tenantId }: FreeRoute): End | undefined {
@@ -182,9 +121,8 @@ class NewCall implements Caller {
   }
 
   async #outcome(free: FreeRoute): Promise<End> {
-    const outcome = await reach(this, this.#call, this.#reading, free, this.#deps)
+    const outcome = await reach(this.#handover, this.#call, this.#reading, free, this.#deps)
     if (outcome.kind === 'over') return this.#failed(outcome.end)
-    this.#reconcile()
     return talk(this.#call, outcome.ended, this.#deps)
   }
 
@@ -192,60 +130,10 @@ class NewCall implements Caller {
     return store(this.#call, end, this.#deps)
   }
 
-  /** The party that stays may have answered with something else than it had said before. */
-  #reconcile(): void {
-    const { stayer } = this.#plan
-    const reached = this.#call.conversation?.participant('callee')
-    const offered = this.#reading.body ?? ''
-    if (!reached || agrees(offered, reached.leg.media, stayer.leg.media)) return
-    reached.conversation.pause(() =>
-      reinvite(reached.leg, stayer.leg.media, this.#deps, () => reached.conversation.resume()),
-    )
-  }
-
-  #taken(): void {
-    this.#isSettled = true
-    this.#forgetStop()
-    this.#show('transferred', null)
-    this.#plan.hooks.onTaken()
-    const { side, conversation } = this.#plan.leaver
-    if (side === 'callee') this.#deps.calls.calleeLeft(conversation.call)
-  }
-
-  /** Everything stays as it was, but for somebody who has gone already. */
   #failed(end: End): End {
-    if (this.#isSettled) return end
-    this.#isSettled = true
-    this.#forgetStop()
-    const { leaver, stayer, hooks } = this.#plan
-    const { status, reason } = this.#refusal ?? answerOf(end)
-    leaver.conversation.excuseNobody()
-    this.#show('failed', status)
-    hooks.onFailed(status, reason)
-    if (this.#hasLeft)
-      stayer.conversation.call.stop({ kind: 'hung-up', by: otherSide(stayer.side) })
-    else this.#restore()
+    const { status, reason } = answerOf(end)
+    this.#handover.refused(status, reason)
     return end
-  }
-
-  /** Whoever was told of new media hears again where the old ones go. */
-  #restore(): void {
-    const { leaver, stayer } = this.#plan
-    const { conversation, leg } = stayer
-    if (this.#hasLeft || conversation.call.stopped) return
-    if (this.#isMoved)
-      reinvite(leg, asOffer(leaver.leg.media), this.#deps, () => conversation.resume())
-    else conversation.resume()
-  }
-
-  #show(state: CallTransfer['state'], sipCode: number | null): void {
-    const { callUuid } = this.#call.start
-    const { leaver, stayer, target } = this.#plan
-    const destination = target.number
-    const transfer = { state, callUuid, destination, sipCode }
-    leaver.conversation.call.transfer = transfer
-    this.#deps.calls.transfer(stayer.conversation.call, transfer)
-    this.#call.transfer = { ...transfer, callUuid: stayer.conversation.call.start.callUuid }
   }
 }
 
@@ -254,7 +142,7 @@ function answerOf(end: End): { readonly status: number; readonly reason: string 
   switch (end.kind) {
     case 'refused':
     case 'rejected':
-      return { status: end.status, reason: end.reason || 'Declined' }
+      return { status: end.status, reason: end.reason }
     case 'no-answer':
       return { status: 480, reason: 'Temporarily Unavailable' }
     case 'cancelled':

@@ -1,15 +1,16 @@
 /** REFER in a call (RFC 3515): who asks, what for, and how it goes on. */
+import type { Call } from '../call.ts'
 import type { InboundCallDeps } from '../inbound-call.ts'
-import type { Participant } from '../legs/conversation.ts'
+import { isTransferring, type Participant } from '../legs/conversation.ts'
 import type { Answer, SipRequest } from '../sip/drachtio.ts'
 import { respond } from '../sip/srf-client.ts'
 import { joinCalls } from './attended.ts'
-import { identityOf, isSame, type Identity } from './identity.ts'
-import { transferToNewCall, type TransferHooks } from './new-call.ts'
+import { Handover, type TransferHooks } from './handover.ts'
+import { callerIdentity, identityOf, isSame, type Identity } from './identity.ts'
+import { transferToNewCall } from './new-call.ts'
 import { readRefer, type ReferRequest } from './refer-request.ts'
 import type { Replaces } from './replaces.ts'
 import { Subscription } from './subscription.ts'
-import { isTransferring } from './under-way.ts'
 
 /** Who has transferred a call hangs up by himself, as soon as he hears that it worked. */
 const PARTING_MS = 3_000
@@ -74,11 +75,14 @@ interface Attended {
 
 /** RFC 3891 §3, asked of us in the place of whom the leaver has called meanwhile. */
 function attended(
-  { leaver, stayer, payer, replaces, hooks }: Attended,
+  plan: Attended,
   { target }: ReferRequest & { readonly kind: 'refer' },
   deps: InboundCallDeps,
 ): void {
+  const { leaver, stayer, payer, replaces, hooks } = plan
   const { callId, toTag, fromTag, isEarlyOnly } = replaces
+  const ringing = deps.calls.unanswered(callId, fromTag)
+  if (ringing) return semiAttended(plan, ringing, deps)
   const consulting = deps.calls.participantIn(callId, toTag, fromTag)
   const owner = consulting && identityOf(consulting, deps)
   const called = consulting?.conversation.partnerOf(consulting.side)
@@ -89,4 +93,21 @@ function attended(
   if (isEarlyOnly) return hooks.onFailed(486, 'Busy Here')
   if (isTransferring(consulting, called)) return hooks.onFailed(491, 'Request Pending')
   return joinCalls({ leaver, stayer, consulting, called, target, hooks }, deps)
+}
+
+/** Whom the leaver has called has not answered yet: whoever stays is connected as soon as he does. */
+function semiAttended(
+  { leaver, stayer, payer, hooks }: Attended,
+  ringing: Call,
+  deps: InboundCallDeps,
+): void {
+  const owner = callerIdentity(ringing)
+  const { invite, start } = ringing
+  if (!invite?.canGiveWay || owner === undefined || !isSame(owner, payer))
+    return hooks.onFailed(481, 'Call/Transaction Does Not Exist')
+  // Whom it reaches would make the offer, which whoever stays would have to answer in our ACK.
+  if (invite.body === undefined) return hooks.onFailed(488, 'Not Acceptable Here')
+  const plan = { leaver, stayer, destination: start.calledNumber, hooks }
+  invite.giveWayTo(new Handover(plan, ringing, invite.body, deps))
+  if (ringing.firstProgressAt !== null) hooks.onProgress(180, 'Ringing')
 }

@@ -5,7 +5,7 @@
 import type { Call } from '../call.ts'
 import type { Outcome } from '../cascade.ts'
 import type { InboundCallDeps } from '../inbound-call.ts'
-import { Conversation, type Participant } from '../legs/conversation.ts'
+import { Conversation, isTransferring, type Participant } from '../legs/conversation.ts'
 import type { Invite } from '../legs/invite.ts'
 import { asOffer, silentAnswer } from '../originate/media.ts'
 import type { Reading } from '../reading.ts'
@@ -16,7 +16,6 @@ import type { Acknowledge } from '../sip/drachtio.ts'
 import { identityOf, mayTakePlace } from './identity.ts'
 import { readReplaces } from './replaces.ts'
 import { reinvite, type Reinvited } from './reinvite.ts'
-import { isTransferring } from './under-way.ts'
 
 /** Resolves when the caller has the place, or not. */
 export async function takePlace(
@@ -155,7 +154,7 @@ class Replacement {
     if (this.#call.stopped) return Promise.resolve(false)
     return new Promise((resolve) => {
       this.#invite.accept(client, partner.leg.media, {}, (dialog) => {
-        if (!dialog) return resolve(false)
+        if (!dialog || 'leg' in dialog) return resolve(false)
         this.#call.answeredAt = now()
         this.#call.state = 'ACTIVE'
         const leg = conversation.join('caller', dialog, false)

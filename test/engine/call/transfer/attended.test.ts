@@ -158,21 +158,6 @@ test.each([
   },
 )
 
-test('a second call that still rings cannot be joined yet', async () => {
-  const first = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
-  const a2Leg = { ...first.a.leg(rig.uri('1555')), from: first.aLeg.from }
-  first.a.request('INVITE', a2Leg, { body: sdp('offer') })
-  const toC = await c.next('INVITE')
-  c.reply(toC, 180, { tag: 'c' })
-  first.a.learn(a2Leg, await first.a.next('180 INVITE'))
-  await join({ ...first, c, a2Leg, cLeg: c.calledLeg(toC, 'c') })
-  await notified(first.a)
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
-  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }, { state: 'RINGING' }])
-})
-
 test('a second call of somebody else cannot be joined', async () => {
   const first = await establish(rig)
   const stranger = await rig.caller()

@@ -1,0 +1,237 @@
+/** Semi-attended transfer: REFER with Replaces names a second call that still rings. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
+import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
+import {
+  asVersion,
+  establish,
+  finalNotify,
+  notified,
+  recordsOf,
+  type Pair,
+} from '../../../support/transfer-rig.ts'
+
+let rig: CallRig
+
+beforeEach(async () => {
+  // In the end nothing may be left in the server's tables, either.
+  rig = await startCallRig({ isFast: true })
+})
+afterEach(() => rig.stop())
+
+interface Consulting extends Pair {
+  /** The second leg of A, to C, who is called. */
+  readonly a2Leg: Leg
+  readonly c: SipPeer
+  readonly toC: PeerMessage
+}
+
+/** A talks to B, and a second call of A rings at C. */
+async function ringing(): Promise<Consulting> {
+  const first = await establish(rig)
+  const { a } = first
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  const a2Leg = a.leg(rig.uri('1666'))
+  a.request('INVITE', a2Leg, { body: sdp('offer of a to c') })
+  const toC = await c.next('INVITE')
+  c.reply(toC, 180, { tag: 'c' })
+  a2Leg.to = (await a.next('180 INVITE')).get('To')
+  a.inbox.length = 0
+  return { ...first, c, toC, a2Leg }
+}
+
+const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
+
+async function referTo({ a, aLeg, a2Leg }: Consulting, more = ''): Promise<void> {
+  const { callId, to, from } = a2Leg
+  const replaces = `${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
+  const target = `<sip:1666@acme.example?Replaces=${encodeURIComponent(replaces)}>`
+  a.request('REFER', aLeg, { headers: [`Refer-To: ${target}`] })
+  await a.next('202 REFER')
+}
+
+/** C answers, and hears whom it talks to; so does B. */
+async function answer({ b, c, toC }: Consulting): Promise<Leg> {
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  await c.next('ACK')
+  const toB = await b.next('INVITE')
+  expect(toB.body).toBe(asVersion(2, sdp('answer of c')))
+  b.reply(toB, 200, { body: sdp('answer of b', 4_002) })
+  await b.next('ACK')
+  const again = await c.next('INVITE')
+  expect(again.body).toBe(asVersion(2, sdp('answer of b', 4_002)))
+  c.reply(again, 200, { body: sdp('answer of c') })
+  await c.next('ACK')
+  return c.calledLeg(toC, 'c')
+}
+
+test.each(['', ';early-only'])(
+  'who stays is connected when the other one answers, and who transfers is out of both (%s)',
+  async (more) => {
+    const calls = await ringing()
+    const { a, a2Leg, b, bLeg, c } = calls
+    await referTo(calls, more)
+    expect((await notified(a)).body).toBe('SIP/2.0 100 Trying\r\n')
+    expect((await notified(a)).body).toBe('SIP/2.0 180 Ringing\r\n')
+    expect(rig.calls.list()).toMatchObject([
+      { state: 'ACTIVE', transfer: { state: 'transferring', callUuid: 'uuid-2' } },
+      { state: 'RINGING', transfer: { state: 'transferring', callUuid: 'uuid-1' } },
+    ])
+    await answer(calls)
+    expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
+    await a.next('487 INVITE')
+    a.request('ACK', a2Leg)
+
+    b.request('INFO', bLeg)
+    c.reply(await c.next('INFO'), 200)
+    await b.next('200 INFO')
+    rig.time.advance(5_000)
+    a.reply(await a.next('BYE'), 200)
+    b.request('BYE', bLeg)
+    c.reply(await c.next('BYE'), 200)
+    expect(await recordsOf(rig, 2)).toMatchObject([
+      { callUuid: 'uuid-1', disposition: 'ANSWERED', billsec: 5, hangupBy: 'callee' },
+      {
+        ...{ callUuid: 'uuid-2', calledNumber: '1666', customerId: 7 },
+        ...{ disposition: 'ANSWERED', billsec: 5, hangupBy: 'caller' },
+      },
+    ])
+    await rig.idle()
+    expect(rig.records).toEqual([])
+  },
+)
+
+test('who transfers may hang up both calls at once: the other one goes on ringing', async () => {
+  const calls = await ringing()
+  const { a, aLeg, a2Leg, b, bLeg, c } = calls
+  await referTo(calls)
+  await notified(a)
+  const { to } = a2Leg
+  a2Leg.to = to.replace(/;tag=.*$/, '')
+  a.request('CANCEL', a2Leg)
+  await a.next('487 INVITE')
+  a2Leg.to = to
+  a.request('ACK', a2Leg)
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  expect(c.inbox.filter(({ method }) => method === 'CANCEL')).toEqual([])
+  await answer(calls)
+  b.request('BYE', bLeg)
+  c.reply(await c.next('BYE'), 200)
+  await recordsOf(rig, 2)
+  await rig.idle()
+})
+
+test('refused by the other one: who transfers hears why in both calls, and the first goes on', async () => {
+  const calls = await ringing()
+  const { a, aLeg, a2Leg, b, bLeg, c, toC } = calls
+  await referTo(calls)
+  await notified(a)
+  c.reply(toC, 486, { tag: 'c' })
+  await c.next('ACK')
+  await a.next('486 INVITE')
+  a.request('ACK', a2Leg)
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 486 /)
+  expect(await rig.record()).toMatchObject({ callUuid: 'uuid-2', disposition: 'BUSY' })
+  a.request('INVITE', aLeg, { body: sdp('back') })
+  b.reply(await b.next(({ body }) => body === sdp('back')), 200, { body: sdp('back too') })
+  await a.next(({ body }) => body === sdp('back too'))
+  a.request('ACK', aLeg)
+  await b.next('ACK')
+  b.request('BYE', bLeg)
+  a.reply(await a.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test('refused after who transfers has hung up: who stays is hung up, too', async () => {
+  const calls = await ringing()
+  const { a, aLeg, a2Leg, b, c, toC } = calls
+  await referTo(calls)
+  await notified(a)
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  c.reply(toC, 486, { tag: 'c' })
+  b.reply(await b.next('BYE'), 200)
+  await a.next('486 INVITE')
+  a.request('ACK', a2Leg)
+  await recordsOf(rig, 2)
+  await rig.idle()
+})
+
+test('who stays hangs up: nobody goes on ringing', async () => {
+  const calls = await ringing()
+  const { a, a2Leg, b, bLeg, c, toC } = calls
+  await referTo(calls)
+  await notified(a)
+  b.request('BYE', bLeg)
+  await b.next('200 BYE')
+  c.reply(await c.next('CANCEL'), 200)
+  c.reply(toC, 487, { tag: 'c' })
+  await a.next('487 INVITE')
+  a.request('ACK', a2Leg)
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 487 /)
+  a.reply(await a.next('BYE'), 200)
+  expect(await recordsOf(rig, 2)).toMatchObject([
+    { disposition: 'ANSWERED', hangupBy: 'callee' },
+    { disposition: 'CANCELED' },
+  ])
+  await rig.idle()
+})
+
+test('who stays does not take the media: it goes on with who transfers, the other one is let go', async () => {
+  const calls = await ringing()
+  const { a, a2Leg, b, bLeg, c, toC } = calls
+  await referTo(calls)
+  await notified(a)
+  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
+  await c.next('ACK')
+  b.reply(await b.next('INVITE'), 488)
+  c.reply(await c.next('BYE'), 200)
+  await a.next('487 INVITE')
+  a.request('ACK', a2Leg)
+  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 488 /)
+  b.request('INFO', bLeg)
+  a.reply(await a.next('INFO'), 200)
+  await b.next('200 INFO')
+  b.request('BYE', bLeg)
+  a.reply(await a.next('BYE'), 200)
+  await recordsOf(rig, 2)
+  await rig.idle()
+})
+
+test('the API ends the call that rings: who transfers goes on with the first', async () => {
+  const calls = await ringing()
+  const { a, a2Leg, b, bLeg, c, toC } = calls
+  await referTo(calls)
+  await notified(a)
+  expect(rig.calls.hangUp('uuid-2', 16)).toBe('ending')
+  c.reply(await c.next('CANCEL'), 200)
+  c.reply(toC, 487, { tag: 'c' })
+  await a.next('480 INVITE')
+  a.request('ACK', a2Leg)
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 480 Declined\r\n')
+  b.request('BYE', bLeg)
+  a.reply(await a.next('BYE'), 200)
+  await recordsOf(rig, 2)
+  await rig.idle()
+})
+
+test('a ringing call of somebody else cannot be taken', async () => {
+  const first = await establish(rig)
+  const stranger = await rig.caller()
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  rig.answers.caller = { kind: 'stranger' }
+  rig.answers.origin = { kind: 'trusted' }
+  const a2Leg = stranger.leg(rig.uri('1666'))
+  stranger.request('INVITE', a2Leg, { body: sdp('offer') })
+  const toC = await c.next('INVITE')
+  c.reply(toC, 180, { tag: 'c' })
+  a2Leg.to = (await stranger.next('180 INVITE')).get('To')
+  await referTo({ ...first, c, toC, a2Leg })
+  await notified(first.a)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }, { state: 'RINGING' }])
+})
