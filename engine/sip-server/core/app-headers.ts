@@ -68,6 +68,7 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
       }
       case 'Max-Forwards':
         maxForwards = value
+        if (message.kind === 'response') lines += `Max-Forwards: ${value}\r\n`
         break
       case 'P-Asserted-Identity':
         lines += `P-Asserted-Identity: ${resolveLocalhost(value, localhost)}\r\n`

@@ -16,7 +16,7 @@ import { overlapOf } from './overlap.ts'
 import { receiveAck } from './receive-ack.ts'
 import { endInviteByBye, endPendingInvite, receiveCancel } from './receive-cancel.ts'
 import { takePrack } from './reliable-provisional.ts'
-import { answer, answerStateless } from './send-response.ts'
+import { answer, answerStateless, refuseStateless } from './send-response.ts'
 import { completeVias, requestText, type Vias } from './request-text.ts'
 import type { Stack } from '../stack.ts'
 
@@ -96,10 +96,9 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
   // §21.5.4; requests in dialogs were let through above: a full house must be able to empty itself.
   if (stack.isFull) return refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
   const chosen = chooseApplication(stack, request, arrival.source)
-  if (chosen.kind === 'nobody') return refuseUnwanted(stack, request, refuse)
-  if (chosen.kind === 'away') return refuse(480, 'Temporarily Unavailable')
-  const { clientId } = chosen
   if (request.method === 'INVITE') tellAttempt(stack, 'network', request.text, now)
+  if (chosen.kind !== 'application') return refuseUntaken(stack, request, arrival, chosen.kind, now)
+  const { clientId } = chosen
   stack.merged.set(merge, arrival.key)
   const inbound = begin(stack, request, arrival, { clientId, dialog: undefined }, now)
   stack.deliver(
@@ -132,17 +131,32 @@ function forward(stack: Stack, request: SipMessage, arrival: Arrival, now: numbe
 /** No application owns it. */
 const NOBODY = 0
 
-/** No application asked for the method: all are away, or none ever wants it. */
-function refuseUnwanted(
+/** No application takes it; who keeps the records hears of the call all the same. */
+function refuseUntaken(
   stack: Stack,
   request: SipMessage,
-  refuse: (status: number, reason: string, lines?: string) => void,
+  arrival: Arrival,
+  why: 'nobody' | 'away',
+  now: number,
 ): void {
+  const refusal =
+    why === 'away'
+      ? { status: 480, reason: 'Temporarily Unavailable' }
+      : refusalOfUnwanted(stack, request.method)
+  const text = refuseStateless(stack, request, arrival.vias, arrival.flow, refusal)
+  if (request.method === 'INVITE') tellStop(stack, 'application', 'call-rejected', text, now)
+}
+
+/** No application asked for the method: all are away, or none ever wants it. */
+function refusalOfUnwanted(
+  stack: Stack,
+  method: string,
+): { readonly status: number; readonly reason: string; readonly lines: string } {
   const methods = stack.applications.methods()
   const isAnyoneThere = methods.length > 0
-  if (isAnyoneThere && !methods.includes(request.method))
-    return refuse(405, 'Method Not Allowed', `Allow: ${allowed(stack)}\r\n`)
-  refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
+  return isAnyoneThere && !methods.includes(method)
+    ? { status: 405, reason: 'Method Not Allowed', lines: `Allow: ${allowed(stack)}\r\n` }
+    : { status: 503, reason: 'Service Unavailable', lines: 'Retry-After: 5\r\n' }
 }
 
 /** §12.2.2, RFC 3311 §5.2, RFC 6665 §4.4.1. */

@@ -152,18 +152,37 @@ export function answer(
   afterResponse(stack, inbound, status, text, now)
 }
 
-/** RFC 3261 §8.2.7: a refusal that keeps no state; its tag is the same for every copy of the request. */
+interface Refusal {
+  readonly status: number
+  readonly reason: string
+  readonly lines?: string
+}
+
 export function answerStateless(
   stack: Stack,
   request: SipMessage,
   vias: Vias,
   flow: Flow,
-  refusal: { readonly status: number; readonly reason: string; readonly lines?: string },
+  refusal: Refusal,
 ): void {
-  if (request.method === 'ACK') return
-  const { status, reason, lines = '' } = refusal
+  if (request.method !== 'ACK') refuseStateless(stack, request, vias, flow, refusal)
+}
+
+/**
+ * RFC 3261 §8.2.7: a refusal that keeps no state; its tag is the same for every copy of the request.
+ * @returns what was sent
+ */
+export function refuseStateless(
+  stack: Stack,
+  request: SipMessage,
+  vias: Vias,
+  flow: Flow,
+  { status, reason, lines = '' }: Refusal,
+): string {
   const tag = `s${hashOf(vias.completed + request.callId).toString(36)}`
-  stack.send(responseText(echoOf(request, vias), status, reason, tag, lines), flow, '')
+  const text = responseText(echoOf(request, vias), status, reason, tag, lines)
+  stack.send(text, flow, '')
+  return text
 }
 
 /** The application may choose our tag, but only before anybody has seen one. */

@@ -57,6 +57,26 @@ test('an incoming call that is refused, and one that is cancelled', () => {
   ])
 })
 
+test('an incoming call that no application takes', () => {
+  const server = start()
+  server.command('remove_route|invite')
+  server.receive(requestOf('INVITE', { body: sdp }))
+  const [status] = server.takeSent().map(({ text }) => text.split(' ')[1])
+  expect(told(server)).toEqual([
+    'cdr:attempt network INVITE',
+    `cdr:stop application call-rejected ${String(status)}`,
+  ])
+  expect(server.takeDelivered().filter(({ tokens }) => tokens[1] === 'sip')).toEqual([])
+})
+
+test('a request that no application takes is no call unless it is an INVITE', () => {
+  const server = start()
+  server.command('remove_route|options')
+  server.receive(requestOf('OPTIONS'))
+  expect(server.takeSent()).toHaveLength(1)
+  expect(told(server)).toEqual([])
+})
+
 const call = (server: VirtualServer): { readonly sent: string; readonly id: string } => {
   server.takeDelivered()
   server.command(

@@ -210,6 +210,13 @@ test('what drachtio-srf wrote in small letters leaves in the usual spelling', ()
   expect(server.takeSent()[0]?.text).toMatch(/^P-Charge-Info: .*\r\nRetry-After: 5\r\nX-Own: 1\r$/m)
 })
 
+// drachtio's own proxy tests tell the caller in a 200 how many hops an INVITE had left.
+test('a Max-Forwards that the application puts into a response reaches the caller', () => {
+  const server = new VirtualServer()
+  respond(server, invited(server), 200, ['max-forwards: 10'])
+  expect(header(server.takeSent()[0]?.text ?? '', 'Max-Forwards')).toBe('10')
+})
+
 // RFC 5031.
 test('who asks for help in an emergency by a URN reaches the application', () => {
   const server = new VirtualServer()
