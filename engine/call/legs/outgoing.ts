@@ -59,6 +59,8 @@ export interface Announced {
   readonly from: Party
   /** The domain of an extension that calls; undefined: whoever calls is no extension. */
   readonly home?: string | undefined
+  /** Who has transferred somebody to the called side (RFC 3892), as we know him; undefined: nobody, or he hides. */
+  readonly referredBy?: Party | undefined
   /** User part of the Request-URI. */
   readonly calledUser: string
   /** What is left of Max-Forwards. */
@@ -78,6 +80,8 @@ export function inviteFor(
   advertiseReplaces(headers)
   headers['Max-Forwards'] = String(invite.hopsLeft)
   headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
+  // Nobody outside needs to know who works here.
+  if (invite.referredBy && candidate.kind !== 'gateway') tellReferrer(invite.referredBy, headers)
   // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
   if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
   if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
@@ -129,10 +133,14 @@ function insideInvite(
 }
 
 /** RFC 3325 §7: who wants to stay unknown is known to the network, and not to the phone. */
-const wantsPrivacy = ({ from, headers }: Announced): boolean =>
+export const wantsPrivacy = ({ from, headers }: Pick<Announced, 'from' | 'headers'>): boolean =>
   isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
 
 const identities = ['p-asserted-identity', 'remote-party-id']
+
+function tellReferrer({ name, user, host }: Party, headers: Headers): void {
+  headers['Referred-By'] = nameAddr(name, callerUri(user, host))
+}
 
 /** How the carrier wants to be told who calls (decisions §7). */
 function presentCaller(gateway: GatewayCandidate, invite: Announced, headers: Headers): void {

@@ -14,7 +14,7 @@ import { retryAfter } from '../route.ts'
 import { admit, freeRoute, type FreeRoute } from '../setup/admission.ts'
 import { reach } from '../setup/reach.ts'
 import { store, talk } from '../setup/talk.ts'
-import { userPart } from '../sip/caller-id.ts'
+import { userPart, type Party } from '../sip/caller-id.ts'
 import { Handover, type TransferHooks } from './handover.ts'
 import type { Identity } from './identity.ts'
 import type { Target } from './refer-request.ts'
@@ -27,6 +27,8 @@ export interface TransferPlan {
   /** In whose name and at whose expense. */
   readonly payer: Identity
   readonly hooks: TransferHooks
+  /** Whom the new party sees as the one who transfers; undefined: nobody. */
+  readonly referrer?: Identity | undefined
   /** Nobody of another tenant may be made to pay; null or undefined: whoever it is. */
   readonly tenantId?: number | null
 }
@@ -44,7 +46,7 @@ export async function transferToNewCall(
   plan: TransferPlan,
   deps: InboundCallDeps,
 ): Promise<TransferStart> {
-  const reading = readingOf(plan, deps.newUuid())
+  const reading = { ...readingOf(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
   const free = freeRoute(reading, deps)
   const shown = presented(plan, reading, free)
   const call = deps.calls.begin(startOf(reading, deps.now()))
@@ -175,6 +177,14 @@ function readingOf({ leaver, stayer, target, payer }: TransferPlan, callUuid: st
     callerName: name || null,
     hopsLeft: 70,
   }
+}
+
+/** RFC 3892: of what a phone says about itself, nothing is taken. */
+function referredBy({ referrer }: TransferPlan, { client }: InboundCallDeps): Party | undefined {
+  if (referrer === undefined) return undefined
+  const { origin, name, number } = referrer
+  const host = origin.kind === 'extension' ? origin.domain : client.ownHost
+  return { name, user: userPart(number), host, number }
 }
 
 /**

@@ -2,6 +2,8 @@
 import type { Call } from '../call.ts'
 import type { InboundCallDeps } from '../inbound-call.ts'
 import { isTransferring, type Participant } from '../legs/conversation.ts'
+import { wantsPrivacy } from '../legs/outgoing.ts'
+import { partyOf } from '../sip/caller-id.ts'
 import type { Answer, SipRequest } from '../sip/drachtio.ts'
 import { respond } from '../sip/srf-client.ts'
 import { joinCalls } from './attended.ts'
@@ -40,8 +42,11 @@ export function takeRefer(
   const hooks = hooksOf(leaver, subscription, deps)
   const { target, replaces } = refer
   if (replaces) return attended({ leaver, stayer, payer, replaces, hooks }, refer, deps)
+  const from = partyOf(request.headers['from'] ?? '')
+  const referrer = wantsPrivacy({ from, headers: request.headers }) ? undefined : payer
   // A bug ends one transfer, not the process.
-  transferToNewCall({ leaver, stayer, target, payer, hooks }, deps).catch((error: unknown) => {
+  const plan = { leaver, stayer, target, payer, referrer, hooks }
+  transferToNewCall(plan, deps).catch((error: unknown) => {
     deps.log('error', 'a transfer failed', { error })
     hooks.onFailed(500, 'Server Internal Error')
   })
