@@ -13,15 +13,18 @@ const describesCall = namesIn(
   'subject priority resource-priority user-to-user p-early-media p-charging-vector accept',
   'accept-language accept-encoding geolocation geolocation-routing in-reply-to identity date',
 )
-const describesBody = namesIn('content-type content-disposition content-encoding content-language')
-const common = [...describesCall, ...describesBody, ...namesIn('allow supported')]
+const describesBody = namesIn(
+  'content-type content-disposition content-encoding content-language content-id mime-version',
+)
+/** `recv-info`: who takes which INFO package is agreed in INVITE and its answers (RFC 6086 §5.1). */
+const common = [...describesCall, ...describesBody, ...namesIn('allow supported recv-info')]
 
 const inviteHeaders = new Set(common)
 /** Retry-After is left out: that one node is busy does not say that we are. */
 const inviteAnswerHeaders = new Set([...common, 'unsupported'])
 const inDialogHeaders = new Set([
   ...common,
-  ...namesIn('event subscription-state info-package recv-info expires'),
+  ...namesIn('event subscription-state info-package expires'),
 ])
 const inDialogAnswerHeaders = new Set([...common, ...namesIn('unsupported retry-after')])
 const byeHeaders = new Set(namesIn('reason user-to-user'))
@@ -111,10 +114,14 @@ const OWN_MARK = CALL_UUID.toLowerCase()
 
 const isExtension = (key: string): boolean => key.charCodeAt(0) === 120 && key.charCodeAt(1) === 45
 
-/** The value of our mark on a request, under whatever spelling. */
-export function ownMark(headers: Headers): string | undefined {
+/** The value of our mark on a request. */
+export const ownMark = (headers: Headers): string | undefined => headerNamed(headers, OWN_MARK)
+
+/** The value of a header under whatever spelling, which the library keeps if it does not know the name. */
+export function headerNamed(headers: Headers, lowerCaseName: string): string | undefined {
+  const { length } = lowerCaseName
   for (const name in headers)
-    if (name.length === OWN_MARK.length && name.toLowerCase() === OWN_MARK) return headers[name]
+    if (name.length === length && name.toLowerCase() === lowerCaseName) return headers[name]
   return undefined
 }
 

@@ -42,6 +42,15 @@ test('a list of X headers lets only those pass', () => {
   expect(filter.invite({ 'X-Tenant': '1', 'X-Other': '2' })).toEqual({ 'X-Tenant': '1' })
 })
 
+// RFC 6086 §5.1, RFC 8262: a package that the other side never hears of is never sent.
+test('INFO packages are agreed by the parties, and a body keeps its name', () => {
+  const headers = { 'Recv-Info': 'g.3gpp.mid-call', 'MIME-Version': '1.0', 'Content-ID': '<1@h>' }
+  const passed = { 'recv-info': 'g.3gpp.mid-call', 'mime-version': '1.0', 'content-id': '<1@h>' }
+  const filter = filterOf()
+  expect(filter.invite(headers)).toEqual(passed)
+  expect(filter.inviteAnswer(headers)).toEqual(passed)
+})
+
 test('extensions and methods pass only as far as they work through us', () => {
   const filter = filterOf()
   const headers = { supported: 'gruu,timer , 100rel', allow: 'INVITE, REFER, PUBLISH, INFO' }
