@@ -5,6 +5,7 @@ import type { RouteQuestion } from './route.ts'
 import type { Party } from './sip/caller-id.ts'
 import { calledOf, callerOf, isAnonymous, nameAddr, partyOf, userPart } from './sip/caller-id.ts'
 import type { Headers, SipRequest } from './sip/drachtio.ts'
+import { headerNamed } from './sip/headers.ts'
 import { peerAddress } from './sip/peer-address.ts'
 import type { Announced } from './legs/outgoing.ts'
 
@@ -20,15 +21,14 @@ export function readInvite(
   request: SipRequest,
   callUuid: string,
   origin: Origin,
-  routing: Pick<Routing, 'inboundNumber'>,
+  routing: Pick<Routing, 'inboundNumber' | 'registeredUser'>,
 ): Reading {
-  const { uri } = request
   const claimed = partyOf(request.headers['from'] ?? '')
   const isPhone = origin.kind === 'extension'
   const headers = isPhone ? phoneHeaders(request.headers, claimed, origin) : request.headers
   const from = isPhone && !isAnonymous(claimed) ? { ...claimed, name: origin.displayName } : claimed
   const caller = callerOf(headers['p-asserted-identity'], headers['from'] ?? '')
-  const called = calledOf(uri)
+  const called = calledParty(request, routing.registeredUser(origin))
   const calledNumber = routing.inboundNumber(origin, called.number)
   return {
     origin,
@@ -46,6 +46,24 @@ export function readInvite(
     hopsLeft: hopsOf(headers['max-forwards']) - 1,
   }
 }
+
+/**
+ * A carrier that is a registrar sends to the Contact that it was given (RFC 3261 §16.5): whose number was
+ * dialled stands in P-Called-Party-ID (RFC 7315 §4.2), or else in To. To of a diverted call names who
+ * diverted it: a Contact that is a number itself says more.
+ */
+function calledParty({ uri, headers }: SipRequest, registeredUser: string | undefined): Party {
+  const called = calledOf(uri)
+  if (registeredUser === undefined || called.number !== registeredUser) return called
+  const isNumber = /^\+?\d+$/.test(registeredUser)
+  const to = isNumber && isDiverted(headers) ? undefined : headers['to']
+  const dialled = partyOf(headerNamed(headers, 'p-called-party-id') ?? to ?? '')
+  return dialled.number === '' ? called : { ...dialled, host: called.host }
+}
+
+const isDiverted = (headers: Headers): boolean =>
+  headerNamed(headers, 'diversion') !== undefined ||
+  headerNamed(headers, 'history-info') !== undefined
 
 /**
  * Without what a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5).

@@ -20,6 +20,7 @@ export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<
     Routing,
     | 'inboundNumber'
+    | 'registeredUser'
     | 'inboundTarget'
     | 'outboundCandidates'
     | 'admitCarrierCall'

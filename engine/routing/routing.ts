@@ -182,6 +182,12 @@ export class Routing {
     return carrier ? carrier.numberRules.in(number) : number
   }
 
+  /** What a carrier that we register with may call instead of a number: the user of our Contact. */
+  registeredUser(origin: Origin): string | undefined {
+    const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
+    return carrier?.auth.type === 'register' ? (carrier.auth.username ?? undefined) : undefined
+  }
+
   /**
    * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or, as
    * nobody says otherwise, the default set. `none`: an unknown source, or there is no set at all.

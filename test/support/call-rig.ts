@@ -170,6 +170,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     routing: {
       recognize: () => answers.origin,
       inboundNumber: (_origin, number) => number,
+      registeredUser: () => undefined,
       inboundTarget: () => answers.inbound,
       outboundCandidates: () => answers.outbound,
       admitCarrierCall: () => answers.admitsCarrier,

@@ -17,6 +17,7 @@ const deps = (
   retryAfterSeconds: 5,
   routing: {
     inboundNumber: (_origin, number) => number,
+    registeredUser: () => undefined,
     inboundTarget: () => target,
     outboundCandidates: () => outbound,
     admitCarrierCall: () => true,
