@@ -181,8 +181,8 @@ export interface EventsPort {
   readonly epoch: number
   /** Sequence of the newest event; 0: there is none yet. */
   readonly last: number
-  /** Sequence of the oldest event that is still kept. */
-  readonly oldest: number
+  /** Sequence of the newest event of this tenant (null: of all) that is not kept any more; 0: all are. */
+  forgotten(tenantId: number | null): number
   /** Those after `sequence` that are still kept, oldest first. */
   after(sequence: number): readonly EngineEvent[]
 }

@@ -45,6 +45,8 @@ export class EventLog {
   readonly epoch: number
   readonly #now: () => number
   readonly #ring: EngineEvent[] = []
+  /** By tenant, so that the calls of others do not make one miss something. */
+  readonly #forgotten = new Map<number | null, number>()
   #last = 0
 
   constructor(now: () => number) {
@@ -57,20 +59,23 @@ export class EventLog {
     return this.#last
   }
 
-  /** Sequence of the oldest event that is still kept. */
-  get oldest(): number {
-    return Math.max(1, this.#last - CAPACITY + 1)
+  /** Sequence of the newest event of this tenant (null: of all) that is not kept any more; 0: all are. */
+  forgotten(tenantId: number | null): number {
+    if (tenantId === null) return Math.max(0, this.#last - CAPACITY)
+    return this.#forgotten.get(tenantId) ?? 0
   }
 
   add(happening: EngineHappening): void {
     const sequence = ++this.#last
+    const oldest = this.#ring[sequence % CAPACITY]
+    if (oldest) this.#forgotten.set(oldest.tenantId, oldest.sequence)
     this.#ring[sequence % CAPACITY] = { ...happening, sequence, at: this.#now() }
   }
 
   /** Those that came after `sequence` and are still kept, oldest first. */
   after(sequence: number): readonly EngineEvent[] {
     const events: EngineEvent[] = []
-    for (let next = Math.max(sequence + 1, this.oldest); next <= this.#last; next++) {
+    for (let next = Math.max(sequence, this.forgotten(null)) + 1; next <= this.#last; next++) {
       const event = this.#ring[next % CAPACITY]
       if (event) events.push(event)
     }

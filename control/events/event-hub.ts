@@ -118,7 +118,7 @@ export class EventHub {
     const hello = 'retry: 2000\n: welcome\n\n'
     if (lastId === undefined) return hello
     const sequence = sequenceOf(this.#events, lastId)
-    const isComplete = sequence !== undefined && sequence + 1 >= this.#events.oldest
+    const isComplete = sequence !== undefined && sequence >= this.#events.forgotten(tenantId)
     const missed = this.#textOf(this.#events.after(sequence ?? 0), tenantId)
     return isComplete ? hello + missed : `${hello}event: stream.gap\ndata: {}\n\n${missed}`
   }

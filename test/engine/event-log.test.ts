@@ -18,10 +18,17 @@ test('events are numbered, stamped, and read from where one left off', () => {
   expect(log.after(2)).toEqual([])
 })
 
-test('only the last 20,000 are kept, and what is the oldest of them is known', () => {
+test('only the last 20,000 are kept, and what is forgotten is known', () => {
   const log = new EventLog(() => 0)
   for (let event = 0; event < 20_010; event++) log.add(up)
-  expect([log.oldest, log.last]).toEqual([11, 20_010])
+  expect([log.forgotten(null), log.last]).toEqual([10, 20_010])
   expect(log.after(0)).toHaveLength(20_000)
   expect(log.after(0)[0]?.sequence).toBe(11)
+})
+
+test('what others have done makes nobody miss something', () => {
+  const log = new EventLog(() => 0)
+  for (const tenantId of [1, 2, 1]) log.add({ ...up, tenantId })
+  for (let event = 0; event < 20_000; event++) log.add({ ...up, tenantId: 3 })
+  expect([1, 2, 3, 4].map((tenantId) => log.forgotten(tenantId))).toEqual([3, 2, 0, 0])
 })

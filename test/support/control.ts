@@ -223,7 +223,7 @@ function seededBytes(seed: string): (size: number) => Buffer {
   }
 }
 
-const noEvents: EventsPort = { epoch: 0, last: 0, oldest: 1, after: () => [] }
+const noEvents: EventsPort = { epoch: 0, last: 0, forgotten: () => 0, after: () => [] }
 
 /** An engine without calls; a test fills in the data that it needs. */
 export function testEngine(events: EventsPort = noEvents): TestEngine {

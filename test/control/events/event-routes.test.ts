@@ -99,6 +99,18 @@ test('a tenant hears of its own only', async () => {
   expect(listed.data()).toMatchObject({ events: [{ data: { set_id: 2 } }] })
 })
 
+test('many events of others are no gap for a reader of a tenant', async () => {
+  const acme = control.tenant('acme')
+  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  node(1, acme)
+  for (let event = 0; event < 20_000; event++) node(2)
+  expect((await open(token, { 'Last-Event-ID': idOf(1) })).greeting).not.toContain('stream.gap')
+  expect((await open(undefined, { 'Last-Event-ID': idOf(0) })).greeting).toContain('stream.gap')
+  node(3, acme)
+  expect((await open(token, { 'Last-Event-ID': idOf(1) })).greeting).toContain('"set_id":3')
+  expect((await open(token, { 'Last-Event-ID': idOf(0) })).greeting).toContain('stream.gap')
+})
+
 test('a reader that does not read is let go; the others go on', async () => {
   const [slow, quick] = [await open(), await open()]
   for (let round = 0; round < 12; round++) {
