@@ -155,12 +155,19 @@ const columns = [
 
 export const csvHeader = `${columns.join(',')}\r\n`
 
-/** RFC 4180. A cell that a spreadsheet would run as a formula is made text: callers choose names. */
+/**
+ * RFC 4180. What a spreadsheet would run as a formula is made text: callers choose names. Some read a
+ * semicolon as the end of a cell, whatever stands around it, and wide characters like narrow ones.
+ */
 function csvCell(value: string): string {
   if (plain.test(value)) return value
-  const text = /^[=@\t\r]|^[+-](?!\d*$)/.test(value) ? `'${value}` : value
+  const text = hasFormula.test(value) ? value.replace(formulas, "$1'") : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Nearly all are. */
-const plain = /^(?:\+?\d*|\w[\w.:;@= -]*)$/
+const plain = /^(?:\+?\d*|\w[\w.:@= -]*)$/
+
+const hasFormula = /(?:^|[;\t\r\n])\s*[=@+\-＝＠＋－]|^[\t\r]/
+/** A number with its sign is none. */
+const formulas = /(^|[;\t\r\n])(?=\s*(?:[=@＝＠]|[+\-＋－](?!\d*$))|[\t\r])/g

@@ -255,6 +255,26 @@ test('as CSV a caller’s name or number can neither break a line nor run as a f
   expect(text).toContain(',+15550001111,')
 })
 
+test.each([
+  ['=1+1', "'=1+1"],
+  [' @SUM(A1)', "' @SUM(A1)"],
+  ['＝1', "'＝1"],
+  ['-2+3', "'-2+3"],
+  ['1;=1+1', "1;'=1+1"],
+  ['1\n+a', `"1\n'+a"`],
+  ['-5', '-5'],
+  ['+15550001111', '+15550001111'],
+  ['sip:100@host;transport=udp', 'sip:100@host;transport=udp'],
+])(
+  'a caller %j is %j in CSV, whatever the spreadsheet takes for the end of a cell',
+  async (name, cell) => {
+    const { store, get, day } = open()
+    store({ callerNumber: name, calledNumber: '200' })
+    const { text } = await get(day, { Accept: 'text/csv' })
+    expect(text).toContain(`,${cell},200,`)
+  },
+)
+
 test('a credential without cdrs:read sees no report', async () => {
   const { request, key, day } = open()
   const token = key({ scopes: ['calls:read'] })
