@@ -23,6 +23,11 @@ export const sipServer: Command = {
     },
     admin: { value: 'HOST:PORT', meaning: 'where applications connect', isRequired: true },
     'admin-tls': { value: 'HOST:PORT', meaning: 'the same by TLS' },
+    'frame-length': {
+      value: 'bytes|characters',
+      meaning:
+        'what lengths count for applications: characters on drachtio-srf before 5.0, else bytes',
+    },
     handler: {
       value: 'URI',
       meaning: 'connect to this application for each request: tcp://host:port, tls://host:port',
@@ -43,6 +48,7 @@ export const sipServer: Command = {
       webSocket: { origins: sip.webSocketOrigins },
       admin: readOption(input, 'admin', hostAndPort),
       adminTls: readOptional(input, 'admin-tls'),
+      frameLength: frameLengthOf(input),
       metrics: readOptional(input, 'metrics'),
       secret: input.options['secret'] ?? '',
       ...routeTo(input),
@@ -95,6 +101,12 @@ function routeTo({ options: { handler: uri } }: Input): Pick<SipServerOptions, '
   if (!isApplicationUri(uri))
     throw new WrongUsage(`--handler is "${uri}"; allowed is tcp://host:port or tls://host:port`)
   return { routeRequest: () => ({ uri }) }
+}
+
+function frameLengthOf({ options }: Input): SipServerOptions['frameLength'] {
+  const counting = options['frame-length']
+  if (counting === undefined || counting === 'bytes' || counting === 'characters') return counting
+  throw new WrongUsage(`--frame-length is "${counting}"; allowed is bytes or characters`)
 }
 
 function readOption<T>(input: Input, name: string, kind: Kind<T>): T {

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks'
 import type { AdminLimits } from './clients/listener.ts'
 import type { Flow, Protocol } from './flow.ts'
 import type { Timers } from './transaction/timers.ts'
+import type { FrameLength } from './wire/frame.ts'
 
 export type Log = (
   level: 'debug' | 'info' | 'warn' | 'error',
@@ -85,6 +86,12 @@ export interface SipServerOptions {
   readonly admin?: { readonly host: string; readonly port: number }
   /** The same by TLS; needs `tls`. */
   readonly adminTls?: { readonly host: string; readonly port: number } | undefined
+  /**
+   * What the length of a frame counts that goes to an application by TCP or TLS: `characters` for
+   * drachtio-srf before 5.0, which loses its place at the first one that is not ASCII otherwise.
+   * Default: `bytes`.
+   */
+  readonly frameLength?: FrameLength | undefined
   /** Where Prometheus may ask, by HTTP: `/metrics`. Default: nowhere. */
   readonly metrics?: { readonly host: string; readonly port: number } | undefined
   /** What applications must quote to be let in. */

@@ -134,9 +134,11 @@ class EmbeddedServer implements SipServer {
       payload: (clientId, payload) => driver.command(clientId, payload),
       disconnected: (clientId) => driver.clientDisconnected(clientId),
     })
-    this.#admin = new AdminListener(this.#clients, adminLimits, log)
+    const { frameLength } = options
+    this.#admin = new AdminListener(this.#clients, { ...adminLimits, frameLength }, log)
     this.#dialer = new Dialer(this.#clients, {
       ...{ log, maxConnections: maxDialled, maxBufferedBytes: adminLimits.maxBufferedBytes },
+      frameLength,
       credentials: () => (options.tls === undefined ? undefined : this.#opener.credentials()),
     })
     this.#resolver = new NextHopResolver(
@@ -244,11 +246,12 @@ class EmbeddedServer implements SipServer {
   }
 
   async #openAdmin(): Promise<void> {
-    const { admin, adminTls, log = silent } = this.#options
+    const { admin, adminTls, frameLength, log = silent } = this.#options
     if (admin) this.#adminAddress = await this.#admin.start(admin.host, admin.port)
     if (!adminTls) return
     const credentials = this.#opener.credentials()
-    this.#adminTls = new AdminListener(this.#clients, adminLimits, log, credentials)
+    const settings = { ...adminLimits, frameLength }
+    this.#adminTls = new AdminListener(this.#clients, settings, log, credentials)
     this.#adminTlsAddress = await this.#adminTls.start(adminTls.host, adminTls.port)
   }
 

@@ -7,6 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import { errorCode } from '../errors.ts'
 import type { Log } from '../options.ts'
 import type { Credentials } from '../transport/stream/credentials.ts'
+import type { FrameLength } from '../wire/frame.ts'
 import type { Clients } from './client.ts'
 import { TcpClient } from './tcp-client.ts'
 
@@ -14,6 +15,8 @@ export interface DialerOptions {
   readonly maxConnections: number
   /** Bytes that may wait for an application that does not read; beyond, it is dropped. */
   readonly maxBufferedBytes: number
+  /** What applications take the length of a frame for. Default: bytes. */
+  readonly frameLength?: FrameLength | undefined
   /** Whom we believe that it is the application. Default: those that Node.js believes. */
   readonly credentials: () => Credentials | undefined
   readonly log: Log
@@ -103,6 +106,7 @@ export class Dialer {
     socket.removeAllListeners('timeout')
     const client = new TcpClient(socket, {
       maxBufferedBytes: this.#options.maxBufferedBytes,
+      frameLength: this.#options.frameLength,
       onPayload: (payload) => this.#clients.receive(clientId, payload),
       onClosed: () => {
         this.#sockets.delete(socket)

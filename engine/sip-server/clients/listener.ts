@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import type { Credentials } from '../transport/stream/credentials.ts'
 import { listen, stopListening, type BoundAddress } from '../transport/listen.ts'
 import type { Log } from '../options.ts'
+import type { FrameLength } from '../wire/frame.ts'
 import type { Clients } from './client.ts'
 import { TcpClient } from './tcp-client.ts'
 
@@ -19,12 +20,17 @@ export interface AdminLimits {
   readonly unreadMs?: number
 }
 
+export interface AdminOptions extends AdminLimits {
+  /** What applications take the length of a frame for. Default: bytes. */
+  readonly frameLength?: FrameLength | undefined
+}
+
 /** Milliseconds. */
 const handshakeTimeoutMs = 5_000
 
 export class AdminListener {
   readonly #clients: Clients
-  readonly #limits: AdminLimits
+  readonly #options: AdminOptions
   readonly #log: Log
   readonly #server: Server
   readonly #connections = new Set<TcpClient>()
@@ -32,9 +38,9 @@ export class AdminListener {
   readonly #newcomers = new Map<string, Socket>()
 
   /** With credentials the port speaks TLS. */
-  constructor(clients: Clients, limits: AdminLimits, log: Log, credentials?: Credentials) {
+  constructor(clients: Clients, options: AdminOptions, log: Log, credentials?: Credentials) {
     this.#clients = clients
-    this.#limits = limits
+    this.#options = options
     this.#log = log
     this.#server = credentials ? this.#secureServer(credentials) : createServer()
     this.#server.on('connection', (socket: Socket) => {
@@ -55,7 +61,7 @@ export class AdminListener {
   }
 
   #secureServer(credentials: Credentials): Server {
-    const { handshakeMs = handshakeTimeoutMs } = this.#limits
+    const { handshakeMs = handshakeTimeoutMs } = this.#options
     const server = createTlsServer(
       { ...credentials.settings, handshakeTimeout: handshakeMs },
       (socket) => this.#accept(socket),
@@ -72,7 +78,7 @@ export class AdminListener {
 
   /** Decided before TLS. Strangers that say nothing keep half of the places free. */
   #admit(socket: Socket): boolean {
-    const { maxClients } = this.#limits
+    const { maxClients } = this.#options
     if (this.#connections.size >= maxClients)
       this.#log('warn', 'application refused: too many are connected', peerOf(socket))
     else if (this.#newcomers.size < Math.ceil(maxClients / 2)) {
@@ -86,7 +92,7 @@ export class AdminListener {
   }
 
   #accept(socket: Socket): void {
-    const { maxClients, maxBufferedBytes, firstFrameMs, unreadMs } = this.#limits
+    const { maxClients, maxBufferedBytes, firstFrameMs, unreadMs, frameLength } = this.#options
     const peer = peerOf(socket)
     const name = nameOf(socket)
     // Those that were in a handshake may have become too many.
@@ -95,7 +101,7 @@ export class AdminListener {
       return
     }
     const client = new TcpClient(socket, {
-      ...{ maxBufferedBytes, firstFrameMs, unreadMs },
+      ...{ maxBufferedBytes, firstFrameMs, unreadMs, frameLength },
       onFramed: () => this.#newcomers.delete(name),
       onPayload: (payload) => this.#clients.receive(clientId, payload),
       onClosed: () => {

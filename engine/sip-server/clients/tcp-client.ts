@@ -1,7 +1,7 @@
 /** An application connected by TCP: frames in, frames out. */
 import type { Socket } from 'node:net'
 import { encodeNok } from '../wire/event.ts'
-import { encodeFrame, FrameReader, maxFrameBytes } from '../wire/frame.ts'
+import { encodeFrame, type FrameLength, FrameReader, maxFrameBytes } from '../wire/frame.ts'
 import type { Client } from './client.ts'
 
 /** Milliseconds. */
@@ -20,6 +20,8 @@ export interface TcpClientOptions {
   readonly firstFrameMs?: number | undefined
   /** Nor is one of which nothing is read for so long while it has more to read. Default: 10 s. */
   readonly unreadMs?: number | undefined
+  /** What it takes the length of a frame for. Default: bytes. */
+  readonly frameLength?: FrameLength | undefined
   /** The first whole frame is there. */
   readonly onFramed?: () => void
   readonly onPayload: (payload: string) => void
@@ -59,7 +61,7 @@ export class TcpClient implements Client {
 
   deliver(payload: string): void {
     if (!this.#socket.writable) return
-    const frame = encodeFrame(payload)
+    const frame = encodeFrame(payload, this.#options.frameLength)
     // What a slow reader has taken begins its time anew.
     if (this.#socket.writableNeedDrain) this.#socket.write(frame, () => this.#unread?.refresh())
     else if (!this.#socket.write(frame)) this.#waitForReader()

@@ -1,7 +1,11 @@
 /**
  * Framing of the drachtio protocol on a byte stream: `<decimal length>#<payload>`, where the length
- * counts the bytes of the payload in UTF-8.
+ * counts the bytes of the payload in UTF-8. That is how every drachtio-srf writes; before 5.0 it reads
+ * by characters, as drachtio-server wrote until 2024.
  */
+
+/** What the length of a frame counts that an application reads: characters are code points. */
+export type FrameLength = 'bytes' | 'characters'
 
 /** Longest payload that an application may send, in bytes. */
 export const maxFrameBytes = 256 * 1024
@@ -23,7 +27,12 @@ export interface Unframed {
   readonly problem: string | undefined
 }
 
-export const encodeFrame = (payload: string): string => `${Buffer.byteLength(payload)}#${payload}`
+export function encodeFrame(payload: string, counting: FrameLength = 'bytes'): string {
+  const bytes = Buffer.byteLength(payload)
+  // As many bytes as UTF-16 units: all is ASCII.
+  const isCountEqual = counting === 'bytes' || bytes === payload.length
+  return `${isCountEqual ? bytes : [...payload].length}#${payload}`
+}
 
 /**
  * Takes a stream apart again, however it was cut. A payload that lies in one chunk is decoded where

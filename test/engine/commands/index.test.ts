@@ -48,6 +48,14 @@ const misuse: [string, string[], string][] = [
     ['sip-server', '--listen', '5060', '--admin', 'x:1', '--secret', 's'],
     '--listen is "5060"',
   ],
+  [
+    'an unknown count',
+    [
+      ...['sip-server', '--listen', 'udp/127.0.0.1:0', '--admin', '127.0.0.1:0', '--secret', 's'],
+      ...['--frame-length', 'words'],
+    ],
+    '--frame-length is "words"; allowed is bytes or characters',
+  ],
 ]
 
 test.each(misuse)('%s is wrong usage: exit code 2 and one line', async (_what, words, line) => {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
-import { AdminListener, type AdminLimits } from '../../../../engine/sip-server/clients/listener.ts'
+import { AdminListener, type AdminOptions } from '../../../../engine/sip-server/clients/listener.ts'
 import { Credentials } from '../../../../engine/sip-server/transport/stream/credentials.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
 import { Authority, loopbackNames } from '../../../support/certificates.ts'
@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0)) await step()
 })
 
-async function setUp(limits: AdminLimits = { maxClients: 4, maxBufferedBytes: 100_000 }) {
+async function setUp(options: AdminOptions = { maxClients: 4, maxBufferedBytes: 100_000 }) {
   const seen: string[] = []
   const dropped: unknown[] = []
   const changed = new Signal()
@@ -26,7 +26,7 @@ async function setUp(limits: AdminLimits = { maxClients: 4, maxBufferedBytes: 10
     payload: (clientId, payload) => saw(`from ${clientId}: ${payload}`),
     disconnected: (clientId) => saw(`disconnected ${clientId}`),
   })
-  const listener = new AdminListener(clients, limits, (_level, _message, fields) =>
+  const listener = new AdminListener(clients, options, (_level, _message, fields) =>
     dropped.push(fields?.['reason']),
   )
   const { port } = await listener.start('127.0.0.1', 0)
@@ -51,6 +51,20 @@ test('an application sends frames and is sent frames', async () => {
   clients.deliver(1, 'grüße')
   const [bytes] = await emitted(socket, 'data')
   expect(String(bytes)).toBe(encodeFrame('grüße'))
+})
+
+test('an application that counts characters is sent such lengths, and sends bytes', async () => {
+  const { clients, seeing, app } = await setUp({
+    ...{ maxClients: 4, maxBufferedBytes: 100_000 },
+    frameLength: 'characters',
+  })
+  const socket = app()
+  socket.write('8#1|grüß6#2|ping')
+  await seeing('from 1: 1|grüß')
+  await seeing('from 1: 2|ping')
+  clients.deliver(1, 'grüße')
+  const [bytes] = await emitted(socket, 'data')
+  expect(String(bytes)).toBe('5#grüße')
 })
 
 test('a stream that is not framed is closed', async () => {
@@ -162,7 +176,7 @@ test('stopping ends the connections', async () => {
   expect(clients.size).toBe(0)
 })
 
-async function setUpTls(limits: Partial<AdminLimits>) {
+async function setUpTls(limits: Partial<AdminOptions>) {
   const files = new Authority(temporaryFolder()).sign('own', ...loopbackNames)
   const credentials = new Credentials(
     files,

@@ -5,11 +5,17 @@ import {
   maxFrameBytes,
 } from '../../../../engine/sip-server/wire/frame.ts'
 
-const stream = (...payloads: string[]): Buffer => Buffer.from(payloads.map(encodeFrame).join(''))
+const stream = (...payloads: string[]): Buffer =>
+  Buffer.from(payloads.map((payload) => encodeFrame(payload)).join(''))
 
 test('a frame counts bytes, not characters', () => {
   expect(encodeFrame('a|ping')).toBe('6#a|ping')
   expect(encodeFrame('grüße 👋')).toBe('12#grüße 👋')
+})
+
+test('for drachtio-srf before 5.0 a frame counts characters, one for a surrogate pair', () => {
+  expect(encodeFrame('a|ping', 'characters')).toBe('6#a|ping')
+  expect(encodeFrame('grüße 👋', 'characters')).toBe('7#grüße 👋')
 })
 
 test('frames are read again wherever the stream was cut', () => {
