@@ -10,7 +10,7 @@ const domain = 'acme.example'
 
 async function start() {
   const nowhere = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
-  const pbx = await SipPeer.open({ protocol: 'udp', port: 9, ...nowhere })
+  const pbx = await SipPeer.openPatient({ protocol: 'udp', port: 9, ...nowhere })
   const over = new AbortController()
   onTestFinished(() => {
     over.abort()
@@ -56,7 +56,7 @@ test('a supervisor is rung, let into the call by its PBX, and put down when the 
     })
     return { ...((await response.json()) as object), status: response.status }
   }
-  const caller = await SipPeer.open(tollgate.listener())
+  const caller = await SipPeer.openPatient(tollgate.listener())
   onTestFinished(() => caller.close())
   const uri = `sip:18005551212@127.0.0.1:${tollgate.sipPort}`
   const leg = { ...caller.leg(uri), from: `<sip:${paying}@outside.example>;tag=a` }

@@ -31,7 +31,7 @@ beforeEach(async () => {
   // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
   const here = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
   const listener = { protocol: 'udp' as const, port: 9, ...here }
-  desk = await SipPeer.open(listener)
+  desk = await SipPeer.openPatient(listener)
   tollgate = await TollgateProcess.start(seedFor(desk.port))
   listener.port = tollgate.sipPort
   const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']

@@ -28,8 +28,8 @@ async function startTollgate(sessionExpiresSeconds: number) {
     advertisedHost: address,
     advertisedPort: port,
   } as const
-  const caller = await SipPeer.open(listener)
-  const node = await SipPeer.open(listener)
+  const caller = await SipPeer.openPatient(listener)
+  const node = await SipPeer.openPatient(listener)
   const databasePath = join(folder, `${port}.db`)
   const seeded = openDatabase(databasePath)
   migrate(seeded.sqlite, Date.now())

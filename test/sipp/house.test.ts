@@ -19,7 +19,7 @@ afterEach(async () => {
 async function start(environment: Readonly<Record<string, string>> = {}): Promise<SipPeer> {
   // The node needs a port before Tollgate has one; it only answers.
   const place = { address: '127.0.0.1', port: 9 }
-  const node = await SipPeer.open({
+  const node = await SipPeer.openPatient({
     ...{ protocol: 'udp', ...place, advertisedHost: place.address, advertisedPort: place.port },
   })
   peers.push(node)

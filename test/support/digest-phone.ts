@@ -26,7 +26,7 @@ export class DigestPhone {
   }
 
   static async open(listener: Listener, account: Account): Promise<DigestPhone> {
-    return new DigestPhone(await SipPeer.open(listener), account)
+    return new DigestPhone(await SipPeer.openPatient(listener), account)
   }
 
   close(): void {

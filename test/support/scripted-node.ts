@@ -15,7 +15,7 @@ export async function startWithNode(
   // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
   const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
   const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
-  const node = await SipPeer.open(listener)
+  const node = await SipPeer.openPatient(listener)
   onTestFinished(() => node.close())
   const tollgate = await TollgateProcess.start(seedFor([node.port]))
   onTestFinished(() => tollgate.stop())
@@ -30,7 +30,7 @@ async function answerProbes(node: SipPeer): Promise<void> {
 }
 
 export async function openPeer(tollgate: TollgateProcess): Promise<SipPeer> {
-  const peer = await SipPeer.open(tollgate.listener())
+  const peer = await SipPeer.openPatient(tollgate.listener())
   onTestFinished(() => peer.close())
   return peer
 }

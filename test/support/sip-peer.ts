@@ -86,6 +86,8 @@ export class SipPeer {
   readonly #socket: PeerSocket
   /** The way back of each received request. */
   readonly #answers = new WeakMap<PeerMessage, (text: string) => void>()
+  /** What has come, with what it was answered; undefined: whatever comes again is told to the test. */
+  #answered: Map<string, string> | undefined
   #waiting: Waiter[] = []
 
   private constructor(protocol: Listener['protocol'], socket: PeerSocket) {
@@ -98,6 +100,16 @@ export class SipPeer {
     const receive = (text: string, answer: (text: string) => void) => peer.#receive(text, answer)
     const socket = await openPeerSocket(listener, receive, { tls, port })
     const peer: SipPeer = new SipPeer(listener.protocol, socket)
+    return peer
+  }
+
+  /**
+   * For a server on the real clock: what comes again because the machine stood still is no news. It
+   * gets the last answer again (RFC 3261 §17.2), and the test does not hear of it.
+   */
+  static async openPatient(listener: Listener, tls?: PeerTls): Promise<SipPeer> {
+    const peer = await SipPeer.open(listener, tls)
+    peer.#answered = new Map()
     return peer
   }
 
@@ -224,10 +236,17 @@ export class SipPeer {
       '',
       body,
     ].join('\r\n')
+    this.#answered?.set(request.text, text)
     this.#answers.get(request)?.(text)
   }
 
   #receive(text: string, answer: (text: string) => void): void {
+    const again = this.#answered?.get(text)
+    if (again !== undefined) {
+      if (again !== '') answer(again)
+      return
+    }
+    this.#answered?.set(text, '')
     const message = new PeerMessage(text)
     this.#answers.set(message, answer)
     const at = this.#waiting.findIndex(({ fits }) => fits(message))

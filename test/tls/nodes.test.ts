@@ -22,7 +22,7 @@ const placeFor = (protocol: 'udp' | 'tls') => ({
 /** A UAS by TLS that answers OPTIONS; the rest is the test's. */
 async function secureNode({ certFile, keyFile }: Certificate) {
   const place = placeFor('tls')
-  const peer = await SipPeer.open(place, {
+  const peer = await SipPeer.openPatient(place, {
     ...{ cert: readFileSync(certFile), key: readFileSync(keyFile) },
     ca: readFileSync(authority.file),
   })
@@ -66,7 +66,7 @@ const withNode = (port: number) => ({
 
 /** A caller by UDP, from a trusted source. */
 async function caller(tollgate: TollgateProcess): Promise<SipPeer> {
-  const peer = await SipPeer.open(tollgate.listener())
+  const peer = await SipPeer.openPatient(tollgate.listener())
   onTestFinished(() => peer.close())
   return peer
 }
@@ -134,7 +134,7 @@ test('with SIP_TLS_VERIFY=off the same node is called', async () => {
 test("a carrier's gateway is called by TLS under its name", async () => {
   const gateway = await secureNode(trusted)
   const place = placeFor('udp')
-  const house = await SipPeer.open(place)
+  const house = await SipPeer.openPatient(place)
   onTestFinished(() => house.close())
   const tollgate = await start({
     ...seedFor([]),
