@@ -158,6 +158,14 @@ export class ActiveCalls {
     return false
   }
 
+  /** What this extension forwards to the outside and nobody has answered yet. Looks at every call. */
+  countForwarding(uri: string): number {
+    let count = 0
+    for (const { forwardedBy, answeredAt } of this.#calls.values())
+      if (forwardedBy === uri && answeredAt === null) count += 1
+    return count
+  }
+
   /** Whether a call with such a leg ended a moment ago. */
   hasEnded(callId: string): boolean {
     return this.#recent.hasLeg(callId)

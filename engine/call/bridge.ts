@@ -27,6 +27,8 @@ export type AttemptResult =
       readonly reason: string
       readonly headers: Headers
       readonly isFinal: boolean
+      /** All headers of a 3xx. */
+      readonly redirect?: Headers
     }
   /** No answer of any kind in time. */
   | { readonly kind: 'silent' }
@@ -224,7 +226,8 @@ export class Bridge {
         const { status, reason, headers } = end.response
         const passed = this.#deps.filter.inviteAnswer(headers)
         if (status >= 600) this.#branch?.onDeclined(status)
-        return this.#settle(rejected(status, reason, passed, this.#hasEarlyMedia))
+        const result = rejected(status, reason, passed, this.#hasEarlyMedia)
+        return this.#settle(status < 400 ? { ...result, redirect: headers } : result)
       }
       case 'not-sent':
         this.#reason = end.reason
@@ -359,6 +362,6 @@ function rejected(
   reason: string,
   headers: Headers,
   isFinal: boolean,
-): AttemptResult {
+): AttemptResult & { readonly kind: 'rejected' } {
   return { kind: 'rejected', status, reason, headers, isFinal }
 }

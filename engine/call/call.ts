@@ -78,6 +78,8 @@ export class Call {
   transfer: CallTransfer | undefined
   /** What its caller has sent; undefined: not admitted yet, or nobody has called from outside. */
   invite: Invite | undefined
+  /** The extension that has sent this call to the outside, as a SIP URI; undefined: none. */
+  forwardedBy: string | undefined
   /** How many transfers, one after the other, have led to this call. */
   transfersBefore = 0
   /** How many transfers that its parties have asked for came to nothing. */

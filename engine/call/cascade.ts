@@ -60,8 +60,8 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
 }
 
 /**
- * A challenge is for us, not for the caller, and a redirection would show what stands behind us:
- * neither passes as it is.
+ * A challenge is for us, not for the caller, and a redirection that is not followed would show what
+ * stands behind us: neither passes as it is.
  */
 function endOf(result: AttemptResult & { readonly kind: 'rejected' }): End {
   const { status, reason, headers } = result

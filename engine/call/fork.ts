@@ -16,6 +16,7 @@ export interface Parties {
 
 /** RFC 3326 §2, RFC 5057: another phone of the callee has answered. */
 const answeredElsewhere: Headers = { Reason: 'SIP;cause=200;text="Call completed elsewhere"' }
+const forwarded: Headers = { Reason: 'SIP;cause=302;text="Call forwarded"' }
 const declinedElsewhere = (status: number): Headers => ({
   Reason: `SIP;cause=${status};text="Declined elsewhere"`,
 })
@@ -23,22 +24,38 @@ const declinedElsewhere = (status: number): Headers => ({
 /** A phone on a slow network may take longer than a node to say anything. */
 const PHONE_TIMEOUT_MS = 4_000
 
+export interface Ringing {
+  readonly ringMs: number
+  /** Nobody else is called after them. */
+  readonly isLast: boolean
+  /** True: the call goes where this 3xx of a phone says, and the others are to be given up. */
+  readonly onRedirect: (headers: Headers) => boolean
+}
+
 /**
- * When nobody has answered after `ringMs`, all are given up. `isLast`: nobody else is called after
- * them. Nobody at all ends at once, like phones that are not there.
+ * When nobody has answered after `ringMs`, all are given up. Nobody at all ends at once, like phones that are not there.
  */
 export async function fork(
   phones: readonly PhoneCandidate[],
   parties: Parties,
-  { ringMs, isLast }: { readonly ringMs: number; readonly isLast: boolean },
+  { ringMs, isLast, onRedirect }: Ringing,
   deps: BridgeDeps,
 ): Promise<AttemptResult> {
   const { call, caller, announced } = parties
+  const abandonAllBut = (one: Bridge, why: string, farewell: Headers): void => {
+    for (const other of bridges) if (other !== one) other.abandon(why, farewell)
+  }
+  const ring = async (bridge: Bridge, phone: PhoneCandidate): Promise<AttemptResult> => {
+    const result = await bridge.run(phone)
+    // Never after early media (decisions §3).
+    const redirect = result.kind === 'rejected' && !result.isFinal ? result.redirect : undefined
+    if (redirect && onRedirect(redirect)) abandonAllBut(bridge, 'forwarded', forwarded)
+    return result
+  }
   const timing = { ...deps, nodeTimeoutMs: PHONE_TIMEOUT_MS }
   const bridges = phones.map((phone): Bridge => {
-    const abandonOthers = (why: string, farewell: Headers): void => {
-      for (const other of bridges) if (other !== bridge) other.abandon(why, farewell)
-    }
+    const abandonOthers = (why: string, farewell: Headers): void =>
+      abandonAllBut(bridge, why, farewell)
     const onAnswered = (): void => abandonOthers('answered elsewhere', answeredElsewhere)
     // RFC 3261 §16.7 step 5.
     const onDeclined = (status: number): void =>
@@ -52,7 +69,10 @@ export async function fork(
     for (const bridge of bridges) bridge.abandon('no answer')
   })
   const results = await Promise.all(
-    phones.flatMap((phone, index) => bridges[index]?.run(phone) ?? []),
+    bridges.flatMap((bridge, index) => {
+      const phone = phones[index]
+      return phone ? ring(bridge, phone) : []
+    }),
   )
   deps.deadlines.cancel(deadline)
   for (const bridge of bridges) call.attempts.push(bridge.record)

@@ -8,10 +8,13 @@ import { cascade, healthShown } from '../cascade.ts'
 import type { Caller } from '../legs/caller.ts'
 import { callExtension } from '../phones/call-extension.ts'
 import type { Reading } from '../reading.ts'
-import { routeCall, type Destination, type RouteDeps } from '../route.ts'
+import type { ExtensionDestination } from '../phones/extension-route.ts'
+import { routeCall, type Destination, type Route, type RouteDeps } from '../route.ts'
+import type { Headers } from '../sip/drachtio.ts'
 import type { FreeRoute } from './admission.ts'
+import { forwardBy, forwardOut, type Forward, type ForwardDeps, type Journey } from './forward.ts'
 
-export interface ReachDeps extends BridgeDeps, RouteDeps {
+export interface ReachDeps extends BridgeDeps, RouteDeps, ForwardDeps {
   readonly calls: ActiveCalls
   /** What a live INVITE told about a carrier's gateway (decisions §3). */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
@@ -27,14 +30,49 @@ export function reach(
 ): Promise<Outcome> {
   const route = free ?? routeCall(reading, call.account, deps)
   call.direction = route.direction
-  call.notes.push({ at: deps.now(), what: 'routed', route })
-  if (route.kind === 'refused') return Promise.resolve({ kind: 'over', end: route.end })
+  return travel(route, { caller, call, reading, visited: [] }, isEmergency, deps)
+}
 
+/** Along a route; and along the next one, where a phone forwards the call. */
+async function travel(
+  route: Route,
+  journey: Journey,
+  isEmergency: boolean,
+  deps: ReachDeps,
+): Promise<Outcome> {
+  const { caller, call, reading } = journey
+  call.notes.push({ at: deps.now(), what: 'routed', route })
+  if (route.kind === 'refused') return { kind: 'over', end: route.end }
+
+  let onward: (() => Promise<Outcome>) | undefined
   const attempt = (destination: Destination) => {
-    const isAdmitted = place(call, reading, destination, isEmergency, deps)
-    return isAdmitted ? tryDestination(destination, caller, call, reading, deps) : undefined
+    if (!place(call, reading, destination, isEmergency, deps)) return undefined
+    if (destination.kind !== 'extension') return tryDestination(destination, journey, deps)
+    call.destination = destination
+    const { uri } = destination
+    const here = { ...journey, visited: [...journey.visited, uri] }
+    const parties = { call, caller, announced: reading }
+    const onRedirect = (headers: Headers): boolean => {
+      const forward = forwardBy(destination, headers, here, deps)
+      if (forward) onward = () => goOn(forward, uri, here, deps)
+      return forward !== undefined
+    }
+    return callExtension(destination, parties, onRedirect, deps)
   }
-  return cascade(route.candidates, attempt, () => call.stopped)
+  const outcome = await cascade(route.candidates, attempt, () => call.stopped)
+  return outcome.kind === 'answered' || call.stopped || !onward ? outcome : onward()
+}
+
+function goOn(
+  { reading, route }: Forward,
+  by: string,
+  journey: Journey,
+  deps: ReachDeps,
+): Promise<Outcome> {
+  if (route) return travel(route, { ...journey, reading }, false, deps)
+  const reachThen = (caller: Caller, call: Call, read: Reading, free: FreeRoute) =>
+    reach(caller, call, read, free, deps)
+  return forwardOut(journey, by, reading, reachThen, deps)
 }
 
 /** Counts the call where it is tried next. False: the carrier takes no more. */
@@ -74,15 +112,11 @@ function place(
 }
 
 async function tryDestination(
-  destination: Destination,
-  caller: Caller,
-  call: Call,
-  reading: Reading,
+  destination: Exclude<Destination, ExtensionDestination>,
+  { caller, call, reading }: Journey,
   deps: ReachDeps,
 ): Promise<AttemptResult> {
   call.destination = destination
-  if (destination.kind === 'extension')
-    return callExtension(destination, { call, caller, announced: reading }, deps)
   const bridge = new Bridge(deps, call, caller, reading, destination.uri)
   const result = await bridge.run(destination)
   call.attempts.push(bridge.record)

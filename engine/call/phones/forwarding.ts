@@ -1,0 +1,56 @@
+/**
+ * Call forwarding in a phone: where its 3xx sends a call (RFC 3261 §8.1.3.4), which goes on in the rights of
+ * the extension that was called. Pure.
+ */
+import { contactsOf } from '../../registrar/contact.ts'
+import { calledOf } from '../sip/caller-id.ts'
+import type { Headers } from '../sip/drachtio.ts'
+
+/** Where a phone wants its call to go. */
+export interface Forwarding {
+  /** As dialled. */
+  readonly number: string
+  /** User part, still escaped. */
+  readonly user: string
+  /** Without port. */
+  readonly domain: string
+  /** RFC 5806: why. */
+  readonly reason: string
+}
+
+/** Undefined: it names nobody. Of several targets the preferred one is meant. */
+export function forwardingOf(headers: Headers): Forwarding | undefined {
+  const listed = contactsOf(headers['contact'])
+  if (listed.kind !== 'list') return undefined
+  const [preferred] = listed.contacts.toSorted((a, b) => b.q - a.q)
+  const { number, user, host } = calledOf(preferred?.uri ?? '')
+  const domain = host.replace(/:\d+$/, '').toLowerCase()
+  return number === '' ? undefined : { number, user, domain, reason: reasonOf(headers) }
+}
+
+/** RFC 5806 §4: what a phone may give as its reason. */
+const reasons = new Set([
+  ...['user-busy', 'no-answer', 'unavailable', 'unconditional', 'time-of-day', 'do-not-disturb'],
+  ...['deflection', 'follow-me', 'out-of-service', 'away'],
+])
+
+function reasonOf(headers: Headers): string {
+  const given = /;\s*reason\s*=\s*"?([\w-]+)/i.exec(diversionIn(headers) ?? '')?.[1] ?? ''
+  return reasons.has(given.toLowerCase()) ? given.toLowerCase() : 'unknown'
+}
+
+/** With one more Diversion, the latest first (RFC 5806 §4). */
+export function divertedBy(extension: string, reason: string, headers: Headers): Headers {
+  const before = diversionIn(headers)
+  const kept: Headers = {}
+  for (const name in headers)
+    if (name.toLowerCase() !== 'diversion') kept[name] = headers[name] ?? ''
+  const own = `<${extension}>;reason=${reason}`
+  return { ...kept, diversion: before === undefined ? own : `${own}, ${before}` }
+}
+
+/** The library keeps the sender's spelling of this one. */
+function diversionIn(headers: Headers): string | undefined {
+  for (const name in headers) if (name.toLowerCase() === 'diversion') return headers[name]
+  return undefined
+}

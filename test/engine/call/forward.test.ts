@@ -1,0 +1,227 @@
+// Call forwarding in a phone (RFC 3261 §8.1.3.4, RFC 5806).
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { ExtensionRecord } from '../../../engine/registrar/extension-directory.ts'
+import type { ContactTarget } from '../../../engine/registrar/target.ts'
+import { startCallRig, type CallRig } from '../../support/call-rig.ts'
+import { gateway } from '../../support/gateway.ts'
+import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
+
+const home = 'acme.example'
+const numbers = ['101', '102', '103', '104', '105', '106', '107', '108']
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig()
+  for (const extension of numbers)
+    rig.answers.extensions.set(`${extension}@${home}`, record(extension))
+  rig.answers.caller = { kind: 'extension', extension: record('101') }
+})
+afterEach(() => rig.stop())
+
+const record = (extension: string, parts: Partial<ExtensionRecord> = {}): ExtensionRecord => ({
+  ...{ extensionId: Number(extension), extension, tenantId: 3, domain: home },
+  customerId: 1_000 + Number(extension),
+  displayName: `Phone ${extension}`,
+  isVoicemailEnabled: true,
+  secrets: { MD5: '', 'SHA-256': '' },
+  ...parts,
+})
+
+/** One more phone of an extension. */
+async function phoneOf(extension: string, domain = home): Promise<SipPeer> {
+  const peer = await rig.caller()
+  const source = { protocol: 'udp', address: '127.0.0.1', port: peer.port }
+  const nextHop = `sip:127.0.0.1:${peer.port};transport=udp`
+  const target = { uri: `sip:${extension}@10.0.0.9`, routes: [], nextHop, q: 1_000, source }
+  const before: readonly ContactTarget[] = rig.answers.contacts.get(`${extension}@${domain}`) ?? []
+  rig.answers.contacts.set(`${extension}@${domain}`, [...before, target])
+  return peer
+}
+
+async function dial(body = sdp('offer')): Promise<{ caller: SipPeer; leg: Leg }> {
+  const caller = await rig.caller()
+  const leg = caller.leg(`sip:102@${home}`)
+  caller.request('INVITE', leg, { body })
+  return { caller, leg }
+}
+
+/** The phone sends its call elsewhere: `<target>` or several; `headers` beside Contact. */
+async function redirect(phone: SipPeer, targets: string, headers: readonly string[] = []) {
+  const invite = await phone.next('INVITE')
+  phone.contact = targets.slice(1, -1)
+  phone.reply(invite, 302, { tag: 'f', headers })
+  phone.contact = undefined
+}
+
+/** Behind every route to the outside. */
+async function gatewayOf(isEmergency = false): Promise<SipPeer> {
+  const carrier = await rig.caller()
+  const uri = `sip:127.0.0.1:${carrier.port};transport=udp`
+  const gateways = [gateway({ uri, number: '15550123' })]
+  rig.answers.outbound = { kind: 'gateways', isEmergency, gateways }
+  return carrier
+}
+
+const outside = '<sip:15550123@10.0.0.1>'
+
+/** Answered, acknowledged, and hung up by the caller. */
+async function talk(called: SipPeer, invite: PeerMessage, caller: SipPeer, leg: Leg) {
+  called.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  const answered = await caller.next('200 INVITE')
+  expect(answered.body).toBe(sdp('answer'))
+  caller.learn(leg, answered)
+  caller.request('ACK', leg)
+  await called.next('ACK')
+  caller.request('BYE', leg)
+  called.reply(await called.next('BYE'), 200)
+}
+
+async function records(count: number) {
+  const found = []
+  while (found.length < count) found.push(await rig.record())
+  return found.toSorted((one, other) => (one.callUuid < other.callUuid ? -1 : 1))
+}
+
+test('a forward inside the house is followed; the other phones are told, and Diversion says by whom', async () => {
+  const [desk, mobile, target] = [await phoneOf('102'), await phoneOf('102'), await phoneOf('103')]
+  const { caller, leg } = await dial()
+  mobile.reply(await mobile.next('INVITE'), 180, { tag: 'm' })
+  await caller.next('180 INVITE')
+  await redirect(desk, '<sip:9@x.example>;q=0.1, <sip:103@10.0.0.1:5060;user=phone>', [
+    'Diversion: <sip:102@10.0.0.9>;reason=do-not-disturb',
+  ])
+  expect((await mobile.next('CANCEL')).get('Reason')).toContain('cause=302')
+  const invite = await target.next('INVITE')
+  expect(invite.get('Diversion')).toMatch(/^<sip:102@[^>]+>;reason=do-not-disturb$/)
+  expect(invite.get('From')).toMatch(/^"Phone 101" <sip:peer@acme\.example>/)
+  expect(invite.get('To')).toBe('<sip:103@acme.example>')
+  await talk(target, invite, caller, leg)
+  const found = await rig.record()
+  expect(found).toMatchObject({ disposition: 'ANSWERED', calledNumber: '102', isFree: true })
+  expect(found.attempts.map(({ status }) => status)).toEqual([302, 180, 200])
+  expect(rig.asked).toEqual([])
+})
+
+test('what the target says reaches the caller; a loop, and more than five forwards, are not followed', async () => {
+  const phones = []
+  for (const number of numbers.slice(1)) phones.push(await phoneOf(number))
+  const [second, third] = phones
+  if (!second || !third) throw new Error('no phones')
+  const busy = await dial()
+  await redirect(second, `<sip:103@${home}>`)
+  third.reply(await third.next('INVITE'), 486, { tag: 'b' })
+  await busy.caller.next('486 INVITE')
+  const loop = await dial()
+  await redirect(second, `<sip:103@${home}>`)
+  await redirect(third, `<sip:102@${home}>`)
+  await loop.caller.next('480 INVITE')
+  const chain = await dial()
+  for (const [index, phone] of phones.slice(0, 6).entries())
+    await redirect(phone, `<sip:${numbers[index + 2] ?? ''}@${home}>`)
+  await chain.caller.next('480 INVITE')
+  expect(phones.at(-1)?.inbox).toEqual([])
+})
+
+test('to the outside goes a call of its own, at the expense of the extension that forwards', async () => {
+  const phone = await phoneOf('102')
+  const carrier = await gatewayOf()
+  rig.answers.caller = { kind: 'stranger' }
+  rig.answers.origin = { kind: 'trusted' }
+  rig.answers.inbound = { kind: 'extension', extension: '102', tenantId: 3, domain: home }
+  const { caller, leg } = await dial()
+  await redirect(phone, outside)
+  const invite = await carrier.next('INVITE')
+  expect(invite.uri).toContain('15550123@')
+  expect(invite.get('From')).toContain('sip:peer@')
+  expect(invite.get('Diversion')).toMatch(/^<sip:102@[^>]+>;reason=unknown$/)
+  expect(rig.asked).toMatchObject([
+    { customerId: null, callee: '102' },
+    { customerId: 1_102, caller: '102', callee: '15550123', payerTenantId: 3 },
+  ])
+  carrier.reply(invite, 183, { tag: 'b', body: sdp('answer') })
+  expect((await caller.next('183 INVITE')).body).toBe(sdp('answer'))
+  await talk(carrier, invite, caller, leg)
+  const [first, second] = await records(2)
+  expect(first).toMatchObject({
+    ...{ disposition: 'ANSWERED', direction: 'inbound', calledNumber: '102', hangupBy: 'caller' },
+    attempts: [{ status: 302 }],
+  })
+  expect(second).toMatchObject({
+    ...{ disposition: 'ANSWERED', direction: 'outbound', callerNumber: '102', hangupBy: 'caller' },
+    ...{ calledNumber: '15550123', sourceAddress: 'forward', carrier: 'north' },
+  })
+  expect(second?.callId).toBe(first?.callId)
+  expect(rig.opened.map(({ callUuid }) => callUuid).toSorted()).toEqual(['uuid-1', 'uuid-2'])
+  await rig.idle()
+})
+
+test('the two calls end together: by the one who was called, or before the answer by the caller', async () => {
+  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
+  const { caller, leg } = await dial()
+  await redirect(phone, outside)
+  const invite = await carrier.next('INVITE')
+  carrier.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await carrier.next('ACK')
+  carrier.request('BYE', carrier.calledLeg(invite, 'b'))
+  caller.reply(await caller.next('BYE'), 200)
+  for (const ended of await records(2)) expect(ended).toMatchObject({ hangupBy: 'callee' })
+  const impatient = await dial()
+  await redirect(phone, outside)
+  carrier.reply(await carrier.next('INVITE'), 180, { tag: 'c' })
+  await impatient.caller.next('180 INVITE')
+  impatient.caller.request('CANCEL', impatient.leg)
+  await impatient.caller.next('487 INVITE')
+  await carrier.next('CANCEL')
+  for (const ended of await records(2)) expect(ended).toMatchObject({ disposition: 'CANCELED' })
+})
+
+test('why an extension may not call the outside, its callers do not hear', async () => {
+  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
+  rig.answers.authorize = () =>
+    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  const { caller } = await dial()
+  await redirect(phone, outside)
+  await caller.next('480 INVITE')
+  expect(await records(2)).toMatchObject([
+    { sipCode: 480, denialCode: null },
+    { sipCode: 402, denialCode: 'insufficient_funds', callerNumber: '102' },
+  ])
+  expect(carrier.inbox).toEqual([])
+})
+
+test.each([
+  { title: "another tenant's extension", target: '<sip:200@rival.example>' },
+  { title: 'an emergency number', target: '<sip:112@acme.example>', isEmergency: true },
+  { title: 'itself', target: '<sip:102@10.0.0.9>' },
+  { title: 'nobody', target: '<sip:10.0.0.9>' },
+])('a forward to $title is not followed; voicemail takes the call', async (forward) => {
+  const [phone, carrier] = [await phoneOf('102'), await gatewayOf(forward.isEmergency)]
+  const rival = { domain: 'rival.example', tenantId: 4 }
+  rig.answers.extensions.set('200@rival.example', record('200', rival))
+  const stranger = await phoneOf('200', 'rival.example')
+  const voicemail = await rig.caller()
+  rig.answers.voicemail = `sip:vm@127.0.0.1:${voicemail.port}`
+  rig.answers.caller = { kind: 'stranger' }
+  rig.answers.inbound = { kind: 'extension', extension: '102', tenantId: 3, domain: home }
+  const { caller } = await dial()
+  await redirect(phone, forward.target)
+  voicemail.reply(await voicemail.next('INVITE'), 486, { tag: 'v' })
+  await caller.next('486 INVITE')
+  expect([...stranger.inbox, ...carrier.inbox]).toEqual([])
+})
+
+test('what an extension forwards to the outside at a time is bounded: a carrier may bring it back', async () => {
+  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
+  for (let count = 0; count < 10; count++) {
+    await dial()
+    await redirect(phone, outside)
+    carrier.reply(await carrier.next('INVITE'), 180, { tag: `c${count}` })
+  }
+  const { caller } = await dial()
+  await redirect(phone, outside)
+  await caller.next('480 INVITE')
+  expect(carrier.inbox).toEqual([])
+})
