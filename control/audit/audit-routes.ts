@@ -6,7 +6,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
-import { time } from '../provisioning/fields.ts'
+import { queryTime } from '../provisioning/fields.ts'
 import type { AuditLog } from './audit-log.ts'
 
 const auditQuery = z.strictObject({
@@ -14,8 +14,8 @@ const auditQuery = z.strictObject({
   actor: z.string().max(200).optional(),
   action: z.string().max(200).optional(),
   outcome: z.enum(['success', 'refused', 'failed']).optional(),
-  start_date: time.optional(),
-  end_date: time.optional(),
+  start_date: queryTime.optional(),
+  end_date: queryTime.optional(),
 })
 
 export const auditRoutes = (log: AuditLog) =>

@@ -16,7 +16,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
-import { time } from '../provisioning/fields.ts'
+import { queryTime } from '../provisioning/fields.ts'
 import { LedgerStore, type LedgerEntryView } from './ledger-store.ts'
 import type { Ocs } from './ocs.ts'
 import { explanation } from './rates/price-explanation.ts'
@@ -32,14 +32,14 @@ export interface ClientRoutesDeps {
 const ledgerQuery = z.strictObject({
   ...pageQuery,
   kind: z.enum(['topup', 'debit', 'adjust', 'refund']).optional(),
-  start_date: time.optional(),
-  end_date: time.optional(),
+  start_date: queryTime.optional(),
+  end_date: queryTime.optional(),
 })
 
 const cdrQuery = z.strictObject({
   ...pageQuery,
-  start_date: time.optional(),
-  end_date: time.optional(),
+  start_date: queryTime.optional(),
+  end_date: queryTime.optional(),
   disposition: z
     .enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'])
     .optional(),

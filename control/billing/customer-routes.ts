@@ -10,7 +10,7 @@ import { ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import type { Idempotency } from '../middleware/idempotency.ts'
-import { money, text, time } from '../provisioning/fields.ts'
+import { money, queryTime, text } from '../provisioning/fields.ts'
 import { found, idParam, reachOf, resourceRoutes } from '../provisioning/resource-routes.ts'
 import type { MoneyMoved } from './accounts/money-moves.ts'
 import { CustomerStore, type CustomerView } from './customer-store.ts'
@@ -39,8 +39,8 @@ const adjustBody = z.strictObject({
 const ledgerQuery = z.strictObject({
   ...pageQuery,
   kind: z.enum(['topup', 'debit', 'adjust', 'refund']).optional(),
-  start_date: time.optional(),
-  end_date: time.optional(),
+  start_date: queryTime.optional(),
+  end_date: queryTime.optional(),
 })
 
 export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: CustomerRoutesDeps) {

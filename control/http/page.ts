@@ -14,16 +14,29 @@ export const MAX_LISTED = 100_000
 /** Their rows are counted this far: one more tells that there are older ones. */
 export const MAX_COUNTED = MAX_LISTED + 1
 
-/** Digits only: `Number` would also take `1e3`, `0x10` and blanks. */
-const positiveInteger = z
-  .string()
-  .regex(/^[1-9][0-9]{0,8}$/, 'Expected an integer of at least 1')
-  .transform(Number)
+/**
+ * A number in a query: text on the wire, an integer in the document. Digits only, because `Number` would
+ * also take `1e3`, `0x10` and blanks.
+ */
+export const queryInteger = (digits: RegExp, message: string, minimum: number) =>
+  z
+    .string()
+    .refine((text) => digits.test(text), message)
+    .transform(Number)
+    .meta({ type: 'integer', minimum })
+
+/** The id of something, as a filter. */
+export const queryId = queryInteger(/^[1-9]\d{0,14}$/, 'must be an id', 1)
+
+const positiveInteger = queryInteger(/^[1-9]\d{0,8}$/, 'Expected an integer of at least 1', 1)
 
 /** Spread into a query schema: `z.strictObject({ ...pageQuery, search: … })`. */
 export const pageQuery = {
-  page: positiveInteger.default(1),
-  limit: positiveInteger.transform((limit) => Math.min(limit, MAX_LIMIT)).default(DEFAULT_LIMIT),
+  page: positiveInteger.default(1).meta({ default: 1 }),
+  limit: positiveInteger
+    .transform((limit) => Math.min(limit, MAX_LIMIT))
+    .default(DEFAULT_LIMIT)
+    .meta({ default: DEFAULT_LIMIT, description: `More than ${MAX_LIMIT} are never given.` }),
 }
 
 export interface Page {

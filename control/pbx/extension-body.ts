@@ -13,7 +13,8 @@ export const extensionBody = z.strictObject({
     .min(8)
     .max(128)
     .optional()
-    .describe('Required at creation. Write only: stored as digest secrets.'),
+    .describe('Required at creation. Write only: stored as digest secrets.')
+    .meta({ format: 'password' }),
   display_name: text(100).min(1),
   voicemail_enabled: z.boolean().default(true),
   call_recording: z.enum(['always', 'never', 'on_demand']).default('always'),

@@ -41,12 +41,13 @@ export const money = (range: { readonly min?: number; readonly max?: number } = 
   })
 
 /** An RFC 3339 date-time, read as milliseconds UTC. */
-export const time = z.string().transform(readTime)
+export const time = z.string().transform(readTime).meta({ format: 'date-time' })
 
 /** The same in a query, where a `+` that was not escaped comes as a space. */
 export const queryTime = z
   .string()
   .transform((value, context) => readTime(value.replace(/ (?=\d\d:\d\d$)/, '+'), context))
+  .meta({ format: 'date-time' })
 
 function readTime(value: string, context: z.RefinementCtx): number {
   const ms = parseTime(value)

@@ -9,7 +9,7 @@ import { readBody } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { parseJson } from '../../http/json.ts'
-import { offsetOf, pageMeta, pageQuery } from '../../http/page.ts'
+import { offsetOf, pageMeta, pageQuery, queryId } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { idParam } from '../../provisioning/resource-routes.ts'
 import type { Ocs } from '../ocs.ts'
@@ -61,11 +61,7 @@ const alertQuery = z.strictObject({
       ...(['refund', 'dispute', 'subscription_ended'] as const),
     ])
     .optional(),
-  customer_id: z
-    .string()
-    .regex(/^[1-9]\d{0,14}$/, 'must be an id')
-    .transform(Number)
-    .optional(),
+  customer_id: queryId.optional(),
 })
 
 /** Mounted under `/api/v1`. Payments of nobody belong to no tenant: only a global credential sees them. */

@@ -8,9 +8,10 @@ import { ApiError, badRequest } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
+import { queryId, queryInteger } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
-import { time } from '../../provisioning/fields.ts'
-import { badReference, resolve } from '../../provisioning/references.ts'
+import { queryTime } from '../../provisioning/fields.ts'
+import { badReference, either, resolve } from '../../provisioning/references.ts'
 import type { Reach } from '../../provisioning/resource.ts'
 import { reachOf, resourceRoutes } from '../../provisioning/resource-routes.ts'
 import { csvLine } from './csv.ts'
@@ -34,14 +35,9 @@ export interface RateRoutesDeps {
   readonly ocs: Pick<Ocs, 'quote' | 'reloadRates' | 'reloadRatesGently' | 'reloadPrefix'>
 }
 
-const positive = z
-  .string()
-  .regex(/^[1-9]\d{0,14}$/, 'must be an id')
-  .transform(Number)
-
 const planQuery = {
   rate_plan: z.string().max(100).optional(),
-  rate_plan_id: positive.optional(),
+  rate_plan_id: queryId.optional(),
 }
 
 const importQuery = z.strictObject({
@@ -56,12 +52,8 @@ export const lookupFields = {
     .string()
     .transform((number) => number.replace(/^ /, '+'))
     .pipe(z.string().regex(/^\+?[0-9*#]{1,64}$/, 'must be a telephone number')),
-  duration: z
-    .string()
-    .regex(/^\d{1,6}$/, 'must be whole seconds')
-    .transform(Number)
-    .default(60),
-  at: time.optional(),
+  duration: queryInteger(/^\d{1,6}$/, 'must be whole seconds', 0).default(60),
+  at: queryTime.optional(),
 }
 
 const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
@@ -138,10 +130,21 @@ interface NamedPlan {
 }
 
 function planFor(store: Store, { rate_plan, rate_plan_id }: NamedPlan, reach: Reach): number {
-  const reference = rate_plan ?? rate_plan_id ?? null
-  const id = resolve(store, 'rate_plan', reference, { tenantId: 'any', reach })
-  if (id === null) throw badReference('rate_plan', 'is required')
-  return id
+  return inQuery(() => {
+    const reference = either('rate_plan', rate_plan, rate_plan_id)
+    const id = resolve(store, 'rate_plan', reference, { tenantId: 'any', reach })
+    if (id === null) throw badReference('rate_plan', 'is required')
+    return id
+  })
+}
+
+/** References are refused as if they stood in a body; these do not. */
+function inQuery<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw error instanceof ApiError ? badRequest('The query is not valid', error.details) : error
+  }
 }
 
 /** The plan that a line names, or else the request; each name is looked up once. */

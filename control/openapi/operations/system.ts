@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { telemetryView, tenantTelemetryView } from '../../telemetry/telemetry-view.ts'
-import { bare, data, list, type Operations, text } from '../operation.ts'
+import { bare, data, either, list, type Operations, text } from '../operation.ts'
 import { count, exampleTime, moment } from './shared.ts'
 
 const health = z
@@ -68,7 +68,7 @@ export const systemOperations: Operations = {
   },
   'GET /docs/:file': {
     ...{ id: 'getDocsFile', tag, summary: 'What that page is made of' },
-    answer: text('text/javascript', ''),
+    answer: either(text('text/javascript', ''), text('text/css', '')),
     refusals: [404],
   },
   'GET /metrics': {

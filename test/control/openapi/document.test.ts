@@ -76,6 +76,19 @@ test('every example is what its schema says, of answers and of errors', () => {
     }
 })
 
+test('numbers and dates of a query are numbers and dates in the document', () => {
+  const wrong = [...operationsOf()].flatMap(({ name, operation }) =>
+    (operation['parameters'] as readonly { name: string; in: string; schema: Json }[])
+      .filter((parameter) => parameter.in === 'query')
+      .filter(({ name: of, schema }) => {
+        if (/^(?:page|limit|duration|\w+_id)$/.test(of)) return schema['type'] !== 'integer'
+        return /^(?:at|\w+_date)$/.test(of) && schema['format'] !== 'date-time'
+      })
+      .map((parameter) => `${name} ${parameter.name}`),
+  )
+  expect(wrong).toEqual([])
+})
+
 test('every example of a body would be accepted', async () => {
   for (const { method, path, json } of notes) {
     const body = operations[`${method} ${path}`]?.body

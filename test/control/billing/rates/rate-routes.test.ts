@@ -191,6 +191,16 @@ test.each([
   expect((await lookup(await withPlan(), query)).status).toBe(400)
 })
 
+test.each([
+  ['/rates/lookup?number=49', 'rate_plan'],
+  ['/rates/lookup?number=49&rate_plan=nobody', 'rate_plan'],
+  ['/rates/export?rate_plan=default&rate_plan_id=1', 'rate_plan_id'],
+])('what is wrong with the plan of %s is said of the query', async (query, path) => {
+  const { body } = await (await withPlan()).call('GET', query)
+  const error = 'The query is not valid'
+  expect(body).toMatchObject({ statusCode: 400, error, details: [{ path }] })
+})
+
 test('a changed or removed rate holds for the next look-up', async () => {
   const control = await withPlan()
   const { id } = (await control.call('POST', '/rates', golden)).data<{ id: number }>()
