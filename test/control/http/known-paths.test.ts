@@ -37,6 +37,19 @@ test('every request gets the answer that it gets from hono’s own router, the s
   }
 })
 
+test('a declared path is itself for every method, not a value in the place of a parameter', async () => {
+  const app = new Hono({ router: new KnownPathsRouter() })
+    .post('/things/import', (c) => c.text('imported'))
+    .get('/things/:id', (c) => c.text(c.req.param('id')))
+  const statuses = ['POST /things/import', 'GET /things/import', 'GET /things/7'].map(
+    async (request) => {
+      const [method = '', path = ''] = request.split(' ')
+      return (await app.request(path, { method })).status
+    },
+  )
+  expect(await Promise.all(statuses)).toEqual([200, 404, 200])
+})
+
 test('paths that nobody declared are not remembered', () => {
   const router = new KnownPathsRouter<string>()
   router.add('ALL', '*', 'front')
