@@ -249,7 +249,7 @@ export class Engine {
       ...prefixed('srf', this.#client.stats()),
       ...prefixed('sip', this.#server?.stats() ?? {}),
       sip_refused_by_overload_total: this.#server?.load.refused ?? 0,
-      sip_lag_ms: Math.round(this.#server?.load.lagMs ?? 0),
+      sip_lag_seconds: (this.#server?.load.lagMs ?? 0) / 1_000,
       sip_admitted_ratio: this.#server?.load.share ?? 1,
     }
   }

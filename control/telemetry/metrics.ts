@@ -16,7 +16,7 @@ interface Sample {
 
 export interface Metric {
   readonly name: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary'
   readonly help: string
   readonly read: (view: TelemetryView) => readonly Sample[]
 }
@@ -218,7 +218,7 @@ const billing: readonly Metric[] = [
 
 const machine: readonly Metric[] = [
   many(
-    'gauge',
+    'summary',
     'tollgate_event_loop_lag_seconds',
     'How late the event loop was over the last ten seconds.',
     ({ event_loop }) => [

@@ -132,7 +132,7 @@ test('metrics are well-formed Prometheus text, each announced once', async () =>
   const announced = new Set<string>()
   for (const line of answer.text.trimEnd().split('\n')) {
     if (line.startsWith('# HELP ')) continue
-    const [, type] = /^# TYPE (\w+) (?:counter|gauge|histogram)$/.exec(line) ?? []
+    const [, type] = /^# TYPE (\w+) (?:counter|gauge|histogram|summary)$/.exec(line) ?? []
     if (type !== undefined) {
       expect([type, announced.has(type)]).toEqual([type, false])
       announced.add(type)
@@ -142,6 +142,12 @@ test('metrics are well-formed Prometheus text, each announced once', async () =>
     expect(announced).toContain(name.replace(/(?<=delay_seconds)_(bucket|sum|count)$/, ''))
   }
   for (const { name } of metrics) expect(announced).toContain(name)
+  // As `promtool check metrics` wants it: quantiles belong to summaries, units are not abbreviated.
+  expect(answer.text.match(/^\w+(?=\{[^}]*quantile=)/gm)).toEqual(
+    Array(2).fill('tollgate_event_loop_lag_seconds'),
+  )
+  expect(answer.text).toContain('# TYPE tollgate_event_loop_lag_seconds summary\n')
+  expect([...announced].filter((name) => /_(?:ms|millis\w*)(?:_|$)/.test(name))).toEqual([])
   expect(answer.text).toContain('tollgate_sip_client_transactions 9\n')
   expect(answer.text).toContain(
     '# TYPE tollgate_guard_dropped_flood_total counter\ntollgate_guard_dropped_flood_total 1\n',
