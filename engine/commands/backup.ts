@@ -31,7 +31,12 @@ export function copyDatabase(store: Store, file: string): void {
   rmSync(unfinished, { force: true })
   // For its owner alone, like the database. SQLite writes into an empty file, and keeps its mode.
   closeSync(openSync(unfinished, 'wx', 0o600))
-  // Unlike SQLite's online backup, this needs no restart when another process writes meanwhile.
-  store.sqlite.prepare('VACUUM INTO ?').run(unfinished)
-  renameSync(unfinished, file)
+  try {
+    // Unlike SQLite's online backup, this needs no restart when another process writes meanwhile.
+    store.sqlite.prepare('VACUUM INTO ?').run(unfinished)
+    renameSync(unfinished, file)
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    throw error
+  }
 }

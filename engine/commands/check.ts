@@ -17,7 +17,9 @@ export const check: Command = {
     const store = openDatabase(databasePath, { secretKey })
     try {
       const damage = findDamage(store)
-      const problem = store.secrets.problem()
+      // Version 0: an empty file, without secrets.
+      const isEmpty = store.sqlite.pragma('user_version', { simple: true }) === 0
+      const problem = isEmpty ? undefined : store.secrets.problem()
       if (problem !== undefined) damage.push(problem)
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)

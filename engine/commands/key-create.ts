@@ -2,6 +2,7 @@ import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { KeyCache } from '../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../control/auth/keys/key-store.ts'
+import { ApiError } from '../../control/http/api-error.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
 import { withStore } from './with-store.ts'
 
@@ -20,7 +21,8 @@ export const keyCreate: Command = {
     await withStore(world, (store) => {
       const keys = new KeyStore(store, new KeyCache())
       const { now, randomBytes } = world
-      world.print(issueKey({ store, keys, now, randomBytes }, body, consoleGrantor).token)
+      const mint = { store, keys, now, randomBytes }
+      world.print(inOptions(() => issueKey(mint, body, consoleGrantor).token))
     })
     return 0
   },
@@ -43,6 +45,18 @@ function readBody({ options }: Input) {
   })
   if (result.success) return result.data
   const [issue] = result.error.issues
-  const field = String(issue?.path[0])
-  throw new WrongUsage(`--${optionOf[field] ?? field}: ${issue?.message ?? 'is not allowed'}`)
+  throw new WrongUsage(named(String(issue?.path[0]), issue?.message ?? 'is not allowed'))
 }
+
+/** What is wrong with a field is said of its option. */
+function inOptions<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const [detail] = error instanceof ApiError ? (error.details ?? []) : []
+    throw detail === undefined ? error : new Error(named(detail.path, detail.message))
+  }
+}
+
+const named = (field: string, problem: string): string =>
+  `--${optionOf[field] ?? field}: ${problem}`

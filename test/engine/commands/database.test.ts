@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { copyDatabase } from '../../../engine/commands/backup.ts'
 import { runCommandLine } from '../../../engine/commands/index.ts'
 import { lockForServing } from '../../../engine/serving-lock.ts'
 import { newestVersion } from '../../../schema/migrations/index.ts'
@@ -114,6 +115,36 @@ test('a backup of nothing is refused and creates nothing', async () => {
   const world = fakeWorld({ DATABASE_PATH: path })
   expect(await runCommandLine(['backup', join(folder, 'b.db')], world)).toBe(2)
   expect(existsSync(path)).toBe(false)
+})
+
+test('a backup that fails leaves nothing behind', async () => {
+  const path = await migrated('whole.db')
+  const file = join(folder, 'full.db')
+  const store = openDatabase(path)
+  // Stands for a full disk: SQLite refuses once the file is there.
+  store.sqlite.exec('BEGIN')
+  expect(() => copyDatabase(store, file)).toThrow('cannot VACUUM')
+  store.close()
+  expect([existsSync(file), existsSync(`${file}.unfinished`)]).toEqual([false, false])
+})
+
+test('check says of an empty file that it has to be migrated', async () => {
+  const path = join(folder, 'empty.db')
+  writeFileSync(path, '')
+  const world = fakeWorld({ DATABASE_PATH: path })
+  expect(await runCommandLine(['check'], world)).toBe(1)
+  expect(world.printed.at(-1)).toMatch(/^database: schema version 0 is older .*: run migrate$/)
+  expect(world.complaints).toEqual([])
+})
+
+test.each([
+  [['--tenant', 'nobody'], '--tenant: '],
+  [['--expires-at', '2020-01-01T00:00:00Z'], '--expires-at: must lie in the future'],
+])('a key that cannot be made with %j names the option', async (options, complaint) => {
+  const world = fakeWorld({ DATABASE_PATH: await migrated('keys.db') })
+  expect(await runCommandLine(['key', 'create', '--name', 'k', ...options], world)).toBe(1)
+  expect(world.complaints).toEqual([expect.stringContaining(`tollgate: ${complaint}`)])
+  expect(world.printed).toEqual([])
 })
 
 test('check finds a wallet whose balance is not the sum of its ledger', async () => {
