@@ -3,7 +3,15 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Kamailio } from '../support/kamailio.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { attemptsOf, cents, paying, seedFor, startCase, type Case } from '../sipp/call-case.ts'
+import {
+  attemptsOf,
+  cents,
+  expectPaid,
+  paying,
+  seedFor,
+  startCase,
+  type Case,
+} from '../sipp/call-case.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const keys = { caller: paying }
@@ -43,10 +51,8 @@ test.each(['udp', 'tcp'] as const)(
     const { tollgate, front, uris } = await startInFront('answers', transport)
     expect(await callWith('inbound/answered.xml', front.port, { keys })).toEqual(clean)
     const [call] = await tollgate.waitForCalls(1)
-    expect(call).toMatchObject({
-      ...{ disposition: 'ANSWERED', hangup_by: 'caller', node: uris[0], billsec: 1 },
-      cost_micros: cents(1),
-    })
+    expect(call).toMatchObject({ hangup_by: 'caller', node: uris[0] })
+    expectPaid(call, 1)
     expect(tollgate.faults).toEqual([])
   },
 )

@@ -3,8 +3,8 @@
  * records and wallet. Everything is stopped again, however the case ends.
  */
 import { expect, onTestFinished } from 'vitest'
-import { SippNode } from '../support/sipp.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
+import { SippNode, type SippResult } from '../support/sipp.ts'
+import { TollgateProcess, type StoredCall } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
 
 /** One caller number per customer; only the first has money. */
@@ -81,8 +81,55 @@ export function seedFor(ports: readonly number[], options: Omit<CaseOptions, 'no
 export const untilTalking = (tollgate: TollgateProcess): Promise<void> =>
   eventually(() => expect(tollgate.query('SELECT 1 FROM call_journal')).toHaveLength(1))
 
+/**
+ * Places a call (`inbound/caller-is-hung-up.xml`) that goes on, however slow the machine is, until the
+ * returned function hangs it up from the API.
+ */
+export async function holdCall(
+  tollgate: TollgateProcess,
+  place: () => Promise<SippResult>,
+): Promise<() => Promise<void>> {
+  const hangUp = await openHangUp(tollgate)
+  const talking = place()
+  await untilTalking(tollgate)
+  return async () => {
+    await hangUp()
+    expect(await talking).toEqual({ exitCode: 0, errors: '' })
+  }
+}
+
+/** Hangs up, by the API, whatever talks when it is called. */
+export async function openHangUp(tollgate: TollgateProcess): Promise<() => Promise<void>> {
+  const words = ['key', 'create', '--name', 'hang-up', '--kind', 'pbx', '--scopes', '*']
+  const token = (await tollgate.run(words)).trim()
+  return async () => {
+    const open = tollgate.query<{ call_uuid: string }>('SELECT call_uuid FROM call_journal')
+    for (const call of open) {
+      const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/hangup`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(call),
+      })
+      // A call that has just ended may stand in the journal for a moment.
+      expect(answer.status).toBeOneOf([200, 404])
+    }
+  }
+}
+
 /** Statuses of a record's attempts, in order. */
 export const attemptsOf = (call: { readonly attempts: string }): number[] =>
   (JSON.parse(call.attempts) as { status: number }[]).map(({ status }) => status)
 
 export const cents = (count: number): number => count * 10_000
+
+/**
+ * An answered call that lasted so many seconds, or more when the machine stood still, and whose every
+ * second is paid: what it cost, in micro-units.
+ */
+export function expectPaid(call: StoredCall | undefined, atLeastSeconds: number): number {
+  const { billsec = 0, cost_micros: cost = 0 } = call ?? {}
+  expect(call).toMatchObject({ disposition: 'ANSWERED', cost_micros: cents(billsec) })
+  expect(billsec).toBeGreaterThanOrEqual(atLeastSeconds)
+  expect(billsec).toBeLessThan(atLeastSeconds + 60)
+  return cost
+}

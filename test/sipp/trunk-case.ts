@@ -27,8 +27,8 @@ interface TrunkOptions {
 export interface TrunkCase {
   readonly tollgate: TollgateProcess
   readonly gateways: readonly SippNode[]
-  /** A call out of the house; `number` is dialled. */
-  dial(scenario: string, number: string, caller?: string): Promise<SippResult>
+  /** A call out of the house, or several in the same moment; `number` is dialled. */
+  dial(scenario: string, number: string, caller?: string, calls?: number): Promise<SippResult>
   /** `data` of an answer of the API. */
   get(path: string): Promise<unknown>
 }
@@ -50,10 +50,10 @@ export async function startTrunks(options: TrunkOptions): Promise<TrunkCase> {
   const idle = [...ports.callers]
   return {
     ...{ tollgate, gateways },
-    dial: async (scenario, number, caller = paying) => {
+    dial: async (scenario, number, caller = paying, calls = 1) => {
       const port = idle.pop()
       if (port === undefined) throw new Error('two callers call already')
-      const words = { service: number, keys: { caller }, port }
+      const words = { service: number, keys: { caller }, port, calls, rate: 1_000 }
       const result = await callWith(`${scenario}.xml`, tollgate.sipPort, words)
       idle.push(port)
       return result

@@ -90,8 +90,8 @@ loadmodule "textops.so"
 loadmodule "siputils.so"
 loadmodule "xlog.so"
 
-# The next hop has two seconds for its first answer.
-modparam("tm", "fr_timer", 2000)
+# The next hop has twenty seconds for its first answer: it may stand still for a moment.
+modparam("tm", "fr_timer", 20000)
 modparam("tm", "fr_inv_timer", 30000)
 
 request_route {
