@@ -7,9 +7,11 @@ import { host, limit, name, port, reference, sipUri, text } from '../provisionin
  * §2.6: failover, round robin, weight, random, Call-ID hash. Forms send them as text: by a pattern,
  * because generators of clients give 8 and "8" of two lists the same name.
  */
+const algorithms =
+  'must be 8 (failover), 4 (round robin), 9 (weight), 6 (random) or 0 (Call-ID hash)'
 const algorithm = z
-  .union([z.literal([8, 4, 9, 6, 0]), z.string().regex(/^[84960]$/)], {
-    error: 'must be 8 (failover), 4 (round robin), 9 (weight), 6 (random) or 0 (Call-ID hash)',
+  .union([z.literal([8, 4, 9, 6, 0]), z.string().regex(/^[84960]$/, algorithms)], {
+    error: algorithms,
   })
   .transform(Number)
 
