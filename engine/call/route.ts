@@ -23,6 +23,7 @@ export interface RouteDeps extends ExtensionRouteDeps {
     | 'registeredUser'
     | 'inboundTarget'
     | 'outboundCandidates'
+    | 'isEmergencyNumber'
     | 'admitCarrierCall'
     | 'agent'
     | 'dialledAgent'

@@ -246,7 +246,7 @@ export class Routing {
       const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
       if (!carrier || price?.isBlocked) continue
       if (!isEmergency && this.#limits.isReached(carrier)) isLimited = true
-      else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber, price))
+      else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber, price, isEmergency))
     }
     if (gateways.length === 0) return { kind: isLimited ? 'limited' : 'unavailable' }
     return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
@@ -274,9 +274,10 @@ export class Routing {
 
   #provenFirst(gateways: readonly GatewayCandidate[]): readonly GatewayCandidate[] {
     const standing = gateways.map(({ gatewayId }) => this.#deps.gatewayStanding(gatewayId))
-    const up = gateways.filter((_, index) => standing[index] === 'up')
-    const unproven = gateways.filter((_, index) => standing[index] !== 'up')
-    return [...up, ...unproven].slice(0, MAX_GATEWAYS)
+    const ordered = (['up', 'unproven', 'down'] as const).flatMap((wanted) =>
+      gateways.filter((_, index) => standing[index] === wanted),
+    )
+    return ordered.slice(0, MAX_GATEWAYS)
   }
 
   #priceOf({ carrierId }: OutboundRouteRecord, number: string): CarrierPrice | undefined {
@@ -294,9 +295,12 @@ export class Routing {
     route: OutboundRouteRecord,
     calledNumber: string,
     price: CarrierPrice | null | undefined,
+    isEmergency: boolean,
   ): GatewayCandidate[] {
+    // Probes may be wrong, and an emergency has nothing to lose.
     const usable = carrier.gateways.filter(
-      (gateway) => gateway.isOutbound && this.#deps.gatewayStanding(gateway.gatewayId) !== 'down',
+      ({ gatewayId, isOutbound }) =>
+        isOutbound && (isEmergency || this.#deps.gatewayStanding(gatewayId) !== 'down'),
     )
     const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
     return orderByPreference(usable, this.#deps.random).map((gateway) =>

@@ -105,6 +105,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** Calls that may not go on at their next sign of life. */
     revoked: [] as RevokedCall[],
     outbound: { kind: 'none' } as OutboundDecision,
+    emergencyNumber: undefined as string | undefined,
     candidates: [] as Candidate[],
     isAtCapacity: false,
     admitsCarrier: true,
@@ -173,6 +174,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       registeredUser: () => undefined,
       inboundTarget: () => answers.inbound,
       outboundCandidates: () => answers.outbound,
+      isEmergencyNumber: (number) => answers.emergencyNumber === number,
       admitCarrierCall: () => answers.admitsCarrier,
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,

@@ -2,7 +2,7 @@
  * Call forwarding in a phone: where its 3xx sends a call (RFC 3261 §8.1.3.4), which goes on in the rights of
  * the extension that was called. Pure.
  */
-import { contactsOf } from '../../registrar/contact.ts'
+import { listItems } from '../../registrar/contact.ts'
 import { calledOf } from '../sip/caller-id.ts'
 import type { Headers } from '../sip/drachtio.ts'
 
@@ -20,12 +20,23 @@ export interface Forwarding {
 
 /** Undefined: it names nobody. Of several targets the preferred one is meant. */
 export function forwardingOf(headers: Headers): Forwarding | undefined {
-  const listed = contactsOf(headers['contact'])
-  if (listed.kind !== 'list') return undefined
-  const [preferred] = listed.contacts.toSorted((a, b) => b.q - a.q)
+  const targets = [...listItems(headers['contact'] ?? '')].slice(0, MAX_TARGETS).map(targetIn)
+  const [preferred] = targets.toSorted((a, b) => b.q - a.q)
   const { number, user, host } = calledOf(preferred?.uri ?? '')
   const domain = host.replace(/:\d+$/, '').toLowerCase()
   return number === '' ? undefined : { number, user, domain, reason: reasonOf(headers) }
+}
+
+/** More in one answer are not read. */
+const MAX_TARGETS = 16
+
+/** One of a Contact, as `sip:` or `tel:` URI. */
+function targetIn(value: string): { readonly uri: string; readonly q: number } {
+  const bracketed = /<([^<>]*)>([^<>]*)$/.exec(value)
+  const [bare = ''] = value.split(';', 1)
+  const parameters = bracketed?.[2] ?? value
+  const q = /;\s*q\s*=\s*([01](?:\.\d{0,3})?)(?![\d.])/i.exec(parameters)?.[1] ?? '1'
+  return { uri: (bracketed?.[1] ?? bare).trim(), q: Number(q) }
 }
 
 /** RFC 5806 §4: what a phone may give as its reason. */

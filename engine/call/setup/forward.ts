@@ -58,7 +58,8 @@ export function forwardBy(
   if (forwarding === undefined || origin === undefined || isFar) return undefined
   const forwarded = readingOf(reading, uri, origin, forwarding)
   // It is no emergency of whoever calls; and nobody should be able to flood such a number through a phone.
-  if (emergencyRoute(forwarded, deps)) return undefined
+  if (deps.routing.isEmergencyNumber(forwarded.calledNumber) || emergencyRoute(forwarded, deps))
+    return undefined
   const route = innerRoute(forwarded, deps)?.route
   if (route?.kind === 'refused') return undefined
   if (route) {

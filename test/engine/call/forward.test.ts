@@ -63,7 +63,7 @@ async function gatewayOf(isEmergency = false): Promise<SipPeer> {
   return carrier
 }
 
-const outside = '<sip:15550123@10.0.0.1>'
+const outside = '<tel:+1-555-0123>'
 
 /** Answered, acknowledged, and hung up by the caller. */
 async function talk(called: SipPeer, invite: PeerMessage, caller: SipPeer, leg: Leg) {
@@ -137,7 +137,7 @@ test('to the outside goes a call of its own, at the expense of the extension tha
   expect(invite.get('Diversion')).toMatch(/^<sip:102@[^>]+>;reason=unknown$/)
   expect(rig.asked).toMatchObject([
     { customerId: null, callee: '102' },
-    { customerId: 1_102, caller: '102', callee: '15550123', payerTenantId: 3 },
+    { customerId: 1_102, caller: '102', callee: '+15550123', payerTenantId: 3 },
   ])
   carrier.reply(invite, 183, { tag: 'b', body: sdp('answer') })
   expect((await caller.next('183 INVITE')).body).toBe(sdp('answer'))
@@ -149,7 +149,7 @@ test('to the outside goes a call of its own, at the expense of the extension tha
   })
   expect(second).toMatchObject({
     ...{ disposition: 'ANSWERED', direction: 'outbound', callerNumber: '102', hangupBy: 'caller' },
-    ...{ calledNumber: '15550123', sourceAddress: 'forward', carrier: 'north' },
+    ...{ calledNumber: '+15550123', sourceAddress: 'forward', carrier: 'north' },
   })
   expect(second?.callId).toBe(first?.callId)
   expect(rig.opened.map(({ callUuid }) => callUuid).toSorted()).toEqual(['uuid-1', 'uuid-2'])
@@ -195,10 +195,12 @@ test('why an extension may not call the outside, its callers do not hear', async
 test.each([
   { title: "another tenant's extension", target: '<sip:200@rival.example>' },
   { title: 'an emergency number', target: '<sip:112@acme.example>', isEmergency: true },
+  { title: 'an emergency number whose carrier is gone', target: '<sip:113@acme.example>' },
   { title: 'itself', target: '<sip:102@10.0.0.9>' },
   { title: 'nobody', target: '<sip:10.0.0.9>' },
 ])('a forward to $title is not followed; voicemail takes the call', async (forward) => {
   const [phone, carrier] = [await phoneOf('102'), await gatewayOf(forward.isEmergency)]
+  rig.answers.emergencyNumber = '113'
   const rival = { domain: 'rival.example', tenantId: 4 }
   rig.answers.extensions.set('200@rival.example', record('200', rival))
   const stranger = await phoneOf('200', 'rival.example')

@@ -20,6 +20,7 @@ const deps = (
     registeredUser: () => undefined,
     inboundTarget: () => target,
     outboundCandidates: () => outbound,
+    isEmergencyNumber: () => false,
     admitCarrierCall: () => true,
     agent: () => agents.routed,
     // Only to a caller whose house is known.

@@ -202,6 +202,19 @@ test('a gateway that never answered a probe is tried last, one that does no more
   expect(ids).toEqual([3, 4, 1])
 })
 
+test('an emergency is tried at gateways that answer no probe, too, after all others', () => {
+  const { routing, standing } = routingOver({
+    carriers: [
+      sampleCarrier(1, { gateways: [1, 2, 3].map((id) => sampleGateway(id, { priority: id })) }),
+    ],
+    outboundRoutes: [outboundRoute(1, { prefix: '112', isEmergency: true })],
+  })
+  standing.set(1, 'down').set(2, 'unproven')
+  const decision = routing.outboundCandidates(null, '112')
+  const ids = decision.kind === 'gateways' && decision.gateways.map(({ gatewayId }) => gatewayId)
+  expect(ids).toEqual([3, 2, 1])
+})
+
 test('an emergency call passes the limits of its carrier', () => {
   const { routing, calls } = routingOver({
     carriers: [sampleCarrier(1, { maxCalls: 1, maxCps: 1 })],
