@@ -73,7 +73,7 @@ export class SipCore {
     this.#stack.resolved(reference, targets, now)
   }
 
-  /** `isInProcess`: the application gets summaries of what it has sent, instead of copies. */
+  /** `isInProcess`: the application hears of 100 Trying, and takes its calls with it when it goes. */
   clientConnected(clientId: number, isInProcess: boolean): void {
     this.#stack.applications.connected(clientId, isInProcess)
   }

@@ -25,8 +25,7 @@ export function sendAck(stack: Stack, command: AppRequest, message: SipMessage, 
   const lines = headers.lines + (contentTypeLine(headers, message.body) ?? '')
   const { body } = message
   const sent = acknowledgeAnswer(stack, outbound, outbound.dialog, lines, body)
-  const toTell = { sent, contact: '', body }
-  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), toTell, now)
+  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), sent, now)
   // A late offer is answered here.
   if (body !== '') noteLocalSdp(outbound.dialog, body)
   // RFC 3261 §15: a call that was cancelled too late is acknowledged and then ended.

@@ -95,10 +95,9 @@ export function cancelOutbound(
       `unable to cancel unknown transaction id: ${command.transactionId}`,
     )
   outbound.cancel(lines, now)
-  const sent = { ...outbound.sent, method: 'CANCEL', text: cancelOf(outbound.sent, lines) }
-  const toTell = { sent, contact: '', body: '' }
-  tellStop(stack, 'application', 'call-canceled', sent.text, now)
-  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), toTell, now)
+  const text = cancelOf(outbound.sent, lines)
+  tellStop(stack, 'application', 'call-canceled', text, now)
+  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), { text }, now)
 }
 
 /** The application learns the transaction id before anything can come back under it. */
@@ -110,10 +109,10 @@ function launch(
   now: number,
 ): void {
   stack.outbound.set(outbound.transactionId, outbound)
-  const { question, body } = composed
+  const { question } = composed
   if (question === undefined) outbound.aim(waysOf(stack, composed, [composed.flow], now))
-  const { sent, contact, flow } = outbound
-  acknowledge(stack, command, flow, outbound.transactionId, { sent, contact, body }, now)
+  const { sent, flow } = outbound
+  acknowledge(stack, command, flow, outbound.transactionId, sent, now)
   if (question === undefined) return outbound.start(now)
   lookUp(stack, question, (flows, later) => {
     outbound.aim(waysOf(stack, composed, flows, later))

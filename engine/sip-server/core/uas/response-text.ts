@@ -68,19 +68,6 @@ export function responseText(
   )
 }
 
-/**
- * What drachtio-srf reads of the response that it is told was sent; it parses everything that it is
- * given, so less is faster (protocol page, H5).
- */
-export const responseSummary = (
-  echo: Echo,
-  status: number,
-  reason: string,
-  tag: string,
-  rest: string,
-  body: string,
-): string => `SIP/2.0 ${status} ${reason}\r\n${parties(echo, tag)}${echo.ids}${rest}\r\n${body}`
-
 function parties({ from, to, needsTag }: Echo, tag: string): string {
   if (to === '') return from
   return needsTag && tag !== '' ? `${from}${to};tag=${tag}\r\n` : `${from}${to}\r\n`

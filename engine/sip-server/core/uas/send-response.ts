@@ -30,7 +30,7 @@ import {
   tellGivenUp,
 } from './reliable-provisional.ts'
 import type { Vias } from './request-text.ts'
-import { echoOf, responseSummary, responseText } from './response-text.ts'
+import { echoOf, responseText } from './response-text.ts'
 
 const unknownTransaction = 'Response not sent due to unknown transaction'
 
@@ -109,8 +109,6 @@ export function respond(
   }
   if (status >= 200 && status < 300 && inbound.dialog && isSubscribing(request.method))
     keepSubscription(stack, inbound.dialog, grantedSeconds(request, message), now)
-  const toTell = contactLine + (prepared?.lines ?? '')
-  const isBrief = stack.applications.isInProcess(command.clientId)
   stack.deliver(
     command.clientId,
     encodeResponseSent({
@@ -119,7 +117,7 @@ export function respond(
       meta: stack.applicationMeta(text, transaction.flow, now),
       transactionId: inbound.transactionId,
       dialogId: hasDialogId(inbound) ? dialogId : '',
-      text: isBrief ? responseSummary(inbound.echo, status, reason, tag, toTell, body) : text,
+      text,
     }),
   )
 }
