@@ -161,7 +161,7 @@ const cases: readonly (readonly [string, () => Buffer, number])[] = [
   ['CANCEL of nothing', () => request({ method: 'CANCEL' }), 481],
   ['ACK of nothing', () => request({ method: 'ACK', toTag: 'gone' }), 0],
   ['INFO of no call', () => request({ method: 'INFO', toTag: 'gone' }), 481],
-  ['bytes that are not UTF-8', () => withSubject(Buffer.from([0xff, 0xfe, 0x80, 0xc3])), 400],
+  ['bytes that are not UTF-8', () => withSubject(Buffer.from([0xff, 0xfe, 0x80, 0xc3])), 200],
   ['a header of 60,000 bytes', () => withSubject(Buffer.alloc(60_000, 'x')), 200],
 ]
 

@@ -33,6 +33,13 @@ export const hasEscapedBytes = (text: string): boolean => escaped.test(text)
 
 const escapeBase = 0xdc00
 
+/** Bytes that are not UTF-8 as the letters of Latin-1 that they mostly are; its control characters as U+FFFD. */
+export const escapedAsLatin1 = (text: string): string =>
+  text.replace(/[\uDC80-\uDCFF]/gu, (character) => {
+    const byte = character.charCodeAt(0) - escapeBase
+    return byte < 0xa0 ? '\ufffd' : String.fromCharCode(byte)
+  })
+
 function decodeEscaping(bytes: Buffer): string {
   const parts: string[] = []
   let start = 0

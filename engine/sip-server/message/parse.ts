@@ -1,4 +1,10 @@
-import { byteLength, decodeMessage, encodeMessage, hasEscapedBytes } from './decode.ts'
+import {
+  byteLength,
+  decodeMessage,
+  encodeMessage,
+  escapedAsLatin1,
+  hasEscapedBytes,
+} from './decode.ts'
 import { isBlank, isToken, knownNameAt, skipBlanks } from './headers.ts'
 import { type HeaderIndex, type HeaderLine, SipMessage, type StartLine } from './message.ts'
 import { parseContentLength } from './simple-fields.ts'
@@ -24,10 +30,25 @@ export function parseMessage(received: string): SipMessage | Malformed {
   const index = indexHeaders(text, startEnd)
   if (start === undefined) return malformed(text, line, index, 'Bad Request Line')
   if (index.flaw !== undefined) return malformed(text, line, index, index.flaw)
-  if (hasEscapedBytes(text) && hasEscapedBytes(text.slice(0, index.bodyStart)))
-    return malformed(text, line, index, 'Header Is Not UTF-8')
-  return withoutExtraOctets(new SipMessage(text, start, index), start, index)
+  const message = new SipMessage(text, start, index)
+  if (hasEscapedBytes(text) && hasEscapedBytes(text.slice(0, index.bodyStart))) {
+    if (isRoutedByEscapedBytes(message)) return malformed(text, line, index, 'Header Is Not UTF-8')
+    return parseMessage(escapedAsLatin1(text.slice(0, index.bodyStart)) + message.body)
+  }
+  return withoutExtraOctets(message, start, index)
 }
+
+/**
+ * RFC 3261 §8.2.2: what is wrong in a header that nobody needs is no reason to refuse the message. Many write
+ * a display name, a Subject, a Server or a reason phrase in Latin-1. What has to come back to them byte
+ * for byte is another matter.
+ */
+function isRoutedByEscapedBytes(message: SipMessage): boolean {
+  const { uri } = message
+  return hasEscapedBytes(uri) || comesBack.some((name) => message.all(name).some(hasEscapedBytes))
+}
+
+const comesBack = ['Via', 'Call-ID', 'CSeq', 'Contact', 'Route', 'Record-Route']
 
 /**
  * Reads what a drachtio application sends: few headers, any spelling, bare line feeds, no blank line

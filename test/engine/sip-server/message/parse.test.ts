@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
-import { decodeMessage } from '../../../../engine/sip-server/message/decode.ts'
+import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/decode.ts'
 import { parseAppMessage, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
 import { invite, lines, read } from './sample.ts'
+
+const latin1 = (text: string): string => decodeMessage(Buffer.from(text, 'latin1'))
 
 const malformed = (text: string) => {
   const message = parseMessage(text)
@@ -37,12 +39,24 @@ test.each([
   [invite().replace('70', '7\r0'), 'Bad Line Break'],
   [invite().slice(0, -2), 'No Blank Line After Headers'],
   [invite().slice(0, -20), 'No Blank Line After Headers'],
-  [
-    decodeMessage(Buffer.from(invite().replace('Alice', 'Ren\xe9'), 'latin1')),
-    'Header Is Not UTF-8',
-  ],
+  [latin1(invite().replace('z9hG4bK', 'z9hG4bK\xe9')), 'Header Is Not UTF-8'],
+  [latin1(invite().replace('INVITE sip:', 'INVITE sip:\xe9')), 'Header Is Not UTF-8'],
 ])('case %#: what cannot be read is refused with 400 and a reason', (text, reason) => {
   expect(malformed(text)).toMatchObject({ status: 400, reason })
+})
+
+// RFC 3261 §8.2.2: refused, a PBX that calls itself "Server: Müller" would count as dead.
+test('headers in Latin-1 are read as such, and the body keeps its bytes', () => {
+  const text = invite(['Subject: M\xfcller\x80', 'Content-Length: 3'], 'a=\xe9')
+  const message = read(latin1(text.replace('Alice', 'Ren\xe9')))
+  expect(message.from?.displayName).toBe('René')
+  expect(message.get('Subject')).toBe('Müller\ufffd')
+  expect(encodeMessage(message.body)).toEqual(Buffer.from('a=\xe9', 'latin1'))
+})
+
+test('a reason phrase in Latin-1 is read as such', () => {
+  const text = invite().replace(/^.*/, 'SIP/2.0 480 Nicht verf\xfcgbar')
+  expect(read(latin1(text))).toMatchObject({ status: 480, reason: 'Nicht verfügbar' })
 })
 
 test('a malformed request can be answered by the headers that could be read', () => {
