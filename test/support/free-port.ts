@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
 /**
- * Below those that a kernel hands out by itself, to `bind(0)` and to outgoing connections (from 32768
+ * Above 10080, the last one to which `fetch` refuses to go (https://fetch.spec.whatwg.org/#port-blocking);
+ * below those that a kernel hands out by itself, to `bind(0)` and to outgoing connections (from 32768
  * on Linux): one of these would often be gone again before the test has bound it.
  */
-const firstPort = 10_000
+const firstPort = 10_500
 const portsPerProcess = 1_000
 const shares = 22
 
