@@ -15,7 +15,7 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   })
   onTestFinished(async () => void (await callers.stop()))
   const journal = () => tollgate.query('SELECT call_uuid FROM call_journal')
-  await expect.poll(journal, { timeout: 20_000 }).toHaveLength(live)
+  await expect.poll(journal).toHaveLength(live)
   return tollgate
 }
 
@@ -27,7 +27,7 @@ test('kill -9 with 100 live calls: the next start records and charges each once,
   // A heartbeat tells how long the calls have lived: longer than no second.
   const heartbeats = () =>
     tollgate.query('SELECT call_uuid FROM call_journal WHERE alive_at > answered_at')
-  await expect.poll(heartbeats, { timeout: 10_000 }).toHaveLength(live)
+  await expect.poll(heartbeats).toHaveLength(live)
   await tollgate.kill()
   expect(tollgate.calls()).toEqual([])
 

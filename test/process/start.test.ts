@@ -149,8 +149,6 @@ test('what `tollgate seed` writes holds for a running process', async () => {
   expect(await seeding.ended).toBe(0)
   // The node never answers: that it is probed at all shows that the process knows it.
   await expect
-    .poll(() => serving.complaints.some((line) => line.includes('node is probing')), {
-      timeout: 10_000,
-    })
+    .poll(() => serving.complaints.some((line) => line.includes('node is probing')))
     .toBe(true)
 })

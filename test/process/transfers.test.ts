@@ -76,7 +76,7 @@ test('kill -9 after a transfer: the next start records and charges each call onc
   const { tollgate } = await transferred()
   const alive = () =>
     tollgate.query('SELECT call_uuid FROM call_journal WHERE alive_at > answered_at')
-  await expect.poll(alive, { timeout: 15_000 }).toHaveLength(2)
+  await expect.poll(alive).toHaveLength(2)
   await tollgate.kill()
   await tollgate.restart()
   expect(tollgate.calls().map((call) => call.is_recovered)).toEqual([1, 1])

@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patienceMs } from '../support/waiting.ts'
 
 const houses = { acme: 'acme.example', rival: 'rival.example' } as const
 
@@ -154,7 +155,7 @@ test('guards count what they drop, list whom they banned, and an operator lets h
     const text = await (await ask('GET', '/metrics')).text()
     expect(text).toMatch(/^tollgate_guard_dropped_banned_total [1-9]\d*$/m)
     return text
-  }, 5_000)
+  }, patienceMs)
   expect(guesser.peer.inbox).toHaveLength(heard)
   expect(metrics).toMatch(/^tollgate_guard_dropped_scanner_total 1$/m)
   expect(metrics).toMatch(/^tollgate_guard_bans 1$/m)

@@ -79,7 +79,7 @@ export class WebPhone {
     this.#domain = domain
     this.userAgent = new UserAgent({
       uri,
-      transportOptions: { server, connectionTimeout: 5 },
+      transportOptions: { server, connectionTimeout: patienceMs / 1_000 },
       authorizationUsername: user,
       authorizationPassword: password,
       sessionDescriptionHandlerFactory: () => new FixedDescription(this.heard),

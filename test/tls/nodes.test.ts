@@ -99,7 +99,7 @@ async function talk(
 test('a node by TLS is probed and called, and hangs up on a connection of its own', async () => {
   const node = await secureNode(trusted)
   const tollgate = await start(withNode(node.peer.port))
-  await expect.poll(() => node.probes(), { timeout: 10_000 }).toBeGreaterThan(1)
+  await expect.poll(() => node.probes()).toBeGreaterThan(1)
   const invite = await talk(tollgate, await caller(tollgate), node)
   expect(invite.get('Via')).toMatch(
     new RegExp(`^SIP/2.0/TLS 127.0.0.1:${tollgate.tlsPort};alias;branch=z9hG4bK`),
@@ -115,10 +115,8 @@ test('a node with a forged certificate gets neither probe nor call, and the log 
   const node = await secureNode(forged)
   const tollgate = await start(withNode(node.peer.port))
   const isTold = () => tollgate.log.some((line) => line.includes('UNABLE_TO_VERIFY_LEAF_SIGNATURE'))
-  await expect.poll(isTold, { timeout: 10_000 }).toBe(true)
-  await expect
-    .poll(() => tollgate.log.some((line) => line.includes('node is probing')), { timeout: 10_000 })
-    .toBe(true)
+  await expect.poll(isTold).toBe(true)
+  await expect.poll(() => tollgate.log.some((line) => line.includes('node is probing'))).toBe(true)
   const peer = await caller(tollgate)
   peer.request('INVITE', legOf(peer, tollgate), { body: sdp('caller') })
   await peer.next('503 INVITE')
@@ -152,7 +150,7 @@ test("a carrier's gateway is called by TLS under its name", async () => {
     ],
     outbound_routes: [{ name: 'out', prefix: '', carrier: 'north' }],
   })
-  await expect.poll(() => gateway.probes(), { timeout: 10_000 }).toBeGreaterThan(0)
+  await expect.poll(() => gateway.probes()).toBeGreaterThan(0)
   place.port = tollgate.sipPort
   await talk(tollgate, house, gateway)
   expect(await tollgate.waitForCalls(1)).toMatchObject([
