@@ -3,6 +3,7 @@
  * goes a call of its own, on the account of the extension that forwards: both keep their record, their
  * payer and their leg, and end together, as after a transfer.
  */
+import type { Attempt } from '../../../schema/call-record.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { Call, CallStart } from '../call.ts'
 import type { Outcome } from '../cascade.ts'
@@ -13,7 +14,7 @@ import type { ExtensionDestination } from '../phones/extension-route.ts'
 import { divertedBy, forwardingOf, type Forwarding } from '../phones/forwarding.ts'
 import type { Reading } from '../reading.ts'
 import { openCall } from '../record/cdr.ts'
-import type { End } from '../record/end-reason.ts'
+import { summarize, type End } from '../record/end-reason.ts'
 import { emergencyRoute, innerRoute, type Route, type RouteDeps } from '../route.ts'
 import type { Headers, SipResponse, SrfDialog } from '../sip/drachtio.ts'
 import type { SrfClient } from '../sip/srf-client.ts'
@@ -137,6 +138,7 @@ export async function forwardOut(
       }
     })
   forget()
+  call.attempts.push(attemptOf(forwarded.start.startedAt, reading, outcome, deps))
   if (outcome.kind === 'over') forwarded.stop(outcome.end)
   const ended = outcome.kind === 'over' ? outcome.end : talk(forwarded, outcome.ended, deps)
   void Promise.resolve(ended).then((end) => store(forwarded, end, deps))
@@ -145,6 +147,18 @@ export async function forwardOut(
   return standIn.conversation
     ? { kind: 'answered', ended: standIn.conversation.ended }
     : { kind: 'over', end: { kind: 'cancelled' } }
+}
+
+/** How the forward stands in the record of the call that was forwarded. */
+function attemptOf(
+  startedAt: number,
+  { calledUser, domain }: Reading,
+  outcome: Outcome,
+  { now }: Pick<ForwardDeps, 'now'>,
+): Attempt {
+  const destination = `sip:${calledUser}@${domain}`
+  const status = outcome.kind === 'answered' ? 200 : summarize(heard(outcome.end), false).sipCode
+  return { destination, status, reason: 'forwarded', startedAt, endedAt: now() }
 }
 
 function startOf(reading: Reading, startedAt: number): CallStart {

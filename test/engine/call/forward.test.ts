@@ -145,7 +145,7 @@ test('to the outside goes a call of its own, at the expense of the extension tha
   const [first, second] = await records(2)
   expect(first).toMatchObject({
     ...{ disposition: 'ANSWERED', direction: 'inbound', calledNumber: '102', hangupBy: 'caller' },
-    attempts: [{ status: 302 }],
+    attempts: [{ status: 302 }, { destination: `sip:+15550123@${home}`, status: 200 }],
   })
   expect(second).toMatchObject({
     ...{ disposition: 'ANSWERED', direction: 'outbound', callerNumber: '102', hangupBy: 'caller' },
@@ -186,7 +186,7 @@ test('why an extension may not call the outside, its callers do not hear', async
   await redirect(phone, outside)
   await caller.next('480 INVITE')
   expect(await records(2)).toMatchObject([
-    { sipCode: 480, denialCode: null },
+    { sipCode: 480, denialCode: null, attempts: [{ status: 302 }, { status: 480 }] },
     { sipCode: 402, denialCode: 'insufficient_funds', callerNumber: '102' },
   ])
   expect(carrier.inbox).toEqual([])
