@@ -102,6 +102,27 @@ test.each(['', ';early-only'])(
   },
 )
 
+test.each(['in bursts', 'late', 'tcp'] as const)(
+  'so it is however the messages come (%s)',
+  async (app) => {
+    await rig.stop()
+    rig = await startCallRig({ app })
+    const calls = await ringing()
+    const { a, b, bLeg, c } = calls
+    await referTo(calls)
+    await answer(calls)
+    expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
+    await a.next('487 INVITE')
+    rig.time.advance(4_000)
+    a.reply(await a.next('BYE'), 200)
+    b.request('BYE', bLeg)
+    c.reply(await c.next('BYE'), 200)
+    await recordsOf(rig, 2)
+    await rig.idle()
+    expect(rig.records).toEqual([])
+  },
+)
+
 test('who transfers may hang up both calls at once: the other one goes on ringing', async () => {
   const calls = await ringing()
   const { a, aLeg, a2Leg, b, bLeg, c } = calls
