@@ -33,7 +33,9 @@ const conformance = {
 
 const isCi = process.env.CI === 'true'
 
-const isInstalled = (program) => run('sh', ['-c', `command -v ${program}`]).status === 0
+/** Debian puts kamailio where only root's PATH leads. */
+const isInstalled = (program) =>
+  run('sh', ['-c', `PATH="$PATH:/usr/sbin"; command -v ${program}`]).status === 0
 
 function run(command, words, options = {}) {
   return spawnSync(command, words, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
@@ -48,16 +50,27 @@ function installWithApt(debianPackage) {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       timeout: 300_000,
     }).status === 0
-  const install = () => apt('install', '-y', '-q', '--no-install-recommends', debianPackage)
+  // Another apt may be at work, and a mirror may drop a connection.
+  const patience = ['-o', 'DPkg::Lock::Timeout=120', '-o', 'Acquire::Retries=3']
+  const words = ['install', '-y', '-q', '--no-install-recommends', ...patience, debianPackage]
   console.log(`installing ${debianPackage} with apt-get`)
-  if (!install() && apt('update', '-q')) install()
+  if (apt(...words)) return
+  // Lists that are missing or old, or a package that was unpacked and not set up.
+  apt('update', '-q', ...patience)
+  apt('install', '-y', '-q', '--fix-broken', ...patience)
+  apt(...words)
 }
 
 function installConformance() {
   const { npmPackage, folder } = conformance
   console.log(`installing ${npmPackage} with npm`)
   const words = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit']
-  run('npm', [...words, '--no-fund', npmPackage], { timeout: 120_000 })
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const installed = run('npm', [...words, '--no-fund', npmPackage], { timeout: 300_000 })
+    if (installed.status === 0) return
+    // What is half there would be taken for the whole.
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
 function testFilesUnder(folder) {
