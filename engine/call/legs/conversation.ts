@@ -7,9 +7,8 @@ import type { Call } from '../call.ts'
 import type { End } from '../record/end-reason.ts'
 import { cause, reasonHeader } from '../record/end-reason.ts'
 import type { Answer, Headers, SipRequest } from '../sip/drachtio.ts'
-import type { HeaderFilter } from '../sip/headers.ts'
 import { Leg } from './leg.ts'
-import { Relay } from './relay.ts'
+import { Relay, type RelayDeps } from './relay.ts'
 import { isHold } from './streams.ts'
 import type { SrfDialog } from '../sip/drachtio.ts'
 
@@ -30,8 +29,7 @@ export interface Participant {
 export const isTransferring = (...participants: readonly Participant[]): boolean =>
   participants.some(({ conversation: { call } }) => call.isTransferring)
 
-export interface ConversationDeps {
-  readonly filter: HeaderFilter
+export interface ConversationDeps extends RelayDeps {
   /** A participant wants somebody else to talk to whom he talks to now. */
   readonly onRefer: (participant: Participant, request: SipRequest, answer: Answer) => void
 }
@@ -206,7 +204,7 @@ export class Conversation {
 function relayBetween(a: Participant, b: Participant, deps: ConversationDeps): void {
   const conversations = [a.conversation, b.conversation]
   const of = (leg: Leg): Participant => (leg === a.leg ? a : b)
-  const relay = new Relay(a.leg, b.leg, deps.filter, {
+  const relay = new Relay(a.leg, b.leg, deps, {
     onMedia: (isHeld) => {
       for (const { call } of conversations) call.state = isHeld ? 'HELD' : 'ACTIVE'
     },

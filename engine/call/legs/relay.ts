@@ -1,4 +1,5 @@
 /** Requests inside an answered call: what passes to the other leg, and what is answered here. */
+import type { Deadline, Deadlines } from '../deadlines.ts'
 import type { Acknowledge, Answer, SipRequest, SipResponse } from '../sip/drachtio.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import type { Leg } from './leg.ts'
@@ -14,6 +15,19 @@ export interface RelayHooks {
   readonly onRefer: (leg: Leg, request: SipRequest, answer: Answer) => void
 }
 
+export interface RelayDeps {
+  readonly filter: HeaderFilter
+  readonly deadlines: Deadlines
+  /** Milliseconds UTC. */
+  readonly now: () => number
+}
+
+/**
+ * A drachtio-server tells of a request in a dialog the first answer alone: after a provisional one the
+ * final one is lost. Longer than the embedded server waits for it (RFC 3261 §16.6, timer C).
+ */
+const MAX_RINGING_MS = 200_000
+
 /** A request of one leg's peer on its way to the other's. */
 interface Passing {
   readonly from: Leg
@@ -22,20 +36,22 @@ interface Passing {
 }
 
 export class Relay {
-  readonly #filter: HeaderFilter
+  readonly #deps: RelayDeps
   readonly #hooks: RelayHooks
   readonly #a: Leg
   readonly #b: Leg
   /** Whose re-INVITE is under way: there is at most one in a call, in either direction. */
   #inviting: Leg | undefined
+  /** While the re-INVITE that is under way rings. */
+  #patience: Deadline | undefined
   #isPaused = false
   /** Waits until no re-INVITE is under way. */
   #onIdle: (() => void) | undefined
 
-  constructor(a: Leg, b: Leg, filter: HeaderFilter, hooks: RelayHooks) {
+  constructor(a: Leg, b: Leg, deps: RelayDeps, hooks: RelayHooks) {
     this.#a = a
     this.#b = b
-    this.#filter = filter
+    this.#deps = deps
     this.#hooks = hooks
   }
 
@@ -88,7 +104,7 @@ export class Relay {
   #pass(from: Leg, to: Leg, request: SipRequest, answer: Answer): void {
     const { method, body } = request
     const passing = { from, to, method }
-    const headers = this.#filter.inDialog(request.headers)
+    const headers = this.#deps.filter.inDialog(request.headers)
     const told = method === 'UPDATE' ? to.tell(body) : body || undefined
     to.dialog.request({ method, headers, body: told }, (error, response) => {
       if (response && response.status < 200) return
@@ -106,17 +122,30 @@ export class Relay {
     this.#inviting = from
     const passing = { from, to, method: 'INVITE' }
     const offer = request.body || undefined
-    const headers = this.#filter.inDialog(request.headers)
+    const headers = this.#deps.filter.inDialog(request.headers)
     const options = { method: 'INVITE', headers, body: to.tell(offer), noAck: offer === undefined }
     // Not `dialog.modify`: one refused re-INVITE blocks it for the rest of the call.
+    let isGivenUp = false
+    const giveUp = (): void => {
+      isGivenUp = true
+      this.#answer(passing, answer, undefined, undefined)
+      this.#invited()
+    }
     to.dialog.request(options, (error, response, acknowledge) => {
-      if (response && response.status < 200) return
+      if (isGivenUp) return
+      if (response && response.status < 200) return this.#waitFor(giveUp)
       this.#answer(passing, answer, error, response)
       this.#noteMedia(passing, offer, response)
       this.#noteDeath(to, 'INVITE', response)
       if (acknowledge) this.#awaitAnswer(passing, acknowledge)
       else this.#invited()
     })
+  }
+
+  #waitFor(giveUp: () => void): void {
+    const { deadlines, now } = this.#deps
+    deadlines.cancel(this.#patience)
+    this.#patience = deadlines.at(now() + MAX_RINGING_MS, giveUp)
   }
 
   /** The offer was in the 200, so the answer is in the ACK. */
@@ -130,6 +159,7 @@ export class Relay {
   }
 
   #invited(): void {
+    this.#deps.deadlines.cancel(this.#patience)
     this.#inviting = undefined
     const act = this.#onIdle
     this.#onIdle = undefined
@@ -143,7 +173,7 @@ export class Relay {
     response: SipResponse | undefined,
   ): void {
     if (error || !response) return respond(answer, to.isOver ? 481 : 500)
-    const headers = this.#filter.inDialogAnswer(response.headers)
+    const headers = this.#deps.filter.inDialogAnswer(response.headers)
     const { status, reason } = response
     const describes = status < 300 && (method === 'INVITE' || method === 'UPDATE')
     const body = describes ? from.tell(response.body) : response.body || undefined

@@ -314,21 +314,6 @@ test('a request in a dialog gets one response, never a provisional one, and no g
   expect(only.surplus).toEqual([])
 })
 
-test('a re-INVITE whose answer the server loses because it rang does not hold the call', async () => {
-  const [only] = await start(1)
-  if (only === undefined) return
-  const { callId } = await talk(only)
-  only.reinvite(callId, 're-1')
-  const change = await only.nextOutgoing('INVITE')
-  only.answer(change, 180)
-  only.answer(change, 200, { body: sdp('changed') })
-  await only.seen()
-  expect(only.commands.filter(({ tokens }) => tokens[2]?.startsWith('re-'))).toEqual([])
-  only.inDialog('BYE', callId, 'bye-1')
-  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'caller' })
-  await rig.until(() => rig.calls.size === 0)
-})
-
 test('a server that answers pings is kept, one that falls silent is left with its calls', async () => {
   const [only] = await start(1)
   if (only === undefined) return
