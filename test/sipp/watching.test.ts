@@ -6,6 +6,9 @@ import type { TollgateProcess } from '../support/tollgate-process.ts'
 import { paying, poor, startCase } from './call-case.ts'
 import { domain, startPhones } from './phone-case.ts'
 
+const clean = { exitCode: 0, errors: '' }
+const from = (caller: string) => ({ keys: { caller } })
+
 async function makeKey(tollgate: TollgateProcess, ...words: string[]): Promise<string> {
   const name = `key ${words.join('-')}.`
   return (await tollgate.run(['key', 'create', '--scopes', '*', '--name', name, ...words])).trim()
@@ -33,9 +36,9 @@ test('a phone that registers, and one whose password changes or that is deleted,
   const of = (extension: string, status: string, contacts: number) => ({
     data: { extension, domain, status, contacts },
   })
-  await one.register()
+  expect(await one.register()).toEqual(clean)
   expect(await reader.next('registration')).toMatchObject(of('101', 'registered', 1))
-  await two.register()
+  expect(await two.register()).toEqual(clean)
   expect(await reader.next('registration')).toMatchObject(of('102', 'registered', 1))
   const listed = await (await api(tollgate, token, '/pbx/extensions')).json()
   const { data } = listed as { data: { id: number; extension: string }[] }
@@ -56,7 +59,7 @@ test('a node that falls silent and comes back is told of, and a reader goes on w
   expect(down.data).toMatchObject({ destination: uris[1], state: 'probing', set_id: 1 })
   reader.close()
   // While nobody listens, a call goes through and the node comes back.
-  await callWith('inbound/answered.xml', tollgate.sipPort, { keys: { caller: paying } })
+  expect(await callWith('inbound/answered.xml', tollgate.sipPort, from(paying))).toEqual(clean)
   nodes[1]?.thaw()
   const again = await watch(tollgate, token, down.id)
   const started = await again.next('call.started')
@@ -71,8 +74,8 @@ test('a node that falls silent and comes back is told of, and a reader goes on w
 test('reports are made beside the calls: every INVITE has a record with its attempts', async () => {
   const { tollgate, uris } = await startCase({ nodes: ['refuses-503', 'answers'] })
   const token = await makeKey(tollgate)
-  await callWith('inbound/answered.xml', tollgate.sipPort, { keys: { caller: paying } })
-  await callWith('inbound/no-funds.xml', tollgate.sipPort, { keys: { caller: poor } })
+  expect(await callWith('inbound/answered.xml', tollgate.sipPort, from(paying))).toEqual(clean)
+  expect(await callWith('inbound/no-funds.xml', tollgate.sipPort, from(poor))).toEqual(clean)
   await tollgate.waitForCalls(2)
   const period = `start_date=${ago(60_000)}&end_date=${ago(-60_000)}`
   const get = (accept: string) =>
