@@ -31,7 +31,7 @@ export function encodeFrame(payload: string, counting: FrameLength = 'bytes'): s
   const bytes = Buffer.byteLength(payload)
   // As many bytes as UTF-16 units: all is ASCII.
   const isCountEqual = counting === 'bytes' || bytes === payload.length
-  return `${isCountEqual ? bytes : [...payload].length}#${payload}`
+  return `${isCountEqual ? bytes : Array.from(payload).length}#${payload}`
 }
 
 /**
