@@ -91,7 +91,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
 }
 
 /** Whose phone or node it is; null: nobody's, or everybody's. */
-function houseOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
+export function houseOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
   if (origin.kind === 'node') return dispatcher.setRecord(origin.setId)?.tenantId ?? null
   return 'tenantId' in origin ? origin.tenantId : null
 }

@@ -5,7 +5,14 @@ import type { ActiveCalls } from '../active-calls.ts'
 import type { Call, Direction } from '../call.ts'
 import type { Reading } from '../reading.ts'
 import type { End } from '../record/end-reason.ts'
-import { emergencyRoute, innerRoute, retryAfter, type Route, type RouteDeps } from '../route.ts'
+import {
+  emergencyRoute,
+  houseOf,
+  innerRoute,
+  retryAfter,
+  type Route,
+  type RouteDeps,
+} from '../route.ts'
 
 export interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging
@@ -82,7 +89,9 @@ async function authorize(
   const { origin, callerNumber: caller, calledNumber: callee } = reading
   const { callUuid, startedAt } = call.start
   const customerId = 'customerId' in origin ? origin.customerId : null
-  const { payerTenantId } = call
+  // Whoever has given an extension the number of another tenant's customer does not call at his expense.
+  const house = origin.kind === 'carrier' ? null : houseOf(origin, deps)
+  const payerTenantId = call.payerTenantId ?? house
   const request = { callUuid, caller, callee, customerId, payerTenantId, startedAt }
   const verdict = await deps.charging.authorize(request)
   call.notes.push({ at: deps.now(), what: 'charged', verdict })

@@ -316,3 +316,11 @@ test('a challenge is no call: it has no record; a stranger’s call is refused, 
   expect(await rig.record()).toMatchObject({ sipCode: 403, denialCode: 'unknown_source' })
   expect([rig.records, rig.strangers]).toEqual([[], ['127.0.0.1']])
 })
+
+test("a phone's call to the outside is not paid by a customer of another tenant who has its number", async () => {
+  const node = await rig.node()
+  const { caller } = await dial('15550100')
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  expect(rig.asked).toMatchObject([{ customerId: 7, payerTenantId: 3 }])
+})

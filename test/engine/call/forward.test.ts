@@ -136,7 +136,7 @@ test('to the outside goes a call of its own, at the expense of the extension tha
   expect(invite.get('From')).toContain('sip:peer@')
   expect(invite.get('Diversion')).toMatch(/^<sip:102@[^>]+>;reason=unknown$/)
   expect(rig.asked).toMatchObject([
-    { customerId: null, callee: '102' },
+    { customerId: null, callee: '102', payerTenantId: null },
     { customerId: 1_102, caller: '102', callee: '+15550123', payerTenantId: 3 },
   ])
   carrier.reply(invite, 183, { tag: 'b', body: sdp('answer') })
