@@ -87,16 +87,6 @@ test.each([
   expect(answer.body).toMatchObject({ success: false, statusCode: 400, details: [{ path }] })
 })
 
-test.each([5, '5', 'round robin'])(
-  'of the algorithm %j it is told which there are',
-  async (algorithm) => {
-    const { body } = await openResources().call('POST', '/dispatcher', { ...set, algorithm })
-    expect(body).toMatchObject({
-      details: [{ path: 'algorithm', message: expect.stringContaining('must be 8 (failover), 4') }],
-    })
-  },
-)
-
 test.each([
   ['host', { host: undefined }],
   ['host', { host: '' }],
