@@ -64,6 +64,12 @@ export async function call(
   return { a, aLeg: leg, b, bLeg: b.calledLeg(invite, tag) }
 }
 
+const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
+
+/** Replaces (RFC 3891 §6.1) with `leg` as it is known to whoever is asked to replace it. */
+export const replacing = ({ callId, to, from }: Leg, more = ''): string =>
+  `${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
+
 /** A description as it reaches somebody who was told of others before (RFC 3264 §8). */
 export const asVersion = (version: number, description: string): string =>
   description.replace('o=- 1 1 ', `o=- 1 ${version} `)

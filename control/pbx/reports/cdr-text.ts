@@ -168,6 +168,6 @@ function csvCell(value: string): string {
 /** Nearly all are. */
 const plain = /^(?:\+?\d*|\w[\w.:@= -]*)$/
 
-const hasFormula = /(?:^|[;\t\r\n])\s*[=@+\-＝＠＋－]|^[\t\r]/
+const hasFormula = /(?:^|[;\t\r\n])[^\S\t\r\n]*[=@+\-＝＠＋－]|^[\t\r]/
 /** A number with its sign is none. */
-const formulas = /(^|[;\t\r\n])(?=\s*(?:[=@＝＠]|[+\-＋－](?!\d*$))|[\t\r])/g
+const formulas = /(^|[;\t\r\n])(?=[^\S\t\r\n]*(?:[=@＝＠]|[+\-＋－](?!\d*$))|[\t\r])/g

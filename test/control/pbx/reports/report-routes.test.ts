@@ -275,6 +275,14 @@ test.each([
   },
 )
 
+test('a caller of nothing but tabs holds up no report', async () => {
+  const { store, get, day } = open()
+  // Looked for from each of them anew, it would take longer than a test may.
+  store({ callerNumber: `x${'\t'.repeat(400_000)}y`, calledNumber: '200' })
+  const { text } = await get(day, { Accept: 'text/csv' })
+  expect(text).toContain('y,200,')
+})
+
 test('a credential without cdrs:read sees no report', async () => {
   const { request, key, day } = open()
   const token = key({ scopes: ['calls:read'] })

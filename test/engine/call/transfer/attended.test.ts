@@ -11,6 +11,7 @@ import {
   finalNotify,
   notified,
   recordsOf,
+  replacing,
   type Pair,
 } from '../../../support/transfer-rig.ts'
 
@@ -36,11 +37,6 @@ async function consulting(): Promise<Consulting> {
   const { aLeg: a2Leg, bLeg: cLeg } = await call(rig, first.a, c, extension101, ' to c')
   return { ...first, c, a2Leg, cLeg }
 }
-
-const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
-
-const replacing = ({ callId, to, from }: Leg, more = ''): string =>
-  `${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
 
 async function join({ a, aLeg, a2Leg }: Consulting, more = ''): Promise<void> {
   const replaces = encodeURIComponent(replacing(a2Leg, more))

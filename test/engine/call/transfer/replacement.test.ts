@@ -3,7 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { startCallRig } from '../../../support/call-rig.ts'
 import { sdp, type Leg } from '../../../support/sip-peer.ts'
-import { asVersion, establish, extension101, recordsOf } from '../../../support/transfer-rig.ts'
+import {
+  asVersion,
+  establish,
+  extension101,
+  recordsOf,
+  replacing,
+} from '../../../support/transfer-rig.ts'
 
 let rig: CallRig
 
@@ -12,11 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => rig.stop())
 
-const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
-
-/** As `leg` is known to whoever is asked to replace it. */
-const replaces = ({ callId, to, from }: Leg, more = ''): string =>
-  `Replaces: ${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
+const replaces = (leg: Leg, more = ''): string => `Replaces: ${replacing(leg, more)}`
 
 test('the new one takes the place of the old one, who gets BYE; each INVITE has its record', async () => {
   const { a, aLeg, b, bLeg } = await establish(rig)

@@ -8,6 +8,7 @@ import {
   finalNotify,
   notified,
   recordsOf,
+  replacing,
   type Pair,
 } from '../../../support/transfer-rig.ts'
 
@@ -40,12 +41,9 @@ async function ringing(): Promise<Consulting> {
   return { ...first, c, toC, a2Leg }
 }
 
-const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
-
 async function referTo({ a, aLeg, a2Leg }: Consulting, more = ''): Promise<void> {
-  const { callId, to, from } = a2Leg
-  const replaces = `${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
-  const target = `<sip:1666@acme.example?Replaces=${encodeURIComponent(replaces)}>`
+  const replaces = encodeURIComponent(replacing(a2Leg, more))
+  const target = `<sip:1666@acme.example?Replaces=${replaces}>`
   a.request('REFER', aLeg, { headers: [`Refer-To: ${target}`] })
   await a.next('202 REFER')
 }
