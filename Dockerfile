@@ -1,12 +1,12 @@
 # syntax=docker/dockerfile:1
-FROM node:22-bookworm AS build
+FROM node:24-bookworm AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
-FROM node:22-bookworm-slim
+FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
     DATABASE_PATH=/data/tollgate.db \
     API_LISTEN=0.0.0.0:8080 \

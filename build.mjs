@@ -11,7 +11,7 @@ await build({
   outdir: 'dist',
   bundle: true,
   platform: 'node',
-  target: 'node20',
+  target: 'node22',
   format: 'esm',
   sourcemap: true,
   // Native addons cannot be bundled, and pino looks for files beside itself.
