@@ -1,0 +1,62 @@
+/**
+ * `dist/main.js`: runs the program on this Node, restarts it on the Node that npm installed beside
+ * it, or says in one line which Node it needs. An old Node must be able to read this file: it uses
+ * nothing that Node 14 lacks, and it loads the program, whose native parts crash an old Node, last.
+ */
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import packageJson from '../package.json' with { type: 'json' }
+
+const required = packageJson.engines.node.replace('>=', '')
+const bundled = findBundledNode()
+
+if (isAtLeast(required, process.versions.node)) {
+  void import(new URL('tollgate.js', import.meta.url).href)
+} else if (bundled === undefined) {
+  const advice = 'install a newer Node, or run "npm ci" in its folder, which brings one'
+  process.stderr.write(
+    `tollgate: needs Node ${required} or newer and runs on ${process.versions.node}: ${advice}\n`,
+  )
+  process.exitCode = 1
+} else {
+  restartOn(bundled)
+}
+
+/** The file of the npm package `node`, if it is installed and new enough. */
+function findBundledNode(): string | undefined {
+  const require = createRequire(import.meta.url)
+  try {
+    const { version } = require('node/package.json') as { version: string }
+    return isAtLeast(required, version) ? require.resolve('node/bin/node') : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isAtLeast(minimum: string, version: string): boolean {
+  const [leastMajor = 0, leastMinor = 0] = minimum.split('.').map(Number)
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > leastMajor || (major === leastMajor && minor >= leastMinor)
+}
+
+/** Runs the same command line there, passes signals on, and ends as it ends. */
+function restartOn(node: string): void {
+  const words = ['--enable-source-maps', ...process.argv.slice(1)]
+  const child = spawn(node, words, { stdio: 'inherit' })
+  const pass = (signal: NodeJS.Signals) => child.kill(signal)
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, pass)
+  // A terminal sends Ctrl-C to both processes; a second one would end calls at once.
+  process.on('SIGINT', (signal) => {
+    if (!process.stdin.isTTY) pass(signal)
+  })
+  child.on('error', (error) => {
+    process.stderr.write(`tollgate: cannot start ${node}: ${error.message}\n`)
+    process.exitCode = 1
+  })
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 1
+    if (signal === null) return
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  })
+}

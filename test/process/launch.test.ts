@@ -1,0 +1,65 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+
+/** Makes this process, but no child of it, believe that it is an old Node. */
+const oldNode = join(folder, 'old-node.cjs')
+writeFileSync(
+  oldNode,
+  `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`,
+)
+
+test('an old Node without a newer one beside it: exit code 1 and the one line that says which it needs', () => {
+  const alone = join(folder, 'main.mjs')
+  copyFileSync('dist/main.js', alone)
+  const ended = spawnSync(process.execPath, ['-r', oldNode, alone, 'serve'], { encoding: 'utf8' })
+  expect(ended).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr:
+      'tollgate: needs Node 22.12 or newer and runs on 20.20.2: install a newer Node, or run "npm ci" in its folder, which brings one\n',
+  })
+})
+
+test('an old Node restarts the program on the one that npm installed: arguments, output and exit code are its own', () => {
+  const runOnOld = (...words: string[]) =>
+    spawnSync(process.execPath, ['-r', oldNode, 'dist/main.js', ...words], { encoding: 'utf8' })
+  expect(runOnOld('--version')).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^tollgate \d+\.\d+\.\d+\n$/) as string,
+    stderr: '',
+  })
+  expect(runOnOld('nonsense')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: 'tollgate: unknown command "nonsense"; see tollgate --help\n',
+  })
+})
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'started by an old Node, %s drains and ends the serving process',
+  async (signal) => {
+    const child = spawn(process.execPath, ['-r', oldNode, 'dist/main.js', 'serve'], {
+      env: {
+        PATH: process.env['PATH'],
+        DATABASE_PATH: join(folder, `${signal}.db`),
+        SIP_LISTEN: 'udp/127.0.0.1:0',
+        API_LISTEN: '127.0.0.1:0',
+        EDGE_LISTEN: '127.0.0.1:0',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    for await (const line of createInterface({ input: child.stdout }))
+      if (line.startsWith('ready ')) break
+    child.kill(signal)
+    expect(await ended).toEqual([0, null])
+  },
+)
