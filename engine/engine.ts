@@ -145,7 +145,7 @@ export class Engine {
       ...{ client: this.#client, calls: this.calls, charging, now, log },
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
-      onUnknownSource: (address) => this.guard.unknownSource(address),
+      onUnknownSource: (source) => this.guard.unknownSource(source),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       newUuid: deps.newUuid,
@@ -269,7 +269,8 @@ export class Engine {
       secret: secret ?? this.#secret,
       randomBytes,
       log,
-      admit: (source, packet) => this.guard.admit(source, packet),
+      admit: ({ listener: { protocol }, address, port }, packet) =>
+        this.guard.admit({ protocol, address, port }, packet),
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       // The settings let nobody go below the RFC's 90 s; a test may.
       ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),
@@ -308,8 +309,9 @@ export class Engine {
   }
 
   /** What a server elsewhere took in: ours asks before it decodes anything. */
-  #admits({ source_address: address, source_port: port, headers }: SipRequest): boolean {
-    return this.guard.admitRequest({ address, port }, headers['user-agent'])
+  #admits(request: SipRequest): boolean {
+    const { protocol, source_address: address, source_port: port, method, headers } = request
+    return this.guard.admitRequest({ protocol, address, port }, method, headers['user-agent'])
   }
 
   /** Carriers, nodes and trusted networks are never shut out. */

@@ -8,7 +8,7 @@ import type { Reading } from './reading.ts'
 import { readInvite, startOf } from './reading.ts'
 import { retryAfter, type RouteDeps } from './route.ts'
 import { recognize, type RecognizeDeps } from './phones/recognize.ts'
-import { respondToPhone } from './phones/register.ts'
+import { respondToPhone, sourceOf } from './phones/register.ts'
 import type { Answer, SipRequest } from './sip/drachtio.ts'
 import { Invite } from './legs/invite.ts'
 import { admit, freeRoute } from './setup/admission.ts'
@@ -20,7 +20,7 @@ export interface InboundCallDeps extends ReachDeps, TalkDeps, RecognizeDeps {
   readonly routing: RouteDeps['routing'] & RecognizeDeps['routing']
   readonly registrar: RouteDeps['registrar'] & RecognizeDeps['registrar']
   /** A call is refused because nobody knows its source. */
-  readonly onUnknownSource: (address: string) => void
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => void
   readonly newUuid: () => string
 }
 
@@ -33,7 +33,7 @@ export async function handleInboundCall(
   const recognized = recognize(request, deps)
   if (recognized.kind === 'challenged') return respondToPhone(answer, recognized.answer)
   const { origin } = recognized
-  if (origin.kind === 'unknown') deps.onUnknownSource(request.source_address)
+  if (origin.kind === 'unknown') deps.onUnknownSource(sourceOf(request))
   const callUuid = deps.newUuid()
   const reading = readInvite(request, callUuid, origin, deps.routing)
   const call = deps.calls.begin(startOf(request, reading, deps.now()))

@@ -42,6 +42,11 @@ export class Bans {
     return true
   }
 
+  /** Whether the source is banned, without counting. */
+  has(source: string, now: number): boolean {
+    return (this.#bans.get(source)?.until ?? 0) > now
+  }
+
   /** False: there was no such ban. */
   lift(source: string): boolean {
     return this.#bans.delete(source)
@@ -50,9 +55,5 @@ export class Bans {
   /** Those in force, the newest last. */
   list(now: number): readonly Ban[] {
     return [...this.#bans.values()].filter(({ until }) => until > now).map((ban) => ({ ...ban }))
-  }
-
-  get size(): number {
-    return this.#bans.size
   }
 }

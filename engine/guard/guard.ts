@@ -1,159 +1,270 @@
 /**
  * Who is listened to at all: asked for each packet before it is decoded. Floods are cut to a rate,
- * scanners meet silence, guessers are banned for a while. Carriers and nodes are never shut out.
+ * scanners meet silence, guessers are banned for a while. Carriers and nodes are never shut out. The source
+ * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
 import { Bans, type Ban, type BanReason } from './bans.ts'
 import { Failures } from './failures.ts'
+import { type GuardLog, Notices } from './notices.ts'
+import { kindOf, kindOfMethod, type PacketKind } from './packet-kind.ts'
+import { type ProvenFlow, type ProvenSource, ProvenSources } from './proven.ts'
 import { isFromScanner, isScannerName } from './scanners.ts'
 import { sourceKey } from './source-key.ts'
-import { TokenBuckets, type BucketLimits } from './token-buckets.ts'
+import {
+  type Bucket,
+  type BucketLimits,
+  fullBucket,
+  type Rate,
+  takeFrom,
+  TokenBuckets,
+} from './token-buckets.ts'
 
 export interface GuardDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
-  /** Carriers, nodes and trusted networks. Asked only about packets that would be dropped. */
+  /** Carriers, nodes and trusted networks. Asked about packets that would be dropped, and now and then. */
   readonly isExempt: (address: string, port: number) => boolean
-  readonly log: (
-    level: 'info' | 'warn',
-    message: string,
-    fields: Readonly<Record<string, unknown>>,
-  ) => void
+  readonly log: GuardLog
   readonly flood?: Partial<BucketLimits>
+  /** What all sources may send together that are neither exempt nor proven. */
+  readonly strangers?: Rate
+}
+
+/** Where a packet comes from, or says that it comes from. */
+export interface PacketSource {
+  /** `udp`, whose source is proved by nothing, or one that has connections. */
+  readonly protocol: string
+  readonly address: string
+  readonly port: number
 }
 
 /** A few hundred phones behind one address, all switched on at once, stay below. */
 const defaultFlood: BucketLimits = { packetsPerSecond: 200, burst: 500, maxSources: 20_000 }
+/** A tenth of what one process can read. 10,000 phones that come new register within 10 s. */
+const defaultStrangers: Rate = { packetsPerSecond: 2_000, burst: 4_000 }
+/** An INVITE that is refused costs about as much as so many other packets. */
+const INVITE_COST = 5
+/** How long it is believed that a source is a known one, for the share of strangers. */
+const KNOWN_MS = 1_000
+const PROOF = { maxSources: 50_000, maxPerSource: 4_096, lifeMs: 7_500_000 }
 const MAX_BANS = 10_000
 const BAN_MS = 600_000
 /** Wrong passwords from one address, whatever the users. */
 const addressFailures = { max: 20, windowMs: 60_000, maxKeys: 20_000 }
 /** Wrong passwords for one user from one address: further ones are not even checked. */
 const userFailures = { max: 10, windowMs: 300_000, maxKeys: 20_000 }
-/** Calls from a source that is nobody's. */
+/** Calls from a source that is unknown. */
 const unknownCalls = { max: 30, windowMs: 60_000, maxKeys: 20_000 }
-/** A source that was told about is not told about again for this long. */
-const QUIET_MS = 600_000
-const MAX_TOLD = 20_000
+
+type Objection = 'banned' | 'flood' | 'strangers' | 'scanner'
 
 export class Guard {
   readonly #deps: GuardDeps
-  readonly #buckets: TokenBuckets
+  readonly #flood: BucketLimits
+  readonly #strangers: Rate
+  readonly #notices: Notices
+  readonly #proven: ProvenSources
+  /** Apart, so that forged datagrams take nothing from the connections of the same address. */
+  readonly #datagrams: { readonly sources: TokenBuckets; readonly share: Bucket }
+  readonly #connections: { readonly sources: TokenBuckets; readonly share: Bucket }
+  readonly #operatorBans = new Bans(MAX_BANS)
+  /** For what only the source itself can have done. */
   readonly #bans = new Bans(MAX_BANS)
+  /** For what datagrams with that source did: it may be forged. */
+  readonly #claimedBans = new Bans(MAX_BANS)
   readonly #addressFailures = new Failures(addressFailures)
+  readonly #flowFailures = new Failures(addressFailures)
   readonly #userFailures = new Failures(userFailures)
   readonly #unknownCalls = new Failures(unknownCalls)
-  /** First drops: each source is logged once. */
-  readonly #told = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_TOLD })
-  readonly #dropped = { banned: 0, flood: 0, scanner: 0 }
+  readonly #claimedCalls = new Failures(unknownCalls)
+  readonly #dropped = { banned: 0, flood: 0, strangers: 0, scanner: 0 }
   #banned = 0
 
   constructor(deps: GuardDeps) {
     this.#deps = deps
-    this.#buckets = new TokenBuckets({ ...defaultFlood, ...deps.flood })
+    this.#flood = { ...defaultFlood, ...deps.flood }
+    this.#strangers = deps.strangers ?? defaultStrangers
+    this.#notices = new Notices(deps.log)
+    const { packetsPerSecond, burst } = this.#flood
+    this.#proven = new ProvenSources({ ...PROOF, packetsPerSecond, burst })
+    const now = deps.now()
+    const shared = () => ({
+      sources: new TokenBuckets(this.#flood),
+      share: fullBucket(this.#strangers, now),
+    })
+    this.#datagrams = shared()
+    this.#connections = shared()
   }
 
-  /** False: the packet is to be dropped in silence. */
-  admit(
-    source: { readonly address: string; readonly port: number },
-    packet: Buffer | string,
-  ): boolean {
-    return this.#admit(source, () => isFromScanner(packet))
+  /** False: the packet is to be dropped in silence. An empty packet is a new connection. */
+  admit(source: PacketSource, packet: Buffer | string): boolean {
+    return this.#admit(source, kindOf(packet), () => isFromScanner(packet))
   }
 
   /** The same for a request that another SIP server took: false, it is to be refused. */
-  admitRequest(
-    source: { readonly address: string; readonly port: number },
-    userAgent: string | undefined,
-  ): boolean {
-    return this.#admit(source, () => userAgent !== undefined && isScannerName(userAgent))
+  admitRequest(source: PacketSource, method: string, userAgent: string | undefined): boolean {
+    const isScanner = (): boolean => userAgent !== undefined && isScannerName(userAgent)
+    return this.#admit(source, kindOfMethod(method), isScanner)
   }
 
-  #admit(
-    source: { readonly address: string; readonly port: number },
-    isScanner: () => boolean,
-  ): boolean {
+  #admit(source: PacketSource, kind: PacketKind, isScanner: () => boolean): boolean {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
-    const objection = this.#objectionTo(key, isScanner, now)
-    if (objection === undefined || this.#deps.isExempt(source.address, source.port)) return true
+    const objection = this.#objectionTo(source, key, kind, now) ?? (isScanner() && 'scanner')
+    if (!objection || this.#deps.isExempt(source.address, source.port)) return true
     this.#dropped[objection] += 1
-    if (objection !== 'banned' && this.#told.add(`${objection} ${key}`, now))
-      this.#deps.log('warn', notices[objection], { source: key })
+    if (objection === 'strangers') this.#notices.tellOnce(notices.strangers, 'all', now)
+    else if (objection !== 'banned') this.#notices.tellOnce(notices[objection], key, now)
     return false
   }
 
   /** A wrong password, given with a nonce that this very address was sent. */
-  authFailed(address: string, user: string): void {
+  authFailed(source: PacketSource, user: string): void {
+    const now = this.#deps.now()
+    const key = sourceKey(source.address)
+    if (this.#userFailures.add(`${key} ${user}`, now))
+      this.#notices.tell('wrong passwords: no more are checked', { source: key, user }, now)
+    // A phone that turns to guessing loses what it has proved; the others behind its address do not.
+    if (this.#flowFailures.add(`${key} ${source.port}`, now)) this.#proven.forget(key, source.port)
+    if (this.#addressFailures.add(key, now))
+      this.#ban(this.#bans, key, 'password_guessing', BAN_MS, now)
+  }
+
+  authSucceeded({ address, port }: PacketSource, user: string): void {
+    const key = sourceKey(address)
+    this.#userFailures.forget(`${key} ${user}`)
+    this.#proven.add(key, port, user, this.#deps.now())
+  }
+
+  /**
+   * Answers as to a wrong password, whatever the password: after too many wrong ones for this user, and
+   * at a banned address for users who had not proved to be there before.
+   */
+  isLockedOut({ address, port }: PacketSource, user: string): boolean {
     const now = this.#deps.now()
     const key = sourceKey(address)
-    if (this.#userFailures.add(`${key} ${user}`, now))
-      this.#deps.log('warn', 'wrong passwords: no more are checked', { source: key, user })
-    if (this.#addressFailures.add(key, now)) this.#ban(key, 'password_guessing', BAN_MS)
+    if (this.#userFailures.isReached(`${key} ${user}`, now)) return true
+    if (!this.#bans.has(key, now)) return false
+    const proof = this.#proven.find(key, now)
+    return flowOf(proof, port, now) === undefined && !((proof?.users.get(user) ?? 0) > now)
   }
 
-  authSucceeded(address: string, user: string): void {
-    this.#userFailures.forget(`${sourceKey(address)} ${user}`)
+  /** A call was refused because its source is unknown. */
+  unknownSource(source: PacketSource): void {
+    const now = this.#deps.now()
+    const key = sourceKey(source.address)
+    if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return
+    const isClaimed = source.protocol === 'udp'
+    const calls = isClaimed ? this.#claimedCalls : this.#unknownCalls
+    if (!calls.add(key, now)) return
+    this.#ban(isClaimed ? this.#claimedBans : this.#bans, key, 'unknown_calls', BAN_MS, now)
   }
 
-  /** Answers as to a wrong password, whatever the password. */
-  isLockedOut(address: string, user: string): boolean {
-    return this.#userFailures.isReached(`${sourceKey(address)} ${user}`, this.#deps.now())
-  }
-
-  /** A call was refused because nobody knows its source. */
-  unknownSource(address: string): void {
-    const key = sourceKey(address)
-    if (this.#unknownCalls.add(key, this.#deps.now())) this.#ban(key, 'unknown_calls', BAN_MS)
+  /** Whether a phone has proved itself at this address, from whatever port. */
+  isProven(address: string): boolean {
+    return this.#proven.find(sourceKey(address), this.#deps.now()) !== undefined
   }
 
   bans(): readonly Ban[] {
-    return this.#bans.list(this.#deps.now())
+    const now = this.#deps.now()
+    return this.#allBans()
+      .flatMap((bans) => bans.list(now))
+      .toSorted((one, other) => one.since - other.since)
   }
 
   /** Bans a source by hand. Carriers and nodes go on being heard. */
   ban(address: string, durationMs: number): void {
-    this.#ban(sourceKey(address), 'operator', durationMs)
+    const now = this.#deps.now()
+    this.#ban(this.#operatorBans, sourceKey(address), 'operator', durationMs, now)
   }
 
   /** Takes an address, or a source as `bans` shows it. False: it was not banned. */
   unban(source: string): boolean {
     const key = source.endsWith('/64') ? source : sourceKey(source)
-    this.#addressFailures.forget(key)
-    this.#unknownCalls.forget(key)
-    this.#userFailures.forgetAll(`${key} `)
-    return this.#bans.lift(key)
+    for (const counts of [this.#addressFailures, this.#unknownCalls, this.#claimedCalls])
+      counts.forget(key)
+    for (const counts of [this.#userFailures, this.#flowFailures]) counts.forgetAll(`${key} `)
+    return this.#allBans().filter((bans) => bans.lift(key)).length > 0
   }
 
   /** Present sizes, and totals since the start. */
   telemetry(): Readonly<Record<string, number>> {
     return {
-      guard_sources: this.#buckets.size,
+      guard_sources: this.#datagrams.sources.size + this.#connections.sources.size,
+      guard_proven_sources: this.#proven.size,
       guard_bans: this.bans().length,
       guard_bans_total: this.#banned,
       guard_dropped_banned_total: this.#dropped.banned,
       guard_dropped_flood_total: this.#dropped.flood,
+      guard_dropped_strangers_total: this.#dropped.strangers,
       guard_dropped_scanner_total: this.#dropped.scanner,
     }
   }
 
   #objectionTo(
+    source: PacketSource,
     key: string,
-    isScanner: () => boolean,
+    kind: PacketKind,
     now: number,
-  ): 'banned' | 'flood' | 'scanner' | undefined {
-    if (this.#bans.holds(key, now)) return 'banned'
-    if (!this.#buckets.take(key, now)) return 'flood'
-    return isScanner() ? 'scanner' : undefined
+  ): Objection | undefined {
+    if (this.#operatorBans.holds(key, now)) return 'banned'
+    const proof = this.#proven.find(key, now)
+    const flow = flowOf(proof, source.port, now)
+    if (flow !== undefined) return takeFrom(flow.bucket, this.#flood, now) ? undefined : 'flood'
+    const isUdp = source.protocol === 'udp'
+    if (this.#isBanned(key, kind, isUdp, proof !== undefined, now)) return 'banned'
+    const { sources, share } = isUdp ? this.#datagrams : this.#connections
+    const bucket = sources.of(key, now)
+    if (!takeFrom(bucket, this.#flood, now)) return 'flood'
+    const cost = kind === 'invite' ? INVITE_COST : 1
+    return this.#isKnown(bucket, source, now) || takeFrom(share, this.#strangers, now, cost)
+      ? undefined
+      : 'strangers'
   }
 
-  #ban(source: string, reason: BanReason, durationMs: number): void {
+  /** A phone behind a banned address may register, and is heard once it has proved who it is. */
+  #isBanned(
+    key: string,
+    kind: PacketKind,
+    isUdp: boolean,
+    isProven: boolean,
+    now: number,
+  ): boolean {
+    const isSayingWho = kind === 'register' || kind === 'open'
+    if (!(isProven && isSayingWho) && this.#bans.holds(key, now)) return true
+    return isUdp && !isSayingWho && this.#claimedBans.holds(key, now)
+  }
+
+  #isKnown(bucket: Bucket, { address, port }: PacketSource, now: number): boolean {
+    if (now < bucket.knownUntil && bucket.knownPort === port) return bucket.isKnown
+    bucket.isKnown = this.#deps.isExempt(address, port)
+    bucket.knownPort = port
+    bucket.knownUntil = now + KNOWN_MS
+    return bucket.isKnown
+  }
+
+  #allBans(): readonly Bans[] {
+    return [this.#operatorBans, this.#bans, this.#claimedBans]
+  }
+
+  #ban(bans: Bans, source: string, reason: BanReason, durationMs: number, now: number): void {
     this.#banned += 1
-    this.#bans.add(source, reason, this.#deps.now(), durationMs)
-    this.#deps.log('warn', 'a source is banned', { source, reason, seconds: durationMs / 1_000 })
+    bans.add(source, reason, now, durationMs)
+    this.#notices.tell('a source is banned', { source, reason, seconds: durationMs / 1_000 }, now)
   }
 }
 
 const notices = {
   flood: 'a source sends too much: the rest is dropped',
+  strangers: 'unknown sources send too much in all: the rest is dropped',
   scanner: 'a scanner meets silence',
 } as const
+
+function flowOf(
+  proof: ProvenSource | undefined,
+  port: number,
+  now: number,
+): ProvenFlow | undefined {
+  const flow = proof?.flows.get(port)
+  return flow !== undefined && flow.until > now ? flow : undefined
+}

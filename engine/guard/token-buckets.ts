@@ -1,23 +1,44 @@
 /** One token bucket per source, for a bounded number of sources. */
 
-export interface BucketLimits {
-  /** Packets per second that a source may send for ever. */
+export interface Rate {
+  /** Tokens that come back per second. */
   readonly packetsPerSecond: number
-  /** Packets that it may send at once after a pause. */
+  /** Tokens that a full bucket holds. */
   readonly burst: number
+}
+
+export interface BucketLimits extends Rate {
   /** Sources that are remembered; beyond, those that came first and are quiet are forgotten. */
   readonly maxSources: number
 }
 
-interface Bucket {
+export interface Bucket {
   tokens: number
   /** Milliseconds UTC. */
   lastSeenAt: number
+  /** Whether its last packets came from a known port, and until when that need not be asked again. */
+  isKnown: boolean
+  knownPort: number
+  knownUntil: number
 }
 
 /** How many of the oldest sources are looked at before one that is busy is forgotten. */
 const EVICTION_TRIES = 8
 const QUIET_MS = 1_000
+
+export const fullBucket = ({ burst }: Rate, now: number): Bucket => ({
+  ...{ tokens: burst, lastSeenAt: now },
+  ...{ isKnown: false, knownPort: 0, knownUntil: -Infinity },
+})
+
+/** Takes the tokens of one packet; false: there are too few. `now` in milliseconds UTC. */
+export function takeFrom(bucket: Bucket, rate: Rate, now: number, cost = 1): boolean {
+  const elapsedMs = Math.max(0, now - bucket.lastSeenAt)
+  const tokens = Math.min(rate.burst, bucket.tokens + (elapsedMs * rate.packetsPerSecond) / 1_000)
+  bucket.lastSeenAt = now
+  bucket.tokens = tokens < cost ? tokens : tokens - cost
+  return tokens >= cost
+}
 
 export class TokenBuckets {
   readonly #limits: BucketLimits
@@ -27,26 +48,20 @@ export class TokenBuckets {
     this.#limits = limits
   }
 
-  /** Whether one more packet of this source is within its limit. `now` in milliseconds UTC. */
-  take(source: string, now: number): boolean {
-    const bucket = this.#buckets.get(source)
-    if (bucket === undefined) return this.#begin(source, now)
-    const { packetsPerSecond, burst } = this.#limits
-    const elapsedMs = Math.max(0, now - bucket.lastSeenAt)
-    const tokens = Math.min(burst, bucket.tokens + (elapsedMs * packetsPerSecond) / 1_000)
-    bucket.lastSeenAt = now
-    bucket.tokens = tokens < 1 ? tokens : tokens - 1
-    return tokens >= 1
+  /** The bucket of a source, full if the source is new. */
+  of(source: string, now: number): Bucket {
+    return this.#buckets.get(source) ?? this.#begin(source, now)
   }
 
   get size(): number {
     return this.#buckets.size
   }
 
-  #begin(source: string, now: number): boolean {
+  #begin(source: string, now: number): Bucket {
     if (this.#buckets.size >= this.#limits.maxSources) this.#forgetOne(now)
-    this.#buckets.set(source, { tokens: this.#limits.burst - 1, lastSeenAt: now })
-    return true
+    const bucket = fullBucket(this.#limits, now)
+    this.#buckets.set(source, bucket)
+    return bucket
   }
 
   /** The first that is quiet; a busy one goes to the end of the line and keeps its state. */

@@ -63,9 +63,9 @@ export interface RegistrarDeps {
   readonly keepAlive: (target: ContactTarget) => void
   /** What is done against guessing; `isLockedOut` answers like a wrong password. */
   readonly guard: {
-    isLockedOut(address: string, user: string): boolean
-    authFailed(address: string, user: string): void
-    authSucceeded(address: string, user: string): void
+    isLockedOut(source: Source, user: string): boolean
+    authFailed(source: Source, user: string): void
+    authSucceeded(source: Source, user: string): void
   }
   /** Whether it is a proxy of ours, which may say how its phones are reached. */
   readonly isProxy: (source: Source) => boolean
@@ -277,12 +277,12 @@ export class Registrar {
     })
     if (verdict.kind === 'wrong') {
       this.#totals.failed += 1
-      guard.authFailed(source.address, verdict.username)
+      guard.authFailed(source, verdict.username)
     }
     // After too many guesses the right one looks like the others.
-    if (guard.isLockedOut(source.address, user)) return { kind: 'missing' }
+    if (guard.isLockedOut(source, user)) return { kind: 'missing' }
     if (verdict.kind === 'known') {
-      guard.authSucceeded(source.address, user)
+      guard.authSucceeded(source, user)
       this.#authenticator.answered(verdict.extension, source.address, verdict.algorithm)
     }
     return verdict
@@ -337,6 +337,7 @@ export class Registrar {
   #restore(home: Omit<Parameters<BindingTable['set']>[0], 'bindings'>, binding: Binding): void {
     const bindings = this.#table.find(home.domain, home.extension)?.bindings ?? []
     this.#table.set({ ...home, bindings: [...bindings, binding] })
+    this.#deps.guard.authSucceeded(binding.source, home.extension)
   }
 }
 

@@ -196,7 +196,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     voicemailOf: () => answers.voicemail,
     onGatewayOutcome: (gatewayId, outcome) => void outcomes.push([gatewayId, outcome]),
-    onUnknownSource: (address) => void strangers.push(address),
+    onUnknownSource: ({ address }) => void strangers.push(address),
     retryAfterSeconds: 5,
     nodeTimeoutMs: 1_500,
     ringTimeoutMs: 180_000,

@@ -3,7 +3,7 @@ import { Guard } from '../../../engine/guard/guard.ts'
 import { openControl } from '../../support/control.ts'
 
 const path = '/api/v1/guard/bans'
-const flooder = { address: '203.0.113.9', port: 5060 }
+const flooder = { protocol: 'udp', address: '203.0.113.9', port: 5_060 }
 const packet = 'OPTIONS sip:x SIP/2.0\r\n\r\n'
 
 function open() {

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { Guard } from '../../../engine/guard/guard.ts'
 
 const packet = Buffer.from('OPTIONS sip:a@h SIP/2.0\r\nUser-Agent: phone\r\n\r\n')
+/** Where a packet comes from. */
+const at = (address: string, protocol = 'udp', port = 5_060) => ({ protocol, address, port })
 const from = (name: string): Buffer =>
   Buffer.from(`REGISTER sip:a@h SIP/2.0\r\nVia: x\r\nUser-Agent: ${name}\r\n\r\n`)
 
@@ -16,7 +18,7 @@ function guarded(flood = { packetsPerSecond: 10, burst: 20, maxSources: 100 }) {
     flood,
   })
   const admit = (address: string, bytes: Buffer | string = packet): boolean =>
-    guard.admit({ address, port: 5_060 }, bytes)
+    guard.admit(at(address), bytes)
   const burst = (address: string, count: number): number =>
     Array.from({ length: count }, () => admit(address)).filter(Boolean).length
   return { guard, time, logged, exempt, admit, burst }
@@ -35,7 +37,7 @@ test('a source may send its burst, then its rate; others are not touched, the lo
 test('carriers and nodes are never shut out, whatever they send, fail or are called', () => {
   const { guard, burst, exempt, admit, logged } = guarded()
   exempt.add('192.0.2.1:5060')
-  for (let count = 0; count < 100; count++) guard.unknownSource('192.0.2.1')
+  for (let count = 0; count < 100; count++) guard.unknownSource(at('192.0.2.1', 'tcp'))
   expect(burst('192.0.2.1', 1_000)).toBe(1_000)
   expect(admit('192.0.2.1', from('friendly-scanner'))).toBe(true)
   expect(logged.filter((line) => !line.includes('banned'))).toEqual([])
@@ -78,9 +80,9 @@ test('a new connection, an empty packet, counts: floods of them are cut, and a b
 
 test('twenty wrong passwords in a minute ban an address for ten minutes', () => {
   const { guard, time, admit } = guarded()
-  for (let user = 0; user < 19; user++) guard.authFailed('192.0.2.1', `${user}`)
+  for (let user = 0; user < 19; user++) guard.authFailed(at('192.0.2.1'), `${user}`)
   expect(admit('192.0.2.1')).toBe(true)
-  guard.authFailed('192.0.2.1', '19')
+  guard.authFailed(at('192.0.2.1'), '19')
   expect([admit('192.0.2.1'), admit('192.0.2.2')]).toEqual([false, true])
   expect(guard.bans()).toEqual([
     {
@@ -97,7 +99,7 @@ test('twenty wrong passwords in a minute ban an address for ten minutes', () => 
 test('failures far apart ban nobody', () => {
   const { guard, time, admit } = guarded()
   for (let user = 0; user < 100; user++) {
-    guard.authFailed('192.0.2.1', `${user}`)
+    guard.authFailed(at('192.0.2.1'), `${user}`)
     time.now += 4_000
   }
   expect(admit('192.0.2.1')).toBe(true)
@@ -105,32 +107,32 @@ test('failures far apart ban nobody', () => {
 
 test('ten wrong passwords for one user lock that user out from that address, until a while has passed', () => {
   const { guard, time, logged } = guarded()
-  for (let failure = 0; failure < 9; failure++) guard.authFailed('192.0.2.1', '101')
-  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
-  guard.authFailed('192.0.2.1', '101')
-  guard.authFailed('192.0.2.1', '101')
-  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(true)
-  expect(guard.isLockedOut('192.0.2.2', '101')).toBe(false)
-  expect(guard.isLockedOut('192.0.2.1', '102')).toBe(false)
+  for (let failure = 0; failure < 9; failure++) guard.authFailed(at('192.0.2.1'), '101')
+  expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(false)
+  guard.authFailed(at('192.0.2.1'), '101')
+  guard.authFailed(at('192.0.2.1'), '101')
+  expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(true)
+  expect(guard.isLockedOut(at('192.0.2.2'), '101')).toBe(false)
+  expect(guard.isLockedOut(at('192.0.2.1'), '102')).toBe(false)
   expect(logged).toHaveLength(1)
   time.now += 300_000
-  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
+  expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(false)
 })
 
 test('the right password clears what was counted against the user', () => {
   const { guard } = guarded()
-  for (let failure = 0; failure < 9; failure++) guard.authFailed('192.0.2.1', '101')
-  guard.authSucceeded('192.0.2.1', '101')
-  guard.authFailed('192.0.2.1', '101')
-  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
+  for (let failure = 0; failure < 9; failure++) guard.authFailed(at('192.0.2.1'), '101')
+  guard.authSucceeded(at('192.0.2.1'), '101')
+  guard.authFailed(at('192.0.2.1'), '101')
+  expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(false)
 })
 
 test('a ban is lifted by hand, with the count that led to it; calls of nobody ban as well', () => {
   const { guard, admit } = guarded()
-  for (let call = 0; call < 30; call++) guard.unknownSource('192.0.2.1')
+  for (let call = 0; call < 30; call++) guard.unknownSource(at('192.0.2.1', 'tcp'))
   expect(guard.bans()[0]?.reason).toBe('unknown_calls')
   expect([guard.unban('192.0.2.1'), guard.unban('192.0.2.1')]).toEqual([true, false])
-  guard.unknownSource('192.0.2.1')
+  guard.unknownSource(at('192.0.2.1', 'tcp'))
   expect(admit('192.0.2.1')).toBe(true)
   guard.ban('192.0.2.1', 1_000)
   expect(admit('192.0.2.1')).toBe(false)
@@ -138,17 +140,17 @@ test('a ban is lifted by hand, with the count that led to it; calls of nobody ba
 
 test('whoever is let in again may also sign on again', () => {
   const { guard } = guarded()
-  for (let guess = 0; guess < 20; guess++) guard.authFailed('192.0.2.1', '101')
-  for (let guess = 0; guess < 10; guess++) guard.authFailed('192.0.2.11', '101')
-  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(true)
+  for (let guess = 0; guess < 20; guess++) guard.authFailed(at('192.0.2.1'), '101')
+  for (let guess = 0; guess < 10; guess++) guard.authFailed(at('192.0.2.11'), '101')
+  expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(true)
   expect(guard.unban('192.0.2.1')).toBe(true)
-  expect(guard.isLockedOut('192.0.2.1', '101')).toBe(false)
-  expect(guard.isLockedOut('192.0.2.11', '101')).toBe(true)
+  expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(false)
+  expect(guard.isLockedOut(at('192.0.2.11'), '101')).toBe(true)
 })
 
 test('an IPv6 network of 64 bits is one source', () => {
   const { guard, admit, burst } = guarded()
-  for (let host = 0; host < 30; host++) guard.unknownSource(`2001:db8:1:2::${host}`)
+  for (let host = 0; host < 30; host++) guard.unknownSource(at(`2001:db8:1:2::${host}`, 'tcp'))
   expect(guard.bans().map(({ source }) => source)).toEqual(['2001:db8:1:2::/64'])
   expect(admit('2001:db8:1:2:aaaa:bbbb:cccc:dddd')).toBe(false)
   expect(admit('2001:db8:1:3::1')).toBe(true)
@@ -174,15 +176,16 @@ test('a flood from a hundred thousand addresses takes bounded memory, and a busy
 
 test('requests that another server took are judged alike: floods, scanners, bans', () => {
   const { guard, exempt } = guarded()
-  const source = (address: string) => ({ address, port: 5_060 })
-  const flood = Array.from({ length: 50 }, () => guard.admitRequest(source('192.0.2.1'), 'phone'))
+  const ask = (address: string, userAgent?: string) =>
+    guard.admitRequest(at(address), 'OPTIONS', userAgent)
+  const flood = Array.from({ length: 50 }, () => ask('192.0.2.1', 'phone'))
   expect(flood.filter(Boolean)).toHaveLength(20)
-  expect(guard.admitRequest(source('192.0.2.2'), 'friendly-scanner')).toBe(false)
-  expect(guard.admitRequest(source('192.0.2.2'), undefined)).toBe(true)
+  expect(ask('192.0.2.2', 'friendly-scanner')).toBe(false)
+  expect(ask('192.0.2.2')).toBe(true)
   guard.ban('192.0.2.3', 60_000)
-  expect(guard.admitRequest(source('192.0.2.3'), 'phone')).toBe(false)
+  expect(ask('192.0.2.3', 'phone')).toBe(false)
   exempt.add('192.0.2.3')
-  expect(guard.admitRequest(source('192.0.2.3'), 'phone')).toBe(true)
+  expect(ask('192.0.2.3', 'phone')).toBe(true)
   expect(guard.telemetry()).toMatchObject({
     guard_dropped_flood_total: 30,
     guard_dropped_scanner_total: 1,

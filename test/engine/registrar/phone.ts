@@ -37,6 +37,8 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
   const time = new ManualTime(startedAt)
   const keptAlive: string[] = []
   const failed: string[] = []
+  /** Who has shown a password, from where. */
+  const proven: string[] = []
   /** Who was said to have other phones than before. */
   const told: Parameters<RegistrarDeps['onRegistration']>[0][] = []
   const lockedOut = new Set<string>()
@@ -50,9 +52,9 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
     nonceSeconds: 300,
     keepAlive: ({ uri, nextHop }) => void keptAlive.push(`${uri} via ${nextHop ?? '-'}`),
     guard: {
-      isLockedOut: (address, user) => lockedOut.has(`${address} ${user}`),
-      authFailed: (address, user) => void failed.push(`${address} ${user}`),
-      authSucceeded: () => undefined,
+      isLockedOut: ({ address }, user) => lockedOut.has(`${address} ${user}`),
+      authFailed: ({ address }, user) => void failed.push(`${address} ${user}`),
+      authSucceeded: ({ address, port }, user) => void proven.push(`${address}:${port} ${user}`),
     },
     isProxy: ({ address }) => proxies.has(address),
     onRegistration: (change) => void told.push(change),
@@ -68,7 +70,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
     time.advance(50)
     return answer
   }
-  return { store, time, registrar, ask, keptAlive, failed, told, lockedOut, proxies, deps }
+  return { store, time, registrar, ask, keptAlive, failed, proven, told, lockedOut, proxies, deps }
 }
 
 export type World = ReturnType<typeof startRegistrar>

@@ -375,3 +375,12 @@ test('who claims no number of ours is a stranger; a trunk may bring users of our
   expect(kind('<sip:+15551234@acme.example>', true)).toBe('stranger')
   expect(kind('<sip:101@acme.example>', true)).toBe('refused')
 })
+
+test('a phone whose registration outlives a restart is told to the guard as proven, with its port', async () => {
+  const world = startRegistrar()
+  expect((await new Phone(world).register()).status).toBe(200)
+  expect(world.proven).toEqual(['203.0.113.7:5060 101'])
+  world.proven.length = 0
+  expect(new Registrar(world.deps).telemetry()['registered_contacts']).toBe(1)
+  expect(world.proven).toEqual(['203.0.113.7:5060 101'])
+})

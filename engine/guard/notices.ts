@@ -1,0 +1,49 @@
+/**
+ * What the log is told of strangers: each source once in a while, and a bounded number of lines a minute,
+ * because a stranger may write four billion addresses on its packets.
+ */
+import { Failures } from './failures.ts'
+
+export type GuardLog = (
+  level: 'info' | 'warn',
+  message: string,
+  fields: Readonly<Record<string, unknown>>,
+) => void
+
+/** A source that was told about is not told about again for this long. */
+const QUIET_MS = 600_000
+const MAX_TOLD = 20_000
+const LINES_A_MINUTE = 20
+const MINUTE_MS = 60_000
+
+export class Notices {
+  readonly #log: GuardLog
+  readonly #told = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_TOLD })
+  #since = -Infinity
+  #lines = 0
+  #omitted = 0
+
+  constructor(log: GuardLog) {
+    this.#log = log
+  }
+
+  /** Tells of a source unless the same was told of it a moment ago. */
+  tellOnce(message: string, source: string, now: number): void {
+    if (this.#told.add(`${message} ${source}`, now)) this.tell(message, { source }, now)
+  }
+
+  tell(message: string, fields: Readonly<Record<string, unknown>>, now: number): void {
+    if (now - this.#since >= MINUTE_MS) this.#nextMinute(now)
+    this.#lines += 1
+    if (this.#lines <= LINES_A_MINUTE) this.#log('warn', message, fields)
+    else this.#omitted += 1
+  }
+
+  #nextMinute(now: number): void {
+    const omitted = this.#omitted
+    this.#since = now
+    this.#lines = 0
+    this.#omitted = 0
+    if (omitted > 0) this.#log('warn', 'the guard left out lines of the log', { omitted })
+  }
+}
