@@ -1,4 +1,4 @@
-/** `/openapi.json`, and the same as a page: Swagger UI, served from here and from nowhere else. */
+/** `/` leads to `/openapi.json`, and to the same as a page: Swagger UI, served from here and from nowhere else. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Hono } from 'hono'
@@ -10,42 +10,7 @@ import { routeNotes } from '../http/route-notes.ts'
 import { validate } from '../http/validate.ts'
 import { openApiDocument } from './document.ts'
 import { operations } from './operations/index.ts'
-
-/** Nothing from elsewhere; Swagger UI sets styles of its own and shows pictures from its style sheet. */
-const pagePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-const page = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>Tollgate API</title>
-    <link rel="stylesheet" href="/docs/swagger-ui.css" />
-  </head>
-  <body>
-    <div id="swagger-ui"></div>
-    <script src="/docs/swagger-ui-bundle.js"></script>
-    <script src="/docs/start.js"></script>
-  </body>
-</html>
-`
-
-const startScript = `SwaggerUIBundle({
-  url: '/openapi.json',
-  dom_id: '#swagger-ui',
-  deepLinking: true,
-  validatorUrl: null,
-})
-`
+import { docsPage, docsScript, frontPage, pagePolicy } from './pages.ts'
 
 /** Files of the package, by the name under which they are served. */
 const packaged = new Map([
@@ -67,15 +32,19 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
       c.header('Content-Type', 'application/json')
       return c.body(document)
     })
+    .get('/', openToAll(), (c) => {
+      c.header('Content-Security-Policy', pagePolicy)
+      return c.html(frontPage(version))
+    })
     .get('/docs', openToAll(), (c) => {
       c.header('Content-Security-Policy', pagePolicy)
-      return c.html(page)
+      return c.html(docsPage)
     })
     .get('/docs/:file', openToAll(), validate('param', fileParam), async (c) => {
       const { file } = c.req.valid('param')
       if (file === 'start.js') {
         c.header('Content-Type', 'text/javascript; charset=utf-8')
-        return c.body(startScript)
+        return c.body(docsScript)
       }
       const type = packaged.get(file)
       if (type === undefined) throw notFound('File')

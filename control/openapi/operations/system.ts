@@ -62,6 +62,10 @@ export const systemOperations: Operations = {
     ...{ id: 'getOpenApiDocument', tag, summary: 'This document' },
     answer: bare(z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
   },
+  'GET /': {
+    ...{ id: 'getFrontPage', tag, summary: 'A page that links to the API reference' },
+    answer: text('text/html', '<!doctype html>'),
+  },
   'GET /docs': {
     ...{ id: 'getDocsPage', tag, summary: 'This document as a page' },
     answer: text('text/html', '<!doctype html>'),

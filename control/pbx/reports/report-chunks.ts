@@ -36,8 +36,6 @@ const MAX_RECORDS = 10_000
 const SLICE = 500
 /** The first ones come sooner: the code may be cold, and the disk. */
 const FIRST_SLICE = 50
-/** Records counted at once: about 2 ms. The index has all that is counted. */
-const COUNTED_SLICE = 5_000
 
 const nothing: Bytes = new Uint8Array(0)
 
@@ -101,21 +99,23 @@ function endOf({ calls, billsec }: CdrTotals, shown: number, page: Page | undefi
 
 function* slices(
   cdrs: CdrStore,
-  start: Position,
+  beginning: Position,
   limit: number,
 ): Generator<CdrValues[], void, undefined> {
-  let position = start
   let left = limit
-  for (let slice = FIRST_SLICE; left > 0; slice = SLICE) {
-    const count = Math.min(slice, left)
-    const rows = cdrs.rows(position, count)
-    const last = rows.at(-1)
-    if (last === undefined) return
-    yield rows
-    if (rows.length < count) return
-    position = cdrs.positionOf(last)
-    left -= count
-  }
+  let slice = FIRST_SLICE
+  for (const { start, end } of cdrs.readable(beginning))
+    for (let position = start; ;) {
+      const count = Math.min(slice, left)
+      const rows = cdrs.rows({ start: position, end }, count)
+      yield rows
+      left -= rows.length
+      if (left === 0) return
+      const last = rows.at(-1)
+      if (last === undefined || rows.length < count) break
+      position = cdrs.positionOf(last)
+      slice = SLICE
+    }
 }
 
 /** Behind the first `offset` records; undefined: there are not so many. */
@@ -123,26 +123,26 @@ function* positionOf(
   cdrs: CdrStore,
   offset: number,
 ): Generator<Bytes, Position | undefined, undefined> {
-  let position: Position | undefined = cdrs.beginning
-  for (let left = offset; left > 0 && position !== undefined; left -= COUNTED_SLICE) {
-    position = cdrs.advance(position, Math.min(left, COUNTED_SLICE))
+  if (offset === 0) return cdrs.beginning
+  let left = offset
+  for (const window of cdrs.countable(cdrs.beginning)) {
+    const { calls } = cdrs.totals(window)
+    if (calls >= left) return cdrs.advance(window, left)
+    left -= calls
     yield nothing
   }
-  return position
+  return undefined
 }
 
 /** Over the whole filter, whatever part of it is shown. */
 function* totalsOf(cdrs: CdrStore): Generator<Bytes, CdrTotals, undefined> {
   let calls = 0
   let billsec = 0
-  let position = cdrs.beginning
-  for (;;) {
-    const end = cdrs.advance(position, COUNTED_SLICE)
-    const slice = cdrs.totals(position, end)
-    calls += slice.calls
-    billsec += slice.billsec
-    if (end === undefined) return { calls, billsec }
-    position = end
+  for (const window of cdrs.countable(cdrs.beginning)) {
+    const part = cdrs.totals(window)
+    calls += part.calls
+    billsec += part.billsec
     yield nothing
   }
+  return { calls, billsec }
 }

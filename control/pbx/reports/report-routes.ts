@@ -1,6 +1,6 @@
 /**
  * `GET /reports/cdrs` (specification §4.1): the calls that began in a period, in the bare shape,
- * with totals over the whole filter; as CSV or NDJSON of any length where `Accept` asks for it.
+ * with totals over the whole filter; as CSV or NDJSON of any length where `format` or `Accept` asks for it.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -10,6 +10,7 @@ import type { ControlEnv } from '../../http/control-env.ts'
 import { pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { queryTime } from '../../provisioning/fields.ts'
+import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import type { Reports } from './reports.ts'
 
@@ -19,6 +20,12 @@ const reportQuery = z.strictObject({
   start_date: queryTime,
   end_date: queryTime,
   disposition: z.enum(dispositions).optional(),
+  ...matchQuery,
+  order: z
+    .enum(['oldest', 'newest'])
+    .default('oldest')
+    .describe('Which records come first, by the time at which the calls began.'),
+  format: z.enum(['json', 'csv', 'ndjson']).optional().describe('Wins over the `Accept` header.'),
   page: pageQuery.page.unwrap().optional(),
   limit: pageQuery.limit.unwrap().optional(),
 })
@@ -35,9 +42,9 @@ export function reportRoutes(reports: Reports) {
           { path: 'end_date', message: 'must not be before start_date' },
         ])
       const { tenantId } = c.var.principal
-      const { start_date: from, end_date: before, disposition } = query
-      const format = formatOf(c.req.header('accept'))
-      const filter = { tenantId, from, before, disposition }
+      const { start_date: from, end_date: before, disposition, order } = query
+      const format = query.format ?? formatOf(c.req.header('accept'))
+      const filter = { tenantId, from, before, disposition, match: matchOf(query), order }
       const body = await bodyOf(reports, { filter, format, page: pageOf(query) })
       return c.body(body, 200, headersOf(format))
     },

@@ -81,7 +81,9 @@ test('numbers and dates of a query are numbers and dates in the document', () =>
     (operation['parameters'] as readonly { name: string; in: string; schema: Json }[])
       .filter((parameter) => parameter.in === 'query')
       .filter(({ name: of, schema }) => {
-        if (/^(?:page|limit|duration|\w+_id)$/.test(of)) return schema['type'] !== 'integer'
+        // A SIP Call-ID is a text.
+        if (of !== 'call_id' && /^(?:page|limit|duration|\w+_id)$/.test(of))
+          return schema['type'] !== 'integer'
         return /^(?:at|\w+_date)$/.test(of) && schema['format'] !== 'date-time'
       })
       .map((parameter) => `${name} ${parameter.name}`),
@@ -132,7 +134,7 @@ test('the page loads nothing from elsewhere, and what it loads is there', async 
   expect(policy).toContain("script-src 'self';")
   expect(policy).not.toMatch(/https?:|\*/)
   expect(page.text).not.toMatch(/<script>|https?:|style=/)
-  const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path)
+  const sources = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path)
   expect(sources).toHaveLength(3)
   for (const path of sources) {
     const file = await control.app.request(path)
@@ -141,6 +143,19 @@ test('the page loads nothing from elsewhere, and what it loads is there', async 
   }
   for (const path of ['/docs/package.json', '/docs/..%2Fpackage.json', '/docs/%2e%2e%2fx'])
     expect((await control.request(path)).status).toBe(404)
+})
+
+test('GET / needs no credential and links to what the API serves', async () => {
+  const page = await control.request('/')
+  expect([page.status, page.headers.get('content-type')]).toEqual([
+    200,
+    expect.stringMatching(/^text\/html/),
+  ])
+  expect(page.text).not.toMatch(/<script|https?:/)
+  const links = [...page.text.matchAll(/href="(\/[^"]+)"/g)].map(([, path = '']) => path)
+  expect(links).toEqual(expect.arrayContaining(['/docs', '/openapi.json', '/readyz']))
+  for (const path of links)
+    expect([path, (await control.app.request(path)).status]).toEqual([path, 200])
 })
 
 test('every tag says what it is about, and every error answer is given by some operation', () => {

@@ -52,7 +52,7 @@ function stored(change: Partial<CallRecord>, costMicros: number) {
   insertCallRecord(store)({ ...plain, ...change }, cost)
   const filter = { tenantId: null, from: 0, before: startOfTime + 1, disposition: undefined }
   const cdrs = new CdrStore(store, filter)
-  const row = cdrs.rows(cdrs.beginning, 1)[0]
+  const row = cdrs.rows({ start: cdrs.beginning, end: undefined }, 1)[0]
   const query = store.db
     .selectFrom('cdr')
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')

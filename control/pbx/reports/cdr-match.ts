@@ -1,0 +1,67 @@
+/** Which calls a report shows besides those of its period: by number, payer, carrier, node, cause or Call-ID. */
+import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
+import { z } from 'zod'
+import type { Database } from '../../../schema/database.ts'
+import { likePattern, queryId } from '../../http/page.ts'
+import { text } from '../../provisioning/fields.ts'
+
+const wanted = text(255).min(1)
+
+/** Spread into a query schema. All that are given must hold. */
+export const matchQuery = {
+  caller: wanted.optional().describe("The caller's number, with or without `+`."),
+  called: wanted.optional().describe('The called number, with or without `+`.'),
+  customer_id: queryId.optional().describe('The customer that pays.'),
+  carrier: wanted.optional().describe("A carrier's name."),
+  node: wanted
+    .optional()
+    .describe('A node: its host, `host:port`, or its SIP URI as records show it.'),
+  cause: wanted.optional().describe('A `hangup_cause` or a `denial_code`, in any case.'),
+  call_id: wanted.optional().describe('The SIP Call-ID of the caller’s leg.'),
+  call_uuid: z.guid().optional(),
+}
+
+export type CdrMatch = z.output<z.ZodObject<typeof matchQuery>>
+
+/** Undefined: nothing is asked for. */
+export function matchOf(query: CdrMatch): CdrMatch | undefined {
+  const { caller, called, customer_id, carrier, node, cause, call_id, call_uuid } = query
+  const match = { caller, called, customer_id, carrier, node, cause, call_id, call_uuid }
+  return Object.values(match).some((value) => value !== undefined) ? match : undefined
+}
+
+export function matches(
+  eb: ExpressionBuilder<Database, 'cdr'>,
+  { caller, called, customer_id, carrier, node, cause, call_id, call_uuid }: CdrMatch,
+): Expression<SqlBool> {
+  const conditions: Expression<SqlBool>[] = []
+  if (caller !== undefined) conditions.push(eb('caller_id_number', 'in', spellings(caller)))
+  if (called !== undefined) conditions.push(eb('destination_number', 'in', spellings(called)))
+  if (customer_id !== undefined) conditions.push(eb('customer_id', '=', customer_id))
+  if (carrier !== undefined) conditions.push(eb('carrier', '=', carrier))
+  if (node !== undefined) conditions.push(isOnNode(eb, node))
+  if (cause !== undefined)
+    conditions.push(
+      eb.or([
+        eb('hangup_cause', '=', cause.toUpperCase()),
+        eb('denial_code', '=', cause.toLowerCase()),
+      ]),
+    )
+  if (call_id !== undefined) conditions.push(eb('call_id', '=', call_id))
+  if (call_uuid !== undefined) conditions.push(eb('call_uuid', '=', call_uuid.toLowerCase()))
+  return eb.and(conditions)
+}
+
+/** International numbers are stored with and without `+`. */
+function spellings(number: string): string[] {
+  const digits = number.replace(/^\+/, '')
+  return [digits, `+${digits}`]
+}
+
+/** Stored as `sip:host:port;transport=udp`. What is asked for may end before the port, or before the transport. */
+function isOnNode(eb: ExpressionBuilder<Database, 'cdr'>, node: string): Expression<SqlBool> {
+  const address = likePattern(node.toLowerCase().replace(/^sips?:/, '')).slice(1, -1)
+  return eb.or(
+    [':%', ';%', ''].map((rest) => sql<SqlBool>`node LIKE ${`sip:${address}${rest}`} ESCAPE '\\'`),
+  )
+}

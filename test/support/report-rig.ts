@@ -1,0 +1,68 @@
+/** Call records to report on. */
+import { insertCallRecord, type CallRecord } from '../../schema/call-record.ts'
+import { openControl, startOfTime } from './control.ts'
+
+const hour = 3_600_000
+export const reportPath = '/api/v1/reports/cdrs'
+
+const answered: CallRecord = {
+  callUuid: '00000000-0000-4000-8000-000000000001',
+  callId: 'c1@caller',
+  direction: 'inbound',
+  callerNumber: '15550001111',
+  callerName: null,
+  calledNumber: '18005551212',
+  startedAt: startOfTime + hour,
+  answeredAt: startOfTime + hour + 2_000,
+  endedAt: startOfTime + hour + 12_500,
+  postDialDelayMs: 150,
+  billsec: 11,
+  disposition: 'ANSWERED',
+  sipCode: 200,
+  hangupCause: 'NORMAL_CLEARING',
+  hangupBy: 'caller',
+  denialCode: null,
+  setId: 1,
+  node: 'sip:10.0.0.1:5060;transport=udp',
+  carrier: 'trunk',
+  attempts: [
+    {
+      destination: 'sip:10.0.0.1:5060;transport=udp',
+      status: 200,
+      reason: 'OK',
+      startedAt: startOfTime + hour,
+      endedAt: startOfTime + hour + 2_000,
+    },
+  ],
+  tenantId: null,
+  customerId: null,
+  ratePrefix: '1',
+  currency: 'USD',
+  sourceAddress: '203.0.113.7',
+  isRecovered: false,
+  isUnauthorizedByOcs: false,
+}
+
+/** The `call_uuid` of the n-th stored call. */
+export const uuidOf = (n: number): string =>
+  `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+
+/** The control API over a real database, and a way to store call records in it. */
+export function openReportRig() {
+  const control = openControl()
+  const token = control.key({ scopes: ['cdrs:read'] })
+  const insert = insertCallRecord(control.store)
+  let calls = 0
+  const store = (change: Partial<CallRecord> = {}, costMicros = 110_000): void => {
+    calls += 1
+    insert({ ...answered, callUuid: uuidOf(calls), ...change }, { costMicros, currency: 'USD' })
+  }
+  /** One call each millisecond. */
+  const fill = control.store.sqlite.transaction((count: number) => {
+    for (let call = 0; call < count; call++) store({ startedAt: startOfTime + call })
+  })
+  const day = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
+  const get = (query = day, headers = {}) =>
+    control.request(`${reportPath}?${query}`, { token, headers })
+  return { ...control, store, fill, get, day, token }
+}
