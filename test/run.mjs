@@ -1,7 +1,7 @@
 /**
- * `npm test`: everything. Installs the peer programs that the suites drive where they are missing
- * and that is possible; what cannot run is listed by name, and fails with CI=true. Ends with the
- * line `N passed, N failed`.
+ * `npm test`: everything. As root, in a container or CI, it installs the peer programs that the suites
+ * drive; elsewhere it says which command installs them. What cannot run is listed by name, and
+ * fails with CI=true. Ends with the line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -41,12 +41,11 @@ function run(command, words, options = {}) {
   return spawnSync(command, words, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
 }
 
+/** As root only, which is a container or CI: on a person's machine nothing is installed unasked. */
 function installWithApt(debianPackage) {
-  if (!isInstalled('apt-get')) return
-  const isRoot = process.getuid?.() === 0
-  if (!isRoot && run('sudo', ['-n', 'true']).status !== 0) return
+  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) return
   const apt = (...words) =>
-    run(isRoot ? 'apt-get' : 'sudo', isRoot ? words : ['-n', 'apt-get', ...words], {
+    run('apt-get', words, {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       timeout: 300_000,
     }).status === 0
@@ -83,12 +82,18 @@ function testFilesUnder(folder) {
 /** Test files that cannot run here, with the reason. */
 function findMissingPeers() {
   const missing = []
+  const absent = new Set()
   for (const { program, debianPackage, suites } of peers) {
     if (!isInstalled(program)) installWithApt(debianPackage)
     if (isInstalled(program)) continue
     const reason = `${program} is missing (Debian package ${debianPackage})`
+    absent.add(debianPackage)
     for (const file of testFilesUnder(suites)) missing.push({ file, reason })
   }
+  if (absent.size > 0)
+    console.log(
+      `to run every suite: apt-get install --no-install-recommends ${[...absent].join(' ')}`,
+    )
   const { entry, npmPackage, suites } = conformance
   if (!existsSync(entry)) installConformance()
   if (!existsSync(entry))

@@ -29,7 +29,9 @@ async function list(): Promise<void> {
 
 const [wanted = 'all', ...words] = process.argv.slice(2)
 
-if (wanted === '--help' || wanted === 'list') await list()
+const asksForHelp = words.includes('--help') || words.includes('-h')
+
+if (['--help', '-h', 'list'].includes(wanted)) await list()
 else if (wanted !== 'all' && !names.includes(wanted)) {
   console.error(`there is no benchmark "${wanted}"`)
   await list()
@@ -38,6 +40,6 @@ else if (wanted !== 'all' && !names.includes(wanted)) {
   for (const name of wanted === 'all' ? names : [wanted]) {
     const { describe, run } = await load(name)
     console.log(`\n${name}: ${describe}`)
-    await run(words)
+    if (!asksForHelp) await run(words)
   }
 }
