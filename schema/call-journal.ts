@@ -1,5 +1,5 @@
 /** Answered calls that have not ended, kept so that a crash loses none of them. */
-import type { CallRecord } from './call-record.ts'
+import { billedSeconds, type CallRecord } from './call-record.ts'
 import { compile, type Param } from './compiled.ts'
 import type { Store } from './open.ts'
 
@@ -103,13 +103,13 @@ export function callJournal(store: Store): CallJournal {
   }
 }
 
-/** The record of a call that a crash cut off: it ended at its last sign of life. */
+/** The record of a call that a crash cut off: it ended at its last sign of life, and lasted a second at least. */
 export function recoveredRecord({ call, aliveAt }: JournalEntry): CallRecord {
   const endedAt = Math.max(aliveAt, call.answeredAt)
   return {
     ...call,
     endedAt,
-    billsec: Math.ceil((endedAt - call.answeredAt) / 1_000),
+    billsec: billedSeconds(endedAt - call.answeredAt),
     disposition: 'ANSWERED',
     sipCode: 200,
     hangupCause: 'PROCESS_RESTART',

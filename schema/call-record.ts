@@ -26,7 +26,7 @@ export interface CallRecord {
   readonly answeredAt: number | null
   readonly endedAt: number
   readonly postDialDelayMs: number | null
-  /** Whole seconds that are charged: from answer to end, rounded up; 0 when never answered. */
+  /** Whole seconds that are charged: `billedSeconds`; 0 when never answered. */
   readonly billsec: number
   readonly disposition: Disposition
   readonly sipCode: number
@@ -47,6 +47,12 @@ export interface CallRecord {
   /** An emergency, or a call inside a house: nobody was asked, and nobody pays. Not stored. */
   readonly isFree?: boolean
 }
+
+/**
+ * The seconds that an answered call is charged for: started seconds count whole, and there is at least
+ * one, so that connect fee and first increment are always due (decisions §9).
+ */
+export const billedSeconds = (talkedMs: number): number => Math.max(1, Math.ceil(talkedMs / 1_000))
 
 /** What a call cost, and in which currency; null: nobody pays for it. */
 export interface CallCost {
@@ -111,8 +117,8 @@ function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     answer_stamp: record.answeredAt,
     end_stamp: record.endedAt,
     post_dial_delay_ms: record.postDialDelayMs,
-    // The clock of a machine may step back; a duration may not be negative.
-    duration: Math.max(0, Math.ceil((record.endedAt - record.startedAt) / 1_000)),
+    // Never shorter than what is charged.
+    duration: Math.max(record.billsec, Math.ceil((record.endedAt - record.startedAt) / 1_000)),
     billsec: record.billsec,
     disposition: record.disposition,
     sip_code: record.sipCode,

@@ -119,6 +119,8 @@ interface WalletTable {
   currency: string
   /** Always the sum of the wallet's ledger entries. */
   balance_micros: Defaulted<number>
+  /** It was told that nothing is left to call for, and no money has come since. */
+  is_depleted: Defaulted<Flag>
   updated_at: number
 }
 

@@ -4,16 +4,19 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { EventSink } from '../webhooks/events.ts'
 import type { Terms } from './accounts/account.ts'
+import type { Ledger } from './accounts/ledger.ts'
 import type { MoneyMove } from './accounts/money-moves.ts'
 import type { Admission, CallQuestion } from './calls/admission.ts'
 import type { Charge } from './calls/charge.ts'
 
 export class BillingEvents {
   readonly #sink: EventSink | undefined
+  readonly #ledger: Pick<Ledger, 'deplete'>
 
   /** Without a sink nothing is told. */
-  constructor(sink: EventSink | undefined) {
+  constructor(sink: EventSink | undefined, ledger: Pick<Ledger, 'deplete'>) {
     this.#sink = sink
+    this.#ledger = ledger
   }
 
   /** What tells of a verdict; undefined: nobody wants to hear it. */
@@ -93,12 +96,18 @@ export class BillingEvents {
 
   /** Tells once when a balance sinks below its threshold, and once when nothing is left to call for. */
   balanceChanged(terms: Terms, beforeMicros: number, afterMicros: number): void {
-    if (this.#sink === undefined || afterMicros >= beforeMicros) return
+    if (afterMicros >= beforeMicros) return
     const { lowBalanceMicros, creditLimitMicros } = terms
     if (beforeMicros >= lowBalanceMicros && afterMicros < lowBalanceMicros)
       this.#wallet('wallet.low_balance', terms, afterMicros)
     if (beforeMicros + creditLimitMicros > 0 && afterMicros + creditLimitMicros <= 0)
-      this.#wallet('wallet.depleted', terms, afterMicros)
+      this.depleted(terms, afterMicros)
+  }
+
+  /** Tells it once, until money comes that can be spent. */
+  depleted(terms: Terms, balanceMicros: number): void {
+    if (terms.walletId !== null && this.#ledger.deplete(terms.walletId))
+      this.#wallet('wallet.depleted', terms, balanceMicros)
   }
 
   #wallet(

@@ -156,6 +156,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
           .where('id', '=', id),
       )
       this.#putNumbers(id, body.numbers)
+      if (before && body.credit_limit > before.credit_limit_micros) this.#endDepletion(id)
       if (currency !== null && currency !== before?.currency) this.#changeCurrency(id, currency)
       this.#creditOnce(id, body.balance, reach)
     })
@@ -212,6 +213,12 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       note: 'opening balance',
       at: reach.now,
     })
+  }
+
+  /** There is something to call for again. */
+  #endDepletion(customerId: number): void {
+    const wallets = this.#store.db.updateTable('wallet').set({ is_depleted: 0 })
+    execute(this.#store, wallets.where('customer_id', '=', customerId))
   }
 
   #hasEntries(customerId: number): boolean {

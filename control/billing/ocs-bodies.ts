@@ -31,7 +31,14 @@ export const cdrBody = z.object({
   call_uuid: callUuid,
   caller,
   callee,
-  billsec: z.number().int().min(0).max(31_536_000),
+  billsec: z
+    .number()
+    .int()
+    .min(0)
+    .max(31_536_000)
+    .describe(
+      'Seconds from answer to end. 0: not answered, unless there is an answer stamp, the disposition ANSWERED or, without a disposition, a 2xx status. An answered call is charged one second at least.',
+    ),
   customer_id: z.number().int().positive().nullish(),
   call_id: z.string().max(256).optional(),
   direction: z.enum(['inbound', 'outbound', 'internal']).optional(),
@@ -50,9 +57,11 @@ export const cdrBody = z.object({
 
 /** The record of a reported call; what the node left out follows from `billsec` and the time of the report. */
 export function reportedRecord(body: z.output<typeof cdrBody>, now: number): CallRecord {
-  const { billsec } = body
+  const isAnswered = wasAnswered(body)
+  // Nodes that round down, or to the nearest second, report short calls as 0.
+  const billsec = isAnswered ? Math.max(1, body.billsec) : 0
   const endedAt = stamp(body.end_stamp) ?? now
-  const answeredAt = billsec > 0 ? (stamp(body.answer_stamp) ?? endedAt - billsec * 1_000) : null
+  const answeredAt = isAnswered ? (stamp(body.answer_stamp) ?? endedAt - billsec * 1_000) : null
   return {
     callUuid: body.call_uuid,
     callId: body.call_id ?? body.call_uuid,
@@ -65,8 +74,8 @@ export function reportedRecord(body: z.output<typeof cdrBody>, now: number): Cal
     endedAt,
     postDialDelayMs: null,
     billsec,
-    disposition: body.disposition ?? (billsec > 0 ? 'ANSWERED' : 'NO ANSWER'),
-    sipCode: body.sip_code ?? (billsec > 0 ? 200 : 480),
+    disposition: body.disposition ?? (isAnswered ? 'ANSWERED' : 'NO ANSWER'),
+    sipCode: body.sip_code ?? (isAnswered ? 200 : 480),
     hangupCause: body.hangup_cause ?? 'REPORTED_BY_NODE',
     hangupBy: body.hangup_by ?? 'caller',
     denialCode: null,
@@ -82,6 +91,17 @@ export function reportedRecord(body: z.output<typeof cdrBody>, now: number): Cal
     isRecovered: body.recovered ?? false,
     isUnauthorizedByOcs: body.unauthorized_by_ocs ?? false,
   }
+}
+
+/** `billsec` 0 alone says nothing: anything else that tells of an answer counts. */
+function wasAnswered({
+  billsec,
+  disposition,
+  answer_stamp: answeredAt,
+  sip_code: status = 0,
+}: z.output<typeof cdrBody>): boolean {
+  if (billsec > 0 || answeredAt != null || disposition === 'ANSWERED') return true
+  return disposition === undefined && status >= 200 && status < 300
 }
 
 const stamp = (text: string | null | undefined): number | undefined =>

@@ -74,7 +74,6 @@ export class Ocs {
   constructor(deps: OcsDeps) {
     const { store, now, schedule } = deps
     this.#deps = deps
-    this.#events = new BillingEvents(deps.events)
     this.#group = new GroupCommit({
       sqlite: store.sqlite,
       schedule,
@@ -84,6 +83,7 @@ export class Ocs {
     this.#customers = new Customers(store, now())
     this.#rates = new Rates(store)
     const ledger = createLedger(store)
+    this.#events = new BillingEvents(deps.events, ledger)
     this.#settlement = new Settlement({
       store,
       ledger,
@@ -303,7 +303,7 @@ export class Ocs {
     const reservation = this.#reservations.find(record.callUuid)
     if (reservation !== undefined) return chargeReserved(reservation, record.billsec)
     if (record.isFree === true || record.direction === 'internal')
-      return { account: undefined, tariff: null, costMicros: 0 }
+      return { account: undefined, tariff: null, costMicros: 0, isOutOfFunds: false }
     const { customerId, callerNumber: caller, calledNumber: callee, startedAt, billsec } = record
     const call = { customerId, caller, callee, startedAt, billsec }
     return chargeUnreserved(call, this.#customers, this.#rates.table)
@@ -320,6 +320,7 @@ export class Ocs {
             account: this.#customers.byId(record.customerId),
             tariff,
             costMicros: costMicros(tariff, record.billsec),
+            isOutOfFunds: false,
           }
     this.#settlement.settle(record, charge).catch((error: unknown) => {
       this.#deps.log('error', 'billing: a call of the last run cannot be stored', { error, record })

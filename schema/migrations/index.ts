@@ -9,6 +9,7 @@ import { sql as listsAndRetention } from './007-lists-and-retention.ts'
 import { sql as reportIndexes } from './008-report-indexes.ts'
 import { sql as carrierPrices } from './009-carrier-prices.ts'
 import { sql as webhookBacklog } from './010-webhook-backlog.ts'
+import { sql as depletedWallets } from './011-depleted-wallets.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -28,6 +29,7 @@ export const migrations: readonly Migration[] = [
   { version: 8, name: 'report-indexes', sql: reportIndexes },
   { version: 9, name: 'carrier-prices', sql: carrierPrices },
   { version: 10, name: 'webhook-backlog', sql: webhookBacklog },
+  { version: 11, name: 'depleted-wallets', sql: depletedWallets },
 ]
 
 export const newestVersion = migrations.length

@@ -66,7 +66,10 @@ async function settled({ tollgate, api }: Ringing, count: number): Promise<void>
   await eventually(async () => expect(await api('/pbx/calls/active')).toEqual([]))
   const calls = tollgate.calls()
   expect(calls).toHaveLength(count)
-  for (const call of calls) expect(call.cost_micros).toBe(cents(call.billsec))
+  for (const call of calls) {
+    expect(call.cost_micros).toBe(cents(call.billsec))
+    expect(call.billsec > 0).toBe(call.disposition === 'ANSWERED')
+  }
   const paid = calls.filter((call) => call.cost_micros > 0)
   const left = cents(1_000) - paid.reduce((sum, call) => sum + call.cost_micros, 0)
   expect(tollgate.wallet('paying')).toEqual({ balance: left, ledger: left, debits: paid.length })

@@ -19,15 +19,12 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   return tollgate
 }
 
-test('kill -9 with 100 live calls: the next start records and charges each once, the one after that none', async () => {
+test('kill -9 with 100 live calls: the next start records and charges each once, and a second at least; the one after that none', async () => {
   const tollgate = await withLiveCalls()
   const uuids = () =>
     tollgate.query<{ id: string }>('SELECT call_uuid AS id FROM call_journal ORDER BY 1')
   const open = uuids()
-  // A heartbeat tells how long the calls have lived: longer than no second.
-  const heartbeats = () =>
-    tollgate.query('SELECT call_uuid FROM call_journal WHERE alive_at > answered_at')
-  await expect.poll(heartbeats).toHaveLength(live)
+  // Before the first heartbeat: all that is known of them is that they were answered.
   await tollgate.kill()
   expect(tollgate.calls()).toEqual([])
 

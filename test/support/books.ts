@@ -7,6 +7,7 @@ import { openDatabase, type Store } from '../../schema/open.ts'
 import { execute, insert } from '../../schema/query.ts'
 import type { Insertable } from 'kysely'
 import { Ocs } from '../../control/billing/ocs.ts'
+import type { EventSink } from '../../control/webhooks/events.ts'
 import { ManualTime } from './manual-time.ts'
 
 /** 2026-01-05T10:00:00Z. */
@@ -72,6 +73,7 @@ export function ocsOn(
   store: Store,
   time = new ManualTime(start),
   unknownCaller: 'deny' | 'allow' = 'deny',
+  events?: EventSink,
 ): Books {
   const log: string[] = []
   const ocs = new Ocs({
@@ -79,6 +81,7 @@ export function ocsOn(
     now: time.now,
     schedule: time.schedule,
     unknownCaller,
+    ...(events === undefined ? {} : { events }),
     log: (level, message) => log.push(`${level} ${message}`),
   })
   return { store, time, ocs, log }

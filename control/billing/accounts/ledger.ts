@@ -1,6 +1,7 @@
 /** The only way money moves: one append-only entry, and the wallet's balance with it. */
+import { sql } from 'kysely'
 import { compile, type Param } from '../../../schema/compiled.ts'
-import type { LedgerEntryTable } from '../../../schema/database.ts'
+import type { Flag, LedgerEntryTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/query.ts'
 
@@ -37,6 +38,8 @@ export interface Ledger {
   find(kind: EntryKind, ref: string): Extract<Posting, { kind: 'duplicate' }> | undefined
   /** As stored, within the open transaction; null: there is no such wallet. */
   balance(walletId: number | null): number | null
+  /** Marks a wallet that has nothing left to call for. False: it is marked since money came last. */
+  deplete(walletId: number): boolean
 }
 
 export function createLedger(store: Store): Ledger {
@@ -73,6 +76,7 @@ export function createLedger(store: Store): Ledger {
   return {
     find,
     balance: (walletId) => statements.balance.get({ walletId })?.balance_micros ?? null,
+    deplete: (walletId) => statements.deplete.run({ walletId }).changes === 1,
     post: (entry) =>
       store.sqlite.inTransaction ? write(entry) : transaction(store, () => write(entry)),
   }
@@ -109,6 +113,7 @@ function prepare(store: Store) {
         .updateTable('wallet')
         .set((eb) => ({
           balance_micros: eb('balance_micros', '+', param('amount')),
+          is_depleted: depletedAfter(param('amount')),
           updated_at: param('at'),
         }))
         .where('id', '=', param('walletId'))
@@ -116,6 +121,13 @@ function prepare(store: Store) {
     ),
     balance: compile(store, (db, param: Param<{ walletId: number | null }>) =>
       db.selectFrom('wallet').select('balance_micros').where('id', 'is', param('walletId')),
+    ),
+    deplete: compile(store, (db, param: Param<{ walletId: number }>) =>
+      db
+        .updateTable('wallet')
+        .set({ is_depleted: 1 })
+        .where('id', '=', param('walletId'))
+        .where('is_depleted', '=', 0),
     ),
     find: compile(store, (db, param: Param<{ kind: EntryKind; ref: string }>) =>
       db
@@ -126,6 +138,12 @@ function prepare(store: Store) {
     ),
   }
 }
+
+/** Money that leaves something to call for ends a depletion; a part of a debt does not. */
+const depletedAfter = (amountMicros: number) => sql<Flag>`CASE
+  WHEN ${amountMicros} > 0 AND balance_micros + ${amountMicros} +
+    (SELECT credit_limit_micros FROM customer WHERE customer.id = wallet.customer_id) > 0
+  THEN 0 ELSE is_depleted END`
 
 interface EntryValues {
   readonly walletId: number

@@ -59,6 +59,7 @@ const nobodyPays = {
   tariff: null,
   grantedSeconds: Infinity,
   maxSeconds: Infinity,
+  isLastGrant: false,
 } as const
 
 /** Decides a call and reserves its first grant. A known call uuid gets its reservation again. */
@@ -100,8 +101,10 @@ function admitCustomer(
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
   const affordable = affordableSeconds(tariff, budgetOf(account, 0, now))
   if (affordable < 1) return denied(shortage(account, 0, tariff, now), account, tariff)
-  const grantedSeconds = grant(affordable, grantLength(tariff), maxSeconds)
-  return reserve(question, { account, tariff, grantedSeconds, maxSeconds }, books, now)
+  const target = Math.min(grantLength(tariff), maxSeconds)
+  const grantedSeconds = grant(affordable, target, maxSeconds)
+  const isLastGrant = affordable < target && isShort(account, 0, tariff, now)
+  return reserve(question, { account, tariff, grantedSeconds, maxSeconds, isLastGrant }, books, now)
 }
 
 /**
@@ -143,9 +146,12 @@ function shortage(
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
 }
 
+const isShort = (...asked: Parameters<typeof shortage>): boolean =>
+  shortage(...asked) === 'insufficient_funds'
+
 function reserve(
   { callUuid }: CallQuestion,
-  terms: Pick<Reservation, 'account' | 'tariff' | 'grantedSeconds' | 'maxSeconds'>,
+  terms: Omit<Reservation, 'callUuid' | 'amountMicros' | 'isEnded'>,
   { reservations }: AdmissionBooks,
   now: number,
 ): Admission {
@@ -192,13 +198,18 @@ export function prolong(
   if (maxSeconds <= grantedSeconds) return { kind: 'denied', code: 'max_call_seconds' }
   const affordable = affordableSeconds(tariff, budgetOf(account, amountMicros, now))
   const prolonged = grant(affordable, target, maxSeconds)
-  if (prolonged <= grantedSeconds)
+  const isLastGrant =
+    affordable < Math.min(target, maxSeconds) && isShort(account, amountMicros, tariff, now)
+  if (prolonged <= grantedSeconds) {
+    if (isLastGrant) reservations.exhaust(reservation)
     return { kind: 'denied', code: shortage(account, amountMicros, tariff, now) }
-  const cost = grantCost(tariff, prolonged)
-  return {
-    kind: 'granted',
-    reservation: reservations.extend(reservation, prolonged, cost, now),
   }
+  const more = {
+    grantedSeconds: prolonged,
+    amountMicros: grantCost(tariff, prolonged),
+    isLastGrant,
+  }
+  return { kind: 'granted', reservation: reservations.extend(reservation, more, now) }
 }
 
 /** Seconds since the answer that all of the customer's available money would buy for this call. */

@@ -12,6 +12,8 @@ export interface Charge {
   readonly account: Account | undefined
   readonly tariff: Tariff | null
   readonly costMicros: number
+  /** The call used up a grant that the wallet could not extend. */
+  readonly isOutOfFunds: boolean
 }
 
 /** Cutting a call takes a moment: so many seconds past the grant are never charged beyond the wallet. */
@@ -23,12 +25,14 @@ const cutOffSeconds = 2
  */
 export function chargeReserved(reservation: Reservation, billsec: number): Charge {
   const { account, tariff, grantedSeconds, amountMicros } = reservation
-  if (tariff === null) return { account, tariff, costMicros: 0 }
+  const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
+  if (tariff === null) return { account, tariff, costMicros: 0, isOutOfFunds }
   const price = costMicros(tariff, billsec)
   const isCutOff = billsec > grantedSeconds && billsec <= grantedSeconds + cutOffSeconds
-  if (!isCutOff || account === undefined) return { account, tariff, costMicros: price }
+  if (!isCutOff || account === undefined)
+    return { account, tariff, costMicros: price, isOutOfFunds }
   const payable = amountMicros + Math.max(0, account.availableMicros)
-  return { account, tariff, costMicros: Math.min(price, payable) }
+  return { account, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
 }
 
 /** A call that holds no reservation here: it was let through while the OCS was away, or came late. */
@@ -48,6 +52,7 @@ export function chargeUnreserved(
 ): Charge {
   const account = customers.resolve(call.customerId, call.caller)
   const rate = account && rateOf(account, call.callee, call.startedAt, rates)
-  if (rate === undefined) return { account, tariff: null, costMicros: 0 }
-  return { account, tariff: rate.tariff, costMicros: costMicros(rate.tariff, call.billsec) }
+  const tariff = rate?.tariff ?? null
+  const price = tariff === null ? 0 : costMicros(tariff, call.billsec)
+  return { account, tariff, costMicros: price, isOutOfFunds: false }
 }

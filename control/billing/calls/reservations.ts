@@ -12,9 +12,13 @@ export interface Reservation {
   /** Since the answer; Infinity when more talk costs nothing. */
   readonly grantedSeconds: number
   readonly amountMicros: number
+  /** The wallet has no more for this call. */
+  readonly isLastGrant: boolean
   /** The call has ended and its record is on its way into the database. */
   readonly isEnded: boolean
 }
+
+type Grant = Pick<Reservation, 'grantedSeconds' | 'amountMicros' | 'isLastGrant'>
 
 /** The same, as this table alone may change it. */
 type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
@@ -54,16 +58,22 @@ export class Reservations {
   /** Replaces grant and amount of an open call. */
   extend(
     { callUuid }: Reservation,
-    grantedSeconds: number,
-    amountMicros: number,
+    { grantedSeconds, amountMicros, isLastGrant }: Grant,
     now: number,
   ): Reservation {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined) throw new Error(`call ${callUuid} holds no reservation`)
     setAmount(entry, amountMicros)
     entry.grantedSeconds = grantedSeconds
+    entry.isLastGrant = isLastGrant
     entry.expiresAt = expiry(entry, now)
     return entry
+  }
+
+  /** More was asked for, and the wallet has none. */
+  exhaust({ callUuid }: Reservation): void {
+    const entry = this.#entries.get(callUuid)
+    if (entry !== undefined) entry.isLastGrant = true
   }
 
   /** A sign of life. */

@@ -86,7 +86,17 @@ export class Settlement {
   }
 
   /** Takes the cost from the wallet, once per call. Runs inside a transaction of the caller. */
-  debit(callUuid: string, { account, costMicros }: Charge): Posting | undefined {
+  debit(callUuid: string, charge: Charge): Posting | undefined {
+    const posting = this.#post(callUuid, charge)
+    const { account, isOutOfFunds } = charge
+    if (isOutOfFunds && account !== undefined && posting?.kind !== 'duplicate') {
+      const balanceMicros = this.#deps.ledger.balance(account.terms.walletId) ?? 0
+      this.#deps.events.depleted(account.terms, balanceMicros)
+    }
+    return posting
+  }
+
+  #post(callUuid: string, { account, costMicros }: Charge): Posting | undefined {
     const walletId = account?.terms.walletId ?? null
     if (account === undefined || walletId === null || costMicros === 0) return undefined
     const posting = this.#deps.ledger.post({

@@ -1,4 +1,5 @@
 /** A live call as the API shows it: the five fields of specification §2.5 first. */
+import { billedSeconds } from '../../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall, ControlDeps, NodeState } from '../../deps.ts'
 import { transferView } from './transfer-view.ts'
@@ -9,7 +10,7 @@ export function activeCallView({ engine, now, ocs }: Pick<ControlDeps, 'engine' 
   const stateOf = nodeStates(engine)
   return (call: ActiveCall) => {
     const { callUuid, startedAt, answeredAt, node, peers } = call
-    const talkedMs = answeredAt === null ? 0 : Math.max(0, present - answeredAt)
+    const seconds = answeredAt === null ? 0 : billedSeconds(present - answeredAt)
     return {
       uuid: callUuid,
       caller_id_number: call.callerNumber,
@@ -27,7 +28,7 @@ export function activeCallView({ engine, now, ocs }: Pick<ControlDeps, 'engine' 
       callee_address: peers.callee,
       customer_id: call.customerId,
       transfer: transferView(call),
-      ...costOf(ocs, callUuid, Math.ceil(talkedMs / 1_000)),
+      ...costOf(ocs, callUuid, seconds),
     }
   }
 }

@@ -1,6 +1,6 @@
 /** From a call to its record. Pure. */
 import type { OpenCall } from '../../../schema/call-journal.ts'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import { billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
 import type { Call } from '../call.ts'
 import type { End } from './end-reason.ts'
 import { summarize } from './end-reason.ts'
@@ -21,7 +21,7 @@ export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
     answeredAt,
     endedAt: Math.max(endedAt, answeredAt ?? start.startedAt),
     postDialDelayMs: postDialDelayOf(call),
-    billsec: answeredAt === null ? 0 : billedSeconds(endedAt - answeredAt, call.grantedSeconds),
+    billsec: answeredAt === null ? 0 : chargedSeconds(endedAt - answeredAt, call.grantedSeconds),
     disposition: summary.disposition,
     sipCode: summary.sipCode,
     hangupCause: summary.hangupCause,
@@ -74,12 +74,11 @@ export function openCall(call: Call, answeredAt: number, attempts: OpenCall['att
 }
 
 /**
- * Started seconds count whole. Never more than was granted: the cut comes a moment after the
- * grant has run out, and that moment is ours to pay for.
+ * Never more than was granted, except for the first second: the cut comes a moment after the grant has
+ * run out, and that moment is ours to pay for.
  */
-function billedSeconds(talkedMs: number, grantedSeconds: number): number {
-  return Math.min(Math.ceil(Math.max(0, talkedMs) / 1_000), Math.floor(grantedSeconds))
-}
+const chargedSeconds = (talkedMs: number, grantedSeconds: number): number =>
+  Math.max(1, Math.min(billedSeconds(talkedMs), Math.floor(grantedSeconds)))
 
 const postDialDelayOf = ({ firstProgressAt, start }: Call): number | null =>
   firstProgressAt === null ? null : firstProgressAt - start.startedAt

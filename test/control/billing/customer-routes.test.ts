@@ -188,6 +188,19 @@ test('a balance below its threshold is shown as low', async () => {
   expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ is_balance_low: true })
 })
 
+test('a higher credit limit ends a depletion, a lower one does not', async () => {
+  const control = await withCustomer()
+  const { call, id } = control
+  await adjust(control, id, { amount: -10, reason: 'x' })
+  const isDepleted = () =>
+    control.store.sqlite.prepare('SELECT is_depleted FROM wallet').pluck().get()
+  expect(isDepleted()).toBe(1)
+  await call('PATCH', `/customers/${id}`, { credit_limit: '0' })
+  expect(isDepleted()).toBe(1)
+  await call('PATCH', `/customers/${id}`, { credit_limit: '5' })
+  expect(isDepleted()).toBe(0)
+})
+
 test('nobody can take out more than is there', async () => {
   const control = await withCustomer()
   const answer = await adjust(control, control.id, { amount: '-10.01', reason: 'x' })

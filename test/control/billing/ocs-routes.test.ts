@@ -205,6 +205,33 @@ test('the same call with another duration is refused, charged nothing, and kept 
   ).toEqual({ billsec: 86, body: JSON.stringify(talked(86)) })
 })
 
+test.each([
+  [{ disposition: 'ANSWERED' }],
+  [{ answer_stamp: '2026-01-05T10:00:00Z' }],
+  [{ sip_code: 200 }],
+  [{ disposition: 'ANSWERED', sip_code: 200, answer_stamp: null }],
+  [{ disposition: 'FAILED', answer_stamp: '2026-01-05T10:00:00Z' }],
+])('a report of 0 s with %o is that of an answered call: it costs a second', async (told) => {
+  const books = customerWith(2 * oneUnit)
+  const api = apiOf(books)
+  expect((await api.post('cdr', { ...talked(0), ...told })).body).toMatchObject({ cost: 0.6 })
+  expect(books.store.sqlite.prepare('SELECT billsec FROM cdr').pluck().all()).toEqual([1])
+  expect((await api.post('cdr', talked(1))).body).toMatchObject({ cost: 0.6, duplicate: true })
+})
+
+test.each([
+  [{}],
+  [{ disposition: 'NO ANSWER' }],
+  [{ disposition: 'BUSY', sip_code: 200 }],
+  [{ sip_code: 487, answer_stamp: null }],
+])('a report of 0 s with %o is that of a call that nobody answered: it is free', async (told) => {
+  const books = customerWith(2 * oneUnit)
+  expect((await apiOf(books).post('cdr', { ...talked(0), ...told })).body).toMatchObject({
+    cost: 0,
+  })
+  expect(books.store.sqlite.prepare('SELECT billsec FROM cdr').pluck().all()).toEqual([0])
+})
+
 test('a call that the engine of this process billed is a duplicate over HTTP', async () => {
   const books = customerWith(2 * oneUnit)
   const stored = books.ocs.report(endedCall('a', 85))

@@ -67,6 +67,18 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
   reopened.close()
 })
 
+test('a call that a crash cut off before its first sign of life is charged a second', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  await ocs.authorize(question('a'))
+  void ocs.answered(openCall('a', start, { customerId }))
+  time.advance(10)
+  const after = ocsOn(store)
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
+  expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000 - 600_000 })
+  store.close()
+})
+
 test('a recovered call has the price of its start, also when the rate has changed since', async () => {
   const { ocs, time, customerId, store } = customerInFile()
   await ocs.authorize(question('a'))

@@ -86,7 +86,7 @@ test('calls on a node in maintenance are listed by their node until they end', a
   expect(body).toHaveLength(1)
 })
 
-test('the cost so far is what the call would be charged if it ended now, within its grant', async () => {
+test('the cost so far is what the call would be charged if it ended now: a second at least, its grant at most', async () => {
   const control = open([{ ...call, startedAt: startOfTime, answeredAt: startOfTime }])
   const token = control.key()
   const ask = (path: string, body: object) => control.request(path, { token, body })
@@ -106,7 +106,7 @@ test('the cost so far is what the call would be charged if it ended now, within 
     const [{ cost, cost_exact, currency } = {}] = body as Record<string, unknown>[]
     return [cost, cost_exact, currency]
   }
-  expect(await cost()).toEqual([0, '0.00', 'USD'])
+  expect(await cost()).toEqual([0.6, '0.60', 'USD'])
   control.tick(19_500)
   expect(await cost()).toEqual([0.6, '0.60', 'USD'])
   // Granted are 60 seconds: what comes after them is not the customer's to pay.

@@ -112,7 +112,7 @@ test('a callee that hangs up in the read of its answer: the caller is answered, 
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('ACK', leg)
   caller.reply(await caller.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({ hangupBy: 'callee', billsec: 0 })
+  expect(await rig.record()).toMatchObject({ hangupBy: 'callee', billsec: 1 })
   await rig.idle()
 })
 

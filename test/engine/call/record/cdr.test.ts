@@ -23,14 +23,36 @@ function answeredCall(grantedSeconds = Infinity): Call {
 }
 
 test.each([
-  [5_000, 0],
+  [5_000, 1],
   [5_001, 1],
   [6_000, 1],
   [6_001, 2],
-  [4_000, 0],
+  [4_000, 1],
 ])('answered at 5000 and ended at %i: %i s are charged', (endedAt, billsec) => {
   expect(callRecord(answeredCall(), bye, endedAt)).toMatchObject({ billsec, postDialDelayMs: 250 })
 })
+
+const ends: readonly End[] = [
+  bye,
+  { kind: 'hung-up', by: 'callee' },
+  { kind: 'cancelled' },
+  { kind: 'no-answer' },
+  { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' },
+  { kind: 'rejected', status: 486, reason: 'Busy Here', headers: {} },
+  { kind: 'cut', by: 'api', cause: 16, code: null },
+  { kind: 'cut', by: 'system', cause: 21, code: 'insufficient_funds' },
+  { kind: 'cut', by: 'system', cause: 31, code: 'shutdown' },
+]
+
+test.each(ends)(
+  'an answered call is charged a second at least, however soon it ends: $kind',
+  (end) => {
+    for (const granted of [Infinity, 60, 1, 0.5, 0]) {
+      const record = callRecord(answeredCall(granted), end, 5_000)
+      expect(record).toMatchObject({ billsec: 1, disposition: 'ANSWERED' })
+    }
+  },
+)
 
 test('never more is charged than was granted', () => {
   expect(callRecord(answeredCall(60), bye, 65_050).billsec).toBe(60)
