@@ -1,98 +1,203 @@
 /**
- * The cost of a billed call. SIPp callers and three SIPp nodes around a started process; CPU time
- * of that process is read from the operating system, so it does not depend on what else runs.
+ * The cost of a billed call. SIPp callers and three SIPp nodes around started processes; their CPU time
+ * is read from the operating system, so it does not depend on what else runs. Tollgate and its peer, both
+ * warmed up alike, take turns at each rate; the figures are medians with their spread.
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { startKamailio, whyNoKamailio } from './load/kamailio.ts'
+import { type Records, startKamailio, whyNoKamailio } from './load/kamailio.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
 import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 
 export const describe =
-  'CPU per billed call and the highest clean rate; arguments: rates=400,800 seconds=15 peer=no billed=yes|no|both'
+  'CPU per billed call beside Kamailio with a charging server, in turns, and the highest clean rate; ' +
+  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 peer=no|flat|sqlite|both billed=yes|both'
 
-/** A number of nobody: its calls are let through and cost nothing. */
+/** A number without a customer: its calls are let through and cost nothing. */
 const unknownCaller = '15559999999'
+
+const peers: Readonly<Record<string, readonly Records[]>> = {
+  no: [],
+  flat: ['flat'],
+  sqlite: ['sqlite'],
+  both: ['flat', 'sqlite'],
+}
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const rates = (options.get('rates') ?? '200,400,600,800,1000,1200').split(',').map(Number)
+  const rates = (options.get('rates') ?? '200,500,800,1000,1200').split(',').map(Number)
   const seconds = Number(options.get('seconds') ?? 15)
+  const turns = Number(options.get('turns') ?? 3)
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   try {
-    const billed = options.get('billed') ?? 'yes'
-    if (billed === 'both') return await compare(ports, rates, seconds)
-    const own = await measureOwn(ports, rates, seconds, billed === 'yes')
-    if (options.get('peer') === 'no') return
-    const missing = whyNoKamailio()
-    if (missing === undefined) await measurePeer(ports, rates, seconds, own)
-    else console.log(`${missing}: no peer figures`)
+    if (options.get('billed') === 'both') await compareBilling(ports, { rates, seconds, turns })
+    else await comparePeers(ports, { rates, seconds, turns }, options.get('peer') ?? 'flat')
   } finally {
     for (const node of nodes) await node.stop()
   }
 }
 
-/** CPU µs per call by rate. */
-type Figures = ReadonlyMap<number, number>
-
-async function measureOwn(
-  nodePorts: readonly number[],
-  rates: readonly number[],
-  seconds: number,
-  isBilled: boolean,
-): Promise<Figures> {
-  const tollgate = await TollgateProcess.start(oneCustomer(nodePorts), {
-    LOG_LEVEL: 'warn',
-    UNKNOWN_CALLER: isBilled ? 'deny' : 'allow',
-  })
-  const from = isBilled ? caller : unknownCaller
-  const figures = new Map<number, number>()
-  let stored = 0
-  let cleanRate = 0
-  try {
-    // The first calls are compiled while they run: they belong to no figure.
-    stored += (await placeCalls(tollgate.sipPort, 200, 2_000, from)).succeeded
-    console.log(
-      '  rate  success  retrans  setup p50/p99 ms  CPU µs/call  resident MB  (tollgate, all in one process)',
-    )
-    for (const rate of rates) {
-      const before = cpuMicros([tollgate.pid])
-      const result = await placeCalls(tollgate.sipPort, rate, rate * seconds, from)
-      const micros = (cpuMicros([tollgate.pid]) - before) / Math.max(1, result.succeeded)
-      stored += result.succeeded
-      figures.set(rate, micros)
-      if (result.succeeded >= result.calls * 0.999) cleanRate = Math.max(cleanRate, rate)
-      printRow(rate, result, micros.toFixed(0).padStart(11), residentMegabytes(tollgate.pid))
-    }
-    console.log(`  highest rate with 99.9 % success: ${cleanRate}/s`)
-    if (isBilled) await checkMoney(tollgate, stored)
-  } finally {
-    await tollgate.stop()
-  }
-  return figures
+interface Plan {
+  readonly rates: readonly number[]
+  readonly seconds: number
+  readonly turns: number
 }
 
-/** What it costs to bill a call: the same load from a customer and from nobody, in turn and twice. */
-async function compare(
+/** One that takes its turn. */
+interface Contestant {
+  readonly name: string
+  readonly sipPort: number
+  readonly caller: string
+  /** Processes whose CPU is counted, by part. */
+  readonly parts: () => readonly (readonly number[])[]
+}
+
+interface Turn {
+  readonly result: LoadResult
+  /** CPU µs per succeeded call, by part. */
+  readonly micros: readonly number[]
+}
+
+async function comparePeers(
   nodePorts: readonly number[],
-  rates: readonly number[],
-  seconds: number,
+  plan: Plan,
+  wanted: string,
 ): Promise<void> {
-  const runs: { readonly billed: Figures; readonly unbilled: Figures }[] = []
-  for (let turn = 0; turn < 2; turn += 1)
-    runs.push({
-      unbilled: await measureOwn(nodePorts, rates, seconds, false),
-      billed: await measureOwn(nodePorts, rates, seconds, true),
+  const missing = wanted === 'no' ? undefined : whyNoKamailio()
+  if (missing !== undefined) console.log(`${missing}: no peer figures`)
+  const kinds = missing === undefined ? (peers[wanted] ?? []) : []
+  const tollgate = await startTollgate(nodePorts, 'deny')
+  const kamailios = []
+  try {
+    for (const kind of kinds) kamailios.push({ kind, peer: await startKamailio(nodePorts, kind) })
+    const contestants: Contestant[] = [
+      contestant('tollgate', tollgate, caller),
+      ...kamailios.map(({ kind, peer }) => ({
+        name: `kamailio, ${kind} records`,
+        ...{ sipPort: peer.sipPort, caller },
+        parts: () => [peer.pids().proxy, peer.pids().charging],
+      })),
+    ]
+    let stored = 0
+    const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
+      if (name === 'tollgate') stored += succeeded
     })
-  for (const rate of rates) {
-    const best = (kind: 'billed' | 'unbilled') =>
-      Math.min(...runs.map((figures) => figures[kind].get(rate) ?? Infinity))
-    const [billed, unbilled] = [best('billed'), best('unbilled')]
-    console.log(
-      `  ${rate}/s: billed ${billed.toFixed(0)} µs, unbilled ${unbilled.toFixed(0)} µs, ` +
-        `the difference is ${(billed - unbilled).toFixed(0)} µs a call`,
-    )
+    printComparison(contestants, plan, turns)
+    const megabytes = residentMegabytes(tollgate.pid).toFixed(0)
+    console.log(`  tollgate: ${megabytes} MB resident after ${stored} calls`)
+    await checkMoney(tollgate, stored)
+  } finally {
+    for (const { peer } of kamailios) await peer.stop()
+    await tollgate.stop()
+  }
+}
+
+const startTollgate = (nodePorts: readonly number[], unknown: 'allow' | 'deny') =>
+  TollgateProcess.start(oneCustomer(nodePorts), {
+    LOG_LEVEL: 'warn',
+    UNKNOWN_CALLER: unknown,
+  })
+
+const contestant = (name: string, { sipPort, pid }: TollgateProcess, from: string) => ({
+  ...{ name, sipPort, caller: from },
+  parts: () => [[pid]],
+})
+
+type Turns = ReadonlyMap<string, readonly Turn[]>
+
+const keyOf = (name: string, rate: number): string => `${name} ${rate}`
+
+/** Who begins changes from turn to turn, so that no one always runs on a warmer machine. */
+async function takeTurns(
+  contestants: readonly Contestant[],
+  { rates, seconds, turns }: Plan,
+  note: (contestant: Contestant, result: LoadResult) => void,
+): Promise<Turns> {
+  const taken = new Map<string, Turn[]>()
+  // The first calls are compiled while they run: they belong to no figure.
+  for (const each of contestants)
+    note(each, await placeCalls(each.sipPort, 200, 2_000, each.caller))
+  console.log('  rate  turn  success  retrans  setup p50/p99 ms  CPU µs/call')
+  for (const rate of rates)
+    for (let turn = 0; turn < turns; turn += 1)
+      for (const each of turn % 2 === 0 ? contestants : contestants.toReversed()) {
+        const before = each.parts().map(cpuMicros)
+        const result = await placeCalls(each.sipPort, rate, rate * seconds, each.caller)
+        const calls = Math.max(1, result.succeeded)
+        const micros = each
+          .parts()
+          .map((pids, part) => (cpuMicros(pids) - (before[part] ?? 0)) / calls)
+        note(each, result)
+        printTurn(rate, turn, each.name, { result, micros })
+        const key = keyOf(each.name, rate)
+        taken.set(key, [...(taken.get(key) ?? []), { result, micros }])
+      }
+  return taken
+}
+
+function printTurn(rate: number, turn: number, name: string, { result, micros }: Turn): void {
+  const success = ((100 * result.succeeded) / result.calls).toFixed(2)
+  const delays = `${result.setupP50Ms.toFixed(1)}/${result.setupP99Ms.toFixed(1)}`
+  const parts = micros.map((part) => part.toFixed(0)).join(' + ')
+  const sum = micros.length > 1 ? ` = ${sumOf(micros).toFixed(0)}` : ''
+  console.log(
+    `  ${String(rate).padStart(4)}  ${String(turn + 1).padStart(4)}  ${success.padStart(6)}%` +
+      `  ${String(result.retransmissions).padStart(7)}  ${delays.padStart(16)}  ${parts}${sum}  (${name})`,
+  )
+}
+
+/** The first contestant against each of the others. */
+function printComparison(contestants: readonly Contestant[], { rates }: Plan, turns: Turns): void {
+  const [own, ...others] = contestants
+  const figures = ({ name }: Contestant, rate: number) => turns.get(keyOf(name, rate)) ?? []
+  const isClean = ({ result }: Turn) => result.succeeded >= result.calls * 0.999
+  for (const each of contestants) {
+    console.log(`\n  ${each.name}: CPU µs per call, median (least to most)`)
+    for (const rate of rates) {
+      const sums = figures(each, rate).map(({ micros }) => sumOf(micros))
+      const setup = figures(each, rate).map(({ result }) => result.setupP50Ms)
+      console.log(
+        `  ${String(rate).padStart(4)}/s  ${spread(sums)}  setup p50 ${median(setup).toFixed(1)} ms`,
+      )
+    }
+    const clean = rates.filter((rate) => figures(each, rate).every(isClean))
+    console.log(`  highest rate with 99.9 % success in every turn: ${Math.max(0, ...clean)}/s`)
+  }
+  if (own === undefined) return
+  for (const other of others)
+    for (const rate of rates) {
+      const ratios = figures(own, rate).map(
+        ({ micros }, turn) => sumOf(micros) / sumOf(figures(other, rate)[turn]?.micros ?? []),
+      )
+      console.log(`  ${rate}/s: ${own.name} / ${other.name} = ${spread(ratios, 2)}`)
+    }
+}
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2
+}
+
+const spread = (values: readonly number[], digits = 0): string =>
+  `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)})`
+
+/** What it costs to bill a call: the same load from a customer, and from a number without one. */
+async function compareBilling(nodePorts: readonly number[], plan: Plan): Promise<void> {
+  const billing = await startTollgate(nodePorts, 'deny')
+  const free = await startTollgate(nodePorts, 'allow')
+  try {
+    const contestants = [
+      contestant('billed', billing, caller),
+      contestant('not billed', free, unknownCaller),
+    ]
+    printComparison(contestants, plan, await takeTurns(contestants, plan, () => {}))
+  } finally {
+    await free.stop()
+    await billing.stop()
   }
 }
 
@@ -118,45 +223,4 @@ async function settled(tollgate: TollgateProcess): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     if (tollgate.query('SELECT 1 FROM call_journal LIMIT 1').length === 0) return
   }
-}
-
-async function measurePeer(
-  nodePorts: readonly number[],
-  rates: readonly number[],
-  seconds: number,
-  own: Figures,
-): Promise<void> {
-  const peer = await startKamailio(nodePorts)
-  try {
-    await placeCalls(peer.sipPort, 200, 1_000, caller)
-    console.log(
-      '  rate  success  retrans  setup p50/p99 ms  CPU µs/call (proxy + charging)  tollgate/peer  (kamailio, http_client with keep-alive)',
-    )
-    for (const rate of rates) {
-      const pids = peer.pids()
-      const before = [cpuMicros(pids.proxy), cpuMicros(pids.charging)] as const
-      const result = await placeCalls(peer.sipPort, rate, rate * seconds, caller)
-      const calls = Math.max(1, result.succeeded)
-      const proxy = (cpuMicros(pids.proxy) - before[0]) / calls
-      const charging = (cpuMicros(pids.charging) - before[1]) / calls
-      const ratio = ((own.get(rate) ?? 0) / (proxy + charging)).toFixed(2)
-      printRow(
-        rate,
-        result,
-        `${proxy.toFixed(0)} + ${charging.toFixed(0)} = ${(proxy + charging).toFixed(0)}  ${ratio}`,
-      )
-    }
-  } finally {
-    await peer.stop()
-  }
-}
-
-function printRow(rate: number, result: LoadResult, cpu: string, megabytes?: number): void {
-  const success = ((100 * result.succeeded) / result.calls).toFixed(2)
-  const delays = `${result.setupP50Ms.toFixed(1)}/${result.setupP99Ms.toFixed(1)}`
-  const memory = megabytes === undefined ? '' : `  ${megabytes.toFixed(0)}`
-  console.log(
-    `  ${String(rate).padStart(4)}  ${success.padStart(6)}%  ${String(result.retransmissions).padStart(7)}` +
-      `  ${delays.padStart(16)}  ${cpu}${memory}`,
-  )
 }

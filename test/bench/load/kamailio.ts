@@ -1,4 +1,4 @@
-/** Kamailio doing the same job with the same nodes, where it is installed. */
+/** Kamailio at its best doing the same job with the same nodes, where it is installed. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,10 @@ export interface Peer {
   readonly stop: () => Promise<void>
 }
 
-export async function startKamailio(nodePorts: readonly number[]): Promise<Peer> {
+/** Where its charging server keeps the records of calls. */
+export type Records = 'flat' | 'sqlite'
+
+export async function startKamailio(nodePorts: readonly number[], records: Records): Promise<Peer> {
   const folder = mkdtempSync(join(tmpdir(), 'kamailio-'))
   const [sipPort, httpPort] = [await freePort(), await freePort()]
   const list = join(folder, 'dispatcher.list')
@@ -38,15 +41,15 @@ export async function startKamailio(nodePorts: readonly number[]): Promise<Peer>
   const charging = spawn(
     process.execPath,
     [
-      ...['--import', 'tsx', join(import.meta.dirname, 'charging-server.ts')],
-      ...[String(httpPort), join(folder, 'cdr.txt')],
+      join(import.meta.dirname, 'charging-server.mjs'),
+      ...[String(httpPort), join(folder, 'cdr'), records],
     ],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   )
   await once(charging.stdout, 'data')
   const proxy = spawn(
     'kamailio',
-    ['-f', configFile, '-DD', '-Y', folder, '-m', '512', '-M', '16'],
+    ['-f', configFile, '-DD', '-Y', folder, '-x', 'fm', '-X', 'fm', '-m', '1024', '-M', '16'],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
   let lastWords = ''
