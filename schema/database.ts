@@ -205,6 +205,8 @@ export interface CarrierTable {
   name: string
   tenant_id: number | null
   customer_id: number | null
+  /** Who pays for its calls: its customer, or the customer whose number stands in From. */
+  payer: Defaulted<'customer' | 'from_number'>
   is_active: Defaulted<Flag>
   direction: Defaulted<'in' | 'out' | 'both'>
   auth_type: Defaulted<'ip' | 'digest' | 'register'>

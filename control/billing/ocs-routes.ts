@@ -67,6 +67,7 @@ const refusals: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
   daily_spend_limit: [403, "The customer's daily spending limit is reached"],
   max_call_seconds: [403, 'The call has reached its longest allowed duration'],
   payer_of_other_tenant: [403, 'A customer of another tenant would pay'],
+  no_payer: [403, 'The source has no customer, and its calls name none'],
   unknown_caller: [404, 'The caller belongs to no customer'],
   no_rate: [404, 'There is no rate for this destination'],
   unknown_call: [404, 'No such call is open'],

@@ -94,6 +94,12 @@ export const carrierBody = z.strictObject({
   tenant: reference.nullish(),
   customer: reference.nullish().describe('Who pays for the calls that the carrier sends.'),
   customer_id: reference.nullish(),
+  payer: z
+    .enum(['customer', 'from_number'])
+    .default('customer')
+    .describe(
+      'Who pays for the calls that it sends: its customer, or, only where there is none, the customer whose number stands in From (of the carrier’s tenant, if it has one).',
+    ),
   is_active: z.boolean().default(true),
   direction: z.enum(['in', 'out', 'both']).default('both'),
   gateways: z.array(gatewayBody).min(1).max(32),

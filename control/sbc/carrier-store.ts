@@ -41,6 +41,7 @@ export interface CarrierView {
   readonly tenant: string | null
   readonly customer_id: number | null
   readonly customer: string | null
+  readonly payer: 'customer' | 'from_number'
   readonly is_active: boolean
   readonly direction: 'in' | 'out' | 'both'
   readonly gateways: readonly GatewayView[]
@@ -140,10 +141,13 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     const owner = { tenantId, reach }
     const customer = either('customer', body.customer, body.customer_id)
     const set = either('inbound_set', body.inbound_set, body.inbound_set_id)
+    if (customer !== null && body.payer === 'from_number')
+      throw badReference('payer', 'is "from_number", but there is a customer who pays')
     return {
       name: body.name,
       tenant_id: tenantId,
       customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
+      payer: body.payer,
       is_active: toFlag(body.is_active),
       direction: body.direction,
       ...authColumnsOf(body.auth, before !== undefined && this.#hasPassword(before.id)),
@@ -323,6 +327,7 @@ function viewOf(row: CarrierRow, gateways: readonly GatewayRow[]): CarrierView {
     tenant: row.slug,
     customer_id: row.customer_id,
     customer: row.customer,
+    payer: row.payer,
     is_active: fromFlag(row.is_active),
     direction: row.direction,
     gateways: gateways.map(({ carrier_id: _, is_inbound, is_outbound, ...gateway }) => ({

@@ -18,6 +18,8 @@ export interface AuthorizationRequest {
    * knows no tenants.
    */
   readonly payerTenantId?: number | null
+  /** False: without `customerId` there is no payer, whatever number calls (`no_payer`). Default: true. */
+  readonly mayNamePayer?: boolean
   /** Milliseconds UTC. */
   readonly startedAt: number
 }

@@ -82,7 +82,11 @@ export class ExternalCharging implements Charging {
   }
 
   async authorize(request: AuthorizationRequest): Promise<Verdict> {
-    const { caller, callee, callUuid, customerId } = request
+    const { caller, callee, callUuid, customerId, mayNamePayer } = request
+    if (customerId === null && mayNamePayer === false) {
+      this.#rememberDenied(callUuid)
+      return { kind: 'denied', code: 'no_payer', account: null }
+    }
     if (this.#group.stats().waiting > maxWaitingWrites)
       return { kind: 'unreachable', retryAfterSeconds }
     const query = new URLSearchParams({ caller, callee, call_uuid: callUuid })

@@ -41,6 +41,8 @@ export interface CarrierRecord {
   readonly name: string
   readonly tenantId: number | null
   readonly customerId: number | null
+  /** Who pays for its calls: its customer, or the customer whose number stands in From. */
+  readonly payer: 'customer' | 'from_number'
   readonly isActive: boolean
   readonly direction: 'in' | 'out' | 'both'
   readonly auth: CarrierAuth

@@ -67,6 +67,7 @@ function carrierOf(
     name: row.name,
     tenantId: row.tenant_id,
     customerId: row.customer_id,
+    payer: row.payer,
     isActive: fromFlag(row.is_active),
     direction: row.direction,
     auth: {

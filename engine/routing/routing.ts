@@ -62,6 +62,8 @@ export type Origin =
       readonly gatewayId: number
       readonly name: string
       readonly customerId: number | null
+      /** `from_number`: the number in From may name the customer who pays. */
+      readonly payer: CarrierRecord['payer']
       readonly tenantId: number | null
       readonly inboundSetId: number | null
     }
@@ -167,9 +169,8 @@ export class Routing {
     if (this.#deps.hosts.version !== this.#sourcesVersion) this.#buildSources()
     const source = this.#sources.find(address, port)
     if (source) {
-      const { carrierId, name, customerId, tenantId, inboundSetId } = source.carrier
       const { gatewayId } = source.gateway
-      return { kind: 'carrier', carrierId, gatewayId, name, customerId, tenantId, inboundSetId }
+      return { kind: 'carrier', gatewayId, ...callerIn(source.carrier) }
     }
     const node = this.#deps.nodeAt(address, port)
     if (node) return { kind: 'node', ...node }
@@ -308,6 +309,17 @@ export class Routing {
     )
   }
 }
+
+const callerIn = ({
+  carrierId,
+  name,
+  customerId,
+  payer,
+  tenantId,
+  inboundSetId,
+}: CarrierRecord): Omit<Extract<Origin, { kind: 'carrier' }>, 'kind' | 'gatewayId'> => ({
+  ...{ carrierId, name, customerId, payer, tenantId, inboundSetId },
+})
 
 const tenantOf = (origin: Origin): number | null =>
   origin.kind === 'extension' ? origin.tenantId : null

@@ -10,6 +10,7 @@ import { sql as reportIndexes } from './008-report-indexes.ts'
 import { sql as carrierPrices } from './009-carrier-prices.ts'
 import { sql as webhookBacklog } from './010-webhook-backlog.ts'
 import { sql as depletedWallets } from './011-depleted-wallets.ts'
+import { sql as carrierPayer } from './012-carrier-payer.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -30,6 +31,7 @@ export const migrations: readonly Migration[] = [
   { version: 9, name: 'carrier-prices', sql: carrierPrices },
   { version: 10, name: 'webhook-backlog', sql: webhookBacklog },
   { version: 11, name: 'depleted-wallets', sql: depletedWallets },
+  { version: 12, name: 'carrier-payer', sql: carrierPayer },
 ]
 
 export const newestVersion = migrations.length

@@ -54,7 +54,7 @@ async function withCarrier(environment: Readonly<Record<string, string>> = {}) {
     {
       carriers: [
         {
-          ...{ name: 'north', tenant: 'acme' },
+          ...{ name: 'north', tenant: 'acme', customer: 'paying' },
           gateways: [
             { host: '127.0.0.1', port: gateway.port, inbound: false },
             { host: '127.0.0.1', port, outbound: false },

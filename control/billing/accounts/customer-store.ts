@@ -49,17 +49,23 @@ export function loadNumbers(store: Store): Map<string, number> {
   return new Map(rows.map((row) => [row.number, row.customer_id]))
 }
 
+/** Under which `loadExtensions` knows an extension, in one tenant or (null) in all. */
+export const extensionKey = (extension: string, tenantId: number | null): string =>
+  tenantId === null ? extension : `${extension} ${tenantId}`
+
 /**
- * Extension numbers → customer. Extensions of several domains may share a number: one that does not
- * tell a single customer tells none.
+ * Extension numbers → customer, in all tenants and in each. Extensions of several domains may share a
+ * number: one that does not tell a single customer tells none.
  */
 export function loadExtensions(store: Store): Map<string, number> {
-  const rows = all(store, store.db.selectFrom('extension').select(['extension', 'customer_id']))
+  const extensions = store.db.selectFrom('extension')
+  const rows = all(store, extensions.select(['extension', 'tenant_id', 'customer_id']))
   const owners = new Map<string, number | null>()
-  for (const { extension, customer_id: owner } of rows) {
-    const known = owners.get(extension)
-    owners.set(extension, known === undefined || known === owner ? owner : null)
-  }
+  for (const { extension, tenant_id: tenantId, customer_id: owner } of rows)
+    for (const key of [extensionKey(extension, null), extensionKey(extension, tenantId)]) {
+      const known = owners.get(key)
+      owners.set(key, known === undefined || known === owner ? owner : null)
+    }
   return new Map(
     [...owners].flatMap(([number, owner]) => (owner === null ? [] : [[number, owner]])),
   )

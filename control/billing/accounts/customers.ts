@@ -2,6 +2,7 @@
 import type { Store } from '../../../schema/open.ts'
 import { Account } from './account.ts'
 import {
+  extensionKey,
   loadCustomers,
   loadExtensions,
   loadNumbers,
@@ -22,9 +23,16 @@ export class Customers {
     this.reload(now)
   }
 
-  /** An explicit customer, or else the caller's number (with or without `+`), or its extension. */
-  resolve(customerId: number | null, caller: string): Account | undefined {
-    return this.byId(customerId ?? this.#ownerOf(caller))
+  /**
+   * Whose number it is (with or without `+`), or else whose extension; of a tenant: its extension.
+   * The customer may belong to another tenant all the same.
+   */
+  byNumber(caller: string, tenantId: number | null = null): Account | undefined {
+    const otherSpelling = caller.startsWith('+') ? caller.slice(1) : `+${caller}`
+    const owner = this.byId(this.#numbers.get(caller) ?? this.#numbers.get(otherSpelling))
+    const isOwn = tenantId === null || owner?.terms.tenantId === tenantId
+    if (owner !== undefined && isOwn) return owner
+    return this.byId(this.#extensions.get(extensionKey(caller, tenantId))) ?? owner
   }
 
   byId(customerId: number | null | undefined): Account | undefined {
@@ -35,13 +43,6 @@ export class Customers {
 
   all(): IterableIterator<Account> {
     return this.#accounts.values()
-  }
-
-  #ownerOf(caller: string): number | undefined {
-    const otherSpelling = caller.startsWith('+') ? caller.slice(1) : `+${caller}`
-    return (
-      this.#numbers.get(caller) ?? this.#numbers.get(otherSpelling) ?? this.#extensions.get(caller)
-    )
   }
 
   /** Takes over what is stored now. Reservations and counters of live calls stay. */

@@ -15,8 +15,10 @@ export type DenialCode =
   | 'cps_limit'
   | 'daily_spend_limit'
   | 'unknown_caller'
-  /** Whoever would pay is not the customer of whom the call may be charged to. */
+  /** The customer who would pay belongs to another tenant than the source of the call. */
   | 'payer_of_other_tenant'
+  /** The source has no customer, and the number in From may not name one. */
+  | 'no_payer'
   | 'no_rate'
   /** The call has reached the customer's cap per call. */
   | 'max_call_seconds'
@@ -28,8 +30,13 @@ export interface CallQuestion {
   readonly caller: string
   readonly callee: string
   readonly customerId: number | null
-  /** Set: no customer of another tenant may be made to pay. */
+  /**
+   * Set: no customer of another tenant pays, and the caller's number names customers of this tenant
+   * only. A `customerId` may be one of the platform, which has put it there itself.
+   */
   readonly payerTenantId?: number | null
+  /** False: the caller's number names nobody. Default: true. */
+  readonly mayNamePayer?: boolean
   /** Milliseconds UTC: the rate in force then is the call's rate to its end. */
   readonly startedAt: number
 }
@@ -72,16 +79,27 @@ export function admit(
   const known = books.reservations.find(question.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
   if (books.reservations.size >= maxOpenCalls) return { kind: 'overloaded' }
-  const account = books.customers.resolve(question.customerId, question.caller)
+  const account = payerOf(question, books.customers)
   if (account !== undefined && !mayPay(account, question))
     return denied('payer_of_other_tenant', undefined)
   if (account !== undefined) return admitCustomer(question, account, books, now)
-  if (unknownCaller === 'deny') return denied('unknown_caller', undefined)
+  if (unknownCaller === 'deny')
+    return denied(question.mayNamePayer === false ? 'no_payer' : 'unknown_caller', undefined)
   return reserve(question, nobodyPays, books, now)
 }
 
-const mayPay = ({ terms }: Account, { payerTenantId = null }: CallQuestion): boolean =>
-  payerTenantId === null || terms.tenantId === null || terms.tenantId === payerTenantId
+function payerOf(
+  { customerId, caller, payerTenantId = null, mayNamePayer = true }: CallQuestion,
+  customers: Customers,
+): Account | undefined {
+  if (customerId !== null) return customers.byId(customerId)
+  return mayNamePayer ? customers.byNumber(caller, payerTenantId) : undefined
+}
+
+function mayPay({ terms }: Account, { customerId, payerTenantId = null }: CallQuestion): boolean {
+  const isOfPlatform = customerId !== null && terms.tenantId === null
+  return payerTenantId === null || isOfPlatform || terms.tenantId === payerTenantId
+}
 
 function admitCustomer(
   question: CallQuestion,

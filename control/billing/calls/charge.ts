@@ -50,7 +50,8 @@ export function chargeUnreserved(
   customers: Customers,
   rates: RateTable,
 ): Charge {
-  const account = customers.resolve(call.customerId, call.caller)
+  const account =
+    call.customerId === null ? customers.byNumber(call.caller) : customers.byId(call.customerId)
   const rate = account && rateOf(account, call.callee, call.startedAt, rates)
   const tariff = rate?.tariff ?? null
   const price = tariff === null ? 0 : costMicros(tariff, call.billsec)

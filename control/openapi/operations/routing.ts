@@ -125,6 +125,7 @@ const carrier = z
     tenant: z.string().nullable(),
     customer_id: z.int().nullable(),
     customer: z.string().nullable(),
+    payer: z.enum(['customer', 'from_number']),
     is_active: z.boolean(),
     direction: z.enum(['in', 'out', 'both']),
     gateways: z.array(
@@ -188,7 +189,7 @@ const carriers = resourceOperations({
   view: carrier,
   example: {
     ...{ id: 1, name: 'transit', tenant: null, customer_id: null, customer: null },
-    ...{ is_active: true, direction: 'both' },
+    ...{ payer: 'customer', is_active: true, direction: 'both' },
     gateways: [
       {
         ...{ id: 1, host: '198.51.100.7', port: 5060, transport: 'udp', netmask: 32 },

@@ -30,8 +30,12 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
     'A person adds the number to a customer.',
   ],
   payer_of_other_tenant: [
-    'The transfer would have been paid by a customer of another tenant.',
-    'The number of who transfers belongs to a customer: check whose it is.',
+    'The call would have been paid by a customer of another tenant than its source.',
+    'Look whose customer has the caller number, or is named by carrier or extension.',
+  ],
+  no_payer: [
+    'The carrier has no customer, so nobody would pay.',
+    'A person names its customer, or sets payer to from_number.',
   ],
   no_rate: ['The rate plan has no rate for this number.', 'lookup_rate confirms it.'],
   max_call_seconds: ['The call reached the longest duration of the customer.', 'Nothing is wrong.'],

@@ -89,10 +89,11 @@ async function authorize(
   const { origin, callerNumber: caller, calledNumber: callee } = reading
   const { callUuid, startedAt } = call.start
   const customerId = 'customerId' in origin ? origin.customerId : null
-  // Whoever has given an extension the number of another tenant's customer does not call at his expense.
-  const house = origin.kind === 'carrier' ? null : houseOf(origin, deps)
-  const payerTenantId = call.payerTenantId ?? house
-  const request = { callUuid, caller, callee, customerId, payerTenantId, startedAt }
+  // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
+  const payerTenantId = call.payerTenantId ?? houseOf(origin, deps)
+  const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
+  const payer = { customerId, payerTenantId, mayNamePayer }
+  const request = { callUuid, caller, callee, startedAt, ...payer }
   const verdict = await deps.charging.authorize(request)
   call.notes.push({ at: deps.now(), what: 'charged', verdict })
   if (verdict.kind === 'unreachable')
@@ -104,7 +105,7 @@ async function authorize(
       headers: retryAfter(verdict),
     }
   call.account = verdict.account
-  if (verdict.kind === 'denied' && verdict.code === 'payer_of_other_tenant')
+  if (verdict.kind === 'denied' && isPayerRefused(verdict.code))
     return { kind: 'refused', status: 403, reason: 'Forbidden', code: verdict.code }
   if (verdict.kind === 'denied')
     return {
@@ -114,5 +115,11 @@ async function authorize(
       code: verdict.code,
     }
   call.grantedSeconds = verdict.grantedSeconds
+  // Nobody pays, and after a crash its number names nobody either.
+  if (!mayNamePayer && verdict.account.customerId === null) call.isFree = true
   return undefined
 }
+
+/** No wallet is short of money: there is none that may be charged. */
+const isPayerRefused = (code: string): boolean =>
+  code === 'payer_of_other_tenant' || code === 'no_payer'

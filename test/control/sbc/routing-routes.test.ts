@@ -17,6 +17,7 @@ test('a carrier gets its defaults: recognized by address from any port, called a
     tenant: null,
     customer_id: null,
     customer: null,
+    payer: 'customer',
     is_active: true,
     direction: 'both',
     gateways: [
@@ -73,6 +74,7 @@ test.each([
   ['caller_id.value', { caller_id: { mode: 'fixed', value: '1>\r\nX: y' } }],
   ['number_rules.in.0.match', { number_rules: { in: [{ match: '(a+)+$', replace: '' }] } }],
   ['number_rules.out.0.replace', { number_rules: { out: [{ match: '0' }] } }],
+  ['payer', { payer: 'anybody' }],
   ['max_calls', { max_calls: -1 }],
   ['max_cps', { max_cps: 0.5 }],
   ['customer', { customer: 'nobody' }],

@@ -168,6 +168,7 @@ const refusals: readonly Refusal[] = [
         carrierId: 4,
         gatewayId: 5,
         name: 'north',
+        payer: 'customer',
         customerId: 1,
         tenantId: 1,
         inboundSetId: null,

@@ -16,7 +16,7 @@ function called(uri: string, headers: Headers, registeredUser: string | undefine
   }
   const origin: Origin = {
     kind: 'carrier',
-    ...{ carrierId: 1, gatewayId: 1, name: 'north' },
+    ...{ carrierId: 1, gatewayId: 1, name: 'north', payer: 'customer' },
     ...{ customerId: null, tenantId: null, inboundSetId: null },
   }
   const { calledNumber, calledUser, domain } = readInvite(request, 'uuid', origin, routing)

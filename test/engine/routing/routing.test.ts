@@ -26,6 +26,7 @@ test('a source is a carrier, then a node, then trusted, else unknown', () => {
     gatewayId: 9,
     name: 'carrier 1',
     customerId: 4,
+    payer: 'customer',
     tenantId: 5,
     inboundSetId: 6,
   })

@@ -34,6 +34,7 @@ export const sampleCarrier = (
   name: `carrier ${carrierId}`,
   tenantId: null,
   customerId: null,
+  payer: 'customer',
   isActive: true,
   direction: 'both',
   auth: {

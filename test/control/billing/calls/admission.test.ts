@@ -63,10 +63,45 @@ test('a customer of another tenant than the one that asks does not pay: nothing 
   })
 })
 
-test("a customer of nobody's may pay for any tenant", async () => {
-  const { ocs } = customerWith(oneUnit)
+test('a customer of the platform pays for a tenant where the platform has said so, not by a number', async () => {
+  const { ocs, customerId } = customerWith(oneUnit)
   const asked = { ...question('a'), payerTenantId: 4 }
-  expect(await ocs.authorize(asked)).toMatchObject({ kind: 'granted' })
+  expect(await ocs.authorize(asked)).toMatchObject({
+    ...{ kind: 'denied', code: 'payer_of_other_tenant' },
+  })
+  expect(await ocs.authorize({ ...asked, customerId })).toMatchObject({ kind: 'granted' })
+})
+
+test.each(['deny', 'allow'] as const)(
+  'where no number may name a payer, none is found by it (UNKNOWN_CALLER=%s)',
+  async (unknownCaller) => {
+    const { store, customerId } = customerWith(oneUnit)
+    const { ocs } = ocsOn(store, undefined, unknownCaller)
+    const asked = { ...question('a'), mayNamePayer: false }
+    expect(await ocs.authorize(asked)).toMatchObject(
+      unknownCaller === 'deny'
+        ? { kind: 'denied', code: 'no_payer', account: null }
+        : { kind: 'granted', account: { customerId: null } },
+    )
+    expect(await ocs.authorize({ ...asked, callUuid: 'b', customerId })).toMatchObject({
+      ...{ kind: 'granted', account: { customerId } },
+    })
+  },
+)
+
+test("an extension names its customer within its tenant, whatever other tenants' extensions are called", async () => {
+  const { ocs, store, customerId } = customerWith(oneUnit)
+  store.sqlite.exec(`INSERT INTO tenant VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
+    INSERT INTO tenant_domain VALUES ('a.example', 3), ('b.example', 4);
+    UPDATE customer SET tenant_id = 3 WHERE id = ${customerId};
+    INSERT INTO extension (tenant_id, domain, extension, display_name, customer_id, ha1_md5,
+        ha1_sha256, created_at, updated_at)
+      VALUES (3, 'a.example', '101', 'x', ${customerId}, '', '', 0, 0),
+             (4, 'b.example', '101', 'x', NULL, '', '', 0, 0);`)
+  ocs.reloadCustomers()
+  const asked = question('a', '1555', '101')
+  expect(await ocs.authorize(asked)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
+  expect(await ocs.authorize({ ...asked, payerTenantId: 3 })).toMatchObject({ kind: 'granted' })
 })
 
 test('an unknown caller is refused, or let through at no cost where that is allowed', async () => {

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => rig.stop())
 
 const carrier: Origin = {
-  ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x' },
+  ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x', payer: 'customer' },
   ...{ customerId: 7, tenantId: 3, inboundSetId: null },
 }
 
@@ -150,7 +150,7 @@ test('where a node would leave, whoever pays for the call goes on paying', async
 
 test('the number of another tenant does not pay for what an API key asks', async () => {
   await establish(rig, carrier)
-  expect(rig.asked.at(-1)).toMatchObject({ payerTenantId: null })
+  expect(rig.asked.at(-1)).toMatchObject({ payerTenantId: 3 })
   // Charging is told before it reserves anything.
   rig.answers.authorize = () =>
     Promise.resolve({ kind: 'denied', code: 'payer_of_other_tenant', account: null })

@@ -232,7 +232,7 @@ test('a second REFER while one is under way is refused; after it another may com
 test('a carrier may not transfer: its customers would call at the expense of others', async () => {
   rig = await startCallRig()
   const { b, bLeg, a, aLeg } = await establish(rig, {
-    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x' },
+    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x', payer: 'customer' },
     ...{ customerId: 7, tenantId: 3, inboundSetId: null },
   })
   a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })

@@ -194,7 +194,7 @@ test('a carrier, or a phone of another tenant, takes nobody’s place', async ()
   const x = await rig.caller()
   rig.answers.caller = { kind: 'stranger' }
   rig.answers.origin = {
-    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x' },
+    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x', payer: 'customer' },
     ...{ customerId: 7, tenantId: 3, inboundSetId: null },
   }
   const request = () =>
