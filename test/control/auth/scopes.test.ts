@@ -56,6 +56,7 @@ test.each(routes)('%s says who may come in', (_, { access }) => {
 test('only these routes are open to all', () => {
   const open = routes.filter(([, { access }]) => access?.kind === 'public')
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
+    'GET /',
     'GET /docs',
     'GET /docs/:file',
     'GET /health',
