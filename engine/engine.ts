@@ -31,6 +31,7 @@ import { Guard } from './guard/guard.ts'
 import { Registrar } from './registrar/registrar.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { loadRouting } from './routing/routing-store.ts'
+import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
 import { Trunks } from './trunks/trunks.ts'
 
@@ -79,6 +80,7 @@ export class Engine {
   readonly #control: CallControl
   readonly #hosts: HostAddresses
   readonly #totals = new CallTotals()
+  readonly #unpriced: UnpricedCalls
   readonly #nodeChanges = { down: 0, up: 0 }
   #isReady = false
 
@@ -95,6 +97,7 @@ export class Engine {
     this.#config = config
     this.#log = log
     this.#schedule = schedule
+    this.#unpriced = new UnpricedCalls({ routing: () => this.routing, now, log })
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#server = config.drachtio.servers === undefined ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
@@ -145,6 +148,7 @@ export class Engine {
       ...{ client: this.#client, calls: this.calls, charging, now, log },
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
+      gatewayBehind: this.#unpriced.gatewayBehind,
       onUnknownSource: (source) => this.guard.unknownSource(source),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
@@ -242,6 +246,7 @@ export class Engine {
       nodes_inactive: inState('inactive'),
       node_down_total: this.#nodeChanges.down,
       node_up_total: this.#nodeChanges.up,
+      unpriced_gateway_refusals_total: this.#unpriced.total,
       ...this.trunks.telemetry(),
       ...this.registrar.telemetry(),
       ...this.guard.telemetry(),
@@ -272,6 +277,7 @@ export class Engine {
       admit: ({ listener: { protocol }, address, port }, packet) =>
         this.guard.admit({ protocol, address, port }, packet),
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
+      mayReach: this.#unpriced.mayReach,
       // The settings let nobody go below the RFC's 90 s; a test may.
       ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),

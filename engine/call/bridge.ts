@@ -16,6 +16,7 @@ import { advertiseReplaces, tagOf } from './sip/headers.ts'
 import type { Caller } from './legs/caller.ts'
 import type { Announced, Callee } from './legs/outgoing.ts'
 import { inviteFor } from './legs/outgoing.ts'
+import { unpricedCarrier, type UnpricedDeps } from './legs/unpriced.ts'
 import type { SrfClient, UacEnd } from './sip/srf-client.ts'
 
 export type AttemptResult =
@@ -33,10 +34,12 @@ export type AttemptResult =
   /** No answer of any kind in time. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
+  /** It would have reached a carrier's gateway without a price. */
+  | { readonly kind: 'unpriced' }
   /** `call.stopped` says why. */
   | { readonly kind: 'stopped' }
 
-export interface BridgeDeps extends ConversationDeps {
+export interface BridgeDeps extends ConversationDeps, UnpricedDeps {
   readonly client: SrfClient
   readonly charging: Charging
   readonly deadlines: Deadlines
@@ -124,6 +127,12 @@ export class Bridge {
       filter,
       isBranch,
     )
+    const carrier = unpricedCarrier(candidate, { uri, nextHop }, this.#deps)
+    if (carrier !== undefined) {
+      this.#reason = `leads to a gateway of ${carrier}`
+      this.#isOver = true
+      return Promise.resolve({ kind: 'unpriced' })
+    }
     return new Promise((resolve) => {
       this.#resolve = resolve
       this.#forgetStop = this.#call.whenStopped((end) => {

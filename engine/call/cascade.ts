@@ -15,6 +15,14 @@ export const noCandidate: Refusal = {
   code: 'no_candidate',
 }
 
+/** What the caller gets when all that is left would have reached a carrier without a price. */
+const unpriced: Refusal = {
+  kind: 'refused',
+  status: 403,
+  reason: 'Forbidden',
+  code: 'unpriced_gateway',
+}
+
 /**
  * Tries the candidates in order. `attempt` gives undefined for one that may not be tried now;
  * `stopped` tells why the call is over, as soon as it is.
@@ -30,6 +38,7 @@ export async function cascade<T>(
     if (result?.kind === 'answered') return result
     const stop = stopped()
     if (stop) return { kind: 'over', end: stop }
+    if (result?.kind === 'unpriced' && last === noCandidate) last = unpriced
     if (result?.kind !== 'rejected') continue
     last = endOf(result)
     if (result.isFinal || !movesOn(result.status)) break
@@ -54,6 +63,7 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
     case 'answered':
       return 'answered'
     case 'stopped':
+    case 'unpriced':
     default:
       return undefined
   }

@@ -59,6 +59,8 @@ export interface Candidate {
   readonly kind: 'node'
   readonly nodeId: number
   readonly setId: number
+  /** Whose set it is; null: the platform's. */
+  readonly tenantId: number | null
   /** `sip:<host>:<port>;transport=udp` */
   readonly uri: string
   readonly host: string
@@ -85,7 +87,7 @@ export function buildSet(
   record: SetRecord,
   stateOf: (nodeId: number) => NodeState,
 ): DestinationSet {
-  const nodes = record.nodes.map((node) => buildNode(record.setId, node, stateOf(node.nodeId)))
+  const nodes = record.nodes.map((node) => buildNode(record, node, stateOf(node.nodeId)))
   const active = nodes.filter((node) => node.state === 'active')
   return {
     record,
@@ -102,13 +104,13 @@ export function buildSet(
   }
 }
 
-function buildNode(setId: number, record: NodeRecord, state: NodeState): Node {
+function buildNode({ setId, tenantId }: SetRecord, record: NodeRecord, state: NodeState): Node {
   const { nodeId, host, port, transport } = record
   const destination = formatDestination(record)
   return {
     record,
     destination,
     state,
-    candidate: { kind: 'node', nodeId, setId, uri: destination, host, port, transport },
+    candidate: { kind: 'node', nodeId, setId, tenantId, uri: destination, host, port, transport },
   }
 }

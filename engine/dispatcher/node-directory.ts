@@ -3,6 +3,7 @@
  * on TCP or TLS connect from any port, so there the address alone is enough, except on loopback,
  * where every program of the machine has the same address.
  */
+import { namesBehind, sipTarget } from '../../schema/rules/sip-target.ts'
 import type { SetRecord } from './destination-set.ts'
 import { canonicalAddress } from './host-addresses.ts'
 import type { HostDirectory } from './host-addresses.ts'
@@ -27,7 +28,7 @@ export class NodeDirectory {
     this.#sets = sets.toSorted((one, other) => one.setId - other.setId)
     this.#hosts.watch(
       'dispatcher',
-      sets.flatMap((set) => set.nodes.map((node) => node.host)),
+      sets.flatMap((set) => [...set.nodes.map((node) => node.host), ...namesOfUris(set)]),
     )
     this.#build()
   }
@@ -57,6 +58,13 @@ export class NodeDirectory {
     this.#builtVersion = this.#hosts.version
   }
 }
+
+/** Where voicemail and supervisors go: no node, but looked at before a call goes there. */
+const namesOfUris = ({ voicemailUri, spyUri }: SetRecord): readonly string[] =>
+  [voicemailUri, spyUri].flatMap((uri) => {
+    const target = uri === null ? undefined : sipTarget(uri)
+    return target === undefined ? [] : namesBehind(target)
+  })
 
 function addFirst(map: Map<string, NodeReference>, key: string, reference: NodeReference): void {
   if (!map.has(key)) map.set(key, reference)

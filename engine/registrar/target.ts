@@ -34,6 +34,8 @@ function isReachedByContact({ contact, source }: Binding): boolean {
   if (source.protocol !== 'udp') return false
   const parts = partsOf(contact)
   if (parts === undefined || parts.scheme === 'sips') return false
+  // RFC 3261 §19.1.1: it would be sent to another host than the one that has registered.
+  if (parts.params.has('maddr')) return false
   const transport = parts.params.get('transport') ?? 'udp'
   const host = parts.host.replace(/^\[|\]$/g, '')
   const port = parts.port === 0 ? 5_060 : parts.port

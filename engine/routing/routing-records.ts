@@ -1,4 +1,6 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
+import type { CarrierGateway } from '../../schema/rules/gateway-reach.ts'
+
 export type Transport = 'udp' | 'tcp' | 'tls'
 
 export interface GatewayRecord {
@@ -119,6 +121,8 @@ export interface AgentRecord {
 
 export interface RoutingRecords {
   readonly carriers: readonly CarrierRecord[]
+  /** Of all carriers, also of those that are switched off or cannot be used. */
+  readonly gateways: readonly CarrierGateway[]
   readonly outboundRoutes: readonly OutboundRouteRecord[]
   readonly inboundRoutes: readonly InboundRouteRecord[]
   readonly agents: readonly AgentRecord[]

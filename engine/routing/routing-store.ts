@@ -5,6 +5,7 @@ import type { NumberRule } from '../../schema/rules/number-rule.ts'
 import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
+import { carrierGateways } from '../../schema/carrier-gateways.ts'
 import type { Selectable } from 'kysely'
 import type {
   AgentRecord,
@@ -21,6 +22,7 @@ export function loadRouting(store: Store): RoutingRecords {
   const problems: string[] = []
   return {
     carriers: loadCarriers(store, problems),
+    gateways: carrierGateways(store),
     outboundRoutes: loadOutboundRoutes(store),
     inboundRoutes: loadInboundRoutes(store, problems),
     agents: loadAgents(store),

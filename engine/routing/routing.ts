@@ -2,9 +2,12 @@
  * Who is calling, and where the call may go (decisions §2 and §7): the facade over sources, inbound
  * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
  */
+import type { CarrierGateway, Sender } from '../../schema/rules/gateway-reach.ts'
+import { namesBehind, sipTarget } from '../../schema/rules/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
+import { GatewayGuard } from './gateway-guard.ts'
 import { gatewayNames, gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
@@ -134,6 +137,8 @@ export class Routing {
   readonly #trusted: TrustedSources
   readonly #limits: CarrierLimits
   #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
+  #gateways: readonly CarrierGateway[] = []
+  #guard = new GatewayGuard([], () => [])
   #sources = new CarrierSources([], () => [])
   #sourcesVersion = -1
   #agents: Agents
@@ -151,13 +156,16 @@ export class Routing {
 
   /** Reads carriers and routes anew; live calls are not touched. */
   reload(): void {
-    const { carriers, inboundRoutes, outboundRoutes, agents, problems } = this.#deps.load()
+    const { carriers, inboundRoutes, outboundRoutes, agents, problems, ...loaded } =
+      this.#deps.load()
+    this.#gateways = loaded.gateways
     this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
     this.#inbound = new InboundRoutes(inboundRoutes)
     this.#outbound = new OutboundRoutes(outboundRoutes)
     this.#limits.keepOnly(new Set(this.#carriers.keys()))
-    const gateways = carriers.flatMap((carrier) => carrier.gateways)
-    this.#deps.hosts.watch('routing', gateways.flatMap(gatewayNames))
+    const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways]
+    const names = [...gateways.flatMap(gatewayNames), ...agents.flatMap(({ uri }) => namesIn(uri))]
+    this.#deps.hosts.watch('routing', [...new Set(names)])
     this.#buildSources()
     this.#agents = new Agents(agents, this.#deps.activeAgentCalls)
     this.#deps.onLoaded(carriers)
@@ -166,7 +174,7 @@ export class Routing {
 
   /** Carrier before node before trusted network; extensions are recognized by their credentials. */
   recognize({ address, port }: { readonly address: string; readonly port: number }): Origin {
-    if (this.#deps.hosts.version !== this.#sourcesVersion) this.#buildSources()
+    this.#followHosts()
     const source = this.#sources.find(address, port)
     if (source) {
       const { gatewayId } = source.gateway
@@ -175,6 +183,24 @@ export class Routing {
     const node = this.#deps.nodeAt(address, port)
     if (node) return { kind: 'node', ...node }
     return this.#trusted.has(address) ? { kind: 'trusted' } : { kind: 'unknown' }
+  }
+
+  /**
+   * The carrier at whose gateway a request with this next hop would arrive; undefined: at none. Only a
+   * `GatewayCandidate` may go there, as only its call is priced.
+   */
+  gatewayBehind(uri: string, sender: Sender): string | undefined {
+    this.#followHosts()
+    return this.#guard.behind(uri, sender)?.carrier
+  }
+
+  /**
+   * Whether requests for a host name may go to an address that it was resolved to: a gateway answers to
+   * the names of its carrier only.
+   */
+  mayReach(host: string, address: string, port: number): boolean {
+    this.#followHosts()
+    return this.#guard.isGatewayName(host) || !this.#guard.at({ address, port }, 'unknown')
   }
 
   /** A number as the carrier sent it, in this house's form. */
@@ -265,9 +291,14 @@ export class Routing {
     return true
   }
 
+  #followHosts(): void {
+    if (this.#deps.hosts.version !== this.#sourcesVersion) this.#buildSources()
+  }
+
   #buildSources(): void {
     const { hosts } = this.#deps
     this.#sourcesVersion = hosts.version
+    this.#guard = new GatewayGuard(this.#gateways, (host) => hosts.addressesOf(host))
     this.#sources = new CarrierSources([...this.#carriers.values()], (gateway) =>
       gatewayNames(gateway).flatMap((name) => hosts.addressesOf(name)),
     )
@@ -320,6 +351,11 @@ const callerIn = ({
 }: CarrierRecord): Omit<Extract<Origin, { kind: 'carrier' }>, 'kind' | 'gatewayId'> => ({
   ...{ carrierId, name, customerId, payer, tenantId, inboundSetId },
 })
+
+function namesIn(uri: string): readonly string[] {
+  const target = sipTarget(uri)
+  return target === undefined ? [] : namesBehind(target)
+}
 
 const tenantOf = (origin: Origin): number | null =>
   origin.kind === 'extension' ? origin.tenantId : null

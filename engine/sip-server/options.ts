@@ -2,7 +2,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { AdminLimits } from './clients/listener.ts'
-import type { Flow, Protocol } from './flow.ts'
+import type { Flow, HopTarget, Protocol } from './flow.ts'
 import type { Timers } from './transaction/timers.ts'
 import type { FrameLength } from './wire/frame.ts'
 
@@ -114,6 +114,11 @@ export interface SipServerOptions {
    * after its hosts file.
    */
   readonly dnsServers?: readonly string[]
+  /**
+   * Asked for each address that a host name was looked up to; false leaves it out, as if the name did not
+   * lead there. Default: a name may lead anywhere.
+   */
+  readonly mayReach?: (host: string, target: HopTarget) => boolean
   /** Default: silent. */
   readonly log?: Log
   /**

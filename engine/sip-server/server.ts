@@ -146,6 +146,7 @@ class EmbeddedServer implements SipServer {
       now,
       randomNumbers(options.randomBytes ?? secureRandomBytes),
       (reference, targets) => driver.resolved(reference, targets),
+      options.mayReach,
     )
   }
 

@@ -123,6 +123,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     agent: undefined as AgentDecision | undefined,
     /** How long what has arrived waits to be read. */
     lagMs: 0,
+    /** The carrier behind a next hop. */
+    gatewayBehind: (_uri: string): string | undefined => undefined,
     registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
   }
 
@@ -195,6 +197,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       homeDomain: () => 'acme.example',
     },
     voicemailOf: () => answers.voicemail,
+    gatewayBehind: (uri) => answers.gatewayBehind(uri),
     onGatewayOutcome: (gatewayId, outcome) => void outcomes.push([gatewayId, outcome]),
     onUnknownSource: ({ address }) => void strangers.push(address),
     retryAfterSeconds: 5,
@@ -275,6 +278,7 @@ export function candidate(nodeId: number, port: number): Candidate {
     kind: 'node',
     nodeId,
     setId: 1,
+    tenantId: null,
     uri: `sip:127.0.0.1:${port};transport=udp`,
     host: '127.0.0.1',
     port,

@@ -19,6 +19,7 @@ export interface PhoneCandidate {
   readonly nextHop: string | undefined
   readonly extension: string
   readonly domain: string
+  readonly tenantId: number
 }
 
 /** Where calls for an extension go that nobody takes. */
@@ -28,6 +29,7 @@ export interface VoicemailCandidate {
   /** Whose box. */
   readonly extension: string
   readonly domain: string
+  readonly tenantId: number
 }
 
 /** Where the node of a call lets a supervisor join it. */
@@ -37,6 +39,8 @@ export interface SpyCandidate {
   readonly uri: string
   /** The node that has the call. */
   readonly nextHop: string
+  /** Whose set it is; null: the platform's. */
+  readonly tenantId: number | null
 }
 
 export type Callee =

@@ -53,11 +53,11 @@ async function outcomeOf(plan: SourcePlan, call: Call, deps: SourceDeps): Promis
 }
 
 export function phonesOf(
-  { domain, extension }: ExtensionRecord,
+  { domain, extension, tenantId }: ExtensionRecord,
   deps: Pick<SourceDeps, 'registrar'>,
 ): readonly PhoneCandidate[] {
   return deps.registrar.contactsOf(domain, extension).map(({ uri, routes, nextHop }) => ({
-    ...{ kind: 'phone', uri, routes, nextHop, extension, domain },
+    ...{ kind: 'phone', uri, routes, nextHop, extension, domain, tenantId },
   }))
 }
 

@@ -6,6 +6,7 @@ import type { BridgeDeps } from '../bridge.ts'
 import type { Call } from '../call.ts'
 import type { Announced, PhoneCandidate } from '../legs/outgoing.ts'
 import { inviteFor } from '../legs/outgoing.ts'
+import { unpricedCarrier } from '../legs/unpriced.ts'
 import { cause, reasonHeader, type End } from '../record/end-reason.ts'
 import type { Headers, SipRequest, SipResponse } from '../sip/drachtio.ts'
 import { peerAddress } from '../sip/peer-address.ts'
@@ -13,7 +14,7 @@ import type { UacEnd } from '../sip/srf-client.ts'
 import { silentOffer } from './media.ts'
 import type { PickedUp } from './waiting-phone.ts'
 
-type SourceDeps = Pick<BridgeDeps, 'client' | 'filter' | 'deadlines' | 'now'>
+type SourceDeps = Pick<BridgeDeps, 'client' | 'filter' | 'deadlines' | 'now' | 'gatewayBehind'>
 
 export type SourceEnd = PickedUp | { readonly kind: 'over'; readonly end: End }
 
@@ -108,6 +109,10 @@ class Ringing {
       true,
     )
     const isOffering = body !== undefined
+    if (unpricedCarrier(this.#phone, { uri, nextHop }, this.#deps) !== undefined) {
+      this.#isOver = true
+      return this.#hooks.onRefused(undefined)
+    }
     client.invite(
       { uri, nextHop, headers, body, credentials },
       {

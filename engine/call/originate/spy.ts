@@ -79,11 +79,12 @@ function entranceTo(
   { dispatcher }: SourceDeps,
 ): SpyCandidate | undefined {
   const { setId, node } = place
-  const template = setId === null ? null : (dispatcher.setRecord(setId)?.spyUri ?? null)
+  const { spyUri: template = null, tenantId = null } =
+    (setId === null ? undefined : dispatcher.setRecord(setId)) ?? {}
   if (node === null || template === null || !canSpy(template, mode, side)) return undefined
   const host = node.replace(/^sips?:/, '').replace(/;.*$/, '')
   const values = { call_uuid: start.callUuid, mode, side, node: host }
-  return { kind: 'spy', uri: renderSpyUri(template, values), nextHop: node }
+  return { kind: 'spy', uri: renderSpyUri(template, values), nextHop: node, tenantId }
 }
 
 /** Nobody pays for it. */

@@ -28,8 +28,11 @@ export async function callExtension(
   const bridge = new Bridge(deps, call, caller, announced, voicemail.uri)
   const recorded = await bridge.run(voicemail)
   call.attempts.push(bridge.record)
-  return recorded.kind === 'silent' || recorded.kind === 'not-sent' ? result : recorded
+  return isLost.has(recorded.kind) ? result : recorded
 }
+
+/** The voicemail has said nothing. */
+const isLost: ReadonlySet<AttemptResult['kind']> = new Set(['silent', 'not-sent', 'unpriced'])
 
 /** Nobody there, nobody answers, busy, or sent nowhere: not when the callee has declined. */
 function isUntaken(result: AttemptResult): boolean {

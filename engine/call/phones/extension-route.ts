@@ -66,11 +66,11 @@ function extensionAt(
     uri: `sip:${extension}@${domain}`,
     tenantId,
     phones: deps.registrar.contactsOf(domain, extension).map(({ uri, routes, nextHop }) => ({
-      ...{ kind: 'phone', uri, routes, nextHop, extension, domain },
+      ...{ kind: 'phone', uri, routes, nextHop, extension, domain, tenantId },
     })),
     voicemail:
       voicemail === undefined
         ? undefined
-        : { kind: 'voicemail', uri: voicemail, extension, domain },
+        : { kind: 'voicemail', uri: voicemail, extension, domain, tenantId },
   }
 }

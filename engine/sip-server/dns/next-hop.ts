@@ -29,17 +29,23 @@ export class NextHopResolver {
   readonly #dns: CachedDns
   readonly #random: () => number
   readonly #resolved: (reference: string, targets: readonly HopTarget[]) => void
+  readonly #mayReach: (host: string, target: HopTarget) => boolean
 
-  /** @param resolved called from the event loop, once for each question */
+  /**
+   * @param resolved called from the event loop, once for each question
+   * @param mayReach false: the name does not lead there
+   */
   constructor(
     dns: Dns,
     now: () => number,
     random: () => number,
     resolved: (reference: string, targets: readonly HopTarget[]) => void,
+    mayReach: (host: string, target: HopTarget) => boolean = () => true,
   ) {
     this.#dns = new CachedDns(dns, now)
     this.#random = random
     this.#resolved = resolved
+    this.#mayReach = mayReach
   }
 
   /** Queries under way. */
@@ -51,6 +57,7 @@ export class NextHopResolver {
   resolve(question: HopQuestion, reference: string): void {
     void this.#targetsOf(question)
       .catch(() => [])
+      .then((targets) => targets.filter((target) => this.#mayReach(question.host, target)))
       .then((targets) => this.#resolved(reference, targets.slice(0, maxTargets)))
   }
 

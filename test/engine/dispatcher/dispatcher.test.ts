@@ -14,6 +14,7 @@ test('a candidate says where to send, in the form of the specification', () => {
       kind: 'node',
       nodeId: 1,
       setId: 1,
+      tenantId: null,
       uri: 'sip:192.0.2.1:5060;transport=udp',
       host: '192.0.2.1',
       port: 5060,

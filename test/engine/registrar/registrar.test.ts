@@ -217,6 +217,16 @@ test('bindings are on disk before the 200, and a new process goes on with them',
   ])
 })
 
+test('a phone whose Contact has maddr is called where its REGISTER came from', async () => {
+  const world = startRegistrar()
+  const { address, port } = new Phone(world).source
+  const contact = `<sip:1900@${address}:${port};maddr=203.0.113.9>`
+  await new Phone(world).register({ contact })
+  expect(world.registrar.contactsOf('acme.example', '101')).toMatchObject([
+    { nextHop: `sip:${address}:${port};transport=udp` },
+  ])
+})
+
 test('a refresh outlives a restart, also when the stored binding is gone meanwhile', async () => {
   const world = startRegistrar()
   const phone = new Phone(world)

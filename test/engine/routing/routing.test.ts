@@ -252,6 +252,7 @@ test('a reload holds from the next call on and tells what cannot be used', () =>
   expect(routing.recognize(source('203.0.113.1')).kind).toBe('unknown')
   stored.records = {
     carriers: [sampleCarrier(1)],
+    gateways: [],
     inboundRoutes: [inboundRoute(4)],
     outboundRoutes: [outboundRoute(1)],
     agents: [],
@@ -262,4 +263,42 @@ test('a reload holds from the next call on and tells what cannot be used', () =>
   expect(routing.inboundTarget({ kind: 'trusted' }, '49', '')).toEqual({ kind: 'set', setId: 4 })
   expect(routing.outboundCandidates(null, '49').kind).toBe('gateways')
   expect(problems).toEqual(['outbound route x is not used'])
+})
+
+test('a destination is told from a gateway by DNS as it is now, and a name leads to a gateway only for its carrier', () => {
+  const addresses = new Map([
+    ['carrier.example', ['203.0.113.9']],
+    ['agent.example', ['192.0.2.1']],
+  ])
+  const hosts = {
+    version: 1,
+    addressesOf: (host: string) => addresses.get(host) ?? [host],
+    watched: [] as readonly string[],
+    watch: (_owner: string, names: readonly string[]) => void (hosts.watched = names),
+  }
+  const { routing } = routingOver(
+    {
+      gateways: [
+        {
+          ...{ carrier: 'north', tenantId: null, host: 'carrier.example', port: 5_060 },
+          ...{ transport: 'udp', netmask: 32 },
+        },
+      ],
+      agents: [
+        {
+          ...{ agentId: 1, name: 'bot', tenantId: 3, extension: '800', maxCalls: 0 },
+          ...{ uri: 'sip:1900@agent.example:5060', isActive: true },
+        },
+      ],
+    },
+    { hosts },
+  )
+  expect(hosts.watched).toContain('agent.example')
+  expect(routing.gatewayBehind('sip:1900@agent.example:5060', 3)).toBeUndefined()
+  addresses.set('agent.example', ['203.0.113.9'])
+  hosts.version = 2
+  expect(routing.gatewayBehind('sip:1900@agent.example:5060', 3)).toBe('north')
+  expect(routing.mayReach('agent.example', '203.0.113.9', 5_060)).toBe(false)
+  expect(routing.mayReach('agent.example', '203.0.113.10', 5_060)).toBe(true)
+  expect(routing.mayReach('carrier.example', '203.0.113.9', 5_060)).toBe(true)
 })

@@ -106,6 +106,7 @@ export function routingOver(
   const problems: string[] = []
   const none: RoutingRecords = {
     carriers: [],
+    gateways: [],
     inboundRoutes: [],
     outboundRoutes: [],
     agents: [],

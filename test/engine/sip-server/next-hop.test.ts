@@ -24,6 +24,7 @@ beforeEach(async () => {
     secret: 'cymru',
     timers: fastTimers,
     dnsServers: [dns.address],
+    mayReach: (host, { address: at }) => host !== 'alias.example' || at !== '127.0.0.1',
   })
   await server.start()
   app = await connectInProcess(server)
@@ -101,6 +102,20 @@ test('a dead target, a silent one and one that answers 503 are passed over, in t
   const branches = [ignored, refused, taken].map((message) => message.get('Via'))
   expect(new Set(branches).size).toBe(3)
   expect(new Set([ignored, refused, taken].map((message) => message.get('Call-ID'))).size).toBe(1)
+})
+
+test('a name does not lead to an address that it may not reach, by no record', async () => {
+  const peer = await peerBy('udp')
+  dns.serve(address('alias.example', '127.0.0.1'), address('node.pbx.example', '127.0.0.1'), {
+    ...srv('_sip._udp', 'node.pbx.example', peer.port, 1),
+    name: '_sip._udp.alias.example',
+  })
+  expect(await ask(`sip:b@alias.example:${peer.port}`)).toBe(503)
+  expect(await ask('sip:b@alias.example')).toBe(503)
+  expect(peer.inbox).toEqual([])
+  const answered = ask(`sip:b@node.pbx.example:${peer.port}`)
+  peer.reply(await peer.next('OPTIONS'), 200, { tag: 't' })
+  expect(await answered).toBe(200)
 })
 
 test('a name of this machine works without a DNS server that knows it', async () => {

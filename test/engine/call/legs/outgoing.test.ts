@@ -93,7 +93,7 @@ test.each([
 ])('a phone called by %s with Privacy %s is told who it is: %s', (from, privacy, isTold) => {
   const phone: Callee = {
     ...{ uri: 'sip:101@192.0.2.5', routes: [], nextHop: undefined },
-    ...{ kind: 'phone', extension: '101', domain: 'acme.example' },
+    ...{ kind: 'phone', extension: '101', domain: 'acme.example', tenantId: 3 },
   }
   const headers = privacy === undefined ? claims : { ...claims, privacy }
   const sent = inviteFor(phone, announced(from, { headers }), filter).headers

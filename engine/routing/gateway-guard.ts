@@ -1,0 +1,88 @@
+/** Which URIs lead to a carrier's gateway, of names too: from tables in memory, without a look-up. */
+import {
+  isGatewayAddress,
+  isNamed,
+  wantedPort,
+  type CarrierGateway,
+  type Sender,
+} from '../../schema/rules/gateway-reach.ts'
+import { recognizedNetwork } from '../../schema/rules/gateway-source.ts'
+import { namesBehind, plainHost, sipTarget } from '../../schema/rules/sip-target.ts'
+import { isIP } from 'node:net'
+import { gatewayNames } from './gateway-uri.ts'
+import { NetworkTable } from './network-table.ts'
+
+interface Entry {
+  readonly gateway: CarrierGateway
+  readonly address: string
+}
+
+/** Addresses that are known behind a name, or the address itself. */
+export type AddressesOf = (host: string) => readonly string[]
+
+export class GatewayGuard {
+  readonly #addressesOf: AddressesOf
+  readonly #byName = new Map<string, CarrierGateway[]>()
+  readonly #byAddress: NetworkTable<Entry>
+
+  constructor(gateways: readonly CarrierGateway[], addressesOf: AddressesOf) {
+    this.#addressesOf = addressesOf
+    for (const gateway of gateways) {
+      const name = plainHost(gateway.host)
+      if (isIP(name) === 0) this.#byName.set(name, [...(this.#byName.get(name) ?? []), gateway])
+    }
+    this.#byAddress = new NetworkTable(
+      gateways.flatMap((gateway) =>
+        gatewayNames(gateway)
+          .flatMap((name) => addressesOf(name))
+          .flatMap((address) => {
+            const network = recognizedNetwork(gateway, address)
+            return network ? [[network, { gateway, address }] as const] : []
+          }),
+      ),
+    )
+  }
+
+  /** The gateway to which a request with this next hop would go; undefined: to none. */
+  behind(uri: string, sender: Sender): CarrierGateway | undefined {
+    const target = sipTarget(uri)
+    // What cannot be read here may be read elsewhere.
+    if (target === undefined) return unreadable
+    const named = this.#byName.get(target.host)?.find((each) => isNamed(each, target, sender))
+    if (named) return named
+    const names = isIP(target.host) === 0 ? namesBehind(target) : [target.host]
+    const port = wantedPort(target)
+    for (const name of names)
+      for (const address of this.#addressesOf(name)) {
+        const gateway = this.at({ address, port }, sender)
+        if (gateway) return gateway
+      }
+    return undefined
+  }
+
+  /** The gateway at an address; port 0: any. */
+  at(
+    target: { readonly address: string; readonly port: number },
+    sender: Sender,
+  ): CarrierGateway | undefined {
+    for (const { gateway, address } of this.#byAddress.lookup(target.address))
+      if (isGatewayAddress(gateway, address, target, sender)) return gateway
+    return undefined
+  }
+
+  /** A name under which priced calls go to a gateway. */
+  isGatewayName(host: string): boolean {
+    return this.#byName.has(plainHost(host))
+  }
+}
+
+const unreadable: CarrierGateway = {
+  ...{
+    carrier: 'unreadable URI',
+    tenantId: null,
+    host: '',
+    port: 0,
+    transport: 'udp',
+    netmask: 32,
+  },
+}

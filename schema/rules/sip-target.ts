@@ -1,0 +1,67 @@
+/** Where a SIP URI sends a request: host, port and transport. Control plane and engine read it alike. */
+import { isIP } from 'node:net'
+
+export interface SipTarget {
+  /** Small letters, IPv6 without brackets, no final dot; `maddr` stands in the place of the host. */
+  readonly host: string
+  /** 0: none given. */
+  readonly port: number
+  /** Small letters; undefined: none given. */
+  readonly transport: string | undefined
+  readonly isSecure: boolean
+}
+
+/** Reads a SIP URI, alone or as a name-addr. Undefined: it is none, or could be read in two ways. */
+export function sipTarget(value: string): SipTarget | undefined {
+  const open = value.lastIndexOf('<')
+  const uri = open === -1 ? value.trim() : value.slice(open + 1, value.indexOf('>', open))
+  const match =
+    /^(sips?):(?:[^@<>\s]*@)?(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?((?:;[^\s<>"@?]*)?)(?:\?[^\s<>"@]*)?$/i.exec(
+      uri,
+    )
+  if (match === null) return undefined
+  const [, scheme = '', host = '', port = '0', parameters = ''] = match
+  const [maddr, ...more] = valuesOf(parameters, 'maddr')
+  const [transport, ...transports] = valuesOf(parameters, 'transport')
+  // RFC 3261 §19.1.1: a parameter stands once. Of two, another reader could take the other one.
+  if (more.length > 0 || transports.length > 0) return undefined
+  return {
+    host: plainHost(maddr ?? host),
+    port: Number(port),
+    transport,
+    isSecure: scheme.toLowerCase() === 'sips',
+  }
+}
+
+/**
+ * The names behind which the addresses of a target stand: its host, and where its SRV records are
+ * (RFC 3263 §4.2). None for an address.
+ */
+export function namesBehind({ host, port, transport, isSecure }: SipTarget): readonly string[] {
+  if (isIP(host) !== 0) return []
+  if (port !== 0) return [host]
+  const services = isSecure ? ['_sips._tcp'] : (srvNames[transport ?? ''] ?? allSrvNames)
+  return [host, ...services.map((service) => `${service}.${host}`)]
+}
+
+const srvNames: Readonly<Record<string, readonly string[]>> = {
+  udp: ['_sip._udp'],
+  tcp: ['_sip._tcp'],
+  tls: ['_sips._tcp'],
+}
+const allSrvNames = ['_sip._udp', '_sip._tcp', '_sips._tcp']
+
+export const plainHost = (host: string): string =>
+  host
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '')
+
+function valuesOf(parameters: string, name: string): string[] {
+  return parameters
+    .toLowerCase()
+    .split(';')
+    .map((parameter) => parameter.split('='))
+    .filter(([key]) => key?.trim() === name)
+    .map(([, value = '']) => value.trim())
+}

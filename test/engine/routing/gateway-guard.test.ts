@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import { GatewayGuard } from '../../../engine/routing/gateway-guard.ts'
+import type { CarrierGateway, Sender } from '../../../schema/rules/gateway-reach.ts'
+
+const gateway = (fields: Partial<CarrierGateway>): CarrierGateway => ({
+  ...{ carrier: 'north', tenantId: null, host: '203.0.113.7', port: 5_060 },
+  ...{ transport: 'udp', netmask: 32 },
+  ...fields,
+})
+
+/** What DNS knows. */
+const records: Readonly<Record<string, readonly string[]>> = {
+  'carrier.example': ['203.0.113.9'],
+  '_sip._udp.carrier.example': ['203.0.113.10'],
+  'alias.example': ['203.0.113.7'],
+  'other.example': ['198.51.100.1'],
+  '_sip._tcp.service.example': ['203.0.113.7'],
+  localhost: ['127.0.0.1', '::1'],
+}
+const addressesOf = (host: string): readonly string[] =>
+  records[host] ?? (/^[\d.]+$|:/.test(host) ? [host] : [])
+const guardOf = (...gateways: readonly CarrierGateway[]): GatewayGuard =>
+  new GatewayGuard(gateways, addressesOf)
+
+const acme = 3
+const rival = 4
+
+const guard = guardOf(
+  gateway({}),
+  gateway({ carrier: 'wide', host: '198.51.100.64', netmask: 26 }),
+  gateway({ carrier: 'named', host: 'carrier.example', port: 0 }),
+  gateway({ carrier: 'six', host: '2001:db8::5', netmask: 64 }),
+  gateway({ carrier: 'here', host: '127.0.0.1', port: 5_070 }),
+)
+
+test.each([
+  'sip:1900@203.0.113.7',
+  'sip:1900@203.0.113.7:5060',
+  'sip:1900@203.0.113.7:5099;transport=tcp',
+  'sip:1900@203.0.113.7;transport=UDP',
+  'SIP:1900@203.0.113.7',
+  'sips:1900@203.0.113.7:5061',
+  '<sip:203.0.113.7;lr>',
+  '"a proxy" <sip:203.0.113.7;lr>;x=1',
+  'sip:1900@192.0.2.1;maddr=203.0.113.7',
+  'sip:1900@192.0.2.1;MADDR=203.0.113.7',
+  'sip:1900@[::ffff:203.0.113.7]',
+  'sip:1900@[::FFFF:cb00:7107]:5060',
+  'sip:1900@[0:0:0:0:0:ffff:203.0.113.7]',
+  'sip:1900@198.51.100.127',
+  'sip:1900@carrier.example',
+  'sip:1900@CARRIER.Example.:5080',
+  'sip:1900@203.0.113.10',
+  'sip:1900@alias.example',
+  'sip:1900@Alias.Example.:5070',
+  'sip:1900@service.example',
+  'sip:1900@[2001:db8::1]',
+  'sip:1900@127.0.0.1:5070',
+  'sip:1900@localhost:5070',
+  'sip:1900;phone-context=a.example@203.0.113.7',
+  // What cannot be read here, or in two ways, might be read elsewhere.
+  'sip:1900@203.0.113.7;maddr=192.0.2.1;maddr=203.0.113.7',
+  'sip:1900@192.0.2.1@203.0.113.7',
+  'sip:1900@[203.0.113.7',
+])('%s leads to a gateway', (uri) => {
+  expect(guard.behind(uri, acme)).toBeDefined()
+})
+
+test.each([
+  'sip:1900@198.51.100.1',
+  'sip:1900@198.51.100.128',
+  'sip:1900@other.example',
+  'sip:1900@unknown.example',
+  'sip:203.0.113.7@192.0.2.1',
+  'sip:1900@192.0.2.1;x=203.0.113.7',
+  'sip:1900@[2001:db8:0:1::1]',
+  // On loopback the port tells who is meant.
+  'sip:1900@127.0.0.1:5080',
+  'sip:1900@localhost',
+])('%s does not', (uri) => {
+  expect(guard.behind(uri, acme)).toBeUndefined()
+})
+
+test.each<[string, Sender, boolean]>([
+  // Its own carrier, in its whole network and at any port.
+  ['sip:203.0.113.9', acme, true],
+  ['sip:203.0.113.7:5099', acme, true],
+  // That of another tenant: its very place, whom its carrier would charge, and nothing beside.
+  ['sip:203.0.113.7', rival, true],
+  ['sip:203.0.113.7:5099', rival, false],
+  ['sip:203.0.113.9', rival, false],
+  // No tenant makes what belongs to the platform unreachable.
+  ['sip:203.0.113.7', 'platform', false],
+])('of a carrier of a tenant, %s is a gateway to %s: %s', (uri, sender, isGateway) => {
+  const own = guardOf(gateway({ tenantId: acme, netmask: 24 }))
+  expect(own.behind(uri, sender) !== undefined).toBe(isGateway)
+})
+
+test('a gateway is known by the name of its carrier, and by no other that leads there', () => {
+  expect(guard.isGatewayName('Carrier.Example.')).toBe(true)
+  expect(guard.isGatewayName('alias.example')).toBe(false)
+  expect(guard.at({ address: '203.0.113.7', port: 9 }, 'unknown')?.carrier).toBe('north')
+})
