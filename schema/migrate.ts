@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import type Sqlite from 'better-sqlite3'
 import { refuseNewer } from './open.ts'
 import { migrations, type Migration } from './migrations/index.ts'
+import { refuseDangling, relax } from './rebuild.ts'
 import { asRefusal, DatabaseRefused } from './refusal.ts'
 
 export interface MigrationReport {
@@ -77,7 +78,9 @@ function applyOne(sqlite: Sqlite.Database, migration: Migration, now: number): v
     // Another process may have migrated between our look and this lock.
     if (Number(sqlite.pragma('user_version', { simple: true })) >= migration.version) return
     sqlite.exec(markTable)
+    for (const relaxed of migration.relaxed ?? []) relax(sqlite, relaxed)
     sqlite.exec(migration.sql)
+    if (migration.relaxed !== undefined) refuseDangling(sqlite)
     sqlite
       .prepare(
         'INSERT INTO schema_migration (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)',
@@ -85,7 +88,19 @@ function applyOne(sqlite: Sqlite.Database, migration: Migration, now: number): v
       .run(migration.version, migration.name, checksumOf(migration), now)
     sqlite.pragma(`user_version = ${migration.version}`)
   })
-  apply.immediate()
+  if (migration.relaxed === undefined) apply.immediate()
+  else withoutForeignKeys(sqlite, () => apply.immediate())
+}
+
+/** Inside a transaction the switch has no effect. */
+function withoutForeignKeys(sqlite: Sqlite.Database, work: () => void): void {
+  const before = Number(sqlite.pragma('foreign_keys', { simple: true }))
+  sqlite.pragma('foreign_keys = OFF')
+  try {
+    work()
+  } finally {
+    sqlite.pragma(`foreign_keys = ${before}`)
+  }
 }
 
 const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
@@ -95,5 +110,8 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
   applied_at INTEGER NOT NULL
 ) STRICT`
 
-const checksumOf = (migration: Migration): Buffer =>
-  createHash('sha256').update(migration.sql).digest()
+/** Without `relaxed` it is that of the text alone, as it always was. */
+function checksumOf({ relaxed, sql }: Migration): Buffer {
+  const text = relaxed === undefined ? sql : `${JSON.stringify(relaxed)}${sql}`
+  return createHash('sha256').update(text).digest()
+}

@@ -2,7 +2,7 @@
 import type { Role, Scope } from './scopes.ts'
 
 interface Identity {
-  /** For audit and logs: `key:<uuid>`, `user:<username>`, `customer:<id>`. */
+  /** For audit and logs: `key:<uuid>`, `user:<username>` (of a tenant: `user:<slug>/<username>`), `customer:<id>`. */
   readonly actor: string
   /** As granted, wildcards included. */
   readonly scopeLabels: readonly string[]

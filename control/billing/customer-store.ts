@@ -12,7 +12,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { hashPassword, hashPasswordNow } from '../auth/users/passwords.ts'
 import { ApiError } from '../http/api-error.ts'
-import { badReference, either, resolve, tenantOf } from '../provisioning/references.ts'
+import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
@@ -86,9 +86,8 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     return row === undefined ? undefined : this.#views([row])[0]
   }
 
-  identify({ name }: CustomerBody): number | undefined {
-    const query = this.#store.db.selectFrom('customer').select('id').where('name', '=', name)
-    return first(this.#store, query)?.id
+  identify(body: CustomerBody): number | undefined {
+    return identified(this.#store, 'customer', body)
   }
 
   document(reach: Reach, id: number): CustomerBody | undefined {

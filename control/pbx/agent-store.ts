@@ -5,7 +5,7 @@ import type { AiAgentTable } from '../../schema/tables/agent.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import { tenantOf } from '../provisioning/references.ts'
+import { identified, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
@@ -66,9 +66,8 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     return row && viewOf(row)
   }
 
-  identify({ name }: AgentBody): number | undefined {
-    const query = this.#store.db.selectFrom('ai_agent').select('id').where('name', '=', name)
-    return first(this.#store, query)?.id
+  identify(body: AgentBody): number | undefined {
+    return identified(this.#store, 'ai_agent', body)
   }
 
   document(reach: Reach, id: number): AgentBody | undefined {
@@ -100,12 +99,15 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
         this.#store,
         db
           .selectFrom('inbound_route')
-          .select('name')
+          .select(['name', 'tenant_id'])
           .where('target_type', '=', 'agent')
           .where('target', '=', String(id)),
       )
-      if (route !== undefined)
-        throw new ApiError(409, 'in_use', `${route.name} still sends calls to this agent`)
+      if (route !== undefined) {
+        const isKnown = reach.tenantId === null || route.tenant_id === reach.tenantId
+        const who = isKnown ? route.name : 'The platform'
+        throw new ApiError(409, 'in_use', `${who} still sends calls to this agent`)
+      }
       execute(this.#store, db.deleteFrom('ai_agent').where('id', '=', id))
       return 'removed'
     })

@@ -5,7 +5,7 @@ import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { notFound } from '../http/api-error.ts'
-import { badReference, either, resolve } from '../provisioning/references.ts'
+import { badReference, either, everywhere, resolve } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
@@ -73,7 +73,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
   }
 
   identify(body: ExtensionBody): number | undefined {
-    const { domain } = homeOf(this.#store, body, { tenantId: null, actor: '', now: 0 })
+    const { domain } = homeOf(this.#store, body, everywhere)
     const query = this.#store.db
       .selectFrom('extension')
       .select('id')

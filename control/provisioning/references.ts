@@ -1,6 +1,6 @@
 /** Resources name each other by id or by name, in REST bodies and in seed files alike. */
 import type { Store } from '../../schema/open.ts'
-import { first } from '../../schema/query.ts'
+import { all, first } from '../../schema/query.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from './fields.ts'
 import type { Reach } from './resource.ts'
@@ -33,9 +33,15 @@ export interface Owner {
   readonly reach: Reach
 }
 
+/** What a reference may mean: a row, and whose it is. */
+interface Candidate {
+  readonly id: number
+  readonly tenant_id: number | null
+}
+
 /**
- * The id behind a reference. What the writer cannot see does not exist for him, except what the row
- * refers to already (`current`), so that a tenant may change the rest of it. Throws 400.
+ * The id behind a reference. A name means the tenant's own row before the platform's. What the writer cannot see does
+ * not exist for it, except what the row refers to already (`current`), so that a tenant may change the rest of it. Throws 400.
  */
 export function resolve(
   store: Store,
@@ -45,24 +51,69 @@ export function resolve(
   current?: number | null,
 ): number | null {
   if (reference === null) return null
-  const row = first(
+  const rows = all(
     store,
     store.db
       .selectFrom(kind)
       .select(['id', 'tenant_id'])
       .where(typeof reference === 'number' ? 'id' : nameColumns[kind], '=', reference),
   )
-  if (row !== undefined && row.id === current) return row.id
-  const isVisible = owner.reach.tenantId === null || row?.tenant_id === owner.reach.tenantId
-  if (row === undefined || !isVisible)
-    throw badReference(kind, `there is no ${kind} ${JSON.stringify(reference)}`)
-  if (isForeign(row.tenant_id, owner))
-    throw badReference(kind, `${kind} ${JSON.stringify(reference)} belongs to another tenant`)
-  return row.id
+  return chosen(rows, { path: kind, noun: kind, reference }, owner, current).id
 }
 
+/** What is looked for, as an error names it. */
+export interface Wanted {
+  readonly path: string
+  readonly noun: string
+  readonly reference: Reference
+}
+
+/** The one of `rows`, all of which have the wanted name or id, that the reference means. Throws 400. */
+export function chosen<Row extends Candidate>(
+  rows: readonly Row[],
+  { path, noun, reference }: Wanted,
+  owner: Owner,
+  current?: number | null,
+): Row {
+  const { tenantId: reader } = owner.reach
+  const visible = reader === null ? rows : rows.filter((row) => row.tenant_id === reader)
+  const allowed = visible.filter((row) => !isForeign(row.tenant_id, owner))
+  const home = owner.tenantId === 'any' ? reader : owner.tenantId
+  const preferred =
+    allowed.find((row) => row.tenant_id === home) ??
+    rows.find(({ id }) => id === current) ??
+    allowed.find((row) => row.tenant_id === null)
+  const [only, second] = preferred === undefined ? allowed : [preferred]
+  if (only !== undefined && second === undefined) return only
+  const shown = JSON.stringify(reference)
+  if (second !== undefined) throw badReference(path, `several tenants have a ${noun} ${shown}`)
+  throw badReference(
+    path,
+    visible.length === 0
+      ? `there is no ${noun} ${shown}`
+      : `${noun} ${shown} belongs to another tenant`,
+  )
+}
+
+/** The row of this name that a seed file means: that of the tenant which the element names, or else the platform's. */
+export function identified(
+  store: Store,
+  kind: 'rate_plan' | 'customer' | 'carrier' | 'outbound_route' | 'inbound_route' | 'ai_agent',
+  { name, tenant }: { readonly name: string; readonly tenant?: Reference | null | undefined },
+): number | undefined {
+  const query = store.db
+    .selectFrom(kind)
+    .select('id')
+    .where('name', '=', name)
+    .where('tenant_id', 'is', tenantOf(store, tenant, everywhere))
+  return first(store, query)?.id
+}
+
+/** As far as a seed file reaches. */
+export const everywhere: Reach = { tenantId: null, actor: '', now: 0 }
+
 /** Whether a row of `tenantId` may not be referred to, though the writer sees it. */
-export const isForeign = (tenantId: number | null, owner: Owner): boolean =>
+const isForeign = (tenantId: number | null, owner: Owner): boolean =>
   owner.tenantId !== 'any' && tenantId !== null && tenantId !== owner.tenantId
 
 /** The tenant that a body's row shall belong to: the writer's own, or for a global writer the one it names. */

@@ -19,6 +19,14 @@ const fieldNames: Readonly<Record<string, string>> = {
   'dispatcher_node.transport': 'host',
   "index 'rate_identity'": 'prefix',
   "index 'ai_agent_extension'": 'extension',
+  "index 'rate_plan_name'": 'name',
+  "index 'customer_name'": 'name',
+  "index 'customer_email'": 'email',
+  "index 'carrier_name'": 'name',
+  "index 'outbound_route_name'": 'name',
+  "index 'inbound_route_name'": 'name',
+  "index 'ai_agent_name'": 'name',
+  "index 'dispatcher_set_name'": 'endpoint_name',
 }
 
 /** UNIQUE and foreign keys are checked by SQLite, so that no race lets a second one through. */

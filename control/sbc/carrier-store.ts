@@ -8,7 +8,14 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
-import { badReference, either, resolve, tenantOf, type Owner } from '../provisioning/references.ts'
+import {
+  badReference,
+  either,
+  resolve,
+  identified,
+  tenantOf,
+  type Owner,
+} from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
@@ -90,9 +97,8 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return this.#views(all(this.#store, rows))[0]
   }
 
-  identify({ name }: CarrierBody): number | undefined {
-    const query = this.#store.db.selectFrom('carrier').select('id').where('name', '=', name)
-    return first(this.#store, query)?.id
+  identify(body: CarrierBody): number | undefined {
+    return identified(this.#store, 'carrier', body)
   }
 
   document(reach: Reach, id: number): CarrierBody | undefined {

@@ -3,7 +3,7 @@ import { toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
-import { tenantOf } from '../provisioning/references.ts'
+import { everywhere, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
@@ -51,11 +51,12 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return this.#views(all(this.#store, rows))[0]
   }
 
-  identify({ endpoint_name }: DispatcherBody): number | undefined {
+  identify({ endpoint_name, tenant }: DispatcherBody): number | undefined {
     const query = this.#store.db
       .selectFrom('dispatcher_set')
       .select('id')
       .where('endpoint_name', '=', endpoint_name)
+      .where('tenant_id', 'is', tenantOf(this.#store, tenant, everywhere))
     return first(this.#store, query)?.id
   }
 
@@ -77,6 +78,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   insert(body: DispatcherBody, reach: Reach): number {
     return write(this.#store, () => {
+      this.#refuseTakenName(body.endpoint_name, undefined, reach)
       const id = insert(
         this.#store,
         this.#store.db.insertInto('dispatcher_set').values({
@@ -97,6 +99,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     write(this.#store, () => {
       const before = this.find(reach, id)
       if (before === undefined) throw notFound(this.noun)
+      if (body.endpoint_name !== before.endpoint_name)
+        this.#refuseTakenName(body.endpoint_name, id, reach)
       const set_id = body.set_id ?? before.set_id
       if (set_id !== before.set_id) this.#renumber(before.set_id, set_id)
       execute(
@@ -119,7 +123,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return write(this.#store, () => {
       const set = this.find(reach, id)
       if (set === undefined) return 'absent'
-      const user = this.#userOf(set.set_id)
+      const user = this.#userOf(set.set_id, reach)
       if (user !== undefined)
         throw new ApiError(409, 'in_use', `${user} still sends calls to this set`)
       execute(this.#store, this.#store.db.deleteFrom('dispatcher_set').where('id', '=', id))
@@ -160,16 +164,37 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     })
   }
 
-  /** Name of a carrier or inbound route whose calls go to the set. */
-  #userOf(setId: number): string | undefined {
+  /**
+   * A name is unique among all that the writer sees: a tenant's among its own sets (the index holds that), one that is
+   * written by the platform among all sets (specification §2.6).
+   */
+  #refuseTakenName(name: string, except: number | undefined, { tenantId }: Reach): void {
+    if (tenantId !== null) return
+    const query = this.#store.db
+      .selectFrom('dispatcher_set')
+      .select('id')
+      .where('endpoint_name', '=', name)
+      .where('id', '<>', except ?? 0)
+    if (first(this.#store, query.limit(1)) === undefined) return
+    throw new ApiError(409, 'duplicate', 'Another one has this endpoint name', {
+      details: [{ path: 'endpoint_name', message: 'is already taken' }],
+    })
+  }
+
+  /** A carrier or inbound route whose calls go to the set: its name, where the asker may know it. */
+  #userOf(setId: number, { tenantId }: Reach): string | undefined {
     const { db } = this.#store
-    const carriers = db.selectFrom('carrier').select('name').where('inbound_set_id', '=', setId)
+    const carriers = db
+      .selectFrom('carrier')
+      .select(['name', 'tenant_id'])
+      .where('inbound_set_id', '=', setId)
     const routes = db
       .selectFrom('inbound_route')
-      .select('name')
+      .select(['name', 'tenant_id'])
       .where('target_type', '=', 'set')
       .where('target', '=', String(setId))
-    return first(this.#store, carriers.unionAll(routes).limit(1))?.name
+    const user = first(this.#store, carriers.unionAll(routes).limit(1))
+    return user && (tenantId === null || user.tenant_id === tenantId ? user.name : 'The platform')
   }
 
   /** Who sends calls to a set goes on doing so when its number changes. */

@@ -1,8 +1,8 @@
 /** Carriers and inbound routes name a dispatcher set by its number or its name. */
 import type { Store } from '../../schema/open.ts'
-import { first } from '../../schema/query.ts'
+import { all } from '../../schema/query.ts'
 import type { Reference } from '../provisioning/fields.ts'
-import { badReference, isForeign, type Owner } from '../provisioning/references.ts'
+import { chosen, type Owner } from '../provisioning/references.ts'
 
 /** The number of an existing set that the writer can see, or that the row has already. Throws 400 at `path`. */
 export function resolveSet(
@@ -14,15 +14,12 @@ export function resolveSet(
 ): number | null {
   if (set === null) return null
   const column = typeof set === 'number' ? 'set_id' : 'endpoint_name'
-  const row = first(
+  const rows = all(
     store,
-    store.db.selectFrom('dispatcher_set').select(['set_id', 'tenant_id']).where(column, '=', set),
+    store.db
+      .selectFrom('dispatcher_set')
+      .select(['set_id as id', 'tenant_id'])
+      .where(column, '=', set),
   )
-  if (row !== undefined && row.set_id === current) return row.set_id
-  const isVisible = owner.reach.tenantId === null || row?.tenant_id === owner.reach.tenantId
-  if (row === undefined || !isVisible)
-    throw badReference(path, `there is no dispatcher set ${JSON.stringify(set)}`)
-  if (isForeign(row.tenant_id, owner))
-    throw badReference(path, `dispatcher set ${JSON.stringify(set)} belongs to another tenant`)
-  return row.set_id
+  return chosen(rows, { path, noun: 'dispatcher set', reference: set }, owner, current).id
 }

@@ -19,7 +19,7 @@ export interface EndpointChange {
   readonly is_active?: boolean
 }
 
-/** Every event is written once for each of those that hear it. */
+/** Of one tenant, or of the platform: every event is written once for each of those that hear it. */
 const maxEndpoints = 200
 
 export class EndpointStore {
@@ -59,7 +59,9 @@ export class EndpointStore {
 
   insert(body: NewEndpoint, secret: string, tenantId: number | null, now: number): number {
     return write(this.#store, () => {
-      const count = this.#visible(null).select((row) => row.fn.countAll<number>().as('n'))
+      const count = this.#visible(null)
+        .where('tenant_id', 'is', tenantId)
+        .select((row) => row.fn.countAll<number>().as('n'))
       if ((first(this.#store, count)?.n ?? 0) >= maxEndpoints)
         throw new ApiError(409, 'too_many_endpoints', `There are ${maxEndpoints} endpoints already`)
       const row = {

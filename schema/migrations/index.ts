@@ -11,11 +11,15 @@ import { sql as carrierPrices } from './009-carrier-prices.ts'
 import { sql as webhookBacklog } from './010-webhook-backlog.ts'
 import { sql as depletedWallets } from './011-depleted-wallets.ts'
 import { sql as carrierPayer } from './012-carrier-payer.ts'
+import { relaxed, sql as namesOfTenants } from './013-names-of-tenants.ts'
+import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
   readonly version: number
   readonly name: string
+  /** Constraints that it takes out, before `sql` runs. */
+  readonly relaxed?: readonly Relaxed[]
   readonly sql: string
 }
 
@@ -32,6 +36,7 @@ export const migrations: readonly Migration[] = [
   { version: 10, name: 'webhook-backlog', sql: webhookBacklog },
   { version: 11, name: 'depleted-wallets', sql: depletedWallets },
   { version: 12, name: 'carrier-payer', sql: carrierPayer },
+  { version: 13, name: 'names-of-tenants', relaxed, sql: namesOfTenants },
 ]
 
 export const newestVersion = migrations.length

@@ -72,7 +72,7 @@ export interface IdempotentAnswerTable {
 export interface AuditEntryTable {
   id: Id
   at: number
-  /** `key:<uuid>`, `user:<username>`, `customer:<id>` or `anonymous`. */
+  /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>` or `anonymous`. */
   actor: string
   tenant_id: number | null
   address: string

@@ -10,7 +10,7 @@ import type { Principal } from '../principal.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from '../requires.ts'
 import type { LoginGuard } from './login-guard.ts'
 import { MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
-import { SESSION_SECONDS, type Sessions } from './sessions.ts'
+import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import type { CustomerLogin, UserStore } from './user-store.ts'
 import { userView } from './user-view.ts'
 
@@ -32,10 +32,9 @@ export function loginRoutes(deps: LoginDeps) {
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
       const { username, password } = c.req.valid('json')
-      const user = users.byUsername(username)
-      await check(c, deps, username, password, user?.is_active ? user.password_hash : null)
-      if (user === undefined) throw wrongLogin()
-      c.set('loginActor', `user:${user.username}`)
+      const known = users.byUsername(username, c.req.header('x-tenant-slug'))
+      const user = await check(c, deps, username, password, known)
+      c.set('loginActor', actorOfUser(user))
       return tokenAnswer(c, sessions.forUser(user, now()), userView(user))
     })
     .get('/auth/me', requiresCredential(), (c) => ok(c, profile(c.var.principal, users)))
@@ -54,12 +53,11 @@ export function clientLoginRoutes(deps: LoginDeps) {
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
       const { email, password } = c.req.valid('json')
-      const customer = users.customerByEmail(email)
-      const hash = customer?.is_active ? customer.password_hash : null
-      await check(c, deps, email, password, hash)
-      if (customer === undefined || hash === null) throw wrongLogin()
+      const known = users.customersByEmail(email, c.req.header('x-tenant-slug'))
+      const customer = await check(c, deps, email, password, known)
       c.set('loginActor', `customer:${customer.id}`)
-      return tokenAnswer(c, sessions.forCustomer(customer, hash, now()), customerView(customer))
+      const token = sessions.forCustomer(customer, customer.password_hash ?? '', now())
+      return tokenAnswer(c, token, customerView(customer))
     })
     .get('/auth/me', requiresCustomer(), (c) => {
       const customer = users.customerById(customerOf(c.var.principal).customerId)
@@ -72,27 +70,50 @@ export function clientLoginRoutes(deps: LoginDeps) {
     })
 }
 
+interface Login {
+  readonly is_active: 0 | 1
+  readonly password_hash: string | null
+  readonly tenant_id: number | null
+}
+
+/** At least as many passwords are verified, so that the time does not tell whether two tenants know a name. */
+const LEAST_CHECKED = 2
+
 /**
- * Throws unless the password is right and the pair is not locked. Asked again after the slow check:
- * of many attempts at once only five may learn whether they were right.
+ * The one of `known`, all of which have this name, whose password it is. Throws unless there is one and the pair is not
+ * locked. Asked again after the slow check: of many attempts at once only five may learn whether they were right.
  */
-async function check(
+async function check<Row extends Login>(
   c: Context<ControlEnv>,
   { passwords, guard, now }: LoginDeps,
   name: string,
   password: string,
-  passwordHash: string | null | undefined,
-): Promise<void> {
+  known: readonly Row[],
+): Promise<Row> {
   const address = c.get('clientAddress')
-  guard.refuseLocked(name, address, now())
-  const isRight = await passwords.matches(password, passwordHash)
-  guard.refuseLocked(name, address, now())
-  if (isRight) {
-    guard.succeeded(name, address)
-    return
+  const slug = c.req.header('x-tenant-slug')
+  // A success in one tenant says nothing about the namesakes.
+  const pair = slug === undefined ? name : `${slug}/${name}`
+  guard.refuseLocked(pair, address, now())
+  const right: Row[] = []
+  for (const row of known)
+    if (await passwords.matches(password, row.is_active ? row.password_hash : null)) right.push(row)
+  for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
+    await passwords.matches(password, null)
+  guard.refuseLocked(pair, address, now())
+  const [row, second] = right
+  if (row === undefined) {
+    guard.failed(pair, address, now())
+    throw wrongLogin()
   }
-  guard.failed(name, address, now())
-  throw wrongLogin()
+  // With a namesake whose password is known, the failures of another could be wiped out.
+  if (known.length === 1) guard.succeeded(pair, address)
+  if (second === undefined || row.tenant_id === null) return row
+  throw new ApiError(
+    400,
+    'tenant_required',
+    'Several tenants know this login: name one in X-Tenant-Slug',
+  )
 }
 
 /** A wrong name and a wrong password are the same answer. */

@@ -86,7 +86,7 @@ export class Sessions {
     const scopeLabels = roleScopes[user.role]
     return {
       kind: 'user',
-      actor: `user:${user.username}`,
+      actor: actorOfUser(user),
       userId: user.id,
       username: user.username,
       role: user.role,
@@ -120,6 +120,10 @@ export class Sessions {
     }
   }
 }
+
+/** Tenants may have users of the same name; a slash stands in no name. */
+export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
+  slug === null ? `user:${username}` : `user:${slug}/${username}`
 
 /** An argon2id hash holds a random salt: a part of its digest tells nothing of the password. */
 const fingerprint = (passwordHash: string): string =>

@@ -18,6 +18,9 @@ export interface CustomerLogin {
   readonly tenant_id: number | null
 }
 
+/** Of as many tenants a login is tried, unless it names one: each try takes 10 ms. */
+const MAX_NAMESAKES = 8
+
 export interface UserFilter {
   /** Only users of this tenant; null: all. */
   readonly tenantId: number | null
@@ -39,17 +42,33 @@ export class UserStore {
     return this.#byId.get({ id })
   }
 
-  /** Usernames are stored in small letters. */
-  byUsername(username: string): UserRow | undefined {
-    return first(this.#store, this.#rows().where('username', '=', username.toLowerCase()))
+  /** Those of this name, the platform's first; of one tenant where `slug` names it. Names are stored in small letters. */
+  byUsername(username: string, slug?: string): readonly UserRow[] {
+    const query = this.#rows()
+      .where('username', '=', username.toLowerCase())
+      .$if(slug !== undefined, (rows) => rows.where('tenant.slug', '=', slug ?? ''))
+      .orderBy('user.tenant_id')
+    return all(this.#store, query.limit(MAX_NAMESAKES))
   }
 
   customerById(id: number): CustomerLogin | undefined {
     return this.#customer.get({ id })
   }
 
-  customerByEmail(email: string): CustomerLogin | undefined {
-    return first(this.#store, this.#customers().where('email', '=', email.toLowerCase()))
+  /** As `byUsername`. */
+  customersByEmail(email: string, slug?: string): readonly CustomerLogin[] {
+    const query = this.#customers()
+      .where('email', '=', email.toLowerCase())
+      .$if(slug !== undefined, (rows) =>
+        rows.where('tenant_id', '=', (row) =>
+          row
+            .selectFrom('tenant')
+            .select('tenant.id')
+            .where('tenant.slug', '=', slug ?? ''),
+        ),
+      )
+      .orderBy('tenant_id')
+    return all(this.#store, query.limit(MAX_NAMESAKES))
   }
 
   list(filter: UserFilter, page: { limit: number; offset: number }) {
@@ -68,11 +87,14 @@ export class UserStore {
     return first(this.#store, this.#store.db.selectFrom('user').select('id').limit(1)) === undefined
   }
 
-  /** `undefined`: the username is taken. */
+  /** `undefined`: the tenant has a user of this name already. */
   insert(user: Insertable<UserTable>): UserRow | undefined {
     const row = { ...user, username: user.username.toLowerCase() }
     return transaction(this.#store, () => {
-      if (this.byUsername(row.username) !== undefined) return undefined
+      const namesakes = this.#rows()
+        .where('username', '=', row.username)
+        .where('tenant_id', 'is', row.tenant_id ?? null)
+      if (first(this.#store, namesakes) !== undefined) return undefined
       return this.byId(insert(this.#store, this.#store.db.insertInto('user').values(row)))
     })
   }

@@ -72,7 +72,7 @@ export class Payments {
     if (credited !== undefined) return this.#again(event, payment, credited)
     const customerId = this.#customerOf(payment.customer)
     if (customerId === undefined) {
-      const detail = `a payment of nobody who is known here (${shown(payment.customer)})`
+      const detail = `no single customer is known by what the payment says (${shown(payment.customer)})`
       return this.#alert(event, { kind: 'unknown_customer', detail, ...factsOf(payment) })
     }
     const currency = this.#deps.ocs.balanceOf(customerId)?.currency
@@ -184,18 +184,22 @@ export class Payments {
       )
   }
 
-  /** An id or a name that is given and wrong is not mended by an address. */
+  /**
+   * An id or a name that is given and wrong is not mended by an address. Customers of several tenants may share a name
+   * or an address: one that does not tell a single customer tells none, so that no tenant draws another's payments to itself.
+   */
   #customerOf({ idOrName, email }: CustomerHint): number | undefined {
-    const { store } = this.#deps
-    const customers = store.db.selectFrom('customer').select('id')
     if (idOrName === null)
-      return email === null
-        ? undefined
-        : first(store, customers.where('email', '=', email.toLowerCase()))?.id
-    const byName = customers.where('name', '=', idOrName)
-    if (!/^[1-9]\d{0,14}$/.test(idOrName)) return first(store, byName)?.id
-    const rows = all(store, customers.where('id', '=', Number(idOrName)))
-    return (rows[0] ?? first(store, byName))?.id
+      return email === null ? undefined : this.#only('email', email.toLowerCase())
+    const byId = /^[1-9]\d{0,14}$/.test(idOrName) ? this.#only('id', Number(idOrName)) : undefined
+    return byId ?? this.#only('name', idOrName)
+  }
+
+  #only(column: 'id' | 'name' | 'email', value: number | string): number | undefined {
+    const { store } = this.#deps
+    const query = store.db.selectFrom('customer').select('id').where(column, '=', value).limit(2)
+    const [customer, second] = all(store, query)
+    return second === undefined ? customer?.id : undefined
   }
 }
 

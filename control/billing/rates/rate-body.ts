@@ -21,6 +21,9 @@ const seconds = z.int().max(86_400)
 export const rateBody = z.strictObject({
   rate_plan: reference.nullish(),
   rate_plan_id: reference.nullish(),
+  tenant: reference
+    .nullish()
+    .describe('Whose plan; needed where several tenants have one of this name.'),
   prefix: prefix.describe('Start of the called number; empty: every number.'),
   description: text(200).nullish(),
   rate_per_minute: price,

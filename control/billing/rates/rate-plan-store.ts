@@ -5,7 +5,7 @@ import type { RatePlanTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
 import { ApiError } from '../../http/api-error.ts'
-import { tenantOf } from '../../provisioning/references.ts'
+import { identified, tenantOf } from '../../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
@@ -57,9 +57,8 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     return row === undefined ? undefined : viewOf(row)
   }
 
-  identify({ name }: RatePlanBody): number | undefined {
-    const query = this.#store.db.selectFrom('rate_plan').select('id').where('name', '=', name)
-    return first(this.#store, query)?.id
+  identify(body: RatePlanBody): number | undefined {
+    return identified(this.#store, 'rate_plan', body)
   }
 
   document(reach: Reach, id: number): RatePlanBody | undefined {

@@ -11,7 +11,13 @@ import type { RateTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
 import type { ErrorDetail } from '../../http/api-error.ts'
-import { badReference, either, resolve } from '../../provisioning/references.ts'
+import {
+  badReference,
+  either,
+  everywhere,
+  resolve,
+  tenantOf,
+} from '../../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
@@ -72,6 +78,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .selectAll('rate')
       .select('rate_plan.name as rate_plan')
       .orderBy('rate_plan.name')
+      .$if(reach.tenantId === null, (query) => query.orderBy('rate_plan.id'))
       .orderBy('rate.prefix')
       .orderBy(sql`ifnull(rate.effective_from_at, -1)`)
       .limit(limit)
@@ -99,7 +106,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
   }
 
   identify(body: RateBody): number | undefined {
-    const planId = this.#planOf(body, { tenantId: null, actor: '', now: 0 })
+    const planId = this.#planOf(body, everywhere)
     const query = this.#store.db
       .selectFrom('rate')
       .select('id')
@@ -158,9 +165,17 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
 
   #planOf(body: RateBody, reach: Reach, current?: number): number {
     const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
-    const id = resolve(this.#store, 'rate_plan', plan, { tenantId: 'any', reach }, current)
+    const tenantId = body.tenant == null ? 'any' : tenantOf(this.#store, body.tenant, reach)
+    const id = resolve(this.#store, 'rate_plan', plan, { tenantId, reach }, current)
     if (id === null) throw badReference('rate_plan', 'is required')
+    if (tenantId !== 'any' && this.#tenantOfPlan(id) !== tenantId)
+      throw badReference('rate_plan', `the tenant has no rate_plan ${JSON.stringify(plan)}`)
     return id
+  }
+
+  #tenantOfPlan(id: number): number | null | undefined {
+    const plans = this.#store.db.selectFrom('rate_plan').select('tenant_id')
+    return first(this.#store, plans.where('id', '=', id))?.tenant_id
   }
 
   #row(reach: Reach, id: number): RateRow | undefined {

@@ -4,7 +4,7 @@ import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { InboundRouteTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
-import { either, resolve, tenantOf } from '../../provisioning/references.ts'
+import { either, resolve, identified, tenantOf } from '../../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
@@ -65,9 +65,8 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     return row === undefined ? undefined : viewOf(row)
   }
 
-  identify({ name }: InboundRouteBody): number | undefined {
-    const query = this.#store.db.selectFrom('inbound_route').select('id').where('name', '=', name)
-    return first(this.#store, query)?.id
+  identify(body: InboundRouteBody): number | undefined {
+    return identified(this.#store, 'inbound_route', body)
   }
 
   document(reach: Reach, id: number): InboundRouteBody | undefined {

@@ -4,7 +4,13 @@ import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { OutboundRouteTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
-import { badReference, either, resolve, tenantOf } from '../../provisioning/references.ts'
+import {
+  badReference,
+  either,
+  resolve,
+  identified,
+  tenantOf,
+} from '../../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
@@ -70,9 +76,8 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     return row === undefined ? undefined : viewOf(row)
   }
 
-  identify({ name }: OutboundRouteBody): number | undefined {
-    const query = this.#store.db.selectFrom('outbound_route').select('id').where('name', '=', name)
-    return first(this.#store, query)?.id
+  identify(body: OutboundRouteBody): number | undefined {
+    return identified(this.#store, 'outbound_route', body)
   }
 
   document(reach: Reach, id: number): OutboundRouteBody | undefined {

@@ -1,7 +1,7 @@
 /** Where an inbound route sends its calls: a dispatcher set, an extension or an AI agent. */
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/query.ts'
-import { badReference, either, isForeign, type Owner } from '../../provisioning/references.ts'
+import { badReference, chosen, either, type Owner } from '../../provisioning/references.ts'
 import type { InboundRouteBody } from './route-body.ts'
 import { resolveSet } from '../set-reference.ts'
 
@@ -20,12 +20,16 @@ export interface RouteTarget {
   readonly agent: string | null
 }
 
+interface StoredRoute extends RouteTarget {
+  readonly id: number
+}
+
 /** What the body names, as far as the writer sees it; what the route has already stays. Throws 400. */
 export function resolveTarget(
   store: Store,
   body: InboundRouteBody,
   owner: Owner,
-  before?: RouteTarget,
+  before?: StoredRoute,
 ): StoredTarget {
   const set = either('set', body.set, body.set_id)
   const { extension = null, extension_domain: domain = null, agent = null } = body
@@ -69,17 +73,25 @@ function agentTarget(
   store: Store,
   agent: string,
   owner: Owner,
-  before: RouteTarget | undefined,
+  before: StoredRoute | undefined,
 ): StoredTarget {
-  const query = store.db.selectFrom('ai_agent').select(['id', 'tenant_id'])
-  const row = first(store, query.where('name', '=', agent))
-  const isUnchanged = row !== undefined && before?.agent === agent
-  if (isUnchanged) return { target_type: 'agent', target: String(row.id) }
-  const isVisible = owner.reach.tenantId === null || row?.tenant_id === owner.reach.tenantId
-  if (row === undefined || !isVisible)
-    throw badReference('agent', `there is no agent ${JSON.stringify(agent)}`)
+  const { db } = store
+  const rows = all(
+    store,
+    db.selectFrom('ai_agent').select(['id', 'tenant_id']).where('name', '=', agent),
+  )
   // The platform's own route may go to anybody's agent, as it may go to anybody's extension.
-  if (owner.tenantId !== null && isForeign(row.tenant_id, owner))
-    throw badReference('agent', `agent ${JSON.stringify(agent)} belongs to another tenant`)
-  return { target_type: 'agent', target: String(row.id) }
+  const writer: Owner = { ...owner, tenantId: owner.tenantId ?? 'any' }
+  const current = before?.agent === agent ? agentOf(store, before.id) : undefined
+  const { id } = chosen(rows, { path: 'agent', noun: 'agent', reference: agent }, writer, current)
+  return { target_type: 'agent', target: String(id) }
+}
+
+function agentOf(store: Store, routeId: number): number | undefined {
+  const { db } = store
+  const row = first(
+    store,
+    db.selectFrom('inbound_route').select('target').where('id', '=', routeId),
+  )
+  return row && Number(row.target)
 }

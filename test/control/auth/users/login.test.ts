@@ -73,7 +73,8 @@ test('a wrong user costs as much password work as a wrong password', async () =>
     known.push(await timed('ada'))
     unknown.push(await timed(`nobody${i}`))
   }
-  expect(checked).toHaveLength(8)
+  // Two each, so that a name which two tenants know takes no longer.
+  expect(checked).toHaveLength(16)
   expect(Math.min(...unknown)).toBeGreaterThan(Math.min(...known) / 3)
 })
 
@@ -160,7 +161,7 @@ test('a switched off user, a changed password and a removed user end every sessi
   const control = await opened()
   await control.user('root', 'admin')
   const root = (await control.login('root')).data<Token>().token
-  const id = control.access.users.byUsername('ada')?.id
+  const id = control.access.users.byUsername('ada')[0]?.id
   const change = (method: string, body?: unknown) =>
     control.request(`/api/v1/users/${id}`, { token: root, method, body })
   const session = async (password?: string) =>
@@ -186,7 +187,7 @@ test('a changed role holds for sessions that are open', async () => {
   const { login, request, access } = await opened()
   const { token } = (await login('ada')).data<Token>()
   expect((await request('/api/v1/users', { token })).status).toBe(200)
-  const ada = access.users.byUsername('ada')
+  const [ada] = access.users.byUsername('ada')
   access.users.insert({
     username: 'root',
     role: 'admin',
