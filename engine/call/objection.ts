@@ -3,6 +3,7 @@ import type { Origin, Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { End } from './record/end-reason.ts'
 import { retryAfter } from './route.ts'
+import { answerToIrregular, type Irregular } from './sip/caller-id.ts'
 import { ownMark, unsupportedOptions } from './sip/headers.ts'
 import type { Invite } from './legs/invite.ts'
 
@@ -22,6 +23,7 @@ export const isOverloaded = ({ size }: Pick<ActiveCalls, 'size'>): boolean => si
 export interface Candidacy {
   readonly origin: Origin
   readonly calledNumber: string
+  readonly irregular?: Irregular | undefined
   /** What Max-Forwards leaves for the next hop. */
   readonly hopsLeft: number
   readonly isEmergency: boolean
@@ -30,7 +32,7 @@ export interface Candidacy {
 /** Undefined: go on. Counts the call against its carrier's limits. */
 export function objectionTo(
   invite: Invite,
-  { origin, calledNumber, hopsLeft, isEmergency }: Candidacy,
+  { origin, calledNumber, irregular, hopsLeft, isEmergency }: Candidacy,
   deps: ObjectionDeps,
 ): End | undefined {
   if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
@@ -48,11 +50,20 @@ export function objectionTo(
   if (unsupported !== '')
     return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
   // Who takes somebody's place (RFC 3891) calls no number.
-  if (calledNumber === '' && invite.headers['replaces'] === undefined)
-    return refused(484, 'Address Incomplete', 'no_number')
+  const misdialled =
+    invite.headers['replaces'] === undefined && wrongNumber(calledNumber, irregular)
+  if (misdialled) return misdialled
   if (origin.kind === 'carrier' && !deps.routing.admitCarrierCall(origin.carrierId))
     return refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))
   return undefined
+}
+
+/** What cannot be priced, blocked and routed by its digits is called neither here nor elsewhere. */
+function wrongNumber(number: string, irregular: Irregular | undefined): End | undefined {
+  if (number === '') return refused(484, 'Address Incomplete', 'no_number')
+  if (irregular === undefined) return undefined
+  const { status, reason } = answerToIrregular[irregular]
+  return refused(status, reason, irregular === 'name' ? 'unknown_name' : 'malformed_number')
 }
 
 function refused(

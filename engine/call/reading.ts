@@ -1,9 +1,19 @@
 /** What an INVITE says about its call, read once. */
 import type { ExtensionOrigin, Origin, Routing } from '../routing/routing.ts'
+import { readNumber } from '../../schema/rules/phone-number.ts'
 import type { CallStart } from './call.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Party } from './sip/caller-id.ts'
-import { calledOf, callerOf, isAnonymous, nameAddr, partyOf, userPart } from './sip/caller-id.ts'
+import type { Irregular } from './sip/caller-id.ts'
+import {
+  calledOf,
+  callerOf,
+  isAnonymous,
+  nameAddr,
+  partyOf,
+  renumbered,
+  userPart,
+} from './sip/caller-id.ts'
 import type { Headers, SipRequest } from './sip/drachtio.ts'
 import { headerNamed } from './sip/headers.ts'
 import { peerAddress } from './sip/peer-address.ts'
@@ -12,6 +22,8 @@ import type { Announced } from './legs/outgoing.ts'
 export interface Reading extends Announced, RouteQuestion {
   readonly callerNumber: string
   readonly callerName: string | null
+  /** What is called is no number; undefined: it is one, or empty. */
+  readonly irregular?: Irregular | undefined
 }
 
 /** RFC 3261 §8.1.1.6: what an INVITE without Max-Forwards is taken to have. */
@@ -28,8 +40,8 @@ export function readInvite(
   const headers = isPhone ? phoneHeaders(request.headers, claimed, origin) : request.headers
   const from = isPhone && !isAnonymous(claimed) ? { ...claimed, name: origin.displayName } : claimed
   const caller = callerOf(headers['p-asserted-identity'], headers['from'] ?? '')
-  const called = calledParty(request, routing.registeredUser(origin))
-  const calledNumber = routing.inboundNumber(origin, called.number)
+  const dialled = calledParty(request, routing.registeredUser(origin))
+  const called = renumbered(dialled, routing.inboundNumber(origin, dialled.number))
   return {
     origin,
     callUuid,
@@ -38,10 +50,11 @@ export function readInvite(
     body: request.body || undefined,
     from,
     home: isPhone ? origin.domain : undefined,
-    callerNumber: routing.inboundNumber(origin, caller.number),
+    callerNumber: renumbered(caller, routing.inboundNumber(origin, caller.number)).number,
     callerName: (origin.kind === 'extension' ? origin.displayName : caller.name) || null,
-    calledNumber,
-    calledUser: calledNumber === called.number ? called.user : userPart(calledNumber),
+    calledNumber: called.number,
+    calledUser: called.user,
+    irregular: called.irregular,
     domain: hostWithoutPort(called.host),
     hopsLeft: hopsOf(headers['max-forwards']) - 1,
   }
@@ -50,15 +63,20 @@ export function readInvite(
 /**
  * A carrier that is a registrar sends to the Contact that it was given (RFC 3261 §16.5): whose number was
  * dialled stands in P-Called-Party-ID (RFC 7315 §4.2), or else in To. To of a diverted call names who
- * diverted it: a Contact that is a number itself says more.
+ * diverted it: a Contact that is a number itself says more. Where neither tells a number, the name under
+ * which we registered is one that we know.
  */
 function calledParty({ uri, headers }: SipRequest, registeredUser: string | undefined): Party {
   const called = calledOf(uri)
-  if (registeredUser === undefined || called.number !== registeredUser) return called
-  const isNumber = /^\+?\d+$/.test(registeredUser)
+  if (registeredUser === undefined) return called
+  const registered = readNumber(registeredUser)
+  if (called.number !== registered.text) return called
+  const isNumber = registered.kind === 'number'
   const to = isNumber && isDiverted(headers) ? undefined : headers['to']
   const dialled = partyOf(headerNamed(headers, 'p-called-party-id') ?? to ?? '')
-  return dialled.number === '' ? called : { ...dialled, host: called.host }
+  if (dialled.number === '' || dialled.number === called.number)
+    return { ...called, irregular: undefined }
+  return { ...dialled, host: called.host }
 }
 
 const isDiverted = (headers: Headers): boolean =>

@@ -12,7 +12,7 @@ import { bindingLimits, register } from './bindings.ts'
 import { contactsOf } from './contact.ts'
 import { leadsBack, pathOf } from './path.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
-import { headerOf, identityOf, type Identity, type RequestHeaders } from './request.ts'
+import { callerIn, headerOf, identityOf, type Identity, type RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
 
 /** A request as it came. */
@@ -159,11 +159,11 @@ export class Registrar {
    */
   authenticate(request: PhoneRequest, mustExist = false): Caller {
     const { headers } = request
-    const claimed = identityOf(headerOf(headers, 'from'))
+    const claimed = callerIn(headerOf(headers, 'from'))
     // RFC 3325 §6: a phone that hides its number says to us alone which one it is.
     const identity =
       claimed?.domain === 'anonymous.invalid' && !mustExist
-        ? identityOf(headerOf(headers, 'p-preferred-identity'))
+        ? callerIn(headerOf(headers, 'p-preferred-identity'))
         : claimed
     if (identity === undefined) return { kind: 'stranger' }
     const { domain, user } = identity

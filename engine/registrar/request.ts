@@ -1,4 +1,5 @@
 /** What the registrar reads of a SIP request besides contacts. Pure. */
+import { numberOrText } from '../../schema/rules/phone-number.ts'
 
 /** By name in any spelling; names that a stack knows usually come in small letters. */
 export type RequestHeaders = Readonly<Record<string, string | undefined>>
@@ -29,6 +30,12 @@ export function identityOf(value: string | undefined): Identity | undefined {
   const [escaped = ''] = userInfo.split(/[;:]/, 1)
   const user = unescaped(escaped)
   return user === undefined ? undefined : { user, domain: host.toLowerCase() }
+}
+
+/** Who calls: a number in its normal form, because calls are charged by that. */
+export function callerIn(value: string | undefined): Identity | undefined {
+  const identity = identityOf(value)
+  return identity && { ...identity, user: numberOrText(identity.user) }
 }
 
 function unescaped(text: string): string | undefined {

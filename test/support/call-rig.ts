@@ -105,6 +105,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** Calls that may not go on at their next sign of life. */
     revoked: [] as RevokedCall[],
     outbound: { kind: 'none' } as OutboundDecision,
+    /** Instead of `outbound`, where it depends on the number. */
+    outboundOf: undefined as ((calledNumber: string) => OutboundDecision) | undefined,
     emergencyNumber: undefined as string | undefined,
     candidates: [] as Candidate[],
     isAtCapacity: false,
@@ -175,7 +177,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       inboundNumber: (_origin, number) => number,
       registeredUser: () => undefined,
       inboundTarget: () => answers.inbound,
-      outboundCandidates: () => answers.outbound,
+      outboundCandidates: (_customerId, number) => answers.outboundOf?.(number) ?? answers.outbound,
       isEmergencyNumber: (number) => answers.emergencyNumber === number,
       admitCarrierCall: () => answers.admitsCarrier,
       agent: () => answers.agent,

@@ -53,6 +53,15 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
     'If it should be, a person adds it as a gateway.',
   ],
   unknown_extension: ['No phone is registered for this extension.', 'Check the registration.'],
+  no_number: ['The request named no number.', 'The caller must dial one.'],
+  malformed_number: [
+    'What was dialled is no telephone number.',
+    'Only digits, *, # and a leading + count; a number rule of the carrier may help.',
+  ],
+  unknown_name: [
+    'A user name was called, and only numbers can be.',
+    'A number rule of the carrier may turn the name into a number.',
+  ],
   unknown_agent: ['There is no such AI agent in service.', 'Check the agent.'],
   overload: ['The platform was overloaded.', 'get_telemetry shows its load.'],
   draining: ['The process was about to stop.', 'Nothing is wrong if it was restarted.'],

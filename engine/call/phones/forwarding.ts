@@ -8,9 +8,9 @@ import type { Headers } from '../sip/drachtio.ts'
 
 /** Where a phone wants its call to go. */
 export interface Forwarding {
-  /** As dialled. */
+  /** In the normal form. */
   readonly number: string
-  /** User part, still escaped. */
+  /** The same as user part of a URI. */
   readonly user: string
   /** Without port. */
   readonly domain: string
@@ -18,13 +18,14 @@ export interface Forwarding {
   readonly reason: string
 }
 
-/** Undefined: it names nobody. Of several targets the preferred one is meant. */
+/** Undefined: it names no number. Of several targets the preferred one is meant. */
 export function forwardingOf(headers: Headers): Forwarding | undefined {
   const targets = [...listItems(headers['contact'] ?? '')].slice(0, MAX_TARGETS).map(targetIn)
   const [preferred] = targets.toSorted((a, b) => b.q - a.q)
-  const { number, user, host } = calledOf(preferred?.uri ?? '')
+  const { number, user, host, irregular } = calledOf(preferred?.uri ?? '')
   const domain = host.replace(/:\d+$/, '').toLowerCase()
-  return number === '' ? undefined : { number, user, domain, reason: reasonOf(headers) }
+  const isNumber = number !== '' && irregular === undefined
+  return isNumber ? { number, user, domain, reason: reasonOf(headers) } : undefined
 }
 
 /** More in one answer are not read. */

@@ -3,20 +3,31 @@
  * only as much of a header as the number takes; a value that makes no sense yields an empty
  * number, never an exception.
  */
+import { readNumber, readUserPart, type ReadNumber } from '../../../schema/rules/phone-number.ts'
 
 export interface Party {
   /** Unquoted, without line breaks; empty when there is none. */
   readonly name: string
-  /** The user part as it stands in the URI, still escaped; empty when there is none. */
+  /** User part of a SIP URI: the number, or what stands in the URI, still escaped; empty when there is none. */
   readonly user: string
   /** Host and port; empty for `tel:`. */
   readonly host: string
-  /** What was dialled or shows on a display: unescaped, without parameters and separators. */
+  /** The normal form of a number; or else what stands there, unescaped and without parameters. */
   readonly number: string
+  /** Why `number` is no number; undefined: it is one, or empty. */
+  readonly irregular?: Irregular | undefined
 }
 
-/** Longer numbers and names are cut: they end in records, logs and headers of our own. */
-const MAX_NUMBER = 64
+/** A user name, or no way to write a number. */
+export type Irregular = Exclude<ReadNumber['kind'], 'number'>
+
+/** What is said to a request that calls it. */
+export const answerToIrregular = {
+  name: { status: 404, reason: 'Not Found' },
+  malformed: { status: 484, reason: 'Address Incomplete' },
+} as const satisfies Record<Irregular, { status: number; reason: string }>
+
+/** Longer names are cut: they end in records, logs and headers of our own. */
 const MAX_NAME = 128
 
 /** RFC 3325 §9.1: the asserted identity is who the network says it is; From is what it claims. */
@@ -60,6 +71,7 @@ export function calledOf(uri: string): Party {
 /** A number as the user part of a SIP URI: what may not stand there is escaped (RFC 3261 §25.1). */
 export function userPart(number: string): string {
   if (/^[\w\-.!~*'()&=+$,;?/%]*$/.test(number)) return number
+  if (/^\+?[\d*#]+$/.test(number)) return number.replaceAll('#', '%23')
   // Half a character, where a number was cut: it has no UTF-8, and would be an exception.
   return encodeURIComponent(number.replace(/\p{Surrogate}/gu, '\ufffd'))
 }
@@ -72,26 +84,34 @@ export function nameAddr(name: string, uri: string): string {
 function uriParty(uri: string): Omit<Party, 'name'> {
   const colon = uri.indexOf(':')
   const scheme = uri.slice(0, colon).toLowerCase()
-  if (scheme === 'tel') {
-    const number = beforeAny(uri.slice(colon + 1), ';').replace(/[-.()]/g, '')
-    return { user: userPart(number), host: '', number: number.slice(0, MAX_NUMBER) }
-  }
+  if (scheme === 'tel') return userParty(uri.slice(colon + 1), '', true)
   if (scheme !== 'sip' && scheme !== 'sips') return { user: '', host: '', number: '' }
   const at = uri.lastIndexOf('@')
-  const host = beforeAny(uri.slice((at === -1 ? colon : at) + 1), ';', '?')
+  const address = uri.slice((at === -1 ? colon : at) + 1)
+  const host = beforeAny(address, ';', '?')
   if (at === -1) return { user: '', host, number: '' }
   // A password is nobody's number, and RFC 3261 §19.1.1 warns of it: it goes no further.
-  const user = beforeAny(uri.slice(colon + 1, at), ':')
-  return { user: userPart(user), host, number: unescaped(beforeAny(user, ';')) }
+  return userParty(beforeAny(uri.slice(colon + 1, at), ':'), host, isTelephone.test(address))
 }
 
-function unescaped(user: string): string {
-  if (!user.includes('%')) return user.slice(0, MAX_NUMBER)
-  try {
-    return cleanName(decodeURIComponent(user)).slice(0, MAX_NUMBER)
-  } catch {
-    return user.slice(0, MAX_NUMBER)
-  }
+/** RFC 3261 §19.1.1: the user part is a telephone number, whatever it looks like. */
+const isTelephone = /;user=phone(?![^;?])/i
+
+/** `mustBeNumber`: a name is no name there, but a number that is written wrong. */
+function userParty(user: string, host: string, mustBeNumber: boolean): Omit<Party, 'name'> {
+  if (user === '') return { user, host, number: '' }
+  const { kind, text } = readUserPart(user)
+  if (kind === 'number') return { user: userPart(text), host, number: text }
+  const irregular = mustBeNumber ? 'malformed' : kind
+  return { user: userPart(user), host, number: text, irregular }
+}
+
+/** `party` under the number that a rule of its carrier has made of its own. */
+export function renumbered(party: Party, rewritten: string): Party {
+  if (rewritten === party.number) return party
+  const { kind, text: number } = readNumber(rewritten)
+  const irregular = kind === 'number' || number === '' ? undefined : kind
+  return { ...party, number, user: userPart(number), irregular }
 }
 
 function beforeAny(text: string, ...marks: readonly string[]): string {

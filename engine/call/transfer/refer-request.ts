@@ -1,11 +1,11 @@
 /** What a REFER asks (RFC 3515, RFC 4488). Pure. */
-import { calledOf } from '../sip/caller-id.ts'
+import { answerToIrregular, calledOf } from '../sip/caller-id.ts'
 import type { Headers } from '../sip/drachtio.ts'
 import { readReplaces, type Replaces } from './replaces.ts'
 
 /** Whom the party that stays shall talk to. */
 export interface Target {
-  /** As dialled. */
+  /** In the normal form, unless a call is named that the target replaces. */
   readonly number: string
   /** User part, still escaped. */
   readonly user: string
@@ -45,8 +45,11 @@ export function readRefer(headers: Headers): ReferRequest {
   const embedded = question === -1 ? undefined : embeddedReplaces(uri.slice(question + 1))
   const replaces = embedded === undefined ? undefined : readReplaces(embedded)
   if (embedded !== undefined && replaces === undefined) return badReferTo
-  const { number, user, host } = calledOf(address)
-  if (number === '' && replaces === undefined) return badReferTo
+  const { number, user, host, irregular } = calledOf(address)
+  if (replaces === undefined) {
+    if (irregular) return { kind: 'refused', ...answerToIrregular[irregular] }
+    if (number === '') return badReferTo
+  }
   return {
     kind: 'refer',
     target: { number, user, domain: host.replace(/:\d+$/, '').toLowerCase() },

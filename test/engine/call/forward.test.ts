@@ -198,6 +198,10 @@ test.each([
   { title: 'an emergency number whose carrier is gone', target: '<sip:113@acme.example>' },
   { title: 'itself', target: '<sip:102@10.0.0.9>' },
   { title: 'nobody', target: '<sip:10.0.0.9>' },
+  { title: 'an emergency number in separators', target: '<sip:1-1%203@acme.example>' },
+  { title: 'itself in separators', target: '<sip:1.02@10.0.0.9>' },
+  { title: 'what is no number', target: '<sip:1+5550123@x.example>' },
+  { title: 'a name', target: '<sip:alice@x.example>' },
 ])('a forward to $title is not followed; voicemail takes the call', async (forward) => {
   const [phone, carrier] = [await phoneOf('102'), await gatewayOf(forward.isEmergency)]
   rig.answers.emergencyNumber = '113'

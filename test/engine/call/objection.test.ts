@@ -63,3 +63,17 @@ test('a call to nobody is incomplete', () => {
   const nobody = { ...fine, calledNumber: '' }
   expect(objectionTo(inviteWith(contact), nobody, deps())).toMatchObject({ status: 484 })
 })
+
+test('what is no number is refused: 484, or 404 for a name; INVITE with Replaces needs no number', () => {
+  const malformed = { ...fine, calledNumber: '1+900', irregular: 'malformed' } as const
+  const name = { ...fine, calledNumber: 'alice', irregular: 'name' } as const
+  expect(objectionTo(inviteWith(contact), malformed, deps())).toMatchObject({
+    ...{ status: 484, reason: 'Address Incomplete', code: 'malformed_number' },
+  })
+  expect(objectionTo(inviteWith(contact), name, deps())).toMatchObject({
+    ...{ status: 404, reason: 'Not Found', code: 'unknown_name' },
+  })
+  const replacing = inviteWith({ ...contact, replaces: 'a;to-tag=1;from-tag=2' })
+  for (const called of [malformed, name])
+    expect(objectionTo(replacing, called, deps())).toBeUndefined()
+})

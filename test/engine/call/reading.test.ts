@@ -19,8 +19,13 @@ function called(uri: string, headers: Headers, registeredUser: string | undefine
     ...{ carrierId: 1, gatewayId: 1, name: 'north', payer: 'customer' },
     ...{ customerId: null, tenantId: null, inboundSetId: null },
   }
-  const { calledNumber, calledUser, domain } = readInvite(request, 'uuid', origin, routing)
-  return { calledNumber, calledUser, domain }
+  const { calledNumber, calledUser, domain, irregular } = readInvite(
+    request,
+    'uuid',
+    origin,
+    routing,
+  )
+  return { calledNumber, calledUser, domain, irregular }
 }
 
 const contact = 'sip:acme%40north@198.51.100.1:5060'
@@ -60,5 +65,24 @@ test.each([{ Diversion: '<sip:1@h>' }, { 'History-Info': '<sip:1@h>;index=1' }])
 )
 
 test('a carrier that we do not register with is believed its Request-URI', () => {
-  expect(called('sip:acme@198.51.100.1', { to }, undefined).calledNumber).toBe('acme')
+  const name = { calledNumber: 'acme', irregular: 'name' }
+  expect(called('sip:acme@198.51.100.1', { to }, undefined)).toMatchObject(name)
+})
+
+test('the name under which we are registered is known, also where To repeats it', () => {
+  for (const headers of [{}, { to: '<sip:acme%40north@north.example>' }])
+    expect(called(contact, headers).irregular).toBeUndefined()
+  expect(called(contact, { to: '<sip:alice@north.example>' }).irregular).toBe('name')
+})
+
+test('a number by which we are registered is known in any spelling', () => {
+  const found = called('sip:1-555-0102@198.51.100.1', { to }, '1.5550102')
+  expect(found.calledNumber).toBe('+15550100')
+})
+
+test("a carrier's rule reads the normal form, and what it makes is read again", () => {
+  expect(called('sip:0-0-1.555@h', {}, undefined)).toMatchObject({
+    ...{ calledNumber: '+1555', calledUser: '+1555', irregular: undefined },
+  })
+  expect(called('sip:00+1555@h', {}, undefined).irregular).toBe('malformed')
 })

@@ -384,6 +384,9 @@ test('who claims no number of ours is a stranger; a trunk may bring users of our
   expect(kind('<sip:+15551234@acme.example>', false)).toBe('refused')
   expect(kind('<sip:+15551234@acme.example>', true)).toBe('stranger')
   expect(kind('<sip:101@acme.example>', true)).toBe('refused')
+  // It would be charged to the extension.
+  for (const spelling of ['1-01', '%2810%291', '1.0%201;isub=1'])
+    expect(kind(`<sip:${spelling}@acme.example>`, true)).toBe('refused')
 })
 
 test('a phone whose registration outlives a restart is told to the guard as proven, with its port', async () => {

@@ -45,6 +45,33 @@ test('the Request-URI names the called number, and keeps its escapes for the nex
   expect(calledOf('tel:+1555;ext=2').number).toBe('+1555')
 })
 
+test.each([
+  ['sip:1-900-555.1234@host', '19005551234'],
+  ['sip:1(900)%205551234@host', '19005551234'],
+  ['sips:+1-900@host', '+1900'],
+  ['sip:%2B1-900;phone-context=+44:secret@host;user=phone', '+1900'],
+  ['tel:+1-(900).555', '+1900555'],
+  ['sip:%23-31@host', '#31'],
+])('%s calls %s, and is sent on as that', (uri, number) => {
+  const called = calledOf(uri)
+  expect(called).toMatchObject({ number, user: userPart(number) })
+  expect(called.irregular).toBeUndefined()
+})
+
+test.each([
+  ['sip:alice@host', 'name'],
+  ['sip:1900FLOWERS@host', 'name'],
+  ['sip:1900FLOWERS@host;user=phone', 'malformed'],
+  ['sip:1900FLOWERS@host;USER=PHONE;x', 'malformed'],
+  ['sip:1900FLOWERS@host;user=phones', 'name'],
+  ['tel:1900FLOWERS', 'malformed'],
+  ['sip:1900%2B1@host', 'malformed'],
+  ['sip:(-)@host', 'malformed'],
+  ['sip:;isub=1@host', 'malformed'],
+])('%s calls no number (%s)', (uri, irregular) => {
+  expect(calledOf(uri).irregular).toBe(irregular)
+})
+
 test('control characters reach neither a name nor a number', () => {
   const party = partyOf('"a\r\n b" <sip:1%0d%0a2@host>')
   expect(party.name).toBe('a  b')

@@ -11,6 +11,7 @@ test.each([
   ['sip:102@acme.example', '102', 'acme.example'],
   ['<sips:%2B4930@h>', '+4930', 'h'],
   ['<tel:+49-30-1>', '+49301', ''],
+  ['<sip:1-900.(555)%201@h;user=phone>', '19005551', 'h'],
   ['<sip:102@h;method=INVITE>', '102', 'h'],
 ])('%s asks for %s', (referTo, number, domain) => {
   expect(read(referTo)).toMatchObject({
@@ -36,6 +37,10 @@ test.each([
   ['<sip:1@h?Replaces=%>', 400],
   ['<sip:1@h?Replaces=a>', 400],
   ['<https://h/>', 416],
+  ['<sip:1+900@h>', 484],
+  ['<sip:(-)@h>', 484],
+  ['<tel:1900FLOWERS>', 484],
+  ['<sip:alice@h>', 404],
   ['<sip:1@h;method=SUBSCRIBE>', 603],
 ])('%s is refused with %i', (referTo, status) => {
   expect(read(referTo)).toMatchObject({ kind: 'refused', status })
