@@ -1,12 +1,7 @@
 /** Customers as a body: who pays, by which numbers he is known, and how far he may go (decisions.md §9). */
 import { z } from 'zod'
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/users/passwords.ts'
-import { limit, money, name, reference } from '../provisioning/fields.ts'
-
-/** A calling number, or the user part of a SIP address. */
-const callingNumber = z
-  .string()
-  .regex(/^[0-9A-Za-z*#+._-]{1,64}$/, 'must be a number or a SIP user name')
+import { limit, money, name, numberOrUserName, reference } from '../provisioning/fields.ts'
 
 /** ISO 4217. */
 export const currency = z
@@ -26,7 +21,7 @@ export const customerBody = z.strictObject({
   is_active: z.boolean().default(true),
   rate_plan: reference.nullish(),
   rate_plan_id: reference.nullish(),
-  numbers: z.array(callingNumber).max(1_000).default([]),
+  numbers: z.array(numberOrUserName).max(1_000).default([]),
   credit_limit: money().default(0).describe('How far the balance may go below zero.'),
   max_concurrent_calls: limit.default(0).describe('0: unlimited, as for the next three.'),
   max_cps: limit.default(0).describe('Calls per second.'),

@@ -232,13 +232,15 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
 
   #putNumbers(customerId: number, numbers: readonly string[]): void {
     const { db } = this.#store
+    // A `+` decides nothing: who pays must not depend on it.
+    const digits = numbers.map((number) => number.replace(/^\+/, ''))
     const others = db
       .selectFrom('customer_number')
       .select('number')
-      .where('number', 'in', numbers)
+      .where('number', 'in', [...digits, ...digits.map((number) => `+${number}`)])
       .where('customer_id', '<>', customerId)
     const taken = first(this.#store, others)
-    if (taken !== undefined) throw numberTaken(numbers.indexOf(taken.number))
+    if (taken !== undefined) throw numberTaken(digits.indexOf(taken.number.replace(/^\+/, '')))
     execute(this.#store, db.deleteFrom('customer_number').where('customer_id', '=', customerId))
     for (const number of new Set(numbers))
       execute(

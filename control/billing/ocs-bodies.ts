@@ -2,13 +2,30 @@
 import { z } from 'zod'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
+import { readUserPart, withoutSeparators } from '../../schema/rules/phone-number.ts'
 import type { Reservation } from './calls/reservations.ts'
 import type { ReportAnswer } from './calls/reported-calls.ts'
 
 const callUuid = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters')
-/** Empty for a caller who withholds the number. */
-const caller = z.string().max(128)
-const callee = z.string().min(1).max(128)
+/** Nodes hand on what stands in a URI. Empty for a caller who withholds the number. */
+const caller = z
+  .string()
+  .max(128)
+  .transform((user) => readUserPart(user).text)
+const calleeText = z.string().min(1).max(128)
+/** A name has a price, too: by the prefix of what is left of it without separators. */
+const callee = calleeText.transform((user, context) => {
+  const { kind, text } = readUserPart(user)
+  const plain = withoutSeparators(text)
+  if (kind !== 'malformed' && plain !== '') return plain
+  context.addIssue({ code: 'custom', message: 'must be a telephone number or a user name' })
+  return z.NEVER
+})
+/** Of a call that has been: no record is refused for what it was called. */
+const endedCallee = calleeText.transform((user) => {
+  const { text } = readUserPart(user)
+  return withoutSeparators(text) || text
+})
 const time = z.iso.datetime({ offset: true })
 
 /** Fields that this service does not know are ignored: nodes of other makes send their own. */
@@ -30,7 +47,7 @@ export const extendBody = z.object({
 export const cdrBody = z.object({
   call_uuid: callUuid,
   caller,
-  callee,
+  callee: endedCallee,
   billsec: z
     .number()
     .int()

@@ -4,7 +4,7 @@ import { domain, reference, text } from '../provisioning/fields.ts'
 
 export const extensionNumber = z
   .string()
-  .regex(/^[0-9*#+]{2,20}$/, 'must be 2 to 20 digits, *, # or +')
+  .regex(/^(?:[0-9*#]{2,20}|\+[0-9*#]{1,19})$/, 'must be 2 to 20 digits, *, # or a leading +')
 
 export const extensionBody = z.strictObject({
   extension: extensionNumber,

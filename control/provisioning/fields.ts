@@ -2,6 +2,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { parseMoney, parseTime } from '../../schema/columns.ts'
+import { readNumber, withoutSeparators } from '../../schema/rules/phone-number.ts'
 
 /** No control characters: texts end up in SIP headers and log lines. */
 // eslint-disable-next-line no-control-regex -- these are what is refused
@@ -100,12 +101,53 @@ export const domain = z
   .transform((value) => value.toLowerCase().replace(/\.$/, ''))
   .refine((value) => isHostName(value) || isIPv4(value), 'must be a domain name')
 
+/** How people write numbers: what `readNumber` leaves out is among it. */
+const numberSpelling = /^[-+0-9*#.() ]*$/
+const maxSpellingLength = 128
+
+/** A telephone number in any spelling, read in its normal form; how many of its digits, `*` and `#` there may be. */
+export function phoneNumber(
+  { least, most }: { readonly least: number; readonly most: number },
+  message = `must be ${least} to ${most} digits, * or #`,
+) {
+  return z
+    .string()
+    .max(maxSpellingLength)
+    .regex(numberSpelling, message)
+    .transform((spelling, context) => {
+      const { kind, text: number } = readNumber(spelling)
+      const { length } = number.replace('+', '')
+      if (kind === 'number' && length >= least && length <= most) return number
+      context.addIssue({ code: 'custom', message })
+      return z.NEVER
+    })
+}
+
 /** The start of a telephone number, a leading `+` does not count; the empty text starts every number. */
 export const prefix = z
   .string()
-  .max(20)
-  .regex(/^\+?[0-9*#]*$/, 'must be the start of a telephone number: digits, *, # and a leading +')
-  .transform((digits) => digits.replace('+', ''))
+  .max(maxSpellingLength)
+  .regex(numberSpelling, 'must be the start of a telephone number: digits, *, # and a leading +')
+  .transform((spelling, context) => {
+    const [, digits] = /^\+?([0-9*#]{0,20})$/.exec(withoutSeparators(spelling)) ?? []
+    if (digits !== undefined) return digits
+    context.addIssue({
+      code: 'custom',
+      message: 'must be at most 20 digits, * and #, with nothing but a + before them',
+    })
+    return z.NEVER
+  })
+
+/** A calling number in any spelling, read in its normal form; or the user part of a SIP address. */
+export const numberOrUserName = z
+  .string()
+  .regex(/^[0-9A-Za-z*#+._() -]{1,64}$/, 'must be a number or a SIP user name')
+  .transform((spelling, context) => {
+    const { kind, text } = readNumber(spelling)
+    if (kind === 'number' || /^[0-9A-Za-z*#+._-]+$/.test(text)) return text
+    context.addIssue({ code: 'custom', message: 'must be a number or a SIP user name' })
+    return z.NEVER
+  })
 
 /** 0: unlimited. */
 export const limit = z.int().min(0).max(1_000_000)

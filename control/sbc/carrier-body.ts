@@ -3,7 +3,16 @@ import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
-import { domain, host, isAddress, limit, name, reference, text } from '../provisioning/fields.ts'
+import {
+  domain,
+  host,
+  isAddress,
+  limit,
+  name,
+  numberOrUserName,
+  reference,
+  text,
+} from '../provisioning/fields.ts'
 import { transport } from './dispatcher-body.ts'
 
 const gatewayBody = z
@@ -55,10 +64,7 @@ const numberRules = z.array(numberRule).max(maxNumberRules).default([])
 const callerId = z
   .strictObject({
     mode: z.enum(['pass', 'fixed', 'pai']).default('pass'),
-    value: z
-      .string()
-      .regex(/^[0-9A-Za-z*#+._-]{1,64}$/, 'must be a number or a SIP user name')
-      .nullish(),
+    value: numberOrUserName.nullish(),
   })
   .refine(({ mode, value }) => mode !== 'fixed' || typeof value === 'string', {
     path: ['value'],

@@ -2,6 +2,7 @@
 import type { Store } from '../../../schema/open.ts'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import { all } from '../../../schema/query.ts'
+import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { type Terms, startOfDay } from './account.ts'
 
 export interface StoredCustomer {
@@ -43,10 +44,15 @@ export function loadCustomers(store: Store): StoredCustomer[] {
   }))
 }
 
-/** Calling numbers → customer, as they are written. */
+/** Calling numbers in their normal form, and user names → customer. */
 export function loadNumbers(store: Store): Map<string, number> {
-  const rows = all(store, store.db.selectFrom('customer_number').selectAll())
-  return new Map(rows.map((row) => [row.number, row.customer_id]))
+  const numbers = new Map<string, number>()
+  for (const row of all(store, store.db.selectFrom('customer_number').selectAll())) {
+    const number = numberOrText(row.number)
+    // Rows of earlier versions may hold another spelling of another row’s number.
+    if (number === row.number || !numbers.has(number)) numbers.set(number, row.customer_id)
+  }
+  return numbers
 }
 
 /** Under which `loadExtensions` knows an extension, in one tenant or (null) in all. */

@@ -10,7 +10,7 @@ import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { queryId, queryInteger } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
-import { queryTime } from '../../provisioning/fields.ts'
+import { phoneNumber, queryTime } from '../../provisioning/fields.ts'
 import { badReference, either, resolve } from '../../provisioning/references.ts'
 import type { Reach } from '../../provisioning/resource.ts'
 import { reachOf, resourceRoutes } from '../../provisioning/resource-routes.ts'
@@ -51,7 +51,7 @@ export const lookupFields = {
   number: z
     .string()
     .transform((number) => number.replace(/^ /, '+'))
-    .pipe(z.string().regex(/^\+?[0-9*#]{1,64}$/, 'must be a telephone number')),
+    .pipe(phoneNumber({ least: 1, most: 64 }, 'must be a telephone number')),
   duration: queryInteger(/^\d{1,6}$/, 'must be whole seconds', 0).default(60),
   at: queryTime.optional(),
 }

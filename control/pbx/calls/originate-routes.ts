@@ -8,12 +8,12 @@ import { badRequest, conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { validate } from '../../http/validate.ts'
 import type { Idempotency } from '../../middleware/idempotency.ts'
-import { domain, text } from '../../provisioning/fields.ts'
+import { domain, phoneNumber, text } from '../../provisioning/fields.ts'
 import { extensionNumber } from '../extension-body.ts'
 import { refusedStart } from './refused-start.ts'
 import { mayShow, sourceExtension } from './source-extension.ts'
 
-const number = z.string().regex(/^\+?[0-9*#]{2,32}$/, 'must be 2 to 32 digits, * or #')
+const number = phoneNumber({ least: 2, most: 32 })
 
 const originateBody = z.strictObject({
   source_extension: extensionNumber.describe('Its phones ring first.'),

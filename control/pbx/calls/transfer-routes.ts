@@ -10,13 +10,13 @@ import type { ControlDeps, TransferResult } from '../../deps.ts'
 import { conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { validate } from '../../http/validate.ts'
+import { phoneNumber } from '../../provisioning/fields.ts'
 import { refusedStart } from './refused-start.ts'
 
 const what = z.strictObject({
-  destination: z
-    .string()
-    .regex(/^\+?[0-9*#]{2,32}$/, 'must be 2 to 32 digits, * or #')
-    .describe('An extension or a number, as the paying party would dial it.'),
+  destination: phoneNumber({ least: 2, most: 32 }).describe(
+    'An extension or a number, as the paying party would dial it.',
+  ),
   leg: z
     .enum(['caller', 'callee'])
     .default('caller')

@@ -2,6 +2,7 @@
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
 import { z } from 'zod'
 import type { Database } from '../../../schema/database.ts'
+import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { likePattern, queryId } from '../../http/page.ts'
 import { text } from '../../provisioning/fields.ts'
 
@@ -52,10 +53,10 @@ export function matches(
   return eb.and(conditions)
 }
 
-/** International numbers are stored with and without `+`. */
+/** Numbers are stored in their normal form, with and without `+`; what is no number, as it was dialled. */
 function spellings(number: string): string[] {
-  const digits = number.replace(/^\+/, '')
-  return [digits, `+${digits}`]
+  const digits = numberOrText(number).replace(/^\+/, '')
+  return [number, digits, `+${digits}`]
 }
 
 /** Stored as `sip:host:port;transport=udp`. What is asked for may end before the port, or before the transport. */

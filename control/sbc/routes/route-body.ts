@@ -22,7 +22,7 @@ export const outboundRouteBody = z.strictObject({
   strip: z.int().min(0).max(32).default(0).describe('Digits taken from the front of the number.'),
   prepend: z
     .string()
-    .regex(/^[0-9*#+]{0,20}$/, 'must be up to 20 digits, *, # or +')
+    .regex(/^(?:[0-9*#]{0,20}|\+[0-9*#]{0,19})$/, 'must be up to 20 digits, *, # or a leading +')
     .default('')
     .describe('Put in front of the number after `strip`.'),
   is_active: z.boolean().default(true),

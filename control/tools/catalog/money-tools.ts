@@ -6,7 +6,7 @@ import { CustomerStore } from '../../billing/customer-store.ts'
 import type { Ocs } from '../../billing/ocs.ts'
 import { explanation } from '../../billing/rates/price-explanation.ts'
 import { ApiError } from '../../http/api-error.ts'
-import { reference, text } from '../../provisioning/fields.ts'
+import { phoneNumber, reference } from '../../provisioning/fields.ts'
 import { resolve } from '../../provisioning/references.ts'
 import type { Reach } from '../../provisioning/resource.ts'
 import { reachOf } from '../../provisioning/resource-routes.ts'
@@ -58,7 +58,7 @@ export const lookupRate = defineTool({
   effect: 'reads',
   scopes: ['rates:read'],
   input: z.strictObject({
-    number: text(32).min(1).describe('The called number, as it is dialled.'),
+    number: phoneNumber({ least: 1, most: 64 }).describe('The called number, as it is dialled.'),
     rate_plan: reference.optional().describe('Id or name.'),
     customer: reference.optional().describe('Id or name; its rate plan is used.'),
     duration: z.int().min(0).max(86_400).default(60).describe('Seconds.'),

@@ -1,5 +1,6 @@
 /** Calls that are over: found in a period, and one with everything that is known of it. */
 import { z } from 'zod'
+import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
 import { text, time as timeInput } from '../../provisioning/fields.ts'
@@ -71,12 +72,16 @@ export const searchCdrs = defineTool({
     cursor: z.string().nullable().describe('Null: the whole period was searched.'),
   }),
   async run({ start_date, end_date, disposition, number, limit, cursor }, use) {
+    const part = number === undefined ? undefined : numberOrText(number)
     const before = end_date ?? use.now() + 1
     const from = start_date ?? before - DAY_MS
     if (before < from)
       throw badRequest('The period ends before it begins: end_date must be after start_date')
     const after = positionOf(cursor)
-    const found = await searchRecords({ from, before, disposition, number, limit, after }, use)
+    const found = await searchRecords(
+      { from, before, disposition, number: part, limit, after },
+      use,
+    )
     const { stoppedAt } = found
     return {
       records: found.rows.map(recordView),

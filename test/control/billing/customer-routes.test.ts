@@ -59,7 +59,8 @@ test.each([
   ['password', { password: 'short' }],
   ['rate_plan', { rate_plan: 'none' }],
   ['tenant', { tenant: 'none' }],
-  ['numbers.0', { numbers: ['49 30'] }],
+  ['numbers.0', { numbers: ['49/30'] }],
+  ['numbers.0', { numbers: ['1+(2)'] }],
   ['numbers.0', { numbers: ["'; DROP TABLE customer --"] }],
   ['numbers', { numbers: Array.from({ length: 1_001 }, (_, index) => `${index}`) }],
   ['credit_limit', { credit_limit: -1 }],
@@ -91,11 +92,36 @@ test('a name, an email or a number of another customer is a conflict that tells 
     [{ name: 'acme' }, 'name'],
     [{ name: 'b', email: 'a@EXAMPLE.com' }, 'email'],
     [{ name: 'b', numbers: ['9', '2'] }, 'numbers.1'],
+    [{ name: 'b', numbers: ['9', '+(2)'] }, 'numbers.1'],
   ] as const
   for (const [body, path] of conflicts) {
     const answer = await call('POST', '/customers', body)
     expect(answer.body).toMatchObject({ statusCode: 409, code: 'duplicate', details: [{ path }] })
   }
+})
+
+test('numbers are stored in their normal form, so that whoever calls by them pays; user names as they are', async () => {
+  const { created, call, id, ocs } = await withCustomer({
+    numbers: ['+1 (202) 555-0100', '202.555.0101', 'acme.trunk-1', 'a+b_1'],
+  })
+  const stored = ['+12025550100', '2025550101', 'a+b_1', 'acme.trunk-1']
+  expect(created.data()).toMatchObject({ numbers: stored })
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ numbers: stored })
+  const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
+  for (const caller of ['12025550100', '+12025550100', '2025550101', 'acme.trunk-1'])
+    expect(ocs.admit({ ...question, caller })).toMatchObject({ kind: 'denied', code: 'no_rate' })
+  expect(ocs.admit({ ...question, caller: 'acme' })).toMatchObject({ code: 'unknown_caller' })
+})
+
+test('a number that an earlier version stored in another spelling pays, too', async () => {
+  const { store, ocs, id } = await withCustomer({ numbers: [] })
+  const add = store.sqlite.prepare(
+    'INSERT INTO customer_number (number, customer_id) VALUES (?, ?)',
+  )
+  add.run('+1-202-555.0100', id)
+  ocs.reload()
+  const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
+  expect(ocs.admit({ ...question, caller: '12025550100' })).toMatchObject({ code: 'no_rate' })
 })
 
 test('a password is kept as an argon2id hash, changed, and taken away by null; it is never shown', async () => {

@@ -273,3 +273,36 @@ test.each([
     body: { details: [{ path }] },
   })
 })
+
+test.each(['4930123', '49-30.123', '(49)%2030123', '%2534930123', '4930123;phone-context=%2B1'])(
+  'a callee written as %s is priced and recorded as its number',
+  async (callee) => {
+    const books = customerWith(oneUnit)
+    const { get, post } = apiOf(books)
+    const asked = await get(`caller=%2B1-555-0001&callee=${callee}&call_uuid=a`)
+    expect(asked).toMatchObject({ status: 200, body: { rate_prefix: '49', customer_id: 1 } })
+    const body = { ...talked(20), caller: '+1 (555) 0001', callee: decodeURIComponent(callee) }
+    expect((await post('cdr', body)).body).toMatchObject({ cost: 0.6 })
+    const numbers = 'SELECT caller_id_number AS caller, destination_number AS callee FROM cdr'
+    expect(books.store.sqlite.prepare(numbers).get()).toEqual({
+      ...{ caller: '+15550001', callee: '4930123' },
+    })
+  },
+)
+
+test('a callee that is no number is not authorized; a name has the price of its digits', async () => {
+  const { get } = apiOf(customerWith(oneUnit))
+  for (const callee of ['4%2B9', '%2B%2B49', '-', '%EF%BC%94%EF%BC%99', '49%252F'])
+    expect((await get(`caller=%2B15550001&callee=${callee}`)).status).toBe(400)
+  for (const callee of ['49FLOWERS', '4-9-FLOWERS', '(49)F'])
+    expect((await get(`caller=%2B15550001&callee=${callee}`)).body).toMatchObject({
+      rate_prefix: '49',
+    })
+})
+
+test('a call that has been is recorded whatever it was called', async () => {
+  const books = customerWith(oneUnit)
+  const { post } = apiOf(books)
+  const reported = await post('cdr', { ...talked(20), callee: '49/-30' })
+  expect(reported).toMatchObject({ status: 200, body: { cost: 0.6 } })
+})

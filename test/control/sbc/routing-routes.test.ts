@@ -255,6 +255,25 @@ test('a carrier names its price list; those that may compete have one currency',
   expect(without.data()).toMatchObject({ rate_plan: null, rate_plan_id: null })
 })
 
+test('prefixes of routes and numbers of carriers are read in any spelling, prepended ones in one', async () => {
+  const { call } = openResources()
+  await call('POST', '/api/v1/routing/carriers', carrier)
+  const route = { carrier: 'loop', mode: 'static', emergency: true }
+  const emergency = await call('POST', '/outbound-routes', { ...route, name: 'e', prefix: '1-1-2' })
+  expect(emergency.data()).toMatchObject({ prefix: '112' })
+  for (const prepend of ['1+', '++', '1-', '1'.repeat(21)]) {
+    const answer = await call('POST', '/outbound-routes', { ...route, name: 'p', prepend })
+    expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: 'prepend' }] })
+  }
+  const plus = await call('POST', '/outbound-routes', { ...route, name: 'p', prepend: '+1' })
+  expect(plus.data()).toMatchObject({ prepend: '+1' })
+  const caller_id = { mode: 'fixed', value: '+1 (202) 555-0100' }
+  const shown = await call('POST', '/api/v1/routing/carriers', {
+    ...{ name: 'shown', gateways: [{ host: '192.0.2.2' }], caller_id },
+  })
+  expect(shown.data()).toMatchObject({ caller_id: { value: '+12025550100' } })
+})
+
 test('a leading + does not count in the prefix of a route', async () => {
   const { call } = openResources()
   await call('POST', '/routing/carriers', carrier)

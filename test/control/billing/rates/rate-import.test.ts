@@ -184,3 +184,13 @@ test('a cell is read back as it was written, whatever it holds', () => {
   const [, step] = [...parseCsv(`a,b\n${csvLine(cells)}\n`)]
   expect(step).toEqual({ kind: 'record', record: { line: 2, cells } })
 })
+
+test('a prefix is read in any spelling, and two spellings of one are a repetition', async () => {
+  const { send, prefixes } = await withPlan()
+  await send('prefix,rate_per_minute\n1 (900),6\n+1-976,6\n')
+  expect(await prefixes()).toEqual(['1900', '1976'])
+  const twice = await send('prefix,rate_per_minute\n1900,6\n1.900,0.1\n')
+  expect(twice.body).toMatchObject({
+    ...{ statusCode: 400, details: [{ path: 'lines.3.prefix', message: 'repeats line 2' }] },
+  })
+})

@@ -19,6 +19,32 @@ const golden = {
 const lookup = (control: TestResources, query: string) =>
   control.call('GET', `/rates/lookup?rate_plan=default&${query}`)
 
+test('prefixes and numbers are read in any spelling, and are one', async () => {
+  const control = await withPlan()
+  const rate = { rate_plan: 'default', rate_per_minute: 6 }
+  const premium = await control.call('POST', '/rates', { ...rate, prefix: '+1 (900)' })
+  expect(premium.data()).toMatchObject({ prefix: '1900' })
+  const twin = await control.call('POST', '/rates', { ...rate, prefix: '1-900' })
+  expect(twin.status).toBe(409)
+  await control.call('POST', '/rates', { ...rate, prefix: '1', rate_per_minute: 0.1 })
+  for (const number of ['19005551234', '1-900-555.1234', '%2B1(900)%205551234', '+1.9005551234'])
+    expect((await lookup(control, `number=${number}`)).data()).toMatchObject({
+      ...{ number: expect.stringMatching(/^\+?19005551234$/), prefix: '1900', cost: 6 },
+    })
+  for (const number of [
+    '1%2B900',
+    '%2B%2B1900',
+    'alice',
+    '1900x',
+    '-',
+    '%EF%BC%91900',
+    '1'.repeat(65),
+  ])
+    expect((await lookup(control, `number=${number}`)).status).toBe(400)
+  for (const prefix of ['1+9', '++1', '1'.repeat(21), '1'.repeat(200), '1x'])
+    expect((await control.call('POST', '/rates', { ...rate, prefix })).status).toBe(400)
+})
+
 test('a plan has a currency and decimals with defaults, and is unique by name', async () => {
   const { call } = openResources()
   const created = await call('POST', '/rate-plans', { name: 'a' })

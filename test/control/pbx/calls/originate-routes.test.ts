@@ -124,3 +124,23 @@ test('originating needs calls:originate', async () => {
   token = control.key({ scopes: ['calls:read', 'calls:control'] })
   expect((await originate()).status).toBe(403)
 })
+
+test('numbers are read in any spelling: the engine gets their normal form', async () => {
+  const customer = { name: 'c', tenant: 'acme', numbers: ['12025550100'] }
+  const path = '/api/v1/customers'
+  await control.request(path, { token: control.key(), method: 'POST', body: customer })
+  const shown = { caller_id_number: '+1 (202) 555-0100' }
+  expect((await originate({ destination_number: '1-900.(555) 1234', ...shown })).status).toBe(201)
+  expect(asked).toMatchObject([{ destination: '19005551234', callerNumber: '+12025550100' }])
+  for (const number of [
+    '1+900',
+    '++1900',
+    'alice',
+    '1900x',
+    '-',
+    '１９００',
+    '1%20900',
+    '1'.repeat(33),
+  ])
+    expect((await originate({ destination_number: number })).status).toBe(400)
+})

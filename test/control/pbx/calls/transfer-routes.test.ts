@@ -114,3 +114,10 @@ test('the call shows its transfer: in the list and in its status', async () => {
   const status = await control.request(`/api/v1/pbx/calls/${callUuid}`, { token })
   expect(status.data()).toMatchObject({ status: 'answered', transfer: shown })
 })
+
+test('the destination is read in any spelling: the engine gets its normal form', async () => {
+  expect((await transfer({ destination: '1 (900) 555-1234' })).status).toBe(202)
+  expect(asked).toMatchObject([{ destination: '19005551234' }])
+  for (const destination of ['1+900', 'alice', '(-)', '１９００'])
+    expect((await transfer({ destination })).status).toBe(400)
+})
