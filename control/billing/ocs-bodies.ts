@@ -13,11 +13,11 @@ const caller = z
   .max(128)
   .transform((user) => readUserPart(user).text)
 const calleeText = z.string().min(1).max(128)
-/** A name has a price, too: by the prefix of what is left of it without separators. */
+/** A name has a price, too: that of its digits, so that a letter makes no number cheaper. */
 const callee = calleeText.transform((user, context) => {
   const { kind, text } = readUserPart(user)
-  const plain = withoutSeparators(text)
-  if (kind !== 'malformed' && plain !== '') return plain
+  if (kind === 'number') return text
+  if (kind === 'name') return text.replaceAll(/[^0-9*#]/g, '') || text
   context.addIssue({ code: 'custom', message: 'must be a telephone number or a user name' })
   return z.NEVER
 })

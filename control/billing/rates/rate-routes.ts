@@ -50,7 +50,7 @@ export const lookupFields = {
   /** A `+` that was not escaped arrives as a space. */
   number: z
     .string()
-    .transform((number) => number.replace(/^ /, '+'))
+    .transform((number) => number.replace(/^ (?!\+)/, '+'))
     .pipe(phoneNumber({ least: 1, most: 64 }, 'must be a telephone number')),
   duration: queryInteger(/^\d{1,6}$/, 'must be whole seconds', 0).default(60),
   at: queryTime.optional(),

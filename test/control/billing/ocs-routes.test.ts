@@ -294,7 +294,7 @@ test('a callee that is no number is not authorized; a name has the price of its 
   const { get } = apiOf(customerWith(oneUnit))
   for (const callee of ['4%2B9', '%2B%2B49', '-', '%EF%BC%94%EF%BC%99', '49%252F'])
     expect((await get(`caller=%2B15550001&callee=${callee}`)).status).toBe(400)
-  for (const callee of ['49FLOWERS', '4-9-FLOWERS', '(49)F'])
+  for (const callee of ['49FLOWERS', '4-9-FLOWERS', '4x9', '(49)F'])
     expect((await get(`caller=%2B15550001&callee=${callee}`)).body).toMatchObject({
       rate_prefix: '49',
     })

@@ -1,0 +1,235 @@
+/**
+ * Every door by which a number comes in, on one database: what a call to it, or of it, would cost, who
+ * would pay, and where it would go. Only sockets are missing.
+ */
+import { seedFile } from '../../control/provisioning/seed.ts'
+import { Call } from '../../engine/call/call.ts'
+import { Invite } from '../../engine/call/legs/invite.ts'
+import { inviteFor } from '../../engine/call/legs/outgoing.ts'
+import { objectionTo } from '../../engine/call/objection.ts'
+import { forwardingOf } from '../../engine/call/phones/forwarding.ts'
+import { readInvite, startOf, type Reading } from '../../engine/call/reading.ts'
+import { routeCall, type RouteDeps } from '../../engine/call/route.ts'
+import { admit, freeRoute } from '../../engine/call/setup/admission.ts'
+import { HeaderFilter } from '../../engine/call/sip/headers.ts'
+import type { Headers, SipRequest } from '../../engine/call/sip/drachtio.ts'
+import { readRefer } from '../../engine/call/transfer/refer-request.ts'
+import { ExtensionDirectory } from '../../engine/registrar/extension-directory.ts'
+import { loadRouting } from '../../engine/routing/routing-store.ts'
+import type { Origin } from '../../engine/routing/routing.ts'
+import { candidate } from './call-rig.ts'
+import { openResources } from './resources.ts'
+import { sampleSet } from '../engine/dispatcher/samples.ts'
+import { routingOver } from '../engine/routing/samples.ts'
+
+const domain = 'acme.example'
+const seed = {
+  tenants: [{ slug: 'acme', domains: [domain] }],
+  rate_plans: [{ name: 'retail' }],
+  rates: [
+    ...[{ prefix: '', rate_per_minute: '0.50' }],
+    ...[{ prefix: '1', rate_per_minute: '0.10' }],
+    ...[{ prefix: '1900', rate_per_minute: '6.00', connect_fee: '2.00' }],
+    ...[{ prefix: '1976', rate_per_minute: '6.00', blocked: true }],
+    ...[{ prefix: '49', rate_per_minute: '0.20' }],
+  ].map((rate) => ({ rate_plan: 'retail', ...rate })),
+  customers: [
+    ...[{ name: 'acme', numbers: ['+12025550100'], tenant: 'acme' }],
+    ...[{ name: 'other', numbers: ['12025550199', 'sales'] }],
+  ].map((customer) => ({ ...customer, rate_plan: 'retail', balance: '1000000.00' })),
+  dispatcher: [{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, nodes: [{ host: '192.0.2.1' }] }],
+  carriers: [
+    ...['north', 'south', 'rescue'].map((name, index) => ({
+      ...{ name, direction: 'out', gateways: [{ host: `203.0.113.${index + 1}` }] },
+    })),
+    {
+      ...{ name: 'registered', gateways: [{ host: '203.0.113.9' }], customer: 'other' },
+      auth: { type: 'register', username: 'acme', password: 'secret' },
+    },
+  ],
+  outbound_routes: [
+    ...[{ name: 'all', prefix: '', carrier: 'north' }],
+    ...[{ name: 'premium', prefix: '1900', carrier: 'south' }],
+    ...[{ name: 'none', prefix: '1809', mode: 'block' }],
+    ...[{ name: 'rescue', prefix: '112', carrier: 'rescue', emergency: true }],
+  ],
+  extensions: ['101', '102'].map((extension) => ({
+    ...{ tenant: 'acme', extension, password: 'long enough', display_name: extension },
+    customer: 'acme',
+  })),
+}
+
+/** As a value to be compared: `refused`, or everything that a call to a number is. */
+export type Verdict = Readonly<Record<string, unknown>>
+
+export function openDoors() {
+  const control = openResources()
+  const { store, ocs, engine } = control
+  seedFile(store, JSON.stringify(seed), control.now())
+  ocs.reload()
+  const { routing } = routingOver(loadRouting(store))
+  const directory = new ExtensionDirectory(store)
+  const deps: RouteDeps = {
+    routing,
+    registrar: {
+      extensionAt: (at, number) => directory.find(at, number),
+      tenantOf: (at) => directory.tenantOf(at),
+      contactsOf: () => [],
+      homeDomain: () => domain,
+    },
+    dispatcher: {
+      candidates: () => [candidate(1, 5_060)],
+      isAtCapacity: () => false,
+      setRecord: () => sampleSet([]),
+      reportOutcome: () => undefined,
+    },
+    voicemailOf: () => undefined,
+    retryAfterSeconds: 5,
+  }
+  const filter = new HeaderFilter({ passX: 'all', ownHost: () => 'sbc.example' })
+  const record = directory.find(domain, '101')
+  if (record === undefined) throw new Error('no extension')
+  const phone: Origin = { kind: 'extension', ...record }
+  const node: Origin = { kind: 'node', nodeId: 1, setId: 1 }
+  /** A carrier that Tollgate has registered with. */
+  const registered = routing.recognize({ address: '203.0.113.9', port: 5_060 })
+  let calls = 0
+
+  const read = (uri: string, origin: Origin, headers: Headers) => {
+    const request: SipRequest = {
+      ...{ method: 'INVITE', uri, body: '', source: 'network', protocol: 'udp' },
+      headers: { from: '<sip:101@h>;tag=1', 'call-id': 'c', contact: '<sip:1@h>', ...headers },
+      ...{ source_address: '192.0.2.1', source_port: 5_060, stackDialogId: undefined },
+      ...{ getParsedHeader: () => [{}], on: () => undefined, cancel: () => undefined },
+    }
+    return { request, reading: readInvite(request, `call-${(calls += 1)}`, origin, routing) }
+  }
+
+  /** What becomes of an INVITE. */
+  async function invite(
+    uri: string,
+    origin: Origin = phone,
+    headers: Headers = {},
+  ): Promise<Verdict> {
+    const { request, reading } = read(uri, origin, headers)
+    const answer = { finalResponseSent: false, send: () => undefined }
+    const { isEmergency } = freeRoute(reading, deps)
+    const objection = objectionTo(
+      new Invite(request, answer, () => undefined),
+      { ...reading, isEmergency },
+      {
+        ...{ routing, retryAfterSeconds: 5 },
+        calls: { size: 0, isDraining: false, isCalling: () => false },
+      },
+    )
+    return objection ? refusal(objection) : place(reading, request)
+  }
+
+  /** What becomes of a call that may go on. */
+  async function place(reading: Reading, request: SipRequest): Promise<Verdict> {
+    const call = new Call(startOf(request, reading, control.now()))
+    const free = freeRoute(reading, deps)
+    const refused = await admit(call, reading, free, {
+      ...deps,
+      ...{ charging: ocs, calls: { started: () => undefined }, now: control.now },
+    })
+    if (refused) return refusal(refused)
+    const route = free.route ?? routeCall(reading, call.account, deps)
+    if (route.kind === 'refused') return refusal(route.end)
+    const sent = route.candidates.map((to) => {
+      if (to.kind === 'extension') return to.uri
+      const { uri, headers } = inviteFor(to, reading, filter)
+      return [uri, headers['To'], headers['From']]
+    })
+    const { customerId, ratePrefix } = call.account ?? {}
+    const { costMicros } = ocs.costSoFar(reading.callUuid, 60)
+    const { calledNumber, callerNumber } = reading
+    return {
+      ...{ customerId, ratePrefix, costMicros, sent, calledNumber, callerNumber },
+      ...{ isFree: call.isFree, direction: route.direction },
+    }
+  }
+
+  /** A call of extension 101, as it goes on after a REFER or a 302. */
+  function onward(number: string, user: string): Promise<Verdict> {
+    const { request, reading } = read(`sip:1@${domain}`, phone, {})
+    return place({ ...reading, calledNumber: number, calledUser: user }, request)
+  }
+
+  const api = async (method: string, path: string, body?: unknown): Promise<Verdict> => {
+    const answer = await control.call(method, path, body)
+    const {
+      call_uuid: _uuid,
+      max_duration_seconds: _seconds,
+      ...told
+    } = Object(answer.body) as Record<string, unknown>
+    return answer.status < 300 ? told : { refused: answer.status, code: answer.code }
+  }
+  let destination: string | undefined
+  engine.originate = (request) => {
+    destination = request.destination
+    return Promise.resolve({
+      kind: 'originating',
+      callUuid: '00000000-0000-4000-8000-000000000007',
+    })
+  }
+  engine.transfer = (request) => {
+    destination = request.destination
+    return Promise.resolve({
+      ...{ kind: 'transferring', callUuid: '00000000-0000-4000-8000-000000000008' },
+    })
+  }
+  const callUuid = '00000000-0000-4000-8000-000000000001'
+  engine.activeCalls.push({
+    ...{ callUuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1', calledNumber: '2' },
+    ...{ startedAt: 0, answeredAt: 0, tenantId: null, customerId: null },
+    ...{ setId: null, node: null, carrier: null, peers: { caller: null, callee: null } },
+  })
+
+  return {
+    /** By user part of a SIP URI. */
+    sip: {
+      'INVITE of a phone': (user: string) => invite(`sip:${user}@${domain}`),
+      'INVITE of a node': (user: string) => invite(`sips:${user}@h;user=phone`, node),
+      'P-Called-Party-ID': (user: string) =>
+        invite('sip:acme@h', registered, { 'p-called-party-id': `<sip:${user}@h>` }),
+      REFER: (user: string) => {
+        const refer = readRefer({ 'refer-to': `<sip:${user}@${domain}>`, cseq: '1 REFER' })
+        if (refer.kind === 'refused') return Promise.resolve({ refused: refer.status })
+        return onward(refer.target.number, refer.target.user)
+      },
+      'Contact of a 302': (user: string) => {
+        const forward = forwardingOf({ contact: `<sip:${user}@${domain}>` })
+        if (!forward) return Promise.resolve({ refused: 'not followed' })
+        return onward(forward.number, forward.user)
+      },
+      From: (user: string) =>
+        invite('sip:49301@h', { kind: 'trusted' }, { from: `<sip:${user}@h>;tag=1` }),
+      'P-Asserted-Identity': (user: string) =>
+        invite('sip:49301@h', { kind: 'trusted' }, { 'p-asserted-identity': `<sip:${user}@h>` }),
+      'callee of the OCS': (user: string) =>
+        api('GET', `/api/ocs/authorize?caller=12025550100&callee=${encodeURIComponent(user)}`),
+    },
+    /** By plain text. */
+    text: {
+      'tel URI': (text: string) => invite(`tel:${text.replaceAll(' ', '')}`, node),
+      originate: async (text: string) => {
+        const body = { source_extension: '101', destination_number: text }
+        const told = await api('POST', '/api/v1/pbx/calls/originate', body)
+        return 'refused' in told ? told : { destination }
+      },
+      transfer: async (text: string) => {
+        const body = { call_uuid: callUuid, destination: text }
+        const told = await api('POST', '/api/v1/telephony/transfer', body)
+        return 'refused' in told ? told : { destination }
+      },
+      'look-up of a price': (text: string) =>
+        api('GET', `/rates/lookup?rate_plan=retail&number=${encodeURIComponent(text.trimStart())}`),
+    },
+  }
+
+  function refusal(end: object): Verdict {
+    const { status, code } = end as { readonly status?: number; readonly code?: string }
+    return { refused: status, code }
+  }
+}
