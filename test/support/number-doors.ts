@@ -156,8 +156,10 @@ export function openDoors() {
     return place({ ...reading, calledNumber: number, calledUser: user }, request)
   }
 
+  const token = control.key({ rate_limit_rpm: 100_000 })
   const api = async (method: string, path: string, body?: unknown): Promise<Verdict> => {
-    const answer = await control.call(method, path, body)
+    const answer = await control.request(path, { token, method, body })
+    if (answer.status === 429) throw new Error('the test asks too often')
     const {
       call_uuid: _uuid,
       max_duration_seconds: _seconds,
