@@ -89,7 +89,10 @@ export function createApi(
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
   const standing = (c: Context<ControlEnv>) => standingOf(c, 'calls:read', access, now)
-  app.route('/api/v1', eventRoutes(engine.events, hub, standing))
+  app.route(
+    '/api/v1',
+    eventRoutes(engine.events, hub, standing, () => void (telemetry.refused.eventReaders += 1)),
+  )
   app.route('/api/v1', traceRoutes(engine))
   app.route('/api/v1', spyRoutes(deps))
   app.route('/api/v1', reportRoutes(deps.reports))
@@ -137,7 +140,11 @@ function front(
   ...edge: readonly Step[]
 ): ControlApp {
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
-  app.on([...mutatingMethods], '*', auditTrail(audit, now))
+  app.on(
+    [...mutatingMethods],
+    '*',
+    auditTrail(audit, now, () => void (telemetry.refused.auditEntries += 1)),
+  )
   app.use(
     inOrder(
       telemetry.requests.note(),

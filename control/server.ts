@@ -10,6 +10,7 @@ import type { ControlDeps } from './deps.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
 import { ApiAnswer } from './http/api-answer.ts'
 import { ApiError } from './http/api-error.ts'
+import { ConnectionLimit } from './http/connection-limit.ts'
 import { errorBody } from './http/error-handler.ts'
 import { correlationIds } from './middleware/correlation-id.ts'
 import { describeRefused } from './middleware/rate-limit.ts'
@@ -41,6 +42,8 @@ export interface ConnectionLimits {
   readonly headerBytes: number
   /** Per listener; further ones are closed at once. */
   readonly connections: number
+  /** Of those from one address; further ones get 503. Trusted proxies may have as many as the listener. */
+  readonly connectionsPerAddress: number
 }
 
 const defaultLimits: ConnectionLimits = {
@@ -50,6 +53,7 @@ const defaultLimits: ConnectionLimits = {
   stalledMs: 120_000,
   headerBytes: 16_384,
   connections: 4_096,
+  connectionsPerAddress: 256,
 }
 
 /** A stopping server waits this long for answers that are under way. */
@@ -84,7 +88,11 @@ export async function startControl(
     },
   }
   const open = (app: ControlApp, address: Address) =>
-    listen(app, address, limits, { unrouted, refused, newId })
+    listen(app, address, limits, {
+      ...{ unrouted, refused, newId },
+      perAddress: new ConnectionLimit(limits.connectionsPerAddress, deps.settings.trustedProxies),
+      connectionRefused: () => void (telemetry.refused.connections += 1),
+    })
   const api = await open(createApi(deps, access, telemetry, hub), options.api)
   const edge = await open(createEdge(deps, access, telemetry), options.edge).catch(
     async (error: unknown) => {
@@ -120,7 +128,7 @@ export async function startControl(
   }
 }
 
-type RefusedStatus = 400 | 408 | 417 | 431
+type RefusedStatus = 400 | 408 | 417 | 431 | 503
 
 /** Before the answer: counts it, and sets the headers that every answer has. */
 type OnRefused = (
@@ -133,6 +141,8 @@ interface Watch {
   /** Of answers to requests that do not reach the application. */
   readonly unrouted: NonNullable<ApiAnswer['count']>
   readonly refused: OnRefused
+  readonly perAddress: ConnectionLimit
+  readonly connectionRefused: () => void
   readonly newId: () => string
 }
 
@@ -163,6 +173,7 @@ function listen(
       requireHostHeader: false,
     },
     (request, response) => {
+      if (watch.perAddress.isRefused(request.socket)) return
       response.count = watch.unrouted
       // RFC 9112 §3.2.
       if (request.headers.host === undefined && request.httpVersion === '1.1')
@@ -175,6 +186,12 @@ function listen(
     answerRefused(response, 417, watch.newId())
   })
   server.maxConnections = limits.connections
+  server.on('drop', watch.connectionRefused)
+  server.on('connection', (socket: Socket) => {
+    if (watch.perAddress.admit(socket)) return
+    watch.connectionRefused()
+    refuse(socket, 503, watch)
+  })
   server.timeout = limits.stalledMs
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     refuse(socket, statusOf(error.code), watch)
@@ -209,6 +226,7 @@ function refuse(socket: Socket, status: RefusedStatus, { refused, newId }: Watch
       'Connection: close',
       'Cache-Control: no-store',
       `X-Correlation-ID: ${id}`,
+      ...(status === 503 ? ['Retry-After: 10'] : []),
       ...headers,
       '',
       body,

@@ -21,9 +21,11 @@ export function readConfig(environment: Environment) {
       tls: readTls(read),
       webSocketOrigins: read(settings.sipWsOrigins),
       dnsServers: read(settings.sipDnsServers),
+      connectionsPerAddress: read(settings.sipConnectionsPerAddress),
     },
     apiListen: read(settings.apiListen),
     edgeListen: read(settings.edgeListen),
+    httpConnectionsPerAddress: read(settings.httpConnectionsPerAddress),
     trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
     drachtio: {

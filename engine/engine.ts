@@ -11,6 +11,7 @@ import { Deadlines, type Schedule } from './call/deadlines.ts'
 import type { OriginateRequest, OriginateResult } from './call/originate/originate.ts'
 import { calledOf } from './call/sip/caller-id.ts'
 import type { SpyRequest, SpyResult } from './call/originate/spy.ts'
+import { parseListener, type SipListener } from './call/sip/listener.ts'
 import { probeThrough } from './call/sip/probe.ts'
 import { registerThrough } from './call/sip/register.ts'
 import { MessageLog } from './call/trace/message-log.ts'
@@ -28,9 +29,11 @@ import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
 import type { Log } from './logger.ts'
 import { Guard } from './guard/guard.ts'
+import { RefusedCalls } from './refused-calls.ts'
 import { Registrar } from './registrar/registrar.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { loadRouting } from './routing/routing-store.ts'
+import { TrustedSources } from './routing/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -52,12 +55,6 @@ export interface EngineDeps {
   /** A node's state has changed. */
   readonly onNodeChange?: (change: NodeChange) => void
   readonly log: Log
-}
-
-export interface SipListener {
-  readonly protocol: string
-  readonly host: string
-  readonly port: number
 }
 
 /** What a caller is told when a limit is reached or the process drains. */
@@ -82,6 +79,9 @@ export class Engine {
   readonly #totals = new CallTotals()
   readonly #unpriced: UnpricedCalls
   readonly #nodeChanges = { down: 0, up: 0 }
+  readonly #refused: RefusedCalls
+  /** Proxies in front of WebSockets, which speak for many. */
+  readonly #proxies: TrustedSources
   #isReady = false
 
   readonly calls: ActiveCalls
@@ -110,6 +110,11 @@ export class Engine {
     const charging = this.#counted(deps.charging)
     this.events = new EventLog(now)
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
+    this.#proxies = new TrustedSources(config.trustedProxies)
+    this.#refused = new RefusedCalls({
+      ...{ store, now, schedule, log },
+      refusedByOverload: () => this.#server?.load.refused ?? 0,
+    })
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
       ...{ now, deadlines: this.#deadlines, charging },
@@ -149,7 +154,7 @@ export class Engine {
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: this.#unpriced.gatewayBehind,
-      onUnknownSource: (source) => this.guard.unknownSource(source),
+      onUnknownSource: (source) => this.#refused.unknownSource(this.guard.unknownSource(source)),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       newUuid: deps.newUuid,
@@ -171,6 +176,7 @@ export class Engine {
       throw new WrongSetting(`the server of DRACHTIO_URL refuses us: ${connected.reason}`)
     this.dispatcher.start()
     this.trunks.start()
+    this.#refused.start()
     this.#isReady = true
     this.#log('info', 'SIP is served', { listeners: this.listeners, server: connected.version })
   }
@@ -188,6 +194,7 @@ export class Engine {
     this.#hosts.stop()
     this.#deadlines.stop()
     this.registrar.stop()
+    this.#refused.stop()
     this.#client.disconnect()
     await this.#server?.stop()
   }
@@ -250,9 +257,11 @@ export class Engine {
       ...this.trunks.telemetry(),
       ...this.registrar.telemetry(),
       ...this.guard.telemetry(),
+      ...this.#refused.telemetry(),
       deadlines: this.#deadlines.size,
       ...prefixed('srf', this.#client.stats()),
       ...prefixed('sip', this.#server?.stats() ?? {}),
+      sip_connections_refused_total: this.#server?.refusedConnections ?? 0,
       sip_refused_by_overload_total: this.#server?.load.refused ?? 0,
       sip_lag_seconds: (this.#server?.load.lagMs ?? 0) / 1_000,
       sip_admitted_ratio: this.#server?.load.share ?? 1,
@@ -276,6 +285,8 @@ export class Engine {
       log,
       admit: ({ listener: { protocol }, address, port }, packet) =>
         this.guard.admit({ protocol, address, port }, packet),
+      standing: (source) => this.#standingOf(source.address, source.port),
+      connectionsPerAddress: config.sip.connectionsPerAddress,
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       mayReach: this.#unpriced.mayReach,
       // The settings let nobody go below the RFC's 90 s; a test may.
@@ -325,6 +336,11 @@ export class Engine {
     return this.routing.recognize({ address, port }).kind !== 'unknown'
   }
 
+  #standingOf(address: string, port: number): 'known' | 'proven' | 'stranger' {
+    if (this.#isKnown(address, port) || this.#proxies.has(address)) return 'known'
+    return this.guard.isProven(address) ? 'proven' : 'stranger'
+  }
+
   #connection(): Connection {
     const { servers } = this.#config.drachtio
     if (servers !== undefined) return { kind: 'tcp', servers, schedule: this.#schedule }
@@ -341,11 +357,7 @@ export class Engine {
       return this.#server.listeners.map(({ protocol, address, port }) => ({
         ...{ protocol, host: address, port },
       }))
-    return hostPorts.map((text) => {
-      const [, protocol = 'udp', host = text, port = '5060'] =
-        /^(\w+)\/\[?([^\]]*)\]?:(\d+)$/.exec(text) ?? []
-      return { protocol, host, port: Number(port) }
-    })
+    return hostPorts.map(parseListener)
   }
 
   #counted(charging: Charging): Charging {

@@ -192,7 +192,10 @@ function openControl(
         trustedProxies: config.trustedProxies,
       },
     },
-    { api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
+    {
+      ...{ api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
+      limits: { connectionsPerAddress: config.httpConnectionsPerAddress },
+    },
   )
 }
 
@@ -250,10 +253,8 @@ function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps):
   })
 }
 
-/** Off unless a period is set. */
 function forgetOldRecords(store: Store, deps: PlatformDeps): () => void {
   const { callRecordDays, auditDays } = deps.config.retention
-  if (callRecordDays === 0 && auditDays === 0) return () => undefined
   const retention = new Retention({ ...deps, store }, { callRecordDays, auditDays })
   return repeating(deps)(RETENTION_STEP_MS, () => retention.step())
 }

@@ -46,6 +46,12 @@ export const settings = {
     'udp/0.0.0.0:5060,tcp/0.0.0.0:5060',
     'where SIP is served: udp, tcp, tls, ws, wss; without port 5060, 5061 for tls, 80 and 443 for ws and wss',
   ),
+  sipConnectionsPerAddress: withDefault(
+    'SIP_CONNECTIONS_PER_ADDRESS',
+    wholeNumber(1, 10_000),
+    '256',
+    'connections to each listener that one address, or IPv6 network of /64, may have; further ones are closed',
+  ),
   sipAdvertisedHost: unset(
     'SIP_ADVERTISED_HOST',
     hostName,
@@ -98,11 +104,17 @@ export const settings = {
   ),
   apiListen: withDefault('API_LISTEN', hostAndPort, '127.0.0.1:8080', 'control API'),
   edgeListen: withDefault('EDGE_LISTEN', hostAndPort, '127.0.0.1:8081', 'customer edge'),
+  httpConnectionsPerAddress: withDefault(
+    'HTTP_CONNECTIONS_PER_ADDRESS',
+    wholeNumber(1, 4_096),
+    '256',
+    'connections to the API, and to the edge, that one address, or IPv6 network of /64, may have; others get 503',
+  ),
   trustedProxies: withDefault(
     'TRUSTED_PROXIES',
     addressRanges,
     'none',
-    'peers whose X-Forwarded-For and Forwarded are believed',
+    'peers whose X-Forwarded-For and Forwarded are believed; their connections are not limited by address',
   ),
   databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
   drachtioUrl: hidden(
@@ -244,13 +256,13 @@ export const settings = {
   callRecordRetentionDays: withDefault(
     'CDR_RETENTION_DAYS',
     wholeNumber(0, 36_500, 'days'),
-    '0',
-    'call records older than this are removed; 0 keeps them',
+    '400',
+    'call records older than this are removed; 0 keeps them; the ledger is always kept',
   ),
   auditRetentionDays: withDefault(
     'AUDIT_RETENTION_DAYS',
     wholeNumber(0, 36_500, 'days'),
-    '0',
+    '400',
     'audit entries older than this are removed; 0 keeps them',
   ),
   traceMemoryMb: withDefault(

@@ -18,6 +18,7 @@ import type {
   PaymentEventTable,
   PaymentReferenceTable,
 } from './tables/payments.ts'
+import type { RefusedCallsTable } from './tables/refused-calls.ts'
 import type { BindingTable } from './tables/registration.ts'
 import type {
   WebhookDeliveryTable,
@@ -53,6 +54,7 @@ export interface Database {
   call_journal: CallJournalTable
   ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
+  refused_calls: RefusedCallsTable
   payment_event: PaymentEventTable
   payment_reference: PaymentReferenceTable
   billing_alert: BillingAlertTable

@@ -81,11 +81,12 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     folders: [
       ...['engine/call', ...helpers.map((name) => `engine/${name}`), 'engine/sip-server/index.ts'],
       ...['engine/config.ts', 'engine/logger.ts', 'engine/call-totals.ts', 'engine/event-log.ts'],
-      'schema',
+      ...['engine/refused-calls.ts', 'schema'],
     ],
     packages: onlyNode,
   },
   'engine/call-totals.ts': { folders: ['schema'], packages: /^$/ },
+  'engine/refused-calls.ts': { folders: ['engine/logger.ts', 'schema'], packages: /^$/ },
   'engine/event-log.ts': { folders: ['engine/call', 'schema'], packages: /^$/ },
   'engine/serving-lock.ts': { folders: ['schema'], packages: /^better-sqlite3$/ },
   'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },

@@ -4,6 +4,7 @@ import type { Principal } from '../auth/principal.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { isLogin } from '../middleware/rate-limit.ts'
 import type { AuditLog } from './audit-log.ts'
+import { EntryLimit } from './entry-limit.ts'
 import { digestOf } from './digest.ts'
 
 /** The methods that it is to be mounted for; the others change nothing. */
@@ -12,10 +13,21 @@ export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 /**
  * Writes one entry for every mutating request of a valid credential, and for every login, whatever
  * became of it: it stands in front of all that may refuse. Requests without a credential are left out,
- * and so are those over a rate limit: anybody could fill the disk with them.
+ * and so are those over a rate limit, and failed logins beyond a few a minute: anybody could fill the disk
+ * with them. `onOmitted` counts those logins.
  */
-export function auditTrail(log: AuditLog, now: () => number): MiddlewareHandler<ControlEnv> {
-  return (c, next) => (isCharging(c) ? next() : recorded(c, next, log, now))
+export function auditTrail(
+  log: AuditLog,
+  now: () => number,
+  onOmitted: () => void,
+): MiddlewareHandler<ControlEnv> {
+  const limit = new EntryLimit()
+  const admits = (): boolean => {
+    const isAdmitted = limit.admits(now())
+    if (!isAdmitted) onOmitted()
+    return isAdmitted
+  }
+  return (c, next) => (isCharging(c) ? next() : recorded(c, next, { log, now, admits }))
 }
 
 /** Nodes report several times a call; call record, ledger and report tell more than an entry would. */
@@ -24,19 +36,20 @@ const isCharging = (c: Context<ControlEnv>): boolean => c.req.path.startsWith('/
 async function recorded(
   c: Context<ControlEnv>,
   next: () => Promise<void>,
-  log: AuditLog,
-  now: () => number,
+  { log, now, admits }: { log: AuditLog; now: () => number; admits: () => boolean },
 ): Promise<void> {
   await next()
   const principal = whoAsked(c)
   const refusal = c.get('refusal')
   if (c.get('isAudited') || (principal === undefined && !isLogin(c))) return
   if (refusal?.code === 'rate_limited') return
+  const actor = principal?.actor ?? c.get('loginActor')
+  if (actor === undefined && !admits()) return
   const change = c.get('change')
   const { status } = c.res
   log.record({
     at: now(),
-    actor: principal?.actor ?? c.get('loginActor') ?? 'anonymous',
+    actor: actor ?? 'anonymous',
     tenant_id: principal?.tenantId ?? null,
     address: c.get('clientAddress'),
     action: `${c.req.method} ${routePath(c, -1)}`,

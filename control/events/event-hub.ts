@@ -11,6 +11,9 @@ export const FLUSH_MS = 250
 export const KEEP_ALIVE_MS = 15_000
 
 const MAX_READERS = 2_000
+/** So that neither a credential nor a tenant takes all of them. */
+const MAX_OF_TENANT = 500
+const MAX_OF_CREDENTIAL = 100
 /** Unread bytes of one reader; more is a reader that does not read. */
 const MAX_BACKLOG = 1_048_576
 /** After it a reader has to come again. */
@@ -20,8 +23,15 @@ const RECHECK_MS = 1_000
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
-interface Reader {
+/** Who reads. */
+export interface ReaderOwner {
+  /** Null: what happens to all tenants. */
   readonly tenantId: number | null
+  /** The key or user. */
+  readonly actor: string
+}
+
+interface Reader extends ReaderOwner {
   readonly since: number
   /** Whether its credential still lets it read. */
   readonly holds: () => boolean
@@ -33,6 +43,7 @@ export class EventHub {
   readonly #events: EventsPort
   readonly #now: () => number
   readonly #byTenant = new Map<number | null, Set<Reader>>()
+  readonly #byActor = new Map<string, number>()
   #size = 0
   #seen: number
 
@@ -48,15 +59,16 @@ export class EventHub {
   }
 
   /**
-   * Undefined: there are too many readers already. `lastId` as the reader has seen it; it is let go
+   * Or who has as many readers as there may be. `lastId` as the reader has seen it; it is let go
    * as soon as `holds` is false.
    */
   open(
-    tenantId: number | null,
+    { tenantId, actor }: ReaderOwner,
     lastId: string | undefined,
     holds: () => boolean,
-  ): ReadableStream<Uint8Array> | undefined {
-    if (this.#size >= MAX_READERS) return undefined
+  ): ReadableStream<Uint8Array> | 'credential' | 'tenant' | 'all' {
+    const full = this.#fullFor(tenantId, actor)
+    if (full !== undefined) return full
     // Whoever comes now gets what has gathered from the log, and nothing twice.
     this.flush()
     let reader: Reader | undefined
@@ -64,7 +76,7 @@ export class EventHub {
       {
         start: (controller) => {
           const since = this.#now()
-          reader = { tenantId, since, holds, checkedAt: since, controller }
+          reader = { tenantId, actor, since, holds, checkedAt: since, controller }
           this.#join(reader)
           controller.enqueue(encode(this.#greeting(tenantId, lastId)))
         },
@@ -144,8 +156,16 @@ export class EventHub {
     reader.controller.close()
   }
 
+  #fullFor(tenantId: number | null, actor: string): 'credential' | 'tenant' | 'all' | undefined {
+    if ((this.#byActor.get(actor) ?? 0) >= MAX_OF_CREDENTIAL) return 'credential'
+    const ofTenant = tenantId === null ? 0 : (this.#byTenant.get(tenantId)?.size ?? 0)
+    if (ofTenant >= MAX_OF_TENANT) return 'tenant'
+    return this.#size >= MAX_READERS ? 'all' : undefined
+  }
+
   #join(reader: Reader): void {
     this.#size += 1
+    this.#byActor.set(reader.actor, (this.#byActor.get(reader.actor) ?? 0) + 1)
     const readers = this.#byTenant.get(reader.tenantId)
     if (readers) readers.add(reader)
     else this.#byTenant.set(reader.tenantId, new Set([reader]))
@@ -155,6 +175,9 @@ export class EventHub {
     const readers = this.#byTenant.get(reader.tenantId)
     if (readers?.delete(reader) !== true) return
     this.#size -= 1
+    const rest = (this.#byActor.get(reader.actor) ?? 1) - 1
+    if (rest === 0) this.#byActor.delete(reader.actor)
+    else this.#byActor.set(reader.actor, rest)
     if (readers.size === 0) this.#byTenant.delete(reader.tenantId)
   }
 }

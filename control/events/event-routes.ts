@@ -28,23 +28,40 @@ const streamHeaders = {
 const wantsStream = (accept: string): boolean =>
   accept.includes('text/event-stream') || !accept.includes('application/json')
 
+const tooManyReaders = (of: 'credential' | 'tenant' | 'all'): ApiError =>
+  new ApiError(of === 'all' ? 503 : 429, 'too_many_readers', messages[of], {
+    headers: { 'Retry-After': '30' },
+  })
+
+const messages = {
+  credential: 'This credential reads as many streams as it may',
+  tenant: 'This tenant reads as many streams as it may',
+  all: 'No further stream can be opened',
+} as const
+
 /** Makes the question whether a request would be let in once more. */
 type Standing = (c: Context<ControlEnv>) => () => boolean
 
-export function eventRoutes(events: EventsPort, hub: EventHub, standing: Standing) {
+export function eventRoutes(
+  events: EventsPort,
+  hub: EventHub,
+  standing: Standing,
+  onRefused: () => void,
+) {
   return new Hono<ControlEnv>().get(
     '/events',
     requires('calls:read'),
     validate('query', query),
     (c) => {
-      const { tenantId } = c.var.principal
+      const { tenantId, actor } = c.var.principal
       const { after } = c.req.valid('query')
       if (wantsStream(c.req.header('accept')?.toLowerCase() ?? '')) {
-        const stream = hub.open(tenantId, c.req.header('last-event-id') ?? after, standing(c))
-        if (stream === undefined)
-          throw new ApiError(503, 'too_many_readers', 'No further stream can be opened', {
-            headers: { 'Retry-After': '30' },
-          })
+        const lastId = c.req.header('last-event-id') ?? after
+        const stream = hub.open({ tenantId, actor }, lastId, standing(c))
+        if (typeof stream === 'string') {
+          onRefused()
+          throw tooManyReaders(stream)
+        }
         return c.body(stream, 200, streamHeaders)
       }
       const sequence = after === undefined ? undefined : sequenceOf(events, after)

@@ -136,6 +136,13 @@ const people: readonly Metric[] = [
   ),
   many(
     'counter',
+    'tollgate_api_refused_total',
+    'Connections, event streams and audit entries beyond their limits.',
+    ({ api: { refused } }) =>
+      Object.entries(refused).map(([what, value]) => ({ value, labels: { what } })),
+  ),
+  many(
+    'counter',
     'tollgate_api_requests_total',
     'Answered API requests by route and class of status.',
     (view) =>

@@ -39,6 +39,11 @@ const node = z.strictObject({
 const api = z.strictObject({
   requests_total: count,
   by_status_class: z.record(z.string(), count),
+  refused: z.strictObject({
+    connections: count.describe('Beyond those that one address, or a listener, may have.'),
+    event_readers: count.describe('Streams beyond those that a credential, or a tenant, may have.'),
+    audit_entries: count.describe('Failed logins beyond those that the audit log takes.'),
+  }),
   routes: z.array(
     z.strictObject({
       method: z.string(),

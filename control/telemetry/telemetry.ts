@@ -31,6 +31,8 @@ const placed: ReadonlySet<string> = new Set([
 
 export class Telemetry {
   readonly requests = new ApiRequests()
+  /** Since the start. */
+  readonly refused = { connections: 0, eventReaders: 0, auditEntries: 0 }
   readonly #deps: TelemetryDeps
   readonly #recent: Recent
   readonly #startedAt: number
@@ -120,6 +122,11 @@ export class Telemetry {
     return {
       requests_total: routes.reduce((sum, { count }) => sum + count, 0),
       by_status_class: classes,
+      refused: {
+        connections: this.refused.connections,
+        event_readers: this.refused.eventReaders,
+        audit_entries: this.refused.auditEntries,
+      },
       routes: routes.map(({ statusClass, ...rest }) => ({ ...rest, status_class: statusClass })),
     }
   }

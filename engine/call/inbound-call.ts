@@ -11,6 +11,7 @@ import { recognize, type RecognizeDeps } from './phones/recognize.ts'
 import { respondToPhone, sourceOf } from './phones/register.ts'
 import type { Answer, SipRequest } from './sip/drachtio.ts'
 import { Invite } from './legs/invite.ts'
+import { respond } from './sip/srf-client.ts'
 import { admit, freeRoute } from './setup/admission.ts'
 import { reach, type ReachDeps } from './setup/reach.ts'
 import { store, talk, type TalkDeps } from './setup/talk.ts'
@@ -19,12 +20,15 @@ import { takePlace } from './transfer/replacement.ts'
 export interface InboundCallDeps extends ReachDeps, TalkDeps, RecognizeDeps {
   readonly routing: RouteDeps['routing'] & RecognizeDeps['routing']
   readonly registrar: RouteDeps['registrar'] & RecognizeDeps['registrar']
-  /** A call is refused because nobody knows its source. */
-  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => void
+  /** A call is refused because its source is unknown. True: it gets a record, as a sample. */
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => boolean
   readonly newUuid: () => string
 }
 
-/** Handles one INVITE outside any dialog. Resolves when its record is stored; a challenge has none. */
+/**
+ * Handles one INVITE outside any dialog. Resolves when its record is stored; a challenge has none, and
+ * neither have most calls of unknown sources: strangers could fill the disk.
+ */
 export async function handleInboundCall(
   request: SipRequest,
   answer: Answer,
@@ -33,7 +37,8 @@ export async function handleInboundCall(
   const recognized = recognize(request, deps)
   if (recognized.kind === 'challenged') return respondToPhone(answer, recognized.answer)
   const { origin } = recognized
-  if (origin.kind === 'unknown') deps.onUnknownSource(sourceOf(request))
+  if (origin.kind === 'unknown' && !deps.onUnknownSource(sourceOf(request)))
+    return respond(answer, 403, 'Forbidden')
   const callUuid = deps.newUuid()
   const reading = readInvite(request, callUuid, origin, deps.routing)
   const call = deps.calls.begin(startOf(request, reading, deps.now()))

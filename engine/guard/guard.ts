@@ -149,15 +149,16 @@ export class Guard {
     return flowOf(proof, port, now) === undefined && !((proof?.users.get(user) ?? 0) > now)
   }
 
-  /** A call was refused because its source is unknown. */
-  unknownSource(source: PacketSource): void {
+  /** A call was refused because its source is unknown. Returns what counts as that source. */
+  unknownSource(source: PacketSource): string {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
-    if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return
+    if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return key
     const isClaimed = source.protocol === 'udp'
     const calls = isClaimed ? this.#claimedCalls : this.#unknownCalls
-    if (!calls.add(key, now)) return
-    this.#ban(isClaimed ? this.#claimedBans : this.#bans, key, 'unknown_calls', BAN_MS, now)
+    const bans = isClaimed ? this.#claimedBans : this.#bans
+    if (calls.add(key, now)) this.#ban(bans, key, 'unknown_calls', BAN_MS, now)
+    return key
   }
 
   /** Whether a phone has proved itself at this address, from whatever port. */

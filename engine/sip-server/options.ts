@@ -38,6 +38,8 @@ export interface NewRequest {
  * that is connected to for this request, `tcp://host:port` or `tls://host:port` (`srf.listen`). */
 export type RequestRoute = { readonly tag: string } | { readonly uri: string }
 
+export type Standing = 'known' | 'proven' | 'stranger'
+
 /** PEM files for `tls` and `wss`. A changed one is read again; a bad one then changes nothing. */
 export interface TlsOptions {
   /** Our certificate, followed by its chain unless that is in `chainFile`. */
@@ -127,6 +129,15 @@ export interface SipServerOptions {
    * all.
    */
   readonly admit?: (source: Flow, packet: Buffer | string) => boolean
+  /**
+   * What is known of a source; asked for each new connection, and under overload for each new call.
+   * `known`: a peer that speaks for many, whose connections `connectionsPerAddress` does not limit.
+   * `stranger`: gets no connection once a listener is three quarters full, and under overload no call.
+   * Default: all are `proven`, which is in between.
+   */
+  readonly standing?: (source: Flow) => Standing
+  /** Connections that one address, or one IPv6 network of /64, may have to a listener. Default: 256. */
+  readonly connectionsPerAddress?: number
   /** Asked for each new request. Undefined: whoever asked for its method, in turn. Default: always they. */
   readonly routeRequest?: (request: NewRequest) => RequestRoute | undefined
   /**

@@ -52,6 +52,8 @@ export interface SipServer {
   /** Connects an application of this process; after the start. */
   connectInProcess(client: InProcessClient): InProcessLink
   readonly load: Load
+  /** Peers that wanted to connect and might not, since the start. */
+  readonly refusedConnections: number
   /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
   reloadCertificates(): void
   /** Sizes of every table. Those of calls return to 0 when the calls are over. */
@@ -100,6 +102,7 @@ class EmbeddedServer implements SipServer {
   readonly #metrics = new MetricsListener(() => this.metrics())
   #metricsAddress: BoundAddress | undefined
   #startedAt = 0
+  #refusedConnections = 0
 
   constructor(options: SipServerOptions) {
     const { now = monotonicNow, log = silent, admit = () => true } = options
@@ -109,6 +112,7 @@ class EmbeddedServer implements SipServer {
     this.#opener = new TransportOpener(options, log)
     this.#overload = new Overload({
       ...{ now, token, log, repeat, utilization: measureLoop() },
+      isStranger: (source) => options.standing?.(source) === 'stranger',
       isUrgent: (uri) => isEmergency(uri) || options.isUrgent?.(uri) === true,
       send: (text, flow) => this.#transports.get(flow.listener)?.send(text, flow, ''),
     })
@@ -120,7 +124,7 @@ class EmbeddedServer implements SipServer {
       timers: { ...defaultTimers, ...options.timers },
       limits: { ...defaultLimits, ...options.limits },
       minSessionSeconds: options.minSessionSeconds ?? defaultMinSessionSeconds,
-      refusesCall: (invite) => this.#overload.refuses(invite),
+      refusesCall: (invite, source) => this.#overload.refuses(invite, source),
       routeRequest: options.routeRequest,
       graceMs: options.graceMs ?? defaultGraceMs,
       token,
@@ -152,6 +156,10 @@ class EmbeddedServer implements SipServer {
 
   get listeners(): readonly Listener[] {
     return this.#listeners
+  }
+
+  get refusedConnections(): number {
+    return this.#refusedConnections
   }
 
   get load(): Load {
@@ -264,6 +272,8 @@ class EmbeddedServer implements SipServer {
       message: (text, flow) => this.#driver.message(text, flow),
       sendFailed: (reference, reason) => this.#driver.sendFailed(reference, reason),
       accepts: (source) => this.#driver.accepts(source),
+      standing: (source) => this.#options.standing?.(source) ?? 'proven',
+      refused: () => void (this.#refusedConnections += 1),
       connectionClosed: (flow) => this.#driver.connectionClosed(flow),
     }
     return this.#opener.open(address, callbacks)

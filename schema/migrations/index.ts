@@ -13,6 +13,7 @@ import { sql as depletedWallets } from './011-depleted-wallets.ts'
 import { sql as carrierPayer } from './012-carrier-payer.ts'
 import { relaxed, sql as namesOfTenants } from './013-names-of-tenants.ts'
 import type { Relaxed } from '../rebuild.ts'
+import { sql as refusedCalls } from './014-refused-calls.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -37,6 +38,7 @@ export const migrations: readonly Migration[] = [
   { version: 11, name: 'depleted-wallets', sql: depletedWallets },
   { version: 12, name: 'carrier-payer', sql: carrierPayer },
   { version: 13, name: 'names-of-tenants', relaxed, sql: namesOfTenants },
+  { version: 14, name: 'refused-calls', sql: refusedCalls },
 ]
 
 export const newestVersion = migrations.length

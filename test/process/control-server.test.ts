@@ -10,8 +10,8 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop()
 })
 
-async function serve(limits: Partial<ConnectionLimits> = {}) {
-  const control = openControl()
+async function serve(limits: Partial<ConnectionLimits> = {}, proxies: readonly string[] = []) {
+  const control = openControl(':memory:', undefined, proxies)
   const ticks: (() => void)[] = []
   const every = (_: number, work: () => void) => {
     ticks.push(work)
@@ -249,4 +249,41 @@ test('answers are counted by route and status, and so is what was cut off', asyn
   ]
   expect(data.api).toMatchObject({ requests_total: 6, by_status_class: { '2xx': 1, '4xx': 5 } })
   expect(data.api.routes).toEqual(routes)
+})
+
+test('one address gets so many connections; the next is told 503, counted, and what it asks is not done', async () => {
+  const { open, key, store } = await serve({ connectionsPerAddress: 3 })
+  const held = [await open(), await open(), await open()]
+  const [token, fourth] = [key(), await open()]
+  const body = JSON.stringify({ name: 'late' })
+  fourth.write(
+    `POST /api/v1/application-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  const answer = await fourth.answer()
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '10'])
+  expect(answer.body).toContain(envelope(503, 'service_unavailable'))
+  await fourth.closed
+  const named = store.sqlite.prepare("SELECT 1 FROM application_key WHERE name = 'late'")
+  expect(named.all()).toEqual([])
+  held[0]?.socket.destroy()
+  await expect
+    .poll(async () => {
+      const next = await open()
+      next.write(requestText('GET', '/health'))
+      return next.answer().then(
+        ({ status }) => status,
+        () => 0,
+      )
+    })
+    .toBe(200)
+})
+
+test('trusted proxies may have as many connections as the listener', async () => {
+  const { open } = await serve({ connectionsPerAddress: 1 }, ['127.0.0.0/8'])
+  for (let index = 0; index < 5; index++) {
+    const connection = await open()
+    connection.write(requestText('GET', '/health'))
+    expect((await connection.answer()).status).toBe(200)
+  }
 })

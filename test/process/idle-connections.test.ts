@@ -11,8 +11,8 @@ const wanted = 10_000
 const held = 4_096
 
 /** Resolves when the connection stands, or is closed again. */
-async function openIdle(port: number): Promise<Socket> {
-  const socket = connect({ host: '127.0.0.1', port })
+async function openIdle(port: number, localAddress: string): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress })
   socket.on('error', () => undefined)
   await Promise.race([once(socket, 'connect'), once(socket, 'close')])
   return socket
@@ -21,10 +21,15 @@ async function openIdle(port: number): Promise<Socket> {
 async function openMany(port: number): Promise<readonly Socket[]> {
   const sockets: Socket[] = []
   // As many at once as the kernel's queue of new connections takes.
-  while (sockets.length < wanted)
-    sockets.push(...(await Promise.all(Array.from({ length: 200 }, () => openIdle(port)))))
+  while (sockets.length < wanted) {
+    const address = `127.0.1.${1 + sockets.length / 200}`
+    sockets.push(...(await Promise.all(Array.from({ length: 200 }, () => openIdle(port, address)))))
+  }
   return sockets
 }
+
+/** Of those of one address. */
+const ofOneAddress = 256
 
 const isOpen = (socket: Socket): boolean => !socket.destroyed && !socket.readableEnded
 
@@ -56,4 +61,15 @@ test('10,000 idle connections to the API cost bounded memory, and calls do not n
   for (const socket of sockets) socket.destroy()
   const ready = async () => (await fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)).status
   await expect.poll(() => ready().catch(() => 0)).toBe(200)
+
+  // One address, by itself, takes no more than its part: others are served.
+  const own = await Promise.all(
+    Array.from({ length: 400 }, () => openIdle(tollgate.apiPort, '127.0.2.1')),
+  )
+  onTestFinished(() => {
+    for (const socket of own) socket.destroy()
+  })
+  for (const socket of own) socket.resume()
+  await expect.poll(() => own.filter(isOpen).length).toBe(ofOneAddress)
+  expect(await ready()).toBe(200)
 })

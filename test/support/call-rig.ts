@@ -123,6 +123,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** Of every set. */
     spyUri: null as string | null,
     agent: undefined as AgentDecision | undefined,
+    /** Whether a call of an unknown source gets a record. */
+    isSampled: true,
     /** How long what has arrived waits to be read. */
     lagMs: 0,
     /** The carrier behind a next hop. */
@@ -201,7 +203,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
     voicemailOf: () => answers.voicemail,
     gatewayBehind: (uri) => answers.gatewayBehind(uri),
     onGatewayOutcome: (gatewayId, outcome) => void outcomes.push([gatewayId, outcome]),
-    onUnknownSource: ({ address }) => void strangers.push(address),
+    onUnknownSource: ({ address }) => {
+      strangers.push(address)
+      return answers.isSampled
+    },
     retryAfterSeconds: 5,
     nodeTimeoutMs: 1_500,
     ringTimeoutMs: 180_000,

@@ -26,6 +26,8 @@ export function watchTransport(accepts: (source: Flow) => boolean = () => true):
   const callbacks: TransportCallbacks = {
     datagram: () => undefined,
     accepts,
+    standing: () => 'proven' as const,
+    refused: () => undefined,
     message: (text, flow) => {
       flows.push(flow)
       saw(`message ${/Call-ID: (\S+)/.exec(text)?.[1]} on ${flow.connectionId}`)

@@ -299,6 +299,12 @@ const report = z
   .strictObject({
     total_calls: count.describe('Of the whole filter, as the next.'),
     total_billsec: count,
+    total_refused: z
+      .strictObject({ unknown_source: count, overload: count })
+      .optional()
+      .describe(
+        'Calls of the period that were refused without a record, if there are any; not with filters, and not for credentials of a tenant.',
+      ),
     records: z.array(callRecord),
     truncated: z.literal(true).optional().describe('Without `page` at most 10,000 are shown.'),
     meta: z.strictObject({ page: z.int(), limit: z.int(), total: count }).optional(),

@@ -8,6 +8,8 @@ import type { Store } from '../../../schema/open.ts'
 import { all, first, rawRows } from '../../../schema/query.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
 
+import type { RefusalReason } from '../../../schema/refused-calls.ts'
+
 /** The calls of a principal that began in a period. Times in milliseconds UTC; `before` is outside. */
 export interface CdrFilter {
   /** Null: all tenants. */
@@ -41,6 +43,9 @@ export interface Window {
 const COUNTED = 5_000
 /** Records looked at in turn, when most may not be meant: about 4 ms. */
 const LOOKED_AT = 1_000
+
+/** Calls of the period that were refused without a record, by reason. */
+export type RefusedTotals = Readonly<Record<RefusalReason, number>>
 
 /** Lets everything else have its turn between two slices. */
 export type Pause = () => Promise<void>
@@ -115,6 +120,24 @@ export class CdrStore {
     ])
     const row = first(this.#store, query)
     return { calls: row?.calls ?? 0, billsec: row?.billsec ?? 0 }
+  }
+
+  /**
+   * Of whole minutes. Undefined when there are none, and for a part of the calls: nothing else is known of
+   * them, of which tenant they were neither.
+   */
+  refused(): RefusedTotals | undefined {
+    const { tenantId, from, before, disposition, match } = this.#filter
+    if (tenantId !== null || disposition !== undefined || match !== undefined) return undefined
+    const query = this.#store.db
+      .selectFrom('refused_calls')
+      .select(({ fn }) => ['reason', fn.sum<number>('calls').as('calls')])
+      .where('minute', '>=', from)
+      .where('minute', '<', before)
+      .groupBy('reason')
+    const counts = all(this.#store, query).map(({ reason, calls }) => [reason, calls] as const)
+    if (counts.length === 0) return undefined
+    return { unknown_source: 0, overload: 0, ...Object.fromEntries(counts) }
   }
 
   positionOf(row: CdrValues): Position {

@@ -11,6 +11,7 @@ import {
   type CdrTotals,
   type CdrValues,
   type Position,
+  type RefusedTotals,
 } from './cdr-store.ts'
 import { CdrText, csvHeader } from './cdr-text.ts'
 
@@ -81,13 +82,21 @@ function* jsonChunks(
       yield writer.take()
     }
   const totals = yield* totalsOf(cdrs)
-  writer.add(`],${endOf(totals, shown, page)}`)
+  writer.add(`],${endOf(totals, cdrs.refused(), shown, page)}`)
   yield writer.take()
 }
 
 /** The rest of the object. */
-function endOf({ calls, billsec }: CdrTotals, shown: number, page: Page | undefined): string {
-  const totals = { total_calls: calls, total_billsec: billsec }
+function endOf(
+  { calls, billsec }: CdrTotals,
+  refused: RefusedTotals | undefined,
+  shown: number,
+  page: Page | undefined,
+): string {
+  const totals = {
+    ...{ total_calls: calls, total_billsec: billsec },
+    ...(refused === undefined ? {} : { total_refused: refused }),
+  }
   const isTruncated = page === undefined && calls > shown
   const end = {
     ...totals,

@@ -40,7 +40,7 @@ export interface StackOptions {
   /** The shortest session interval that is accepted (Min-SE, RFC 4028 §5). */
   readonly minSessionSeconds: number
   /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
-  readonly refusesCall?: (invite: SipMessage) => boolean
+  readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
   /** Who gets a new request; undefined: whoever asked for its method, in turn. Default: always they. */
   readonly routeRequest?: ((request: NewRequest) => RequestRoute | undefined) | undefined
   /** How long the calls of an application that has gone go on. Milliseconds; default: they end at once. */

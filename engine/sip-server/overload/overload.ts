@@ -15,6 +15,8 @@ export interface OverloadDeps {
   readonly send: (text: string, flow: Flow) => void
   /** Calls that are let in whatever the load; asked only about one that would be refused. */
   readonly isUrgent: (requestUri: string) => boolean
+  /** Calls of these are refused before those of others. */
+  readonly isStranger: (source: Flow) => boolean
   /** The part of the time since it was asked last in which the event loop had work to do. */
   readonly utilization: () => number
   /** Calls `work` every `everyMs` until the returned function is called. */
@@ -92,9 +94,10 @@ export class Overload implements Load {
   }
 
   /** Asked for each INVITE that belongs to no transaction. */
-  refuses(invite: SipMessage): boolean {
+  refuses(invite: SipMessage, source: Flow): boolean {
     if (!this.#admission.isEngaged || invite.toTag !== '') return false
-    if (this.#admission.admits(drawOf(invite)) || this.#deps.isUrgent(invite.uri)) return false
+    const isAdmitted = this.#admission.admits(drawOf(invite)) && !this.#deps.isStranger(source)
+    if (isAdmitted || this.#deps.isUrgent(invite.uri)) return false
     this.#refused += 1
     return true
   }

@@ -5,6 +5,8 @@ export interface StreamLimits {
   readonly maxConnections: number
   /** Accepted ones from one address, or from one IPv6 network of /64, at one listener. */
   readonly maxPerSource: number
+  /** The same for peers that speak for many. */
+  readonly maxPerKnownSource: number
   /** Bytes that may wait for a peer that does not read; beyond, sending fails. */
   readonly maxBufferedBytes: number
   /** For a connection that we open: until it can be written to, TLS included. */
@@ -24,7 +26,8 @@ export interface StreamLimits {
 
 export const defaultStreamLimits: StreamLimits = {
   maxConnections: 10_000,
-  maxPerSource: 2_000,
+  maxPerSource: 256,
+  maxPerKnownSource: 2_000,
   maxBufferedBytes: 1024 * 1024,
   connectMs: 4_000,
   handshakeMs: 8_000,
@@ -32,6 +35,13 @@ export const defaultStreamLimits: StreamLimits = {
   idleMs: 7_500_000,
   keepAliveMs: 30_000,
 }
+
+/** A peer that speaks for many may have at least as many as any other. */
+export const withSourceLimit = (limits: StreamLimits, maxPerSource: number): StreamLimits => ({
+  ...limits,
+  maxPerSource,
+  maxPerKnownSource: Math.max(maxPerSource, limits.maxPerKnownSource),
+})
 
 /** Answers to keep-alives that may wait for a peer which asks and does not read. */
 export const maxWaitingPongs = 16

@@ -1,7 +1,7 @@
 /** Which transport serves which protocol. */
 import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
-import { defaultStreamLimits } from './limits.ts'
+import { defaultStreamLimits, withSourceLimit } from './limits.ts'
 import { Credentials } from './stream/credentials.ts'
 import { openTcp } from './stream/tcp.ts'
 import { openTls } from './stream/tls.ts'
@@ -28,10 +28,14 @@ export class TransportOpener {
     { protocol, host, port }: SipServerOptions['listen'][number],
     callbacks: TransportCallbacks,
   ): Promise<Transport> {
-    const { advertisedHost, webSocket } = this.#options
+    const { advertisedHost, webSocket, connectionsPerAddress } = this.#options
     if (protocol === 'udp') return openUdp(host, port, advertisedHost, callbacks)
     const nextConnectionId = (): number => ++this.#lastConnectionId
-    const stream = { host, port, advertisedHost, limits: defaultStreamLimits, nextConnectionId }
+    const limits =
+      connectionsPerAddress === undefined
+        ? defaultStreamLimits
+        : withSourceLimit(defaultStreamLimits, connectionsPerAddress)
+    const stream = { host, port, advertisedHost, limits, nextConnectionId }
     switch (protocol) {
       case 'tcp':
         return openTcp(stream, callbacks)

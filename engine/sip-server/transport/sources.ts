@@ -1,6 +1,7 @@
 /** The accepted sockets of one listener, counted in all and by where they come from. */
 import type { Socket } from 'node:net'
 import type { Flow, Listener } from '../flow.ts'
+import type { Standing } from '../options.ts'
 import type { StreamLimits } from './limits.ts'
 
 export interface SourcesOptions {
@@ -8,9 +9,15 @@ export interface SourcesOptions {
   readonly limits: StreamLimits
   /** Whether this peer is served at all. */
   readonly accepts: (source: Flow) => boolean
+  readonly standing: (source: Flow) => Standing
+  /** A peer was refused. */
+  readonly refused: () => void
   /** Connections that were not accepted but opened count towards the same limit. */
   readonly opened: () => number
 }
+
+/** The part of a listener that strangers may fill: the rest is kept for peers that have proved themselves. */
+const STRANGERS_PART = 0.75
 
 export class Sources {
   readonly #options: SourcesOptions
@@ -27,17 +34,15 @@ export class Sources {
 
   /** Destroys what may not come in; for the `connection` event, before TLS and HTTP. */
   readonly admit = (socket: Socket): void => {
-    const { listener, limits, accepts, opened } = this.#options
     const { remoteAddress: address, remotePort: port } = socket
     const source = networkOf(address ?? '')
     const present = this.#perSource.get(source) ?? 0
     if (
       address === undefined ||
       port === undefined ||
-      present >= limits.maxPerSource ||
-      this.#sockets.size + opened() >= limits.maxConnections ||
-      !accepts({ listener, address, port, connectionId: 0 })
+      !this.#accepts({ listener: this.#options.listener, address, port, connectionId: 0 }, present)
     ) {
+      this.#options.refused()
       socket.destroy()
       return
     }
@@ -49,6 +54,15 @@ export class Sources {
   /** Those in a handshake included. */
   destroyAll(): void {
     for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #accepts(peer: Flow, present: number): boolean {
+    const { limits, accepts, opened, standing } = this.#options
+    const of = standing(peer)
+    const { maxConnections, maxPerSource, maxPerKnownSource } = limits
+    const room = of === 'stranger' ? maxConnections * STRANGERS_PART : maxConnections
+    const most = of === 'known' ? maxPerKnownSource : maxPerSource
+    return present < most && this.#sockets.size + opened() < room && accepts(peer)
   }
 
   #remove(socket: Socket, source: string): void {

@@ -160,3 +160,22 @@ test('a tenant reads the trail of its own credentials only', async () => {
   const trail = await request('/api/v1/audit', { token })
   expect(trail.body).toMatchObject({ data: [{ actor: expect.any(String) }], meta: { total: 1 } })
 })
+
+test('failed logins from everywhere fill no disk: sixty entries a minute, the rest is counted', async () => {
+  const { trail, request, telemetry, tick, user } = opened()
+  await user('ada', 'admin')
+  const login = (address: number, password = 'wrong') =>
+    request('/auth/login', {
+      body: { username: 'ada', password },
+      from: `10.0.${address >> 8}.${address & 255}`,
+    })
+  // Malformed ones cost no password check, and are as refused.
+  for (let address = 0; address < 300; address += 1) await login(address, '')
+  expect(await trail('limit=200')).toHaveLength(60)
+  expect(telemetry.refused.auditEntries).toBe(240)
+  expect((await login(400, 'correct horse')).status).toBe(200)
+  expect((await trail('limit=1'))[0]?.actor).toBe('user:ada')
+  tick(60_000)
+  await login(401, '')
+  expect((await trail('limit=200')).length).toBe(62)
+})

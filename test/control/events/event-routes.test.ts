@@ -163,11 +163,43 @@ test('a stream ends within a second of its credential or its tenant', async () =
 test('there is a bound on readers', () => {
   const yes = () => true
   const hub = new EventHub(log, () => now)
+  const read = (tenantId: number | null, actor: string) =>
+    hub.open({ tenantId, actor }, undefined, yes)
   for (let reader = 0; reader < 2_000; reader++)
-    expect(hub.open(null, undefined, yes)).toBeDefined()
-  expect(hub.open(null, undefined, yes)).toBeUndefined()
+    expect(read(null, `key ${reader % 50}`)).toBeInstanceOf(ReadableStream)
+  expect(read(null, 'another')).toBe('all')
   hub.close()
   expect(hub.size).toBe(0)
+})
+
+test('neither a credential nor a tenant takes all readers', async () => {
+  const yes = () => true
+  const hub = new EventHub(log, () => now)
+  const read = (tenantId: number | null, actor: string) =>
+    hub.open({ tenantId, actor }, undefined, yes)
+  const streams = Array.from({ length: 100 }, () => read(1, 'key 0'))
+  expect(read(1, 'key 0')).toBe('credential')
+  for (let reader = 100; reader < 500; reader++)
+    expect(read(1, `key ${reader % 4}x`)).toBeInstanceOf(ReadableStream)
+  expect([read(1, 'key 9'), read(2, 'key 0')]).toEqual(['tenant', 'credential'])
+  expect(read(2, 'key 9')).toBeInstanceOf(ReadableStream)
+  // A reader that leaves makes room.
+  const [first] = streams
+  if (first instanceof ReadableStream) await first.cancel()
+  expect(read(1, 'key 0')).toBeInstanceOf(ReadableStream)
+})
+
+test('one stream too many is 429, and counted', async () => {
+  const token = control.key()
+  const streams = await Promise.all(Array.from({ length: 100 }, () => open(token)))
+  const refused = await control.request('/api/v1/events', {
+    ...{ token, headers: { Accept: 'text/event-stream' } },
+  })
+  expect([refused.status, refused.code, refused.headers.get('retry-after')]).toEqual([
+    ...[429, 'too_many_readers', '30'],
+  ])
+  expect(control.telemetry.refused.eventReaders).toBe(1)
+  for (const { cancel } of streams) await cancel()
 })
 
 test('who accepts JSON gets a list, and may go on after it', async () => {

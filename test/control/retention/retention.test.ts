@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Retention, type RetentionPeriods } from '../../../control/retention/retention.ts'
 import { insertCallRecord } from '../../../schema/call-record.ts'
+import { addRefusedCalls } from '../../../schema/refused-calls.ts'
 import { endedCall } from '../../support/books.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 
@@ -131,4 +132,45 @@ test('a database that does not let go is told, and does not end the process', ()
   retention.step()
   expect(count('cdr')).toBe(1)
   expect(logged.at(-1)).toMatchObject({ level: 'warn', fields: { error: 'SqliteError: stuck' } })
+})
+
+test('samples of calls from unknown sources go after 30 days, also where all other records are kept', () => {
+  const { retention, addCall, store, count } = history({ callRecordDays: 0, auditDays: 0 })
+  const write = insertCallRecord(store)
+  const stranger = (callUuid: string, startedAt: number) =>
+    write(endedCall(callUuid, 0, { startedAt, answeredAt: null, denialCode: 'unknown_source' }), {
+      costMicros: 0,
+      currency: null,
+    })
+  stranger('old', startOfTime - 30 * dayMs - 1)
+  stranger('young', startOfTime - 30 * dayMs)
+  addCall('a customer', 0)
+  retention.step()
+  const left = store.sqlite.prepare('SELECT call_uuid FROM cdr ORDER BY id').pluck().all()
+  expect(left).toEqual(['young', 'a customer'])
+  expect(count('cdr')).toBe(2)
+})
+
+test('what an OCS elsewhere has not been told yet outlives its period', () => {
+  const { retention, addCall, store } = history({ callRecordDays: 1, auditDays: 0 })
+  addCall('told', 0)
+  addCall('waiting', 0)
+  store.sqlite
+    .prepare(
+      "INSERT INTO cdr_outbox (call_uuid, body, next_attempt_at) VALUES ('waiting', '{}', 0)",
+    )
+    .run()
+  retention.step()
+  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['waiting'])
+})
+
+test('counts of refused calls go with the records of their time', () => {
+  const { retention, store, count } = history({ callRecordDays: 1, auditDays: 0 })
+  const add = addRefusedCalls(store)
+  for (let minute = 0; minute < 150; minute += 1)
+    add({ minute: minute * 60_000, reason: 'unknown_source', calls: 1 })
+  add({ minute: startOfTime, reason: 'overload', calls: 1 })
+  retention.step()
+  retention.step()
+  expect(count('refused_calls')).toBe(1)
 })

@@ -310,3 +310,23 @@ test('a fault in a port ends one call with 500, and the next call works', async 
   rig.answers.authorize = () => Promise.resolve(granted(60))
   await talk(rig)
 })
+
+test('of the calls of unknown sources most leave no record, no event, no story and nothing to pay', async () => {
+  rig = await startCallRig()
+  rig.answers.origin = { kind: 'unknown' }
+  rig.answers.isSampled = false
+  const caller = await rig.caller()
+  for (const number of ['1900', '1901', '1902']) {
+    const leg = caller.leg(rig.uri(number))
+    caller.request('INVITE', leg, { body: sdp('offer') })
+    await caller.next('403 INVITE')
+    caller.request('ACK', leg)
+  }
+  rig.answers.isSampled = true
+  caller.request('INVITE', caller.leg(rig.uri('1903')), { body: sdp('offer') })
+  await caller.next('403 INVITE')
+  expect(await rig.record()).toMatchObject({ calledNumber: '1903', denialCode: 'unknown_source' })
+  expect([rig.records, rig.asked, rig.calls.size]).toEqual([[], [], 0])
+  expect(rig.events.map(({ type }) => type)).toEqual(['call.ended'])
+  expect(rig.strangers).toHaveLength(4)
+})

@@ -16,10 +16,12 @@ const tenants = Number(process.argv[2])
 const callsPerSecond = Number(process.argv[3])
 const log = new EventLog(Date.now)
 const control = openControl(':memory:', log)
-const tokens = Array.from({ length: tenants }, (_, index) => {
+/** One credential reads a hundred streams at most. */
+const keys = Math.max(tenants, 20)
+if (tenants > 1) for (let index = 0; index < tenants; index++) control.tenant(`tenant-${index}`)
+const tokens = Array.from({ length: keys }, (_, index) => {
   if (tenants === 1) return control.key({ rate_limit_rpm: 100_000 })
-  const slug = `tenant-${index}`
-  control.tenant(slug)
+  const slug = `tenant-${index % tenants}`
   const scope = { kind: 'pbx', tenant_scope: 'tenant', tenant_slug: slug }
   return control.key({ ...scope, rate_limit_rpm: 100_000 })
 })
@@ -32,6 +34,7 @@ const server = await startControl(control.deps, {
     const timer = setInterval(work, intervalMs)
     return () => clearInterval(timer)
   },
+  limits: { connectionsPerAddress: 4_096 },
 })
 process.stdout.write(`${JSON.stringify({ port: server.api.port, tokens })}\n`)
 

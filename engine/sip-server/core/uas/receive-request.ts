@@ -49,7 +49,7 @@ export function receiveRequest(stack: Stack, request: SipMessage, flow: Flow, no
   const vias = completeVias(request, via, flow)
   const responseFlow = returnFlow(via, flow)
   // §21.5.4, before anything is looked at that a refusal does not need.
-  if (request.method === 'INVITE' && stack.options.refusesCall?.(request) === true)
+  if (request.method === 'INVITE' && stack.options.refusesCall?.(request, flow) === true)
     return answerStateless(stack, request, vias, responseFlow, overloaded)
   const fault = checkRequest(request, flow.listener.protocol)
   if (fault) {

@@ -63,6 +63,8 @@ export class StreamTransport implements Transport {
       listener,
       limits: options.limits,
       accepts: (source) => !this.#stopped && callbacks.accepts(source),
+      standing: callbacks.standing,
+      refused: callbacks.refused,
       opened: () => this.#opened,
     })
     server.on('connection', this.#sources.admit)

@@ -88,6 +88,8 @@ class WebSocketTransport implements Transport {
       listener,
       limits: options.limits,
       accepts: (source) => !this.#stopped && callbacks.accepts(source),
+      standing: callbacks.standing,
+      refused: callbacks.refused,
       opened: () => 0,
     })
     server.on('connection', this.#sources.admit)

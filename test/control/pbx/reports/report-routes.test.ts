@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { addRefusedCalls } from '../../../../schema/refused-calls.ts'
 import { startOfTime } from '../../../support/control.ts'
 import { openReportRig as open, reportPath as path, uuidOf } from '../../../support/report-rig.ts'
 
@@ -243,4 +244,22 @@ test('who asks for one report too many is told to come again', async () => {
   await under[0]?.body?.cancel()
   expect((await get()).status).toBe(200)
   for (const report of under.slice(1)) await report.body?.cancel()
+})
+
+test('calls that were refused without a record are summed beside the totals, for those who see all calls', async () => {
+  const { store, get, day, deps, key, request, tenant } = open()
+  store()
+  const add = addRefusedCalls(deps.store)
+  add({ minute: startOfTime - 60_000, reason: 'overload', calls: 1 })
+  add({ minute: startOfTime, reason: 'overload', calls: 2 })
+  add({ minute: startOfTime, reason: 'overload', calls: 3 })
+  add({ minute: startOfTime + 60_000, reason: 'unknown_source', calls: 20_000 })
+  const refused = { total_refused: { unknown_source: 20_000, overload: 5 } }
+  expect((await get()).body).toMatchObject({ total_calls: 1, ...refused })
+  expect((await get(`${day}&disposition=BUSY`)).body).not.toHaveProperty('total_refused')
+  expect((await get(`${day}&caller=1`)).body).not.toHaveProperty('total_refused')
+  tenant('acme')
+  const ours = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const own = await request(`${path}?${day}`, { token: ours })
+  expect(own.body).toEqual({ total_calls: 0, total_billsec: 0, records: [] })
 })

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parseMessage } from '../../../../engine/sip-server/message/parse.ts'
 import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
 import { Overload } from '../../../../engine/sip-server/overload/overload.ts'
+import type { Flow } from '../../../../engine/sip-server/flow.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 import { requestOf, udp } from '../../../support/sip-core.ts'
 
@@ -26,12 +27,15 @@ class BusyServer {
   #busyMs = 0
   #askedAt = 0
 
-  constructor(isUrgent: (uri: string) => boolean = () => false) {
+  constructor(
+    isUrgent: (uri: string) => boolean = () => false,
+    isStranger: (source: Flow) => boolean = () => false,
+  ) {
     this.overload = new Overload({
       now: () => this.now,
       token: () => 'token',
       send: (own) => void this.#queue.push({ at: this.now, own }),
-      isUrgent,
+      ...{ isUrgent, isStranger },
       utilization: () => {
         const utilization = this.#busyMs / Math.max(1, this.now - this.#askedAt)
         this.#busyMs = 0
@@ -93,12 +97,15 @@ class BusyServer {
 
   #judge(invite: SipMessage, at: number): void {
     this.waits.push(this.now - at)
-    const isRefused = this.overload.refuses(invite)
+    const isRefused = this.overload.refuses(invite, flow)
     this.#budget -= isRefused ? 0.02 : 1
     if (isRefused) this.refused += 1
     else this.served += 1
   }
 }
+
+/** Where a call comes from. */
+const flow: Flow = { listener: udp, address: '203.0.113.7', port: 5_060, connectionId: 0 }
 
 function call(number: number, options: Parameters<typeof requestOf>[1] = {}): SipMessage {
   const parsed = parseMessage(
@@ -112,8 +119,11 @@ function call(number: number, options: Parameters<typeof requestOf>[1] = {}): Si
 const calls = Array.from({ length: 2_000 }, (_, number) => call(number))
 
 /** A server in the middle of twice the load that it can carry. */
-function overloaded(isUrgent?: (uri: string) => boolean): BusyServer {
-  const server = new BusyServer(isUrgent)
+function overloaded(
+  isUrgent?: (uri: string) => boolean,
+  isStranger?: (source: Flow) => boolean,
+): BusyServer {
+  const server = new BusyServer(isUrgent, isStranger)
   server.run(20, 2_000)
   return server
 }
@@ -179,26 +189,47 @@ test('when the load goes, everybody is let in again within seconds', () => {
 
 test('every copy of an INVITE meets the same decision, the next try another one', () => {
   const { overload } = overloaded()
-  const decisions = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n)))
-  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n)))).toEqual(decisions)
-  const again = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n, { cseq: 2 })))
+  const decisions = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))
+  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))).toEqual(decisions)
+  const again = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n, { cseq: 2 }), flow))
   const saved = decisions.filter((isRefused, n) => isRefused && again[n] === false)
   expect(saved.length).toBeGreaterThan(20)
 })
 
 test('what belongs to a dialog is never refused', () => {
   const { overload } = overloaded()
-  const refused = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n, { toTag: 't' })))
+  const refused = Array.from({ length: 400 }, (_, n) =>
+    overload.refuses(call(n, { toTag: 't' }), flow),
+  )
   expect(refused).not.toContain(true)
 })
 
 test('an urgent call is let in', () => {
   const { overload } = overloaded((uri) => uri.startsWith('sip:112@'))
   const refused = Array.from({ length: 400 }, (_, n) =>
-    overload.refuses(call(n, { uri: 'sip:112@198.51.100.10' })),
+    overload.refuses(call(n, { uri: 'sip:112@198.51.100.10' }), flow),
   )
   expect(refused).not.toContain(true)
-  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n)))).toContain(true)
+  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))).toContain(true)
+})
+
+test('under overload strangers get nothing, so that those who are known keep their share', () => {
+  const stranger = { ...flow, address: '198.51.100.9' }
+  const { overload } = overloaded(
+    (uri) => uri.startsWith('sip:112@'),
+    ({ address }) => address === stranger.address,
+  )
+  const refused = (source: Flow): boolean[] =>
+    Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), source))
+  expect(new Set(refused(stranger))).toEqual(new Set([true]))
+  expect(refused(flow)).toContain(false)
+  expect(overload.refuses(call(1, { uri: 'sip:112@198.51.100.10' }), stranger)).toBe(false)
+})
+
+test('strangers are let in as all others are while nothing is overloaded', () => {
+  const server = new BusyServer(undefined, () => true)
+  server.run(30, 950)
+  expect(server.refused).toBe(0)
 })
 
 test('the log hears of an overload once in ten seconds, and once when it is over', () => {

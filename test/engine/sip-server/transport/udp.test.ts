@@ -16,6 +16,8 @@ async function setUp(host: string, advertisedHost?: string) {
   const transport = await openUdp(host, 0, advertisedHost, {
     message: () => undefined,
     accepts: () => true,
+    standing: () => 'proven' as const,
+    refused: () => undefined,
     datagram: (bytes, flow) => {
       received.push({ text: String(bytes), flow })
       signal.fire()
@@ -109,6 +111,8 @@ test('a port that is taken is a ListenError in one line', async () => {
   const callbacks = {
     message: () => undefined,
     accepts: () => true,
+    standing: () => 'proven' as const,
+    refused: () => undefined,
     datagram: () => undefined,
     sendFailed: () => undefined,
     connectionClosed: () => undefined,

@@ -1,0 +1,20 @@
+/** How many entries a minute there may be of what needs no credential: anybody can make those. */
+
+const ENTRIES_A_MINUTE = 60
+const MINUTE_MS = 60_000
+
+export class EntryLimit {
+  #minute = -1
+  #entries = 0
+
+  /** False: enough of this minute are written. `now` in milliseconds UTC. */
+  admits(now: number): boolean {
+    const minute = Math.floor(now / MINUTE_MS)
+    if (minute !== this.#minute) {
+      this.#minute = minute
+      this.#entries = 0
+    }
+    this.#entries += 1
+    return this.#entries <= ENTRIES_A_MINUTE
+  }
+}

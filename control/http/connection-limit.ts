@@ -1,0 +1,45 @@
+/**
+ * Connections of one listener by address, an IPv6 network of /64 being one: without it a single client
+ * that opens connections and says nothing would take all places. Proxies that speak for many are exempt.
+ */
+import type { Socket } from 'node:net'
+import { addressCheck, bucketAddress, plainAddress } from '../auth/address.ts'
+
+export class ConnectionLimit {
+  readonly #max: number
+  readonly #isExempt: (address: string) => boolean
+  readonly #open = new Map<string, number>()
+  readonly #refused = new WeakSet<Socket>()
+
+  /** `exempt`: CIDRs. */
+  constructor(max: number, exempt: readonly string[]) {
+    this.#max = max
+    this.#isExempt = exempt.length === 0 ? () => false : addressCheck(exempt)
+  }
+
+  /** False: its address has as many as it may have. Counts the connection until it is closed. */
+  admit(socket: Socket): boolean {
+    const address = plainAddress(socket.remoteAddress ?? '')
+    if (this.#isExempt(address)) return true
+    const source = bucketAddress(address)
+    const open = this.#open.get(source) ?? 0
+    if (open >= this.#max) {
+      this.#refused.add(socket)
+      return false
+    }
+    this.#open.set(source, open + 1)
+    socket.once('close', () => this.#closed(source))
+    return true
+  }
+
+  /** Whatever it has asked for meanwhile must not be done. */
+  isRefused(socket: Socket): boolean {
+    return this.#refused.has(socket)
+  }
+
+  #closed(source: string): void {
+    const rest = (this.#open.get(source) ?? 1) - 1
+    if (rest === 0) this.#open.delete(source)
+    else this.#open.set(source, rest)
+  }
+}

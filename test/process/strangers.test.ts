@@ -1,0 +1,99 @@
+/** What strangers can do to the program over its sockets: loopback is not trusted here, and stands for the internet. */
+import { createSocket, type Socket } from 'node:dgram'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { DigestPhone } from '../support/digest-phone.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+
+const domain = 'acme.example'
+
+let tollgate: TollgateProcess
+const sockets: Socket[] = []
+
+beforeEach(async () => {
+  tollgate = await TollgateProcess.start(
+    {
+      tenants: [{ slug: 'acme', domains: [domain] }],
+      extensions: [
+        { tenant: 'acme', extension: '101', password: 'secret-101', display_name: '101' },
+      ],
+    },
+    { TRUSTED_SOURCES: '192.0.2.0/24' },
+  )
+})
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.close()
+  await tollgate.stop()
+})
+
+/** A stranger at this address of loopback. */
+async function stranger(address: string) {
+  const socket = createSocket('udp4')
+  sockets.push(socket)
+  const answers: string[] = []
+  socket.on('message', (bytes) => void answers.push(bytes.toString().split('\r\n', 1)[0] ?? ''))
+  await new Promise<void>((resolve) => socket.bind(0, address, resolve))
+  const { port } = socket.address()
+  let count = 0
+  const invite = (): Promise<unknown> => {
+    const id = `${address}-${port}-${(count += 1)}`
+    const text = [
+      `INVITE sip:1900555${count}@127.0.0.1:${tollgate.sipPort} SIP/2.0`,
+      `Via: SIP/2.0/UDP ${address}:${port};branch=z9hG4bK${id};rport`,
+      'Max-Forwards: 70',
+      `From: <sip:x@stranger.example>;tag=${id}`,
+      `To: <sip:1900555${count}@127.0.0.1>`,
+      `Call-ID: ${id}`,
+      'CSeq: 1 INVITE',
+      `Contact: <sip:x@${address}:${port}>`,
+      'Content-Length: 0',
+      ...['', ''],
+    ].join('\r\n')
+    return new Promise((resolve) => socket.send(text, tollgate.sipPort, '127.0.0.1', resolve))
+  }
+  return { invite, answers }
+}
+
+test('a thousand calls of strangers leave a few samples, one count, and a bounded log', async () => {
+  const strangers = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => stranger(`127.0.1.${index + 1}`)),
+  )
+  for (let round = 0; round < 20; round++)
+    for (const one of strangers) {
+      await one.invite()
+      // The share of unknown sources is 800 INVITEs at once, and 400 a second.
+      if (strangers.indexOf(one) % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  const answered = (): number =>
+    strangers.reduce(
+      (sum, { answers }) => sum + answers.filter((line) => /403/.test(line)).length,
+      0,
+    )
+  await expect.poll(answered).toBeGreaterThanOrEqual(1_000)
+  // The second sample of a minute that began meanwhile.
+  const samples = tollgate.calls()
+  expect(samples.length).toBeGreaterThan(0)
+  expect(samples.length).toBeLessThanOrEqual(20)
+  expect(tollgate.log.join('\n').length).toBeLessThan(32_768)
+  expect(await tollgate.terminate()).toBe(0)
+  const [counted] = tollgate.query<{ reason: string; calls: number }>(
+    'SELECT reason, sum(calls) AS calls FROM refused_calls GROUP BY reason',
+  )
+  expect(counted).toEqual({ reason: 'unknown_source', calls: 1_000 })
+})
+
+test('calls that bear the address of a registered phone do not shut it out', async () => {
+  const phone = await DigestPhone.open(tollgate.listener(), {
+    ...{ user: '101', domain, password: 'secret-101' },
+  })
+  try {
+    expect((await phone.signOn()).status).toBe(200)
+    const forger = await stranger('127.0.0.1')
+    for (let call = 0; call < 100; call++) await forger.invite()
+    await expect.poll(() => tollgate.log.join()).toContain('a source is banned')
+    const leg = await phone.call('999')
+    expect((await phone.answerTo(leg)).status).not.toBe(403)
+    expect((await phone.signOn()).status).toBe(200)
+  } finally {
+    phone.close()
+  }
+})
