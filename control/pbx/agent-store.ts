@@ -9,6 +9,7 @@ import { identified, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
+import { refuseGateways } from '../sbc/gateway-reach.ts'
 import { agentBody, type AgentBody } from './agent-body.ts'
 import { refuseTakenNumber } from './taken-number.ts'
 
@@ -116,6 +117,8 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
   #columnsOf(body: AgentBody, reach: Reach) {
     const tenantId = tenantOf(this.#store, body.tenant, reach)
     refuseTakenNumber(this.#store, 'extension', body.extension, tenantId)
+    const destination = { path: 'sip_uri', uri: body.sip_uri }
+    refuseGateways(this.#store, body.is_active ? [destination] : [], tenantId, reach)
     return {
       tenant_id: tenantId,
       name: body.name,

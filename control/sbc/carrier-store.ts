@@ -26,6 +26,7 @@ import {
   type CarrierBody,
   type GatewayBody,
 } from './carrier-body.ts'
+import { refuseReachedGateways } from './gateway-reach.ts'
 import { resolveSet } from './set-reference.ts'
 
 type GatewayRow = Selectable<CarrierGatewayTable>
@@ -216,6 +217,13 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     const { db } = this.#store
     const before = new Map(this.#gatewaysOf([carrierId]).map((row) => [gatewayKey(row), row.id]))
     const kept = body.gateways.map((gateway) => before.get(gatewayKey(gateway)))
+    const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const fresh = body.gateways.flatMap((gateway, index) => {
+      const { host, port, transport, netmask } = gateway
+      const place = { host, port, transport, netmask, path: `gateways.${index}.host` }
+      return kept[index] === undefined ? [{ carrier: body.name, tenantId, ...place }] : []
+    })
+    refuseReachedGateways(this.#store, fresh, tenantId)
     for (const id of before.values())
       if (!kept.includes(id))
         execute(this.#store, db.deleteFrom('carrier_gateway').where('id', '=', id))

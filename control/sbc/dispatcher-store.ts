@@ -8,6 +8,7 @@ import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
+import { nodeUri, refuseGateways, type WrittenDestination } from './gateway-reach.ts'
 import {
   nodeDocument,
   viewOf,
@@ -79,12 +80,14 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   insert(body: DispatcherBody, reach: Reach): number {
     return write(this.#store, () => {
       this.#refuseTakenName(body.endpoint_name, undefined, reach)
+      const tenantId = tenantOf(this.#store, body.tenant, reach)
+      refuseGateways(this.#store, destinationsOf(body), tenantId, reach)
       const id = insert(
         this.#store,
         this.#store.db.insertInto('dispatcher_set').values({
           ...columnsOf(body),
           set_id: body.set_id ?? this.#freeSetId(),
-          tenant_id: tenantOf(this.#store, body.tenant, reach),
+          tenant_id: tenantId,
           created_at: reach.now,
           updated_at: reach.now,
         }),
@@ -101,6 +104,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       if (before === undefined) throw notFound(this.noun)
       if (body.endpoint_name !== before.endpoint_name)
         this.#refuseTakenName(body.endpoint_name, id, reach)
+      const tenantId = tenantOf(this.#store, body.tenant, reach)
+      refuseGateways(this.#store, destinationsOf(body), tenantId, reach)
       const set_id = body.set_id ?? before.set_id
       if (set_id !== before.set_id) this.#renumber(before.set_id, set_id)
       execute(
@@ -110,7 +115,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
           .set({
             ...columnsOf(body),
             set_id,
-            tenant_id: tenantOf(this.#store, body.tenant, reach),
+            tenant_id: tenantId,
             updated_at: reach.now,
           })
           .where('id', '=', id),
@@ -138,13 +143,16 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       if (set === undefined) throw notFound(this.noun)
       if (set.nodes.length >= 100)
         throw new ApiError(409, 'set_full', 'A set has at most 100 nodes')
+      this.#refuseGateway(node, set, reach)
       return this.#insertNode(id, node)
     })
   }
 
   replaceNode(reach: Reach, id: number, nodeId: number, node: NodeBody): void {
     write(this.#store, () => {
-      const { nodes } = this.#setOfNode(reach, id, nodeId)
+      const set = this.#setOfNode(reach, id, nodeId)
+      const { nodes } = set
+      this.#refuseGateway(node, set, reach)
       refuseEmptySet(nodes.map((each) => (each.id === nodeId ? { ...each, ...node } : each)))
       execute(
         this.#store,
@@ -162,6 +170,12 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       refuseEmptySet(nodes.filter((node) => node.id !== nodeId))
       execute(this.#store, this.#store.db.deleteFrom('dispatcher_node').where('id', '=', nodeId))
     })
+  }
+
+  #refuseGateway(node: NodeBody, { tenant }: DispatcherView, reach: Reach): void {
+    const tenantId = tenantOf(this.#store, tenant, reach)
+    const uri = nodeUri(node)
+    refuseGateways(this.#store, node.is_enabled ? [{ path: 'host', uri }] : [], tenantId, reach)
   }
 
   /**
@@ -283,6 +297,18 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       .leftJoin('tenant', 'tenant.id', 'dispatcher_set.tenant_id')
       .$if(tenantId !== null, (query) => query.where('dispatcher_set.tenant_id', '=', tenantId))
   }
+}
+
+/** Where the calls of a set may go. */
+function destinationsOf({ nodes, voicemail_uri, spy_uri }: DispatcherBody): WrittenDestination[] {
+  const members = nodes.flatMap((node, index) =>
+    node.is_enabled ? [{ path: `nodes.${index}.host`, uri: nodeUri(node) }] : [],
+  )
+  return [
+    ...members,
+    ...(voicemail_uri == null ? [] : [{ path: 'voicemail_uri', uri: voicemail_uri }]),
+    ...(spy_uri == null ? [] : [{ path: 'spy_uri', uri: spy_uri }]),
+  ]
 }
 
 /** §3.2: a set always has a node in service; taking the last one out is refused. */

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import { recognizedNetwork, type GatewaySource } from './gateway-source.ts'
 import { networkKey, parseAddress, type IpAddress } from './ip-address.ts'
-import { plainHost, type SipTarget } from './sip-target.ts'
+import { plainHost, sipTarget, type SipTarget } from './sip-target.ts'
 
 export interface CarrierGateway extends GatewaySource {
   /** Name of its carrier. */
@@ -34,6 +34,21 @@ export const isNamed = (
 
 /** Every machine has this name: there the port tells who is meant. */
 const isSharedName = (host: string): boolean => host === 'localhost'
+
+/** The gateway that a URI names as it is written, without DNS; undefined: none. */
+export function gatewayNamedBy(
+  gateways: readonly CarrierGateway[],
+  uri: string,
+  sender: Sender,
+): CarrierGateway | undefined {
+  const target = sipTarget(uri)
+  if (target === undefined) return undefined
+  const place = { address: target.host, port: wantedPort(target) }
+  return gateways.find(
+    (gateway) =>
+      isNamed(gateway, target, sender) || isGatewayAddress(gateway, gateway.host, place, sender),
+  )
+}
 
 /**
  * Whether the address of a target is that of a gateway, which stands at `gatewayAddress`. Of the

@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
 import { openResources } from '../../support/resources.ts'
 
-const gateways = [{ host: '192.0.2.1' }]
+const gateways = [{ host: '198.51.100.1' }]
 
 /** Every resource that belongs to a tenant, with a body and a harmless change. */
 const resources = [
-  ['/dispatcher', { endpoint_name: 'a', algorithm: 8, nodes: gateways }, { algorithm: 4 }],
+  [
+    '/dispatcher',
+    { endpoint_name: 'a', algorithm: 8, nodes: [{ host: '192.0.2.1' }] },
+    { algorithm: 4 },
+  ],
   ['/routing/carriers', { name: 'a', gateways }, { max_calls: 1 }],
   ['/outbound-routes', { name: 'a', mode: 'block' }, { prefix: '9' }],
   ['/inbound-routes', { name: 'a', set: 'own set' }, { prefix: '9' }],
@@ -23,7 +27,7 @@ async function twoTenants() {
   const control = openResources()
   control.tenant('acme')
   control.tenant('beta')
-  const set = { endpoint_name: 'own set', algorithm: 8, nodes: gateways }
+  const set = { endpoint_name: 'own set', algorithm: 8, nodes: [{ host: '192.0.2.1' }] }
   await control.callAs('acme', 'POST', '/dispatcher', set)
   await control.callAs('acme', 'POST', '/rate-plans', { name: 'own plan' })
   return control

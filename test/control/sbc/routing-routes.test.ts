@@ -298,7 +298,7 @@ test.each([
     endpoint_name: 'pbx',
     algorithm: 8,
     set_id: 7,
-    nodes: [gateway],
+    nodes: [{ host: '198.51.100.1' }],
   })
   const answer = await call('POST', '/inbound-routes', { name: 'in', ...change })
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
@@ -333,7 +333,11 @@ test.each([
   ['/inbound-routes', { name: 'loop', set: 'pbx' }],
 ])('a second row of the same name at %s is a conflict', async (path, body) => {
   const { call } = openResources()
-  await call('POST', '/dispatcher', { endpoint_name: 'pbx', algorithm: 8, nodes: [gateway] })
+  await call('POST', '/dispatcher', {
+    endpoint_name: 'pbx',
+    algorithm: 8,
+    nodes: [{ host: '198.51.100.1' }],
+  })
   expect((await call('POST', path, body)).status).toBe(201)
   const other = { ...body, gateways: [{ host: '192.0.2.7' }] }
   const answer = await call('POST', path, path === '/routing/carriers' ? other : body)
@@ -367,7 +371,7 @@ test('a tenant sends calls to its own sets only', async () => {
     endpoint_name: 'shared',
     algorithm: 8,
     set_id: 7,
-    nodes: [gateway],
+    nodes: [{ host: '198.51.100.1' }],
   })
   for (const set of ['shared', 7]) {
     const route = await callAs('acme', 'POST', '/inbound-routes', { name: 'in', set })
