@@ -68,6 +68,18 @@ export function calledOf(uri: string): Party {
   return { name: '', ...uriParty(uri) }
 }
 
+/** An identity header with each number in its normal form; names stay as they are. */
+export const withPlainNumbers = (value: string): string =>
+  value.replace(inSip, plainUser).replace(inTel, plainUser)
+
+const inSip = /(?<scheme><sips?:)(?<user>[^@>]*)(?=@)/gi
+const inTel = /(?<scheme><tel:)(?<user>[^;>]*)/gi
+
+function plainUser(all: string, scheme: string, user: string): string {
+  const { kind, text } = readUserPart(beforeAny(user, ':'))
+  return kind === 'number' ? scheme + userPart(text) : all
+}
+
 /** A number as the user part of a SIP URI: what may not stand there is escaped (RFC 3261 §25.1). */
 export function userPart(number: string): string {
   if (/^[\w\-.!~*'()&=+$,;?/%]*$/.test(number)) return number

@@ -3,6 +3,7 @@
  * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or tells what stands behind us
  * (User-Agent, Server, Organization, Warning) never does.
  */
+import { withPlainNumbers } from './caller-id.ts'
 import type { Headers } from './drachtio.ts'
 
 /** The mark of our own calls towards nodes; never taken from outside. */
@@ -29,6 +30,8 @@ const inDialogHeaders = new Set([
 const inDialogAnswerHeaders = new Set([...common, ...namesIn('unsupported retry-after')])
 const byeHeaders = new Set(namesIn('reason user-to-user'))
 
+/** Who calls, as the next network reads it. */
+const namesCallers = new Set(namesIn('p-asserted-identity remote-party-id'))
 /** Values that name hosts; the host is replaced by ours. */
 const namesHosts = new Set(namesIn('p-asserted-identity diversion history-info remote-party-id'))
 
@@ -93,8 +96,10 @@ export class HeaderFilter {
   #passListed(key: string, value: string, options: ReadonlySet<string>, passed: Headers): void {
     if (key === 'supported') passOnly(options, key, value, passed)
     else if (key === 'allow') passOnly(passedMethods, key, value, passed)
-    else if (namesHosts.has(key)) passed[key] = replaceHosts(value, this.#rules.ownHost())
-    else passed[key] = value
+    else if (namesHosts.has(key)) {
+      const named = namesCallers.has(key) ? withPlainNumbers(value) : value
+      passed[key] = replaceHosts(named, this.#rules.ownHost())
+    } else passed[key] = value
   }
 
   #passesX(key: string): boolean {

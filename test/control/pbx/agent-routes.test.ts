@@ -26,6 +26,7 @@ test('an agent is kept as given, with its defaults and its live calls', async ()
 test.each([
   ['name', { name: '' }],
   ['extension', { extension: '7' }],
+  ['extension', { extension: '7+1' }],
   ['sip_uri', { sip_uri: 'bot@192.0.2.9' }],
   ['sip_uri', { sip_uri: 'sips:bot@192.0.2.9' }],
   ['sip_uri', { sip_uri: 'sip:bot@0.0.0.0' }],

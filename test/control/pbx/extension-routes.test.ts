@@ -96,6 +96,8 @@ test.each([
   ['password', { password: 'short' }],
   ['extension', { extension: '1' }],
   ['extension', { extension: '10a' }],
+  ['extension', { extension: '10+1' }],
+  ['extension', { extension: '++10' }],
   ['display_name', { display_name: undefined }],
   ['call_recording', { call_recording: 'sometimes' }],
   ['color', { color: 'red' }],

@@ -37,6 +37,26 @@ test('only what is listed passes, under any spelling that the library keeps', ()
   })
 })
 
+test.each(['p-asserted-identity', 'Remote-Party-ID'])(
+  'a number in %s passes in its normal form, a name as it is',
+  (name) => {
+    const passed = (value: string) => filterOf().invite({ [name]: value })[name.toLowerCase()]
+    expect(passed('"A <b>" <sip:+1-(202)%20555.0100;isub=1:pw@h;user=phone>;party=calling')).toBe(
+      '"A <b>" <sip:+12025550100@us:5060;user=phone>;party=calling',
+    )
+    expect(passed('<sip:1.900@h>, <tel:+1-900;phone-context=x>')).toBe(
+      '<sip:1900@us:5060>, <tel:+1900;phone-context=x>',
+    )
+    for (const other of [
+      '<sip:acme.trunk-1@us:5060>',
+      '<sip:10.0.0.1>',
+      '<sip:1+2@us:5060>',
+      '<tel:x>',
+    ])
+      expect(passed(other)).toBe(other)
+  },
+)
+
 test('a list of X headers lets only those pass', () => {
   const filter = filterOf(new Set(['x-tenant']))
   expect(filter.invite({ 'X-Tenant': '1', 'X-Other': '2' })).toEqual({ 'X-Tenant': '1' })
