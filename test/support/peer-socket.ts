@@ -57,11 +57,15 @@ async function openUdp(
   return {
     host,
     port: socket.address().port,
-    send: (text) => socket.send(text, listener.port, host),
+    // From another address than the server's, if the test says so; a server on all addresses has ours too.
+    send: (text) =>
+      socket.send(text, listener.port, isAny(listener.address) ? host : listener.address),
     hangUp: () => undefined,
     close: () => socket.close(),
   }
 }
+
+const isAny = (address: string): boolean => address === '0.0.0.0' || address === '::'
 
 async function openStream(
   listener: Listener,

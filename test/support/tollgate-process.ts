@@ -43,6 +43,7 @@ export class TollgateProcess {
   readonly wsPort: number
   readonly wssPort: number
   readonly apiPort: number
+  readonly edgePort: number
   readonly databasePath: string
   readonly log: string[] = []
   /** Called with each log line when it arrives. */
@@ -61,6 +62,7 @@ export class TollgateProcess {
     this.wsPort = ports.ws
     this.wssPort = ports.wss
     this.apiPort = ports.api
+    this.edgePort = ports.edge
     this.databasePath = join(folder, 'tollgate.db')
     const plain = ['udp', 'tcp'].map((protocol) => `${protocol}/127.0.0.1:${ports.sip}`)
     const others = (['tls', 'ws', 'wss'] as const).map((name) => `${name}/127.0.0.1:${ports[name]}`)
