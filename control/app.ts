@@ -1,4 +1,5 @@
 /** The order of the middleware and every mount, on one screen. */
+import { latest } from '../schema/clock.ts'
 import { Hono, type Context } from 'hono'
 import { AuditLog } from './audit/audit-log.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
@@ -62,7 +63,7 @@ export function createApi(
   telemetry: Telemetry,
   hub: EventHub,
 ): ControlApp {
-  const { store, now, engine, version } = deps
+  const { store, now, steadyNow, engine, version } = deps
   const audit = new AuditLog(store)
   const app = front(deps, access, telemetry, audit)
 
@@ -72,7 +73,7 @@ export function createApi(
   app.route('/', openApiRoutes(app, version))
   app.route('/api/v1', keyHealthRoute(version))
   app.route('/api/v1', telemetryRoutes(telemetry))
-  app.route('/api/v1', loginRoutes({ ...access, now }))
+  app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', userRoutes(store, access.users, now))
   app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.idempotency))
   app.route('/api/v1', auditRoutes(audit))
@@ -88,7 +89,8 @@ export function createApi(
   app.route('/api/v1', callRoutes(deps))
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
-  const standing = (c: Context<ControlEnv>) => standingOf(c, 'calls:read', access, now)
+  const standing = (c: Context<ControlEnv>) =>
+    standingOf(c, 'calls:read', access, () => latest(deps))
   app.route(
     '/api/v1',
     eventRoutes(engine.events, hub, standing, () => void (telemetry.refused.eventReaders += 1)),
@@ -99,7 +101,7 @@ export function createApi(
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
-  app.route('/api/client', clientLoginRoutes({ ...access, now }))
+  app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app
 }
 
@@ -122,23 +124,24 @@ function mountBilling(app: ControlApp, deps: BillingDeps): void {
 
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
 export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
-  const { store, now, version } = deps
+  const { store, now, steadyNow, version } = deps
   const app = front(deps, access, telemetry, new AuditLog(store), customerEdge())
 
   app.route('/', publicHealthRoute(version))
-  app.route('/api/client', clientLoginRoutes({ ...access, now }))
+  app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   if (deps.ocs !== undefined) mountForCustomers(app, { ...deps, ocs: deps.ocs })
   return app
 }
 
 /** What every request passes first: from here on each answer has its headers. */
 function front(
-  { now, log, randomBytes }: ControlDeps,
+  deps: ControlDeps,
   access: Access,
   telemetry: Telemetry,
   audit: AuditLog,
   ...edge: readonly Step[]
 ): ControlApp {
+  const { now, log, randomBytes } = deps
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   app.on(
     [...mutatingMethods],
@@ -151,8 +154,8 @@ function front(
       correlationId(randomBytes),
       cors(),
       securityHeaders(),
-      authenticate(access.verifier, access.sessions, access.addressOf, now),
-      rateLimit(access.limits, access.usage, now),
+      authenticate(access.verifier, access.sessions, access.addressOf, () => latest(deps)),
+      rateLimit(access.limits, access.usage, deps),
       ...edge,
       butPreflight(tenantScope(access.tenants), bodyLimit()),
     ),

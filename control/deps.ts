@@ -1,4 +1,5 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
+import type { Clocks } from '../schema/clock.ts'
 import type { CdrTable } from '../schema/database.ts'
 import type { SpyMode, SpySide } from '../schema/rules/spy-uri.ts'
 import type { Store } from '../schema/open.ts'
@@ -6,15 +7,13 @@ import type { Ocs } from './billing/ocs.ts'
 import type { Reports } from './pbx/reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
-export interface ControlDeps {
+export interface ControlDeps extends Clocks {
   readonly store: Store
   readonly engine: EnginePort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: Ocs | undefined
   readonly webhooks: Webhooks
   readonly reports: Reports
-  /** Milliseconds UTC. */
-  readonly now: () => number
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log
@@ -101,9 +100,11 @@ export interface ActiveCall {
   readonly direction: 'inbound' | 'outbound' | 'internal'
   readonly callerNumber: string
   readonly calledNumber: string
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock. */
   readonly startedAt: number
   readonly answeredAt: number | null
+  /** Added to the two above it gives milliseconds UTC. */
+  readonly stampOffsetMs: number
   readonly tenantId: number | null
   readonly customerId: number | null
   readonly setId: number | null

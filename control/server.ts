@@ -73,11 +73,11 @@ export async function startControl(
   const access = openAccess(deps)
   await access.passwords.prepare()
   const telemetry = new Telemetry(deps)
-  const hub = new EventHub(deps.engine.events, deps.now)
+  const hub = new EventHub(deps.engine.events, deps.steadyNow)
   const limits = { ...defaultLimits, ...options.limits }
   const refused: OnRefused = (status, address, set) => {
     telemetry.requests.unrouted.add(status)
-    describeRefused(access.limits, plainAddress(address), deps.now(), set)
+    describeRefused(access.limits, plainAddress(address), deps, set)
   }
   const newId = correlationIds(deps.randomBytes)
   const unrouted: Watch['unrouted'] = {

@@ -44,8 +44,10 @@ export interface EngineDeps {
   readonly charging: Charging
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
   readonly priceOf?: RoutingDeps['carrierPrice']
-  /** Milliseconds UTC. */
+  /** Milliseconds by a clock that never steps (schema/clock.ts): what is measured goes by it. */
   readonly now: () => number
+  /** Milliseconds UTC by the clock of the machine: for stamps. */
+  readonly wallNow: () => number
   /** From 0 up to 1. */
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
@@ -93,7 +95,7 @@ export class Engine {
   readonly guard: Guard
 
   constructor(deps: EngineDeps) {
-    const { config, store, now, random, schedule, log } = deps
+    const { config, store, now, wallNow, random, schedule, log } = deps
     this.#config = config
     this.#log = log
     this.#schedule = schedule
@@ -108,7 +110,7 @@ export class Engine {
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const charging = this.#counted(deps.charging)
-    this.events = new EventLog(now)
+    this.events = new EventLog(wallNow)
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
     this.#proxies = new TrustedSources(config.trustedProxies)
     this.#refused = new RefusedCalls({
@@ -117,7 +119,7 @@ export class Engine {
     })
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
-      ...{ now, deadlines: this.#deadlines, charging },
+      ...{ now, wallNow, deadlines: this.#deadlines, charging },
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => this.events.add(event),
     })
@@ -310,9 +312,9 @@ export class Engine {
   }
 
   #createRegistrar(deps: EngineDeps): Registrar {
-    const { store, now, schedule, randomBytes, log, config } = deps
+    const { store, now, wallNow, schedule, randomBytes, log, config } = deps
     return new Registrar({
-      ...{ store, now, schedule, secret: randomBytes(32), guard: this.guard },
+      ...{ store, now, wallNow, schedule, secret: randomBytes(32), guard: this.guard },
       nonceSeconds: config.nonceSeconds,
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
       isProxy: ({ address, port }) => {

@@ -23,6 +23,8 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 const world: World = {
   environment,
   now: Date.now,
+  // Whole milliseconds, as everything that is stored.
+  steadyNow: () => Math.floor(performance.timeOrigin + performance.now()),
   random: Math.random,
   randomBytes,
   newUuid: randomUUID,

@@ -5,28 +5,28 @@
 import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from '../control/billing/ocs.ts'
-import type { EnginePort, LoopDelay } from '../control/deps.ts'
+import type { LoopDelay } from '../control/deps.ts'
 import { openReports } from '../control/pbx/reports/reports.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
 import { migrate } from '../schema/migrate.ts'
+import { type Clocks, earliest } from '../schema/clock.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
 import { ExternalCharging } from './charging/external-charging.ts'
 import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
+import { portOf } from './engine-port.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import type { Log } from './logger.ts'
 import { lockForServing } from './serving-lock.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './staff.ts'
 
-export interface PlatformDeps {
+export interface PlatformDeps extends Clocks {
   readonly config: Config
   readonly version: string
-  /** Milliseconds UTC. */
-  readonly now: () => number
   /** From 0 up to 1. */
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
@@ -80,9 +80,9 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     closers.push(() => void charging.stop())
     if (recoveredCalls > 0) log('warn', 'calls of the last run are closed', { recoveredCalls })
     const engine = new Engine({
-      ...{ ...deps, store, charging },
+      ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...(charging instanceof Ocs ? { priceOf: pricesOf(charging, deps) } : {}),
-      onNodeChange: (change) => tellNodeChange(webhooks, change),
+      onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
     await engine.start()
@@ -139,8 +139,8 @@ function openWebhooks(store: Store, deps: PlatformDeps): Webhooks {
 }
 
 /** An operator's maintenance takes a node out as much as a failure does. */
-function tellNodeChange(webhooks: Webhooks, change: NodeChange): void {
-  const { from, to, destination, setId, cause, reason, at } = change
+function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): void {
+  const { from, to, destination, setId, cause, reason } = change
   if (from !== 'active' && to !== 'active') return
   webhooks.announce({
     type: to === 'active' ? 'dispatcher.node.up' : 'dispatcher.node.down',
@@ -154,11 +154,11 @@ function openCharging(
   webhooks: Webhooks,
   deps: PlatformDeps,
 ): Ocs | ExternalCharging {
-  const { config, now, random, schedule, log } = deps
+  const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   if (url === undefined)
     return new Ocs({
-      ...{ store, now, schedule, log, unknownCaller: config.unknownCaller },
+      ...{ store, now, wallNow, schedule, log, unknownCaller: config.unknownCaller },
       events: webhooks.sink,
     })
   return new ExternalCharging({
@@ -178,12 +178,12 @@ function openControl(
   },
   deps: PlatformDeps,
 ): Promise<ControlServer> {
-  const { config, version, now, randomBytes, log } = deps
+  const { config, version, now, steadyNow, randomBytes, log } = deps
   return startControl(
     {
-      ...{ ...parts, now, randomBytes, log, version },
-      engine: portOf(engine),
-      reports: openReports({ store: parts.store, now, log }),
+      ...{ ...parts, now, steadyNow, randomBytes, log, version },
+      engine: portOf(engine, (time) => time + now() - steadyNow()),
+      reports: openReports({ store: parts.store, now: steadyNow, log }),
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,
@@ -203,31 +203,6 @@ function watchLoop(): LoopDelay {
   const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   histogram.enable()
   return histogram
-}
-
-/** The engine as the API sees it. */
-function portOf(engine: Engine): EnginePort {
-  return {
-    calls: engine.calls,
-    events: engine.events,
-    trace: (callUuid) => engine.trace(callUuid),
-    originate: (request) => engine.originate(request),
-    spy: (request) => engine.spy(request),
-    transfer: (request) => engine.transfer(request),
-    dispatcher: engine.dispatcher,
-    registrations: {
-      statusOf: (domain, extension) => engine.registrar.statusOf(domain, extension),
-      end: (domain, extension) => engine.registrar.endBindings(domain, extension),
-    },
-    guard: engine.guard,
-    reloadRouting: () => engine.routing.reload(),
-    trunks: engine.trunks,
-    telemetry: () => engine.telemetry(),
-    postDialDelay: () => engine.postDialDelay(),
-    listeners: () => engine.listeners,
-    isReady: () => engine.isReady,
-    isDraining: () => engine.calls.isDraining,
-  }
 }
 
 function repeating({ schedule }: PlatformDeps) {
@@ -255,11 +230,14 @@ function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps):
 
 function forgetOldRecords(store: Store, deps: PlatformDeps): () => void {
   const { callRecordDays, auditDays } = deps.config.retention
-  const retention = new Retention({ ...deps, store }, { callRecordDays, auditDays })
+  const retention = new Retention(
+    { ...deps, store, now: () => earliest(deps) },
+    { callRecordDays, auditDays },
+  )
   return repeating(deps)(RETENTION_STEP_MS, () => retention.step())
 }
 
-function drainOf(engine: Engine, { config, now, schedule }: PlatformDeps) {
+function drainOf(engine: Engine, { config, steadyNow: now, schedule }: PlatformDeps) {
   let hastened = (): void => undefined
   const drain = (): Promise<void> =>
     new Promise((resolve) => {

@@ -32,13 +32,13 @@ export interface Tariff {
 export interface JournalEntry {
   readonly call: OpenCall
   readonly tariff: Tariff | null
-  /** Last sign of life, milliseconds UTC. */
-  readonly aliveAt: number
+  /** From the answer to the last sign of life, by the steady clock of the process that wrote both. */
+  readonly talkedMs: number
 }
 
 export interface CallJournal {
-  /** Safe to repeat. */
-  open(call: OpenCall, tariff: Tariff | null): void
+  /** Safe to repeat. `answeredMs` by the steady clock, as for signs of life (schema/clock.ts). */
+  open(call: OpenCall, tariff: Tariff | null, answeredMs: number): void
   alive(callUuids: readonly string[], nowMs: number): void
   close(callUuid: string): void
   /** What the last run left open, oldest first. */
@@ -74,17 +74,17 @@ export function callJournal(store: Store): CallJournal {
   const entries = compile(store, (db) =>
     db
       .selectFrom('call_journal')
-      .select(['call', 'tariff', 'alive_at'])
+      .select(['call', 'tariff', 'answered_at', 'alive_at'])
       .orderBy('answered_at')
       .orderBy('call_uuid'),
   )
   return {
-    open: (call, tariff) => {
+    open: (call, tariff, at) => {
       open.run({
         uuid: call.callUuid,
         call: JSON.stringify(call),
         tariff: tariff === null ? null : JSON.stringify(tariff),
-        at: call.answeredAt,
+        at,
       })
     },
     alive: (callUuids, now) => {
@@ -98,18 +98,17 @@ export function callJournal(store: Store): CallJournal {
       entries.all({}).map((row) => ({
         call: JSON.parse(row.call) as OpenCall,
         tariff: row.tariff === null ? null : (JSON.parse(row.tariff) as Tariff),
-        aliveAt: row.alive_at,
+        talkedMs: Math.max(0, row.alive_at - row.answered_at),
       })),
   }
 }
 
 /** The record of a call that a crash cut off: it ended at its last sign of life, and lasted a second at least. */
-export function recoveredRecord({ call, aliveAt }: JournalEntry): CallRecord {
-  const endedAt = Math.max(aliveAt, call.answeredAt)
+export function recoveredRecord({ call, talkedMs }: JournalEntry): CallRecord {
   return {
     ...call,
-    endedAt,
-    billsec: billedSeconds(endedAt - call.answeredAt),
+    endedAt: call.answeredAt + talkedMs,
+    billsec: billedSeconds(talkedMs),
     disposition: 'ANSWERED',
     sipCode: 200,
     hangupCause: 'PROCESS_RESTART',

@@ -75,6 +75,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
   'engine/main.ts': composition,
   'engine/platform.ts': composition,
+  'engine/engine-port.ts': { folders: ['engine/engine.ts', 'control/deps.ts'], packages: /^$/ },
   'engine/staff.ts': composition,
   'engine/commands': composition,
   'engine/engine.ts': {

@@ -20,9 +20,9 @@ import { UserStore } from './users/user-store.ts'
 export type Access = ReturnType<typeof openAccess>
 
 export function openAccess(
-  deps: Pick<ControlDeps, 'store' | 'now' | 'randomBytes' | 'settings' | 'webhooks'>,
+  deps: Pick<ControlDeps, 'store' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks'>,
 ) {
-  const { store, now, randomBytes } = deps
+  const { store, now, steadyNow, randomBytes } = deps
   const cache = new KeyCache()
   const keys = new KeyStore(store, cache, (key) => deps.webhooks.sink.write(keyRevoked(key, now())))
   const users = new UserStore(store)
@@ -40,7 +40,7 @@ export function openAccess(
     tenants: new TenantScope(store),
     addressOf: clientAddress(deps.settings.trustedProxies),
     limits: new RateLimits(),
-    idempotency: new Idempotency(store, now, randomBytes),
+    idempotency: new Idempotency(store, steadyNow, randomBytes),
     /** To be called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */
     tick(): void {
       usage.flush()

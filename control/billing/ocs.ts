@@ -37,8 +37,10 @@ import type { Rate } from './pricing/rate-table.ts'
 
 export interface OcsDeps {
   readonly store: Store
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock (schema/clock.ts): for what is measured. */
   readonly now: () => number
+  /** Milliseconds UTC: for stamps. */
+  readonly wallNow: () => number
   /** Runs `work` once after `delayMs`; answers how to call it off. */
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** Callers without a customer are refused, or let through at no cost. */
@@ -72,7 +74,7 @@ export class Ocs {
   #dataVersion: unknown
 
   constructor(deps: OcsDeps) {
-    const { store, now, schedule } = deps
+    const { store, now, wallNow, schedule } = deps
     this.#deps = deps
     this.#group = new GroupCommit({
       sqlite: store.sqlite,
@@ -91,7 +93,7 @@ export class Ocs {
       reservations: this.#reservations,
       sums: this.#sums,
       events: this.#events,
-      now,
+      ...{ now, wallNow },
     })
     this.#reported = new ReportedCalls(store, ledger, this.#settlement)
     this.#moves = new MoneyMoves({
@@ -199,7 +201,7 @@ export class Ocs {
       ratePrefix: tariff?.prefix ?? null,
     }
     return this.#settlement.queue(record.callUuid, charge, () =>
-      this.#reported.write(paid, charge, body, this.#deps.now()),
+      this.#reported.write(paid, charge, body, this.#deps.wallNow()),
     )
   }
 
@@ -207,7 +209,7 @@ export class Ocs {
 
   /** Moves money now: the next authorize sees it. Safe to repeat by kind and reference. */
   move(move: MoneyMove): MoneyMoved {
-    return this.#moves.move(move, this.#deps.now())
+    return this.#moves.move(move, this.#deps.wallNow())
   }
 
   balanceOf(customerId: number): Balance | undefined {
@@ -295,7 +297,7 @@ export class Ocs {
   }
 
   #tell(question: CallQuestion, admission: Admission): void {
-    const write = this.#events.verdict(question, admission, this.#deps.now())
+    const write = this.#events.verdict(question, admission, this.#deps.wallNow())
     if (write !== undefined) this.#group.add({ run: write })
   }
 

@@ -47,7 +47,7 @@ export class EventHub {
   #size = 0
   #seen: number
 
-  /** `now` in milliseconds UTC. */
+  /** `now` in milliseconds by the steady clock. */
   constructor(events: EventsPort, now: () => number) {
     this.#events = events
     this.#now = now

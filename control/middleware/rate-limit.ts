@@ -3,6 +3,7 @@
  * answer: `X-RateLimit-*`, and `RateLimit-Policy` and `RateLimit` of
  * draft-ietf-httpapi-ratelimit-headers.
  */
+import type { Clocks } from '../../schema/clock.ts'
 import type { Context } from 'hono'
 import { LRUCache } from 'lru-cache'
 import { bucketAddress } from '../auth/address.ts'
@@ -90,16 +91,17 @@ export const isLogin = (c: Context<ControlEnv>): boolean =>
 const isCharging = (c: Context<ControlEnv>, { scopes }: Principal): boolean =>
   c.req.path.startsWith('/api/ocs/') && scopes.has('ocs:write')
 
-export function rateLimit(limits: RateLimits, usage: KeyUsage, now: () => number): Step {
+export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): Step {
   return (c) => {
     const presented = c.get('presented')
     const principal = presented.kind === 'accepted' ? presented.principal : undefined
     const bucket = bucketOf(c, limits, principal)
-    const time = now()
+    const time = clocks.steadyNow()
+    const present = clocks.now()
     const isAdmitted = bucket.window.admit(time)
-    describe(bucket, time, (name, value) => setAnswerHeader(c, name, value))
+    describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
     if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
-    if (principal?.kind === 'key') countWith(answerOf(c), usage.seen(principal.keyId, time))
+    if (principal?.kind === 'key') countWith(answerOf(c), usage.seen(principal.keyId, present))
   }
 }
 
@@ -124,17 +126,20 @@ function bucketOf(
 export function describeRefused(
   limits: RateLimits,
   address: string,
-  now: number,
+  clocks: Clocks,
   set: (name: string, value: string) => void,
 ): void {
   const bucket = limits.forAddress(address)
-  bucket.window.admit(now)
-  describe(bucket, now, set)
+  const time = clocks.steadyNow()
+  bucket.window.admit(time)
+  describe(bucket, time, clocks.now(), set)
 }
 
+/** The window goes by the steady clock; `present` is what other clocks say. */
 function describe(
   { window, policy }: Bucket,
   now: number,
+  present: number,
   set: (name: string, value: string) => void,
 ): void {
   const remaining = String(window.remaining(now))
@@ -142,7 +147,7 @@ function describe(
   const limit = String(window.limit)
   set('X-RateLimit-Limit', limit)
   set('X-RateLimit-Remaining', remaining)
-  set('X-RateLimit-Reset', String(Math.ceil(resetsAt / 1_000)))
+  set('X-RateLimit-Reset', String(Math.ceil((resetsAt - now + present) / 1_000)))
   const seconds = Math.ceil((resetsAt - now) / 1_000)
   set('RateLimit-Policy', `"${policy}";q=${limit};w=${WINDOW_MS / 1_000}`)
   set('RateLimit', `"${policy}";r=${remaining};t=${seconds}`)

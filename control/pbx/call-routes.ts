@@ -27,7 +27,7 @@ const hangUpBody = z.strictObject({
   cause: z.int().min(1).max(127).default(16),
 })
 
-export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>) {
+export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs'>) {
   const { calls } = deps.engine
   const find = (principal: Principal, uuid: string): ActiveCall => {
     const call = calls.find(uuid)
@@ -62,7 +62,7 @@ const SLICE = 500
 
 async function listOf(
   shown: readonly ActiveCall[],
-  deps: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>,
+  deps: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs'>,
 ): Promise<string> {
   const view = activeCallView(deps)
   const parts: string[] = []

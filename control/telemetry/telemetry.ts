@@ -11,7 +11,7 @@ import type { TelemetryView, TenantTelemetryView } from './telemetry-view.ts'
 
 type TelemetryDeps = Pick<
   ControlDeps,
-  'store' | 'engine' | 'ocs' | 'webhooks' | 'now' | 'loopDelay'
+  'store' | 'engine' | 'ocs' | 'webhooks' | 'now' | 'steadyNow' | 'loopDelay'
 >
 
 /** Names of the engine's figures that have a place of their own in the view. */
@@ -40,7 +40,7 @@ export class Telemetry {
 
   constructor(deps: TelemetryDeps) {
     this.#deps = deps
-    this.#startedAt = deps.now()
+    this.#startedAt = deps.steadyNow()
     this.#recent = new Recent({ loopDelay: deps.loopDelay, startedCalls: () => this.#started() })
     this.#outbox = waitingReports(deps.store)
   }
@@ -51,12 +51,12 @@ export class Telemetry {
   }
 
   read(): TelemetryView {
-    const { engine, ocs, now, store } = this.#deps
+    const { engine, ocs, now, steadyNow, store } = this.#deps
     const figures = engine.telemetry()
     const lag = this.#recent.loopLag()
     return {
       at: timeToText(now()),
-      uptime_seconds: (now() - this.#startedAt) / 1_000,
+      uptime_seconds: (steadyNow() - this.#startedAt) / 1_000,
       calls: this.#calls(figures),
       nodes: nodesOf(engine.dispatcher.status()),
       registrations: {

@@ -12,7 +12,10 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { clean } from './clean.ts'
 
 /** What the tools work with, the same for every call. */
-export interface ToolWorld extends Pick<ControlDeps, 'store' | 'engine' | 'ocs' | 'now'> {
+export interface ToolWorld extends Pick<
+  ControlDeps,
+  'store' | 'engine' | 'ocs' | 'now' | 'steadyNow'
+> {
   readonly keys: KeyStore
   readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant'>
   /** Lets everything else have its turn in a long search. */

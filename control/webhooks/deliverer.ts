@@ -2,6 +2,7 @@
  * Delivers what waits, at least once. Every endpoint has room of its own, so that one that is slow or
  * dead keeps nobody waiting but itself; calls never wait for any of it.
  */
+import { type Clocks, latest } from '../../schema/clock.ts'
 import type { GroupCommit } from '../../schema/group-commit.ts'
 import type { Log } from '../deps.ts'
 import type { Attempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
@@ -9,12 +10,10 @@ import { type EndpointRow, secretsOf } from './endpoint-store.ts'
 import type { Send, Sent } from './sender.ts'
 import { signatures } from './standard-signature.ts'
 
-export interface DelivererDeps {
+export interface DelivererDeps extends Clocks {
   readonly deliveries: DeliveryStore
   readonly group: GroupCommit
   readonly send: Send
-  /** Milliseconds UTC. */
-  readonly now: () => number
   /** From 0 up to 1. */
   readonly random: () => number
   readonly schedule: (work: () => void, delayMs: number) => () => void
@@ -30,7 +29,7 @@ const maxPerEndpoint = 16
 const maxInAll = 64
 /** New deliveries are looked for at most so often. */
 const pauseMs = 10
-/** A clock that was set back does no harm for longer than this. */
+/** What another process has written is noticed this soon. */
 const longestSleepMs = 60_000
 const second = 1_000
 const minute = 60 * second
@@ -79,14 +78,14 @@ export class Deliverer {
 
   /** There may be something to deliver. */
   wake(): void {
-    if (this.#isRunning) this.#wakeAt(this.#deps.now() + pauseMs)
+    if (this.#isRunning) this.#wakeAt(this.#deps.steadyNow() + pauseMs)
   }
 
   #wakeAt(time: number): void {
     if (time >= this.#wakesAt) return
     this.#cancelWakeUp?.()
     this.#wakesAt = time
-    const delayMs = Math.min(Math.max(time - this.#deps.now(), pauseMs), longestSleepMs)
+    const delayMs = Math.min(Math.max(time - this.#deps.steadyNow(), pauseMs), longestSleepMs)
     this.#cancelWakeUp = this.#deps.schedule(() => {
       this.#wakesAt = Infinity
       if (this.#isRunning) this.#sendDue()
@@ -104,7 +103,7 @@ export class Deliverer {
   }
 
   #serve(endpoint: EndpointRow): void {
-    const now = this.#deps.now()
+    const now = this.#deps.steadyNow()
     const busy = this.#inFlight.get(endpoint.id) ?? new Set<number>()
     const room = Math.min(maxPerEndpoint - busy.size, maxInAll - this.#count)
     // An answer will wake this again.
@@ -122,15 +121,14 @@ export class Deliverer {
   async #deliver(endpoint: EndpointRow, delivery: DueDelivery): Promise<void> {
     this.#take(endpoint.id, delivery.id)
     const { now, send } = this.#deps
-    const startedAt = now()
-    const seconds = Math.floor(startedAt / 1_000)
+    const seconds = Math.floor(now() / 1_000)
     const { message_id: id, body } = delivery
     const headers = {
       'Content-Type': 'application/json',
       'User-Agent': 'Tollgate',
       'webhook-id': id,
       'webhook-timestamp': String(seconds),
-      'webhook-signature': signatures(secretsOf(endpoint, startedAt), id, seconds, body),
+      'webhook-signature': signatures(secretsOf(endpoint, latest(this.#deps)), id, seconds, body),
     }
     const sent = await send(endpoint.url, headers, body).catch((error: unknown): Sent => ({
       kind: 'failed',
@@ -166,18 +164,19 @@ export class Deliverer {
 
   #judge({ id, attempts }: DueDelivery, sent: Sent): Attempt {
     const now = this.#deps.now()
+    const steadyNow = this.#deps.steadyNow()
     const status = sent.kind === 'answered' ? sent.status : null
     const outcome = { id, now, status, error: sent.kind === 'failed' ? sent.reason : null }
     if (status !== null && status >= 200 && status < 300)
-      return { ...outcome, state: 'delivered', nextAttemptAt: now }
+      return { ...outcome, state: 'delivered', nextAttemptAt: steadyNow }
     const delayMs = delaysMs[attempts]
     if (status === 410 || delayMs === undefined)
-      return { ...outcome, state: 'failed', nextAttemptAt: now }
+      return { ...outcome, state: 'failed', nextAttemptAt: steadyNow }
     // Up to a quarter more, so that those that failed together do not come back together.
     const jittered = Math.round(delayMs * (1 + 0.25 * this.#deps.random()))
     const asked = sent.kind === 'answered' ? (sent.retryAfterMs ?? 0) : 0
     const waitMs = Math.max(jittered, Math.min(asked, longestRetryAfterMs))
-    return { ...outcome, state: 'pending', nextAttemptAt: now + waitMs }
+    return { ...outcome, state: 'pending', nextAttemptAt: steadyNow + waitMs }
   }
 
   #take(endpointId: number, deliveryId: number): void {

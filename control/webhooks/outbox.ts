@@ -2,16 +2,15 @@
  * Events on their way out. They are written in the transaction that makes them true, so that what is
  * told has happened, and what has happened is told.
  */
+import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { compile, type Param } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
 import type { EventSink, EventType, OutgoingEvent } from './events.ts'
 
-export interface OutboxDeps {
+export interface OutboxDeps extends Clocks {
   readonly store: Store
-  /** Milliseconds UTC. */
-  readonly now: () => number
   readonly randomBytes: (size: number) => Buffer
   /** Something was written; it is not committed yet. */
   readonly onWrite: () => void
@@ -67,7 +66,7 @@ export class Outbox implements EventSink {
     const event = this.#statements.event.run({ messageId, type, body, now })
     const eventId = Number(event.lastInsertRowid)
     for (const endpointId of endpointIds)
-      this.#statements.delivery.run({ endpointId, eventId, now })
+      this.#statements.delivery.run({ endpointId, eventId, now: this.#deps.steadyNow() })
     this.#deps.onWrite()
     return messageId
   }

@@ -2,6 +2,7 @@
  * Accounting webhooks (decisions.md §9): events of calls, money, nodes and keys, signed as Standard
  * Webhooks, told to whoever listens.
  */
+import { type Clocks, earliest } from '../../schema/clock.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
@@ -14,10 +15,8 @@ import { Outbox } from './outbox.ts'
 import { Sender } from './sender.ts'
 import type { Resolve } from './targets.ts'
 
-export interface WebhooksDeps {
+export interface WebhooksDeps extends Clocks {
   readonly store: Store
-  /** Milliseconds UTC. */
-  readonly now: () => number
   /** From 0 up to 1. */
   readonly random: () => number
   /** Cryptographically secure. */
@@ -117,7 +116,7 @@ export class Webhooks {
   }
 
   retry(deliveryId: number): void {
-    this.deliveries.retry(deliveryId, this.#deps.now())
+    this.deliveries.retry(deliveryId, this.#deps.steadyNow())
     this.#deliverer.wake()
   }
 
@@ -169,7 +168,7 @@ export class Webhooks {
   }
 
   #prune(): void {
-    const before = this.#deps.now() - keptMs
+    const before = earliest(this.#deps) - keptMs
     const upTo = this.deliveries.newestEvent() - keptEvents
     this.#pruned = this.deliveries.prune(this.#pruned, pruneSlice, { before, upTo })
   }

@@ -5,6 +5,7 @@ import type { CallStart, CallState, CallTransfer, Direction, Place } from './cal
 import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Participant } from './legs/conversation.ts'
+import { stamped } from './record/cdr.ts'
 import { cause } from './record/end-reason.ts'
 import { tagOf } from './sip/headers.ts'
 import { RecentCalls } from './record/recent-calls.ts'
@@ -17,9 +18,11 @@ export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId' | 'agentI
   readonly direction: Direction
   readonly callerNumber: string
   readonly calledNumber: string
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock. */
   readonly startedAt: number
   readonly answeredAt: number | null
+  /** Added to the two above it gives milliseconds UTC. */
+  readonly stampOffsetMs: number
   readonly tenantId: number | null
   readonly customerId: number | null
   /** Undefined: nobody has transferred it. */
@@ -29,8 +32,10 @@ export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId' | 'agentI
 }
 
 export interface ActiveCallsDeps {
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
+  /** Milliseconds UTC by the clock of the machine. */
+  readonly wallNow: () => number
   readonly deadlines: Deadlines
   readonly charging: Pick<Charging, 'alive'>
   readonly onEvent: (event: CallEvent) => void
@@ -87,7 +92,8 @@ export class ActiveCalls {
   }
 
   begin(start: CallStart): Call {
-    const call = new Call(start, this.#onState)
+    const { now, wallNow } = this.#deps
+    const call = new Call(start, this.#onState, wallNow() - now())
     this.#calls.set(start.callUuid, call)
     this.#scheduleHeartbeat()
     return call
@@ -174,7 +180,8 @@ export class ActiveCalls {
   /** The call is over, and its record stored; undefined: it was none. */
   finish(call: Call, record?: CallRecord): void {
     if (record) {
-      this.#recent.add({ record, legs: call.legs, notes: call.notes })
+      const { legs, notes, stampOffsetMs } = call
+      this.#recent.add({ record, legs, notes, stampOffsetMs })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
     this.ended(call)
@@ -206,23 +213,24 @@ export class ActiveCalls {
   story(callUuid: string): CallStory | undefined {
     const call = this.#calls.get(callUuid)
     if (call) {
-      const { start, legs, notes, attempts, account } = call
-      const { startedAt } = start
+      const { start, legs, notes, account, stampOffsetMs } = call
       return {
         tenantId: account?.tenantId ?? null,
-        startedAt,
+        startedAt: start.startedAt + stampOffsetMs,
+        stampOffsetMs,
         legs,
         notes,
-        attempts,
+        attempts: call.attempts.map((attempt) => stamped(attempt, call)),
         record: undefined,
       }
     }
     const ended = this.#recent.find(callUuid)
     if (!ended) return undefined
-    const { record, legs, notes } = ended
+    const { record, legs, notes, stampOffsetMs } = ended
     return {
       tenantId: record.tenantId,
       startedAt: record.startedAt,
+      stampOffsetMs,
       attempts: record.attempts,
       legs,
       notes,
@@ -257,7 +265,7 @@ export class ActiveCalls {
   }
 
   /**
-   * Refuses new calls at once, lets live ones go on until `deadlineMs` (milliseconds UTC), then
+   * Refuses new calls at once, lets live ones go on until `deadlineMs` (by the steady clock), then
    * hangs them up. Resolves when every call is over and its record is stored.
    */
   async drain(deadlineMs: number): Promise<void> {
@@ -341,6 +349,7 @@ function describe(call: Call): ActiveCall {
     calledNumber,
     startedAt,
     answeredAt: call.answeredAt,
+    stampOffsetMs: call.stampOffsetMs,
     tenantId: call.account?.tenantId ?? null,
     customerId: call.account?.customerId ?? null,
     peers: { ...call.peers },

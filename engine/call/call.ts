@@ -22,7 +22,7 @@ export interface CallStart {
   readonly sourceAddress: string
   /** It began here: nobody has sent an INVITE. */
   readonly isOurs?: boolean
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
   readonly startedAt: number
 }
 
@@ -53,7 +53,7 @@ export interface CallTransfer {
 
 /** Something that was decided about a call, for its trace. */
 export type Note = {
-  /** Milliseconds UTC. */
+  /** Milliseconds. */
   readonly at: number
 } & (
   | { readonly what: 'recognized'; readonly origin: Origin }
@@ -64,6 +64,8 @@ export type Note = {
 
 export class Call {
   readonly start: CallStart
+  /** Added to a time of the call it gives milliseconds UTC, by the machine's clock when the call began. */
+  readonly stampOffsetMs: number
   direction: Direction = 'inbound'
   /** Who pays; known after the authorization. */
   account: Account | null = null
@@ -96,7 +98,7 @@ export class Call {
   isFree = false
   /** The whole grant since the answer; Infinity when the call costs nothing. */
   grantedSeconds = Infinity
-  /** Milliseconds UTC; null: not yet, or never. */
+  /** Milliseconds; null: not yet, or never. */
   firstProgressAt: number | null = null
   answeredAt: number | null = null
   #stopped: End | undefined
@@ -109,8 +111,10 @@ export class Call {
   constructor(
     start: CallStart,
     onState: (call: Call, before: CallState) => void = () => undefined,
+    stampOffsetMs = 0,
   ) {
     this.start = start
+    this.stampOffsetMs = stampOffsetMs
     this.legs = [start.callId]
     this.peers = { caller: start.isOurs === true ? null : start.sourceAddress, callee: null }
     this.#onState = onState

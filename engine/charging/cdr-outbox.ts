@@ -14,7 +14,7 @@ import { outboxStatements, type OutboxRow } from './outbox-statements.ts'
 export interface CdrOutboxDeps {
   readonly store: Store
   readonly group: GroupCommit
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** From 0 up to 1: spreads the retries of many rows. */

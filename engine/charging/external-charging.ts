@@ -15,7 +15,7 @@ export interface ExternalChargingDeps {
   readonly timeoutMs: number
   /** What no answer means for a new call: refused, or let through and marked in its CDR. */
   readonly failMode: 'closed' | 'open'
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** From 0 up to 1. */
@@ -125,7 +125,8 @@ export class ExternalCharging implements Charging {
   }
 
   answered(call: OpenCall): Promise<void> {
-    return this.#group.written(() => this.#journal.open(call, null))
+    const answeredMs = this.#deps.now()
+    return this.#group.written(() => this.#journal.open(call, null, answeredMs))
   }
 
   /** An OCS elsewhere ends a call by its answer to the next extension. */

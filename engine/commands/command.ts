@@ -1,12 +1,11 @@
 /** What every command of `tollgate` is made of, and what the outside world gives to it. */
 import type { Readable, Writable } from 'node:stream'
+import type { Clocks } from '../../schema/clock.ts'
 import type { Environment } from '../config.ts'
 
 /** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
-export interface World {
+export interface World extends Clocks {
   readonly environment: Environment
-  /** Milliseconds UTC. */
-  readonly now: () => number
   /** From 0 up to 1. */
   readonly random: () => number
   /** Cryptographically secure. */

@@ -77,7 +77,7 @@ function countSignals(world: World) {
   let firstAt: number | undefined
   const listeners: { first?: () => void; second?: () => void } = {}
   world.onStopSignal(() => {
-    const now = world.now()
+    const now = world.steadyNow()
     firstAt ??= now
     if (firstAt === now) listeners.first?.()
     else if (now - firstAt > SAME_SIGNAL_MS) listeners.second?.()

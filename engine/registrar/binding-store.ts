@@ -6,7 +6,7 @@ import { compile, type Statement } from '../../schema/compiled.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
-import type { Binding } from './bindings.ts'
+import { type Binding, bindingLimits } from './bindings.ts'
 
 export interface BindingStoreDeps {
   readonly store: Store
@@ -83,7 +83,10 @@ export class BindingStore {
     )
   }
 
-  /** Every binding of an extension that still exists and has not expired. */
+  /**
+   * Every binding of an extension that still exists and has not expired. The clock may have been set back
+   * since it was written: none lives longer than from now on.
+   */
   load(now: number): readonly StoredBinding[] {
     const query = this.#store.db
       .selectFrom('binding')
@@ -113,7 +116,7 @@ export class BindingStore {
           port: row.source_port,
         },
         registeredAt: row.registered_at,
-        expiresAt: row.expires_at,
+        expiresAt: Math.min(row.expires_at, now + bindingLimits.maxSeconds * 1_000),
       },
     }))
   }

@@ -52,8 +52,9 @@ export interface ExtensionStatus {
 
 export interface RegistrarDeps {
   readonly store: Store
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock, and UTC by that of the machine (schema/clock.ts). */
   readonly now: () => number
+  readonly wallNow: () => number
   readonly schedule: (work: () => void, delayMs: number) => () => void
   /** At least 32 random bytes of this process: nonces of another process are stale. */
   readonly secret: Buffer
@@ -325,8 +326,8 @@ export class Registrar {
     }
     this.#totals.accepted += 1
     if (bindings.length !== present.length) this.#tell({ tenantId, domain, extension, bindings })
-    const shownPath = request.knowsPath ? request.path : []
-    return answer(200, 'OK', listing(bindings, shownPath, now))
+    const shown = listing(bindings, request.knowsPath ? request.path : [], now)
+    return answer(200, 'OK', { ...shown, Date: new Date(this.#deps.wallNow()).toUTCString() })
   }
 
   #tell(phones: Pick<Registered, 'tenantId' | 'domain' | 'extension' | 'bindings'>): void {
@@ -382,7 +383,6 @@ function listing(
   if (bindings.length > 0)
     headers['Contact'] = bindings.map((binding) => contactValue(binding, now)).join(', ')
   if (path.length > 0) headers['Path'] = path.join(', ')
-  headers['Date'] = new Date(now).toUTCString()
   return headers
 }
 

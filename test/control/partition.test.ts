@@ -58,7 +58,13 @@ async function fill(
     {
       ...{ callUuid: CALL, state: 'ACTIVE', direction: 'inbound', callerNumber: CANARY },
       ...{ calledNumber: CANARY, startedAt: 0, answeredAt: 0, tenantId: 1, customerId: 1 },
-      ...{ setId: 7, node: null, carrier: null, peers: { caller: CANARY, callee: null } },
+      ...{
+        setId: 7,
+        node: null,
+        carrier: null,
+        stampOffsetMs: 0,
+        peers: { caller: CANARY, callee: null },
+      },
     },
   ]
   ids.set('/pbx/calls', [CALL])

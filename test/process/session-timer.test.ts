@@ -46,7 +46,13 @@ async function startTollgate(sessionExpiresSeconds: number) {
   const platform = await startPlatform({
     config: { ...config, sessionExpiresSeconds },
     version: 'test',
-    ...{ now: Date.now, random: Math.random, randomBytes, newUuid: randomUUID },
+    ...{
+      now: Date.now,
+      steadyNow: Date.now,
+      random: Math.random,
+      randomBytes,
+      newUuid: randomUUID,
+    },
     schedule: (work, delayMs) => {
       const stop = new AbortController()
       void pause(delayMs, undefined, { signal: stop.signal }).then(work, () => undefined)

@@ -79,6 +79,7 @@ export function ocsOn(
   const ocs = new Ocs({
     store,
     now: time.now,
+    wallNow: time.wallNow,
     schedule: time.schedule,
     unknownCaller,
     ...(events === undefined ? {} : { events }),

@@ -163,7 +163,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
   }
   const calls = new ActiveCalls({
-    ...{ now: time.now, deadlines, charging },
+    ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
     onEvent: (event) => void events.push(event),
   })
   let lastUuid = 0

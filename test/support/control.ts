@@ -61,6 +61,8 @@ export interface TestControl {
   /** Milliseconds UTC; moved by `tick`. */
   now(): number
   tick(ms: number): void
+  /** Sets the machine's clock; no time passes. */
+  jump(ms: number): void
   /** The token of a key that may do everything, but for what the body says otherwise. */
   key(body?: Readonly<Record<string, unknown>>): string
   /** A member of the staff with the password `correct horse`. */
@@ -91,13 +93,16 @@ export function openControl(
   events = noEvents,
   trustedProxies: readonly string[] = [],
 ): TestControl {
-  let now = startOfTime
+  let steady = startOfTime
+  let offsetMs = 0
+  const steadyNow = (): number => steady
+  const wallNow = (): number => steady + offsetMs
   const store = openDatabase(path)
-  migrate(store.sqlite, now)
+  migrate(store.sqlite, steady)
   const logged: TestControl['logged'] = []
   const engine = testEngine(events)
   const webhooks = new Webhooks({
-    ...{ store, now: () => now, random: () => 0, randomBytes: seededBytes('webhooks') },
+    ...{ store, now: wallNow, steadyNow, random: () => 0, randomBytes: seededBytes('webhooks') },
     ...{ schedule: () => () => undefined, log: () => undefined },
     resolve: () => Promise.resolve([]),
     allowPrivate: false,
@@ -107,15 +112,14 @@ export function openControl(
     engine,
     webhooks,
     ocs: new Ocs({
-      store,
-      now: () => now,
+      ...{ store, now: steadyNow, wallNow },
       schedule: () => () => undefined,
       events: webhooks.sink,
       unknownCaller: 'deny',
       log: () => undefined,
     }),
-    reports: openReports({ store, now: () => now, log: () => undefined }),
-    now: () => now,
+    reports: openReports({ store, now: steadyNow, log: () => undefined }),
+    ...{ now: wallNow, steadyNow },
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',
@@ -127,7 +131,7 @@ export function openControl(
   }
   const access = openAccess(deps)
   const telemetry = new Telemetry(deps)
-  const hub = new EventHub(engine.events, () => now)
+  const hub = new EventHub(engine.events, steadyNow)
   const app = createApi(deps, access, telemetry, hub)
   let keys = 0
 
@@ -141,8 +145,9 @@ export function openControl(
     deps,
     logged,
     edge: createEdge(deps, access, telemetry),
-    now: () => now,
-    tick: (ms) => (now += ms),
+    now: wallNow,
+    tick: (ms) => (steady += ms),
+    jump: (ms) => (offsetMs += ms),
     key(body = {}) {
       const name = `key ${(keys += 1)}`
       const parsed = newKeyBody.parse({ name, scopes: ['*'], ...body })
@@ -154,13 +159,13 @@ export function openControl(
         role,
         password_hash: await (correctHorse ??= hashPassword('correct horse')),
         tenant_id: tenantId ?? null,
-        created_at: now,
-        updated_at: now,
+        created_at: steady,
+        updated_at: steady,
       }
       if (access.users.insert(row) === undefined) throw new Error(`${username} is taken`)
     },
     tenant(slug, domains = []) {
-      const row = { slug, name: slug, created_at: now }
+      const row = { slug, name: slug, created_at: steady }
       const id = insert(store, store.db.insertInto('tenant').values(row))
       for (const domain of domains)
         insert(store, store.db.insertInto('tenant_domain').values({ domain, tenant_id: id }))

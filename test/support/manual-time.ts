@@ -1,6 +1,7 @@
 /** Time that moves only when a test moves it. */
 export class ManualTime {
   #now: number
+  #offsetMs = 0
   #timers: { readonly at: number; readonly work: () => void }[] = []
 
   constructor(now: number) {
@@ -8,6 +9,13 @@ export class ManualTime {
   }
 
   readonly now = (): number => this.#now
+  /** As a machine's clock shows it. */
+  readonly wallNow = (): number => this.#now + this.#offsetMs
+
+  /** Sets the machine's clock; no time passes. */
+  jump(ms: number): void {
+    this.#offsetMs += ms
+  }
 
   readonly schedule = (work: () => void, delayMs: number): (() => void) => {
     const timer = { at: this.#now + delayMs, work }

@@ -185,7 +185,13 @@ export function openDoors() {
   engine.activeCalls.push({
     ...{ callUuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1', calledNumber: '2' },
     ...{ startedAt: 0, answeredAt: 0, tenantId: null, customerId: null },
-    ...{ setId: null, node: null, carrier: null, peers: { caller: null, callee: null } },
+    ...{
+      setId: null,
+      node: null,
+      carrier: null,
+      stampOffsetMs: 0,
+      peers: { caller: null, callee: null },
+    },
   })
 
   return {

@@ -11,13 +11,14 @@ export interface WithNode {
 /** `seedFor` gets the node's port. Everything is stopped when the test is over. */
 export async function startWithNode(
   seedFor: (ports: readonly number[]) => object,
+  environment: Record<string, string> = {},
 ): Promise<WithNode> {
   // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
   const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
   const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
   const node = await SipPeer.openPatient(listener)
   onTestFinished(() => node.close())
-  const tollgate = await TollgateProcess.start(seedFor([node.port]))
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), environment)
   onTestFinished(() => tollgate.stop())
   listener.port = tollgate.sipPort
   // Ends when no probe comes any more.

@@ -137,6 +137,10 @@ export class TollgateProcess {
     throw new Error(`tollgate did not start:\n${this.log.join('\n')}`)
   }
 
+  signal(name: NodeJS.Signals): void {
+    this.#process?.kill(name)
+  }
+
   /** Ends the process without warning, as a power cut would. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')

@@ -87,6 +87,7 @@ function engineOf({ engine, now }: TestControl, tenantId: number): void {
       ...{ callUuid: liveCall, state: 'ACTIVE', direction: 'inbound', tenantId, customerId: 1 },
       ...{ callerNumber: '4930100', calledNumber: '4940200', startedAt: now() - 5_000 },
       ...{ answeredAt: now() - 3_000, setId: 1, node: '10.0.0.1:5060', carrier: null },
+      stampOffsetMs: 0,
       peers: { caller: '192.0.2.1:5060', callee: '10.0.0.1:5060' },
     },
   ]

@@ -7,6 +7,9 @@ import { z } from 'zod'
 
 const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
 
+/** A clock that is corrected all the time may go back by so much. */
+const LEEWAY_MS = 2_000
+
 const claimsForm = z.strictObject({
   iss: z.literal('tollgate'),
   sub: z.string(),
@@ -26,7 +29,10 @@ export function signJwt(claims: Claims, secret: string): string {
   return `${header}.${payload}.${signature(`${header}.${payload}`, secret).toString('base64url')}`
 }
 
-/** The claims of a token that this service signed and that has not expired at `now` (milliseconds). */
+/**
+ * The claims of a token that this service signed and that has not expired at `now` (milliseconds). One of
+ * the future was signed before the clock was set back, and would live on for too long.
+ */
 export function verifyJwt(token: string, secret: string, now: number): Claims | undefined {
   const [head, payload = '', signed = ''] = token.split('.')
   if (head !== header) return undefined
@@ -35,7 +41,9 @@ export function verifyJwt(token: string, secret: string, now: number): Claims | 
   if (presented.length !== expected.length || !timingSafeEqual(presented, expected))
     return undefined
   const claims = claimsForm.safeParse(JSON.parse(Buffer.from(payload, 'base64url').toString()))
-  return claims.success && claims.data.exp * 1_000 > now ? claims.data : undefined
+  if (!claims.success) return undefined
+  const { iat, exp } = claims.data
+  return iat * 1_000 <= now + LEEWAY_MS && now < exp * 1_000 ? claims.data : undefined
 }
 
 const signature = (text: string, secret: string): Buffer =>

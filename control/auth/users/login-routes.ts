@@ -1,4 +1,5 @@
 /** Logging in and out of people: staff under `/auth`, customers under `/client/auth`. */
+import { type Clocks, earliest, latest } from '../../../schema/clock.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
@@ -14,12 +15,11 @@ import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import type { CustomerLogin, UserStore } from './user-store.ts'
 import { userView } from './user-view.ts'
 
-export interface LoginDeps {
+export interface LoginDeps extends Clocks {
   readonly users: UserStore
   readonly sessions: Sessions
   readonly passwords: PasswordCheck
   readonly guard: LoginGuard
-  readonly now: () => number
 }
 
 const password = z.string().min(1).max(MAX_PASSWORD_LENGTH)
@@ -28,35 +28,35 @@ const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), pass
 
 /** Mounted under `/api/v1`. */
 export function loginRoutes(deps: LoginDeps) {
-  const { users, sessions, now } = deps
+  const { users, sessions } = deps
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
       const { username, password } = c.req.valid('json')
       const known = users.byUsername(username, c.req.header('x-tenant-slug'))
       const user = await check(c, deps, username, password, known)
       c.set('loginActor', actorOfUser(user))
-      return tokenAnswer(c, sessions.forUser(user, now()), userView(user))
+      return tokenAnswer(c, sessions.forUser(user, latest(deps)), userView(user))
     })
     .get('/auth/me', requiresCredential(), (c) => ok(c, profile(c.var.principal, users)))
     .post('/auth/logout', requiresCredential(), (c) => {
       const { principal } = c.var
       if (principal.kind !== 'user')
         throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
-      sessions.end(principal, now())
+      sessions.end(principal, earliest(deps))
       return ok(c, { logged_out: true })
     })
 }
 
 /** Mounted under `/api/client`. */
 export function clientLoginRoutes(deps: LoginDeps) {
-  const { users, sessions, now } = deps
+  const { users, sessions } = deps
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
       const { email, password } = c.req.valid('json')
       const known = users.customersByEmail(email, c.req.header('x-tenant-slug'))
       const customer = await check(c, deps, email, password, known)
       c.set('loginActor', `customer:${customer.id}`)
-      const token = sessions.forCustomer(customer, customer.password_hash ?? '', now())
+      const token = sessions.forCustomer(customer, customer.password_hash ?? '', latest(deps))
       return tokenAnswer(c, token, customerView(customer))
     })
     .get('/auth/me', requiresCustomer(), (c) => {
@@ -65,7 +65,7 @@ export function clientLoginRoutes(deps: LoginDeps) {
       return ok(c, customerView(customer))
     })
     .post('/auth/logout', requiresCustomer(), (c) => {
-      sessions.end(customerOf(c.var.principal), now())
+      sessions.end(customerOf(c.var.principal), earliest(deps))
       return ok(c, { logged_out: true })
     })
 }
@@ -85,7 +85,7 @@ const LEAST_CHECKED = 2
  */
 async function check<Row extends Login>(
   c: Context<ControlEnv>,
-  { passwords, guard, now }: LoginDeps,
+  { passwords, guard, steadyNow }: LoginDeps,
   name: string,
   password: string,
   known: readonly Row[],
@@ -94,16 +94,16 @@ async function check<Row extends Login>(
   const slug = c.req.header('x-tenant-slug')
   // A success in one tenant says nothing about the namesakes.
   const pair = slug === undefined ? name : `${slug}/${name}`
-  guard.refuseLocked(pair, address, now())
+  guard.refuseLocked(pair, address, steadyNow())
   const right: Row[] = []
   for (const row of known)
     if (await passwords.matches(password, row.is_active ? row.password_hash : null)) right.push(row)
   for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
     await passwords.matches(password, null)
-  guard.refuseLocked(pair, address, now())
+  guard.refuseLocked(pair, address, steadyNow())
   const [row, second] = right
   if (row === undefined) {
-    guard.failed(pair, address, now())
+    guard.failed(pair, address, steadyNow())
     throw wrongLogin()
   }
   // With a namesake whose password is known, the failures of another could be wiped out.

@@ -22,7 +22,7 @@ type Grant = Pick<Reservation, 'grantedSeconds' | 'amountMicros' | 'isLastGrant'
 
 /** The same, as this table alone may change it. */
 type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
-  /** Milliseconds UTC: without a sign of life until then, the call is taken for lost. */
+  /** Milliseconds: without a sign of life until then, the call is taken for lost. */
   expiresAt: number
 }
 

@@ -21,7 +21,10 @@ interface SettlementDeps {
   readonly reservations: Reservations
   readonly sums: MoneySums
   readonly events: BillingEvents
+  /** Milliseconds by the steady clock: for windows and days. */
   readonly now: () => number
+  /** Milliseconds UTC: for stamps. */
+  readonly wallNow: () => number
 }
 
 /** What the statements of one call did; no posting: nothing was taken. */
@@ -106,7 +109,7 @@ export class Settlement {
       ref: callUuid,
       actor: 'ocs',
       note: null,
-      at: this.#deps.now(),
+      at: this.#deps.wallNow(),
     })
     if (posting.kind === 'posted') {
       const { balanceMicros } = posting
@@ -128,8 +131,9 @@ export class Settlement {
 
   /** The call is answered: once this resolves, no crash can lose it. */
   open(call: OpenCall, tariff: Tariff | null): Promise<void> {
+    const answeredMs = this.#deps.now()
     return this.#deps.group.written(() => {
-      this.#journal.open(call, tariff)
+      this.#journal.open(call, tariff, answeredMs)
       this.#deps.events.answered(call)
     })
   }

@@ -5,11 +5,15 @@ import type { ActiveCall, ControlDeps, NodeState } from '../../deps.ts'
 import { transferView } from './transfer-view.ts'
 
 /** For any number of calls at one moment. */
-export function activeCallView({ engine, now, ocs }: Pick<ControlDeps, 'engine' | 'now' | 'ocs'>) {
-  const present = now()
+export function activeCallView({
+  engine,
+  steadyNow,
+  ocs,
+}: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs'>) {
+  const present = steadyNow()
   const stateOf = nodeStates(engine)
   return (call: ActiveCall) => {
-    const { callUuid, startedAt, answeredAt, node, peers } = call
+    const { callUuid, startedAt, answeredAt, stampOffsetMs, node, peers } = call
     const seconds = answeredAt === null ? 0 : billedSeconds(present - answeredAt)
     return {
       uuid: callUuid,
@@ -18,8 +22,8 @@ export function activeCallView({ engine, now, ocs }: Pick<ControlDeps, 'engine' 
       duration_seconds: Math.max(0, Math.floor((present - (answeredAt ?? startedAt)) / 1_000)),
       state: call.state,
       direction: call.direction,
-      start_stamp: timeToText(startedAt),
-      answer_stamp: answeredAt === null ? null : timeToText(answeredAt),
+      start_stamp: timeToText(startedAt + stampOffsetMs),
+      answer_stamp: answeredAt === null ? null : timeToText(answeredAt + stampOffsetMs),
       set_id: call.setId,
       node,
       node_state: node === null ? null : (stateOf.get(node) ?? null),

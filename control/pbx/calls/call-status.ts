@@ -54,8 +54,9 @@ function liveView(call: ActiveCall) {
     caller_id_number: call.callerNumber,
     destination_number: call.calledNumber,
     direction: call.direction,
-    start_stamp: timeToText(call.startedAt),
-    answer_stamp: textOf(call.answeredAt),
+    start_stamp: timeToText(call.startedAt + call.stampOffsetMs),
+    answer_stamp:
+      call.answeredAt === null ? null : timeToText(call.answeredAt + call.stampOffsetMs),
     end_stamp: null,
     billsec: null,
     disposition: null,

@@ -35,11 +35,14 @@ export const listActiveCalls = defineTool({
   }),
   output: z.object({ calls: z.array(liveCall), total: z.int() }),
   run({ state, limit }, use) {
-    const { engine, now } = use
+    const { engine, steadyNow } = use
     const calls = engine.calls
       .list()
       .filter((call) => isVisible(call, use) && (state === undefined || call.state === state))
-    return { calls: calls.slice(0, limit).map((call) => viewOf(call, now())), total: calls.length }
+    return {
+      calls: calls.slice(0, limit).map((call) => viewOf(call, steadyNow())),
+      total: calls.length,
+    }
   },
 })
 
@@ -62,10 +65,10 @@ export const hangUpCall = defineTool({
     call: liveCall,
   }),
   run({ call_uuid: uuid, cause, dry_run }, use) {
-    const { engine, now } = use
+    const { engine, steadyNow } = use
     const call = findCall(uuid, use)
     if (call === undefined) throw notLive()
-    const view = viewOf(call, now())
+    const view = viewOf(call, steadyNow())
     if (dry_run) return { status: 'would_end' as const, dry_run, call: view }
     switch (engine.calls.hangUp(uuid, cause)) {
       case 'ending':
@@ -99,6 +102,7 @@ export function findCall(uuid: string, use: ToolUse): ActiveCall | undefined {
 const isVisible = (call: ActiveCall, { principal: { tenantId } }: ToolUse): boolean =>
   tenantId === null || call.tenantId === tenantId
 
+/** `now` by the steady clock. */
 export function viewOf(call: ActiveCall, now: number) {
   const since = call.answeredAt ?? call.startedAt
   return {
@@ -107,8 +111,10 @@ export function viewOf(call: ActiveCall, now: number) {
     direction: call.direction,
     caller_id_number: call.callerNumber,
     destination_number: call.calledNumber,
-    start_stamp: timeToText(call.startedAt),
-    answer_stamp: timeOrNull(call.answeredAt),
+    start_stamp: timeToText(call.startedAt + call.stampOffsetMs),
+    answer_stamp: timeOrNull(
+      call.answeredAt === null ? null : call.answeredAt + call.stampOffsetMs,
+    ),
     duration_seconds: Math.max(0, Math.floor((now - since) / 1_000)),
     set_id: call.setId,
     node: call.node,

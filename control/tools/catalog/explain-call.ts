@@ -101,7 +101,7 @@ export const explainCall = defineTool({
         explanation: 'The call is going on; it has no record before its end.',
         advice: null,
         charge: null,
-        live: liveView(live, use.now()),
+        live: liveView(live, use.steadyNow()),
         record: null,
       }
     const row = findRecord(uuid, use)

@@ -110,7 +110,7 @@ export const getCall = defineTool({
     const record = live === undefined ? findRecord(uuid, use) : undefined
     if (live === undefined && record === undefined) throw noCall()
     return {
-      live: live === undefined ? null : liveView(live, use.now()),
+      live: live === undefined ? null : liveView(live, use.steadyNow()),
       record: record === undefined ? null : recordView(record),
     }
   },

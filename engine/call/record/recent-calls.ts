@@ -7,6 +7,8 @@ export interface EndedCall {
   /** Call-IDs, the caller's first. */
   readonly legs: readonly string[]
   readonly notes: readonly Note[]
+  /** Of its notes against the times of its record. */
+  readonly stampOffsetMs: number
 }
 
 const KEPT_MS = 15 * 60_000
@@ -17,7 +19,7 @@ export class RecentCalls {
   /** In the order in which they ended. */
   readonly #calls = new Map<string, EndedCall>()
 
-  /** `now` in milliseconds UTC. At most `maxCalls` are kept, 3 kB each. */
+  /** At most `maxCalls` are kept, 3 kB each. */
   constructor(now: () => number, maxCalls = 2_000) {
     this.#now = now
     this.#maxCalls = maxCalls
@@ -26,8 +28,8 @@ export class RecentCalls {
   add(call: EndedCall): void {
     this.#calls.set(call.record.callUuid, call)
     const oldest = this.#now() - KEPT_MS
-    for (const [callUuid, { record }] of this.#calls) {
-      if (this.#calls.size <= this.#maxCalls && record.endedAt >= oldest) break
+    for (const [callUuid, { record, stampOffsetMs }] of this.#calls) {
+      if (this.#calls.size <= this.#maxCalls && record.endedAt - stampOffsetMs >= oldest) break
       this.#calls.delete(callUuid)
     }
   }

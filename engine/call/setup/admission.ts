@@ -87,7 +87,8 @@ async function authorize(
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
   const { origin, callerNumber: caller, calledNumber: callee } = reading
-  const { callUuid, startedAt } = call.start
+  const { callUuid } = call.start
+  const startedAt = call.start.startedAt + call.stampOffsetMs
   const customerId = 'customerId' in origin ? origin.customerId : null
   // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
   const payerTenantId = call.payerTenantId ?? houseOf(origin, deps)

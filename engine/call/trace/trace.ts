@@ -47,6 +47,8 @@ export interface TraceDeps {
 export interface CallStory {
   readonly tenantId: number | null
   readonly startedAt: number
+  /** What the times of notes and messages lack to be stamps. */
+  readonly stampOffsetMs: number
   readonly legs: readonly string[]
   readonly notes: readonly Note[]
   readonly attempts: readonly Attempt[]
@@ -61,12 +63,14 @@ const BEFORE_MS = 1_000
 export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
   const story = deps.calls.story(callUuid)
   if (story === undefined) return undefined
-  const { legs, startedAt, tenantId } = story
+  const { legs, tenantId, stampOffsetMs } = story
+  const startedAt = story.startedAt - stampOffsetMs
   const { since } = deps.messages
   const isComplete = since !== undefined && since <= startedAt
+  const toStamp = (entry: TraceEntry): TraceEntry => ({ ...entry, at: entry.at + stampOffsetMs })
   const found = await deps.messages.find(legs, startedAt - BEFORE_MS, deps.pause)
-  const messages = found.flatMap((message) => readMessage(message, legs))
-  const decisions = story.notes.map(readNote)
+  const messages = found.flatMap((message) => readMessage(message, legs)).map(toStamp)
+  const decisions = story.notes.map(readNote).map(toStamp)
   const tries = story.attempts.map(readAttempt)
   const ends = story.record === undefined ? [] : [endOf(story.record)]
   // Sorting is stable: of one millisecond, messages come before what was made of them.

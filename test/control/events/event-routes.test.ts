@@ -221,6 +221,7 @@ test('calls and phones are shown by the words of the API', async () => {
     ...{ callUuid: 'u', state: 'RINGING', direction: 'inbound', callerNumber: '1' },
     ...{ calledNumber: '2', startedAt: now, answeredAt: null, tenantId: null, customerId: null },
     ...{ setId: 1, node: 'n', carrier: null },
+    stampOffsetMs: 0,
     peers: { caller: null, callee: null },
   }
   log.add({ type: 'call.ringing', tenantId: null, call })

@@ -19,6 +19,7 @@ const call: ActiveCall = {
   setId: 1,
   node: 'sip:10.0.0.1:5060;transport=udp',
   carrier: null,
+  stampOffsetMs: 0,
   peers: { caller: '203.0.113.7:5060', callee: '10.0.0.1:5060' },
 }
 
@@ -116,7 +117,7 @@ test('the cost so far is what the call would be charged if it ended now: a secon
 
 test('who charges elsewhere is asked there what a call costs', async () => {
   const { engine, deps } = open()
-  const view = activeCallView({ engine, now: deps.now, ocs: undefined })
+  const view = activeCallView({ engine, steadyNow: deps.now, ocs: undefined })
   expect(view(call)).toMatchObject({ cost: null, cost_exact: null, currency: null })
 })
 

@@ -38,7 +38,14 @@ function open(names: readonly string[]) {
     },
   })
   const deliverer = new Deliverer({
-    ...{ deliveries, group, now: time.now, random: () => 0, schedule: time.schedule },
+    ...{
+      deliveries,
+      group,
+      now: time.now,
+      steadyNow: time.now,
+      random: () => 0,
+      schedule: time.schedule,
+    },
     send: (url, headers) => {
       requests.push({ url, id: headers['webhook-id'] ?? '', at: time.now() - start })
       return answers.get(url)?.() ?? Promise.resolve(answered(204))
@@ -48,7 +55,7 @@ function open(names: readonly string[]) {
     log: () => undefined,
   })
   const outbox = new Outbox({
-    ...{ store, now: time.now, onWrite: () => deliverer.wake() },
+    ...{ store, now: time.now, steadyNow: time.now, onWrite: () => deliverer.wake() },
     randomBytes: (size) => Buffer.alloc(size, 7),
   })
   const ids = names.map((name) => {

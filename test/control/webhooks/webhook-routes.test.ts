@@ -54,7 +54,14 @@ function open() {
     return () => clearTimeout(timer)
   }
   const webhooks = new Webhooks({
-    ...{ store, now: Date.now, random: Math.random, schedule, log: () => undefined },
+    ...{
+      store,
+      now: Date.now,
+      steadyNow: Date.now,
+      random: Math.random,
+      schedule,
+      log: () => undefined,
+    },
     randomBytes: base.deps.randomBytes,
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
     allowPrivate: true,
@@ -62,11 +69,11 @@ function open() {
   webhooks.start()
   closers.push(() => webhooks.stop())
   const ocs = new Ocs({
-    ...{ store, now: Date.now, schedule, log: () => undefined },
+    ...{ store, now: Date.now, wallNow: Date.now, schedule, log: () => undefined },
     unknownCaller: 'deny',
     events: webhooks.sink,
   })
-  const deps = { ...base.deps, now: Date.now, webhooks, ocs }
+  const deps = { ...base.deps, now: Date.now, steadyNow: Date.now, webhooks, ocs }
   const access = openAccess(deps)
   const app = createApi(deps, access, base.telemetry, base.hub)
   const token = base.key()
@@ -261,7 +268,15 @@ test('a name that turned to an inside address is not connected to', async () => 
     return () => clearTimeout(timer)
   }
   const webhooks = new Webhooks({
-    ...{ ...deps, store, now: Date.now, random: () => 0, schedule, allowPrivate: false },
+    ...{
+      ...deps,
+      store,
+      now: Date.now,
+      steadyNow: Date.now,
+      random: () => 0,
+      schedule,
+      allowPrivate: false,
+    },
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
   })
   closers.push(() => webhooks.stop())

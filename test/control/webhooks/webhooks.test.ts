@@ -10,7 +10,14 @@ function open() {
   const store = freshStore()
   const time = new ManualTime(start)
   const webhooks = new Webhooks({
-    ...{ store, now: time.now, schedule: time.schedule, random: () => 0, log: () => undefined },
+    ...{
+      store,
+      now: time.now,
+      steadyNow: time.now,
+      schedule: time.schedule,
+      random: () => 0,
+      log: () => undefined,
+    },
     randomBytes: (size) => Buffer.alloc(size, 1),
     resolve: () => Promise.reject(new Error('ENOTFOUND')),
     allowPrivate: false,
@@ -88,7 +95,14 @@ test('a removal that a restart interrupted goes on after it', () => {
   webhooks.stop()
   expect(count('webhook_delivery')).toBe(100)
   const again = new Webhooks({
-    ...{ store, now: time.now, schedule: time.schedule, random: () => 0, log: () => undefined },
+    ...{
+      store,
+      now: time.now,
+      steadyNow: time.now,
+      schedule: time.schedule,
+      random: () => 0,
+      log: () => undefined,
+    },
     randomBytes: (size) => Buffer.alloc(size, 2),
     resolve: () => Promise.reject(new Error('ENOTFOUND')),
     allowPrivate: false,

@@ -10,7 +10,7 @@ function start() {
   const revoked: RevokedCall[] = []
   const charging = { alive: () => revoked }
   const calls = new ActiveCalls({
-    ...{ now: time.now, deadlines, charging },
+    ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
     onEvent: () => undefined,
   })
   const begin = (callUuid: string) =>

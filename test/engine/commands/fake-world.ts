@@ -16,6 +16,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
   return {
     environment,
     now: () => Date.UTC(2026, 10, 20),
+    steadyNow: () => Date.UTC(2026, 10, 20),
     random: () => 0.5,
     randomBytes: (size) => Buffer.alloc(size, 7),
     newUuid: () => '00000000-0000-4000-8000-000000000000',

@@ -47,6 +47,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
   const deps: RegistrarDeps = {
     store,
     now: time.now,
+    wallNow: time.wallNow,
     schedule: time.schedule,
     secret: Buffer.alloc(32, 7),
     nonceSeconds: 300,

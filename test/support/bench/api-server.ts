@@ -24,7 +24,15 @@ migrate(store.sqlite, Date.now())
 const log: ControlDeps['log'] = (level, message, fields) =>
   process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`)
 const webhooks = new Webhooks({
-  ...{ store, now: Date.now, random: Math.random, randomBytes, log, allowPrivate: false },
+  ...{
+    store,
+    now: Date.now,
+    steadyNow: Date.now,
+    random: Math.random,
+    randomBytes,
+    log,
+    allowPrivate: false,
+  },
   schedule: () => () => undefined,
   resolve: () => Promise.resolve([]),
 })
@@ -35,6 +43,7 @@ const deps: ControlDeps = {
   engine: testEngine(),
   ocs: undefined,
   now: Date.now,
+  steadyNow: Date.now,
   randomBytes,
   log,
   version: 'bench',

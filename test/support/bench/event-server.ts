@@ -47,6 +47,7 @@ function onePlacedCall(): void {
   const call: ActiveCall = {
     ...{ ...shared, state: 'RINGING', direction: 'inbound', startedAt: 0, answeredAt: null },
     ...{ tenantId, customerId: 1, setId: 1, node, carrier: 'trunk' },
+    stampOffsetMs: 0,
     peers: { caller: null, callee: null },
   }
   const record: CallRecord = {

@@ -8,6 +8,7 @@ const live: ActiveCall = {
   ...{ callUuid: uuid, state: 'DIALING', direction: 'outbound', callerNumber: '101' },
   ...{ calledNumber: '15550100', startedAt: startOfTime, answeredAt: null, customerId: 7 },
   ...{ setId: null, node: null, carrier: null, tenantId: null },
+  stampOffsetMs: 0,
   peers: { caller: null, callee: null },
 }
 const ended: EndedCall = {

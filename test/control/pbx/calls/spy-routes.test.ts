@@ -25,6 +25,7 @@ beforeEach(async () => {
     ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
     ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 1 },
     ...{ customerId: null, setId: 1, node: 'sip:10.0.0.1:5060;transport=udp', carrier: null },
+    stampOffsetMs: 0,
     peers: { caller: null, callee: null },
   }
   control.engine.activeCalls.push(call)

@@ -20,6 +20,7 @@ const callOf = (tenantId: number): ActiveCall => ({
   ...{ callUuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '15550001111' },
   ...{ calledNumber: '101', startedAt: startOfTime, answeredAt: startOfTime, tenantId },
   ...{ customerId: 4, setId: null, node: null, carrier: null },
+  stampOffsetMs: 0,
   peers: { caller: null, callee: null },
 })
 

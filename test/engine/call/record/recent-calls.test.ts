@@ -6,6 +6,7 @@ const ended = (callUuid: string, endedAt: number): EndedCall => ({
   record: record(callUuid, endedAt),
   legs: [],
   notes: [],
+  stampOffsetMs: 0,
 })
 
 const record = (callUuid: string, endedAt: number): CallRecord => ({

@@ -1,0 +1,72 @@
+/** The engine as the API sees it: its times, which are those of the steady clock, become stamps here. */
+import type { EnginePort, ProbedStatus } from '../control/deps.ts'
+import type { Engine } from './engine.ts'
+
+export function portOf(engine: Engine, stampOf: (time: number) => number): EnginePort {
+  const stampOrNull = (time: number | null): number | null => time && stampOf(time)
+  const stamped = <S extends Pick<ProbedStatus, 'lastProbe'>>(status: S): S => {
+    const { lastProbe } = status
+    return lastProbe
+      ? { ...status, lastProbe: { ...lastProbe, at: stampOf(lastProbe.at) } }
+      : status
+  }
+  const { dispatcher, trunks, registrar, guard } = engine
+  return {
+    calls: engine.calls,
+    events: engine.events,
+    trace: (callUuid) => engine.trace(callUuid),
+    originate: (request) => engine.originate(request),
+    spy: (request) => engine.spy(request),
+    transfer: (request) => engine.transfer(request),
+    dispatcher: {
+      status: (setId) =>
+        dispatcher.status(setId).map((set) => ({ ...set, nodes: set.nodes.map(stamped) })),
+      setState: (setId, destination, state) => dispatcher.setState(setId, destination, state),
+      reload: () => dispatcher.reload(),
+    },
+    registrations: {
+      statusOf: (domain, extension) => {
+        const status = registrar.statusOf(domain, extension)
+        const contacts = status.contacts.map((contact) => ({
+          ...contact,
+          expiresAt: stampOf(contact.expiresAt),
+        }))
+        return { ...status, contacts }
+      },
+      end: (domain, extension) => registrar.endBindings(domain, extension),
+    },
+    guard: {
+      bans: () =>
+        guard.bans().map((ban) => ({
+          ...ban,
+          since: stampOf(ban.since),
+          until: stampOf(ban.until),
+        })),
+      ban: (address, durationMs) => guard.ban(address, durationMs),
+      unban: (source) => guard.unban(source),
+    },
+    reloadRouting: () => engine.routing.reload(),
+    trunks: {
+      registrationOf: (carrierId) => {
+        const registration = trunks.registrationOf(carrierId)
+        if (registration === undefined) return undefined
+        const { expiresAt, nextAttemptAt, lastAnswer } = registration
+        return {
+          ...registration,
+          expiresAt: stampOrNull(expiresAt),
+          nextAttemptAt: stampOrNull(nextAttemptAt),
+          lastAnswer: lastAnswer && { ...lastAnswer, at: stampOf(lastAnswer.at) },
+        }
+      },
+      gatewayStatus: (gatewayId) => {
+        const status = trunks.gatewayStatus(gatewayId)
+        return status && stamped(status)
+      },
+    },
+    telemetry: () => engine.telemetry(),
+    postDialDelay: () => engine.postDialDelay(),
+    listeners: () => engine.listeners,
+    isReady: () => engine.isReady,
+    isDraining: () => engine.calls.isDraining,
+  }
+}
