@@ -32,9 +32,9 @@ function brokenReferences(store: Store): string[] {
 /** A balance is the sum of its ledger entries, and the newest entry says so too. */
 export function wrongBalances(store: Store): string[] {
   const rows = store.sqlite
-    .prepare<[], { id: number; balance: number; total: number }>(
-      `SELECT wallet.id AS id, wallet.balance_micros AS balance,
-              coalesce(sum(ledger_entry.amount_micros), 0) AS total
+    .prepare<[], { id: number; balance: string; total: string }>(
+      `SELECT wallet.id AS id, CAST(wallet.balance_micros AS TEXT) AS balance,
+              CAST(coalesce(sum(ledger_entry.amount_micros), 0) AS TEXT) AS total
          FROM wallet LEFT JOIN ledger_entry ON ledger_entry.wallet_id = wallet.id
         GROUP BY wallet.id HAVING balance <> total LIMIT ${limit}`,
     )

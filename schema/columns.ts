@@ -1,20 +1,38 @@
 /** How money, time and truth are stored, and how they leave: translated here and nowhere else. */
+import { type RawBuilder, sql } from 'kysely'
 import type { Flag } from './database.ts'
 
-/** Money is stored in millionths of the currency's unit. */
+/**
+ * Money is stored in millionths of the currency's unit, as integers of 64 bits. A single amount (a price, a
+ * cost, a top-up, a limit) is a safe integer in memory, up to nine billion units; what is added up
+ * (balances, reservations, totals) is a bigint.
+ */
 const microsPerUnit = 1_000_000
 
-/** The JSON number of an amount. Exact to the last of six decimals up to about nine billion units. */
-export const moneyToNumber = (micros: number): number => micros / microsPerUnit
+/** The largest single amount: nine billion units. */
+export const MAX_AMOUNT_UNITS = 9_000_000_000
+
+/** No balance goes beyond it, either way: nine trillion units, and then it would not fit into 64 bits. */
+export const MAX_SUM_MICROS = 9_000_000_000_000_000_000n
+
+/** The JSON number that is nearest to an amount: exact to the last of six decimals up to nine billion units. */
+export const moneyToNumber = (micros: number | bigint): number =>
+  typeof micros === 'number' ? micros / microsPerUnit : Number(moneyToDecimal(micros))
 
 /** `641700` → `"0.6417"`, `600000` → `"0.60"`: exact, with two to six decimals. */
-export function moneyToDecimal(micros: number): string {
-  const size = Math.abs(micros)
-  const units = Math.floor(size / microsPerUnit)
-  const fraction = String(size % microsPerUnit).padStart(6, '0')
+export function moneyToDecimal(micros: number | bigint): string {
+  const isNegative = micros < 0
+  const digits = String(micros)
+    .slice(isNegative ? 1 : 0)
+    .padStart(7, '0')
+  const fraction = digits.slice(-6)
   const shown = fraction.slice(0, 2) + fraction.slice(2).replace(/0+$/, '')
-  return `${micros < 0 ? '-' : ''}${units}.${shown}`
+  return `${isNegative ? '-' : ''}${digits.slice(0, -6)}.${shown}`
 }
+
+/** A sum as text, to be read by `BigInt`: as a number it would be rounded beyond nine billion units. */
+export const exactSum = (column: string): RawBuilder<string> =>
+  sql<string>`CAST(${sql.ref(column)} AS TEXT)`
 
 /**
  * Micro-units of a decimal text or JSON number; undefined for what is not an amount, has more than six

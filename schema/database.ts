@@ -12,7 +12,7 @@ import type {
   UserTable,
 } from './tables/access.ts'
 import type { AiAgentTable } from './tables/agent.ts'
-import type { Defaulted, Flag, Id } from './tables/kinds.ts'
+import type { Defaulted, Flag, Id, Sum } from './tables/kinds.ts'
 import type {
   BillingAlertTable,
   PaymentEventTable,
@@ -120,7 +120,7 @@ interface WalletTable {
   customer_id: number
   currency: string
   /** Always the sum of the wallet's ledger entries. */
-  balance_micros: Defaulted<number>
+  balance_micros: Sum
   /** It was told that nothing is left to call for, and no money has come since. */
   is_depleted: Defaulted<Flag>
   updated_at: number
@@ -132,7 +132,7 @@ export interface LedgerEntryTable {
   wallet_id: number
   kind: 'topup' | 'debit' | 'adjust' | 'refund'
   amount_micros: number
-  balance_after_micros: number
+  balance_after_micros: Sum
   /** Unique per kind: the call uuid of a debit, the payment reference of a top-up. */
   ref: string
   actor: string
@@ -361,7 +361,7 @@ export interface OcsReportTable {
   is_conflict: Flag
   cost_micros: number
   /** Null: the call has no wallet. */
-  balance_after_micros: number | null
+  balance_after_micros: Sum | null
   currency: string | null
   /** JSON of a conflicting body; null where the CDR tells the same. */
   body: string | null

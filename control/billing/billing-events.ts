@@ -74,7 +74,7 @@ export class BillingEvents {
   }
 
   /** A top-up, an adjustment or a refund. */
-  moved(terms: Terms, move: MoneyMove, balanceMicros: number): void {
+  moved(terms: Terms, move: MoneyMove, balanceMicros: bigint): void {
     const { tenantId, customerId, currency } = terms
     const type = move.kind === 'topup' ? 'wallet.topped_up' : 'wallet.adjusted'
     if (this.#sink?.wants(type, tenantId) === true) {
@@ -91,21 +91,22 @@ export class BillingEvents {
       }
       this.#sink.write({ type, tenantId, data })
     }
-    this.balanceChanged(terms, balanceMicros - move.amountMicros, balanceMicros)
+    this.balanceChanged(terms, balanceMicros - BigInt(move.amountMicros), balanceMicros)
   }
 
   /** Tells once when a balance sinks below its threshold, and once when nothing is left to call for. */
-  balanceChanged(terms: Terms, beforeMicros: number, afterMicros: number): void {
+  balanceChanged(terms: Terms, beforeMicros: bigint, afterMicros: bigint): void {
     if (afterMicros >= beforeMicros) return
-    const { lowBalanceMicros, creditLimitMicros } = terms
+    const { lowBalanceMicros } = terms
+    const creditLimitMicros = BigInt(terms.creditLimitMicros)
     if (beforeMicros >= lowBalanceMicros && afterMicros < lowBalanceMicros)
       this.#wallet('wallet.low_balance', terms, afterMicros)
-    if (beforeMicros + creditLimitMicros > 0 && afterMicros + creditLimitMicros <= 0)
+    if (beforeMicros + creditLimitMicros > 0n && afterMicros + creditLimitMicros <= 0n)
       this.depleted(terms, afterMicros)
   }
 
   /** Tells it once, until money comes that can be spent. */
-  depleted(terms: Terms, balanceMicros: number): void {
+  depleted(terms: Terms, balanceMicros: bigint): void {
     if (terms.walletId !== null && this.#ledger.deplete(terms.walletId))
       this.#wallet('wallet.depleted', terms, balanceMicros)
   }
@@ -113,7 +114,7 @@ export class BillingEvents {
   #wallet(
     type: 'wallet.low_balance' | 'wallet.depleted',
     { tenantId, customerId, currency, lowBalanceMicros, creditLimitMicros }: Terms,
-    balanceMicros: number,
+    balanceMicros: bigint,
   ): void {
     if (this.#sink?.wants(type, tenantId) !== true) return
     const data = {
@@ -162,5 +163,5 @@ const partiesOf = (
   carrier: call.carrier,
 })
 
-const amountOf = <Name extends string>(name: Name, micros: number) =>
+const amountOf = <Name extends string>(name: Name, micros: number | bigint) =>
   ({ [name]: moneyToNumber(micros), [`${name}_exact`]: moneyToDecimal(micros) }) as const

@@ -1,7 +1,7 @@
 /** `/customers`: who pays, what he has left, and every change to it. */
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
+import { MAX_AMOUNT_UNITS, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
@@ -29,7 +29,7 @@ export interface CustomerRoutesDeps {
 const noun = 'Customer'
 
 const adjustBody = z.strictObject({
-  amount: money({ min: -1_000_000_000 })
+  amount: money({ min: -MAX_AMOUNT_UNITS })
     .refine((micros) => micros !== 0, 'must not be 0')
     .describe('Added to the balance; an adjustment may be negative.'),
   reason: text(200).min(1),
@@ -138,8 +138,10 @@ function refuse(moved: MoneyMoved): void {
     case 'insufficient_funds':
       throw conflict(
         'insufficient_funds',
-        `Only ${moneyToDecimal(Math.max(0, moved.availableMicros))} can be deducted`,
+        `Only ${moneyToDecimal(moved.availableMicros)} can be deducted`,
       )
+    case 'balance_out_of_range':
+      throw conflict('balance_out_of_range', 'The balance would be larger than can be stored')
     case 'unknown_customer':
       throw notFound(noun)
   }

@@ -1,6 +1,7 @@
 /** Customers with their numbers and wallet, as rows. Money moves through the ledger only. */
 import type { Selectable } from 'kysely'
 import {
+  exactSum,
   fromFlag,
   moneyToDecimal,
   moneyToNumber,
@@ -23,7 +24,7 @@ interface Row extends Selectable<CustomerTable> {
   readonly slug: string | null
   readonly rate_plan: string | null
   readonly currency: string | null
-  readonly balance_micros: number | null
+  readonly balance_text: string | null
 }
 
 export interface CustomerView {
@@ -288,7 +289,7 @@ const joined = [
   'tenant.slug',
   'rate_plan.name as rate_plan',
   'wallet.currency',
-  'wallet.balance_micros',
+  exactSum('wallet.balance_micros').as('balance_text'),
 ] as const
 
 const numberTaken = (index: number): ApiError =>
@@ -315,26 +316,29 @@ function columnsOf(body: CustomerBody, passwordHash: string | undefined) {
   }
 }
 
-const viewOf = (row: Row, numbers: readonly string[]): CustomerView => ({
-  id: row.id,
-  name: row.name,
-  tenant: row.slug,
-  email: row.email,
-  has_password: row.password_hash !== null,
-  is_active: fromFlag(row.is_active),
-  rate_plan_id: row.rate_plan_id,
-  rate_plan: row.rate_plan,
-  numbers,
-  credit_limit: moneyToNumber(row.credit_limit_micros),
-  max_concurrent_calls: row.max_concurrent_calls,
-  max_cps: row.max_cps,
-  max_daily_spend: moneyToNumber(row.max_daily_spend_micros),
-  max_call_seconds: row.max_call_seconds,
-  low_balance_threshold: moneyToNumber(row.low_balance_micros),
-  is_balance_low: (row.balance_micros ?? 0) < row.low_balance_micros,
-  currency: row.currency ?? 'USD',
-  balance: moneyToDecimal(row.balance_micros ?? 0),
-  balance_number: moneyToNumber(row.balance_micros ?? 0),
-  created_at: timeToText(row.created_at),
-  updated_at: timeToText(row.updated_at),
-})
+function viewOf(row: Row, numbers: readonly string[]): CustomerView {
+  const balanceMicros = BigInt(row.balance_text ?? 0)
+  return {
+    id: row.id,
+    name: row.name,
+    tenant: row.slug,
+    email: row.email,
+    has_password: row.password_hash !== null,
+    is_active: fromFlag(row.is_active),
+    rate_plan_id: row.rate_plan_id,
+    rate_plan: row.rate_plan,
+    numbers,
+    credit_limit: moneyToNumber(row.credit_limit_micros),
+    max_concurrent_calls: row.max_concurrent_calls,
+    max_cps: row.max_cps,
+    max_daily_spend: moneyToNumber(row.max_daily_spend_micros),
+    max_call_seconds: row.max_call_seconds,
+    low_balance_threshold: moneyToNumber(row.low_balance_micros),
+    is_balance_low: balanceMicros < row.low_balance_micros,
+    currency: row.currency ?? 'USD',
+    balance: moneyToDecimal(balanceMicros),
+    balance_number: moneyToNumber(balanceMicros),
+    created_at: timeToText(row.created_at),
+    updated_at: timeToText(row.updated_at),
+  }
+}

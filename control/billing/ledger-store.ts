@@ -1,5 +1,5 @@
 /** Ledger entries of a customer, as the API shows them. Written by `accounts/ledger.ts` only. */
-import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
@@ -54,6 +54,7 @@ export class LedgerStore {
     )
     const rows = matching
       .selectAll('ledger_entry')
+      .select(exactSum('balance_after_micros').as('balance_after'))
       .orderBy('ledger_entry.id', 'desc')
       .limit(limit)
       .offset(offset)
@@ -64,8 +65,8 @@ export class LedgerStore {
         kind: row.kind,
         amount: moneyToNumber(row.amount_micros),
         amount_exact: moneyToDecimal(row.amount_micros),
-        balance_after: moneyToNumber(row.balance_after_micros),
-        balance_after_exact: moneyToDecimal(row.balance_after_micros),
+        balance_after: moneyToNumber(BigInt(row.balance_after)),
+        balance_after_exact: moneyToDecimal(BigInt(row.balance_after)),
         ref: row.ref,
         actor: row.actor,
         note: row.note,

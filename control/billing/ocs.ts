@@ -273,7 +273,7 @@ export class Ocs {
   /** Present figures, and verdicts since the start by `granted`, `overloaded` or denial code. */
   stats(): OcsStats {
     const { waiting, commits, failures } = this.#group.stats()
-    let reservedMicros = 0
+    let reservedMicros = 0n
     for (const account of this.#customers.all()) reservedMicros += account.reservedMicros
     return {
       openCalls: this.#reservations.size,
@@ -355,11 +355,11 @@ export interface RevokedCall {
 }
 
 export interface Balance {
-  readonly balanceMicros: number
+  readonly balanceMicros: bigint
   /** Held for live calls. */
-  readonly reservedMicros: number
+  readonly reservedMicros: bigint
   /** Balance + credit limit − reserved. */
-  readonly availableMicros: number
+  readonly availableMicros: bigint
   readonly creditLimitMicros: number
   /** Null: the customer has no wallet yet. */
   readonly currency: string | null
@@ -379,7 +379,7 @@ export interface Quote {
 export interface OcsStats {
   /** Calls that hold a reservation or wait for their debit. */
   readonly openCalls: number
-  readonly reservedMicros: number
+  readonly reservedMicros: bigint
   readonly waitingWrites: number
   readonly commits: number
   /** Since the last success. */

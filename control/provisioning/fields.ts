@@ -1,7 +1,7 @@
 /** Fields that several resources share: what a name, an amount, a host or a port may be. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { parseMoney, parseTime } from '../../schema/columns.ts'
+import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
 import { readNumber, withoutSeparators } from '../../schema/rules/phone-number.ts'
 
 /** No control characters: texts end up in SIP headers and log lines. */
@@ -25,13 +25,11 @@ export const reference = z.union([z.int().min(1), name], {
 })
 export type Reference = z.output<typeof reference>
 
-const maxAmountUnits = 1_000_000_000
-
 /** An amount of money: a JSON number or a decimal text, at most six decimals; read as micro-units. */
 export const money = (range: { readonly min?: number; readonly max?: number } = {}) =>
   z.union([z.string(), z.number()], { error: 'must be an amount' }).transform((amount, context) => {
     const micros = parseMoney(amount)
-    const { min = 0, max = maxAmountUnits } = range
+    const { min = 0, max = MAX_AMOUNT_UNITS } = range
     if (micros !== undefined && micros >= min * 1_000_000 && micros <= max * 1_000_000)
       return micros
     context.addIssue({

@@ -167,8 +167,8 @@ class MoneyWorld {
   checkPromises(): void {
     for (const customerId of [1, 2]) {
       const balance = this.#books.ocs.balanceOf(customerId)
-      expect(balance?.reservedMicros).toBeGreaterThanOrEqual(0)
-      expect(balance?.availableMicros).toBeGreaterThanOrEqual(0)
+      expect(balance?.reservedMicros).toBeGreaterThanOrEqual(0n)
+      expect(balance?.availableMicros).toBeGreaterThanOrEqual(0n)
     }
   }
 

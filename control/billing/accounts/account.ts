@@ -34,40 +34,40 @@ export const startOfDay = (now: number): number => now - (now % dayMs)
  */
 export class Account {
   terms: Terms
-  balanceMicros: number
-  reservedMicros = 0
+  balanceMicros: bigint
+  reservedMicros = 0n
   openCalls = 0
   readonly #attempts = new RollingSecond()
-  #spentMicros = 0
+  #spentMicros = 0n
   #spentOn = -1
 
-  constructor(terms: Terms, balanceMicros: number) {
+  constructor(terms: Terms, balanceMicros: bigint) {
     this.terms = terms
     this.balanceMicros = balanceMicros
   }
 
   /** Negative after a lowered credit limit, or when a call had to be billed beyond its grant. */
-  get availableMicros(): number {
-    if (this.terms.walletId === null) return 0
-    return this.balanceMicros + this.terms.creditLimitMicros - this.reservedMicros
+  get availableMicros(): bigint {
+    if (this.terms.walletId === null) return 0n
+    return this.balanceMicros + BigInt(this.terms.creditLimitMicros) - this.reservedMicros
   }
 
-  /** What may still be promised today; Infinity without a daily limit. */
-  dailyBudgetMicros(now: number): number {
-    if (this.terms.maxDailySpendMicros === 0) return Infinity
-    const spent = this.#spentOn === startOfDay(now) ? this.#spentMicros : 0
-    return this.terms.maxDailySpendMicros - spent - this.reservedMicros
+  /** What may still be promised today; undefined without a daily limit. */
+  dailyBudgetMicros(now: number): bigint | undefined {
+    if (this.terms.maxDailySpendMicros === 0) return undefined
+    const spent = this.#spentOn === startOfDay(now) ? this.#spentMicros : 0n
+    return BigInt(this.terms.maxDailySpendMicros) - spent - this.reservedMicros
   }
 
   /** Counts a debit that was committed at `now`. */
   addSpending(micros: number, now: number): void {
     const today = startOfDay(now)
-    if (this.#spentOn !== today) this.setSpending(0, now)
-    this.#spentMicros += micros
+    if (this.#spentOn !== today) this.setSpending(0n, now)
+    this.#spentMicros += BigInt(micros)
   }
 
   /** What the ledger says was debited since midnight. */
-  setSpending(micros: number, now: number): void {
+  setSpending(micros: bigint, now: number): void {
     this.#spentOn = startOfDay(now)
     this.#spentMicros = micros
   }

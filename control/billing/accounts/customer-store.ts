@@ -1,4 +1,5 @@
 /** Reads customers, their numbers and what they spent from the database. */
+import { exactSum } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import { all } from '../../../schema/query.ts'
@@ -7,7 +8,7 @@ import { type Terms, startOfDay } from './account.ts'
 
 export interface StoredCustomer {
   readonly terms: Terms
-  readonly balanceMicros: number
+  readonly balanceMicros: bigint
 }
 
 export function loadCustomers(store: Store): StoredCustomer[] {
@@ -21,7 +22,7 @@ export function loadCustomers(store: Store): StoredCustomer[] {
       .select([
         'wallet.id as wallet_id',
         'wallet.currency',
-        'wallet.balance_micros',
+        exactSum('wallet.balance_micros').as('balance'),
         'tenant.is_active as is_tenant_active',
       ]),
   )
@@ -40,7 +41,7 @@ export function loadCustomers(store: Store): StoredCustomer[] {
       maxCallSeconds: row.max_call_seconds,
       lowBalanceMicros: row.low_balance_micros,
     },
-    balanceMicros: row.balance_micros ?? 0,
+    balanceMicros: BigInt(row.balance ?? 0),
   }))
 }
 
@@ -78,7 +79,7 @@ export function loadExtensions(store: Store): Map<string, number> {
 }
 
 /** Micro-units debited from a wallet since midnight UTC. Reads only the entries since then. */
-export function spendingReader(store: Store): (walletId: number, now: number) => number {
+export function spendingReader(store: Store): (walletId: number, now: number) => bigint {
   const newestFirst = compile(store, (db, param: Param<{ walletId: number }>) =>
     db
       .selectFrom('ledger_entry')
@@ -87,10 +88,10 @@ export function spendingReader(store: Store): (walletId: number, now: number) =>
       .orderBy('id', 'desc'),
   )
   return (walletId, now) => {
-    let spentMicros = 0
+    let spentMicros = 0n
     for (const entry of newestFirst.iterate({ walletId })) {
       if (entry.created_at < startOfDay(now)) break
-      if (entry.kind === 'debit') spentMicros -= entry.amount_micros
+      if (entry.kind === 'debit') spentMicros -= BigInt(entry.amount_micros)
     }
     return spentMicros
   }

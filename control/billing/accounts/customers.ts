@@ -12,7 +12,7 @@ import {
 
 export class Customers {
   readonly #store: Store
-  readonly #readSpending: (walletId: number, now: number) => number
+  readonly #readSpending: (walletId: number, now: number) => bigint
   readonly #accounts = new Map<number, Account>()
   #numbers = new Map<string, number>()
   #extensions = new Map<string, number>()

@@ -1,6 +1,7 @@
 /** The only way money moves: one append-only entry, and the wallet's balance with it. */
 import { sql } from 'kysely'
 import { compile, type Param } from '../../../schema/compiled.ts'
+import { exactSum } from '../../../schema/columns.ts'
 import type { Flag, LedgerEntryTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/query.ts'
@@ -22,13 +23,13 @@ interface Entry {
 }
 
 export type Posting =
-  | { readonly kind: 'posted'; readonly balanceMicros: number }
+  | { readonly kind: 'posted'; readonly balanceMicros: bigint }
   /** An entry of this kind and reference exists: its own numbers, whatever was asked now. */
   | {
       readonly kind: 'duplicate'
       readonly walletId: number
       readonly amountMicros: number
-      readonly balanceMicros: number
+      readonly balanceMicros: bigint
     }
   | { readonly kind: 'unknown_wallet' }
 
@@ -37,7 +38,7 @@ export interface Ledger {
   post(entry: Entry): Posting
   find(kind: EntryKind, ref: string): Extract<Posting, { kind: 'duplicate' }> | undefined
   /** As stored, within the open transaction; null: there is no such wallet. */
-  balance(walletId: number | null): number | null
+  balance(walletId: number | null): bigint | null
   /** Marks a wallet that has nothing left to call for. False: it is marked since money came last. */
   deplete(walletId: number): boolean
 }
@@ -51,14 +52,14 @@ export function createLedger(store: Store): Ledger {
       kind: 'duplicate',
       walletId: row.wallet_id,
       amountMicros: row.amount_micros,
-      balanceMicros: row.balance_after_micros,
+      balanceMicros: BigInt(row.balance_after),
     }
   }
   const write = (entry: Entry): Posting => {
     const { changes } = statements.insert.run({
       walletId: entry.walletId,
       kind: entry.kind,
-      amount: entry.amountMicros,
+      amount: BigInt(entry.amountMicros),
       ref: entry.ref,
       actor: entry.actor,
       note: entry.note,
@@ -67,15 +68,18 @@ export function createLedger(store: Store): Ledger {
     if (changes === 0) return find(entry.kind, entry.ref) ?? { kind: 'unknown_wallet' }
     const wallet = statements.change.get({
       walletId: entry.walletId,
-      amount: entry.amountMicros,
+      amount: BigInt(entry.amountMicros),
       at: entry.at,
     })
     if (wallet === undefined) throw new Error(`wallet ${entry.walletId} vanished`)
-    return { kind: 'posted', balanceMicros: wallet.balance_micros }
+    return { kind: 'posted', balanceMicros: BigInt(wallet.balance) }
   }
   return {
     find,
-    balance: (walletId) => statements.balance.get({ walletId })?.balance_micros ?? null,
+    balance: (walletId) => {
+      const wallet = statements.balance.get({ walletId })
+      return wallet === undefined ? null : BigInt(wallet.balance)
+    },
     deplete: (walletId) => statements.deplete.run({ walletId }).changes === 1,
     post: (entry) =>
       store.sqlite.inTransaction ? write(entry) : transaction(store, () => write(entry)),
@@ -97,8 +101,8 @@ function prepare(store: Store) {
             .select((wallet) => [
               'wallet.id',
               wallet.val(param('kind')).as('kind'),
-              wallet.val(param('amount')).as('amount_micros'),
-              wallet('wallet.balance_micros', '+', param('amount')).as('balance_after_micros'),
+              sql<number>`${param('amount')}`.as('amount_micros'),
+              sumWith(param('amount')).as('balance_after_micros'),
               wallet.val(param('ref')).as('ref'),
               wallet.val(param('actor')).as('actor'),
               wallet.val(param('note')).as('note'),
@@ -108,19 +112,22 @@ function prepare(store: Store) {
         )
         .onConflict((conflict) => conflict.columns(['kind', 'ref']).doNothing()),
     ),
-    change: compile(store, (db, param: Param<{ walletId: number; amount: number; at: number }>) =>
+    change: compile(store, (db, param: Param<{ walletId: number; amount: bigint; at: number }>) =>
       db
         .updateTable('wallet')
-        .set((eb) => ({
-          balance_micros: eb('balance_micros', '+', param('amount')),
+        .set({
+          balance_micros: sumWith(param('amount')),
           is_depleted: depletedAfter(param('amount')),
           updated_at: param('at'),
-        }))
+        })
         .where('id', '=', param('walletId'))
-        .returning('balance_micros'),
+        .returning(exactSum('balance_micros').as('balance')),
     ),
     balance: compile(store, (db, param: Param<{ walletId: number | null }>) =>
-      db.selectFrom('wallet').select('balance_micros').where('id', 'is', param('walletId')),
+      db
+        .selectFrom('wallet')
+        .select(exactSum('balance_micros').as('balance'))
+        .where('id', 'is', param('walletId')),
     ),
     deplete: compile(store, (db, param: Param<{ walletId: number }>) =>
       db
@@ -132,15 +139,22 @@ function prepare(store: Store) {
     find: compile(store, (db, param: Param<{ kind: EntryKind; ref: string }>) =>
       db
         .selectFrom('ledger_entry')
-        .select(['wallet_id', 'amount_micros', 'balance_after_micros'])
+        .select([
+          'wallet_id',
+          'amount_micros',
+          exactSum('balance_after_micros').as('balance_after'),
+        ])
         .where('kind', '=', param('kind'))
         .where('ref', '=', param('ref')),
     ),
   }
 }
 
+/** In 64 bits: SQLite adds integers exactly. */
+const sumWith = (amountMicros: bigint) => sql<bigint>`wallet.balance_micros + ${amountMicros}`
+
 /** Money that leaves something to call for ends a depletion; a part of a debt does not. */
-const depletedAfter = (amountMicros: number) => sql<Flag>`CASE
+const depletedAfter = (amountMicros: bigint) => sql<Flag>`CASE
   WHEN ${amountMicros} > 0 AND balance_micros + ${amountMicros} +
     (SELECT credit_limit_micros FROM customer WHERE customer.id = wallet.customer_id) > 0
   THEN 0 ELSE is_depleted END`
@@ -148,7 +162,8 @@ const depletedAfter = (amountMicros: number) => sql<Flag>`CASE
 interface EntryValues {
   readonly walletId: number
   readonly kind: EntryKind
-  readonly amount: number
+  /** A double would make a double of the sum. */
+  readonly amount: bigint
   readonly ref: string
   readonly actor: string
   readonly note: string | null

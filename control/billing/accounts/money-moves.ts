@@ -1,4 +1,5 @@
 /** Money that people and payments move: top-ups, adjustments, refunds. Calls are debited by settlement. */
+import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
 import { first, insert, transaction } from '../../../schema/query.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { BillingEvents } from '../billing-events.ts'
@@ -20,18 +21,20 @@ export interface MoneyMove {
 }
 
 export type MoneyMoved =
-  | { readonly kind: 'moved'; readonly balanceMicros: number }
+  | { readonly kind: 'moved'; readonly balanceMicros: bigint }
   /** The kind and reference were used before: the numbers of that move. */
   | {
       readonly kind: 'duplicate'
       readonly amountMicros: number
-      readonly balanceMicros: number
+      readonly balanceMicros: bigint
       /** The earlier move was of the same customer and amount. */
       readonly isSame: boolean
     }
   | { readonly kind: 'unknown_customer' }
   /** A deduction beyond what is available: the rest is owed for calls, or promised to live ones. */
-  | { readonly kind: 'insufficient_funds'; readonly availableMicros: number }
+  | { readonly kind: 'insufficient_funds'; readonly availableMicros: bigint }
+  /** The balance would not fit into its column. */
+  | { readonly kind: 'balance_out_of_range' }
 
 interface MoneyMovesDeps {
   readonly store: Store
@@ -64,12 +67,8 @@ export class MoneyMoves {
     if (account === undefined) return { kind: 'unknown_customer' }
     const walletId = account.terms.walletId ?? this.#createWallet(move.customerId, now)
     const earlier = this.#ledger.find(move.kind, move.ref)
-    if (
-      earlier === undefined &&
-      move.amountMicros < 0 &&
-      -move.amountMicros > account.availableMicros
-    )
-      return { kind: 'insufficient_funds', availableMicros: account.availableMicros }
+    const refusal = earlier ? undefined : refusalOf(move, account)
+    if (refusal !== undefined) return refusal
     const posting = earlier ?? this.#post(move, walletId, account, now)
     switch (posting.kind) {
       case 'posted':
@@ -115,4 +114,18 @@ export class MoneyMoves {
     this.#customers.reload(now)
     return walletId
   }
+}
+
+function refusalOf(
+  { amountMicros }: MoneyMove,
+  { availableMicros, balanceMicros }: Account,
+): MoneyMoved | undefined {
+  if (amountMicros < 0 && BigInt(-amountMicros) > availableMicros)
+    return {
+      kind: 'insufficient_funds',
+      availableMicros: availableMicros > 0n ? availableMicros : 0n,
+    }
+  return balanceMicros + BigInt(amountMicros) > MAX_SUM_MICROS
+    ? { kind: 'balance_out_of_range' }
+    : undefined
 }

@@ -7,7 +7,7 @@ export interface MoneySum {
   readonly currency: string
   readonly count: number
   /** Absolute amounts added up. Micro-units. */
-  readonly amountMicros: number
+  readonly amountMicros: bigint
 }
 
 export class MoneySums {
@@ -16,9 +16,9 @@ export class MoneySums {
   /** To be called once the entry is durable. `amountMicros`: signed, as in the ledger. */
   add(kind: MoneySum['kind'], currency: string, amountMicros: number): void {
     const key = `${kind} ${currency}`
-    const sum = this.#sums.get(key) ?? { kind, currency, count: 0, amountMicros: 0 }
+    const sum = this.#sums.get(key) ?? { kind, currency, count: 0, amountMicros: 0n }
     sum.count += 1
-    sum.amountMicros += Math.abs(amountMicros)
+    sum.amountMicros += BigInt(Math.abs(amountMicros))
     this.#sums.set(key, sum)
   }
 

@@ -1,7 +1,7 @@
 /** May this call be set up, and may it go on? Memory only, and every answer is a value. */
 import type { Tariff } from '../../../schema/call-journal.ts'
 import { affordableSeconds, grantLength } from '../pricing/grant.ts'
-import { costMicros } from '../pricing/price.ts'
+import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
 import type { Rate, RateTable } from '../pricing/rate-table.ts'
 import type { Account } from '../accounts/account.ts'
 import type { Customers } from '../accounts/customers.ts'
@@ -149,8 +149,17 @@ const grant = (affordable: number, target: number, maxSeconds: number): number =
  * What this call may cost in all, `reservedMicros` of it being reserved for it already. A debt adds
  * nothing and takes nothing: calls that are free of charge are free for debtors too.
  */
-const budgetOf = (account: Account, reservedMicros: number, now: number): number =>
-  reservedMicros + Math.max(0, Math.min(account.availableMicros, account.dailyBudgetMicros(now)))
+function budgetOf(account: Account, reservedMicros: number, now: number): number {
+  const { availableMicros } = account
+  const today = account.dailyBudgetMicros(now) ?? availableMicros
+  return budgetWith(reservedMicros, today < availableMicros ? today : availableMicros)
+}
+
+/** What one call may cost at most is exact as a number. */
+function budgetWith(reservedMicros: number, availableMicros: bigint): number {
+  const more = availableMicros > 0n ? Number(availableMicros) : 0
+  return Math.min(reservedMicros + more, MAX_COST_MICROS)
+}
 
 /** Which of the two budgets was too small. */
 function shortage(
@@ -159,7 +168,7 @@ function shortage(
   tariff: Tariff,
   now: number,
 ): 'insufficient_funds' | 'daily_spend_limit' {
-  const withFunds = affordableSeconds(tariff, reservedMicros + Math.max(0, account.availableMicros))
+  const withFunds = affordableSeconds(tariff, budgetWith(reservedMicros, account.availableMicros))
   const withBoth = affordableSeconds(tariff, budgetOf(account, reservedMicros, now))
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
 }

@@ -31,7 +31,8 @@ export function chargeReserved(reservation: Reservation, billsec: number): Charg
   const isCutOff = billsec > grantedSeconds && billsec <= grantedSeconds + cutOffSeconds
   if (!isCutOff || account === undefined)
     return { account, tariff, costMicros: price, isOutOfFunds }
-  const payable = amountMicros + Math.max(0, account.availableMicros)
+  const { availableMicros } = account
+  const payable = amountMicros + (availableMicros > 0n ? Number(availableMicros) : 0)
   return { account, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
 }
 

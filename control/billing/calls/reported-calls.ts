@@ -1,6 +1,8 @@
 /** Calls that nodes report over HTTP: the same call gets the same numbers, however often it comes. */
+import type { Insertable } from 'kysely'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import { compile, type Param } from '../../../schema/compiled.ts'
+import { exactSum } from '../../../schema/columns.ts'
 import type { OcsReportTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Ledger } from '../accounts/ledger.ts'
@@ -12,7 +14,7 @@ export type ReportAnswer =
       readonly kind: 'settled'
       readonly costMicros: number
       /** Null: the call has no wallet. */
-      readonly balanceAfterMicros: number | null
+      readonly balanceAfterMicros: bigint | null
       readonly currency: string | null
       readonly isDuplicate: boolean
     }
@@ -21,7 +23,7 @@ export type ReportAnswer =
 
 const duplicate = (
   costMicros: number,
-  balanceAfterMicros: number | null,
+  balanceAfterMicros: bigint | null,
   currency: string | null,
 ): ReportAnswer => ({
   kind: 'settled',
@@ -66,7 +68,7 @@ export class ReportedCalls {
     const report = this.#statements.accepted.get({ callUuid })
     if (report !== undefined)
       return report.billsec === billsec
-        ? duplicate(report.cost_micros, report.balance_after_micros, report.currency)
+        ? duplicate(report.cost_micros, readSum(report.balance_after), report.currency)
         : { kind: 'conflict' }
     const record = this.#statements.record.get({ callUuid })
     if (record === undefined) return undefined
@@ -91,12 +93,15 @@ export class ReportedCalls {
   }
 }
 
+const readSum = (text: string | null): bigint | null => (text === null ? null : BigInt(text))
+
 function prepare(store: Store) {
   return {
     accepted: compile(store, (db, param: Param<{ callUuid: string }>) =>
       db
         .selectFrom('ocs_report')
-        .select(['billsec', 'cost_micros', 'balance_after_micros', 'currency'])
+        .select(['billsec', 'cost_micros', 'currency'])
+        .select(exactSum('balance_after_micros').as('balance_after'))
         .where('call_uuid', '=', param('callUuid'))
         .where('is_conflict', '=', 0),
     ),
@@ -106,20 +111,25 @@ function prepare(store: Store) {
         .select(['billsec', 'currency'])
         .where('call_uuid', '=', param('callUuid')),
     ),
-    keep: compile(store, (db, param: Param<OcsReportTable>) =>
-      db
-        .insertInto('ocs_report')
-        .values({
-          call_uuid: param('call_uuid'),
-          billsec: param('billsec'),
-          is_conflict: param('is_conflict'),
-          cost_micros: param('cost_micros'),
-          balance_after_micros: param('balance_after_micros'),
-          currency: param('currency'),
-          body: param('body'),
-          reported_at: param('reported_at'),
-        })
-        .onConflict((conflict) => conflict.columns(['call_uuid', 'billsec']).doNothing()),
+    keep: compile(
+      store,
+      (
+        db,
+        param: Param<Insertable<OcsReportTable> & { readonly balance_after_micros: bigint | null }>,
+      ) =>
+        db
+          .insertInto('ocs_report')
+          .values({
+            call_uuid: param('call_uuid'),
+            billsec: param('billsec'),
+            is_conflict: param('is_conflict'),
+            cost_micros: param('cost_micros'),
+            balance_after_micros: param('balance_after_micros'),
+            currency: param('currency'),
+            body: param('body'),
+            reported_at: param('reported_at'),
+          })
+          .onConflict((conflict) => conflict.columns(['call_uuid', 'billsec']).doNothing()),
     ),
   }
 }

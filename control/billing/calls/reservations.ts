@@ -50,7 +50,7 @@ export class Reservations {
     const entry = { ...call, isEnded: false, expiresAt: expiry(call, now) }
     this.#entries.set(call.callUuid, entry)
     if (call.account === undefined) return entry
-    call.account.reservedMicros += call.amountMicros
+    call.account.reservedMicros += BigInt(call.amountMicros)
     call.account.openCalls += 1
     return entry
   }
@@ -112,7 +112,8 @@ export class Reservations {
 }
 
 function setAmount(entry: Entry, amountMicros: number): void {
-  if (entry.account !== undefined) entry.account.reservedMicros += amountMicros - entry.amountMicros
+  if (entry.account !== undefined)
+    entry.account.reservedMicros += BigInt(amountMicros - entry.amountMicros)
   entry.amountMicros = amountMicros
 }
 

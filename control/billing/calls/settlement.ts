@@ -93,7 +93,7 @@ export class Settlement {
     const posting = this.#post(callUuid, charge)
     const { account, isOutOfFunds } = charge
     if (isOutOfFunds && account !== undefined && posting?.kind !== 'duplicate') {
-      const balanceMicros = this.#deps.ledger.balance(account.terms.walletId) ?? 0
+      const balanceMicros = this.#deps.ledger.balance(account.terms.walletId) ?? 0n
       this.#deps.events.depleted(account.terms, balanceMicros)
     }
     return posting
@@ -113,7 +113,11 @@ export class Settlement {
     })
     if (posting.kind === 'posted') {
       const { balanceMicros } = posting
-      this.#deps.events.balanceChanged(account.terms, balanceMicros + costMicros, balanceMicros)
+      this.#deps.events.balanceChanged(
+        account.terms,
+        balanceMicros + BigInt(costMicros),
+        balanceMicros,
+      )
     }
     return posting
   }

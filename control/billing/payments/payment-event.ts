@@ -2,6 +2,7 @@
  * What a payment provider's event means. Its payload is the provider's and changes with its versions:
  * only the few fields that matter here are read, everything else is let be.
  */
+import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import { z } from 'zod'
 import { minorUnitsToMicros } from './minor-units.ts'
 
@@ -265,8 +266,8 @@ function paid(
   }
 }
 
-/** A billion units, as everywhere in the API. */
-const maxAmountMicros = 1_000_000_000_000_000
+/** As everywhere in the API. */
+const maxAmountMicros = MAX_AMOUNT_UNITS * 1_000_000
 
 interface Noticed {
   readonly id: string

@@ -6,18 +6,24 @@ import { baseMicros, multiplyDivide, quantumMicros } from './price.ts'
 const grantSeconds = 60
 
 /**
- * The most whole seconds whose price is within `budgetMicros`. 0: not even the first second;
+ * The most whole seconds whose price is within `budgetMicros`, which is `MAX_COST_MICROS` at most. 0: not even the first second;
  * Infinity: from there on the tariff charges nothing.
  */
 export function affordableSeconds(tariff: Tariff, budgetMicros: number): number {
+  if (budgetMicros < 0) return 0
   const quantum = quantumMicros(tariff)
   // Prices are multiples of the quantum, so what lies above the last multiple buys nothing.
-  const spendable = Math.floor(budgetMicros / quantum) * quantum - baseMicros(tariff)
+  const spendable = budgetMicros - (budgetMicros % quantum) - baseMicros(tariff)
   if (spendable < 0) return 0
-  const perIncrement = tariff.incrementSeconds * tariff.ratePerMinuteMicros
-  if (perIncrement === 0) return Infinity
-  const increments = multiplyDivide(spendable, 60, perIncrement, 'down')
-  return tariff.firstIncrementSeconds + increments * tariff.incrementSeconds
+  const { incrementSeconds, ratePerMinuteMicros } = tariff
+  if (ratePerMinuteMicros === 0) return Infinity
+  return tariff.firstIncrementSeconds + incrementsFor(spendable, tariff) * incrementSeconds
+}
+
+function incrementsFor(micros: number, { incrementSeconds, ratePerMinuteMicros }: Tariff): number {
+  const perIncrement = incrementSeconds * ratePerMinuteMicros
+  if (Number.isSafeInteger(perIncrement)) return multiplyDivide(micros, 60, perIncrement, 'down')
+  return Number((BigInt(micros) * 60n) / (BigInt(incrementSeconds) * BigInt(ratePerMinuteMicros)))
 }
 
 /** How much one grant asks for, in seconds: the first increment, but no less than a minute. */

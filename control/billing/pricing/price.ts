@@ -1,5 +1,9 @@
 /** What a call costs, in integer micro-units. Exact: no floating point takes part in money. */
+import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import type { Tariff } from '../../../schema/call-journal.ts'
+
+/** No call costs more: up to here every price is exact. A grant ends there. */
+export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
 
 /**
  * The price of `seconds` of talk: connect fee + first increment + every further increment begun, each
@@ -9,7 +13,8 @@ import type { Tariff } from '../../../schema/call-journal.ts'
  */
 export function costMicros(tariff: Tariff, seconds: number): number {
   if (seconds <= 0) return 0
-  return roundUp(tariff, baseMicros(tariff) + furtherMicros(tariff, seconds))
+  const price = roundUp(tariff, baseMicros(tariff) + furtherMicros(tariff, seconds))
+  return Math.min(price, MAX_COST_MICROS)
 }
 
 /** What an answered call costs at least, before rounding: connect fee and first increment. */
@@ -33,8 +38,8 @@ function roundUp(tariff: Tariff, micros: number): number {
 }
 
 /**
- * `a × b ÷ c` rounded to an integer. Products beyond 2^53 are computed with BigInt; a result beyond
- * it (nine billion currency units) stops there.
+ * `a × b ÷ c` rounded to an integer. Products beyond 2^53 are computed with BigInt; a result beyond it,
+ * which is more than any call costs, stops there.
  */
 export function multiplyDivide(a: number, b: number, c: number, rounding: 'up' | 'down'): number {
   const product = a * b

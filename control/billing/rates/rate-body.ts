@@ -12,8 +12,8 @@ export const ratePlanBody = z.strictObject({
 
 export type RatePlanBody = z.output<typeof ratePlanBody>
 
-/** No call is dearer: amounts stay exact over the longest call. */
-const price = money({ max: 10_000 })
+/** Enough for currencies of small units, such as VND and IDR. */
+const price = money({ max: 1_000_000 })
 
 /** 86400: a day. */
 const seconds = z.int().max(86_400)

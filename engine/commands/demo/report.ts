@@ -14,14 +14,14 @@ interface Ended {
   readonly cost: number
   readonly currency: string | null
   readonly node: string | null
-  readonly balance: number | null
+  readonly balance: string | null
 }
 
 /** Prints a line for each call record as it is stored, until the returned function is called. */
 export function reportCalls(store: Store, world: World): () => void {
   const newer = store.sqlite.prepare<[number], Ended>(
     `SELECT cdr.id, end_stamp, caller_id_number AS caller, destination_number AS called, disposition,
-            billsec, cost_micros AS cost, cdr.currency, node, wallet.balance_micros AS balance
+            billsec, cost_micros AS cost, cdr.currency, node, CAST(wallet.balance_micros AS TEXT) AS balance
        FROM cdr LEFT JOIN wallet ON wallet.customer_id = cdr.customer_id
       WHERE cdr.id > ? ORDER BY cdr.id`,
   )
@@ -47,7 +47,7 @@ function lineOf(call: Ended): string {
   const { caller, called, disposition, billsec, currency, node } = call
   const time = new Date(call.end_stamp).toISOString().slice(11, 19)
   const cost = `${moneyToDecimal(call.cost)} ${currency ?? ''}`
-  const balance = call.balance === null ? '–' : moneyToDecimal(call.balance)
+  const balance = call.balance === null ? '–' : moneyToDecimal(BigInt(call.balance))
   const where = node?.replace(/^sip:|;.*$/g, '') ?? 'no node'
   return `${time}  ${caller} → ${called}  ${disposition.padEnd(10)} ${billsec} s  ${cost}  balance ${balance}  ${where}`
 }

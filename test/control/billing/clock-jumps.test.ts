@@ -15,9 +15,9 @@ test.each(jumps)(
     await ocs.authorize(question('a'))
     time.jump(jumpMs)
     time.advance(10 * 60_000)
-    expect(ocs.balanceOf(customerId)).toMatchObject({ openCalls: 1, reservedMicros: 600_000 })
+    expect(ocs.balanceOf(customerId)).toMatchObject({ openCalls: 1, reservedMicros: 600_000n })
     time.advance(61_000)
-    expect(ocs.balanceOf(customerId)).toMatchObject({ openCalls: 0, reservedMicros: 0 })
+    expect(ocs.balanceOf(customerId)).toMatchObject({ openCalls: 0, reservedMicros: 0n })
   },
 )
 

@@ -168,7 +168,7 @@ test('an adjustment moves the balance, for the ledger, the wallet and the next c
   const answer = await adjust(control, id, { amount: '-2.50', reason: 'goodwill taken back' })
   expect(answer.status).toBe(200)
   expect(answer.data()).toMatchObject({ amount: -2.5, balance: '7.50', available: '7.50' })
-  expect(ocs.balanceOf(id)?.balanceMicros).toBe(7_500_000)
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(7_500_000n)
   expect((await call('GET', `/customers/${id}/wallet`)).data()).toEqual({
     customer_id: id,
     currency: 'EUR',
@@ -202,7 +202,7 @@ test.each([
   const control = await withCustomer()
   const answer = await adjust(control, control.id, body)
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
-  expect(control.ocs.balanceOf(control.id)?.balanceMicros).toBe(10_000_000)
+  expect(control.ocs.balanceOf(control.id)?.balanceMicros).toBe(10_000_000n)
 })
 
 test('a balance below its threshold is shown as low', async () => {
@@ -243,12 +243,12 @@ test('an adjustment with an Idempotency-Key moves money once, even after its ans
   expect(again.data()).toEqual(once.data())
   store.sqlite.exec('DELETE FROM idempotent_answer')
   expect((await adjust(control, id, body, 'k1')).status).toBe(200)
-  expect(ocs.balanceOf(id)?.balanceMicros).toBe(15_000_000)
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(15_000_000n)
   store.sqlite.exec('DELETE FROM idempotent_answer')
   const other = await adjust(control, id, { ...body, amount: 6 }, 'k1')
   expect([other.status, other.code]).toEqual([409, 'idempotency_conflict'])
   await adjust(control, id, body, 'k2')
-  expect(ocs.balanceOf(id)?.balanceMicros).toBe(20_000_000)
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(20_000_000n)
 })
 
 test('the ledger is shown newest first, by kind and by period', async () => {

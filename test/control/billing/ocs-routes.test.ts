@@ -101,7 +101,7 @@ test('the same call uuid asked again gets the same answer and reserves nothing m
   const api = apiOf(books)
   const first = await api.get(`${ask}&call_uuid=a`)
   expect(await api.get(`${ask}&call_uuid=a`)).toEqual(first)
-  expect(books.ocs.balanceOf(1)).toMatchObject({ reservedMicros: 600_000 })
+  expect(books.ocs.balanceOf(1)).toMatchObject({ reservedMicros: 600_000n })
 })
 
 test('a denial has its own status and code, in the error envelope', async () => {
@@ -167,7 +167,7 @@ test('a reported call is charged, and its reservation is gone', async () => {
       duplicate: false,
     },
   })
-  expect(books.ocs.balanceOf(1)).toMatchObject({ balanceMicros: 358_300, reservedMicros: 0 })
+  expect(books.ocs.balanceOf(1)).toMatchObject({ balanceMicros: 358_300n, reservedMicros: 0n })
 })
 
 test('the same report again is a duplicate with the same numbers, also after other money moved', async () => {

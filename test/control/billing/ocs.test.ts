@@ -17,9 +17,9 @@ test('a call is granted a minute, and exactly the price of that minute is reserv
     },
   })
   expect(ocs.balanceOf(customerId)).toMatchObject({
-    balanceMicros: oneUnit,
-    reservedMicros: 600_000,
-    availableMicros: 400_000,
+    balanceMicros: BigInt(oneUnit),
+    reservedMicros: 600_000n,
+    availableMicros: 400_000n,
   })
 })
 
@@ -46,7 +46,7 @@ test('the same call asked twice gets the same answer and reserves once', async (
   const { ocs, customerId } = customerWith(oneUnit)
   const first = await ocs.authorize(question('a'))
   expect(await ocs.authorize(question('a'))).toEqual(first)
-  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000, openCalls: 1 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000n, openCalls: 1 })
 })
 
 test('the credit limit is there to be spent', async () => {
@@ -62,8 +62,8 @@ test('an ended call costs what it talked, and its reservation is gone', async ()
   time.advance(10)
   await stored
   expect(ocs.balanceOf(customerId)).toMatchObject({
-    balanceMicros: 1_358_300,
-    reservedMicros: 0,
+    balanceMicros: 1_358_300n,
+    reservedMicros: 0n,
     openCalls: 0,
   })
   expect(store.sqlite.prepare('SELECT cost_micros, currency, billsec FROM cdr').get()).toEqual({
@@ -86,7 +86,10 @@ test('a call that was not answered costs nothing and leaves a record', async () 
   const stored = ocs.report(endedCall('a', 0))
   time.advance(10)
   await stored
-  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: oneUnit, reservedMicros: 0 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({
+    balanceMicros: BigInt(oneUnit),
+    reservedMicros: 0n,
+  })
   expect(store.sqlite.prepare('SELECT disposition, cost_micros FROM cdr').all()).toHaveLength(1)
 })
 
@@ -97,7 +100,7 @@ test('what an ended call does not need is free again before its debit is written
   expect(await ocs.authorize(question('b'))).toMatchObject({ kind: 'granted' })
   ocs.stop()
   await stored
-  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000n })
 })
 
 test('the same record reported again, at once or later, is stored and debited once', async () => {
@@ -109,7 +112,7 @@ test('the same record reported again, at once or later, is stored and debited on
   const later = ocs.report(endedCall('a', 20))
   time.advance(10)
   await later
-  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000, reservedMicros: 0 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000n, reservedMicros: 0n })
   expect(store.sqlite.prepare('SELECT count(*) FROM cdr').pluck().get()).toBe(1)
   expect(ocs.check()).toEqual([])
 })
@@ -119,7 +122,7 @@ test('an extension adds a minute to what was used, and the same question adds no
   await ocs.authorize(question('a', '1555'))
   expect(await ocs.extend('a', 50)).toEqual({ kind: 'granted', grantedSeconds: 110 })
   expect(await ocs.extend('a', 50)).toEqual({ kind: 'granted', grantedSeconds: 110 })
-  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 110_000 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 110_000n })
 })
 
 test('the last extension gives what is left, then none is given', async () => {
@@ -148,7 +151,7 @@ test('the moment that cutting a call takes is not charged beyond the wallet', as
   const stored = ocs.report(endedCall('a', 31, { calledNumber: '1555' }))
   time.advance(10)
   await stored
-  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 0 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 0n })
 })
 
 test('a call that went on far past its grant is charged for what it consumed', async () => {
@@ -157,7 +160,7 @@ test('a call that went on far past its grant is charged for what it consumed', a
   const stored = ocs.report(endedCall('a', 40, { calledNumber: '1555' }))
   time.advance(10)
   await stored
-  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: -10_000 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: -10_000n })
   expect(ocs.check()).toEqual([])
 })
 
@@ -171,7 +174,7 @@ test('a call keeps the price of its start when the rate changes', async () => {
   time.advance(10)
   await Promise.all(stored)
   expect(ocs.balanceOf(customerId)).toMatchObject({
-    balanceMicros: 2 * oneUnit - 600_000 - 200_000,
+    balanceMicros: BigInt(2 * oneUnit - 600_000 - 200_000),
   })
 })
 
@@ -195,7 +198,7 @@ test('an emergency call costs nothing, though its caller and its number have a p
   const stored = ocs.report(endedCall('a', 60, help))
   time.advance(10)
   await stored
-  expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(oneUnit)
+  expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
 })
 
 test('a call between phones of one house was never authorized and costs nothing, whatever it dials', async () => {
@@ -204,5 +207,5 @@ test('a call between phones of one house was never authorized and costs nothing,
   const stored = ocs.report(endedCall('a', 60, inside))
   time.advance(10)
   await stored
-  expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(oneUnit)
+  expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
 })

@@ -59,8 +59,8 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
     },
   ])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({
-    balanceMicros: 100_000_000 - 641_700,
-    reservedMicros: 0,
+    balanceMicros: 100_000_000n - 641_700n,
+    reservedMicros: 0n,
   })
   expect(ocsOn(reopened).ocs.start()).toEqual({ recoveredCalls: 0 })
   expect(after.ocs.check()).toEqual([])
@@ -75,7 +75,7 @@ test('a call that a crash cut off before its first sign of life is charged a sec
   const after = ocsOn(store)
   expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
   expect(records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
-  expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000 - 600_000 })
+  expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000n - 600_000n })
   store.close()
 })
 
@@ -110,7 +110,7 @@ test('a restart that crashes before its commit leaves everything to the next one
   expect(after.ocs.start()).toEqual({ recoveredCalls: 3 })
   expect(records(store)).toHaveLength(3)
   expect(after.ocs.balanceOf(customerId)).toMatchObject({
-    balanceMicros: 100_000_000 - 3 * 600_000,
+    balanceMicros: 100_000_000n - 3n * 600_000n,
   })
   store.close()
 })
@@ -130,7 +130,7 @@ test('hundreds of open calls are each recovered once', async () => {
   const after = ocsOn(store)
   expect(after.ocs.start()).toEqual({ recoveredCalls: 149 })
   expect(records(store)).toHaveLength(150)
-  expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000 - 150 * 600_000)
+  expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 150n * 600_000n)
   expect(after.ocs.check()).toEqual([])
   store.close()
 })

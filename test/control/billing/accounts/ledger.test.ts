@@ -22,7 +22,7 @@ test('ledger entries can be neither changed nor deleted', () => {
 test('a top-up is there for the very next call', async () => {
   const { ocs } = customerWith(0)
   expect(await ocs.authorize(question('a'))).toMatchObject({ kind: 'denied' })
-  expect(ocs.move(move())).toEqual({ kind: 'moved', balanceMicros: 5_000_000 })
+  expect(ocs.move(move())).toEqual({ kind: 'moved', balanceMicros: 5_000_000n })
   expect(await ocs.authorize(question('a'))).toMatchObject({ kind: 'granted' })
 })
 
@@ -32,11 +32,11 @@ test('one payment credits once, however often it is told', () => {
   expect(ocs.move(move())).toEqual({
     kind: 'duplicate',
     amountMicros: 5_000_000,
-    balanceMicros: 5_000_000,
+    balanceMicros: 5_000_000n,
     isSame: true,
   })
   expect(ocs.move(move({ amountMicros: 7 }))).toMatchObject({ kind: 'duplicate', isSame: false })
-  expect(ocs.balanceOf(1)).toMatchObject({ balanceMicros: 5_000_000 })
+  expect(ocs.balanceOf(1)).toMatchObject({ balanceMicros: 5_000_000n })
 })
 
 test('the same reference may stand once for each kind', () => {
@@ -44,7 +44,7 @@ test('the same reference may stand once for each kind', () => {
   ocs.move(move())
   expect(ocs.move(move({ kind: 'refund', amountMicros: 10 }))).toEqual({
     kind: 'moved',
-    balanceMicros: 5_000_010,
+    balanceMicros: 5_000_010n,
   })
 })
 
@@ -55,9 +55,9 @@ test('a deduction takes nothing that is promised to a live call', async () => {
     ocs.move(move({ kind: 'adjust', amountMicros, ref }))
   expect(deduct(-400_001, 'one')).toEqual({
     kind: 'insufficient_funds',
-    availableMicros: 400_000,
+    availableMicros: 400_000n,
   })
-  expect(deduct(-400_000, 'two')).toEqual({ kind: 'moved', balanceMicros: 600_000 })
+  expect(deduct(-400_000, 'two')).toEqual({ kind: 'moved', balanceMicros: 600_000n })
 })
 
 test('money for nobody is refused, and a customer without a wallet gets one', () => {
@@ -67,8 +67,8 @@ test('money for nobody is refused, and a customer without a wallet gets one', ()
   const { ocs } = ocsOn(store)
   expect(ocs.balanceOf(1)).toMatchObject({ currency: null })
   expect(ocs.move(move({ customerId: 99 }))).toEqual({ kind: 'unknown_customer' })
-  expect(ocs.move(move())).toEqual({ kind: 'moved', balanceMicros: 5_000_000 })
-  expect(ocs.balanceOf(1)).toMatchObject({ currency: 'USD', balanceMicros: 5_000_000 })
+  expect(ocs.move(move())).toEqual({ kind: 'moved', balanceMicros: 5_000_000n })
+  expect(ocs.balanceOf(1)).toMatchObject({ currency: 'USD', balanceMicros: 5_000_000n })
 })
 
 test('a top-up of nothing, or below nothing, is a mistake of the program', () => {

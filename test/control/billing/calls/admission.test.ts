@@ -56,7 +56,7 @@ test('a customer of another tenant than the one that asks does not pay: nothing 
   expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
     ...{ kind: 'denied', code: 'payer_of_other_tenant', account: null },
   })
-  expect(ocs.stats()).toMatchObject({ openCalls: 0, reservedMicros: 0 })
+  expect(ocs.stats()).toMatchObject({ openCalls: 0, reservedMicros: 0n })
   // Nor does it count as an attempt of that customer.
   expect(await ocs.authorize({ ...question('b'), payerTenantId: 3 })).toMatchObject({
     ...{ kind: 'granted', account: { customerId, tenantId: 3 } },

@@ -23,7 +23,7 @@ test('a call of which nothing is heard gives back what it holds', async () => {
   ocs.start()
   await ocs.authorize(question('a'))
   time.advance(11 * 60_000 + 1_000)
-  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0, openCalls: 0 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
   expect(log).toEqual(['warn billing: calls without a report'])
 })
 
@@ -35,7 +35,7 @@ test('a call that shows signs of life keeps what it holds', async () => {
     time.advance(60_000)
     ocs.alive(['a'], time.now())
   }
-  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000n })
 })
 
 test('while records cannot be stored they wait, and are stored once when that works again', async () => {
@@ -46,11 +46,11 @@ test('while records cannot be stored they wait, and are stored once when that wo
   time.advance(500)
   expect(log[0]).toBe('error billing: records cannot be stored')
   expect(ocs.stats().waitingWrites).toBe(1)
-  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 2 * oneUnit })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: BigInt(2 * oneUnit) })
   store.sqlite.exec('ALTER TABLE cdr_away RENAME TO cdr')
   time.advance(1_000)
   await stored
-  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000, reservedMicros: 0 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000n, reservedMicros: 0n })
   expect(ocs.stats().waitingWrites).toBe(0)
 })
 
@@ -64,7 +64,7 @@ test('a record that the database refuses for ever does not hold up the others', 
   await expect(bad).rejects.toThrow('NOT NULL')
   await good
   expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['good'])
-  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000, reservedMicros: 0 })
+  expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000n, reservedMicros: 0n })
 })
 
 test('money that another process moves is noticed within a second', async () => {
@@ -90,7 +90,7 @@ test('the verdicts since the start are counted by kind', async () => {
   await ocs.authorize(question('c', '4930', '+1999'))
   expect(ocs.stats()).toMatchObject({
     openCalls: 1,
-    reservedMicros: 600_000,
+    reservedMicros: 600_000n,
     verdicts: { granted: 1, insufficient_funds: 1, unknown_caller: 1 },
   })
 })

@@ -118,7 +118,7 @@ test('the edge takes payments too', async () => {
   const control = await open()
   const body = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
   expect((await send(control, body, { onEdge: true })).status).toBe(200)
-  expect(control.balance()).toBe(25_000_000)
+  expect(control.balance()).toBe(25_000_000n)
 })
 
 test.each([
@@ -137,7 +137,7 @@ test.each([
   const outcomes = []
   for (const index of order) outcomes.push(await outcomeOf(control, told[index] ?? {}))
   expect(outcomes).toEqual(order.map((_event, place) => (place === 0 ? 'credited' : 'duplicate')))
-  expect(control.balance()).toBe(25_000_000)
+  expect(control.balance()).toBe(25_000_000n)
 })
 
 test('the invoice of a subscription is credited by its number where no intent is named', async () => {
@@ -153,7 +153,7 @@ test('the invoice of a subscription is credited by its number where no intent is
   expect(await outcomeOf(control, event('invoice.paid', invoice({ id: 'in_2', parent })))).toBe(
     'credited',
   )
-  expect(control.balance()).toBe(50_000_000)
+  expect(control.balance()).toBe(50_000_000n)
 })
 
 test('whatever comes late, doubled or out of order, every payment counts once', async () => {
@@ -164,7 +164,7 @@ test('whatever comes late, doubled or out of order, every payment counts once', 
         maxLength: 15,
       }),
       async (told) => {
-        const before = control.balance() ?? 0
+        const before = control.balance() ?? 0n
         const run = (events += 1)
         const metadata = { customer_id: String(control.id) }
         for (const [payment, kind, isResent] of told) {
@@ -196,7 +196,7 @@ test('whatever comes late, doubled or out of order, every payment counts once', 
         }
         const payments = new Set(told.map(([payment]) => payment))
         const paid = [...payments].reduce((sum, payment) => sum + (payment + 1) * 1_000_000, 0)
-        expect((control.balance() ?? 0) - before).toBe(paid)
+        expect((control.balance() ?? 0n) - before).toBe(BigInt(paid))
         expect(control.ocs.check()).toEqual([])
       },
     ),
@@ -215,7 +215,7 @@ test.each([
   expect(await outcomeOf(control, event('checkout.session.completed', object(control.id)))).toBe(
     'credited',
   )
-  expect(control.balance()).toBe(25_000_000)
+  expect(control.balance()).toBe(25_000_000n)
 })
 
 test('an id that is wrong is not mended by an address', async () => {
@@ -225,7 +225,7 @@ test('an id that is wrong is not mended by an address', async () => {
     customer_details: { email: 'pay@acme.example' },
   })
   expect(await outcomeOf(control, event('checkout.session.completed', object))).toBe('alert')
-  expect(control.balance()).toBe(0)
+  expect(control.balance()).toBe(0n)
 })
 
 test('a payment of nobody is an alert; sent again, it is credited once the customer is there', async () => {
@@ -240,7 +240,7 @@ test('a payment of nobody is an alert; sent again, it is credited once the custo
   const { id } = made.data<{ id: number }>()
   expect(await outcomeOf(control, body)).toBe('credited')
   expect(await outcomeOf(control, body)).toBe('duplicate')
-  expect(control.balance(id)).toBe(25_000_000)
+  expect(control.balance(id)).toBe(25_000_000n)
   expect(await control.alerts('?state=open')).toEqual([])
   expect(await control.alerts('?state=resolved')).toMatchObject([{ resolved_by: 'payment' }])
 })
@@ -256,7 +256,7 @@ test.each([
   const control = await open()
   const told = { ...object, client_reference_id: 'acme', metadata: { customer_id: control.id } }
   expect(await outcomeOf(control, event(type, told))).toBe('ignored')
-  expect(control.balance()).toBe(0)
+  expect(control.balance()).toBe(0n)
   expect(await control.alerts()).toEqual([])
 })
 
@@ -265,10 +265,10 @@ test('yen have no smaller unit; another currency than the wallet’s is an alert
   const metadata = { customer_id: String(control.yenId) }
   const yen = session({ metadata, currency: 'jpy', amount_total: 500 })
   expect(await outcomeOf(control, event('checkout.session.completed', yen))).toBe('credited')
-  expect(control.balance(control.yenId)).toBe(500_000_000)
+  expect(control.balance(control.yenId)).toBe(500_000_000n)
   const dollars = intent({ id: 'pi_2', metadata, currency: 'usd' })
   expect(await outcomeOf(control, event('payment_intent.succeeded', dollars))).toBe('alert')
-  expect(control.balance(control.yenId)).toBe(500_000_000)
+  expect(control.balance(control.yenId)).toBe(500_000_000n)
   expect(await control.alerts()).toMatchObject([
     { kind: 'currency_mismatch', customer_id: control.yenId, detail: 'the wallet is in JPY' },
   ])
@@ -280,7 +280,7 @@ test('two events of one payment that differ in the amount: the first counts, and
   await send(control, event('payment_intent.succeeded', intent({ metadata })))
   const other = session({ metadata, amount_total: 9_900 })
   expect(await outcomeOf(control, event('checkout.session.completed', other))).toBe('alert')
-  expect(control.balance()).toBe(25_000_000)
+  expect(control.balance()).toBe(25_000_000n)
   expect(await control.alerts()).toMatchObject([
     { kind: 'amount_mismatch', customer_id: control.id },
   ])
@@ -321,7 +321,7 @@ test('refunds and disputes of a payment are alerts for its customer, and take no
   expect(await control.alerts('?kind=dispute')).toMatchObject([
     { detail: 'charge.dispute.created dp_1 fraudulent' },
   ])
-  expect(control.balance()).toBe(25_000_000)
+  expect(control.balance()).toBe(25_000_000n)
 })
 
 test('a refund that comes before its payment is an alert of nobody', async () => {
@@ -368,7 +368,7 @@ test('what is not signed, or no event, is 400 and changes nothing', async () => 
   expect((await control.request(path, { body: paid, headers: stolen })).status).toBe(400)
   for (const body of ['', 'nonsense', '[]', '{"id":"evt_1"}'])
     expect([body, (await send(control, body)).code]).toEqual([body, 'validation_failed'])
-  expect(control.balance()).toBe(0)
+  expect(control.balance()).toBe(0n)
 })
 
 test('without a secret payments are refused for now', async () => {
@@ -391,8 +391,8 @@ test('a payment that cannot be stored is not kept in memory either', async () =>
   )
   const paid = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
   expect((await send(control, paid)).status).toBe(500)
-  expect([control.balance(), control.ocs.check()]).toEqual([0, []])
+  expect([control.balance(), control.ocs.check()]).toEqual([0n, []])
   control.store.sqlite.exec('DROP TRIGGER full')
   expect(await outcomeOf(control, paid)).toBe('credited')
-  expect(control.balance()).toBe(25_000_000)
+  expect(control.balance()).toBe(25_000_000n)
 })

@@ -106,7 +106,7 @@ test.each([
   ['prefix', { prefix: '49a' }],
   ['prefix', { prefix: undefined }],
   ['rate_per_minute', { rate_per_minute: -0.1 }],
-  ['rate_per_minute', { rate_per_minute: '10000.000001' }],
+  ['rate_per_minute', { rate_per_minute: '1000000.000001' }],
   ['rate_per_minute', { rate_per_minute: 0.1234567 }],
   ['rate_per_minute', { rate_per_minute: undefined }],
   ['connect_fee', { connect_fee: '0,40' }],
