@@ -141,12 +141,12 @@ function front(
   audit: AuditLog,
   ...edge: readonly Step[]
 ): ControlApp {
-  const { now, log, randomBytes } = deps
+  const { log, randomBytes } = deps
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   app.on(
     [...mutatingMethods],
     '*',
-    auditTrail(audit, now, () => void (telemetry.refused.auditEntries += 1)),
+    auditTrail(audit, deps, () => void (telemetry.refused.auditEntries += 1)),
   )
   app.use(
     inOrder(

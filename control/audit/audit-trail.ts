@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { routePath } from 'hono/route'
+import type { Clocks } from '../../schema/clock.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { isLogin } from '../middleware/rate-limit.ts'
@@ -18,12 +19,12 @@ export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
  */
 export function auditTrail(
   log: AuditLog,
-  now: () => number,
+  { now, steadyNow }: Clocks,
   onOmitted: () => void,
 ): MiddlewareHandler<ControlEnv> {
   const limit = new EntryLimit()
   const admits = (): boolean => {
-    const isAdmitted = limit.admits(now())
+    const isAdmitted = limit.admits(steadyNow())
     if (!isAdmitted) onOmitted()
     return isAdmitted
   }
