@@ -28,7 +28,8 @@ export class Customers {
    * The customer may belong to another tenant all the same.
    */
   byNumber(caller: string, tenantId: number | null = null): Account | undefined {
-    const otherSpelling = caller.startsWith('+') ? caller.slice(1) : `+${caller}`
+    // `++1` is no spelling of `+1`.
+    const otherSpelling = caller.startsWith('+') ? caller.replace(/^\+(?!\+)/, '') : `+${caller}`
     const owner = this.byId(this.#numbers.get(caller) ?? this.#numbers.get(otherSpelling))
     const isOwn = tenantId === null || owner?.terms.tenantId === tenantId
     if (owner !== undefined && isOwn) return owner

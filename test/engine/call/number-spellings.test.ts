@@ -74,6 +74,7 @@ test('a caller that is no number spends the wallet of no number', async () => {
       expect(await from(text)).toMatchObject({ refused: 402, code: 'unknown_caller' })
       expect(await asserted(text)).toMatchObject({ refused: 402, code: 'unknown_caller' })
     }),
+    { examples: [['%2B%2B12025550100'], ['++12025550100'], ['%2B+2025550100']] },
   )
 })
 
