@@ -115,7 +115,7 @@ export class Engine {
     this.#proxies = new TrustedSources(config.trustedProxies)
     this.#refused = new RefusedCalls({
       ...{ store, now, schedule, log },
-      refusedByOverload: () => this.#server?.load.refused ?? 0,
+      refusedByOverload: () => this.#server?.refusedCalls ?? 0,
     })
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
@@ -264,7 +264,7 @@ export class Engine {
       ...prefixed('srf', this.#client.stats()),
       ...prefixed('sip', this.#server?.stats() ?? {}),
       sip_connections_refused_total: this.#server?.refusedConnections ?? 0,
-      sip_refused_by_overload_total: this.#server?.load.refused ?? 0,
+      sip_refused_by_overload_total: this.#server?.refusedCalls ?? 0,
       sip_lag_seconds: (this.#server?.load.lagMs ?? 0) / 1_000,
       sip_admitted_ratio: this.#server?.load.share ?? 1,
     }

@@ -52,6 +52,8 @@ export interface SipServer {
   /** Connects an application of this process; after the start. */
   connectInProcess(client: InProcessClient): InProcessLink
   readonly load: Load
+  /** New calls that got 503, by overload or because there were too many, since the start. */
+  readonly refusedCalls: number
   /** Peers that wanted to connect and might not, since the start. */
   readonly refusedConnections: number
   /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
@@ -156,6 +158,10 @@ class EmbeddedServer implements SipServer {
 
   get listeners(): readonly Listener[] {
     return this.#listeners
+  }
+
+  get refusedCalls(): number {
+    return this.#overload.refused + this.#core.traffic.refusedWhenFull
   }
 
   get refusedConnections(): number {

@@ -10,6 +10,8 @@ export interface TrafficTotals {
   /** Copies that were sent for want of an answer, or because the other side sent one. */
   readonly repeatedOut: { readonly requests: number; readonly responses: number }
   readonly faulty: Readonly<Faulty>
+  /** INVITEs that were refused because the tables were full. */
+  readonly refusedWhenFull: number
 }
 
 /** What came and could not be used. */
@@ -39,6 +41,7 @@ export class Traffic implements TrafficTotals {
   readonly responsesIn = new Map<string, Map<number, number>>()
   readonly responsesOut = new Map<string, Map<number, number>>()
   readonly repeatedOut = { requests: 0, responses: 0 }
+  refusedWhenFull = 0
   readonly faulty: Faulty = { unreadableRequests: 0, unreadable: 0, requests: 0, responses: 0 }
 
   received({ kind, method, status }: SipMessage): void {

@@ -67,7 +67,7 @@ export function prometheusText(figures: Figures): string {
     ),
     gauge('sip_server_admitted_ratio', 'The part of new calls that is let in', load.share),
     counter('sip_server_calls_refused_total', 'New calls refused by overload', [
-      [{}, load.refused],
+      [{}, load.refused + traffic.refusedWhenFull],
     ]),
   ].join('')
 }

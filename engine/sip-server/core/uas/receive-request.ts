@@ -94,7 +94,10 @@ function accept(stack: Stack, request: SipMessage, arrival: Arrival, now: number
     return refuse(400, 'Missing Contact Header')
 
   // §21.5.4; requests in dialogs were let through above: a full house must be able to empty itself.
-  if (stack.isFull) return refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
+  if (stack.isFull) {
+    if (request.method === 'INVITE') stack.traffic.refusedWhenFull += 1
+    return refuse(503, 'Service Unavailable', 'Retry-After: 5\r\n')
+  }
   const chosen = chooseApplication(stack, request, arrival.source)
   if (request.method === 'INVITE') tellAttempt(stack, 'network', request.text, now)
   if (chosen.kind !== 'application') return refuseUntaken(stack, request, arrival, chosen.kind, now)

@@ -161,6 +161,15 @@ test('a full house refuses what is new and lets the calls that it has end', () =
   }
 })
 
+test('calls that a full house refuses are counted, other requests are not', () => {
+  const server = new VirtualServer({ limits: { maxDialogs: 1 } })
+  acknowledge(server, answered(server))
+  const others = { callId: 'c2', fromTag: 'f2' }
+  server.receive(requestOf('INVITE', { ...others, branch: 'z9hG4bK-2', body: sdp }))
+  server.receive(requestOf('OPTIONS', { ...others, branch: 'z9hG4bK-3' }))
+  expect(server.core.traffic.refusedWhenFull).toBe(1)
+})
+
 test('a provisional response that asks to be reliable is refused instead of sent without RSeq', () => {
   const server = new VirtualServer()
   const id = respond(server, invited(server), 183, ['Require: 100rel'])
