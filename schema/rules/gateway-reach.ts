@@ -28,12 +28,13 @@ export const isNamed = (
   target: Pick<SipTarget, 'host'>,
   sender: Sender,
 ): boolean =>
-  isSharedName(target.host) || (tenantId !== null && sender === 'platform')
-    ? false
-    : plainHost(host) === target.host
+  isIP(target.host) === 0 &&
+  target.host !== EVERY_MACHINE &&
+  (tenantId === null || sender !== 'platform') &&
+  plainHost(host) === target.host
 
-/** Every machine has this name: there the port tells who is meant. */
-const isSharedName = (host: string): boolean => host === 'localhost'
+/** A name of every machine: there the port tells who is meant. */
+const EVERY_MACHINE = 'localhost'
 
 /** The gateway that a URI names as it is written, without DNS; undefined: none. */
 export function gatewayNamedBy(

@@ -113,3 +113,20 @@ test('a carrier is refused where its owner has calls go without a price, in the 
     /carriers\[0\]\.gateways\[0\]\.host/,
   )
 })
+
+test.each(['127.0.0.1', 'localhost'])(
+  'on %s the port tells a node from a gateway',
+  async (host) => {
+    const { call } = openResources()
+    const here = { name: 'here', gateways: [{ host, port: 5070 }] }
+    expect((await call('POST', '/routing/carriers', here)).status).toBe(201)
+    const at = (internal_port: number) => ({ ...set, nodes: [{ host, internal_port }] })
+    expect((await call('POST', '/dispatcher', at(5080))).status).toBe(201)
+    const twin = { ...here, name: 'twin', gateways: [{ host, port: 5090 }] }
+    expect((await call('POST', '/routing/carriers', twin)).status).toBe(201)
+    if (host !== 'localhost') {
+      const refused = await call('POST', '/dispatcher', { ...at(5070), endpoint_name: 'b' })
+      expect(refused.code).toBe('carrier_gateway')
+    }
+  },
+)
