@@ -78,6 +78,8 @@ export interface DispatcherPort {
   status(setId?: number): readonly SetStatus[]
   /** Stores the operator's word and applies it to the next INVITE. */
   setState(setId: number, destination: string, state: NodeState): SetStateResult
+  /** DNS does not know the node's name: it does not come back by itself. */
+  isUnresolvable(nodeId: number): boolean
   /** Reads sets and nodes from the database again; live calls are not touched. */
   reload(): void
 }

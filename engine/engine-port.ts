@@ -22,6 +22,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
       status: (setId) =>
         dispatcher.status(setId).map((set) => ({ ...set, nodes: set.nodes.map(stamped) })),
       setState: (setId, destination, state) => dispatcher.setState(setId, destination, state),
+      isUnresolvable: (nodeId) => dispatcher.isUnresolvable(nodeId),
       reload: () => dispatcher.reload(),
     },
     registrations: {

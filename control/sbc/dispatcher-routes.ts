@@ -23,7 +23,7 @@ export function dispatcherRoutes({
   now,
   engine,
 }: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
-  const sets = new DispatcherStore(store)
+  const sets = new DispatcherStore(store, (nodeId) => engine.dispatcher.isUnresolvable(nodeId))
   const read = requires('dispatcher:read')
   const write = requires('dispatcher:write')
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))

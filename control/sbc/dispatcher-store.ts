@@ -1,5 +1,5 @@
 /** Dispatcher sets and nodes, as rows. Nodes keep their id and the operator's state over a change. */
-import { toFlag } from '../../schema/columns.ts'
+import { fromFlag, toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
@@ -22,9 +22,12 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   readonly noun = 'Dispatcher set'
   readonly body = dispatcherBody
   readonly #store: Store
+  readonly #isUnresolvable: (nodeId: number) => boolean
 
-  constructor(store: Store) {
+  /** `isUnresolvable`: what the engine knows of a node's name, which a seed file does not. */
+  constructor(store: Store, isUnresolvable: (nodeId: number) => boolean = () => false) {
     this.#store = store
+    this.#isUnresolvable = isUnresolvable
   }
 
   list(reach: Reach, { limit, offset, search }: Slice): Rows<DispatcherView> {
@@ -153,7 +156,12 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       const set = this.#setOfNode(reach, id, nodeId)
       const { nodes } = set
       this.#refuseGateway(node, set, reach)
-      refuseEmptySet(nodes.map((each) => (each.id === nodeId ? { ...each, ...node } : each)))
+      const after = nodes.map((each) => {
+        if (each.id !== nodeId) return each
+        // At another host it is another node, of which nothing is known.
+        return { ...each, ...node, id: node.host === each.host ? nodeId : undefined }
+      })
+      this.#refuseEmptySet(nodes, after)
       execute(
         this.#store,
         this.#store.db
@@ -167,9 +175,24 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   removeNode(reach: Reach, id: number, nodeId: number): void {
     write(this.#store, () => {
       const { nodes } = this.#setOfNode(reach, id, nodeId)
-      refuseEmptySet(nodes.filter((node) => node.id !== nodeId))
+      this.#refuseEmptySet(
+        nodes,
+        nodes.filter((node) => node.id !== nodeId),
+      )
       execute(this.#store, this.#store.db.deleteFrom('dispatcher_node').where('id', '=', nodeId))
     })
+  }
+
+  /**
+   * §3.2: a set always has a node in service; taking the last one out is refused. One whose name DNS does not
+   * know is not in service, but a set that has no other may be changed.
+   */
+  #refuseEmptySet(before: readonly MemberState[], after: readonly MemberState[]): void {
+    const isReachable = (node: MemberState): boolean =>
+      isInService(node) && (node.id === undefined || !this.#isUnresolvable(node.id))
+    const isKept = after.some(isReachable) || !before.some(isReachable)
+    if (after.some(isInService) && isKept) return
+    throw new ApiError(409, 'last_active_node', 'The set would be left without a node in service')
   }
 
   #refuseGateway(node: NodeBody, { tenant }: DispatcherView, reach: Reach): void {
@@ -240,8 +263,10 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     const { db } = this.#store
     const before = new Map(this.#nodesOf([setRowId]).map((row) => [nodeKey(row), row]))
     const kept = nodes.map((node) => before.get(nodeKey(node)))
-    refuseEmptySet(
+    this.#refuseEmptySet(
+      [...before.values()].map((row) => ({ ...row, is_enabled: fromFlag(row.is_enabled) })),
       nodes.map((node, index) => ({
+        id: kept[index]?.id,
         is_enabled: node.is_enabled,
         operator_state: kept[index]?.operator_state ?? 'active',
       })),
@@ -311,11 +336,13 @@ function destinationsOf({ nodes, voicemail_uri, spy_uri }: DispatcherBody): Writ
   ]
 }
 
-/** §3.2: a set always has a node in service; taking the last one out is refused. */
-function refuseEmptySet(nodes: readonly Pick<NodeView, 'is_enabled' | 'operator_state'>[]): void {
-  if (nodes.some((node) => node.is_enabled && node.operator_state === 'active')) return
-  throw new ApiError(409, 'last_active_node', 'The set would be left without a node in service')
+interface MemberState extends Pick<NodeView, 'is_enabled' | 'operator_state'> {
+  /** Undefined: a new one. */
+  readonly id?: number | undefined
 }
+
+const isInService = ({ is_enabled, operator_state }: MemberState): boolean =>
+  is_enabled && operator_state === 'active'
 
 const columnsOf = ({
   endpoint_name,

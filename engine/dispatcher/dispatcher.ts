@@ -180,7 +180,7 @@ export class Dispatcher {
     const node = wanted && set.nodes.find((each) => isSameDestination(each.record, wanted))
     if (!node) return 'unknown_destination'
     const { nodeId } = node.record
-    if (!maySetState(nodesInSet(set), nodeId, state)) return 'last_active_node'
+    if (!maySetState(this.#nodesInSet(set), nodeId, state)) return 'last_active_node'
     this.#deps.saveOperatorState(nodeId, state === 'inactive' ? 'inactive' : 'active')
     this.#monitor.setState(nodeId, state)
     return 'changed'
@@ -189,7 +189,19 @@ export class Dispatcher {
   /** Whether removing this node would leave its set without a node in service (decisions §4: 409). */
   isLastInService(nodeId: number): boolean {
     const set = this.#setOf(nodeId)
-    return set !== undefined && isLastInService(nodesInSet(set), nodeId)
+    return set !== undefined && isLastInService(this.#nodesInSet(set), nodeId)
+  }
+
+  /** A node that cannot come back by itself, because DNS does not know its name. */
+  isUnresolvable(nodeId: number): boolean {
+    const node = this.#setOf(nodeId)?.nodes.find(({ record }) => record.nodeId === nodeId)
+    return node?.state === 'probing' && this.#deps.hosts.isUnresolvable(node.record.host)
+  }
+
+  #nodesInSet({ nodes }: DestinationSet) {
+    return nodes.map(({ record: { nodeId, host }, state }) => ({
+      ...{ nodeId, state, isUnresolvable: this.#deps.hosts.isUnresolvable(host) },
+    }))
   }
 
   #build(record: SetRecord): DestinationSet {
@@ -233,6 +245,3 @@ function firstOfEach(records: readonly SetRecord[]): readonly SetRecord[] {
     .toSorted((one, other) => one.setId - other.setId)
     .filter(({ tenantId }) => !tenants.has(tenantId) && tenants.add(tenantId))
 }
-
-const nodesInSet = (set: DestinationSet) =>
-  set.nodes.map(({ record, state }) => ({ nodeId: record.nodeId, state }))

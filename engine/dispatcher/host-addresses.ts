@@ -20,6 +20,8 @@ export type ResolveHost = (host: string) => Promise<Resolution>
 export interface HostDirectory {
   readonly version: number
   addressesOf(host: string): readonly string[]
+  /** It is a name that DNS has not known for a while; what has been asked for only once may be new. */
+  isUnresolvable(host: string): boolean
   /** Replaces the names that `owner` needs; literal addresses are fine and cost nothing. */
   watch(owner: string, hosts: readonly string[]): void
 }
@@ -28,8 +30,13 @@ const MIN_REFRESH_MS = 5_000
 const MAX_REFRESH_MS = 3_600_000
 const RETRY_MS = 5_000
 
+/** So often in a row DNS has to know nothing of a name. */
+const UNRESOLVABLE_AFTER = 3
+
 interface Entry {
   addresses: readonly string[]
+  /** Answers in a row that held no address. */
+  failures: number
   cancel: Cancel
 }
 
@@ -54,6 +61,10 @@ export class HostAddresses implements HostDirectory {
     return this.#entries.get(host.toLowerCase())?.addresses ?? []
   }
 
+  isUnresolvable(host: string): boolean {
+    return (this.#entries.get(host.toLowerCase())?.failures ?? 0) >= UNRESOLVABLE_AFTER
+  }
+
   watch(owner: string, hosts: readonly string[]): void {
     const names = hosts.filter((host) => isIP(host) === 0).map((host) => host.toLowerCase())
     this.#wanted.set(owner, new Set(names))
@@ -73,7 +84,7 @@ export class HostAddresses implements HostDirectory {
   }
 
   #add(host: string): void {
-    const entry: Entry = { addresses: [], cancel: () => undefined }
+    const entry: Entry = { addresses: [], failures: 0, cancel: () => undefined }
     this.#entries.set(host, entry)
     this.#refresh(host, entry)
   }
@@ -88,6 +99,7 @@ export class HostAddresses implements HostDirectory {
   #onResolved(host: string, entry: Entry, { addresses, ttlMs }: Resolution): void {
     if (this.#entries.get(host) !== entry) return
     const fresh = addresses.map(canonicalAddress).toSorted()
+    entry.failures = fresh.length > 0 ? 0 : entry.failures + 1
     if (fresh.length > 0 && fresh.join() !== entry.addresses.join()) {
       entry.addresses = fresh
       this.#version += 1

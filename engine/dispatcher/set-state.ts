@@ -4,14 +4,19 @@ import type { NodeState } from './node-health.ts'
 export interface NodeInSet {
   readonly nodeId: number
   readonly state: NodeState
+  /** DNS does not know its name: it will not come back by itself. */
+  readonly isUnresolvable?: boolean
 }
 
 /**
  * Whether taking this node out (maintenance, removal) would leave no node in service. A `probing`
- * node is in service: it comes back by itself. A node in maintenance can never be the last one.
+ * node is in service: it comes back by itself, unless DNS does not know its name. A node in maintenance can
+ * never be the last one.
  */
 export function isLastInService(nodes: readonly NodeInSet[], nodeId: number): boolean {
-  const inService = nodes.filter((node) => node.state !== 'inactive')
+  const inService = nodes.filter(({ state, isUnresolvable }) => {
+    return state === 'active' || (state === 'probing' && isUnresolvable !== true)
+  })
   return inService.length === 1 && inService[0]?.nodeId === nodeId
 }
 

@@ -75,6 +75,11 @@ function dispatcherOf(algorithm: AlgorithmCode, count: number): Dispatcher {
       successesToActive: 3,
       okCodes: [{ from: 200, to: 299 }],
     },
-    hosts: { version: 0, addressesOf: () => [], watch: () => undefined },
+    hosts: {
+      version: 0,
+      addressesOf: () => [],
+      isUnresolvable: () => false,
+      watch: () => undefined,
+    },
   })
 }

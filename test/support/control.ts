@@ -241,6 +241,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     dispatcher: {
       status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
       setState: () => 'unknown_set',
+      isUnresolvable: () => false,
       reload: () => undefined,
     },
     calls: {

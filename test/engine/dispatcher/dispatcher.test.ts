@@ -147,6 +147,21 @@ test('a node that an operator puts into service is probed at once', () => {
   expect(nodes.sent).toEqual([{ destination: uriOf(1), at: 0 }])
 })
 
+test('a probing node whose name DNS does not know does not count as in service', () => {
+  const set = sampleSet([sampleNode(1), sampleNode(2, { host: 'gone.example' })])
+  const hosts = {
+    ...{ version: 0, addressesOf: () => [], watch: () => undefined },
+    isUnresolvable: (host: string) => host === 'gone.example',
+  }
+  const { dispatcher } = simulate([set], { hosts })
+  // As long as it is active it takes calls.
+  expect(dispatcher.isUnresolvable(2)).toBe(false)
+  dispatcher.setState(1, 'sip:gone.example', 'probing')
+  expect(dispatcher.isUnresolvable(2)).toBe(true)
+  expect(dispatcher.setState(1, uriOf(1), 'inactive')).toBe('last_active_node')
+  expect(dispatcher.setState(1, 'sip:gone.example', 'inactive')).toBe('changed')
+})
+
 test('an operator error names what is wrong and changes nothing', () => {
   const { dispatcher, saved, changes } = simulate([sampleSet([sampleNode(1), sampleNode(2)])])
   expect(dispatcher.setState(9, uriOf(1), 'inactive')).toBe('unknown_set')

@@ -123,3 +123,29 @@ test('the name of a service stands for the addresses of all its hosts', async ()
   // Most domains have no such records: they are not asked again and again.
   expect(await resolve('_sip._tcp.carrier.example')).toEqual({ addresses: [], ttlMs: 60_000 })
 })
+
+test('a name is unresolvable when DNS has not known it three times in a row', async () => {
+  let known: readonly string[] = []
+  const due: (() => void)[] = []
+  const hosts = new HostAddresses(
+    async () => ({ addresses: known, ttlMs: 1_000 }),
+    (work) => {
+      due.push(work)
+      return () => undefined
+    },
+  )
+  const refresh = async (): Promise<void> => {
+    due.shift()?.()
+    for (let turn = 0; turn < 3; turn += 1) await Promise.resolve()
+  }
+  hosts.watch('test', ['Gone.example', '192.0.2.1'])
+  await refresh()
+  await refresh()
+  expect(hosts.isUnresolvable('gone.example')).toBe(false)
+  await refresh()
+  expect(hosts.isUnresolvable('GONE.example')).toBe(true)
+  expect(hosts.isUnresolvable('192.0.2.1')).toBe(false)
+  known = ['192.0.2.2']
+  await refresh()
+  expect(hosts.isUnresolvable('gone.example')).toBe(false)
+})

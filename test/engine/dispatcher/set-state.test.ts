@@ -27,3 +27,14 @@ test('active and probing are always allowed', () => {
 test('a node that is not in the set is never its last one', () => {
   expect(isLastInService(nodes('active'), 9)).toBe(false)
 })
+
+test('a probing node whose name DNS does not know is not in service', () => {
+  const set = [
+    { nodeId: 1, state: 'active' },
+    { nodeId: 2, state: 'probing', isUnresolvable: true },
+  ] as const
+  expect(maySetState(set, 1, 'inactive')).toBe(false)
+  expect(maySetState(set, 2, 'inactive')).toBe(true)
+  // One that answers is in service, whatever DNS says by now.
+  expect(maySetState([set[0], { ...set[1], state: 'active' }], 1, 'inactive')).toBe(true)
+})
