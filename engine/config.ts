@@ -18,6 +18,8 @@ export function readConfig(environment: Environment) {
     sip: {
       listen: read(settings.sipListen),
       advertisedHost: read(settings.sipAdvertisedHost),
+      hostNames: read(settings.sipHostNames) ?? [],
+      foreignDomains: read(settings.foreignDomains) ?? [],
       tls: readTls(read),
       webSocketOrigins: read(settings.sipWsOrigins),
       dnsServers: read(settings.sipDnsServers),

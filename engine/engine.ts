@@ -32,6 +32,7 @@ import { Guard } from './guard/guard.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { Registrar } from './registrar/registrar.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
+import { DialledDomains } from './routing/dialled-domains.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
@@ -156,13 +157,12 @@ export class Engine {
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: this.#unpriced.gatewayBehind,
+      domains: new DialledDomains({ ...config.sip, listeners: () => this.listeners }),
       onUnknownSource: (source) => this.#refused.unknownSource(this.guard.unknownSource(source)),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
-      newUuid: deps.newUuid,
-      nodeTimeoutMs: config.nodeTimeoutMs,
-      ringTimeoutMs: config.ringTimeoutMs,
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      ...{ newUuid: deps.newUuid, retryAfterSeconds: RETRY_AFTER_SECONDS },
+      ...{ nodeTimeoutMs: config.nodeTimeoutMs, ringTimeoutMs: config.ringTimeoutMs },
     })
   }
 

@@ -58,6 +58,18 @@ export const settings = {
     'the bound address',
     'public address for Via and Contact behind NAT',
   ),
+  sipHostNames: unset(
+    'SIP_HOST_NAMES',
+    hostNames,
+    'none',
+    "comma list of further names that mean this SBC when a phone dials them, beside its addresses and tenants' domains",
+  ),
+  foreignDomains: unset(
+    'FOREIGN_DOMAINS',
+    hostNames,
+    'none: such calls get 404',
+    'comma list of domains of others that phones may call by DNS, at the price of the number that they dial',
+  ),
   sipTlsCert: unset(
     'SIP_TLS_CERT',
     pemFile,

@@ -8,7 +8,7 @@ import type { Call } from './call.ts'
 import { openCall } from './record/cdr.ts'
 import { Conversation, type ConversationDeps } from './legs/conversation.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
-import type { End } from './record/end-reason.ts'
+import type { End, Refusal } from './record/end-reason.ts'
 import { cause, reasonHeader } from './record/end-reason.ts'
 import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
 import { peerAddress } from './sip/peer-address.ts'
@@ -16,7 +16,7 @@ import { advertiseReplaces, tagOf } from './sip/headers.ts'
 import type { Caller } from './legs/caller.ts'
 import type { Announced, Callee } from './legs/outgoing.ts'
 import { inviteFor } from './legs/outgoing.ts'
-import { unpricedCarrier, type UnpricedDeps } from './legs/unpriced.ts'
+import { withheld, type WithheldDeps } from './legs/withheld.ts'
 import type { SrfClient, UacEnd } from './sip/srf-client.ts'
 
 export type AttemptResult =
@@ -34,12 +34,12 @@ export type AttemptResult =
   /** No answer of any kind in time. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
-  /** It would have reached a carrier's gateway without a price. */
-  | { readonly kind: 'unpriced' }
+  /** It must not leave; `end` says why. */
+  | { readonly kind: 'withheld'; readonly end: Refusal }
   /** `call.stopped` says why. */
   | { readonly kind: 'stopped' }
 
-export interface BridgeDeps extends ConversationDeps, UnpricedDeps {
+export interface BridgeDeps extends ConversationDeps, WithheldDeps {
   readonly client: SrfClient
   readonly charging: Charging
   readonly deadlines: Deadlines
@@ -127,11 +127,11 @@ export class Bridge {
       filter,
       isBranch,
     )
-    const carrier = unpricedCarrier(candidate, { uri, nextHop }, this.#deps)
-    if (carrier !== undefined) {
-      this.#reason = `leads to a gateway of ${carrier}`
+    const refusal = withheld(candidate, { uri, nextHop }, this.#announced, this.#deps)
+    if (refusal) {
+      this.#reason = refusal.why
       this.#isOver = true
-      return Promise.resolve({ kind: 'unpriced' })
+      return Promise.resolve({ kind: 'withheld', end: refusal.end })
     }
     return new Promise((resolve) => {
       this.#resolve = resolve

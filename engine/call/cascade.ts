@@ -15,14 +15,6 @@ export const noCandidate: Refusal = {
   code: 'no_candidate',
 }
 
-/** What the caller gets when all that is left would have reached a carrier without a price. */
-const unpriced: Refusal = {
-  kind: 'refused',
-  status: 403,
-  reason: 'Forbidden',
-  code: 'unpriced_gateway',
-}
-
 /**
  * Tries the candidates in order. `attempt` gives undefined for one that may not be tried now;
  * `stopped` tells why the call is over, as soon as it is.
@@ -38,7 +30,7 @@ export async function cascade<T>(
     if (result?.kind === 'answered') return result
     const stop = stopped()
     if (stop) return { kind: 'over', end: stop }
-    if (result?.kind === 'unpriced' && last === noCandidate) last = unpriced
+    if (result?.kind === 'withheld' && last === noCandidate) last = result.end
     if (result?.kind !== 'rejected') continue
     last = endOf(result)
     if (result.isFinal || !movesOn(result.status)) break
@@ -63,7 +55,7 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
     case 'answered':
       return 'answered'
     case 'stopped':
-    case 'unpriced':
+    case 'withheld':
     default:
       return undefined
   }

@@ -6,6 +6,7 @@ import { Bridge, type AttemptResult, type BridgeDeps } from './bridge.ts'
 import type { Call } from './call.ts'
 import type { Caller } from './legs/caller.ts'
 import type { Announced, PhoneCandidate } from './legs/outgoing.ts'
+import type { Refusal } from './record/end-reason.ts'
 import type { Headers } from './sip/drachtio.ts'
 
 export interface Parties {
@@ -87,6 +88,8 @@ const nobody: AttemptResult = {
   isFinal: true,
 }
 
+const heardOf = ({ status, reason, headers = {} }: Refusal) => ({ status, reason, headers })
+
 /** RFC 3261 §16.7 step 6: the answer that tells the caller most. */
 function bestOf(results: readonly AttemptResult[]): AttemptResult {
   const decisive = results.find(({ kind }) => kind === 'answered' || kind === 'stopped')
@@ -95,7 +98,10 @@ function bestOf(results: readonly AttemptResult[]): AttemptResult {
   for (const result of results)
     if (result.kind === 'rejected' && rankOf(result) > rankOf(best))
       best = { ...result, isFinal: true }
-  return best
+  if (best !== nobody) return best
+  // None could be called as it was asked for: the caller hears why.
+  const withheld = results.find((result) => result.kind === 'withheld' && result.end.status === 480)
+  return withheld?.kind === 'withheld' ? { ...nobody, ...heardOf(withheld.end) } : nobody
 }
 
 /** Refused by a human before busy, busy before a device that cannot. */

@@ -56,6 +56,7 @@ export function readInvite(
     calledUser: called.user,
     irregular: called.irregular,
     domain: hostWithoutPort(called.host),
+    isSecure: /^sips:/i.test(request.uri),
     hopsLeft: hopsOf(headers['max-forwards']) - 1,
   }
 }

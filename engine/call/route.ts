@@ -3,7 +3,9 @@ import type { Candidate } from '../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { AgentCandidate, AgentDecision } from '../routing/agents.ts'
 import type { GatewayCandidate, Origin, Routing } from '../routing/routing.ts'
+import { plainHost } from '../../schema/rules/sip-target.ts'
 import type { Account } from '../charging/charging.ts'
+import type { DomainCandidate } from './legs/outgoing.ts'
 import type { Direction } from './call.ts'
 import type { End } from './record/end-reason.ts'
 import { noCandidate } from './cascade.ts'
@@ -14,7 +16,8 @@ import {
   type ExtensionRouteDeps,
 } from './phones/extension-route.ts'
 
-export type Destination = Candidate | GatewayCandidate | AgentCandidate | ExtensionDestination
+export type Destination =
+  Candidate | GatewayCandidate | AgentCandidate | ExtensionDestination | DomainCandidate
 
 export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<
@@ -27,13 +30,23 @@ export interface RouteDeps extends ExtensionRouteDeps {
     | 'admitCarrierCall'
     | 'agent'
     | 'dialledAgent'
+    | 'knowsNumber'
   >
   readonly dispatcher: Pick<
     Dispatcher,
     'candidates' | 'isAtCapacity' | 'reportOutcome' | 'setRecord'
   >
+  readonly domains: DialledDomains
   /** What `Retry-After` says when a limit is reached. */
   readonly retryAfterSeconds: number
+}
+
+/** Of the hosts in Request-URIs that are no tenant's domain; in small letters, without port. */
+export interface DialledDomains {
+  /** A name or an address of ours. */
+  isOwn(host: string): boolean
+  /** Phones may call there by DNS. */
+  isAllowed(host: string): boolean
 }
 
 /** What a route depends on. */
@@ -76,6 +89,11 @@ export interface InnerRoute {
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
   const tenantId = houseOf(origin, deps)
+  const foreign = foreignDomain(question, deps)
+  if (foreign !== undefined)
+    return deps.domains.isAllowed(foreign)
+      ? undefined
+      : { route: refused('outbound', 404, 'Not Found', 'foreign_domain'), tenantId }
   const extension = innerExtension(origin, calledNumber, domain, deps)
   if (extension && !isForeign(extension.tenantId, tenantId)) {
     const route = { kind: 'candidates', direction: 'internal', candidates: [extension] } as const
@@ -88,6 +106,51 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
     return { route: refused('internal', 404, 'Not Found', 'other_tenant'), tenantId }
   const agent = deps.routing.dialledAgent(calledNumber, tenantId)
   return agent && { route: agentRoute(agent, 'internal', deps), tenantId }
+}
+
+/**
+ * A call that ends nowhere, whoever pays for it: it is answered before a wallet is asked (decisions §2).
+ * Undefined: it may go somewhere.
+ */
+export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
+  const { origin, calledNumber, domain } = question
+  const tenantId = houseOf(origin, deps)
+  const isOut = isOurSide(origin)
+  if (isOut && isKnownOutside(question, deps)) return undefined
+  const direction = isOut ? 'internal' : 'inbound'
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId)
+  const end = (status: number, reason: string, code: string): InnerRoute => ({
+    route: refused(direction, status, reason, code),
+    tenantId,
+  })
+  if (target.kind === 'extension') {
+    const extension = routedExtension(target, domain, deps)
+    if (extension === undefined) return end(404, 'Not Found', 'unknown_extension')
+    return extension.phones.length === 0 && extension.voicemail === undefined
+      ? end(480, 'Temporarily Unavailable', 'extension_unregistered')
+      : undefined
+  }
+  if (target.kind === 'agent' && deps.routing.agent(target.agentId) === undefined)
+    return end(404, 'Not Found', 'unknown_agent')
+  // A caller of no tenant may still mean an agent of the tenant that pays.
+  const isNowhere = target.kind === 'none' && isOut && tenantId !== null
+  return isNowhere ? end(404, 'Not Found', 'unknown_extension') : undefined
+}
+
+/** Whether a route leads a number of our own side to the outside, or DNS the domain that was dialled. */
+export const isKnownOutside = (question: RouteQuestion, deps: RouteDeps): boolean =>
+  foreignDomain(question, deps) !== undefined ||
+  deps.routing.knowsNumber(question.calledNumber, houseOf(question.origin, deps))
+
+/**
+ * The domain of others that a phone dials; undefined: it dials one of ours. A carrier or a node may put
+ * whatever name leads here, a phone that dials a name means it.
+ */
+function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): string | undefined {
+  if (origin.kind !== 'extension' || domain === '') return undefined
+  const host = plainHost(domain)
+  const isOurs = deps.registrar.tenantOf(host) !== undefined || deps.domains.isOwn(host)
+  return isOurs ? undefined : host
 }
 
 /** Whose phone or node it is; null: nobody's, or everybody's. */
@@ -108,6 +171,8 @@ export function routeCall(
 ): Route {
   const { origin, calledNumber } = question
   if (!isOurSide(origin)) return inward(question, 'inbound', account, deps)
+  const foreign = foreignDomain(question, deps)
+  if (foreign !== undefined) return domainRoute(foreign, origin, deps)
   const payer = account?.customerId ?? null
   const tenant = houseOf(origin, deps) ?? account?.tenantId ?? null
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
@@ -124,6 +189,16 @@ export function routeCall(
     default:
       return inward(question, 'internal', account, deps)
   }
+}
+
+/** By DNS, at the price of the number, and where the operator has allowed it. */
+function domainRoute(domain: string, origin: Origin, deps: RouteDeps): Route {
+  if (!deps.domains.isAllowed(domain))
+    return refused('outbound', 404, 'Not Found', 'foreign_domain')
+  const host = domain.includes(':') ? `[${domain}]` : domain
+  const tenantId = houseOf(origin, deps)
+  const candidates = [{ kind: 'domain', uri: `sip:${host}`, tenantId }] as const
+  return { kind: 'candidates', direction: 'outbound', candidates }
 }
 
 function inward(

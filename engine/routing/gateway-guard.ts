@@ -17,6 +17,9 @@ interface Entry {
   readonly address: string
 }
 
+const MAX_KNOWN = 10_000
+const MAX_QUESTION = 300
+
 /** Addresses that are known behind a name, or the address itself. */
 export type AddressesOf = (host: string) => readonly string[]
 
@@ -24,6 +27,8 @@ export class GatewayGuard {
   readonly #addressesOf: AddressesOf
   readonly #byName = new Map<string, CarrierGateway[]>()
   readonly #byAddress: NetworkTable<Entry>
+  /** Answers of this table: one is asked for each attempt of each call, mostly about the same places. */
+  readonly #known = new Map<string, CarrierGateway | undefined>()
 
   constructor(gateways: readonly CarrierGateway[], addressesOf: AddressesOf) {
     this.#addressesOf = addressesOf
@@ -43,8 +48,21 @@ export class GatewayGuard {
     )
   }
 
-  /** The gateway to which a request with this next hop would go; undefined: to none. */
+  /**
+   * The gateway to which a request with this next hop would go; undefined: to none. By the addresses of
+   * names at the time of this table: a change of them wants a new one.
+   */
   behind(uri: string, sender: Sender): CarrierGateway | undefined {
+    const question = `${sender} ${uri}`
+    const known = this.#known.get(question)
+    if (known !== undefined || this.#known.has(question)) return known
+    const gateway = this.#find(uri, sender)
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+    if (question.length <= MAX_QUESTION) this.#known.set(question, gateway)
+    return gateway
+  }
+
+  #find(uri: string, sender: Sender): CarrierGateway | undefined {
     const target = sipTarget(uri)
     // What cannot be read here may be read elsewhere.
     if (target === undefined) return unreadable

@@ -251,6 +251,11 @@ export class Routing {
     return this.#outbound.isEmergencyNumber(calledNumber)
   }
 
+  /** Whether an outbound route may take a number that a caller of this tenant dials, whoever pays. */
+  knowsNumber(calledNumber: string, tenantId: number | null): boolean {
+    return this.#outbound.knows(calledNumber, tenantId)
+  }
+
   /**
    * The gateways for a call to the outside, in order. `tenantId` opens the routes that a tenant
    * shares among its customers and extensions.

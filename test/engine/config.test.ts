@@ -11,6 +11,8 @@ test('an empty environment gives the documented defaults', () => {
         { protocol: 'tcp', host: '0.0.0.0', port: 5060 },
       ],
       advertisedHost: undefined,
+      hostNames: [],
+      foreignDomains: [],
       tls: undefined,
       webSocketOrigins: undefined,
       connectionsPerAddress: 256,
@@ -77,6 +79,13 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
     (config) => config.sip.advertisedHost,
     'sip.example.com',
   ],
+  [
+    'FOREIGN_DOMAINS',
+    'Friends.example, other.example',
+    (config) => config.sip.foreignDomains,
+    ['friends.example', 'other.example'],
+  ],
+  ['SIP_HOST_NAMES', 'SBC.example.com', (config) => config.sip.hostNames, ['sbc.example.com']],
   [
     'MCP_ALLOWED_HOSTS',
     'Tollgate.example.com, gate',

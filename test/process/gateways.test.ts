@@ -35,6 +35,10 @@ beforeAll(async () => {
       ...{ type: 'SRV', name: '_sip._udp.service.example' },
       data: { priority: 1, weight: 1, port: gateway.port, target: 'alias.example' },
     },
+    {
+      ...{ type: 'SRV', name: '_sip._udp.friends.example' },
+      data: { priority: 1, weight: 1, port: pbx.port, target: 'alias.example' },
+    },
   )
   const at = (host: string) => `sip:${premium}@${host}:${gateway.port}`
   const agents = {
@@ -78,6 +82,7 @@ beforeAll(async () => {
   }
   tollgate = await TollgateProcess.start(seed, {
     ...{ SIP_DNS_SERVERS: dns.address, PROBE_FAILURES: '100', UNKNOWN_CALLER: 'allow' },
+    FOREIGN_DOMAINS: 'service.example,friends.example',
     ...{ NODE_TIMEOUT_MS: '400', DRAIN_SECONDS: '0' },
   })
   token = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
@@ -145,7 +150,7 @@ test('the record says why, the log names the carrier, and the refusals are count
       ...{ disposition: 'FAILED', sip_code: 403, denial_code: 'unpriced_gateway' },
     }),
   )
-  expect(tollgate.calls().at(-1)?.attempts).toContain('leads to a gateway of north')
+  expect(tollgate.calls().at(-1)?.attempts).toContain("leads to a carrier's gateway")
   expect(tollgate.log.join()).toContain('"carrier":"north"')
   const { data } = await api('GET', '/metrics/telemetry')
   expect(JSON.stringify(data)).toMatch(/unpriced_gateway_refusals_total":[1-9]/)
@@ -272,6 +277,30 @@ test('Route headers and an inbound route lead no call to a gateway', async () =>
   expect((await trunk.next((message) => message.status >= 200)).status).toBe(403)
   expect(heard()).toEqual([])
   trunk.close()
+})
+
+test('a foreign domain is called where the operator allows it, at a price, and never at a gateway', async () => {
+  const caller = await phone('103')
+  const answerAt = async (at: string) => caller.answerTo(await caller.call('19005550199', at))
+  expect((await answerAt('elsewhere.example')).status).toBe(404)
+  expect((await answerAt('service.example')).status).toBe(403)
+  const leg = await caller.call('19005550199', 'friends.example')
+  const invite = await pbx.next('INVITE')
+  expect(invite.uri).toBe('sip:19005550199@friends.example')
+  pbx.reply(invite, 200, { tag: 'f', body: sdp('answer') })
+  caller.peer.learn(leg, await caller.answerTo(leg))
+  caller.peer.request('ACK', leg)
+  await pbx.next('ACK')
+  caller.peer.request('BYE', leg)
+  pbx.reply(await pbx.next('BYE'), 200)
+  await eventually(() =>
+    expect(tollgate.calls().at(-1)).toMatchObject({
+      disposition: 'ANSWERED',
+      direction: 'outbound',
+    }),
+  )
+  expect(tollgate.calls().at(-1)?.cost_micros).toBeGreaterThan(0)
+  expect(heard()).toEqual([])
 })
 
 test('the priced route leads there, and the wallet pays', async () => {

@@ -127,6 +127,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
     isSampled: true,
     /** How long what has arrived waits to be read. */
     lagMs: 0,
+    /** Whether an outbound route takes the number. */
+    knowsNumber: false,
+    /** Domains that are not ours, and those of them that may be called. */
+    foreign: [] as readonly string[],
+    allowed: [] as readonly string[],
     /** The carrier behind a next hop. */
     gatewayBehind: (_uri: string): string | undefined => undefined,
     registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
@@ -184,6 +189,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       admitCarrierCall: () => answers.admitsCarrier,
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,
+      knowsNumber: () => answers.knowsNumber,
     },
     dispatcher: {
       candidates: () => answers.candidates,
@@ -202,6 +208,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     voicemailOf: () => answers.voicemail,
     gatewayBehind: (uri) => answers.gatewayBehind(uri),
+    domains: {
+      isOwn: (host) => !answers.foreign.includes(host),
+      isAllowed: (host) => answers.allowed.includes(host),
+    },
     onGatewayOutcome: (gatewayId, outcome) => void outcomes.push([gatewayId, outcome]),
     onUnknownSource: ({ address }) => {
       strangers.push(address)

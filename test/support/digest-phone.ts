@@ -72,10 +72,10 @@ export class DigestPhone {
     return this.register([...headers, `Authorization: ${this.credentials('REGISTER')}`])
   }
 
-  /** An INVITE with password to a number of its domain, challenged before; the leg of its call. */
-  async call(number: string): Promise<Leg> {
+  /** An INVITE with password to a number, of its domain if no other, challenged before; the leg of its call. */
+  async call(number: string, at = this.account.domain): Promise<Leg> {
     const { user, domain } = this.account
-    const uri = `sip:${number}@${domain}`
+    const uri = `sip:${number}@${at}`
     const leg = this.#legTo(uri, `<sip:${user}@${domain}>;tag=${(lastTag += 1)}`)
     this.invite(leg)
     const challenge = await this.answerTo(leg)

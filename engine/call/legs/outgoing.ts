@@ -22,6 +22,15 @@ export interface PhoneCandidate {
   readonly tenantId: number
 }
 
+/** A domain of others, called by DNS. */
+export interface DomainCandidate {
+  readonly kind: 'domain'
+  /** `sip:<host>`, without the user. */
+  readonly uri: string
+  /** Whose phone calls. */
+  readonly tenantId: number | null
+}
+
 /** Where calls for an extension go that nobody takes. */
 export interface VoicemailCandidate {
   readonly kind: 'voicemail'
@@ -44,7 +53,8 @@ export interface SpyCandidate {
 }
 
 export type Callee =
-  Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate | VoicemailCandidate | SpyCandidate
+  | (Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate)
+  | (VoicemailCandidate | SpyCandidate | DomainCandidate)
 
 export interface Outgoing {
   readonly uri: string
@@ -69,6 +79,8 @@ export interface Announced {
   readonly calledUser: string
   /** What is left of Max-Forwards. */
   readonly hopsLeft: number
+  /** It was called by `sips:`: by TLS on every hop, or not at all (RFC 3261 §26.2.2). */
+  readonly isSecure?: boolean
 }
 
 /** The server puts its own address where this stands (and in P-Asserted-Identity, too). */
@@ -85,7 +97,8 @@ export function inviteFor(
   headers['Max-Forwards'] = String(invite.hopsLeft)
   headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
   // Nobody outside needs to know who works here.
-  if (invite.referredBy && candidate.kind !== 'gateway') tellReferrer(invite.referredBy, headers)
+  const isOutside = candidate.kind === 'gateway' || candidate.kind === 'domain'
+  if (invite.referredBy && !isOutside) tellReferrer(invite.referredBy, headers)
   // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
   if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
   if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
@@ -93,6 +106,12 @@ export function inviteFor(
   if (candidate.kind === 'agent') return namedInvite(candidate.uri, candidate.uri, invite, headers)
   if (candidate.kind === 'spy')
     return namedInvite(candidate.uri, candidate.nextHop, invite, headers)
+  if (candidate.kind === 'domain') {
+    if (wantsPrivacy(invite)) for (const name of identities) delete headers[name]
+    const uri = `sip:${invite.calledUser}@${candidate.uri.slice('sip:'.length)}`
+    headers['To'] = `<${uri}>`
+    return { uri, nextHop: candidate.uri, headers, credentials: undefined }
+  }
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
   else presentCaller(candidate, invite, headers)
 

@@ -6,7 +6,7 @@ import type { BridgeDeps } from '../bridge.ts'
 import type { Call } from '../call.ts'
 import type { Announced, PhoneCandidate } from '../legs/outgoing.ts'
 import { inviteFor } from '../legs/outgoing.ts'
-import { unpricedCarrier } from '../legs/unpriced.ts'
+import { withheld } from '../legs/withheld.ts'
 import { cause, reasonHeader, type End } from '../record/end-reason.ts'
 import type { Headers, SipRequest, SipResponse } from '../sip/drachtio.ts'
 import { peerAddress } from '../sip/peer-address.ts'
@@ -109,7 +109,7 @@ class Ringing {
       true,
     )
     const isOffering = body !== undefined
-    if (unpricedCarrier(this.#phone, { uri, nextHop }, this.#deps) !== undefined) {
+    if (withheld(this.#phone, { uri, nextHop }, this.#announced, this.#deps)) {
       this.#isOver = true
       return this.#hooks.onRefused(undefined)
     }

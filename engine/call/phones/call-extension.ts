@@ -32,7 +32,7 @@ export async function callExtension(
 }
 
 /** The voicemail has said nothing. */
-const isLost: ReadonlySet<AttemptResult['kind']> = new Set(['silent', 'not-sent', 'unpriced'])
+const isLost: ReadonlySet<AttemptResult['kind']> = new Set(['silent', 'not-sent', 'withheld'])
 
 /** Nobody there, nobody answers, busy, or sent nowhere: not when the callee has declined. */
 function isUntaken(result: AttemptResult): boolean {

@@ -1,4 +1,5 @@
 /** Calls to extensions: which phones ring, and where a call goes that nobody takes. */
+import { plainHost } from '../../../schema/rules/sip-target.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { Origin } from '../../routing/routing.ts'
@@ -32,7 +33,8 @@ export function innerExtension(
   deps: ExtensionRouteDeps,
 ): ExtensionDestination | undefined {
   if (origin.kind === 'extension') {
-    const dialled = deps.registrar.tenantOf(domain) === undefined ? origin.domain : domain
+    const host = plainHost(domain)
+    const dialled = deps.registrar.tenantOf(host) === undefined ? origin.domain : host
     return extensionAt(dialled, calledNumber, deps)
   }
   return origin.kind === 'node' ? extensionAt(domain, calledNumber, deps) : undefined

@@ -2,6 +2,7 @@
  * Call forwarding in a phone: where its 3xx sends a call (RFC 3261 §8.1.3.4), which goes on in the rights of
  * the extension that was called. Pure.
  */
+import { isIP } from 'node:net'
 import { listItems } from '../../registrar/contact.ts'
 import { calledOf } from '../sip/caller-id.ts'
 import type { Headers } from '../sip/drachtio.ts'
@@ -12,8 +13,10 @@ export interface Forwarding {
   readonly number: string
   /** The same as user part of a URI. */
   readonly user: string
-  /** Without port. */
+  /** Without port; empty where the phone names an address, which may be its own. */
   readonly domain: string
+  /** By `sips:`. */
+  readonly isSecure: boolean
   /** RFC 5806: why. */
   readonly reason: string
 }
@@ -23,9 +26,11 @@ export function forwardingOf(headers: Headers): Forwarding | undefined {
   const targets = [...listItems(headers['contact'] ?? '')].slice(0, MAX_TARGETS).map(targetIn)
   const [preferred] = targets.toSorted((a, b) => b.q - a.q)
   const { number, user, host, irregular } = calledOf(preferred?.uri ?? '')
-  const domain = host.replace(/:\d+$/, '').toLowerCase()
+  const name = host.replace(/:\d+$/, '').toLowerCase()
+  const domain = isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : ''
+  const isSecure = /^sips:/i.test(preferred?.uri ?? '')
   const isNumber = number !== '' && irregular === undefined
-  return isNumber ? { number, user, domain, reason: reasonOf(headers) } : undefined
+  return isNumber ? { number, user, domain, isSecure, reason: reasonOf(headers) } : undefined
 }
 
 /** More in one answer are not read. */

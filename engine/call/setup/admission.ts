@@ -6,9 +6,11 @@ import type { Call, Direction } from '../call.ts'
 import type { Reading } from '../reading.ts'
 import type { End } from '../record/end-reason.ts'
 import {
+  deadEnd,
   emergencyRoute,
   houseOf,
   innerRoute,
+  isKnownOutside,
   retryAfter,
   type Route,
   type RouteDeps,
@@ -37,7 +39,7 @@ export function freeRoute(reading: Reading, deps: RouteDeps): FreeRoute {
     const tenantId = reading.origin.kind === 'extension' ? reading.origin.tenantId : null
     return { isEmergency: true, route: emergency, tenantId }
   }
-  const { route, tenantId = null } = innerRoute(reading, deps) ?? {}
+  const { route, tenantId = null } = innerRoute(reading, deps) ?? deadEnd(reading, deps) ?? {}
   return { isEmergency: false, route, tenantId }
 }
 
@@ -73,6 +75,10 @@ async function refusalOf(
   }
   call.isFree = true
   call.account = unpaid(tenantId)
+  if (route.kind === 'refused') {
+    call.notes.push({ at: deps.now(), what: 'routed', route })
+    return call.stopped ?? route.end
+  }
   return call.stopped
 }
 
@@ -108,6 +114,8 @@ async function authorize(
   call.account = verdict.account
   if (verdict.kind === 'denied' && isPayerRefused(verdict.code))
     return { kind: 'refused', status: 403, reason: 'Forbidden', code: verdict.code }
+  if (verdict.kind === 'denied' && isUnknownNumber(reading, verdict.code, deps))
+    return { kind: 'refused', status: 404, reason: 'Not Found', code: 'unknown_extension' }
   if (verdict.kind === 'denied')
     return {
       kind: 'refused',
@@ -124,3 +132,9 @@ async function authorize(
 /** No wallet is short of money: there is none that may be charged. */
 const isPayerRefused = (code: string): boolean =>
   code === 'payer_of_other_tenant' || code === 'no_payer'
+
+/** A phone has dialled what no route and no price knows: no wallet has been asked, and none lacks funds. */
+const isUnknownNumber = (reading: Reading, code: string, deps: AdmissionDeps): boolean =>
+  reading.origin.kind === 'extension' &&
+  (code === 'unknown_caller' || code === 'no_rate') &&
+  !isKnownOutside(reading, deps)

@@ -90,12 +90,13 @@ function readingOf(
   reading: Reading,
   uri: string,
   origin: ExtensionOrigin,
-  { number, user, domain, reason }: Forwarding,
+  { number, user, domain, isSecure, reason }: Forwarding,
 ): Reading {
   return {
     ...reading,
     ...{ origin, calledNumber: number, calledUser: user, domain: domain || origin.domain },
     headers: divertedBy(uri, reason, reading.headers),
+    isSecure: isSecure || reading.isSecure === true,
     hopsLeft: reading.hopsLeft - 1,
   }
 }

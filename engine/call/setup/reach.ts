@@ -30,7 +30,9 @@ export function reach(
 ): Promise<Outcome> {
   const route = free ?? routeCall(reading, call.account, deps)
   call.direction = route.direction
-  return travel(route, { caller, call, reading, visited: [] }, isEmergency, deps)
+  // An emergency goes out by any way there is.
+  const asked = isEmergency ? { ...reading, isSecure: false } : reading
+  return travel(route, { caller, call, reading: asked, visited: [] }, isEmergency, deps)
 }
 
 /** Along a route; and along the next one, where a phone forwards the call. */
@@ -97,6 +99,7 @@ function place(
       deps.calls.place(call, { ...from, agentId: destination.agentId })
       return true
     case 'extension':
+    case 'domain':
       deps.calls.place(call, from)
       return true
     case 'gateway':

@@ -166,9 +166,9 @@ function startOf(reading: Reading, startedAt: number): CallStart {
 
 function readingOf({ leaver, stayer, target, payer }: TransferPlan, callUuid: string): Reading {
   const { number, name, origin } = payer
-  const { user: calledUser, number: calledNumber, domain } = target
+  const { user: calledUser, number: calledNumber, domain, isSecure = false } = target
   return {
-    ...{ origin, callUuid, calledUser, calledNumber, domain },
+    ...{ origin, callUuid, calledUser, calledNumber, domain, isSecure },
     callId: leaver.leg.dialog.sip.callId,
     headers: {},
     body: asOffer(stayer.leg.media) || undefined,

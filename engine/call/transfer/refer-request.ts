@@ -11,6 +11,8 @@ export interface Target {
   readonly user: string
   /** Without port. */
   readonly domain: string
+  /** By `sips:`. */
+  readonly isSecure?: boolean
 }
 
 export type ReferRequest =
@@ -52,7 +54,12 @@ export function readRefer(headers: Headers): ReferRequest {
   }
   return {
     kind: 'refer',
-    target: { number, user, domain: host.replace(/:\d+$/, '').toLowerCase() },
+    target: {
+      number,
+      user,
+      domain: host.replace(/:\d+$/, '').toLowerCase(),
+      ...(scheme === 'sips' && { isSecure: true }),
+    },
     replaces,
     isSilent: headers['refer-sub']?.split(';', 1)[0]?.trim().toLowerCase() === 'false',
     id: String(Number.parseInt(headers['cseq'] ?? '0', 10)),

@@ -34,6 +34,17 @@ export class OutboundRoutes {
     return this.#emergencyNumbers.has(digitsOf(calledNumber))
   }
 
+  /** Whether a route, of whatever customer, speaks for a number that a caller of this tenant dials. */
+  knows(calledNumber: string, tenantId: number | null): boolean {
+    const digits = digitsOf(calledNumber)
+    for (const routes of this.#table.matching(calledNumber))
+      for (const route of routes) {
+        const isTheirs = route.tenantId === null || tenantId === null || route.tenantId === tenantId
+        if (isTheirs && (!route.isEmergency || digitsOf(route.prefix) === digits)) return true
+      }
+    return false
+  }
+
   /**
    * Later routes are for failover. A blocking route ends the list; when it stands first, the call
    * is refused. Emergency routes come before all others and cannot be blocked, but only for

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RouteDeps, RouteQuestion } from '../../../engine/call/route.ts'
-import { emergencyRoute, innerRoute, routeCall } from '../../../engine/call/route.ts'
+import { deadEnd, emergencyRoute, innerRoute, routeCall } from '../../../engine/call/route.ts'
 import type { AgentDecision } from '../../../engine/routing/agents.ts'
 import type { ExtensionOrigin, Origin, OutboundDecision } from '../../../engine/routing/routing.ts'
 import { candidate } from '../../support/call-rig.ts'
@@ -23,6 +23,7 @@ const deps = (
     isEmergencyNumber: () => false,
     admitCarrierCall: () => true,
     agent: () => agents.routed,
+    knowsNumber: () => outbound.kind !== 'none',
     // Only to a caller whose house is known.
     dialledAgent: (_number, tenantId) => (tenantId === 3 ? agents.dialled : undefined),
   },
@@ -33,6 +34,10 @@ const deps = (
     homeDomain: () => undefined,
   },
   voicemailOf: () => undefined,
+  domains: {
+    isOwn: (host) => !host.startsWith('elsewhere.'),
+    isAllowed: (host) => host === 'elsewhere.friends.example',
+  },
   dispatcher: {
     candidates: (setId) => (setId === 4 ? [candidate(1, 5_060)] : []),
     isAtCapacity: (setId) => setId === 5,
@@ -259,4 +264,72 @@ test("an extension of another tenant is not inside a node's house: such a call i
   }
   expect(dialled(3)).toMatchObject({ tenantId: 3, route: { direction: 'internal' } })
   expect(dialled(4)).toBeUndefined()
+})
+
+const none: OutboundDecision = { kind: 'none' }
+const extension = { kind: 'extension', extension: '102', tenantId: 3, domain: null } as const
+const existing = (isRegistered: boolean): RouteDeps => {
+  const base = deps(none, extension)
+  const record = { ...phone, extension: '102', isVoicemailEnabled: false }
+  const source = { protocol: 'udp', address: '192.0.2.1', port: 5_060 }
+  const contact = { uri: 'sip:102@192.0.2.1', routes: [], nextHop: undefined, q: 1_000, source }
+  const registrar = {
+    ...base.registrar,
+    extensionAt: () => ({ ...record, secrets: { MD5: '', 'SHA-256': '' } }),
+    contactsOf: () => (isRegistered ? [contact] : []),
+  }
+  return { ...base, registrar }
+}
+const refusedWith = (status: number, code: string) => ({
+  route: { kind: 'refused', end: { status, code } },
+})
+
+test.each<[string, Origin, RouteDeps, object | undefined]>([
+  ['a phone, nobody', phone, deps(none, { kind: 'none' }), refusedWith(404, 'unknown_extension')],
+  ['a trunk, no extension', trusted, deps(none, extension), refusedWith(404, 'unknown_extension')],
+  ['a trunk, no phone', trusted, existing(false), refusedWith(480, 'extension_unregistered')],
+  [
+    'a trunk, an agent that is gone',
+    trusted,
+    deps(none, { kind: 'agent', agentId: 1 }),
+    refusedWith(404, 'unknown_agent'),
+  ],
+  // These may go somewhere, so that somebody is asked to pay.
+  ['a trunk, a phone', trusted, existing(true), undefined],
+  ['a phone, a route to the outside', phone, deps(gateways(false), { kind: 'none' }), undefined],
+  ['a phone, the default set', phone, deps(none, { kind: 'default', setId: 4 }), undefined],
+  ['a trunk, no set', trusted, deps(none, { kind: 'none' }), undefined],
+  // Of no tenant: it may mean an agent of the tenant that pays.
+  ['a node of the platform', node, deps(none, { kind: 'none' }), undefined],
+])(
+  'where nothing could take a call, no wallet is asked: %s',
+  (_name, origin, surroundings, end) => {
+    const found = deadEnd(question(origin), surroundings)
+    if (end === undefined) expect(found).toBeUndefined()
+    else expect(found).toMatchObject(end)
+  },
+)
+
+test('a phone that dials a foreign domain does not ring its own extension of that number', () => {
+  const dial = (domain: string, origin: Origin = phone) => ({
+    inner: innerRoute({ ...question(origin), domain }, existing(true)),
+    routed: routeCall({ ...question(origin), domain }, account, existing(true)),
+  })
+  const refused = { kind: 'refused', end: { status: 404, code: 'foreign_domain' } }
+  for (const domain of ['elsewhere.example', 'ELSEWHERE.Example.', 'elsewhere.friends.example.x'])
+    expect(dial(domain)).toMatchObject({ inner: { route: refused }, routed: refused })
+  // Where the operator allows it, it goes there, and is paid for.
+  expect(dial('Elsewhere.Friends.Example')).toEqual({
+    inner: undefined,
+    routed: {
+      ...{ kind: 'candidates', direction: 'outbound' },
+      candidates: [{ kind: 'domain', uri: 'sip:elsewhere.friends.example', tenantId: 3 }],
+    },
+  })
+  // A trunk or a node may put whatever name leads here.
+  for (const origin of [trusted, node])
+    expect(dial('elsewhere.example', origin).routed).toMatchObject({ kind: 'candidates' })
+  // Without a domain (tel:) or by a name of ours it stays inside.
+  for (const domain of ['', '192.0.2.1', 'sbc.example'])
+    expect(dial(domain).inner).toMatchObject({ route: { direction: 'internal' } })
 })
