@@ -37,7 +37,8 @@ export async function handleInboundCall(
   const recognized = recognize(request, deps)
   if (recognized.kind === 'challenged') return respondToPhone(answer, recognized.answer)
   const { origin } = recognized
-  if (origin.kind === 'unknown' && !deps.onUnknownSource(sourceOf(request)))
+  const isStranger = origin.kind === 'unknown' && recognized.isAuthenticated !== true
+  if (isStranger && !deps.onUnknownSource(sourceOf(request)))
     return respond(answer, 403, 'Forbidden')
   const callUuid = deps.newUuid()
   const reading = readInvite(request, callUuid, origin, deps.routing)

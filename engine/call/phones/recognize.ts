@@ -10,7 +10,12 @@ export interface RecognizeDeps {
 }
 
 export type Recognized =
-  | { readonly kind: 'origin'; readonly origin: Origin }
+  | {
+      readonly kind: 'origin'
+      readonly origin: Origin
+      /** A phone with a right password that may not call like this: known, although its origin is not. */
+      readonly isAuthenticated?: true
+    }
   /** A phone that has to show its password first: not a call yet, so it leaves no record. */
   | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
 
@@ -34,7 +39,7 @@ export function recognize(request: SipRequest, deps: RecognizeDeps): Recognized 
     default:
       return caller.answer.status === 407
         ? { kind: 'challenged', answer: caller.answer }
-        : { kind: 'origin', origin: { kind: 'unknown' } }
+        : { kind: 'origin', origin: { kind: 'unknown' }, isAuthenticated: true }
   }
 }
 
