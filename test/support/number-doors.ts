@@ -77,6 +77,7 @@ export function openDoors() {
       contactsOf: () => [],
       homeDomain: () => domain,
     },
+    gatewayBehind: () => undefined,
     domains: { isOwn: () => true, isAllowed: () => false },
     dispatcher: {
       candidates: () => [candidate(1, 5_060)],

@@ -4,8 +4,9 @@ import type { Registrar } from '../../registrar/registrar.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { VoicemailCandidate, PhoneCandidate } from '../legs/outgoing.ts'
+import type { WithheldDeps } from '../legs/withheld.ts'
 
-export interface ExtensionRouteDeps {
+export interface ExtensionRouteDeps extends WithheldDeps {
   readonly registrar: Pick<Registrar, 'extensionAt' | 'tenantOf' | 'contactsOf' | 'homeDomain'>
   /** The voicemail of a tenant's PBX; undefined: there is none. */
   readonly voicemailOf: (tenantId: number) => string | undefined
@@ -67,9 +68,12 @@ function extensionAt(
     kind: 'extension',
     uri: `sip:${extension}@${domain}`,
     tenantId,
-    phones: deps.registrar.contactsOf(domain, extension).map(({ uri, routes, nextHop }) => ({
-      ...{ kind: 'phone', uri, routes, nextHop, extension, domain, tenantId },
-    })),
+    // What leads to a gateway is no phone: neither calls nor messages go there without a price.
+    phones: deps.registrar.contactsOf(domain, extension).flatMap(({ uri, routes, nextHop }) => {
+      const isPhone = deps.gatewayBehind(nextHop ?? routes[0] ?? uri, tenantId) === undefined
+      const phone = { kind: 'phone', uri, routes, nextHop, extension, domain, tenantId } as const
+      return isPhone ? [phone] : []
+    }),
     voicemail:
       voicemail === undefined
         ? undefined

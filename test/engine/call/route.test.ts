@@ -34,6 +34,7 @@ const deps = (
     homeDomain: () => undefined,
   },
   voicemailOf: () => undefined,
+  gatewayBehind: () => undefined,
   domains: {
     isOwn: (host) => !host.startsWith('elsewhere.'),
     isAllowed: (host) => host === 'elsewhere.friends.example',
@@ -332,4 +333,11 @@ test('a phone that dials a foreign domain does not ring its own extension of tha
   // Without a domain (tel:) or by a name of ours it stays inside.
   for (const domain of ['', '192.0.2.1', 'sbc.example'])
     expect(dial(domain).inner).toMatchObject({ route: { direction: 'internal' } })
+})
+
+test('a phone that leads to a gateway is none: its extension is not registered', () => {
+  const gatewayBehind = (uri: string, tenantId: unknown) =>
+    uri === 'sip:102@192.0.2.1' && tenantId === 3 ? 'north' : undefined
+  const found = deadEnd(question(trusted), { ...existing(true), gatewayBehind })
+  expect(found).toMatchObject(refusedWith(480, 'extension_unregistered'))
 })
