@@ -30,6 +30,8 @@ export interface ControlSettings {
   readonly paymentWebhookSecret: string | undefined
   /** Names under which `/mcp` may be reached besides addresses and localhost. */
   readonly mcpAllowedHosts: readonly string[]
+  /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
+  readonly reservedNetworks: readonly string[]
   /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are believed. */
   readonly trustedProxies: readonly string[]
 }

@@ -36,6 +36,7 @@ export function readConfig(environment: Environment) {
       secret: read(settings.drachtioSecret),
     },
     trustedSources: read(settings.trustedSources),
+    edgeProxies: read(settings.edgeProxies),
     ocs: {
       url: read(settings.ocsUrl),
       token: read(settings.ocsToken),

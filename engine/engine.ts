@@ -34,7 +34,7 @@ import { Registrar } from './registrar/registrar.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { DialledDomains } from './routing/dialled-domains.ts'
 import { loadRouting } from './routing/routing-store.ts'
-import { TrustedSources } from './routing/sources.ts'
+import { TrustedSources } from './routing/recognition/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -141,7 +141,7 @@ export class Engine {
     if (this.#server === undefined) this.#client.screen((request) => this.#admits(request))
     this.routing = new Routing({
       load: () => loadRouting(store),
-      trustedSources: config.trustedSources,
+      ...{ trustedSources: config.trustedSources, edgeProxies: config.edgeProxies },
       nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
       defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),
       ...{ now, random, hosts: this.#hosts },
@@ -317,9 +317,11 @@ export class Engine {
       ...{ store, now, wallNow, schedule, secret: randomBytes(32), guard: this.guard },
       nonceSeconds: config.nonceSeconds,
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
-      isProxy: ({ address, port }) => {
-        const { kind } = this.routing.recognize({ address, port })
-        return kind === 'trusted' || kind === 'node'
+      isProxy: ({ address, port }, tenantId) => {
+        const origin = this.routing.recognize({ address, port })
+        if (origin.kind === 'proxy') return origin.tenantIds.includes(tenantId)
+        if (origin.kind !== 'node') return origin.kind === 'trusted'
+        return this.dispatcher.setRecord(origin.setId)?.tenantId === null
       },
       onRegistration: (phones) => this.events.add({ type: 'registration', ...phones }),
       onStoreFailure: (error, waiting) =>

@@ -11,6 +11,7 @@ import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
+import { brokenClaims } from '../schema/ownership/claims.ts'
 import { migrate } from '../schema/migrate.ts'
 import { type Clocks, earliest } from '../schema/clock.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
@@ -116,6 +117,7 @@ async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> 
   const { config, announce, log, now, randomBytes } = deps
   const report = migrate(store.sqlite, now())
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
+  for (const claim of brokenClaims(store)) log('warn', `ownership: ${claim}`)
   const encrypted = store.secrets.protect()
   if (encrypted > 0)
     log('warn', 'secrets that were stored in clear are encrypted; older copies still hold them', {
@@ -190,6 +192,10 @@ function openControl(
         paymentWebhookSecret: config.paymentWebhookSecret,
         mcpAllowedHosts: config.mcpAllowedHosts,
         trustedProxies: config.trustedProxies,
+        reservedNetworks: [
+          ...config.trustedSources,
+          ...config.edgeProxies.map(({ network }) => network),
+        ],
       },
     },
     {

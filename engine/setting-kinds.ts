@@ -120,6 +120,19 @@ export const addressRanges: Kind<readonly string[]> = {
   allowed: 'a comma list of address ranges, such as 10.0.0.0/8,::1/128, or none',
 }
 
+/** Slugs of the tenants whose users the proxies of a network authenticate. */
+export interface EdgeProxyRule {
+  readonly network: string
+  readonly tenants: readonly string[]
+}
+
+export const edgeProxyRules: Kind<readonly EdgeProxyRule[]> = {
+  schema: z
+    .string()
+    .transform(orIssue((value) => (value === 'none' ? [] : listOf(value, parseEdgeProxy)))),
+  allowed: 'a comma list of range=tenant+tenant, such as 10.0.0.5=acme+globex, or none',
+}
+
 export const httpUrl: Kind<string> = {
   schema: z.string().transform(orIssue(parseHttpUrl)),
   allowed: 'an http:// or https:// address',
@@ -197,6 +210,14 @@ function parseAddressRange(value: string): string | undefined {
   const bits = family === 4 ? 32 : 128
   if (prefix === undefined) return `${address}/${bits}`
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits ? value : undefined
+}
+
+function parseEdgeProxy(value: string): EdgeProxyRule | undefined {
+  const [range = '', names = '', ...rest] = value.split('=')
+  const network = parseAddressRange(range.trim())
+  const tenants = names.split('+').map((name) => name.trim())
+  const isRight = rest.length === 0 && tenants.every((name) => /^[a-z0-9-]{1,63}$/.test(name))
+  return network !== undefined && isRight ? { network, tenants } : undefined
 }
 
 function parseHttpUrl(value: string): string | undefined {

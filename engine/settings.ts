@@ -6,6 +6,7 @@ import {
   addressRanges,
   dnsServers,
   drachtioUrls,
+  edgeProxyRules,
   hostAndPort,
   hostName,
   hostNames,
@@ -154,7 +155,13 @@ export const settings = {
     'TRUSTED_SOURCES',
     addressRanges,
     '127.0.0.0/8,::1/128',
-    'sources treated as an anonymous inbound trunk',
+    'sources that may spend any wallet (From names the payer) and replace any call; keep it to programs of this machine',
+  ),
+  edgeProxies: withDefault(
+    'EDGE_PROXIES',
+    edgeProxyRules,
+    'none',
+    'proxies that authenticate the users of some tenants: From names customers of these, and their Path is believed',
   ),
   ocsUrl: unset(
     'OCS_URL',

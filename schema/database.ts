@@ -35,6 +35,7 @@ export interface Database {
   setting: SettingTable
   tenant: TenantTable
   tenant_domain: TenantDomainTable
+  tenant_number: TenantNumberTable
   customer: CustomerTable
   customer_number: CustomerNumberTable
   wallet: WalletTable
@@ -86,6 +87,13 @@ export interface TenantTable {
 /** A SIP domain belongs to one tenant; a tenant may have several. */
 interface TenantDomainTable {
   domain: string
+  tenant_id: number
+}
+
+/** A number, or the start of a block of numbers, belongs to one tenant; of several starts the longest counts. */
+interface TenantNumberTable {
+  /** Without a leading `+`. */
+  prefix: string
   tenant_id: number
 }
 

@@ -8,6 +8,7 @@ import { expect, test } from 'vitest'
 
 /** `rule: path` → why this one file may. An entry that is no longer needed fails too. */
 const exceptions: Record<string, string> = {
+  'crowd: schema/migrations': 'one file for each version of the schema, never edited or joined',
   'a cast that forgets the type: engine/sip-server/transaction/deadlines.ts':
     'a queue holds deadlines of many targets; each goes back to the target that it came with',
 }
@@ -181,12 +182,8 @@ test('no file is longer than 400 lines', () => {
     lines: (textOf.get(path) ?? '').trimEnd().split('\n').length,
   }))
   const long = complaints.filter(({ lines }) => lines > 400)
-  expect(
-    without(
-      'length',
-      long.map(({ path, lines }) => ({ path, what: `${lines} lines` })),
-    ),
-  ).toEqual([])
+  const told = long.map(({ path, lines }) => ({ path, what: `${lines} lines` }))
+  expect(without('length', told)).toEqual([])
 })
 
 test('no folder holds more than 15 source files', () => {

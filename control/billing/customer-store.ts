@@ -16,6 +16,7 @@ import { ApiError } from '../http/api-error.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
+import { refuseForeignNumbers } from '../provisioning/tenancy.ts'
 import { write } from '../provisioning/write.ts'
 import { createLedger, type Ledger } from './accounts/ledger.ts'
 import { customerBody, type CustomerBody } from './customer-body.ts'
@@ -127,6 +128,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
           updated_at: reach.now,
         }),
       )
+      refuseForeignNumbers(this.#store, reach, body.numbers, [])
       this.#putNumbers(id, body.numbers)
       insert(
         this.#store,
@@ -155,6 +157,8 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
           })
           .where('id', '=', id),
       )
+      const numbers = this.#numbersOf([id]).map(({ number }) => number)
+      refuseForeignNumbers(this.#store, reach, body.numbers, numbers)
       this.#putNumbers(id, body.numbers)
       if (before && body.credit_limit > before.credit_limit_micros) this.#endDepletion(id)
       if (currency !== null && currency !== before?.currency) this.#changeCurrency(id, currency)

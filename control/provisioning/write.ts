@@ -16,6 +16,7 @@ export function write<T>(store: Store, work: () => T): T {
 const fieldNames: Readonly<Record<string, string>> = {
   'customer_number.number': 'numbers',
   'tenant_domain.domain': 'domains',
+  'tenant_number.prefix': 'numbers',
   'dispatcher_node.transport': 'host',
   "index 'rate_identity'": 'prefix',
   "index 'ai_agent_extension'": 'extension',

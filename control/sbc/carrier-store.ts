@@ -1,5 +1,6 @@
 /** Carriers and their gateways, as rows. Gateways that stay keep their id. */
 import type { Selectable } from 'kysely'
+import { gatewayClaim } from '../../schema/ownership/claims.ts'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { CarrierGatewayTable, CarrierTable } from '../../schema/database.ts'
 import { isAmbiguous } from '../../schema/rules/gateway-source.ts'
@@ -8,14 +9,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
-import {
-  badReference,
-  either,
-  resolve,
-  identified,
-  tenantOf,
-  type Owner,
-} from '../provisioning/references.ts'
+import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
@@ -28,6 +22,7 @@ import {
 } from './carrier-body.ts'
 import { refuseReachedGateways } from './gateway-reach.ts'
 import { resolveSet } from './set-reference.ts'
+import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
 
 type GatewayRow = Selectable<CarrierGatewayTable>
 
@@ -70,9 +65,11 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   readonly noun = 'Carrier'
   readonly body = carrierBody
   readonly #store: Store
+  readonly #reserved: ReservedNetworks
 
-  constructor(store: Store) {
+  constructor(store: Store, reserved: ReservedNetworks = []) {
     this.#store = store
+    this.#reserved = reserved
   }
 
   list(reach: Reach, { limit, offset, search }: Slice): Rows<CarrierView> {
@@ -150,7 +147,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     const set = either('inbound_set', body.inbound_set, body.inbound_set_id)
     if (customer !== null && body.payer === 'from_number')
       throw badReference('payer', 'is "from_number", but there is a customer who pays')
-    return {
+    const columns = {
       name: body.name,
       tenant_id: tenantId,
       customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
@@ -167,10 +164,19 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       inbound_set_id: resolveSet(this.#store, 'inbound_set', set, owner, before?.inbound_set_id),
       updated_at: reach.now,
     }
+    this.#refuseForeign(body, owner)
+    return columns
+  }
+
+  #refuseForeign(body: CarrierBody, owner: CarrierOwner): void {
+    const carrier = { ...body, auth: body.auth.type }
+    const claims = body.gateways.map((gateway) => gatewayClaim(gateway, carrier))
+    const path = (index: number) => `gateways.${index}.host`
+    refuseForeignPlaces(this.#store, owner, claims, this.#reserved, path)
   }
 
   /** Least cost compares plain numbers, so carriers that may meet in a route have one currency. */
-  #ratePlanOf(body: CarrierBody, owner: Owner, before?: CarrierView): number | null {
+  #ratePlanOf(body: CarrierBody, owner: CarrierOwner, before?: CarrierView): number | null {
     const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
     const id = resolve(this.#store, 'rate_plan', plan, owner, before?.rate_plan_id)
     if (id === null) return null
@@ -183,13 +189,12 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       .where('currency', '<>', (row) =>
         row.selectFrom('rate_plan as own').select('own.currency').where('own.id', '=', id),
       )
-      .$if(owner.tenantId !== null, (query) =>
-        query.where((row) =>
-          row.or([
-            row('carrier.tenant_id', 'is', null),
-            row('carrier.tenant_id', '=', Number(owner.tenantId)),
-          ]),
-        ),
+      // Routes of the platform do not lead to tenants' carriers.
+      .where((row) =>
+        row.or([
+          row('carrier.tenant_id', 'is', null),
+          row('carrier.tenant_id', 'is', owner.tenantId),
+        ]),
       )
     const other = first(this.#store, others.limit(1))
     if (other === undefined) return id
@@ -213,7 +218,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   }
 
   #putGateways(carrierId: number, body: CarrierBody, reach: Reach): void {
-    this.#refuseAmbiguous(carrierId, body, reach)
+    this.#refuseAmbiguous(carrierId, body, tenantOf(this.#store, body.tenant, reach))
     const { db } = this.#store
     const before = new Map(this.#gatewaysOf([carrierId]).map((row) => [gatewayKey(row), row.id]))
     const kept = body.gateways.map((gateway) => before.get(gatewayKey(gateway)))
@@ -239,26 +244,27 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     }
   }
 
-  /** decisions.md §2: ambiguous gateways are refused when they are written. */
-  #refuseAmbiguous(carrierId: number, body: CarrierBody, reach: Reach): void {
+  /** decisions.md §2: ambiguous gateways of one owner are refused when they are written. */
+  #refuseAmbiguous(carrierId: number, body: CarrierBody, tenantId: number | null): void {
     for (const [index, gateway] of body.gateways.entries()) {
       const twin = body.gateways.findIndex((each) => gatewayKey(each) === gatewayKey(gateway))
       if (twin < index) throw badReference(`gateways.${index}.host`, `repeats gateways.${twin}`)
     }
     if (!body.is_active || body.direction === 'out') return
-    const others = this.#inboundGatewaysBeside(carrierId)
+    const others = this.#inboundGatewaysBeside(carrierId, tenantId)
     for (const [index, gateway] of body.gateways.entries()) {
       const rival = gateway.inbound && others.find((other) => isAmbiguous(gateway, other))
-      if (rival) throw ambiguous(index, reach.tenantId === null ? rival.name : undefined)
+      if (rival) throw ambiguous(index, rival.name)
     }
   }
 
-  #inboundGatewaysBeside(carrierId: number) {
+  #inboundGatewaysBeside(carrierId: number, tenantId: number | null) {
     const query = this.#store.db
       .selectFrom('carrier_gateway')
       .innerJoin('carrier', 'carrier.id', 'carrier_gateway.carrier_id')
       .select(['carrier.name', 'host', 'port', 'transport', 'netmask'])
       .where('carrier.id', '<>', carrierId)
+      .where('carrier.tenant_id', 'is', tenantId)
       .where('carrier.is_active', '=', 1)
       .where('carrier.direction', '<>', 'out')
       .where('is_inbound', '=', 1)
@@ -298,9 +304,13 @@ const names = [
   'rate_plan.name as rate_plan',
 ] as const
 
-/** Another tenant's carrier is not named. */
-function ambiguous(index: number, rival: string | undefined): ApiError {
-  const owner = rival === undefined ? 'another carrier' : `the carrier ${JSON.stringify(rival)}`
+interface CarrierOwner {
+  readonly tenantId: number | null
+  readonly reach: Reach
+}
+
+function ambiguous(index: number, rival: string): ApiError {
+  const owner = `the carrier ${JSON.stringify(rival)}`
   return new ApiError(409, 'ambiguous_gateway', 'A source would belong to two carriers', {
     details: [
       { path: `gateways.${index}.host`, message: `${owner} has the same network and port` },

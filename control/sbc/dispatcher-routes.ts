@@ -12,6 +12,7 @@ import type { Reach } from '../provisioning/resource.ts'
 import { found, id, idParam, reachOf, resourceRoutes } from '../provisioning/resource-routes.ts'
 import { nodeBody } from './dispatcher-body.ts'
 import { DispatcherStore } from './dispatcher-store.ts'
+import { reservedNetworks } from './source-claims.ts'
 import { nodeDocument, withStatus, type DispatcherView, type NodeView } from './dispatcher-view.ts'
 
 const noun = 'Dispatcher set'
@@ -22,8 +23,13 @@ export function dispatcherRoutes({
   store,
   now,
   engine,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
-  const sets = new DispatcherStore(store, (nodeId) => engine.dispatcher.isUnresolvable(nodeId))
+  settings,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
+  const sets = new DispatcherStore(
+    store,
+    (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
+    reservedNetworks(settings.reservedNetworks),
+  )
   const read = requires('dispatcher:read')
   const write = requires('dispatcher:write')
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))

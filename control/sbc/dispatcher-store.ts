@@ -1,5 +1,6 @@
 /** Dispatcher sets and nodes, as rows. Nodes keep their id and the operator's state over a change. */
 import { fromFlag, toFlag } from '../../schema/columns.ts'
+import { nodeClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
@@ -7,6 +8,7 @@ import { everywhere, tenantOf } from '../provisioning/references.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
+import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
 import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri, refuseGateways, type WrittenDestination } from './gateway-reach.ts'
 import {
@@ -23,11 +25,17 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   readonly body = dispatcherBody
   readonly #store: Store
   readonly #isUnresolvable: (nodeId: number) => boolean
+  readonly #reserved: ReservedNetworks
 
   /** `isUnresolvable`: what the engine knows of a node's name, which a seed file does not. */
-  constructor(store: Store, isUnresolvable: (nodeId: number) => boolean = () => false) {
+  constructor(
+    store: Store,
+    isUnresolvable: (nodeId: number) => boolean = () => false,
+    reserved: ReservedNetworks = [],
+  ) {
     this.#store = store
     this.#isUnresolvable = isUnresolvable
+    this.#reserved = reserved
   }
 
   list(reach: Reach, { limit, offset, search }: Slice): Rows<DispatcherView> {
@@ -85,6 +93,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       this.#refuseTakenName(body.endpoint_name, undefined, reach)
       const tenantId = tenantOf(this.#store, body.tenant, reach)
       refuseGateways(this.#store, destinationsOf(body), tenantId, reach)
+      this.#refuseForeign(body.nodes, tenantId, reach)
       const id = insert(
         this.#store,
         this.#store.db.insertInto('dispatcher_set').values({
@@ -109,6 +118,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
         this.#refuseTakenName(body.endpoint_name, id, reach)
       const tenantId = tenantOf(this.#store, body.tenant, reach)
       refuseGateways(this.#store, destinationsOf(body), tenantId, reach)
+      this.#refuseForeign(body.nodes, tenantId, reach)
       const set_id = body.set_id ?? before.set_id
       if (set_id !== before.set_id) this.#renumber(before.set_id, set_id)
       execute(
@@ -199,6 +209,17 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     const tenantId = tenantOf(this.#store, tenant, reach)
     const uri = nodeUri(node)
     refuseGateways(this.#store, node.is_enabled ? [{ path: 'host', uri }] : [], tenantId, reach)
+    this.#refuseForeign([node], tenantId, reach, () => 'host')
+  }
+
+  #refuseForeign(
+    nodes: readonly NodeBody[],
+    tenantId: number | null,
+    reach: Reach,
+    path = (index: number) => `nodes.${index}.host`,
+  ): void {
+    const claims = nodes.map(nodeClaim)
+    refuseForeignPlaces(this.#store, { tenantId, reach }, claims, this.#reserved, path)
   }
 
   /**

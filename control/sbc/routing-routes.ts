@@ -6,13 +6,15 @@ import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { CarrierStore } from './carrier-store.ts'
 import { withLiveStatus } from './carrier-status.ts'
 import { InboundRouteStore } from './routes/inbound-route-store.ts'
+import { reservedNetworks } from './source-claims.ts'
 import { OutboundRouteStore } from './routes/outbound-route-store.ts'
 
 export function routingRoutes({
   store,
   now,
   engine,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
+  settings,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
   const common = { now, changed: () => engine.reloadRouting() }
   return new Hono<ControlEnv>()
     .route(
@@ -21,7 +23,7 @@ export function routingRoutes({
         ...common,
         path: '/routing/carriers',
         scope: 'carriers',
-        resource: new CarrierStore(store),
+        resource: new CarrierStore(store, reservedNetworks(settings.reservedNetworks)),
         show: (carrier) => withLiveStatus(carrier, engine),
       }),
     )

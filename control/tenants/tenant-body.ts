@@ -1,8 +1,9 @@
 /** `{slug, name, domains[], is_active}`: a customer organisation and its SIP domains. */
 import { z } from 'zod'
-import { domain, name } from '../provisioning/fields.ts'
+import { domain, name, prefix } from '../provisioning/fields.ts'
 
 const maxDomains = 100
+const maxNumbers = 10_000
 
 /** As in `X-Tenant-Slug`. */
 const slug = z
@@ -21,6 +22,14 @@ export const tenantBody = z.strictObject({
     .max(maxDomains)
     .refine((domains) => new Set(domains).size === domains.length, 'holds a domain twice')
     .default([]),
+  numbers: z
+    .array(prefix.refine((start) => start !== '', 'is empty'))
+    .max(maxNumbers)
+    .refine((numbers) => new Set(numbers).size === numbers.length, 'holds a number twice')
+    .default([])
+    .describe(
+      'Numbers that belong to the tenant, or starts of blocks: calls of the platform’s carriers to them may be routed by the tenant.',
+    ),
 })
 
 export type TenantBody = z.output<typeof tenantBody>

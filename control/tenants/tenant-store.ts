@@ -5,7 +5,7 @@ import type { TenantTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import { contains } from '../provisioning/rows.ts'
+import { contains, grouped } from '../provisioning/rows.ts'
 import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
 import { tenantBody, type TenantBody } from './tenant-body.ts'
@@ -16,6 +16,7 @@ export interface TenantView {
   readonly name: string
   readonly is_active: boolean
   readonly domains: readonly string[]
+  readonly numbers: readonly string[]
   readonly created_at: string
 }
 
@@ -51,8 +52,8 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   document(reach: Reach, id: number): TenantBody | undefined {
     const tenant = this.find(reach, id)
     if (tenant === undefined) return undefined
-    const { slug, name, is_active, domains } = tenant
-    return { slug, name, is_active, domains: [...domains] }
+    const { slug, name, is_active, domains, numbers } = tenant
+    return { slug, name, is_active, domains: [...domains], numbers: [...numbers] }
   }
 
   insert(body: TenantBody, reach: Reach): number {
@@ -63,6 +64,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
         this.#store.db.insertInto('tenant').values({ ...columnsOf(body), created_at: reach.now }),
       )
       this.#putDomains(id, body.domains)
+      this.#putNumbers(id, body.numbers)
       return id
     })
   }
@@ -75,6 +77,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
         this.#store.db.updateTable('tenant').set(columnsOf(body)).where('id', '=', id),
       )
       this.#putDomains(id, body.domains)
+      this.#putNumbers(id, body.numbers)
     })
   }
 
@@ -101,14 +104,29 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
       execute(this.#store, db.insertInto('tenant_domain').values({ domain, tenant_id: tenantId }))
   }
 
+  #putNumbers(tenantId: number, numbers: readonly string[]): void {
+    const { db } = this.#store
+    const before = this.#numbersOf([tenantId]).map(({ prefix }) => prefix)
+    const [known, wanted] = [new Set(before), new Set(numbers)]
+    for (const prefix of before)
+      if (!wanted.has(prefix))
+        execute(this.#store, db.deleteFrom('tenant_number').where('prefix', '=', prefix))
+    for (const prefix of numbers)
+      if (!known.has(prefix))
+        execute(this.#store, db.insertInto('tenant_number').values({ prefix, tenant_id: tenantId }))
+  }
+
   #views(rows: readonly Selectable<TenantTable>[]): TenantView[] {
-    const domains = this.#domainsOf(rows.map(({ id }) => id))
+    const ids = rows.map(({ id }) => id)
+    const domains = this.#domainsOf(ids)
+    const numbers = grouped(this.#numbersOf(ids), (number) => number.tenant_id)
     return rows.map((row) => ({
       id: row.id,
       slug: row.slug,
       name: row.name,
       is_active: fromFlag(row.is_active),
       domains: domains.filter((each) => each.tenant_id === row.id).map(({ domain }) => domain),
+      numbers: numbers.get(row.id)?.map(({ prefix }) => prefix) ?? [],
       created_at: timeToText(row.created_at),
     }))
   }
@@ -119,6 +137,15 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
       .selectAll()
       .where('tenant_id', 'in', tenantIds)
       .orderBy('domain')
+    return all(this.#store, query)
+  }
+
+  #numbersOf(tenantIds: readonly number[]) {
+    const query = this.#store.db
+      .selectFrom('tenant_number')
+      .selectAll()
+      .where('tenant_id', 'in', tenantIds)
+      .orderBy('prefix')
     return all(this.#store, query)
   }
 
@@ -135,7 +162,7 @@ const columnsOf = ({ slug, name, is_active }: TenantBody) => ({
   is_active: toFlag(is_active),
 })
 
-/** A tenant neither makes tenants nor takes domains to itself. */
+/** A tenant neither makes tenants nor takes domains or numbers to itself. */
 function refuseTenantCredential(reach: Reach): void {
   if (reach.tenantId === null) return
   throw new ApiError(403, 'wrong_tenant', 'Only a global credential may change tenants')

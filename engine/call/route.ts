@@ -159,6 +159,14 @@ export function houseOf(origin: Origin, { dispatcher }: RouteDeps): number | nul
   return 'tenantId' in origin ? origin.tenantId : null
 }
 
+/** In whose name a proxy calls: the tenant whose customer pays, or the only one that it serves. */
+export function servedTenant(origin: Origin, account: Account | null): number | null {
+  if (origin.kind !== 'proxy') return null
+  const [only, ...others] = origin.tenantIds
+  const payer = account?.tenantId ?? (others.length === 0 ? only : undefined)
+  return payer !== undefined && origin.tenantIds.includes(payer) ? payer : null
+}
+
 /** Whether something of one tenant is out of reach for a caller of another. Null: everybody's. */
 const isForeign = (owner: number | null, house: number | null): boolean =>
   owner !== null && house !== null && owner !== house
@@ -208,11 +216,15 @@ function inward(
   deps: RouteDeps,
 ): Route {
   const { origin, calledNumber, domain } = question
-  const house = houseOf(origin, deps)
-  const target = deps.routing.inboundTarget(origin, calledNumber, domain, house)
+  const house = servedTenant(origin, account) ?? houseOf(origin, deps)
+  // Of several tenants that a proxy serves, only a payer tells which one calls.
+  if (house === null && origin.kind === 'proxy')
+    return refused(direction, 403, 'Forbidden', 'no_payer')
+  const payer = account?.tenantId ?? null
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, house, payer)
   switch (target.kind) {
     case 'set':
-      return setRoute(target.setId, question, direction, deps)
+      return setRoute(target.setId, question, house, direction, deps)
     case 'extension': {
       const extension = routedExtension(target, domain, deps)
       return extension
@@ -229,20 +241,20 @@ function inward(
       if (agent) return agentRoute(agent, direction, deps)
       return target.kind === 'none'
         ? { kind: 'refused', direction, end: noCandidate }
-        : setRoute(target.setId, question, direction, deps)
+        : setRoute(target.setId, question, house, direction, deps)
     }
   }
 }
 
 function setRoute(
   setId: number,
-  { origin, callId }: RouteQuestion,
+  { callId }: RouteQuestion,
+  house: number | null,
   direction: Direction,
   deps: RouteDeps,
 ): Route {
   const owner = deps.dispatcher.setRecord(setId)?.tenantId ?? null
-  if (isForeign(owner, houseOf(origin, deps)))
-    return refused(direction, 404, 'Not Found', 'other_tenant')
+  if (isForeign(owner, house)) return refused(direction, 404, 'Not Found', 'other_tenant')
   const candidates = deps.dispatcher.candidates(setId, callId)
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
   return deps.dispatcher.isAtCapacity(setId)

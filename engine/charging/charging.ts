@@ -14,10 +14,10 @@ export interface AuthorizationRequest {
   /** The customer that the source of the call already determines (a carrier's, an extension's). */
   readonly customerId: number | null
   /**
-   * Set: a customer of another tenant is not made to pay (`payer_of_other_tenant`). An OCS elsewhere
-   * knows no tenants.
+   * Set: a customer of another tenant (or of none of several) is not made to pay
+   * (`payer_of_other_tenant`). An OCS elsewhere knows no tenants.
    */
-  readonly payerTenantId?: number | null
+  readonly payerTenantId?: number | readonly number[] | null
   /** False: without `customerId` there is no payer, whatever number calls (`no_payer`). Default: true. */
   readonly mayNamePayer?: boolean
   /** Milliseconds UTC. */

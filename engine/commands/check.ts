@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readConfig } from '../config.ts'
 import { findDamage } from '../../schema/check.ts'
+import { brokenClaims } from '../../schema/ownership/claims.ts'
 import { openDatabase } from '../../schema/open.ts'
 import type { Command } from './command.ts'
 
@@ -23,6 +24,9 @@ export const check: Command = {
       if (problem !== undefined) damage.push(problem)
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
+      // They lose at recognition, which is no damage.
+      const claims = damage.length === 0 && !isEmpty ? brokenClaims(store) : []
+      for (const line of claims) world.print(`ownership: ${line}`)
       return damage.length === 0 ? 0 : 1
     } finally {
       store.close()

@@ -136,11 +136,10 @@ export class Dispatcher {
   }
 
   /**
-   * The set that takes calls no route speaks for: the lowest set id, for a tenant's caller of its
-   * own sets and the common ones.
+   * The set that takes calls no route speaks for: the lowest set id among the common ones, and the
+   * tenant's own where the caller or who pays is a tenant's.
    */
   defaultSetId(tenantId: number | null): number | undefined {
-    if (tenantId === null) return this.#lowestSets[0]?.setId
     return this.#lowestSets.find((set) => set.tenantId === null || set.tenantId === tenantId)?.setId
   }
 
@@ -149,7 +148,7 @@ export class Dispatcher {
     return this.#sets.get(setId)?.record
   }
 
-  /** The node that sends from this address and port, see `NodeDirectory`. */
+  /** The node that sends from this address and port, the platform's before tenants'; see `NodeDirectory`. */
   nodeAt(address: string, port: number): NodeReference | undefined {
     return this.#directory.nodeAt(address, port)
   }

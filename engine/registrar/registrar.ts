@@ -68,8 +68,8 @@ export interface RegistrarDeps {
     authFailed(source: Source, user: string): void
     authSucceeded(source: Source, user: string): void
   }
-  /** Whether it is a proxy of ours, which may say how its phones are reached. */
-  readonly isProxy: (source: Source) => boolean
+  /** Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes itself, are none. */
+  readonly isProxy: (source: Source, tenantId: number) => boolean
   /** The phones of an extension are others than before. */
   readonly onRegistration: (change: {
     readonly tenantId: number
@@ -149,7 +149,7 @@ export class Registrar {
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
     const registration = registrationOf(headers, source)
-    if (!this.#isBelieved(registration)) return answer(403, 'Path Not Allowed')
+    if (!this.#isBelieved(registration, identity.domain)) return answer(403, 'Path Not Allowed')
     return this.#register(verdict.extension, registration)
   }
 
@@ -259,13 +259,14 @@ export class Registrar {
 
   /** Those by which it is called: a Path is believed no longer than the proxy that wrote it is ours. */
   #bindingsOf(domain: string, extension: string): readonly Binding[] {
-    return this.#table
-      .bindingsOf(domain.toLowerCase(), extension)
-      .filter((binding) => this.#isBelieved(binding))
+    const home = domain.toLowerCase()
+    const bindings = this.#table.bindingsOf(home, extension)
+    return bindings.filter((binding) => this.#isBelieved(binding, home))
   }
 
-  #isBelieved({ path, source }: Pick<Registration, 'path' | 'source'>): boolean {
-    return path.length === 0 || leadsBack(path, source) || this.#deps.isProxy(source)
+  #isBelieved({ path, source }: Pick<Registration, 'path' | 'source'>, domain: string): boolean {
+    if (path.length === 0 || leadsBack(path, source)) return true
+    return this.#deps.isProxy(source, this.#directory.tenantOf(domain) ?? 0)
   }
 
   #verify(request: PhoneRequest, identity: Identity, authorization: string | undefined): Verdict {
@@ -393,8 +394,6 @@ function contactValue({ contact, q, instance, regId, expiresAt }: Binding, now: 
   return `<${contact}>;expires=${Math.ceil((expiresAt - now) / 1_000)}${preference}${phone}${flow}`
 }
 
-const answer = (
-  status: number,
-  reason: string,
-  headers: PhoneAnswer['headers'] = {},
-): PhoneAnswer => ({ status, reason, headers })
+function answer(status: number, reason: string, headers: PhoneAnswer['headers'] = {}): PhoneAnswer {
+  return { status, reason, headers }
+}

@@ -1,5 +1,6 @@
 /** AI agents: which one a dialled number means, and whether it can take one more call. */
 import type { AgentRecord } from './routing-records.ts'
+import type { Tenancy } from './tenancy.ts'
 
 /** One agent offered to one call. */
 export interface AgentCandidate {
@@ -20,9 +21,15 @@ export class Agents {
   readonly #activeCalls: (agentId: number) => number
   readonly #byId = new Map<number, AgentRecord>()
   readonly #byNumber = new Map<string, AgentRecord[]>()
+  readonly #ownsNumber: Tenancy['ownsNumber']
 
-  constructor(agents: readonly AgentRecord[], activeCalls: (agentId: number) => number) {
+  constructor(
+    agents: readonly AgentRecord[],
+    activeCalls: (agentId: number) => number,
+    ownsNumber: Tenancy['ownsNumber'],
+  ) {
     this.#activeCalls = activeCalls
+    this.#ownsNumber = ownsNumber
     for (const agent of agents.filter(({ isActive }) => isActive)) {
       this.#byId.set(agent.agentId, agent)
       const sharers = this.#byNumber.get(agent.extension)
@@ -38,7 +45,7 @@ export class Agents {
 
   /**
    * Whom a number means: the tenant's agent, or the platform's. A caller of no tenant reaches a
-   * tenant's agent too, when no other tenant has one with this number.
+   * tenant's agent too, by a number that belongs to this tenant.
    */
   dialled(number: string, tenantId: number | null): AgentDecision | undefined {
     const agents = this.#byNumber.get(number)
@@ -46,7 +53,10 @@ export class Agents {
     const common = agents.find((agent) => agent.tenantId === null)
     if (tenantId !== null)
       return this.#decide(agents.find((agent) => agent.tenantId === tenantId) ?? common)
-    return this.#decide(common ?? (agents.length === 1 ? agents[0] : undefined))
+    const owner = agents.find(
+      (agent) => agent.tenantId !== null && this.#ownsNumber(agent.tenantId, number),
+    )
+    return this.#decide(common ?? owner)
   }
 
   #decide(agent: AgentRecord | undefined): AgentDecision | undefined {

@@ -88,9 +88,17 @@ export class GatewayGuard {
     return undefined
   }
 
-  /** A name under which priced calls go to a gateway. */
-  isGatewayName(host: string): boolean {
-    return this.#byName.has(plainHost(host))
+  /** Whose carriers are called, priced, by this name; null: the platform's. */
+  ownersOf(host: string): readonly (number | null)[] {
+    return this.#byName.get(plainHost(host))?.map(({ tenantId }) => tenantId) ?? []
+  }
+
+  /** Whether a gateway of the platform is at an address. */
+  isOfPlatform(target: { readonly address: string; readonly port: number }): boolean {
+    for (const { gateway, address } of this.#byAddress.lookup(target.address))
+      if (gateway.tenantId === null && isGatewayAddress(gateway, address, target, 'unknown'))
+        return true
+    return false
   }
 }
 

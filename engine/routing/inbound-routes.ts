@@ -1,6 +1,7 @@
 /** Where a call from a trunk goes: called number prefix or domain → dispatcher set, extension or agent. */
 import { digitsOf, PrefixTable } from './prefix-table.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
+import type { Tenancy } from './tenancy.ts'
 
 /** Who sends, as far as a route can ask for it. */
 export interface InboundCaller {
@@ -10,13 +11,16 @@ export interface InboundCaller {
 
 /**
  * Order: routes of the carrier before those of any, a named domain before any, the longest prefix,
- * then the lower priority number, then the older route. A tenant's carrier reaches only routes of
- * its tenant and common ones; a common carrier carries the numbers of all tenants.
+ * then the platform's before a tenant's, then the lower priority number, then the older route. A
+ * tenant's carrier reaches only routes of its tenant and common ones; the calls of everybody else
+ * reach a tenant's route by the tenant's own numbers and domains only.
  */
 export class InboundRoutes {
   readonly #table: PrefixTable<InboundRouteRecord>
+  readonly #tenancy: Ownership
 
-  constructor(routes: readonly InboundRouteRecord[]) {
+  constructor(routes: readonly InboundRouteRecord[], tenancy: Ownership) {
+    this.#tenancy = tenancy
     const active = routes.filter((route) => route.isActive)
     this.#table = new PrefixTable(active.map((route) => [route.prefix ?? '', route] as const))
   }
@@ -25,20 +29,34 @@ export class InboundRoutes {
     let best: { readonly route: InboundRouteRecord; readonly rank: number } | undefined
     for (const routes of this.#table.matching(calledNumber))
       for (const route of routes) {
-        if (!admits(route, caller, domain)) continue
+        if (!admits(route, caller, domain) || !this.#isOwn(route, caller, calledNumber)) continue
         const rank = rankOf(route)
         // Longer prefixes come first, so a later route must be strictly more specific.
-        const isBetter = !best || rank > best.rank || (rank === best.rank && isBefore(route, best))
+        const isBetter =
+          !best || rank > best.rank || (rank === best.rank && isBefore(route, best, caller))
         if (isBetter) best = { route, rank }
       }
     return best?.route.target
   }
+
+  /** Whether the call is the route's to take. `admits` has compared its domain with the called one. */
+  #isOwn(
+    { tenantId, domain }: InboundRouteRecord,
+    caller: InboundCaller,
+    calledNumber: string,
+  ): boolean {
+    if (tenantId === null || tenantId === caller.tenantId) return true
+    if (caller.tenantId !== null) return false
+    if (domain !== null && this.#tenancy.ownsDomain(tenantId, domain)) return true
+    return this.#tenancy.ownsNumber(tenantId, calledNumber)
+  }
 }
+
+type Ownership = Pick<Tenancy, 'ownsNumber' | 'ownsDomain'>
 
 function admits(route: InboundRouteRecord, caller: InboundCaller, domain: string): boolean {
   if (route.carrierId !== null && route.carrierId !== caller.carrierId) return false
-  if (route.domain !== null && route.domain.toLowerCase() !== domain.toLowerCase()) return false
-  return route.tenantId === null || caller.tenantId === null || route.tenantId === caller.tenantId
+  return route.domain === null || route.domain.toLowerCase() === domain.toLowerCase()
 }
 
 const rankOf = (route: InboundRouteRecord) =>
@@ -47,8 +65,12 @@ const rankOf = (route: InboundRouteRecord) =>
 function isBefore(
   route: InboundRouteRecord,
   best: { readonly route: InboundRouteRecord },
+  caller: InboundCaller,
 ): boolean {
   if (prefixLength(route) !== prefixLength(best.route)) return false
+  const isOfPlatform = route.tenantId === null
+  if (caller.tenantId === null && isOfPlatform !== (best.route.tenantId === null))
+    return isOfPlatform
   const byPriority = route.priority - best.route.priority
   return byPriority < 0 || (byPriority === 0 && route.routeId < best.route.routeId)
 }

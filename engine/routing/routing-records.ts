@@ -119,7 +119,18 @@ export interface AgentRecord {
   readonly isActive: boolean
 }
 
+/** What the platform has listed as a tenant's. */
+export interface TenantRecord {
+  readonly tenantId: number
+  readonly slug: string
+  readonly isActive: boolean
+  readonly domains: readonly string[]
+  /** Numbers and starts of blocks, without a leading `+`. */
+  readonly numbers: readonly string[]
+}
+
 export interface RoutingRecords {
+  readonly tenants: readonly TenantRecord[]
   readonly carriers: readonly CarrierRecord[]
   /** Of all carriers, also of those that are switched off or cannot be used. */
   readonly gateways: readonly CarrierGateway[]

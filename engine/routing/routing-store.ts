@@ -16,11 +16,13 @@ import type {
   OutboundRouteRecord,
   RewriteNumber,
   RoutingRecords,
+  TenantRecord,
 } from './routing-records.ts'
 
 export function loadRouting(store: Store): RoutingRecords {
   const problems: string[] = []
   return {
+    tenants: loadTenants(store),
     carriers: loadCarriers(store, problems),
     gateways: carrierGateways(store),
     outboundRoutes: loadOutboundRoutes(store),
@@ -28,6 +30,28 @@ export function loadRouting(store: Store): RoutingRecords {
     agents: loadAgents(store),
     problems,
   }
+}
+
+function loadTenants(store: Store): TenantRecord[] {
+  const { db } = store
+  const domains = new Map<number, string[]>()
+  const numbers = new Map<number, string[]>()
+  const add = (lists: Map<number, string[]>, tenantId: number, entry: string): void => {
+    const list = lists.get(tenantId)
+    if (list) list.push(entry)
+    else lists.set(tenantId, [entry])
+  }
+  for (const row of all(store, db.selectFrom('tenant_domain').selectAll()))
+    add(domains, row.tenant_id, row.domain)
+  for (const row of all(store, db.selectFrom('tenant_number').selectAll()))
+    add(numbers, row.tenant_id, row.prefix)
+  return all(store, db.selectFrom('tenant').select(['id', 'slug', 'is_active'])).map((row) => ({
+    tenantId: row.id,
+    slug: row.slug,
+    isActive: fromFlag(row.is_active),
+    domains: domains.get(row.id) ?? [],
+    numbers: numbers.get(row.id) ?? [],
+  }))
 }
 
 function loadCarriers(store: Store, problems: string[]): CarrierRecord[] {

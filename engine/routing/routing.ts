@@ -10,6 +10,7 @@ import { CarrierLimits } from './carrier-limits.ts'
 import { GatewayGuard } from './gateway-guard.ts'
 import { gatewayNames, gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
+import type { Origin } from './origin.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
 import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
@@ -23,24 +24,18 @@ import type {
   RoutingRecords,
   Transport,
 } from './routing-records.ts'
-import { CarrierSources, TrustedSources } from './sources.ts'
+import { Recognition, type RecognitionDeps } from './recognition/recognition.ts'
+import { Tenancy } from './tenancy.ts'
 
-export interface RoutingDeps {
-  readonly load: () => RoutingRecords
-  /** Networks in CIDR notation, checked by `config.ts`. */
-  readonly trustedSources: readonly string[]
-  readonly nodeAt: (
-    address: string,
-    port: number,
-  ) => { readonly nodeId: number; readonly setId: number } | undefined
-  /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
-  readonly defaultSetId: (tenantId: number | null) => number | undefined
-  /** Addresses behind host names; see `engine/dispatcher/host-addresses.ts`. */
-  readonly hosts: {
-    readonly version: number
-    addressesOf(host: string): readonly string[]
+export type { ExtensionOrigin, Origin } from './origin.ts'
+
+export interface RoutingDeps extends RecognitionDeps {
+  readonly hosts: RecognitionDeps['hosts'] & {
     watch(owner: string, hosts: readonly string[]): void
   }
+  readonly load: () => RoutingRecords
+  /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
+  readonly defaultSetId: (tenantId: number | null) => number | undefined
   /** Live calls of a carrier, counted, not kept. */
   readonly activeCarrierCalls: (carrierId: number) => number
   /** Live calls of an AI agent. */
@@ -55,34 +50,6 @@ export interface RoutingDeps {
   readonly onProblem: (problem: string) => void
   readonly now: () => number
   readonly random: () => number
-}
-
-export type Origin =
-  | { readonly kind: 'trusted' }
-  | {
-      readonly kind: 'carrier'
-      readonly carrierId: number
-      readonly gatewayId: number
-      readonly name: string
-      readonly customerId: number | null
-      /** `from_number`: the number in From may name the customer who pays. */
-      readonly payer: CarrierRecord['payer']
-      readonly tenantId: number | null
-      readonly inboundSetId: number | null
-    }
-  | { readonly kind: 'node'; readonly nodeId: number; readonly setId: number }
-  /** A phone that has proved whose it is; never the answer of `recognize`, which knows addresses. */
-  | ExtensionOrigin
-  | { readonly kind: 'unknown' }
-
-export interface ExtensionOrigin {
-  readonly kind: 'extension'
-  readonly extensionId: number
-  readonly tenantId: number
-  readonly customerId: number | null
-  readonly domain: string
-  readonly extension: string
-  readonly displayName: string
 }
 
 /** One carrier gateway offered to one call. */
@@ -134,55 +101,49 @@ const MAX_GATEWAYS = 16
 
 export class Routing {
   readonly #deps: RoutingDeps
-  readonly #trusted: TrustedSources
+  readonly #recognition: Recognition
   readonly #limits: CarrierLimits
   #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
   #gateways: readonly CarrierGateway[] = []
   #guard = new GatewayGuard([], () => [])
-  #sources = new CarrierSources([], () => [])
-  #sourcesVersion = -1
+  #guardVersion = -1
   #agents: Agents
-  #inbound = new InboundRoutes([])
+  #inbound = new InboundRoutes([], noTenants)
   #outbound = new OutboundRoutes([])
 
-  /** @throws {RangeError} when `trustedSources` holds a text that is no network. */
+  /** @throws {RangeError} when `trustedSources` or `edgeProxies` holds a text that is no network. */
   constructor(deps: RoutingDeps) {
     this.#deps = deps
-    this.#trusted = new TrustedSources(deps.trustedSources)
+    this.#recognition = new Recognition(deps)
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now)
-    this.#agents = new Agents([], deps.activeAgentCalls)
+    this.#agents = new Agents([], deps.activeAgentCalls, () => false)
     this.reload()
   }
 
   /** Reads carriers and routes anew; live calls are not touched. */
   reload(): void {
-    const { carriers, inboundRoutes, outboundRoutes, agents, problems, ...loaded } =
+    const { tenants, carriers, inboundRoutes, outboundRoutes, agents, problems, ...loaded } =
       this.#deps.load()
+    const tenancy = new Tenancy(tenants)
     this.#gateways = loaded.gateways
     this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
-    this.#inbound = new InboundRoutes(inboundRoutes)
+    this.#inbound = new InboundRoutes(inboundRoutes, tenancy)
     this.#outbound = new OutboundRoutes(outboundRoutes)
     this.#limits.keepOnly(new Set(this.#carriers.keys()))
     const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways]
     const names = [...gateways.flatMap(gatewayNames), ...agents.flatMap(({ uri }) => namesIn(uri))]
     this.#deps.hosts.watch('routing', [...new Set(names)])
-    this.#buildSources()
-    this.#agents = new Agents(agents, this.#deps.activeAgentCalls)
+    this.#recognition.replace(carriers, tenancy)
+    this.#buildGuard()
+    const ownsNumber: Tenancy['ownsNumber'] = (...asked) => tenancy.ownsNumber(...asked)
+    this.#agents = new Agents(agents, this.#deps.activeAgentCalls, ownsNumber)
     this.#deps.onLoaded(carriers)
     for (const problem of problems) this.#deps.onProblem(problem)
   }
 
-  /** Carrier before node before trusted network; extensions are recognized by their credentials. */
-  recognize({ address, port }: { readonly address: string; readonly port: number }): Origin {
-    this.#followHosts()
-    const source = this.#sources.find(address, port)
-    if (source) {
-      const { gatewayId } = source.gateway
-      return { kind: 'carrier', gatewayId, ...callerIn(source.carrier) }
-    }
-    const node = this.#deps.nodeAt(address, port)
-    if (node) return { kind: 'node', ...node }
-    return this.#trusted.has(address) ? { kind: 'trusted' } : { kind: 'unknown' }
+  /** By address; extensions are recognized by their credentials. */
+  recognize(source: { readonly address: string; readonly port: number }): Origin {
+    return this.#recognition.recognize(source)
   }
 
   /**
@@ -196,11 +157,13 @@ export class Routing {
 
   /**
    * Whether requests for a host name may go to an address that it was resolved to: a gateway answers to
-   * the names of its carrier only.
+   * the names of its carrier only, and one of the platform to no name of a tenant's carrier.
    */
   mayReach(host: string, address: string, port: number): boolean {
     this.#followHosts()
-    return this.#guard.isGatewayName(host) || !this.#guard.at({ address, port }, 'unknown')
+    const owners = this.#guard.ownersOf(host)
+    if (owners.length === 0) return !this.#guard.at({ address, port }, 'unknown')
+    return owners.includes(null) || !this.#guard.isOfPlatform({ address, port })
   }
 
   /** A number as the carrier sent it, in this house's form. */
@@ -218,13 +181,15 @@ export class Routing {
   /**
    * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or, as
    * nobody says otherwise, the default set. `none`: an unknown source, or there is no set at all.
-   * `house` is the tenant whose phone or node calls.
+   * `house` is the tenant whose phone or node calls, `payer` the one whose customer pays: its default
+   * set takes what no route speaks for.
    */
   inboundTarget(
     origin: Origin,
     calledNumber: string,
     domain: string,
     house: number | null = tenantOf(origin),
+    payer: number | null = null,
   ): InboundTarget | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
@@ -232,7 +197,7 @@ export class Routing {
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
     const routed = this.#inbound.find(caller, calledNumber, domain)
     if (routed) return routed
-    const setId = this.#deps.defaultSetId(caller.tenantId)
+    const setId = this.#deps.defaultSetId(caller.tenantId ?? payer)
     return setId === undefined ? { kind: 'none' } : { kind: 'default', setId }
   }
 
@@ -297,16 +262,13 @@ export class Routing {
   }
 
   #followHosts(): void {
-    if (this.#deps.hosts.version !== this.#sourcesVersion) this.#buildSources()
+    if (this.#deps.hosts.version !== this.#guardVersion) this.#buildGuard()
   }
 
-  #buildSources(): void {
+  #buildGuard(): void {
     const { hosts } = this.#deps
-    this.#sourcesVersion = hosts.version
+    this.#guardVersion = hosts.version
     this.#guard = new GatewayGuard(this.#gateways, (host) => hosts.addressesOf(host))
-    this.#sources = new CarrierSources([...this.#carriers.values()], (gateway) =>
-      gatewayNames(gateway).flatMap((name) => hosts.addressesOf(name)),
-    )
   }
 
   #provenFirst(gateways: readonly GatewayCandidate[]): readonly GatewayCandidate[] {
@@ -336,8 +298,10 @@ export class Routing {
   ): GatewayCandidate[] {
     // Probes may be wrong, and an emergency has nothing to lose.
     const usable = carrier.gateways.filter(
-      ({ gatewayId, isOutbound }) =>
-        isOutbound && (isEmergency || this.#deps.gatewayStanding(gatewayId) !== 'down'),
+      (gateway) =>
+        gateway.isOutbound &&
+        (isEmergency || this.#deps.gatewayStanding(gateway.gatewayId) !== 'down') &&
+        (carrier.tenantId === null || !this.#recognition.leadsToPlatform(gateway)),
     )
     const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
     return orderByPreference(usable, this.#deps.random).map((gateway) =>
@@ -346,16 +310,7 @@ export class Routing {
   }
 }
 
-const callerIn = ({
-  carrierId,
-  name,
-  customerId,
-  payer,
-  tenantId,
-  inboundSetId,
-}: CarrierRecord): Omit<Extract<Origin, { kind: 'carrier' }>, 'kind' | 'gatewayId'> => ({
-  ...{ carrierId, name, customerId, payer, tenantId, inboundSetId },
-})
+const noTenants = new Tenancy([])
 
 function namesIn(uri: string): readonly string[] {
   const target = sipTarget(uri)

@@ -14,6 +14,7 @@ import { sql as carrierPayer } from './012-carrier-payer.ts'
 import { relaxed, sql as namesOfTenants } from './013-names-of-tenants.ts'
 import type { Relaxed } from '../rebuild.ts'
 import { sql as refusedCalls } from './014-refused-calls.ts'
+import { sql as tenantNumbers } from './015-tenant-numbers.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -39,6 +40,7 @@ export const migrations: readonly Migration[] = [
   { version: 12, name: 'carrier-payer', sql: carrierPayer },
   { version: 13, name: 'names-of-tenants', relaxed, sql: namesOfTenants },
   { version: 14, name: 'refused-calls', sql: refusedCalls },
+  { version: 15, name: 'tenant-numbers', sql: tenantNumbers },
 ]
 
 export const newestVersion = migrations.length

@@ -126,7 +126,7 @@ export function openControl(
     loopDelay: { percentile: () => 0, reset: () => undefined },
     settings: {
       ...{ jwtSecret: undefined, paymentWebhookSecret },
-      ...{ mcpAllowedHosts: [], trustedProxies },
+      ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'] },
     },
   }
   const access = openAccess(deps)

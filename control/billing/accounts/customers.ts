@@ -10,6 +10,14 @@ import {
   type StoredCustomer,
 } from './customer-store.ts'
 
+/** One tenant, several, or (null) all. */
+type Tenants = number | readonly number[] | null
+
+/** Whether what belongs to `tenantId` (null: to the platform) belongs to one of `tenants`. */
+export const isAmong = (tenantId: number | null, tenants: Tenants): boolean =>
+  tenants === null ||
+  (typeof tenants === 'number' ? [tenants] : tenants).some((id) => id === tenantId)
+
 export class Customers {
   readonly #store: Store
   readonly #readSpending: (walletId: number, now: number) => bigint
@@ -24,16 +32,24 @@ export class Customers {
   }
 
   /**
-   * Whose number it is (with or without `+`), or else whose extension; of a tenant: its extension.
-   * The customer may belong to another tenant all the same.
+   * Whose number it is (with or without `+`), or else whose extension; `tenants`: the extension of
+   * one of them. The customer may belong to another tenant all the same.
    */
-  byNumber(caller: string, tenantId: number | null = null): Account | undefined {
+  byNumber(caller: string, tenants: Tenants = null): Account | undefined {
     // `++1` is no spelling of `+1`.
     const otherSpelling = caller.startsWith('+') ? caller.replace(/^\+(?!\+)/, '') : `+${caller}`
     const owner = this.byId(this.#numbers.get(caller) ?? this.#numbers.get(otherSpelling))
-    const isOwn = tenantId === null || owner?.terms.tenantId === tenantId
-    if (owner !== undefined && isOwn) return owner
-    return this.byId(this.#extensions.get(extensionKey(caller, tenantId))) ?? owner
+    if (owner !== undefined && isAmong(owner.terms.tenantId, tenants)) return owner
+    return this.byId(this.#ownerOfExtension(caller, tenants)) ?? owner
+  }
+
+  #ownerOfExtension(extension: string, tenants: Tenants): number | undefined {
+    const among = typeof tenants === 'object' && tenants !== null ? tenants : [tenants]
+    const owners = new Set(
+      among.flatMap((tenantId) => this.#extensions.get(extensionKey(extension, tenantId)) ?? []),
+    )
+    const [only, another] = owners
+    return another === undefined ? only : undefined
   }
 
   byId(customerId: number | null | undefined): Account | undefined {

@@ -4,7 +4,7 @@ import { affordableSeconds, grantLength } from '../pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
 import type { Rate, RateTable } from '../pricing/rate-table.ts'
 import type { Account } from '../accounts/account.ts'
-import type { Customers } from '../accounts/customers.ts'
+import { isAmong, type Customers } from '../accounts/customers.ts'
 import type { Reservation, Reservations } from './reservations.ts'
 
 export type DenialCode =
@@ -31,10 +31,10 @@ export interface CallQuestion {
   readonly callee: string
   readonly customerId: number | null
   /**
-   * Set: no customer of another tenant pays, and the caller's number names customers of this tenant
-   * only. A `customerId` may be one of the platform, which has put it there itself.
+   * Set: no customer of another tenant pays, and the caller's number names customers of this tenant (or
+   * of these) only. A `customerId` may be one of the platform, which has put it there itself.
    */
-  readonly payerTenantId?: number | null
+  readonly payerTenantId?: number | readonly number[] | null
   /** False: the caller's number names nobody. Default: true. */
   readonly mayNamePayer?: boolean
   /** Milliseconds UTC: the rate in force then is the call's rate to its end. */
@@ -98,7 +98,7 @@ function payerOf(
 
 function mayPay({ terms }: Account, { customerId, payerTenantId = null }: CallQuestion): boolean {
   const isOfPlatform = customerId !== null && terms.tenantId === null
-  return payerTenantId === null || isOfPlatform || terms.tenantId === payerTenantId
+  return isOfPlatform || isAmong(terms.tenantId, payerTenantId)
 }
 
 function admitCustomer(

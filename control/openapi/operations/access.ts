@@ -87,6 +87,7 @@ const tenant: z.ZodType<TenantView> = z
     name: z.string(),
     is_active: z.boolean(),
     domains: z.array(z.string()),
+    numbers: z.array(z.string()),
     created_at: moment,
   })
   .meta({ id: 'Tenant' })
@@ -218,9 +219,10 @@ export const accessOperations: Operations = {
     view: tenant,
     example: {
       ...{ id: 1, slug: 'acme', name: 'Acme', is_active: true, domains: ['acme.example'] },
+      numbers: ['1555010'],
       created_at: exampleTime,
     },
-    body: { slug: 'acme', name: 'Acme', domains: ['acme.example'] },
+    body: { slug: 'acme', name: 'Acme', domains: ['acme.example'], numbers: ['+1555010'] },
     patch: { domains: ['acme.example', 'voice.acme.example'] },
   }),
 }

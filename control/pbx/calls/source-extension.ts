@@ -3,6 +3,7 @@ import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { badReference } from '../../provisioning/references.ts'
+import { ownsNumber } from '../../provisioning/tenancy.ts'
 import { notFound } from '../../http/api-error.ts'
 
 export interface SourceExtension {
@@ -33,7 +34,7 @@ export function sourceExtension(
   return { tenantId: found.tenant_id, domain: found.domain, extension }
 }
 
-/** The tenant's own: numbers of its customers, and its extensions. A leading `+` makes no difference. */
+/** The tenant's own: its numbers, those of its customers, and its extensions. A leading `+` makes no difference. */
 export function mayShow(store: Store, tenantId: number, number: string): boolean {
   const digits = number.replace(/^\+/, '')
   const forms = [digits, `+${digits}`]
@@ -48,5 +49,6 @@ export function mayShow(store: Store, tenantId: number, number: string): boolean
     .select('extension')
     .where('tenant_id', '=', tenantId)
     .where('extension', '=', number)
-  return first(store, ofCustomers) !== undefined || first(store, extensions) !== undefined
+  const isUsed = first(store, ofCustomers) !== undefined || first(store, extensions) !== undefined
+  return isUsed || ownsNumber(store, tenantId, number)
 }

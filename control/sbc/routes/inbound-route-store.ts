@@ -8,6 +8,7 @@ import { either, resolve, identified, tenantOf } from '../../provisioning/refere
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
+import { refuseForeignDomain } from '../../provisioning/tenancy.ts'
 import { inboundRouteBody, type InboundRouteBody } from './route-body.ts'
 import { resolveTarget, type RouteTarget } from './route-target.ts'
 
@@ -109,6 +110,7 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     const tenantId = tenantOf(this.#store, body.tenant, reach)
     const owner = { tenantId, reach }
     const carrier = either('carrier', body.carrier, body.carrier_id)
+    if (body.domain !== before?.domain) refuseForeignDomain(this.#store, body.domain, tenantId)
     return {
       name: body.name,
       tenant_id: tenantId,

@@ -14,6 +14,7 @@ import {
 import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
+import { refusePlatformOnly } from '../../provisioning/tenancy.ts'
 import { outboundRouteBody, type OutboundRouteBody } from './route-body.ts'
 
 interface Row extends Selectable<OutboundRouteTable> {
@@ -119,6 +120,9 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
   #columnsOf(body: OutboundRouteBody, reach: Reach, before?: OutboundRouteView) {
     const tenantId = tenantOf(this.#store, body.tenant, reach)
     const owner = { tenantId, reach }
+    refusePlatformOnly(reach, body.emergency && before?.emergency !== true, 'emergency')
+    const isKept = before?.emergency !== true || (body.prefix === before.prefix && body.emergency)
+    refusePlatformOnly(reach, !isKept && body.emergency, 'prefix')
     const customer = either('customer', body.customer, body.customer_id)
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')

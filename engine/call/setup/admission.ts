@@ -97,7 +97,8 @@ async function authorize(
   const startedAt = call.start.startedAt + call.stampOffsetMs
   const customerId = 'customerId' in origin ? origin.customerId : null
   // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
-  const payerTenantId = call.payerTenantId ?? houseOf(origin, deps)
+  const house = origin.kind === 'proxy' ? origin.tenantIds : houseOf(origin, deps)
+  const payerTenantId = call.payerTenantId ?? house
   const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
   const payer = { customerId, payerTenantId, mayNamePayer }
   const request = { callUuid, caller, callee, startedAt, ...payer }

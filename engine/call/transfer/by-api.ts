@@ -65,10 +65,7 @@ function payerOf(
 ): Identity | undefined {
   const found = [leaver, stayer].flatMap((participant) => {
     const identity = identityOf(participant, deps)
-    const isForeign =
-      identity?.origin.kind === 'extension' &&
-      tenantId !== null &&
-      identity.origin.tenantId !== tenantId
+    const isForeign = tenantId !== null && isOfOther(identity, tenantId)
     return identity === undefined || isForeign ? [] : [{ participant, identity }]
   })
   const chosen =
@@ -79,6 +76,11 @@ function payerOf(
     found.find(({ identity: { origin } }) => origin.kind !== 'trusted') ??
     found[0]
   return chosen?.identity
+}
+
+function isOfOther(identity: Identity | undefined, tenantId: number): boolean {
+  if (identity?.origin.kind === 'proxy') return !identity.origin.tenantIds.includes(tenantId)
+  return identity?.origin.kind === 'extension' && identity.origin.tenantId !== tenantId
 }
 
 const isPaying = ({ conversation: { call }, side }: Participant): boolean =>

@@ -4,6 +4,7 @@ import type { Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { Call } from '../call.ts'
 import type { Participant } from '../legs/conversation.ts'
+import { servedTenant } from '../route.ts'
 
 export interface Identity {
   readonly origin: Origin
@@ -36,8 +37,14 @@ export function identityOf(
   return record && extensionIdentity({ ...record, kind: 'extension' })
 }
 
-export function callerIdentity({ origin, start }: Call): Identity | undefined {
+export function callerIdentity({ origin, start, account }: Call): Identity | undefined {
   if (origin?.kind === 'extension') return extensionIdentity(origin)
+  if (origin?.kind === 'proxy') {
+    const tenantId = servedTenant(origin, account)
+    if (tenantId === null) return undefined
+    const narrowed = { kind: 'proxy', tenantIds: [tenantId] } as const
+    return { origin: narrowed, number: start.callerNumber, name: start.callerName ?? '' }
+  }
   if (origin?.kind !== 'node' && origin?.kind !== 'trusted') return undefined
   return { origin, number: start.callerNumber, name: start.callerName ?? '' }
 }
@@ -54,10 +61,18 @@ function extensionIdentity(record: Extract<Origin, { kind: 'extension' }>): Iden
 }
 
 /** Whether two identities are one and the same party: only he may join his two calls. */
-export function isSame({ origin: one }: Identity, { origin: other }: Identity): boolean {
+export function isSame(
+  { origin: one, number }: Identity,
+  { origin: other, number: otherNumber }: Identity,
+): boolean {
   if (one.kind === 'extension')
     return other.kind === 'extension' && one.extensionId === other.extensionId
   if (one.kind === 'node') return other.kind === 'node' && one.setId === other.setId
+  // A proxy has told its users apart: one does not join the calls of another.
+  if (one.kind === 'proxy')
+    return (
+      other.kind === 'proxy' && number === otherNumber && one.tenantIds[0] === other.tenantIds[0]
+    )
   return one.kind === other.kind
 }
 
@@ -74,6 +89,8 @@ export function mayTakePlace(
       const house = dispatcher.setRecord(origin.setId)?.tenantId ?? null
       return house === null || house === tenantId
     }
+    case 'proxy':
+      return tenantId !== null && origin.tenantIds.includes(tenantId)
     case 'trusted':
       return true
     case 'carrier':

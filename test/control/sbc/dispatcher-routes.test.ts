@@ -333,6 +333,7 @@ test("a tenant finds its own sets only, and another's answer as sets that do not
     ...set,
     endpoint_name: 'a',
     set_id: 8,
+    nodes: [{ host: '10.8.0.1' }],
   })
   expect(made.data()).toMatchObject({ tenant: 'acme' })
   const { id } = made.data<{ id: number }>()

@@ -16,9 +16,32 @@ test('a tenant has a slug, a name and domains; the engine learns of it at once',
     name: 'Acme',
     is_active: true,
     domains: ['acme.example'],
+    numbers: [],
     created_at: '2026-01-01T00:00:00.000Z',
   })
   expect(reloads.routing).toBe(1)
+})
+
+test('numbers are listed by the platform: a block each, of one tenant, without its plus', async () => {
+  const { call, callAs } = openResources()
+  const { id } = (
+    await call('POST', '/tenants', { slug: 'acme', numbers: ['+1555010', '1800'] })
+  ).data<{ id: number }>()
+  expect((await call('GET', `/tenants/${id}`)).data()).toMatchObject({
+    numbers: ['1555010', '1800'],
+  })
+  const beta = await call('POST', '/tenants', { slug: 'beta', numbers: ['1800'] })
+  expect([beta.status, beta.body]).toMatchObject([409, { details: [{ path: 'numbers' }] }])
+  // A part of a block may be another tenant's.
+  const part = await call('POST', '/tenants', { slug: 'beta', numbers: ['18005551'] })
+  expect(part.status).toBe(201)
+  const changed = await call('PATCH', `/tenants/${id}`, { numbers: ['1555010'] })
+  expect(changed.data()).toMatchObject({ numbers: ['1555010'], domains: [] })
+  for (const numbers of [[''], ['x'], ['+1', '1'], 'many'])
+    expect((await call('PATCH', `/tenants/${id}`, { numbers })).status).toBe(400)
+  const own = await callAs('acme', 'PATCH', `/tenants/${id}`, { numbers: ['1900'] })
+  expect(own.status).toBe(403)
+  expect((await call('DELETE', `/tenants/${id}`)).status).toBe(409)
 })
 
 test.each([

@@ -95,7 +95,7 @@ test("a tenant's caller has the lowest of its own sets and the common ones", () 
     sampleSet([], { setId: 3, tenantId: 9 }),
   ])
   expect([null, 8, 9, 10].map((tenantId) => dispatcher.defaultSetId(tenantId))).toEqual([
-    2, 2, 3, 4,
+    4, 2, 3, 4,
   ])
   const { dispatcher: foreign } = simulate([sampleSet([], { setId: 2, tenantId: 8 })])
   expect(foreign.defaultSetId(9)).toBeUndefined()

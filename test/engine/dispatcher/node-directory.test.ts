@@ -13,9 +13,9 @@ function directory(addresses: () => readonly string[] = () => []) {
 test('a node is recognized by its address with its internal or external port', () => {
   const { nodes } = directory()
   nodes.replace([sampleSet([sampleNode(1)], { setId: 4 })])
-  expect(nodes.nodeAt('192.0.2.1', 5060)).toEqual({ nodeId: 1, setId: 4 })
-  expect(nodes.nodeAt('192.0.2.1', 5080)).toEqual({ nodeId: 1, setId: 4 })
-  expect(nodes.nodeAt('::ffff:192.0.2.1', 5060)).toEqual({ nodeId: 1, setId: 4 })
+  expect(nodes.nodeAt('192.0.2.1', 5060)).toMatchObject({ nodeId: 1, setId: 4 })
+  expect(nodes.nodeAt('192.0.2.1', 5080)).toMatchObject({ nodeId: 1, setId: 4 })
+  expect(nodes.nodeAt('::ffff:192.0.2.1', 5060)).toMatchObject({ nodeId: 1, setId: 4 })
   expect(nodes.nodeAt('192.0.2.1', 40_000)).toBeUndefined()
   expect(nodes.nodeAt('192.0.2.2', 5060)).toBeUndefined()
 })
@@ -39,7 +39,7 @@ test('a node in several sets is that of the lowest set id', () => {
     sampleSet([sampleNode(1)], { setId: 9 }),
     sampleSet([sampleNode(2, { host: '192.0.2.1' })], { setId: 3 }),
   ])
-  expect(nodes.nodeAt('192.0.2.1', 5060)).toEqual({ nodeId: 2, setId: 3 })
+  expect(nodes.nodeAt('192.0.2.1', 5060)).toMatchObject({ nodeId: 2, setId: 3 })
 })
 
 test('a node with a host name is recognized by each address it resolves to, old ones forgotten', async () => {

@@ -85,3 +85,19 @@ test('a Path is shown in the answer to a phone that knows what it is', async () 
   expect(await shown({ supported: 'outbound, PATH' })).toBe('<sip:203.0.113.7;lr>')
   expect(await shown({ require: 'path' })).toBe('<sip:203.0.113.7;lr>')
 })
+
+test('a proxy is believed for phones of the tenants that it serves only', async () => {
+  const world = startRegistrar()
+  const register = async (callId: string) => {
+    const phone = new Phone(world, { callId })
+    await phone.challenged()
+    const authorization = phone.credentials()
+    const path = '<sip:198.51.100.9;lr>'
+    return phone.send({ contact: '<sip:101@phone>', path, authorization })
+  }
+  world.proxies.add('203.0.113.7 999')
+  expect(await register('one')).toMatchObject({ status: 403, reason: 'Path Not Allowed' })
+  world.proxies.add('203.0.113.7 1')
+  expect(await register('two')).toMatchObject({ status: 200 })
+  expect(world.registrar.contactsOf('acme.example', '101')).toHaveLength(1)
+})

@@ -57,7 +57,8 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
       authFailed: ({ address }, user) => void failed.push(`${address} ${user}`),
       authSucceeded: ({ address, port }, user) => void proven.push(`${address}:${port} ${user}`),
     },
-    isProxy: ({ address }) => proxies.has(address),
+    isProxy: ({ address }, tenantId) =>
+      proxies.has(address) || proxies.has(`${address} ${tenantId}`),
     onRegistration: (change) => void told.push(change),
     onStoreFailure: (error) => {
       throw error

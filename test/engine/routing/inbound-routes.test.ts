@@ -2,7 +2,13 @@ import { expect, test } from 'vitest'
 import type { InboundCaller } from '../../../engine/routing/inbound-routes.ts'
 import { InboundRoutes } from '../../../engine/routing/inbound-routes.ts'
 import type { InboundRouteRecord } from '../../../engine/routing/routing-records.ts'
-import { inboundRoute } from './samples.ts'
+import { Tenancy } from '../../../engine/routing/tenancy.ts'
+import { inboundRoute, tenantRecord } from './samples.ts'
+
+const tenancy = new Tenancy([
+  tenantRecord(5, { numbers: ['4930', '1800'], domains: ['five.example'] }),
+  tenantRecord(6, { numbers: ['493012'], domains: ['six.example'] }),
+])
 
 const anyone: InboundCaller = { carrierId: null, tenantId: null }
 
@@ -13,7 +19,7 @@ function chosen(
   domain = 'pbx.example.com',
   caller = anyone,
 ): number | undefined {
-  const target = new InboundRoutes(routes).find(caller, number, domain)
+  const target = new InboundRoutes(routes, tenancy).find(caller, number, domain)
   return target?.kind === 'set' ? target.setId : undefined
 }
 
@@ -50,7 +56,39 @@ test("a carrier's own route beats common ones and is for this carrier only", () 
   expect(chosen(routes)).toBe(1)
 })
 
-test("a tenant's carrier does not reach another tenant, a common carrier reaches all", () => {
+test("a carrier of the platform reaches a tenant's route by the tenant's numbers and domains only", () => {
+  const five = (fields: Partial<InboundRouteRecord>) => [
+    inboundRoute(1, { tenantId: 5, ...fields }),
+  ]
+  for (const route of [five({}), five({ prefix: '' }), five({ prefix: '+49' })]) {
+    expect(chosen(route, '+49309')).toBe(1)
+    // A part of its block is the other tenant's.
+    expect(chosen(route, '4930123')).toBeUndefined()
+    expect(chosen(route, '491111')).toBeUndefined()
+  }
+  expect(chosen(five({ prefix: '1900' }), '19005551234')).toBeUndefined()
+  expect(chosen(five({ domain: 'five.example' }), '1', 'FIVE.example')).toBe(1)
+  expect(chosen(five({ domain: 'six.example' }), '1', 'six.example')).toBeUndefined()
+  expect(chosen(five({ domain: 'pbx.example' }), '1', 'pbx.example')).toBeUndefined()
+})
+
+test('a carrier of a tenant reaches the routes of its tenant by any number', () => {
+  const own = { carrierId: 7, tenantId: 5 }
+  const route = [inboundRoute(1, { tenantId: 5, prefix: '1900' })]
+  expect(chosen(route, '1900555', 'six.example', own)).toBe(1)
+})
+
+test("a platform's route comes before a tenant's of the same prefix, whatever the priorities", () => {
+  const routes = [
+    inboundRoute(1, { tenantId: 5, prefix: '4930', priority: 1 }),
+    inboundRoute(2, { prefix: '4930', priority: 99 }),
+  ]
+  expect(chosen(routes, '49309')).toBe(2)
+  expect(chosen(routes.toReversed(), '49309')).toBe(2)
+  expect(chosen(routes, '49309', '', { carrierId: 7, tenantId: 5 })).toBe(1)
+})
+
+test("a tenant's carrier does not reach another tenant, a common carrier reaches its numbers", () => {
   const routes = [inboundRoute(1, { tenantId: 5 })]
   expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: 6 })).toBeUndefined()
   expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: 5 })).toBe(1)

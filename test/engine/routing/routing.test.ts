@@ -7,18 +7,19 @@ import {
   sampleGateway,
 } from './samples.ts'
 
+const platformNode = { nodeId: 2, setId: 3, tenantId: null, isNamed: false }
+
 const source = (address: string, port = 5060) => ({ address, port })
 
 test('a source is a carrier, then a node, then trusted, else unknown', () => {
   const carrier = sampleCarrier(1, {
     customerId: 4,
-    tenantId: 5,
     inboundSetId: 6,
     gateways: [sampleGateway(9, { host: '127.0.0.1', port: 5090 })],
   })
   const { routing } = routingOver(
     { carriers: [carrier] },
-    { nodeAt: (_, port) => (port >= 5070 ? { nodeId: 2, setId: 3 } : undefined) },
+    { nodeAt: (_, port) => (port >= 5070 ? platformNode : undefined) },
   )
   expect(routing.recognize(source('127.0.0.1', 5090))).toEqual({
     kind: 'carrier',
@@ -27,7 +28,7 @@ test('a source is a carrier, then a node, then trusted, else unknown', () => {
     name: 'carrier 1',
     customerId: 4,
     payer: 'customer',
-    tenantId: 5,
+    tenantId: null,
     inboundSetId: 6,
   })
   expect(routing.recognize(source('127.0.0.1', 5070))).toEqual({
@@ -251,6 +252,7 @@ test('a reload holds from the next call on and tells what cannot be used', () =>
   const { routing, stored, problems } = routingOver({})
   expect(routing.recognize(source('203.0.113.1')).kind).toBe('unknown')
   stored.records = {
+    tenants: [],
     carriers: [sampleCarrier(1)],
     gateways: [],
     inboundRoutes: [inboundRoute(4)],

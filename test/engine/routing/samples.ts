@@ -5,6 +5,7 @@ import type {
   InboundRouteRecord,
   OutboundRouteRecord,
   RoutingRecords,
+  TenantRecord,
 } from '../../../engine/routing/routing-records.ts'
 import type { RoutingDeps } from '../../../engine/routing/routing.ts'
 import { Routing } from '../../../engine/routing/routing.ts'
@@ -58,6 +59,14 @@ export const sampleCarrier = (
   ...fields,
 })
 
+export const tenantRecord = (
+  tenantId: number,
+  fields: Partial<TenantRecord> = {},
+): TenantRecord => ({
+  ...{ tenantId, slug: `tenant-${tenantId}`, isActive: true, domains: [], numbers: [] },
+  ...fields,
+})
+
 export const outboundRoute = (
   routeId: number,
   fields: Partial<OutboundRouteRecord> = {},
@@ -105,6 +114,7 @@ export function routingOver(
   const standing = new Map<number, 'up' | 'unproven' | 'down'>()
   const problems: string[] = []
   const none: RoutingRecords = {
+    tenants: [],
     carriers: [],
     gateways: [],
     inboundRoutes: [],
@@ -116,6 +126,7 @@ export function routingOver(
   const routing = new Routing({
     load: () => stored.records,
     trustedSources: ['127.0.0.0/8', '::1/128'],
+    edgeProxies: [],
     nodeAt: () => undefined,
     defaultSetId: () => 1,
     hosts: { version: 0, addressesOf: (host) => [host], watch: () => undefined },

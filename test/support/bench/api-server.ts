@@ -50,7 +50,7 @@ const deps: ControlDeps = {
   loopDelay: monitorEventLoopDelay(),
   settings: {
     ...{ jwtSecret: undefined, paymentWebhookSecret: undefined },
-    ...{ mcpAllowedHosts: [], trustedProxies: [] },
+    ...{ mcpAllowedHosts: [], trustedProxies: [], reservedNetworks: [] },
   },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }

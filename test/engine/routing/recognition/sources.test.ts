@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { CarrierSources, TrustedSources } from '../../../engine/routing/sources.ts'
-import { sampleCarrier, sampleGateway } from './samples.ts'
+import { CarrierSources, TrustedSources } from '../../../../engine/routing/recognition/sources.ts'
+import { sampleCarrier, sampleGateway } from '../samples.ts'
 
 const own = ({ host }: { readonly host: string }) => [host]
 const at = (gatewayId: number, port: number) =>

@@ -2,11 +2,12 @@
  * Who sends: the source address of an INVITE → carrier, or a trusted network (decisions §2). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
-import { recognizedNetwork, recognizedPort } from '../../schema/rules/gateway-source.ts'
-import type { Network } from '../../schema/rules/ip-address.ts'
-import { parseNetwork } from '../../schema/rules/ip-address.ts'
-import { NetworkTable } from './network-table.ts'
-import type { CarrierRecord, GatewayRecord } from './routing-records.ts'
+import { recognizedNetwork, recognizedPort } from '../../../schema/rules/gateway-source.ts'
+import type { Network } from '../../../schema/rules/ip-address.ts'
+import { parseNetwork } from '../../../schema/rules/ip-address.ts'
+import { gatewayPort } from '../gateway-uri.ts'
+import { NetworkTable } from '../network-table.ts'
+import type { CarrierRecord, GatewayRecord } from '../routing-records.ts'
 
 export interface CarrierSource {
   readonly carrier: CarrierRecord
@@ -53,6 +54,32 @@ function* entriesOf(
       }
   }
 }
+
+/** Where gateways are called and may call from, whether or not they are in use. */
+export class GatewayNetworks {
+  readonly #table: NetworkTable<GatewayRecord>
+
+  constructor(carriers: readonly CarrierRecord[], addressesOf: AddressesOf) {
+    const gateways = carriers.flatMap((carrier) => carrier.gateways)
+    this.#table = new NetworkTable(
+      gateways.flatMap((gateway) =>
+        addressesOf(gateway).flatMap((address) => {
+          const network = recognizedNetwork(gateway, address)
+          return network ? [[network, gateway] as const] : []
+        }),
+      ),
+    )
+  }
+
+  /** On loopback every program has the same address: there the port has to be the gateway's too. */
+  has(address: string, port: number): boolean {
+    for (const gateway of this.#table.lookup(address))
+      if (!isLoopback(address) || gatewayPort(gateway) === port) return true
+    return false
+  }
+}
+
+const isLoopback = (address: string) => address === '::1' || address.startsWith('127.')
 
 export class TrustedSources {
   readonly #table: NetworkTable<true>

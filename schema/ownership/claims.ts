@@ -1,0 +1,171 @@
+/**
+ * Which addresses gateways and nodes claim, and whose they are: what the API refuses, and what a start
+ * and `tollgate check` name. At recognition the platform's claim wins, then that of the older row.
+ */
+import { isIP } from 'node:net'
+import { fromFlag } from '../columns.ts'
+import type { Store } from '../open.ts'
+import { all } from '../query.ts'
+import { isSameSource, locationOf, overlap, type Location, type Place } from '../rules/place.ts'
+
+/** Where calls go, and perhaps come from. */
+export interface Claim extends Place {
+  readonly kind: 'gateway' | 'node'
+  readonly location: Location
+  /** Calls from there are recognized as its own. */
+  readonly isSource: boolean
+  /** The other end knows us by user and password, so its places may be shared. */
+  readonly hasCredentials: boolean
+}
+
+export interface StoredClaim extends Claim {
+  readonly id: number
+  /** Of the carrier or set. */
+  readonly name: string
+  readonly tenantId: number | null
+}
+
+interface GatewayParts {
+  readonly host: string
+  readonly port: number
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly netmask: number
+  readonly inbound: boolean
+}
+
+interface CarrierParts {
+  readonly is_active: boolean
+  readonly direction: 'in' | 'out' | 'both'
+  readonly auth: 'ip' | 'digest' | 'register'
+}
+
+export const gatewayClaim = (
+  { host, port, transport, netmask, inbound }: GatewayParts,
+  { is_active, direction, auth }: CarrierParts,
+): Claim => ({
+  ...{ kind: 'gateway', host, netmask, location: locationOf({ host, netmask }) },
+  ports: transport === 'udp' && port !== 0 ? [port] : 'any',
+  isSource: inbound && is_active && direction !== 'out',
+  hasCredentials: auth !== 'ip',
+})
+
+interface NodeParts {
+  readonly host: string
+  readonly internal_port: number
+  readonly external_port: number
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly is_enabled: boolean
+}
+
+export function nodeClaim(node: NodeParts): Claim {
+  const { host, internal_port, external_port, transport, is_enabled } = node
+  const netmask = isIP(host) === 6 ? 128 : 32
+  // On loopback every program connects from the same address.
+  const isByPort = transport === 'udp' || host.startsWith('127.') || host === '::1'
+  return {
+    ...{ kind: 'node', host, netmask, location: locationOf({ host, netmask }) },
+    ports: isByPort ? [internal_port, external_port] : 'any',
+    ...{ isSource: is_enabled, hasCredentials: false },
+  }
+}
+
+/** Of all gateways and nodes, carriers first, the older ones before the younger. */
+export function storedClaims(store: Store): StoredClaim[] {
+  const { db } = store
+  const gateways = db
+    .selectFrom('carrier_gateway as gateway')
+    .innerJoin('carrier', 'carrier.id', 'gateway.carrier_id')
+    .select(['gateway.id', 'carrier.name', 'carrier.tenant_id', 'host', 'port', 'transport'])
+    .select(['netmask', 'is_inbound', 'auth_type', 'carrier.is_active', 'carrier.direction'])
+    .orderBy('gateway.id')
+  const nodes = db
+    .selectFrom('dispatcher_node as node')
+    .innerJoin('dispatcher_set', 'dispatcher_set.id', 'node.dispatcher_set_id')
+    .select(['node.id', 'dispatcher_set.endpoint_name as name', 'dispatcher_set.tenant_id'])
+    .select(['host', 'internal_port', 'external_port', 'transport', 'is_enabled'])
+    .orderBy('node.id')
+  return [
+    ...all(store, gateways).map((row) => ({
+      ...gatewayClaim(
+        { ...row, inbound: fromFlag(row.is_inbound) },
+        { is_active: fromFlag(row.is_active), direction: row.direction, auth: row.auth_type },
+      ),
+      ...{ id: row.id, name: row.name, tenantId: row.tenant_id },
+    })),
+    ...all(store, nodes).map((row) => ({
+      ...nodeClaim({ ...row, is_enabled: fromFlag(row.is_enabled) }),
+      ...{ id: row.id, name: row.name, tenantId: row.tenant_id },
+    })),
+  ]
+}
+
+/** More lines than this tell nothing new. */
+const limit = 20
+
+/** One line for every row of a tenant that claims what is not its own, and so does not get it. */
+export function brokenClaims(store: Store): string[] {
+  return [...lostSources(store), ...foreignDomains(store), ...foreignNumbers(store)].slice(0, limit)
+}
+
+function lostSources(store: Store): string[] {
+  const sources = storedClaims(store).filter(({ isSource }) => isSource)
+  return sources
+    .filter(({ tenantId }) => tenantId !== null)
+    .flatMap((own) => {
+      const winner = sources.find((other) => isBefore(other, own) && isSame(own, other))
+      if (winner === undefined) return []
+      return [`${titleOf(own)} of a tenant is not recognized: ${titleOf(winner)} has the address`]
+    })
+}
+
+const isSame = (own: StoredClaim, other: StoredClaim): boolean =>
+  overlap(own.location, other.location) && isSameSource(own, other)
+
+const isBefore = (other: StoredClaim, own: StoredClaim): boolean =>
+  other.tenantId !== own.tenantId &&
+  (other.tenantId === null ||
+    (other.kind === own.kind ? other.id < own.id : other.kind === 'gateway'))
+
+const titleOf = ({ kind, name, host }: StoredClaim): string =>
+  `${kind} ${host} of ${kind === 'gateway' ? 'carrier' : 'set'} ${JSON.stringify(name)}`
+
+function foreignDomains(store: Store): string[] {
+  const routes = store.db
+    .selectFrom('inbound_route')
+    .leftJoin('tenant_domain', 'tenant_domain.domain', 'inbound_route.domain')
+    .select(['inbound_route.name', 'inbound_route.domain'])
+    .where('inbound_route.tenant_id', 'is not', null)
+    .where('inbound_route.domain', 'is not', null)
+    .where((row) =>
+      row.or([
+        row('tenant_domain.tenant_id', 'is', null),
+        row('tenant_domain.tenant_id', '<>', row.ref('inbound_route.tenant_id')),
+      ]),
+    )
+    .limit(limit)
+  return all(store, routes).map(
+    ({ name, domain }) =>
+      `inbound route ${JSON.stringify(name)} takes no call of the platform's trunks by ${domain}: it is not a domain of its tenant`,
+  )
+}
+
+function foreignNumbers(store: Store): string[] {
+  const owned = all(store, store.db.selectFrom('tenant_number').selectAll())
+  const routes = store.db
+    .selectFrom('inbound_route')
+    .select(['name', 'prefix', 'tenant_id'])
+    .where('tenant_id', 'is not', null)
+    .where('carrier_id', 'is', null)
+    .where('domain', 'is', null)
+    .where('prefix', '<>', '')
+  return all(store, routes).flatMap(({ name, prefix, tenant_id: tenantId }) => {
+    const start = prefix?.replace(/^\+/, '') ?? ''
+    const isOwn = owned.some(
+      (number) =>
+        number.tenant_id === tenantId &&
+        (number.prefix.startsWith(start) || start.startsWith(number.prefix)),
+    )
+    const what = `inbound route ${JSON.stringify(name)} takes no call of the platform's trunks`
+    return isOwn ? [] : [`${what}: ${start} is not among the numbers of its tenant`]
+  })
+}

@@ -1,0 +1,39 @@
+/** Places on the network as they are written down: a host name, an address or a network, and ports. */
+import { parseAddress, type Network } from './ip-address.ts'
+
+export interface Place {
+  /** Address or host name. */
+  readonly host: string
+  /** Prefix length of the network around an address. */
+  readonly netmask: number
+  readonly ports: 'any' | readonly number[]
+}
+
+/** Read once where many places are compared. */
+export type Location = Network | { readonly name: string }
+
+export function locationOf({ host, netmask }: Omit<Place, 'ports'>): Location {
+  const address = parseAddress(host)
+  if (address === undefined) return { name: host.toLowerCase() }
+  return { address, prefixLength: Math.min(netmask, address.family === 4 ? 32 : 128) }
+}
+
+/** Whether two places have an address in common, as far as it can be told: names are compared as names. */
+export function overlap(one: Location, other: Location): boolean {
+  if ('name' in one || 'name' in other)
+    return 'name' in one && 'name' in other && one.name === other.name
+  if (one.address.family !== other.address.family) return false
+  const shared = Math.min(one.prefixLength, other.prefixLength)
+  return one.address.words.every((word, index) => {
+    const bits = Math.min(Math.max(shared - index * 32, 0), 32)
+    return bits === 0 || (word ^ (other.address.words[index] ?? 0)) >>> (32 - bits) === 0
+  })
+}
+
+/** Whether the same packet could come from either of two places that overlap. */
+export function isSameSource(
+  { ports: own }: Pick<Place, 'ports'>,
+  { ports: its }: Pick<Place, 'ports'>,
+): boolean {
+  return own === 'any' || its === 'any' || own.some((port) => its.includes(port))
+}

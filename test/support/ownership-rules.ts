@@ -1,0 +1,255 @@
+/** The rule for each field that a tenant's key may write: "Who owns what" of GUIDE.md, as a table. */
+
+export type Body = Readonly<Record<string, unknown>>
+
+/** It names nothing that could be somebody else's. */
+export const plain = 'plain'
+/** Only the platform's credentials may write it: 403. */
+export const platform = 'platform'
+/** Bodies that name something of another tenant, of the platform, or that nobody gave the tenant: each is refused. */
+type Rule = typeof plain | typeof platform | readonly Body[]
+
+/** What others own, all with this word in it. */
+export const CANARY = 'canary'
+export const CALL = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
+
+const foreign = (field: string, ...values: readonly unknown[]): readonly Body[] =>
+  values.map((value) => ({ [field]: value }))
+
+const named = (field: string, of: string): Record<string, Rule> => ({
+  [field]: foreign(field, `${CANARY} ${of}`, `${CANARY} ${of} of the platform`),
+  [`${field}_id`]: foreign(`${field}_id`, 1, 2),
+})
+
+const plains = (...fields: readonly string[]): Record<string, Rule> =>
+  Object.fromEntries(fields.map((field) => [field, plain]))
+
+const tenant = { tenant: foreign('tenant', CANARY, 1, 'unheard-of') }
+/** Where the canary's and the platform's machines are, and where programs of this one are. */
+const takenHosts = [
+  '10.1.0.1',
+  '10.1.0.9',
+  '10.2.0.1',
+  '10.2.9.7',
+  '127.0.0.5',
+  'sip.canary.example',
+]
+const takenNodes = takenHosts.map((host) => ({ nodes: [{ host }] }))
+const taken = takenHosts.map((host) => ({ host }))
+const gatewayUris = ['sip:1900@10.1.0.9', 'sip:1900@10.2.9.7', 'sip:1900@sip.canary.example']
+
+const node: Record<string, Rule> = {
+  host: taken,
+  ...plains('internal_port', 'external_port', 'weight', 'priority', 'description', 'transport'),
+  ...plains('is_enabled', 'max_calls'),
+}
+
+const within = (parent: string, rules: Record<string, Rule>): Record<string, Rule> =>
+  Object.fromEntries(Object.entries(rules).map(([field, rule]) => [`${parent}.${field}`, rule]))
+
+const calls: Record<string, Rule> = { call_uuid: foreign('call_uuid', CALL) }
+
+const originate: Record<string, Rule> = {
+  source_extension: foreign('source_extension', '199'),
+  caller_id_number: foreign('caller_id_number', '15559000001', '15559000002', '911'),
+  domain: foreign('domain', 'canary.example'),
+  ...plains('destination_number', 'caller_id_name', 'auto_answer', 'timeout_seconds'),
+}
+
+interface Operations {
+  /** Of a body that is accepted; the tried fields take the place of its own. */
+  readonly body: Body
+  readonly rules: Readonly<Record<string, Rule>>
+  /** The row that PATCH changes, by its collection. */
+  readonly item?: string
+}
+
+/** By the path of the collection; a PATCH of an element has the same rules. */
+export const operations: Readonly<Record<string, Operations>> = {
+  '/users': {
+    body: { username: 'mine', password: 'correct horse', role: 'auditor' },
+    rules: {
+      tenant_slug: foreign('tenant_slug', CANARY, null),
+      ...plains('username', 'password', 'role', 'is_active'),
+    },
+  },
+  '/application-keys': {
+    body: { name: 'mine', scopes: ['cdrs:read'] },
+    rules: {
+      tenant_slug: foreign('tenant_slug', CANARY),
+      tenant_scope: foreign('tenant_scope', 'global'),
+      domain: foreign('domain', 'canary.example'),
+      ...plains('name', 'description', 'scopes', 'rate_limit_rpm', 'expires_at', 'is_active'),
+      ...plains('kind', 'allowed_ips'),
+    },
+  },
+  '/application-keys/{uuid}/rotate': { body: {}, rules: plains('grace_seconds') },
+  '/tenants': {
+    body: { slug: 'mine' },
+    rules: Object.fromEntries(
+      ['slug', 'name', 'is_active', 'domains', 'numbers'].map((field) => [field, platform]),
+    ),
+  },
+  '/guard/bans': {
+    body: { address: '192.0.2.1' },
+    rules: { address: platform, duration_seconds: platform },
+  },
+  '/dispatcher': {
+    body: { endpoint_name: 'mine', algorithm: 8, nodes: [{ host: '10.3.0.1' }] },
+    rules: {
+      ...tenant,
+      ...within('nodes', { ...node, host: takenNodes }),
+      voicemail_uri: foreign('voicemail_uri', ...gatewayUris),
+      spy_uri: foreign('spy_uri', 'sip:{call_uuid}@10.1.0.9', 'sip:{call_uuid}@10.2.9.7'),
+      ...plains('endpoint_name', 'algorithm'),
+      set_id: foreign('set_id', 1, 2),
+      ...within(
+        'probe',
+        plains('interval_ms', 'timeout_ms', 'fail_threshold', 'recover_threshold', 'ok_codes'),
+      ),
+    },
+  },
+  '/dispatcher/{id}/nodes': { body: { host: '10.3.0.2' }, rules: node },
+  '/dispatcher/{id}/nodes/{nodeId}/state': { body: {}, rules: plains('state') },
+  '/routing/carriers': {
+    body: { name: 'mine', gateways: [{ host: '10.4.0.1' }] },
+    rules: {
+      ...tenant,
+      ...named('customer', 'customer'),
+      ...named('rate_plan', 'plan'),
+      ...named('inbound_set', 'set'),
+      'gateways.host': takenHosts.map((host) => ({ gateways: [{ host }] })),
+      'gateways.netmask': [16, 8].map((netmask) => ({ gateways: [{ host: '10.2.0.0', netmask }] })),
+      'gateways.port': foreign('gateways', [{ host: '10.1.0.9', port: 5090 }]),
+      'gateways.inbound': foreign('gateways', [{ host: '10.2.9.7', inbound: false }]),
+      'gateways.outbound': foreign('gateways', [{ host: '10.2.9.7', outbound: false }]),
+      direction: foreign('gateways', [{ host: '10.2.9.7' }]).map((body) => ({
+        ...{ ...body, direction: 'out' },
+      })),
+      is_active: foreign('gateways', [{ host: '10.2.9.7' }]).map((body) => ({
+        ...{ ...body, is_active: false },
+      })),
+      ...within('gateways', plains('transport', 'priority', 'weight')),
+      // Of its tenant only: engine/call/setup/admission.test.ts.
+      ...plains('payer'),
+      ...within('auth', plains('type', 'username', 'password', 'realm', 'from_user')),
+      ...within('auth', plains('from_domain', 'expires')),
+      // Shown to its own carrier, which judges it.
+      ...within('caller_id', plains('mode', 'value')),
+      ...within('number_rules.in', plains('match', 'replace')),
+      ...within('number_rules.out', plains('match', 'replace')),
+      ...plains('name', 'codecs', 'media', 'max_calls', 'max_cps'),
+    },
+  },
+  '/outbound-routes': {
+    body: { name: 'mine', carrier: 'own carrier', prefix: '49' },
+    rules: {
+      ...tenant,
+      ...named('customer', 'customer'),
+      carrier: foreign('carrier', `${CANARY} carrier`, `${CANARY} carrier of the platform`),
+      carrier_id: [1, 2].map((id) => ({ carrier: undefined, carrier_id: id })),
+      emergency: platform,
+      // Of calls of its tenant only: engine/routing/outbound.
+      ...plains('name', 'prefix', 'priority', 'weight', 'mode', 'strip', 'prepend', 'is_active'),
+    },
+  },
+  '/inbound-routes': {
+    body: { name: 'mine', set: 'own set' },
+    rules: {
+      ...tenant,
+      ...named('carrier', 'carrier'),
+      domain: foreign('domain', 'canary.example', 'unheard-of.example'),
+      set: foreign('set', `${CANARY} set`, `${CANARY} set of the platform`, 1),
+      set_id: [1, 2].map((id) => ({ set: undefined, set_id: id })),
+      extension: [{ set: undefined, extension: '199' }],
+      extension_domain: [
+        { set: undefined, extension: '199', extension_domain: 'canary.example' },
+        { set: undefined, extension: '100', extension_domain: 'canary.example' },
+      ],
+      agent: ['', ' of the platform'].map((of) => ({
+        set: undefined,
+        agent: `${CANARY} agent${of}`,
+      })),
+      // What it takes is judged when a call is routed: engine/routing/inbound-routes.test.ts.
+      ...plains('name', 'prefix', 'priority', 'is_active'),
+    },
+  },
+  '/webhooks': {
+    body: { url: 'https://example.com/' },
+    rules: { ...tenant, ...plains('url', 'events', 'description', 'is_active') },
+  },
+  '/webhooks/{id}/rotate': { body: {}, rules: plains('overlap_seconds') },
+  '/pbx/extensions': {
+    body: { extension: '150', password: 'a password', display_name: 'mine' },
+    rules: {
+      ...tenant,
+      ...named('customer', 'customer'),
+      domain: foreign('domain', 'canary.example', 'unheard-of.example'),
+      // Dialled within its domain only.
+      ...plains('extension', 'password', 'display_name', 'voicemail_enabled', 'call_recording'),
+      ...plains('email'),
+    },
+  },
+  '/telephony/ai-agents': {
+    body: { name: 'mine', extension: '750', sip_uri: 'sip:bot@10.3.0.9' },
+    rules: {
+      ...tenant,
+      sip_uri: foreign('sip_uri', ...gatewayUris),
+      // Of the platform's callers, those to a listed number only: engine/routing/agents.test.ts.
+      ...plains('name', 'extension', 'description', 'max_calls', 'is_active'),
+    },
+  },
+  '/customers': {
+    body: { name: 'mine' },
+    rules: {
+      ...tenant,
+      ...named('rate_plan', 'plan'),
+      numbers: foreign('numbers', ['15559000001'], ['15550001234'], ['1800'], ['someone']),
+      ...plains('name', 'email', 'password', 'is_active', 'credit_limit', 'max_concurrent_calls'),
+      ...plains('max_cps', 'max_daily_spend', 'max_call_seconds', 'low_balance_threshold'),
+      ...plains('currency', 'balance'),
+    },
+  },
+  '/customers/{id}/wallet/adjust': { body: {}, rules: plains('amount', 'reason', 'kind') },
+  '/rate-plans': {
+    body: { name: 'mine' },
+    rules: { ...tenant, ...plains('name', 'currency', 'decimals') },
+  },
+  '/rates': {
+    body: { rate_plan: 'own plan', prefix: '49', rate_per_minute: 1 },
+    rules: {
+      ...tenant,
+      rate_plan: foreign('rate_plan', `${CANARY} plan`, `${CANARY} plan of the platform`),
+      rate_plan_id: [1, 2].map((id) => ({ rate_plan: undefined, rate_plan_id: id })),
+      ...plains('prefix', 'description', 'rate_per_minute', 'connect_fee', 'first_increment'),
+      ...plains('first_rate_per_minute', 'increment', 'blocked', 'effective_from', 'effective_to'),
+    },
+  },
+  '/telephony/transfer': {
+    body: { destination: '1555' },
+    rules: { ...calls, ...plains('destination', 'leg', 'mode') },
+  },
+  '/pbx/calls/{uuid}/transfer': { body: {}, rules: plains('destination', 'leg', 'mode') },
+  '/telephony/hangup': { body: {}, rules: { ...calls, ...plains('cause') } },
+  '/telephony/spy': {
+    body: { supervisor_extension: '101' },
+    rules: {
+      ...calls,
+      supervisor_extension: [{ call_uuid: CALL, supervisor_extension: '199' }],
+      domain: [{ call_uuid: CALL, domain: 'canary.example' }],
+      ...plains('mode', 'side'),
+    },
+  },
+  '/pbx/calls/originate': {
+    body: { source_extension: '101', destination_number: '1555' },
+    rules: originate,
+  },
+  '/telephony/originate': {
+    body: { source_extension: '101', destination_number: '1555' },
+    rules: originate,
+  },
+}
+
+/** `/api/v1/customers/{id}` → `/customers`. */
+export const collectionOf = (path: string): string =>
+  path.replace('/api/v1', '').replace(/\/\{\w+\}$/, '')
