@@ -1,4 +1,5 @@
 /** Who a request is, after authentication and tenant scope. Stores partition by it. */
+import type { KeyLimits } from './keys/key-limits.ts'
 import type { Role, Scope } from './scopes.ts'
 
 interface Identity {
@@ -22,7 +23,9 @@ export interface KeyPrincipal extends Identity {
   readonly uuid: string
   /** Whose key it is; keys that it creates belong to the same owner. */
   readonly ownerUsername: string | null
-  readonly rateLimitRpm: number
+  readonly name: string
+  readonly keyPrefix: string
+  readonly limits: KeyLimits
 }
 
 export interface UserPrincipal extends Identity {

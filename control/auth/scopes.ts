@@ -52,6 +52,11 @@ const grantable: ReadonlySet<string> = new Set<string>([
   ...allScopes,
 ])
 
+/** For a person who chooses: one line per resource would be long, this is short. */
+export const scopeGrammar =
+  `"*", "*:read", or one of ${resources.join(', ')} with ":read", ":write" or ":*"; ` +
+  `also ${specialScopes.join(', ')}`
+
 export const isGrantable = (label: string): boolean => grantable.has(label)
 
 /** A key may carry this many labels; the whole vocabulary fits. */

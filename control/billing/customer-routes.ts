@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { MAX_AMOUNT_UNITS, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
+import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -56,6 +57,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
         resource: customers,
         now,
         changed: () => ocs.reloadCustomers(),
+        beyond: { store, fields: worthMoney },
       }),
     )
 
@@ -126,6 +128,23 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
         })
       },
     )
+}
+
+/** Prices are chosen by those who may set them or give money away; a login shows wallet and calls. */
+const worthMoney = ({ given, before, after }: Written<CustomerView>) => {
+  const login = ['wallets:read', 'cdrs:read'] as const
+  const setsPassword = typeof given['password'] === 'string'
+  return fieldsWhere(
+    [after.balance !== (before?.balance ?? '0.00'), 'balance', ['wallets:write']],
+    [after.credit_limit !== (before?.credit_limit ?? 0), 'credit_limit', ['wallets:write']],
+    [before !== undefined && after.currency !== before.currency, 'currency', ['wallets:write']],
+    [
+      after.rate_plan_id !== (before?.rate_plan_id ?? null),
+      'rate_plan',
+      ['wallets:write', 'rates:write'],
+    ],
+    ...login.map((scope) => [setsPassword, 'password', [scope]] as const),
+  )
 }
 
 function refuse(moved: MoneyMoved): void {

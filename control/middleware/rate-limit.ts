@@ -7,6 +7,7 @@ import type { Clocks } from '../../schema/clock.ts'
 import type { Context } from 'hono'
 import { LRUCache } from 'lru-cache'
 import { bucketAddress } from '../auth/address.ts'
+import { SESSION_RPM } from '../auth/keys/key-limits.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { ApiAnswer } from '../http/api-answer.ts'
@@ -18,8 +19,6 @@ import type { Step } from './in-order.ts'
 
 const WINDOW_MS = 60_000
 
-/** Signed-in people; a key brings its own `rate_limit_rpm`. */
-const PER_SESSION = 600
 /** Whoever shows no valid credential. Tokens cannot be guessed, so this only keeps floods away. */
 const PER_ADDRESS = 12_000
 /**
@@ -49,8 +48,8 @@ export class RateLimits {
 
   forPrincipal(principal: Principal): Bucket {
     return principal.kind === 'key'
-      ? bucketIn(this.#keys, principal.keyId, 'key', principal.rateLimitRpm)
-      : bucketIn(this.#sessions, principal.actor, 'session', PER_SESSION)
+      ? bucketIn(this.#keys, principal.keyId, 'key', principal.limits.rateLimitRpm)
+      : bucketIn(this.#sessions, principal.actor, 'session', SESSION_RPM)
   }
 
   /** Charging: apart from what the same key asks of other routes. */

@@ -5,6 +5,9 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
+import { transaction } from '../../schema/query.ts'
+import { fieldsWhere, refuseBeyondScope, type Written } from '../auth/field-scopes.ts'
+import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { ControlDeps, ExtensionStatus } from '../deps.ts'
 import { notFound } from '../http/api-error.ts'
@@ -34,14 +37,23 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
   const statusOf = ({ domain, extension }: ExtensionView): ExtensionStatus =>
     registrations.statusOf(domain, extension)
   const show = (view: ExtensionView): Shape => shapeOf(view, statusOf(view))
+  /** Undone when the principal may not choose who pays. */
+  const asAllowed = <T extends Written<ExtensionView>>(principal: Principal, work: () => T): T =>
+    transaction(deps.store, () => {
+      const written = work()
+      refuseBeyondScope(principal, whoPays(written))
+      return written
+    })
   const end = ({ domain, extension }: ExtensionView): void => registrations.end(domain, extension)
 
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newExtension), (c) => {
       const reach = reachOf(c.var.principal, now)
       const body = c.req.valid('json')
-      const id = inTermsOf(body, () => extensions.insert(body, reach))
-      const after = found(extensions.find(reach, id), noun)
+      const { id, after } = asAllowed(c.var.principal, () => {
+        const id = inTermsOf(body, () => extensions.insert(body, reach))
+        return { given: body, id, after: found(extensions.find(reach, id), noun) }
+      })
       c.set('change', { before: null, after })
       c.header('Location', `/api/v1${path}/${id}`)
       return c.json(show(after), 201)
@@ -72,10 +84,12 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       const before = found(extensions.find(reach, id), noun)
       const document = found(extensions.document(reach, id), noun)
       const body = patched(extensionBody, document, changes)
-      inTermsOf(changes, () => extensions.replace(id, body, reach))
+      const { after } = asAllowed(c.var.principal, () => {
+        inTermsOf(changes, () => extensions.replace(id, body, reach))
+        return { given: changes, before, after: found(extensions.find(reach, id), noun) }
+      })
       // A phone that knows only the old password is not this extension's any more.
       if (changes['password'] !== undefined) end(before)
-      const after = found(extensions.find(reach, id), noun)
       c.set('change', { before, after })
       return c.json(show(after))
     })
@@ -90,6 +104,14 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       return c.json({ id, deleted: true })
     })
 }
+
+/** Chosen by those who say which numbers a customer pays for. */
+const whoPays = ({ before, after }: Written<ExtensionView>) =>
+  fieldsWhere([
+    after.customer_id !== null && after.customer_id !== before?.customer_id,
+    'customer',
+    ['customers:write'],
+  ])
 
 /** What §4.1 lists, and nothing else. */
 interface Shape {

@@ -1,6 +1,9 @@
 /** The five routes that every resource has: create, list, read, change, remove. */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import type { Store } from '../../schema/open.ts'
+import { transaction } from '../../schema/query.ts'
+import { refuseBeyondScope, type BeyondScope, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { notFound } from '../http/api-error.ts'
@@ -25,6 +28,11 @@ export interface ResourceRoutesDeps<View> {
   readonly changed: (change: { readonly before?: View; readonly after?: View }) => void
   /** What an answer shows beside the row. */
   readonly show?: (view: View) => View
+  /** Fields that another scope than `scope` lets write: which of them a write has touched, judged inside its transaction. */
+  readonly beyond?: {
+    readonly store: Store
+    readonly fields: (written: Written<View>) => readonly BeyondScope[]
+  }
   /** Further fields of the list's query, handed to `resource.list`. */
   readonly filters?: Readonly<Record<string, z.ZodType>>
 }
@@ -34,6 +42,16 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
   const read = requires(`${deps.scope}:read`)
   const write = requires(`${deps.scope}:write`)
   const patch = patchOf(resource.body, resource.onlyAtCreation)
+  const { beyond } = deps
+  /** Undone when the principal may not write what `work` has written. */
+  const asAllowed = <T extends Written<View>>(principal: Principal, work: () => T): T => {
+    if (beyond === undefined) return work()
+    return transaction(beyond.store, () => {
+      const written = work()
+      refuseBeyondScope(principal, beyond.fields(written))
+      return written
+    })
+  }
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
@@ -45,8 +63,10 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       const body = c.req.valid('json')
       const secret = await resource.hashSecret?.(body)
       const reach = reachOf(c.var.principal, now)
-      const id = inTermsOf(body, () => resource.insert(body, reach, secret))
-      const after = found(resource.find(reach, id), resource.noun)
+      const { id, after } = asAllowed(c.var.principal, () => {
+        const id = inTermsOf(body, () => resource.insert(body, reach, secret))
+        return { given: body, id, after: found(resource.find(reach, id), resource.noun) }
+      })
       changed({ after })
       c.set('change', { before: null, after })
       return created(c, `/api/v1${path}/${id}`, show(after))
@@ -77,8 +97,11 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const before = found(resource.find(reach, id), resource.noun)
         const document = found(resource.document(reach, id), resource.noun)
         const body = patched(resource.body, document, changes)
-        inTermsOf(changes, () => resource.replace(id, body, reach, secret))
-        const after = found(resource.find(reach, id), resource.noun)
+        const { after } = asAllowed(c.var.principal, () => {
+          inTermsOf(changes, () => resource.replace(id, body, reach, secret))
+          const after = found(resource.find(reach, id), resource.noun)
+          return { given: changes, before, after }
+        })
         changed({ before, after })
         c.set('change', { before, after })
         return ok(c, show(after))

@@ -1,13 +1,14 @@
 /** `/routing/carriers`, `/outbound-routes`, `/inbound-routes`: where calls come from and where they may go. */
 import { Hono } from 'hono'
+import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
-import { CarrierStore } from './carrier-store.ts'
+import { CarrierStore, type CarrierView } from './carrier-store.ts'
 import { withLiveStatus } from './carrier-status.ts'
 import { InboundRouteStore } from './routes/inbound-route-store.ts'
+import { OutboundRouteStore, type OutboundRouteView } from './routes/outbound-route-store.ts'
 import { reservedNetworks } from './source-claims.ts'
-import { OutboundRouteStore } from './routes/outbound-route-store.ts'
 
 export function routingRoutes({
   store,
@@ -25,6 +26,7 @@ export function routingRoutes({
         scope: 'carriers',
         resource: new CarrierStore(store, reservedNetworks(settings.reservedNetworks)),
         show: (carrier) => withLiveStatus(carrier, engine),
+        beyond: { store, fields: whoPays },
       }),
     )
     .route(
@@ -34,6 +36,7 @@ export function routingRoutes({
         path: '/outbound-routes',
         scope: 'routes',
         resource: new OutboundRouteStore(store),
+        beyond: { store, fields: freeCalls },
       }),
     )
     .route(
@@ -46,3 +49,22 @@ export function routingRoutes({
       }),
     )
 }
+
+/** Who pays is chosen by those who say which numbers a customer pays for. */
+const whoPays = ({ before, after }: Written<CarrierView>) =>
+  fieldsWhere(
+    [
+      after.customer_id !== null && after.customer_id !== before?.customer_id,
+      'customer',
+      ['customers:write'],
+    ],
+    [after.payer === 'from_number' && before?.payer !== after.payer, 'payer', ['customers:write']],
+  )
+
+/** Calls by an emergency route ask no wallet: where it goes, and for what numbers, is worth money. */
+const freeCalls = ({ before, after }: Written<OutboundRouteView>) =>
+  fieldsWhere([
+    after.emergency && JSON.stringify(after) !== JSON.stringify(before),
+    'emergency',
+    ['wallets:write'],
+  ])

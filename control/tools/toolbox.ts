@@ -3,6 +3,7 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import { digestOf } from '../audit/digest.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
+import { lackOf } from '../auth/requires.ts'
 import type { Log } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Change } from '../http/control-env.ts'
@@ -104,7 +105,7 @@ function admit({ name, scopes }: Tool, principal: Principal): void {
   throw new ApiError(
     403,
     'insufficient_scope',
-    `This credential may not use ${name}: it lacks ${lacking.join(' and ')}. ` +
+    `This credential may not use ${name}. ${lackOf(lacking, principal)}. ` +
       'Ask an administrator for a key that holds it; trying again will not help',
   )
 }

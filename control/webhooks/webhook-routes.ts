@@ -2,15 +2,19 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
+import { type BeyondScope, refuseBeyondScope } from '../auth/field-scopes.ts'
+import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
-import { conflict } from '../http/api-error.ts'
+import { mayGrant, type Scope } from '../auth/scopes.ts'
+import { ApiError, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { tenantOf } from '../provisioning/references.ts'
 import { found, id, idParam, reachOf } from '../provisioning/resource-routes.ts'
-import { type EndpointChange, endpointView } from './endpoint-store.ts'
+import { type EndpointChange, endpointView, typesOf } from './endpoint-store.ts'
+import type { EventType } from './events.ts'
 import { newSecret } from './standard-signature.ts'
 import { deliveryQuery, endpointPatch, newEndpointBody, rotateBody } from './webhook-body.ts'
 import type { Webhooks } from './webhooks.ts'
@@ -37,6 +41,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
     .post(path, write, validate('json', newEndpointBody(allowPrivate)), (c) => {
       const body = c.req.valid('json')
       const reach = reachOf(c.var.principal, now)
+      refuseUnheard(c.var.principal, body.events)
       const secret = newSecret(randomBytes)
       const newId = endpoints.insert(body, secret, tenantOf(store, body.tenant, reach), now())
       webhooks.reload()
@@ -66,7 +71,9 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
         const reach = reachOf(c.var.principal, now)
         const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
         // Absent fields are not there at all: the body was parsed from JSON.
-        endpoints.update(before.id, c.req.valid('json') as EndpointChange, now())
+        const change = c.req.valid('json') as EndpointChange
+        refuseUnheard(c.var.principal, change.events ?? typesOf(before))
+        endpoints.update(before.id, change, now())
         webhooks.reload()
         const after = endpointView(found(endpoints.find(reach, before.id), noun))
         c.set('change', { before: endpointView(before), after })
@@ -90,6 +97,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       (c) => {
         const reach = reachOf(c.var.principal, now)
         const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
+        refuseUnheard(c.var.principal, typesOf(before))
         const secret = newSecret(randomBytes)
         const { overlap_seconds: overlap } = c.req.valid('json')
         endpoints.rotate(before, secret, now() + overlap * 1_000, now())
@@ -143,4 +151,31 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
 function refuseInactive({ is_active: isActive }: { readonly is_active: 0 | 1 }): void {
   if (isActive === 1) return
   throw conflict('endpoint_inactive', 'The endpoint is switched off')
+}
+
+/** What an event tells is read with this scope elsewhere. */
+const readScopes: Readonly<Record<string, Scope>> = {
+  call: 'cdrs:read',
+  wallet: 'wallets:read',
+  dispatcher: 'dispatcher:read',
+  key: 'keys:read',
+}
+
+/** Throws 403 unless the principal may read what an endpoint hears. */
+function refuseUnheard(principal: Principal, types: readonly (EventType | '*')[]): void {
+  // It hears of what comes later, too.
+  if (types.includes('*') && !mayGrant(principal.scopeLabels, '*:read'))
+    throw new ApiError(
+      403,
+      'insufficient_scope',
+      'Only a credential with *:read hears every event',
+      {
+        details: [{ path: 'events', message: 'holds "*": name the events instead' }],
+      },
+    )
+  const scopes = new Set(types.flatMap((type) => readScopes[type.split('.', 1)[0] ?? ''] ?? []))
+  refuseBeyondScope(
+    principal,
+    [...scopes].map((scope): BeyondScope => ({ field: 'events', scopes: [scope] })),
+  )
 }

@@ -3,6 +3,7 @@ import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { KeyCache } from '../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../control/auth/keys/key-store.ts'
 import { ApiError } from '../../control/http/api-error.ts'
+import { allScopes, roleScopes } from '../../control/auth/scopes.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
 import { withStore } from './with-store.ts'
 
@@ -16,6 +17,7 @@ export const keyCreate: Command = {
     tenant: { value: 'SLUG', meaning: 'bound to this tenant; default: global' },
     'expires-at': { value: 'TIME', meaning: 'RFC 3339; default: never' },
   },
+  details: scopesHelp,
   run: async (input, world) => {
     const body = readBody(input)
     await withStore(world, (store) => {
@@ -26,6 +28,24 @@ export const keyCreate: Command = {
     })
     return 0
   },
+}
+
+/** Every scope, by resource. */
+function scopesHelp(): string {
+  const actions = new Map<string, string[]>()
+  for (const scope of allScopes) {
+    const [resource = '', action = ''] = scope.split(':')
+    actions.set(resource, [...(actions.get(resource) ?? []), action])
+  }
+  const rows = [...actions].map(
+    ([resource, known]) => `  ${known.map((action) => `${resource}:${action}`).join('  ')}`,
+  )
+  return [
+    'Scopes (all actions of a resource: calls:*, all that reads: *:read, everything: *):',
+    ...rows,
+    '',
+    `An operator has ${roleScopes.operator.join(', ')}; a node that asks /api/ocs needs ocs.`,
+  ].join('\n')
 }
 
 /** Field of the REST body → the option that fills it. */

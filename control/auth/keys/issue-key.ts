@@ -10,12 +10,15 @@ import { newUuid } from '../../uuid.ts'
 import { mayGrant } from '../scopes.ts'
 import { wrongTenant } from '../tenants.ts'
 import { hashToken, keyPrefixOf, keyStateAt, newToken, type AppKey } from './app-key.ts'
-import type { KeyPatch, NewKeyBody } from './key-bodies.ts'
+import { DEFAULT_RATE_LIMIT_RPM, type KeyPatch, type NewKeyBody } from './key-bodies.ts'
+import { type KeyLimits, limitsOf, refuseWider } from './key-limits.ts'
 import type { KeyStore } from './key-store.ts'
 
 /** Who hands out a key, and how far that reaches. */
 export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {
   readonly username: string | null
+  /** Null: none. */
+  readonly limits: KeyLimits | null
 }
 
 /** Somebody at the console of the machine. */
@@ -24,12 +27,14 @@ export const consoleGrantor: Grantor = {
   tenantId: null,
   domain: null,
   username: null,
+  limits: null,
 }
 
 export const grantorOf = (principal: Principal): Grantor => ({
   scopeLabels: principal.scopeLabels,
   tenantId: principal.tenantId,
   domain: principal.domain,
+  limits: limitsOf(principal),
   username:
     principal.kind === 'user'
       ? principal.username
@@ -54,7 +59,9 @@ export interface IssuedKey {
 export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): IssuedKey {
   const now = mint.now()
   refuseEscalation(grantor, body.scopes)
-  refusePast(body.expires_at, now)
+  const limits = limitsFor(body, grantor.limits)
+  refusePast(limits.expiresAt, now)
+  refuseWider(limits, grantor.limits)
   const tenantId = tenantFor(mint.store, body, grantor)
   const token = newToken(body.kind, mint.randomBytes)
   const key = mint.keys.insert({
@@ -65,12 +72,10 @@ export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Iss
     keyPrefix: keyPrefixOf(token),
     keyHash: Buffer.from(hashToken(token), 'base64'),
     scopeLabels: body.scopes,
-    rateLimitRpm: body.rate_limit_rpm,
-    expiresAt: body.expires_at,
+    ...limits,
     isActive: body.is_active,
     tenantId,
     domain: domainFor(mint.store, body.domain, tenantId, grantor),
-    allowedIps: body.allowed_ips,
     ownerUsername: grantor.username,
     createdAt: now,
   })
@@ -90,6 +95,7 @@ export function rotateKey(
   if (keyStateAt(key, now) === 'expired')
     throw conflict('key_expired', 'The key has expired; a new token would be refused as well')
   refuseEscalation(grantor, key.scopeLabels)
+  refuseWider(key, grantor.limits)
   const token = newToken(key.kind, mint.randomBytes)
   const hash = Buffer.from(hashToken(token), 'base64')
   const graceEndsAt = now + graceSeconds * 1_000
@@ -100,6 +106,8 @@ export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: 
   refuseRevoked(key)
   refuseEscalation(grantor, key.scopeLabels)
   if (patch.scopes !== undefined) refuseEscalation(grantor, patch.scopes)
+  refuseWider(key, grantor.limits)
+  refuseWider(patchedLimits(key, patch), grantor.limits)
   refusePast(patch.expires_at ?? null, mint.now())
   const changed = mint.keys.update(key, {
     ...(patch.name !== undefined && { name: patch.name }),
@@ -116,6 +124,20 @@ export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: 
   if (changed === 'name_taken') throw nameTaken()
   return changed
 }
+
+/** What is not said is as narrow as the credential that grants it. */
+const limitsFor = (body: NewKeyBody, holder: KeyLimits | null): KeyLimits => ({
+  rateLimitRpm:
+    body.rate_limit_rpm ?? Math.min(DEFAULT_RATE_LIMIT_RPM, holder?.rateLimitRpm ?? Infinity),
+  expiresAt: body.expires_at === undefined ? (holder?.expiresAt ?? null) : body.expires_at,
+  allowedIps: body.allowed_ips ?? holder?.allowedIps ?? [],
+})
+
+const patchedLimits = (key: AppKey, patch: KeyPatch): KeyLimits => ({
+  rateLimitRpm: patch.rate_limit_rpm ?? key.rateLimitRpm,
+  expiresAt: patch.expires_at === undefined ? key.expiresAt : patch.expires_at,
+  allowedIps: patch.allowed_ips ?? key.allowedIps,
+})
 
 function refuseEscalation(grantor: Grantor, labels: readonly string[]): void {
   const lacking = labels.filter((label) => !mayGrant(grantor.scopeLabels, label))

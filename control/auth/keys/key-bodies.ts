@@ -3,16 +3,18 @@ import { z } from 'zod'
 import { domain, name, text, time } from '../../provisioning/fields.ts'
 import { pageQuery } from '../../http/page.ts'
 import { parseNetwork } from '../address.ts'
-import { isGrantable, MAX_SCOPES } from '../scopes.ts'
+import { isGrantable, MAX_SCOPES, scopeGrammar } from '../scopes.ts'
 import { keyStates } from './app-key.ts'
 
 const MAX_ALLOWED_IPS = 50
 /** Thirty days. */
 const MAX_GRACE_SECONDS = 2_592_000
-const DEFAULT_RATE_LIMIT_RPM = 1_200
+export const DEFAULT_RATE_LIMIT_RPM = 1_200
 
 const scopes = z
-  .array(z.string().refine(isGrantable, 'is not a scope of this service'))
+  .array(
+    z.string().refine(isGrantable, `is not a scope of this service: it must be ${scopeGrammar}`),
+  )
   .max(MAX_SCOPES)
   .transform((labels) => [...new Set(labels)])
 
@@ -27,15 +29,17 @@ export const newKeyBody = z.strictObject({
   name,
   description: text(500).nullable().default(null),
   scopes: scopes.default(['*:read']),
-  rate_limit_rpm: rateLimit.default(DEFAULT_RATE_LIMIT_RPM),
-  expires_at: time.nullable().default(null),
+  rate_limit_rpm: rateLimit
+    .optional()
+    .describe('Absent: 1200, as for the next two no more than the credential has that makes it.'),
+  expires_at: time.nullable().optional().describe('Absent: never. Null: never, for certain.'),
   is_active: z.boolean().default(true),
   /** Absent: `global`, or for a credential of a tenant that tenant. */
   tenant_scope: z.enum(['global', 'tenant']).optional(),
   tenant_slug: slug.optional(),
   domain: domain.nullable().optional(),
   kind: z.enum(['sbc', 'pbx', 'billing']).default('sbc'),
-  allowed_ips: allowedIps.default([]),
+  allowed_ips: allowedIps.optional().describe('Absent: any address.'),
 })
 export type NewKeyBody = z.output<typeof newKeyBody>
 

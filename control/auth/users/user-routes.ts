@@ -11,6 +11,7 @@ import { offsetOf, pageMeta, pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { text } from '../../provisioning/fields.ts'
 import type { Principal } from '../principal.ts'
+import { refusePersonBy } from '../keys/key-limits.ts'
 import { requires } from '../requires.ts'
 import { mayGrant, roleScopes } from '../scopes.ts'
 import { wrongTenant } from '../tenants.ts'
@@ -53,6 +54,7 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       const body = c.req.valid('json')
       const { principal } = c.var
       refuseEscalation(principal, body.role)
+      refusePersonBy(principal)
       const user = users.insert({
         username: body.username,
         role: body.role,
@@ -88,6 +90,9 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
         const { password, role, is_active: isActive } = c.req.valid('json')
         refuseEscalation(c.var.principal, user.role)
         if (role !== undefined) refuseEscalation(c.var.principal, role)
+        // Switching somebody off gives nothing away.
+        if (password !== undefined || role !== undefined || isActive === true)
+          refusePersonBy(c.var.principal)
         const changed = users.update(user.id, {
           ...(password !== undefined && { password_hash: await hashPassword(password) }),
           ...(role !== undefined && { role }),

@@ -5,7 +5,7 @@
  */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
-import { requires } from '../../auth/requires.ts'
+import { admitScope, requires } from '../../auth/requires.ts'
 import type { ControlDeps, TransferResult } from '../../deps.ts'
 import { conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
@@ -29,6 +29,8 @@ const path = z.strictObject({ uuid: z.guid() })
 export function transferRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
   const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
     const { tenantId } = c.var.principal
+    // A phone that leaves pays for a new call.
+    admitScope(c.var.principal, 'calls:originate')
     const call = engine.calls.find(uuid)
     if (call === undefined || (tenantId !== null && call.tenantId !== tenantId))
       throw notFound('call')

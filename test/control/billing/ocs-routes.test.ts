@@ -20,7 +20,9 @@ function nodeWith(scopes: readonly string[]): KeyPrincipal {
     keyId: 1,
     uuid: 'node',
     ownerUsername: null,
-    rateLimitRpm: 1_200,
+    name: 'node',
+    keyPrefix: 'bill_node000',
+    limits: { rateLimitRpm: 1_200, expiresAt: null, allowedIps: [] },
   }
 }
 
