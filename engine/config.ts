@@ -1,5 +1,5 @@
 /** The settings of one process, parsed once by `main.ts`; nothing else looks at the environment. */
-import { withoutEffect, type Setting, settings } from './settings.ts'
+import { type Setting, settings } from './settings.ts'
 
 /** Text of each setting that is set, by name: the environment, and `.env` below it. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -68,10 +68,6 @@ export function readConfig(environment: Environment) {
     traceMemoryBytes: read(settings.traceMemoryMb) * 1_048_576,
     drainSeconds: read(settings.drainSeconds),
     logLevel: read(settings.logLevel),
-    /** Names of the settings that are set although nothing reads them yet. */
-    ineffective: withoutEffect
-      .filter((setting) => read(setting) !== undefined)
-      .map((setting) => setting.name),
   }
   refuseContradictions(config.drachtio)
   refuseListenersWithoutCertificate(config.sip)

@@ -242,7 +242,12 @@ export const settings = {
     '3',
     'successes in a row that bring it back',
   ),
-  rtpengine: unset('RTPENGINE', text(1, 1_000), '–', 'udp/host:port of ng, comma list'),
+  rtpengine: unset(
+    'RTPENGINE',
+    text(1, 1_000),
+    '–',
+    'not used yet (udp/host:port of ng, comma list): media goes between the parties, a start says so',
+  ),
   paymentWebhookSecret: hidden(
     unset(
       'PAYMENT_WEBHOOK_SECRET',

@@ -15,6 +15,11 @@ test('the seed files of the README can be applied, one after the other', () => {
   store.close()
 })
 
+test('a file that the README writes has its folder made before', () => {
+  for (const [, folder = ''] of readme.matchAll(/^cat > ([\w./-]+)\/[\w.-]+ <</gm))
+    expect(readme).toContain(`mkdir -p ${folder}\ncat > ${folder}/`)
+})
+
 test('what the README points to exists', () => {
   for (const [, path = ''] of readme.matchAll(/\]\(([^)#:]+)\)/g))
     expect(existsSync(path)).toBe(true)

@@ -5,6 +5,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
+import type { Principal } from '../auth/principal.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 
 export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
@@ -31,6 +32,8 @@ export class AuditLog {
       db.insertInto('audit_entry').values({
         at: param('at'),
         actor: param('actor'),
+        actor_name: param('actor_name'),
+        actor_key_prefix: param('actor_key_prefix'),
         tenant_id: param('tenant_id'),
         address: param('address'),
         action: param('action'),
@@ -71,9 +74,41 @@ export class AuditLog {
       .limit(page.limit)
       .offset(page.offset)
     return {
-      entries: page.offset >= MAX_LISTED ? [] : all(this.#store, rows).map(view),
+      entries: page.offset >= MAX_LISTED ? [] : this.#named(all(this.#store, rows)).map(view),
       total: first(this.#store, count)?.total ?? 0,
     }
+  }
+
+  /** Entries of older versions have no names: those that the keys have now. */
+  #named(entries: readonly Selectable<AuditEntryTable>[]): Selectable<AuditEntryTable>[] {
+    const uuids = entries.flatMap(({ actor, actor_name: name }) =>
+      name === null && actor.startsWith('key:') ? [actor.slice(4)] : [],
+    )
+    if (uuids.length === 0) return [...entries]
+    const query = this.#store.db
+      .selectFrom('application_key')
+      .select(['uuid', 'name', 'key_prefix'])
+      .where('uuid', 'in', [...new Set(uuids)])
+    const keys = new Map(all(this.#store, query).map((key) => [`key:${key.uuid}`, key]))
+    return entries.map((entry) => {
+      const key = entry.actor_name === null ? keys.get(entry.actor) : undefined
+      return key === undefined
+        ? entry
+        : { ...entry, actor_name: key.name, actor_key_prefix: key.key_prefix }
+    })
+  }
+}
+
+/** Who an entry is about. */
+export function auditedActor(
+  principal: Principal | undefined,
+): Pick<AuditEntry, 'actor' | 'actor_name' | 'actor_key_prefix' | 'tenant_id'> {
+  const isKey = principal?.kind === 'key'
+  return {
+    actor: principal?.actor ?? 'anonymous',
+    actor_name: isKey ? principal.name : null,
+    actor_key_prefix: isKey ? principal.keyPrefix : null,
+    tenant_id: principal?.tenantId ?? null,
   }
 }
 

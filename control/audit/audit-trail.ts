@@ -4,7 +4,7 @@ import type { Clocks } from '../../schema/clock.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { isLogin } from '../middleware/rate-limit.ts'
-import type { AuditLog } from './audit-log.ts'
+import { auditedActor, type AuditLog } from './audit-log.ts'
 import { EntryLimit } from './entry-limit.ts'
 import { digestOf } from './digest.ts'
 
@@ -50,8 +50,8 @@ async function recorded(
   const { status } = c.res
   log.record({
     at: now(),
+    ...auditedActor(principal),
     actor: actor ?? 'anonymous',
-    tenant_id: principal?.tenantId ?? null,
     address: c.get('clientAddress'),
     action: `${c.req.method} ${routePath(c, -1)}`,
     target: c.req.path,

@@ -24,14 +24,14 @@ export function requiresGlobal(scope: Scope): MiddlewareHandler<ControlEnv> {
 /** Throws 403 unless the principal holds the scope where it acts. */
 export function admitScope(principal: Principal, scope: Scope): void {
   if (!principal.scopes.has(scope))
-    throw new ApiError(403, 'insufficient_scope', lackOf([scope], principal))
+    throw new ApiError(403, 'insufficient_scope', lackOf('This', [scope], principal))
   refuseBeyondDomain(principal, scope)
 }
 
 /** What is needed, and what the credential itself has. */
-export function lackOf(scopes: readonly Scope[], { scopeLabels }: Principal): string {
+export function lackOf(what: string, scopes: readonly Scope[], { scopeLabels }: Principal): string {
   const own = scopeLabels.length === 0 ? 'none' : scopeLabels.join(', ')
-  return `This needs the scope ${scopes.join(' and ')}; the credential has ${own}`
+  return `${what} needs the scope ${scopes.join(' and ')}; the credential has ${own}`
 }
 
 /** Any valid credential of a machine or of staff. */

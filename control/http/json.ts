@@ -8,12 +8,14 @@ type Parsed =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'problem'; readonly problem: ErrorDetail }
 
+export const notJson = 'is not valid JSON'
+
 export function parseJson(text: string): Parsed {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    return { kind: 'problem', problem: { path: '', message: 'is not valid JSON' } }
+    return { kind: 'problem', problem: { path: '', message: notJson } }
   }
   const problem = findProblem(value, '', 0)
   return problem === undefined ? { kind: 'value', value } : { kind: 'problem', problem }

@@ -4,7 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { Context, Env, MiddlewareHandler } from 'hono'
-import type { z } from 'zod'
+import { z } from 'zod'
+import { nearMiss } from '../../schema/rules/near-miss.ts'
 import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
 import { readBody } from './body.ts'
 import { parseJson } from './json.ts'
@@ -25,7 +26,7 @@ export function validate<T extends Target, S extends z.ZodType>(
 ): MiddlewareHandler<Env, string, Checked<T, S>> {
   const check: MiddlewareHandler<Env, string, Checked<T, S>> = async (c, next) => {
     const parsed = await schema.safeParseAsync(await read[target](c))
-    if (!parsed.success) throw badRequest(headline[target], problemsOf(parsed.error))
+    if (!parsed.success) throw badRequest(headline[target], problemsOf(parsed.error, schema))
     c.req.addValidatedData(target, parsed.data as object)
     await next()
   }
@@ -83,13 +84,46 @@ function withoutNul(values: Record<string, string>): Record<string, string> {
   return values
 }
 
-/** One detail per problem; an unknown field is named itself, not only the object that holds it. */
-export function problemsOf(error: z.ZodError): ErrorDetail[] {
+/**
+ * One detail per problem; an unknown field is named itself, not only the object that holds it, and with
+ * `schema` what it was meant to be.
+ */
+export function problemsOf(error: z.ZodError, schema?: z.ZodType): ErrorDetail[] {
   return error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), message: 'Unknown field' }))
+      ? issue.keys.map((key) => ({
+          path: pathOf([...issue.path, key]),
+          message: `${unknownField}${suggestion(key, schema)}`,
+        }))
       : [{ path: pathOf(issue.path), message: issue.message }],
   )
+}
+
+export const unknownField = 'Unknown field'
+
+function suggestion(key: string, schema: z.ZodType | undefined): string {
+  const meant = schema && nearMiss(key, fieldsOf(schema))
+  return meant === undefined ? '' : `: did you mean ${JSON.stringify(meant)}?`
+}
+
+const fields = new WeakMap<z.ZodType, ReadonlySet<string>>()
+
+/** Every name of a field of a schema, at any depth. */
+function fieldsOf(schema: z.ZodType): ReadonlySet<string> {
+  const known = fields.get(schema)
+  if (known !== undefined) return known
+  const names = new Set<string>()
+  collectNames(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), names)
+  fields.set(schema, names)
+  return names
+}
+
+function collectNames(shown: unknown, into: Set<string>): void {
+  if (typeof shown !== 'object' || shown === null) return
+  for (const [key, value] of Object.entries(shown)) {
+    if (key === 'properties') for (const name of Object.keys(value as object)) into.add(name)
+    collectNames(value, into)
+  }
 }
 
 const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join('.')

@@ -17,7 +17,10 @@ export const extensionBody = z.strictObject({
     .meta({ format: 'password' }),
   display_name: text(100).min(1),
   voicemail_enabled: z.boolean().default(true),
-  call_recording: z.enum(['always', 'never', 'on_demand']).default('always'),
+  call_recording: z
+    .enum(['always', 'never', 'on_demand'])
+    .default('always')
+    .describe('What is wished for. No call is recorded yet, whatever this says.'),
   email: z.email().max(254).nullish(),
   tenant: reference.nullish(),
   domain: domain.nullish().describe("Absent: the key's domain, or the tenant's first."),

@@ -74,7 +74,8 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     .get(`${path}/:id/details`, read, one, (c) => {
       const { id } = c.req.valid('param')
       const view = found(extensions.find(reachOf(c.var.principal, now), id), noun)
-      return ok(c, { ...view, ...detailsOf(statusOf(view)) })
+      // Tollgate does not touch media, so that `call_recording` is only a wish.
+      return ok(c, { ...view, recording_active: false, ...detailsOf(statusOf(view)) })
     })
 
     .patch(`${path}/:id`, write, one, validate('json', change), (c) => {

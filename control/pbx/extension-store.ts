@@ -131,6 +131,18 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     })
   }
 
+  isNewSecret(id: number, { password }: ExtensionBody): boolean {
+    if (password == null) return false
+    const query = this.#store.db
+      .selectFrom('extension')
+      .select(['extension', 'domain', 'ha1_sha256'])
+      .where('id', '=', id)
+    const row = first(this.#store, query)
+    return (
+      row?.ha1_sha256 !== digestSecrets(row?.extension ?? '', row?.domain ?? '', password).sha256
+    )
+  }
+
   remove(id: number, reach: Reach): 'removed' | 'absent' {
     if (this.find(reach, id) === undefined) return 'absent'
     execute(this.#store, this.#store.db.deleteFrom('extension').where('id', '=', id))

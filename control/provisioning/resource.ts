@@ -52,6 +52,8 @@ export interface Resource<Body extends z.ZodObject, View> extends Writable<Body>
   list(reach: Reach, slice: Slice): Rows<View>
   find(reach: Reach, id: number): View | undefined
   document(reach: Reach, id: number): z.output<Body> | undefined
+  /** Whether a body holds a secret, which no answer shows, that differs from the stored one. */
+  isNewSecret?(id: number, body: z.output<Body>): boolean
   /** The slow hash of a body's password, made off the event loop; without it the write makes it itself. */
   hashSecret?(body: z.output<Body>): Promise<string | undefined>
   remove(id: number, reach: Reach): 'removed' | 'absent'

@@ -4,14 +4,14 @@
  */
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
-import { transaction } from '../../schema/query.ts'
-import { hashPasswordNow } from '../auth/users/passwords.ts'
+import { first, transaction } from '../../schema/query.ts'
+import { hashPasswordNow, isPasswordNow } from '../auth/users/passwords.ts'
 import { CustomerStore } from '../billing/customer-store.ts'
 import { RatePlanStore } from '../billing/rates/rate-plan-store.ts'
 import { RateStore } from '../billing/rates/rate-store.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
-import { parseJson } from '../http/json.ts'
-import { problemsOf } from '../http/validate.ts'
+import { notJson, parseJson } from '../http/json.ts'
+import { problemsOf, unknownField } from '../http/validate.ts'
 import { AgentStore } from '../pbx/agent-store.ts'
 import { ExtensionStore } from '../pbx/extension-store.ts'
 import { CarrierStore } from '../sbc/carrier-store.ts'
@@ -19,7 +19,8 @@ import { DispatcherStore } from '../sbc/dispatcher-store.ts'
 import { InboundRouteStore } from '../sbc/routes/inbound-route-store.ts'
 import { OutboundRouteStore } from '../sbc/routes/outbound-route-store.ts'
 import { TenantStore } from '../tenants/tenant-store.ts'
-import type { Reach, Writable } from './resource.ts'
+import { jsonProblem } from './json-position.ts'
+import type { Reach, Resource } from './resource.ts'
 
 /** In the order in which they may refer to each other. */
 const sections = [
@@ -37,9 +38,12 @@ const sections = [
 
 type Section = (typeof sections)[number]
 
-/** How many elements of each section were new, and how many were there already. */
+/** How many elements of each section were new, were changed, and were stored just so already. */
 export type SeedReport = Readonly<
-  Record<Section, { readonly created: number; readonly updated: number }>
+  Record<
+    Section,
+    { readonly created: number; readonly updated: number; readonly unchanged: number }
+  >
 >
 
 /** The file cannot be applied; nothing of it was. `message` is one line that names the element. */
@@ -59,7 +63,7 @@ const maxElements = 200_000
 
 type Body = Readonly<Record<string, unknown>>
 type Elements = Readonly<Record<Section, readonly Body[]>>
-type Writers = Readonly<Record<Section, Writable<z.ZodObject>>>
+type Writers = Readonly<Record<Section, Resource<z.ZodObject, object>>>
 
 /**
  * Applies a seed file in one transaction.
@@ -71,45 +75,96 @@ export function seedFile(store: Store, text: string, now: number): SeedReport {
   const writers = writersOf(store)
   const elements = checked(read(text), writers)
   // Slow by intent, so not while the write lock is held.
-  const hashes = elements.customers.map(({ password }) =>
-    typeof password === 'string' ? hashPasswordNow(password) : undefined,
-  )
+  const logins = elements.customers.map((body) => loginOf(store, writers.customers, body))
   const reach: Reach = { tenantId: null, actor: 'seed', now }
   return transaction(store, () =>
     bySection((section) =>
       apply(
+        { store, writer: writers[section], reach },
         section,
-        writers[section],
-        elements[section],
-        reach,
-        section === 'customers' ? hashes : [],
+        section === 'customers' ? logins : elements[section].map((body) => ({ body })),
       ),
     ),
   )
 }
 
+/** An element, its password's hash made already; without a password that is stored so. */
+interface Element {
+  readonly body: Body
+  readonly newHash?: string
+}
+
+function loginOf(store: Store, customers: Writers['customers'], body: Body): Element {
+  const { password, ...rest } = body
+  if (typeof password !== 'string') return { body }
+  const stored = storedHash(store, customers, body)
+  if (stored !== undefined && isPasswordNow(password, stored)) return { body: rest }
+  return { body, newHash: hashPasswordNow(password) }
+}
+
+function storedHash(store: Store, customers: Writers['customers'], body: Body): string | undefined {
+  try {
+    const id = customers.identify(body)
+    const query = store.db.selectFrom('customer').select('password_hash')
+    const row = id === undefined ? undefined : first(store, query.where('id', '=', id))
+    return row?.password_hash ?? undefined
+  } catch (error) {
+    // Its tenant is in the same file.
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+interface Writing {
+  readonly store: Store
+  readonly writer: Resource<z.ZodObject, object>
+  readonly reach: Reach
+}
+
 function apply(
+  writing: Writing,
   section: Section,
-  writer: Writable<z.ZodObject>,
-  bodies: readonly Body[],
-  reach: Reach,
-  hashes: readonly (string | undefined)[],
+  elements: readonly Element[],
 ): SeedReport[Section] {
+  const { writer, reach } = writing
   const paths = new Map<number, string>()
-  let created = 0
-  for (const [index, body] of bodies.entries()) {
+  const counts = { created: 0, updated: 0, unchanged: 0 }
+  for (const [index, element] of elements.entries()) {
     const path = `${section}[${index}]`
     refusedAt(path, () => {
-      const known = writer.identify(body)
+      const known = writer.identify(element.body)
       const twin = known === undefined ? undefined : paths.get(known)
       if (twin !== undefined) throw new SeedRefused([`${path}: repeats ${twin}`])
-      if (known === undefined) created += 1
-      else writer.replace(known, body, reach, hashes[index])
-      paths.set(known ?? writer.insert(body, reach, hashes[index]), path)
+      counts[known === undefined ? 'created' : replaced(writing, known, element)] += 1
+      paths.set(known ?? writer.insert(element.body, reach, element.newHash), path)
     })
   }
-  return { created, updated: bodies.length - created }
+  return counts
 }
+
+/** Puts an element in the place of what is stored. What it leaves as it was is not written at all. */
+function replaced(
+  { store, writer, reach }: Writing,
+  id: number,
+  { body, newHash }: Element,
+): 'updated' | 'unchanged' {
+  const shown = () => JSON.stringify({ ...writer.find(reach, id), updated_at: undefined })
+  const before = shown()
+  const isNewSecret = newHash !== undefined || writer.isNewSecret?.(id, body) === true
+  try {
+    transaction(store, () => {
+      writer.replace(id, body, reach, newHash)
+      if (!isNewSecret && shown() === before) throw same
+    })
+  } catch (error) {
+    if (error === same) return 'unchanged'
+    throw error
+  }
+  return 'updated'
+}
+
+/** Thrown inside the transaction so that it is undone. */
+const same = new Error('nothing has changed')
 
 /** Names the element in what a store refuses. */
 function refusedAt(path: string, work: () => void): void {
@@ -125,13 +180,20 @@ function refusedAt(path: string, work: () => void): void {
 function read(text: string): Readonly<Record<Section, readonly unknown[]>> {
   // A byte order mark is what some editors put in front.
   const parsed = parseJson(text.replace(/^\uFEFF/, ''))
-  if (parsed.kind === 'problem') throw new SeedRefused([lineOf('', parsed.problem)])
+  if (parsed.kind === 'problem') throw new SeedRefused([lineOf('', placed(parsed.problem, text))])
   const file = seedShape.safeParse(parsed.value)
   if (!file.success)
-    throw new SeedRefused(problemsOf(file.error).map((problem) => lineOf('', problem)))
+    throw new SeedRefused(problemsOf(file.error, seedShape).map((problem) => lineOf('', problem)))
   const count = sections.reduce((sum, section) => sum + file.data[section].length, 0)
   if (count > maxElements) throw new SeedRefused([`the file has more than ${maxElements} elements`])
   return file.data
+}
+
+/** What is no JSON at all is told with its line, as an editor counts. */
+function placed(problem: ErrorDetail, text: string): ErrorDetail {
+  if (problem.path !== '' || problem.message !== notJson) return problem
+  const { line, column, message } = jsonProblem(text)
+  return { path: '', message: `${notJson}: line ${line}, column ${column} ${message}` }
 }
 
 /** Every problem of the file at once, as far as it can be told without the database. */
@@ -144,7 +206,7 @@ function checked(
     elements[section].flatMap((element, index) => {
       const parsed = writers[section].body.safeParse(element)
       if (parsed.success) return [parsed.data]
-      for (const problem of problemsOf(parsed.error))
+      for (const problem of slipsFirst(problemsOf(parsed.error, writers[section].body)))
         problems.push(lineOf(`${section}[${index}]`, problem))
       return []
     }),
@@ -152,6 +214,12 @@ function checked(
   if (problems.length > 0) throw new SeedRefused(problems)
   return bodies
 }
+
+/** A field that is missing is often one that is misspelled: the first problem is the one that is shown. */
+const slipsFirst = (problems: readonly ErrorDetail[]): readonly ErrorDetail[] =>
+  problems.toSorted((one, other) => Number(isSlip(other)) - Number(isSlip(one)))
+
+const isSlip = ({ message }: ErrorDetail): boolean => message.startsWith(unknownField)
 
 /** `nodes.0.host` of `dispatcher[1]` → `dispatcher[1].nodes[0].host: …` */
 function lineOf(element: string, { path, message }: ErrorDetail): string {

@@ -201,6 +201,14 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     throw badReference('rate_plan', `must be in ${other.currency}, as those of other carriers`)
   }
 
+  isNewSecret(id: number, { auth: { password } }: CarrierBody): boolean {
+    if (password === undefined) return false
+    const query = this.#store.db.selectFrom('carrier').select('auth_password').where('id', '=', id)
+    const stored = first(this.#store, query)?.auth_password ?? null
+    const place = { table: 'carrier', column: 'auth_password', row: id } as const
+    return (stored === null ? null : this.#store.secrets.open(place, stored)) !== password
+  }
+
   #hasPassword(id: number): boolean {
     const query = this.#store.db.selectFrom('carrier').select('auth_password').where('id', '=', id)
     return first(this.#store, query)?.auth_password != null

@@ -32,13 +32,13 @@ export const toolRoutes = (toolbox: Toolbox) =>
           c.req.valid('json'),
           callerOf(c),
         )
+        c.set('isAudited', true)
         if (answer === undefined)
           throw new ApiError(
             404,
             'unknown_tool',
             'There is no such tool: GET /api/v1/mcp/tools names them',
           )
-        c.set('isAudited', true)
         if (answer.kind === 'refused') throw answer.error
         return ok(c, answer.data)
       },

@@ -98,7 +98,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
     async use(given, use) {
       const parsed = input.safeParse(given ?? {})
       if (!parsed.success)
-        throw badRequest(`The arguments of ${name} are not valid`, problemsOf(parsed.error))
+        throw badRequest(`The arguments of ${name} are not valid`, problemsOf(parsed.error, input))
       return output.parse(clean(await spec.run(parsed.data, use)))
     },
   }

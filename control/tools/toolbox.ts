@@ -1,5 +1,5 @@
 /** The one way to a tool, for MCP and for plain REST: scope, arguments, work, audit. */
-import type { AuditLog } from '../audit/audit-log.ts'
+import { auditedActor, type AuditLog } from '../audit/audit-log.ts'
 import { digestOf } from '../audit/digest.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -39,15 +39,18 @@ export class Toolbox {
     return [...this.#tools.values()].map(({ listing }) => listing)
   }
 
-  /** Undefined: there is no such tool. Every other call leaves one entry in the audit. */
+  /** Undefined: there is no such tool. Every call leaves one entry in the audit. */
   async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
     const tool = this.#tools.get(name)
-    if (tool === undefined) return undefined
+    if (tool === undefined) {
+      this.#record(name, given, caller, { kind: 'refused', error: unknownTool }, undefined)
+      return undefined
+    }
     let change: Change | undefined
     const { principal } = caller
     const use = { ...this.#world, principal, changed: (made: Change) => (change = made) }
     const answer = await this.#answer(tool, given, use)
-    this.#record(tool, given, caller, answer, change)
+    this.#record(tool.name, given, caller, answer, change)
     return answer
   }
 
@@ -66,7 +69,7 @@ export class Toolbox {
   }
 
   #record(
-    tool: Tool,
+    tool: string,
     given: unknown,
     caller: ToolCaller,
     answer: ToolAnswer,
@@ -75,10 +78,9 @@ export class Toolbox {
     const status = answer.kind === 'done' ? 200 : answer.error.status
     this.#audit.record({
       at: this.#world.now(),
-      actor: caller.principal.actor,
-      tenant_id: caller.principal.tenantId,
+      ...auditedActor(caller.principal),
       address: caller.address,
-      action: `tool ${tool.name}`,
+      action: `tool ${cleanText(tool, 100)}`,
       target: describeArguments(given),
       outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
       status,
@@ -89,6 +91,8 @@ export class Toolbox {
     })
   }
 }
+
+const unknownTool = new ApiError(404, 'unknown_tool', 'There is no such tool')
 
 const failed = new ApiError(
   500,
@@ -105,7 +109,7 @@ function admit({ name, scopes }: Tool, principal: Principal): void {
   throw new ApiError(
     403,
     'insufficient_scope',
-    `This credential may not use ${name}. ${lackOf(lacking, principal)}. ` +
+    `${lackOf(name, lacking, principal)}. ` +
       'Ask an administrator for a key that holds it; trying again will not help',
   )
 }

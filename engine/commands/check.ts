@@ -4,13 +4,16 @@ import { findDamage } from '../../schema/check.ts'
 import { brokenClaims } from '../../schema/ownership/claims.ts'
 import { openDatabase } from '../../schema/open.ts'
 import type { Command } from './command.ts'
+import { settingNotes } from './setting-notes.ts'
 
 export const check: Command = {
   name: 'check',
   summary: 'Tells whether the settings are right and the database is whole; changes nothing.',
   run: async (_input, world) => {
     const { databasePath, secretKey } = readConfig(world.environment)
-    world.print('settings: right')
+    const notes = settingNotes(world.environment, world.settingsFile)
+    for (const line of notes) world.print(`settings: ${line}`)
+    if (notes.length === 0) world.print('settings: right')
     if (!existsSync(databasePath)) {
       world.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
       return 0

@@ -16,6 +16,18 @@ export function overview(commands: readonly Command[]): string {
   ].join('\n')
 }
 
+/** The commands of one first word, such as `key`. */
+export function groupHelp(first: string, commands: readonly Command[]): string {
+  const rows = commands.map((command) => [callOf(command), command.summary] as const)
+  return [
+    `tollgate ${first} …`,
+    '',
+    ...table(rows),
+    '',
+    `tollgate ${first} <word> --help tells more.`,
+  ].join('\n')
+}
+
 export function commandHelp(command: Command): string {
   const options = Object.entries(command.options ?? {}).map(
     ([name, { value, meaning }]) => [`--${name} ${value}`, meaning] as const,

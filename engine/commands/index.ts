@@ -7,13 +7,14 @@ import { backup } from './backup.ts'
 import { check } from './check.ts'
 import { type Command, type ExitCode, type Input, type World, WrongUsage } from './command.ts'
 import { demo } from './demo/index.ts'
-import { commandHelp, overview } from './help.ts'
+import { commandHelp, groupHelp, overview } from './help.ts'
 import { keyCreate } from './key-create.ts'
 import { mcp } from './mcp/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { seed } from './seed.ts'
 import { secretsReset } from './secrets/reset.ts'
 import { serve } from './serve.ts'
+import { settingNotes } from './setting-notes.ts'
 import { sipServer } from './sip-server.ts'
 import { userCreate } from './user-create.ts'
 
@@ -36,6 +37,7 @@ export async function runCommandLine(words: readonly string[], world: World): Pr
 
 async function dispatch(words: readonly string[], world: World): Promise<ExitCode> {
   const [first = '', second = ''] = words
+  if (first === 'help' && second !== '') return dispatch([...words.slice(1), '--help'], world)
   if (first === '--help' || first === '-h' || first === 'help')
     return answer(world, overview(commands))
   if (first === '--version') return answer(world, `tollgate ${packageJson.version}`)
@@ -43,11 +45,31 @@ async function dispatch(words: readonly string[], world: World): Promise<ExitCod
     commands.find(({ name }) => name === `${first} ${second}`) ??
     commands.find(({ name }) => name === first) ??
     (first === '' || first.startsWith('-') ? serve : undefined)
-  if (command === undefined) throw new WrongUsage(`unknown command "${first}"; see tollgate --help`)
+  if (command === undefined) return answerGroup(words, world)
   const isNamed = command.name.startsWith(first) && first !== ''
   const rest = words.slice(isNamed ? command.name.split(' ').length : 0)
   if (rest.includes('--help') || rest.includes('-h')) return answer(world, commandHelp(command))
+  if (!tellsItself.includes(command))
+    for (const line of settingNotes(world.environment, world.settingsFile))
+      world.complain(`tollgate: ${line}`)
   return command.run(readInput(command, rest), world)
+}
+
+/** These say in their own way what is odd about the settings. */
+const tellsItself: readonly Command[] = [serve, demo, check]
+
+/** `tollgate key --help`: the commands that begin with this word. */
+function answerGroup(
+  [first = '', second = '', ...rest]: readonly string[],
+  world: World,
+): ExitCode {
+  const group = commands.filter(({ name }) => name.startsWith(`${first} `))
+  if (group.length === 0) throw new WrongUsage(`unknown command "${first}"; see tollgate --help`)
+  if ([second, ...rest].some((word) => word === '--help' || word === '-h'))
+    return answer(world, groupHelp(first, group))
+  const wrong =
+    second === '' ? `${first} needs another word` : `unknown command "${first} ${second}"`
+  throw new WrongUsage(`${wrong}; see tollgate ${first} --help`)
 }
 
 function answer(world: World, text: string): ExitCode {

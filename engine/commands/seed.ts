@@ -10,8 +10,9 @@ export const seed: Command = {
   run: async ({ argument: file }, world) => {
     const text = read(file)
     const report = await withStore(world, (store) => seedFile(store, text, world.now()))
-    for (const [section, { created, updated }] of Object.entries(report))
-      if (created + updated > 0) world.print(`${section}: ${created} created, ${updated} updated`)
+    for (const [section, { created, updated, unchanged }] of Object.entries(report))
+      if (created + updated + unchanged > 0)
+        world.print(`${section}: ${created} created, ${updated} updated, ${unchanged} unchanged`)
     return 0
   },
 }

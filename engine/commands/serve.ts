@@ -5,6 +5,7 @@ import { type Platform, startPlatform } from '../platform.ts'
 import { CertificateError, ListenError } from '../sip-server/index.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
+import { settingNotes } from './setting-notes.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -33,8 +34,7 @@ export async function runPlatform(
 ): Promise<void> {
   const config = readConfig(world.environment)
   const logger = createLogger(config.logLevel)
-  for (const name of config.ineffective)
-    logger.log('warn', `${name} is set, but has no effect in this version`)
+  for (const line of settingNotes(world.environment, world.settingsFile)) logger.log('warn', line)
   const signals = countSignals(world)
   const platform = await startPlatform({
     ...{ config, version: packageJson.version, log: logger.log, announce: world.print },

@@ -12,6 +12,7 @@ import { sql as webhookBacklog } from './010-webhook-backlog.ts'
 import { sql as depletedWallets } from './011-depleted-wallets.ts'
 import { sql as carrierPayer } from './012-carrier-payer.ts'
 import { relaxed, sql as namesOfTenants } from './013-names-of-tenants.ts'
+import { sql as auditedNames } from './016-audited-names.ts'
 import type { Relaxed } from '../rebuild.ts'
 import { sql as refusedCalls } from './014-refused-calls.ts'
 import { sql as tenantNumbers } from './015-tenant-numbers.ts'
@@ -41,6 +42,7 @@ export const migrations: readonly Migration[] = [
   { version: 13, name: 'names-of-tenants', relaxed, sql: namesOfTenants },
   { version: 14, name: 'refused-calls', sql: refusedCalls },
   { version: 15, name: 'tenant-numbers', sql: tenantNumbers },
+  { version: 16, name: 'audited-names', sql: auditedNames },
 ]
 
 export const newestVersion = migrations.length

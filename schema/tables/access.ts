@@ -74,6 +74,9 @@ export interface AuditEntryTable {
   at: number
   /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>` or `anonymous`. */
   actor: string
+  /** Of a key: its name and the beginning of its token, as they were then. */
+  actor_name: string | null
+  actor_key_prefix: string | null
   tenant_id: number | null
   address: string
   /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, or `tool <name>`. */

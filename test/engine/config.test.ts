@@ -42,7 +42,6 @@ test('an empty environment gives the documented defaults', () => {
     traceMemoryBytes: 33_554_432,
     drainSeconds: 30,
     logLevel: 'info',
-    ineffective: [],
   })
 })
 
@@ -231,11 +230,6 @@ test('a listener for drachtio apps needs a secret, and an embedded server', () =
   expect(() =>
     readConfig({ DRACHTIO_LISTEN, DRACHTIO_SECRET: 'x', DRACHTIO_URL: 'drachtio://:x@h:9022' }),
   ).toThrow('allowed is one of them')
-})
-
-test('a setting that has no effect yet is accepted and named', () => {
-  const config = readConfig({ RTPENGINE: 'udp/127.0.0.1:22222' })
-  expect(config.ineffective).toEqual(['RTPENGINE'])
 })
 
 test('the README lists every setting with its default and meaning', () => {

@@ -1,5 +1,5 @@
 /** Passwords of people: argon2id, off the main thread, a bounded number at a time. */
-import { hash, hashSync, verify } from '@node-rs/argon2'
+import { hash, hashSync, verify, verifySync } from '@node-rs/argon2'
 import { ApiError } from '../../http/api-error.ts'
 
 /** Argon2id (the package's default), OWASP's second choice: 19 MiB, two passes, one lane; 10 ms. */
@@ -16,6 +16,10 @@ export const hashPassword = (password: string): Promise<string> => hash(password
 
 /** The same on the calling thread, for commands that serve nobody meanwhile. */
 export const hashPasswordNow = (password: string): string => hashSync(password, cost)
+
+/** As `hashPasswordNow`. */
+export const isPasswordNow = (password: string, passwordHash: string): boolean =>
+  verifySync(passwordHash, password)
 
 export class PasswordCheck {
   #running = 0

@@ -13,6 +13,8 @@ const auditEntry = z
     id: z.int(),
     at: moment,
     actor: z.string().describe('`key:<uuid>`, `user:<username>`, `customer:<id>` or `anonymous`.'),
+    actor_name: z.string().nullable().describe('Of a key: its name then.'),
+    actor_key_prefix: z.string().nullable().describe('Of a key: the beginning of its token then.'),
     tenant_id: z.int().nullable(),
     address: z.string(),
     action: z.string(),
@@ -122,7 +124,9 @@ export const systemOperations: Operations = {
   'GET /api/v1/audit': {
     ...{ id: 'listAuditEntries', tag, summary: 'Who changed what, newest first' },
     answer: list(auditEntry, {
-      ...{ id: 1, at: exampleTime, actor: 'user:ada', tenant_id: null, address: '192.0.2.1' },
+      ...{ id: 1, at: exampleTime, actor: 'key:9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11' },
+      ...{ actor_name: 'deploy', actor_key_prefix: 'sbc_live_a1B', tenant_id: null },
+      address: '192.0.2.1',
       ...{ action: 'DELETE /api/v1/customers/:id', target: '/api/v1/customers/7' },
       ...{ outcome: 'success', status: 200, code: null, before_digest: 'x2QJ', after_digest: null },
       correlation_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',

@@ -32,6 +32,7 @@ const extensionDetails = z
     customer: z.string().nullable(),
     voicemail_enabled: z.boolean(),
     call_recording: z.enum(['always', 'never', 'on_demand']),
+    recording_active: z.literal(false).describe('No call is recorded yet.'),
     status: state,
     contacts: z.array(
       z.strictObject({
@@ -79,7 +80,8 @@ const extensions: Operations = {
     answer: data(extensionDetails, {
       ...{ id: 1, extension: '100', domain: 'acme.example', tenant: 'acme' },
       ...{ display_name: 'Reception', email: null, customer_id: null, customer: null },
-      ...{ voicemail_enabled: true, call_recording: 'always', status: 'registered' },
+      ...{ voicemail_enabled: true, call_recording: 'always', recording_active: false },
+      status: 'registered',
       contacts: [
         {
           ...{ uri: 'sip:100@192.0.2.9:5060', user_agent: 'Phone/1.0' },

@@ -33,6 +33,8 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
       id: 1,
       at: new Date(startOfTime).toISOString(),
       actor: `key:${self.data<{ uuid: string }>().uuid}`,
+      actor_name: 'auditor',
+      actor_key_prefix: token.slice(0, 12),
       tenant_id: null,
       address: '192.0.2.1',
       action: `POST ${KEYS}`,

@@ -76,6 +76,7 @@ test('status and user agent are what the registrar knows at this moment', async 
   expect((await call('GET', '/1/details')).data()).toMatchObject({
     domain: 'acme.example',
     call_recording: 'always',
+    recording_active: false,
     status: 'registered',
     contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060' }],
   })

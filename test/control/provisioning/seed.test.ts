@@ -72,11 +72,16 @@ const contents = (store: ReturnType<typeof emptyStore>) =>
 test('a seed file brings every kind of resource, with references by name', () => {
   const store = emptyStore()
   const report = seedFile(store, JSON.stringify(complete), now)
-  const once = { created: 1, updated: 0 }
+  const once = { created: 1, updated: 0, unchanged: 0 }
   expect(report).toEqual({
-    ...{ tenants: once, rate_plans: once, rates: { created: 2, updated: 0 }, customers: once },
+    ...{
+      tenants: once,
+      rate_plans: once,
+      rates: { created: 2, updated: 0, unchanged: 0 },
+      customers: once,
+    },
     ...{ dispatcher: once, carriers: once, outbound_routes: once, inbound_routes: once },
-    ...{ extensions: once, ai_agents: { created: 0, updated: 0 } },
+    ...{ extensions: once, ai_agents: { created: 0, updated: 0, unchanged: 0 } },
   })
   const { db } = store
   const carrier = first(store, db.selectFrom('carrier').selectAll())
@@ -101,8 +106,12 @@ test('a seed file may be applied again and again: nothing changes, and the balan
   const store = emptyStore()
   seedFile(store, JSON.stringify(complete), now)
   const once = contents(store)
-  const report = seedFile(store, JSON.stringify(complete), now)
-  expect(report.customers).toEqual({ created: 0, updated: 1 })
+  const report = seedFile(store, JSON.stringify(complete), now + 1_000)
+  for (const [section, elements] of Object.entries(complete))
+    expect([section, report[section as keyof typeof report]]).toEqual([
+      section,
+      { created: 0, updated: 0, unchanged: elements.length },
+    ])
   expect(contents(store)).toEqual(once)
 })
 
@@ -130,6 +139,94 @@ test("applying a changed file changes what it names, and keeps the nodes' ids an
   expect(after).toHaveLength(3)
   expect(after[0]).toEqual(before[0])
   expect(after[1]).toEqual({ ...before[1], priority: 10 })
+})
+
+test.each([
+  [
+    'a description of a rate',
+    'rates',
+    { rate_plan: 'default', prefix: '49', rate_per_minute: '0.11' },
+  ],
+  [
+    'a password of a customer',
+    'customers',
+    { ...complete.customers[0], password: 'a new password' },
+  ],
+  [
+    'a password of a phone',
+    'extensions',
+    { ...complete.extensions[0], password: 'a new password' },
+  ],
+  [
+    'a password of a carrier',
+    'carriers',
+    {
+      ...complete.carriers[0],
+      auth: { type: 'digest', username: 'us', password: 'new' },
+    },
+  ],
+])('%s that has changed is counted, and nothing else', (_, section, element) => {
+  const store = emptyStore()
+  const [carrier] = complete.carriers
+  const auth = { type: 'digest', username: 'us', password: 'old' }
+  const first = { ...complete, carriers: [{ ...carrier, auth }] }
+  seedFile(store, JSON.stringify(first), now)
+  const report = seedFile(store, JSON.stringify({ [section]: [element] }), now)
+  expect(report[section as keyof typeof report]).toEqual({ created: 0, updated: 1, unchanged: 0 })
+  const again = seedFile(store, JSON.stringify({ [section]: [element] }), now)
+  expect(again[section as keyof typeof again]).toEqual({ created: 0, updated: 0, unchanged: 1 })
+})
+
+test.each([
+  [
+    'a comma too many',
+    '{\n  "tenants": [\n    { "slug": "a" },\n  ]\n}',
+    'line 4, column 3 has "]" where a value is expected',
+  ],
+  ['a missing comma', '{\n"tenants": []\n"rates": []}', 'line 3, column 1'],
+  [
+    'a name without quotes',
+    '{ tenants: [] }',
+    'line 1, column 3 has "t" where a name in quotes or } is expected',
+  ],
+  [
+    'an end that is missing',
+    '{\n  "tenants": [',
+    'line 2, column 15 ends where a value or ] is expected',
+  ],
+  ['a comment', '{\n  // ours\n}', 'line 2, column 3 has "/"'],
+  [
+    'a text that goes on',
+    '{"tenants": [{"slug": "a\n"}]}',
+    'line 1, column 23 has a text that does not end in its line',
+  ],
+  ['a bare word', '{"tenants": [yes]}', 'line 1, column 14 has "y" where a value or ] is expected'],
+  ['two documents', '{}\n{}', 'line 2, column 1 has something behind its end'],
+])('what is wrong with JSON with %s is told with line and column', (_, text, line) => {
+  expect(() => seedFile(emptyStore(), text, now)).toThrow(`the file: is not valid JSON: ${line}`)
+})
+
+test.each([
+  [
+    '{"dispatcher":[{"endpoint_name":"a","algorithm":8,"nodes":[{"hots":"10.0.0.1"}]}]}',
+    'dispatcher[0].nodes[0].hots: Unknown field: did you mean "host"?',
+  ],
+  [
+    '{"customers":[{"name":"a","ballance":1}]}',
+    'customers[0].ballance: Unknown field: did you mean "balance"?',
+  ],
+  ['{"carrier":[]}', 'carrier: Unknown field: did you mean "carriers"?'],
+  [
+    '{"rates":[{"rate_plan":"a","prefix":"4","rate_per_minute":1,"color":1}]}',
+    'rates[0].color: Unknown field',
+  ],
+])('a misspelled field is named with its path, and what was meant: %s', (text, line) => {
+  try {
+    seedFile(emptyStore(), text, now)
+    expect.unreachable()
+  } catch (error) {
+    expect(error instanceof SeedRefused ? error.problems : []).toContain(line)
+  }
 })
 
 test.each([

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { allScopes } from '../../../control/auth/scopes.ts'
 import { runCommandLine } from '../../../engine/commands/index.ts'
 import { settings } from '../../../engine/settings.ts'
 import { fakeWorld } from './fake-world.ts'
@@ -37,8 +38,54 @@ test('serve --help lists every setting with its default and what is allowed', as
     )
 })
 
+test.each([
+  ['key', ['key create --name NAME']],
+  ['user', ['user create --username NAME --role admin|operator|auditor']],
+  ['secrets', ['secrets reset']],
+])('%s --help lists what begins with this word', async (word, calls) => {
+  for (const words of [
+    [word, '--help'],
+    [word, '-h'],
+    ['help', word],
+    [word, 'nothing', '--help'],
+  ]) {
+    const world = fakeWorld({})
+    expect(await runCommandLine(words, world)).toBe(0)
+    for (const call of calls) expect(world.printed.join('\n')).toContain(`  ${call}  `)
+  }
+})
+
+test('help takes a command of two words', async () => {
+  const world = fakeWorld({})
+  expect(await runCommandLine(['help', 'key', 'create'], world)).toBe(0)
+  expect(world.printed.join('\n')).toContain('tollgate key create --name NAME')
+})
+
+test('key create --help lists every scope that a route asks for', async () => {
+  const world = fakeWorld({})
+  await runCommandLine(['key', 'create', '--help'], world)
+  const help = world.printed.join('\n')
+  for (const scope of allScopes) expect(help).toContain(` ${scope}`)
+})
+
+test.each([['migrate'], ['check']])('a misspelled setting is named by %s', async (command) => {
+  const world = fakeWorld({ DATABASE_PATH: ':memory:', PROBE_INTERVALL_MS: '100' })
+  await runCommandLine([command], world)
+  expect([...world.printed, ...world.complaints].join('\n')).toContain(
+    'PROBE_INTERVALL_MS is not a setting; did you mean PROBE_INTERVAL_MS?',
+  )
+  expect(world.printed).not.toContain('settings: right')
+})
+
 const misuse: [string, string[], string][] = [
   ['an unknown command', ['sreve'], 'unknown command "sreve"; see tollgate --help'],
+  ['half a command', ['key'], 'key needs another word; see tollgate key --help'],
+  ['a wrong second word', ['key', 'make'], 'unknown command "key make"; see tollgate key --help'],
+  [
+    'an unknown scope',
+    ['key', 'create', '--name', 'x', '--scopes', 'all'],
+    '--scopes: is not a scope of this service: it must be "*"',
+  ],
   ['an unknown option', ['check', '--fast'], "Unknown option '--fast'"],
   ['a missing argument', ['backup'], 'backup needs FILE'],
   ['a surplus argument', ['check', 'twice'], 'check does not take "twice"'],

@@ -123,7 +123,9 @@ test.each(eras)('a refusal is a result that says what to do next (%s)', async (e
   const forbidden = await ask('revoke_sbc_api_key', { identifier: 'root' })
   expect([forbidden.isError, textOf(forbidden)]).toEqual([
     true,
-    expect.stringMatching(/lacks mcp:write and keys:write.*Ask an administrator/),
+    expect.stringMatching(
+      /needs the scope mcp:write and keys:write; the credential has \*:read.*Ask an administrator/,
+    ),
   ])
 })
 

@@ -1,0 +1,30 @@
+/** What is odd about the settings, though not wrong. */
+import { nearMiss } from '../../schema/rules/near-miss.ts'
+import type { Environment } from '../config.ts'
+import { settings, withoutEffect } from '../settings.ts'
+
+/** Settings of `tollgate mcp`, which serves none of those above. */
+const ofClients = ['TOLLGATE_URL', 'TOLLGATE_KEY']
+
+/**
+ * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands; any other name in
+ * `.env` that is none; a setting whose feature does not exist yet. They stop nothing: the environment is shared.
+ */
+export function settingNotes(
+  environment: Environment,
+  settingsFile: readonly string[],
+): readonly string[] {
+  const known = [...Object.values(settings).map(({ name }) => name), ...ofClients]
+  const isKnown = new Set(known)
+  const unknown = Object.keys(environment).filter((name) => !isKnown.has(name))
+  return [
+    ...unknown.flatMap((name) => {
+      const meant = nearMiss(name, known)
+      if (meant !== undefined) return [`${name} is not a setting; did you mean ${meant}?`]
+      return settingsFile.includes(name) ? [`${name} in .env is not a setting`] : []
+    }),
+    ...withoutEffect
+      .filter(({ name }) => (environment[name] ?? '') !== '')
+      .map(({ name }) => `${name} is set but not used yet: media is neither relayed nor recorded`),
+  ]
+}

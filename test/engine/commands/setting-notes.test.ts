@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { settingNotes } from '../../../engine/commands/setting-notes.ts'
+import { readConfig } from '../../../engine/config.ts'
+import { settings } from '../../../engine/settings.ts'
+
+test('a setting that has no effect yet is accepted and named, in the list of settings too', () => {
+  const environment = { RTPENGINE: 'udp/127.0.0.1:22222' }
+  expect(() => readConfig(environment)).not.toThrow()
+  expect(settingNotes(environment, [])).toEqual([
+    'RTPENGINE is set but not used yet: media is neither relayed nor recorded',
+  ])
+  expect(settings.rtpengine.meaning).toContain('not used yet')
+})
+
+test.each([
+  ['PROBE_INTERVALL_MS', 'PROBE_INTERVAL_MS'],
+  ['PROBE_INTERVAL', 'PROBE_INTERVAL_MS'],
+  ['NODE_TIMEOUT_SM', 'NODE_TIMEOUT_MS'],
+  ['DATABSE_PATH', 'DATABASE_PATH'],
+  ['DATABASE_PATHS', 'DATABASE_PATH'],
+  ['TRUSTED_SOURCE', 'TRUSTED_SOURCES'],
+  ['SIP_LISTEM', 'SIP_LISTEN'],
+])('%s is named as a slip of %s', (name, meant) => {
+  expect(settingNotes({ [name]: '1' }, [])).toEqual([
+    `${name} is not a setting; did you mean ${meant}?`,
+  ])
+})
+
+test('what other programs read from the environment is not named; in .env it is', () => {
+  const names = [
+    'HOME',
+    'PATH',
+    'NODE_ENV',
+    'NODE_OPTIONS',
+    'LANG',
+    'USER',
+    'PWD',
+    'npm_config_cache',
+  ]
+  const environment = Object.fromEntries(
+    [...names, 'COLOUR', 'TOLLGATE_KEY'].map((name) => [name, 'x']),
+  )
+  expect(settingNotes(environment, ['COLOUR', 'TOLLGATE_KEY'])).toEqual([
+    'COLOUR in .env is not a setting',
+  ])
+})
+
+test('no setting is a slip of another one', () => {
+  const names = Object.values(settings).map(({ name }) => [name, ''] as const)
+  expect(
+    settingNotes(
+      Object.fromEntries(names),
+      names.map(([name]) => name),
+    ),
+  ).toEqual([])
+})

@@ -1,0 +1,54 @@
+/** What operators stumbled over, on the real command line. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startProgram } from './program.ts'
+
+const folder = temporaryFolder()
+const environment = { DATABASE_PATH: join(folder, 'operators.db') }
+
+async function run(words: readonly string[], more: Record<string, string> = {}) {
+  const program = startProgram(words, { ...environment, ...more })
+  const code = await program.ended
+  return { code, out: program.printed.join('\n'), err: program.complaints.join('\n') }
+}
+
+function file(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+test('a second run of the same seed file says that nothing has changed; slips in one are placed', async () => {
+  const plans = ['a', 'b'].map((name) => ({ name }))
+  const seed = file('seed.json', JSON.stringify({ rate_plans: plans }))
+  expect((await run(['seed', seed])).out).toBe('rate_plans: 2 created, 0 updated, 0 unchanged')
+  expect((await run(['seed', seed])).out).toBe('rate_plans: 0 created, 0 updated, 2 unchanged')
+  const broken = await run(['seed', file('broken.json', '{\n  "rate_plans": [}\n}')])
+  expect([broken.code, broken.err]).toEqual([
+    1,
+    expect.stringContaining('line 2, column 18 has "}"'),
+  ])
+  const slip = await run(['seed', file('slip.json', '{"rate_plans":[{"nmae":"a"}]}')])
+  expect(slip.err).toContain('rate_plans[0].nmae: Unknown field: did you mean "name"?')
+})
+
+test('help is there for one word, and a misspelled setting is named by a command and by the start', async () => {
+  const help = await run(['key', '--help'])
+  expect([help.code, help.out]).toEqual([0, expect.stringContaining('key create --name NAME')])
+  const slip = { PROBE_INTERVALL_MS: '100', RTPENGINE: 'udp/127.0.0.1:22222' }
+  const line = 'PROBE_INTERVALL_MS is not a setting; did you mean PROBE_INTERVAL_MS?'
+  const made = await run(['key', 'create', '--name', 'ci'], slip)
+  expect([made.code, made.out, made.err]).toEqual([
+    0,
+    expect.stringMatching(/^sbc_live_[\w-]{64}$/),
+    expect.stringContaining(line),
+  ])
+  const serving = startProgram(['serve'], { ...environment, ...slip })
+  await serving.line(/^ready /)
+  expect(serving.complaints.join('\n')).toContain(line)
+  expect(serving.complaints.join('\n')).toContain('RTPENGINE is set but not used yet')
+  serving.child.kill('SIGTERM')
+  expect(await serving.ended).toBe(0)
+})
