@@ -73,7 +73,7 @@ test.each([
   ['currency', { currency: 'usd' }],
   ['currency', { currency: 'USD' }],
   ['balance', { balance: 'ten' }],
-  ['balance', { balance: '2000000000' }],
+  ['balance', { balance: '20000000000' }],
   ['color', { color: 'red' }],
 ])(
   'a customer with a wrong %s is refused with that path, and nothing is stored',

@@ -37,9 +37,9 @@ test.each([
   }
   const balances = () => made.map((id) => control.ocs.balanceOf(id)?.balanceMicros)
   expect(await outcome()).toBe('alert')
-  expect(balances()).toEqual([0, 0])
+  expect(balances()).toEqual([0n, 0n])
   // An operator says whose it is: the other is renamed, and the payment sent again.
   await control.call('PATCH', `/customers/${made[1]}`, { name: 'another', email: null })
   expect(await outcome()).toBe('credited')
-  expect(balances()).toEqual([25_000_000, 0])
+  expect(balances()).toEqual([25_000_000n, 0n])
 })
