@@ -1,7 +1,6 @@
 /** The order of the middleware and every mount, on one screen. */
 import { latest } from '../schema/clock.ts'
 import { Hono, type Context } from 'hono'
-import { AuditLog } from './audit/audit-log.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { auditTrail, mutatingMethods } from './audit/audit-trail.ts'
 import type { Access } from './auth/access.ts'
@@ -36,6 +35,7 @@ import { butPreflight, inOrder, type Step } from './middleware/in-order.ts'
 import { rateLimit } from './middleware/rate-limit.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
+import { writeGate } from './middleware/write-gate.ts'
 import { agentRoutes } from './pbx/agent-routes.ts'
 import { callRoutes } from './pbx/call-routes.ts'
 import { callStatusRoutes } from './pbx/calls/call-status.ts'
@@ -64,11 +64,11 @@ export function createApi(
   hub: EventHub,
 ): ControlApp {
   const { store, now, steadyNow, engine, version } = deps
-  const audit = new AuditLog(store)
-  const app = front(deps, access, telemetry, audit)
+  const { audit } = access
+  const app = front(deps, access, telemetry)
 
   app.route('/', publicHealthRoute(version))
-  app.route('/', probeRoutes(engine))
+  app.route('/', probeRoutes(engine, store))
   app.route('/', metricsRoute(telemetry))
   app.route('/', openApiRoutes(app, version))
   app.route('/api/v1', keyHealthRoute(version))
@@ -124,8 +124,8 @@ function mountBilling(app: ControlApp, deps: BillingDeps): void {
 
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
 export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
-  const { store, now, steadyNow, version } = deps
-  const app = front(deps, access, telemetry, new AuditLog(store), customerEdge())
+  const { now, steadyNow, version } = deps
+  const app = front(deps, access, telemetry, customerEdge())
 
   app.route('/', publicHealthRoute(version))
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
@@ -138,7 +138,6 @@ function front(
   deps: ControlDeps,
   access: Access,
   telemetry: Telemetry,
-  audit: AuditLog,
   ...edge: readonly Step[]
 ): ControlApp {
   const { log, randomBytes } = deps
@@ -146,7 +145,7 @@ function front(
   app.on(
     [...mutatingMethods],
     '*',
-    auditTrail(audit, deps, () => void (telemetry.refused.auditEntries += 1)),
+    auditTrail(access.audit, deps, () => void (telemetry.refused.auditEntries += 1)),
   )
   app.use(
     inOrder(
@@ -160,6 +159,7 @@ function front(
       butPreflight(tenantScope(access.tenants), bodyLimit()),
     ),
   )
+  app.on([...mutatingMethods], '*', writeGate(deps))
   app.options('*', preflight)
   app.onError(errorHandler(log))
   app.notFound(notFoundHandler(app))

@@ -14,6 +14,8 @@ export interface ControlDeps extends Clocks {
   readonly ocs: Ocs | undefined
   readonly webhooks: Webhooks
   readonly reports: Reports
+  /** Runs `work` once after `delayMs`; the returned function calls it off. */
+  readonly schedule: (work: () => void, delayMs: number) => () => void
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log
@@ -172,6 +174,11 @@ export type EngineEvent = {
       readonly state: NodeState
     }
   | {
+      readonly type: 'storage.failed' | 'storage.recovered'
+      /** Of `storage.failed`, one line for the operator. */
+      readonly reason: string | null
+    }
+  | {
       readonly type: 'registration'
       readonly extension: string
       readonly domain: string
@@ -237,7 +244,8 @@ export interface OriginateRequest {
 
 export type OriginateResult =
   | { readonly kind: 'originating'; readonly callUuid: string }
-  | { readonly kind: 'unknown_extension' | 'extension_unregistered' | 'draining' | 'overload' }
+  | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
+  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
   /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
   | { readonly kind: 'denied'; readonly code: string }
 
@@ -273,7 +281,8 @@ export type SpyResult =
   /** `callUuid` of the supervisor's own call. */
   | { readonly kind: 'originating'; readonly callUuid: string }
   | { readonly kind: 'unknown_call' | 'call_not_answered' | 'spy_mode_unavailable' }
-  | { readonly kind: 'unknown_extension' | 'extension_unregistered' | 'draining' | 'overload' }
+  | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
+  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
 
 export interface ExtensionStatus {
   readonly status: 'registered' | 'unregistered'

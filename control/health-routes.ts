@@ -1,8 +1,9 @@
 /** Is the service there, alive, ready? Two shapes of health: decisions.md §1.5. */
 import { Hono } from 'hono'
 import { openToAll, requiresCredential } from './auth/requires.ts'
+import type { Store } from '../schema/open.ts'
 import type { EnginePort } from './deps.ts'
-import { ApiError } from './http/api-error.ts'
+import { ApiError, storageUnavailable } from './http/api-error.ts'
 import type { ControlEnv } from './http/control-env.ts'
 import { ok } from './http/envelope.ts'
 
@@ -14,13 +15,17 @@ export const publicHealthRoute = (version: string) =>
     c.json({ status: 'ok', service: SERVICE, version }),
   )
 
-/** `/livez`: the process answers. `/readyz`: it takes calls; 503 before and while it drains. */
-export const probeRoutes = (engine: Pick<EnginePort, 'isReady' | 'isDraining'>) =>
+/** `/livez`: the process answers. `/readyz`: it takes calls; 503 before, while it drains, and while nothing can be stored. */
+export const probeRoutes = (
+  engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
+  { storage }: Pick<Store, 'storage'>,
+) =>
   new Hono<ControlEnv>()
     .get('/livez', openToAll(), (c) => ok(c, { status: 'ok' }))
     .get('/readyz', openToAll(), (c) => {
       if (engine.isDraining()) throw new ApiError(503, 'draining', 'No new call is taken')
       if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not served yet')
+      if (storage.problem) throw storageUnavailable(storage.problem.reason)
       return ok(c, { status: 'ready' })
     })
 

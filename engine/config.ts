@@ -122,3 +122,15 @@ function refuseContradictions(drachtio: {
       'DRACHTIO_LISTEN is set beside DRACHTIO_URL; allowed is one of them: with DRACHTIO_URL there is no embedded server',
     )
 }
+
+/** Statuses that mean "up" unless a set says otherwise (decisions §4). */
+const OK_CODES = [{ from: 200, to: 299 }]
+
+/** As the dispatcher calls them. */
+export function probeDefaults({ probe }: Config) {
+  const { intervalMs, timeoutMs, failures, successes } = probe
+  return {
+    ...{ intervalMs, timeoutMs, okCodes: OK_CODES },
+    ...{ failuresToProbing: failures, successesToActive: successes },
+  }
+}

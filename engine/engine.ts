@@ -21,7 +21,7 @@ import type { SipRequest } from './call/sip/drachtio.ts'
 import { type Connection, SrfClient } from './call/sip/srf-client.ts'
 import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from './charging/charging.ts'
-import { type Config, WrongSetting } from './config.ts'
+import { type Config, probeDefaults, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
 import type { NodeState } from './dispatcher/node-health.ts'
@@ -37,6 +37,7 @@ import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
+import { StorageNotes } from './storage-notes.ts'
 import { Trunks } from './trunks/trunks.ts'
 
 export interface EngineDeps {
@@ -64,8 +65,6 @@ export interface EngineDeps {
 const RETRY_AFTER_SECONDS = 5
 /** About what the messages of one take in a trace. */
 const BYTES_OF_A_CALL = 16_384
-/** Statuses that mean "up" unless a set says otherwise (decisions §4). */
-const OK_CODES = [{ from: 200, to: 299 }]
 
 export class Engine {
   readonly #config: Config
@@ -89,6 +88,7 @@ export class Engine {
 
   readonly calls: ActiveCalls
   readonly events: EventLog
+  readonly storage: StorageNotes
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks
@@ -112,6 +112,7 @@ export class Engine {
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const charging = this.#counted(deps.charging)
     this.events = new EventLog(wallNow)
+    this.storage = new StorageNotes(store, this.events, log)
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
     this.#proxies = new TrustedSources(config.trustedProxies)
     this.#refused = new RefusedCalls({
@@ -121,6 +122,7 @@ export class Engine {
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
       ...{ now, wallNow, deadlines: this.#deadlines, charging },
+      canStore: () => store.storage.problem === undefined,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => this.events.add(event),
     })
@@ -135,7 +137,7 @@ export class Engine {
         this.#noteNodeChange(change)
         deps.onNodeChange?.(change)
       },
-      probeDefaults: probeDefaults(config.probe),
+      probeDefaults: probeDefaults(config),
     })
     this.trunks = this.#createTrunks(deps)
     if (this.#server === undefined) this.#client.screen((request) => this.#admits(request))
@@ -261,6 +263,8 @@ export class Engine {
       ...this.guard.telemetry(),
       ...this.#refused.telemetry(),
       deadlines: this.#deadlines.size,
+      ...this.storage.telemetry(),
+      calls_without_record_total: this.calls.unstored.withoutRecord,
       ...prefixed('srf', this.#client.stats()),
       ...prefixed('sip', this.#server?.stats() ?? {}),
       sip_connections_refused_total: this.#server?.refusedConnections ?? 0,
@@ -385,14 +389,6 @@ export class Engine {
     const type = state === 'active' ? 'node.up' : 'node.down'
     this.events.add({ type, tenantId, setId, destination, state })
     this.#log(change.to === 'active' ? 'info' : 'warn', `node is ${change.to}`, { ...change })
-  }
-}
-
-function probeDefaults(probe: Config['probe']) {
-  const { intervalMs, timeoutMs, failures, successes } = probe
-  return {
-    ...{ intervalMs, timeoutMs, okCodes: OK_CODES },
-    ...{ failuresToProbing: failures, successesToActive: successes },
   }
 }
 

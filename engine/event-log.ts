@@ -22,6 +22,12 @@ export type EngineHappening =
       readonly state: 'active' | 'probing' | 'inactive'
     }
   | {
+      readonly type: 'storage.failed' | 'storage.recovered'
+      readonly tenantId: null
+      /** Of `storage.failed`, one line for the operator. */
+      readonly reason: string | null
+    }
+  | {
       readonly type: 'registration'
       readonly tenantId: number | null
       readonly extension: string

@@ -6,15 +6,17 @@ import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from '../control/billing/ocs.ts'
 import type { LoopDelay } from '../control/deps.ts'
-import { openReports } from '../control/pbx/reports/reports.ts'
+import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
 import { brokenClaims } from '../schema/ownership/claims.ts'
+import { copyOfLost } from '../schema/storage/last-copy.ts'
 import { migrate } from '../schema/migrate.ts'
 import { type Clocks, earliest } from '../schema/clock.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
+import { StorageWatch } from '../schema/storage/storage-watch.ts'
 import { ExternalCharging } from './charging/external-charging.ts'
 import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
@@ -48,8 +50,8 @@ export interface Platform {
   drain(): Promise<void>
   /** Ends the live calls of a draining platform now. */
   hasten(): void
-  /** Closes every port, writes what waits, closes the database. */
-  stop(): Promise<void>
+  /** Closes every port, writes what waits, closes the database. False: something could not be written; the log has it. */
+  stop(): Promise<boolean>
   /** Writes at once what waits for the next group commit; for a process that is about to crash. */
   rescue(): void
 }
@@ -58,6 +60,8 @@ export interface Platform {
 const PARTING_MS = 3_000
 /** Another process (`tollgate seed`) may change routes and nodes while this one serves. */
 const OUTSIDE_CHANGES_MS = 250
+/** Five who wait in one turn of the event loop stop it for half of 50 ms. */
+const SERVING_BUSY_MS = 5
 
 /**
  * @throws {DatabaseRefused} the database cannot be used.
@@ -67,18 +71,32 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
   const { config, log } = deps
   const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
   const closers: (() => void | Promise<void>)[] = [() => store.close()]
+  let isClean = true
   const unwind = async () => {
-    for (const close of closers.splice(0).toReversed()) await close()
+    for (const close of closers.splice(0).toReversed())
+      try {
+        await close()
+      } catch (error) {
+        isClean = false
+        log('error', 'what waited could not be written', { error })
+      }
+    return isClean
   }
   try {
     const lock = lockForServing(config.databasePath)
     closers.unshift(() => lock.release())
     await prepareDatabase(store, deps)
+    closers.push(() => keepLost(store, deps))
     const webhooks = openWebhooks(store, deps)
     closers.push(() => webhooks.stop())
     const charging = openCharging(store, webhooks, deps)
     const { recoveredCalls } = charging.start()
-    closers.push(() => void charging.stop())
+    const writeRest = (): void => {
+      const unwritten = charging.stop()
+      if (unwritten.length > 0) isClean = false
+      for (const record of unwritten) log('error', 'a call record could not be written', { record })
+    }
+    closers.push(writeRest)
     if (recoveredCalls > 0) log('warn', 'calls of the last run are closed', { recoveredCalls })
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
@@ -87,17 +105,26 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     })
     closers.push(() => engine.stop())
     await engine.start()
+    // Whoever waits for another process's lock from now on waits with a timer, and calls go on.
+    store.sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`)
+    const reports = openReports({ store, now: deps.steadyNow, log })
+    const watch = new StorageWatch({
+      ...{ store, schedule: deps.schedule },
+      onLogGone: () => void reports.stop(),
+      onChange: (problem) => engine.storage.note(problem),
+    })
     const ocs = charging instanceof Ocs ? charging : undefined
-    const control = await openControl({ store, engine, ocs, webhooks }, deps)
+    const control = await openControl({ store, engine, ocs, webhooks, reports }, deps)
     closers.push(() => control.stop())
     webhooks.start()
     closers.push(followOutsideChanges(store, engine, deps))
     closers.push(forgetOldRecords(store, deps))
+    closers.push(() => watch.stop())
     return {
       ...{ store, engine, stop: unwind },
       addresses: addressesOf(engine, control),
       ...drainOf(engine, deps),
-      rescue: () => void charging.stop(),
+      rescue: writeRest,
     }
   } catch (error) {
     await unwind()
@@ -130,6 +157,13 @@ async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> 
     announce(
       `created user ${config.admin.username} with password ${admin.drawnPassword} (shown this once)`,
     )
+}
+
+/** The file at `DATABASE_PATH` is not the one that has the records of this run. */
+function keepLost(store: Store, { now, log }: PlatformDeps): void {
+  if (store.storage.fileProblem === undefined) return
+  const copy = copyOfLost(store, now())
+  log('error', 'the database was removed while it was open; what it held is kept', { copy })
 }
 
 function openWebhooks(store: Store, deps: PlatformDeps): Webhooks {
@@ -177,15 +211,15 @@ function openControl(
     readonly engine: Engine
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks
+    readonly reports: Reports
   },
   deps: PlatformDeps,
 ): Promise<ControlServer> {
-  const { config, version, now, steadyNow, randomBytes, log } = deps
+  const { config, version, now, steadyNow, schedule, randomBytes, log } = deps
   return startControl(
     {
-      ...{ ...parts, now, steadyNow, randomBytes, log, version },
+      ...{ ...parts, now, steadyNow, schedule, randomBytes, log, version },
       engine: portOf(engine, (time) => time + now() - steadyNow()),
-      reports: openReports({ store: parts.store, now: steadyNow, log }),
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,

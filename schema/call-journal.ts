@@ -36,6 +36,9 @@ export interface JournalEntry {
   readonly talkedMs: number
 }
 
+/** A call that is answered waits so long for its entry; then it is refused. */
+export const JOURNAL_WAIT_MS = 2_000
+
 export interface CallJournal {
   /** Safe to repeat. `answeredMs` by the steady clock, as for signs of life (schema/clock.ts). */
   open(call: OpenCall, tariff: Tariff | null, answeredMs: number): void

@@ -2,12 +2,16 @@
  * Many small writes in one synchronous transaction: one fsync for a group instead of one for each.
  * A group is written 10 ms after its first write, or at once when it is full.
  */
-import type Sqlite from 'better-sqlite3'
+import type { Store } from './open.ts'
+import { codeOf, isLocked } from './storage/storage.ts'
 
 export interface GroupCommitDeps {
-  readonly sqlite: Sqlite.Database
+  readonly store: Pick<Store, 'sqlite' | 'storage'>
   readonly schedule: (work: () => void, delayMs: number) => () => void
-  /** A group could not be written and is tried again; nothing of it is lost meanwhile. */
+  /**
+   * A group could not be written and is tried again; nothing of it is lost meanwhile. Not called for every
+   * attempt: after the first failure, the second, the fourth and so on.
+   */
   readonly onFailure: (error: unknown, waiting: number) => void
 }
 
@@ -18,9 +22,12 @@ interface Write<T> {
   readonly done?: (result: T) => void
   /** This write alone can never be stored: a constraint refuses it. Absent: `onFailure` hears of it. */
   readonly refused?: (error: unknown) => void
+  /** What is lost if the process ends before the write is stored; absent: nothing that matters. */
+  readonly content?: unknown
 }
 
 interface Pending {
+  readonly content: unknown
   run(): void
   done(): void
   refused(error: unknown): void
@@ -29,6 +36,10 @@ interface Pending {
 const groupWaitMs = 10
 const groupRows = 100
 const retryDelaysMs = [50, 100, 250, 500, 1_000] as const
+/** Another process has the write lock: as a rule for a moment. */
+const busyRetryMs = 20
+/** Such a wait is worth a line in the log after about a second. */
+const busyFailuresBeforeLog = 64
 
 export class GroupCommit {
   readonly #deps: GroupCommitDeps
@@ -40,16 +51,17 @@ export class GroupCommit {
 
   constructor(deps: GroupCommitDeps) {
     this.#deps = deps
-    const runAll = deps.sqlite.transaction((group: readonly Pending[]) => {
+    const runAll = deps.store.sqlite.transaction((group: readonly Pending[]) => {
       for (const write of group) write.run()
     })
     this.#writeGroup = (group) => runAll.immediate(group)
   }
 
-  /** Queues a write for the next group. */
-  add<T>(write: Write<T>): void {
+  /** Queues a write for the next group. The returned function takes it out again, unless it is stored already. */
+  add<T>(write: Write<T>): () => void {
     let result: { readonly value: T } | undefined
-    this.#pending.push({
+    const pending: Pending = {
+      content: write.content,
       run: () => {
         result = { value: write.run() }
       },
@@ -57,23 +69,36 @@ export class GroupCommit {
         if (result !== undefined) write.done?.(result.value)
       },
       refused: write.refused ?? ((error) => this.#deps.onFailure(error, this.#pending.length)),
-    })
-    if (this.#failures > 0) return
-    if (this.#pending.length >= groupRows) this.flush()
-    else this.#cancelTimer ??= this.#deps.schedule(() => this.flush(), groupWaitMs)
+    }
+    this.#pending.push(pending)
+    this.#writeSoon()
+    return () => this.#withdraw(pending)
   }
 
   /**
-   * Queues a write and resolves once it is durable. One that can never be stored is told to
-   * `onFailure` and resolves too: nobody gains by waiting for it.
+   * Queues a write. Resolves with true once it is durable, and with false when it was not stored within
+   * `withinMs`, or can never be: nothing of it is stored then.
    */
-  written(run: () => void): Promise<void> {
+  written(run: () => void, withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const refused = (error: unknown): void => {
-        this.#deps.onFailure(error, this.#pending.length)
-        resolve()
+      let withdraw = (): void => undefined
+      const cancel = this.#deps.schedule(() => {
+        withdraw()
+        resolve(false)
+      }, withinMs)
+      const finish = (isStored: boolean): void => {
+        cancel()
+        resolve(isStored)
       }
-      this.add({ run, done: () => resolve(), refused })
+      // A full group is written before this returns.
+      withdraw = this.add({
+        run,
+        done: () => finish(true),
+        refused: (error) => {
+          this.#deps.onFailure(error, this.#pending.length)
+          finish(false)
+        },
+      })
     })
   }
 
@@ -81,11 +106,27 @@ export class GroupCommit {
   flush(): boolean {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
-    while (this.#pending.length > 0) {
-      const group = this.#pending.slice(0, groupRows)
-      if (!this.#commit(group)) return false
-    }
+    while (this.#pending.length > 0) if (!this.#commitNext()) return false
     return true
+  }
+
+  /** A full group at once, others soon. While groups fail, or wait for their turn, there is a timer for them. */
+  #writeSoon(): void {
+    if (this.#failures > 0) return
+    if (this.#pending.length === groupRows) this.#writeNext()
+    else this.#cancelTimer ??= this.#deps.schedule(() => this.#writeNext(), groupWaitMs)
+  }
+
+  /** One group; what was kept waiting by a full disk comes group by group, so that calls have their turn. */
+  #writeNext(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    if (this.#pending.length === 0 || !this.#commitNext() || this.#pending.length === 0) return
+    this.#cancelTimer = this.#deps.schedule(() => this.#writeNext(), 1)
+  }
+
+  #commitNext(): boolean {
+    return this.#commit(this.#pending.slice(0, groupRows))
   }
 
   #commit(group: readonly Pending[]): boolean {
@@ -95,6 +136,7 @@ export class GroupCommit {
       if (!isConstraint(error)) return this.#tryLater(error)
       return group.length === 1 ? this.#giveUp(error) : this.#commitOneByOne(group)
     }
+    if (this.#failures > 0) this.#deps.store.storage.working(this)
     this.#failures = 0
     this.#commits += 1
     this.#pending.splice(0, group.length)
@@ -113,16 +155,36 @@ export class GroupCommit {
   }
 
   #tryLater(error: unknown): false {
-    const delayMs = retryDelaysMs[Math.min(this.#failures, retryDelaysMs.length - 1)] ?? groupWaitMs
+    const isBusy = isLocked(error)
+    const delayMs = isBusy
+      ? busyRetryMs
+      : (retryDelaysMs[Math.min(this.#failures, retryDelaysMs.length - 1)] ?? groupWaitMs)
     this.#failures += 1
-    this.#cancelTimer = this.#deps.schedule(() => this.flush(), delayMs)
-    this.#deps.onFailure(error, this.#pending.length)
+    this.#cancelTimer = this.#deps.schedule(() => this.#writeNext(), delayMs)
+    this.#deps.store.storage.failing(this, error)
+    const isNews = (this.#failures & (this.#failures - 1)) === 0
+    if (isNews && (!isBusy || this.#failures >= busyFailuresBeforeLog))
+      this.#deps.onFailure(error, this.#pending.length)
     return false
+  }
+
+  #withdraw(write: Pending): void {
+    const index = this.#pending.indexOf(write)
+    if (index >= 0) this.#pending.splice(index, 1)
+    // Nothing is left that could fail.
+    if (this.#pending.length > 0 || this.#failures === 0) return
+    this.#failures = 0
+    this.#deps.store.storage.working(this)
   }
 
   /** Writes in the queue. */
   get waiting(): number {
     return this.#pending.length
+  }
+
+  /** What would be lost if the process ended now, oldest first. */
+  unwritten(): readonly unknown[] {
+    return this.#pending.flatMap(({ content }) => (content === undefined ? [] : [content]))
   }
 
   /** Present queue, groups written since the start, and failures since the last success. */
@@ -131,5 +193,4 @@ export class GroupCommit {
   }
 }
 
-const isConstraint = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT')
+const isConstraint = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_CONSTRAINT')

@@ -7,6 +7,7 @@ import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
 import { asRefusal, DatabaseRefused } from './refusal.ts'
 import { Secrets } from './secrets/secrets.ts'
+import { Storage } from './storage/storage.ts'
 
 export interface Store {
   /** The one handle of the process; transactions on it are synchronous. */
@@ -15,6 +16,8 @@ export interface Store {
   readonly db: Kysely<Database>
   /** Seals the texts that must not stand in the file in clear. */
   readonly secrets: Secrets
+  /** Whether it takes what is written. */
+  readonly storage: Storage
   close(): void
 }
 
@@ -60,12 +63,16 @@ function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOpti
   }
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   const secrets = new Secrets(sqlite, secretKey)
-  return { sqlite, db, secrets, close: () => closeHandle(sqlite) }
+  return { sqlite, db, secrets, storage: new Storage(), close: () => closeHandle(sqlite) }
 }
 
 function closeHandle(sqlite: Sqlite.Database): void {
   if (!sqlite.open) return
-  sqlite.pragma('optimize')
+  try {
+    sqlite.pragma('optimize')
+  } catch {
+    // A full disk, or another process's lock: the statistics stay as they are.
+  }
   sqlite.close()
 }
 

@@ -5,6 +5,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 
@@ -22,9 +23,13 @@ export interface AuditFilter {
   readonly before?: number | undefined
 }
 
+/** While nothing can be stored; each is about 1 kB. */
+const MAX_WAITING = 10_000
+
 export class AuditLog {
   readonly #store: Store
   readonly #insert: Statement<AuditEntry, unknown>
+  readonly #waiting: AuditEntry[] = []
 
   constructor(store: Store) {
     this.#store = store
@@ -48,8 +53,25 @@ export class AuditLog {
     )
   }
 
+  /** What has been done is not undone because its entry cannot be stored now: it is stored later. */
   record(entry: AuditEntry): void {
-    this.#insert.run(entry)
+    if (this.#waiting.length >= MAX_WAITING) this.#waiting.shift()
+    this.#waiting.push(entry)
+    this.flush()
+  }
+
+  /** Stores what waits; to be called now and then. False: the database does not take it yet. */
+  flush(): boolean {
+    try {
+      for (let entry = this.#waiting[0]; entry !== undefined; entry = this.#waiting[0]) {
+        this.#insert.run(entry)
+        this.#waiting.shift()
+      }
+      return true
+    } catch (error) {
+      if (isUnstored(error)) return false
+      throw error
+    }
   }
 
   /** Newest first. */

@@ -1,5 +1,6 @@
 /** Everything that decides who may come in, built once per process; shared by both listeners. */
 import { timeToText } from '../../schema/columns.ts'
+import { AuditLog } from '../audit/audit-log.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { OutgoingEvent } from '../webhooks/events.ts'
 import type { AppKey } from './keys/app-key.ts'
@@ -29,6 +30,7 @@ export function openAccess(
   const secret = jwtSecret(store, deps.settings.jwtSecret, randomBytes)
   let dataVersion = dataVersionOf(deps)
   const usage = new KeyUsage(store)
+  const audit = new AuditLog(store)
   return {
     keys,
     usage,
@@ -40,9 +42,11 @@ export function openAccess(
     tenants: new TenantScope(store),
     addressOf: clientAddress(deps.settings.trustedProxies),
     limits: new RateLimits(),
+    audit,
     idempotency: new Idempotency(store, steadyNow, randomBytes),
     /** To be called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */
     tick(): void {
+      audit.flush()
       usage.flush()
       // Another process wrote, such as `tollgate key create`: what is cached may be old.
       const version = dataVersionOf(deps)

@@ -52,6 +52,7 @@ export function ocsRoutes(ocs: Ocs, { now, randomBytes }: OcsRoutesDeps) {
       const body = c.req.valid('json')
       const record = reportedRecord(body, now())
       const answer = await ocs.reportFromNode(record, JSON.stringify(body))
+      if (answer.kind === 'unstored') throw overloaded()
       if (answer.kind === 'conflict')
         throw conflict('cdr_conflict', 'The call was reported before with another duration')
       return c.json(settledView(body.call_uuid, answer))

@@ -6,6 +6,7 @@
  * it, and reservations are the promises to live calls on top of it. They are not stored: after a crash
  * no call of the process is alive that still needs one.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { recoveredRecord, type JournalEntry, type OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
@@ -26,7 +27,7 @@ import {
   type Prolongation,
 } from './calls/admission.ts'
 import { type Charge, chargeReserved, chargeUnreserved } from './calls/charge.ts'
-import { ReportedCalls, type ReportAnswer } from './calls/reported-calls.ts'
+import { orUnstored, ReportedCalls, type ReportAnswer, unstored } from './calls/reported-calls.ts'
 import { type Reservation, Reservations } from './calls/reservations.ts'
 import { Settlement } from './calls/settlement.ts'
 import { type Verdict, toVerdict } from './calls/verdict.ts'
@@ -77,8 +78,7 @@ export class Ocs {
     const { store, now, wallNow, schedule } = deps
     this.#deps = deps
     this.#group = new GroupCommit({
-      sqlite: store.sqlite,
-      schedule,
+      ...{ store, schedule },
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
     })
@@ -112,10 +112,10 @@ export class Ocs {
     return { recoveredCalls: left.length }
   }
 
-  /** Writes what waits. False: the database did not take it. */
-  stop(): boolean {
+  /** Writes what waits. Answers what the database did not take. */
+  stop(): readonly unknown[] {
     this.#cancelHousekeeping?.()
-    return this.#group.flush()
+    return this.#group.flush() ? [] : this.#group.unwritten()
   }
 
   // ---- the engine's port -----------------------------------------------------------------------
@@ -136,7 +136,7 @@ export class Ocs {
     )
   }
 
-  answered(call: OpenCall): Promise<void> {
+  answered(call: OpenCall): Promise<boolean> {
     this.#reservations.touch(call.callUuid, this.#deps.now())
     return this.#settlement.open(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
   }
@@ -161,7 +161,7 @@ export class Ocs {
   admit(question: CallQuestion): Admission {
     const isRepeated = this.#reservations.find(question.callUuid) !== undefined
     const admission: Admission =
-      this.#group.waiting > maxWaitingWrites
+      this.#group.waiting > maxWaitingWrites || this.#deps.store.storage.problem !== undefined
         ? { kind: 'overloaded' }
         : admit(question, this.#books(), this.#deps.unknownCaller, this.#deps.now())
     if (!isRepeated) this.#tell(question, admission)
@@ -190,8 +190,12 @@ export class Ocs {
     return longestCall(reservation, this.#deps.now())
   }
 
-  /** A node's report; `body` is what it sent, kept for audit. Resolves when it is durable. */
+  /**
+   * A node's report; `body` is what it sent, kept for audit. Resolves when it is durable; and with
+   * `unstored` when that is not possible soon: the node may come again.
+   */
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer> {
+    if (this.#deps.store.storage.problem !== undefined) return Promise.resolve(unstored)
     const charge = this.#charge(record)
     const { account, tariff } = charge
     const paid: CallRecord = {
@@ -200,9 +204,10 @@ export class Ocs {
       tenantId: account?.terms.tenantId ?? null,
       ratePrefix: tariff?.prefix ?? null,
     }
-    return this.#settlement.queue(record.callUuid, charge, () =>
+    const stored = this.#settlement.queue(paid, charge, () =>
       this.#reported.write(paid, charge, body, this.#deps.wallNow()),
     )
+    return orUnstored(stored, this.#deps.schedule)
   }
 
   // ---- money, customers and rates --------------------------------------------------------------
@@ -341,7 +346,10 @@ export class Ocs {
     const dataVersion = this.#readDataVersion()
     if (dataVersion === this.#dataVersion) return
     this.#dataVersion = dataVersion
-    this.reload()
+    this.reloadCustomers()
+    this.reloadRatesGently(nextTurn).catch((error: unknown) =>
+      this.#deps.log('error', 'billing: rates cannot be read', { error }),
+    )
   }
 
   #readDataVersion(): unknown {

@@ -26,6 +26,9 @@ export function eventView(event: EngineEvent) {
     case 'node.down':
     case 'node.up':
       return { at, set_id: event.setId, destination: event.destination, state: event.state }
+    case 'storage.failed':
+    case 'storage.recovered':
+      return { at, ...(event.reason !== null && { reason: event.reason }) }
     case 'registration': {
       const { extension, domain, contacts } = event
       const status = contacts > 0 ? 'registered' : 'unregistered'

@@ -36,6 +36,9 @@ export class ApiError extends Error {
 export const badRequest = (message: string, details?: readonly ErrorDetail[]): ApiError =>
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
+export const storageUnavailable = (reason = 'Nothing can be stored at the moment'): ApiError =>
+  new ApiError(503, 'storage_unavailable', reason, { headers: { 'Retry-After': '5' } })
+
 export const notFound = (what: string): ApiError =>
   new ApiError(404, 'not_found', `${what} not found`)
 

@@ -2,7 +2,8 @@
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { Log } from '../deps.ts'
-import { ApiError } from './api-error.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
+import { ApiError, storageUnavailable } from './api-error.ts'
 import type { ControlEnv } from './control-env.ts'
 import type { ErrorBody } from './envelope.ts'
 
@@ -41,6 +42,10 @@ function asApiError(error: Error, c: Context<ControlEnv>, log: Log): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof HTTPException && error.status < 500)
     return new ApiError(400, 'bad_request', 'The request is not valid')
+  if (isUnstored(error)) {
+    log('warn', 'request refused: nothing can be stored', { path: c.req.path, error })
+    return storageUnavailable()
+  }
   log('error', 'request failed', {
     method: c.req.method,
     path: c.req.path,

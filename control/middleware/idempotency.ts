@@ -13,6 +13,7 @@ import { z } from 'zod'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute } from '../../schema/query.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
 import { readCredential } from '../auth/credential.ts'
 import { badRequest, conflict } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
@@ -21,6 +22,7 @@ import { requestHeader } from '../http/request-head.ts'
 import { describeHandler } from '../http/route-notes.ts'
 
 const KEPT_MS = 24 * 3_600_000
+const MAX_UNSTORED = 1_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
 /** What an answer carries beside status and body. */
 const keptHeaders = ['Content-Type', 'Location', 'Cache-Control']
@@ -60,6 +62,8 @@ export class Idempotency {
   readonly #find: Statement<Identity & { after: number }, KeptAnswer>
   /** Requests that run now; no more than the server has connections. */
   readonly #running = new Map<string, Running>()
+  /** Answers that the database did not take. */
+  readonly #unstored = new Map<string, KeptAnswer>()
 
   constructor(store: Store, now: () => number, randomBytes: (size: number) => Buffer) {
     this.#store = store
@@ -94,7 +98,9 @@ export class Idempotency {
         refuseOther(running.requestHash, asked)
         await running.ended
       }
-      const kept = this.#find.get({ ...asked.identity, after: this.#now() - KEPT_MS })
+      const kept =
+        this.#unstored.get(name) ??
+        this.#find.get({ ...asked.identity, after: this.#now() - KEPT_MS })
       if (kept !== undefined) return replay(kept, asked)
       await this.#run(c, next, name, asked)
     }
@@ -141,10 +147,6 @@ export class Idempotency {
       ),
       body: await response.clone().text(),
     }
-    execute(
-      this.#store,
-      db.deleteFrom('idempotent_answer').where('created_at', '<=', now - KEPT_MS),
-    )
     const row = {
       actor: identity.actor,
       operation: identity.operation,
@@ -154,7 +156,21 @@ export class Idempotency {
       sealed: seal(JSON.stringify(answer), secret, this.#randomBytes(12)),
       created_at: now,
     }
-    execute(this.#store, db.replaceInto('idempotent_answer').values(row))
+    const outdated = db.deleteFrom('idempotent_answer').where('created_at', '<=', now - KEPT_MS)
+    try {
+      execute(this.#store, outdated)
+      execute(this.#store, db.replaceInto('idempotent_answer').values(row))
+    } catch (error) {
+      if (!isUnstored(error)) throw error
+      this.#remember(nameOf(identity), row)
+    }
+  }
+
+  /** What was asked for is done, and must not be done twice because the disk is full now. */
+  #remember(name: string, answer: KeptAnswer): void {
+    this.#unstored.set(name, answer)
+    const [oldest] = this.#unstored.keys()
+    if (this.#unstored.size > MAX_UNSTORED && oldest !== undefined) this.#unstored.delete(oldest)
   }
 }
 

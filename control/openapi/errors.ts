@@ -73,7 +73,8 @@ export function refusalsOf(note: RouteNote): ErrorStatus[] {
   if (note.json ?? note.query ?? note.param) found.push(400)
   if (note.param) found.push(404)
   if (note.json) found.push(415)
-  if (method !== 'GET') found.push(400, 408, 413)
+  // Nothing can be stored.
+  if (method !== 'GET') found.push(400, 408, 413, 503)
   if (note.isRepeatable === true) found.push(409)
   return found
 }

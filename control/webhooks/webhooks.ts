@@ -6,6 +6,7 @@ import { type Clocks, earliest } from '../../schema/clock.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Log } from '../deps.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { Deliverer } from './deliverer.ts'
@@ -32,6 +33,8 @@ const housekeepingMs = 60_000
 /** Of a removed endpoint, so many deliveries go at once: about 2 ms. */
 const sweepSlice = 200
 const sweepPauseMs = 20
+/** The database takes nothing at present. */
+const retryMs = 1_000
 /** Events looked at per turn. */
 const pruneSlice = 2_000
 /** Every attempt is over by then; what waits for an endpoint that is switched off goes too. */
@@ -59,8 +62,7 @@ export class Webhooks {
     this.endpoints = new EndpointStore(store)
     this.deliveries = new DeliveryStore(store)
     this.#group = new GroupCommit({
-      sqlite: store.sqlite,
-      schedule,
+      ...{ store, schedule },
       onFailure: (error, waiting) =>
         log('error', 'webhook: what was delivered cannot be recorded', { error, waiting }),
     })
@@ -154,7 +156,14 @@ export class Webhooks {
       .active()
       .filter(({ id }) => this.deliveries.hasMorePendingThan(id, maxPending))
     if (drowning.length === 0) return
-    for (const { id } of drowning) this.endpoints.disable(id, 'backlog', this.#deps.now())
+    this.#group.add({ run: () => this.#disable(drowning), done: () => this.#told(drowning) })
+  }
+
+  #disable(endpoints: readonly { readonly id: number }[]): void {
+    for (const { id } of endpoints) this.endpoints.disable(id, 'backlog', this.#deps.now())
+  }
+
+  #told(drowning: readonly { readonly id: number }[]): void {
     this.#deps.log('error', 'webhook: endpoints are switched off, too much waits for them', {
       endpoints: drowning.map(({ id }) => id),
     })
@@ -163,8 +172,20 @@ export class Webhooks {
 
   #sweep(): void {
     this.#cancelSweep?.()
-    const isLeft = transaction(this.#deps.store, () => this.endpoints.sweep(sweepSlice))
-    this.#cancelSweep = isLeft ? this.#deps.schedule(() => this.#sweep(), sweepPauseMs) : undefined
+    const pauseMs = this.#sweepSlice()
+    this.#cancelSweep =
+      pauseMs === undefined ? undefined : this.#deps.schedule(() => this.#sweep(), pauseMs)
+  }
+
+  /** When to go on; undefined: nothing is left. */
+  #sweepSlice(): number | undefined {
+    try {
+      const isLeft = transaction(this.#deps.store, () => this.endpoints.sweep(sweepSlice))
+      return isLeft ? sweepPauseMs : undefined
+    } catch (error) {
+      if (isUnstored(error)) return retryMs
+      throw error
+    }
   }
 
   #prune(): void {

@@ -9,6 +9,7 @@ import { stamped } from './record/cdr.ts'
 import { cause } from './record/end-reason.ts'
 import { tagOf } from './sip/headers.ts'
 import { RecentCalls } from './record/recent-calls.ts'
+import { UnstoredCalls } from './record/unstored-calls.ts'
 import type { CallStory } from './trace/trace.ts'
 
 /** A live call as the API shows it. */
@@ -38,6 +39,8 @@ export interface ActiveCallsDeps {
   readonly wallNow: () => number
   readonly deadlines: Deadlines
   readonly charging: Pick<Charging, 'alive'>
+  /** What is written lasts; absent: always. */
+  readonly canStore?: () => boolean
   readonly onEvent: (event: CallEvent) => void
   /** How many calls that ended are remembered. */
   readonly recentCalls?: number
@@ -65,6 +68,7 @@ const MAX_NOTES = 100
 
 /** The OCS is told which calls live this often; at most 10 s by the charging contract. */
 const HEARTBEAT_MS = 5_000
+const DRAIN_LOOK_MS = 500
 
 export class ActiveCalls {
   readonly #deps: ActiveCallsDeps
@@ -73,6 +77,7 @@ export class ActiveCalls {
   readonly #byCarrier = new Map<number, Set<Call>>()
   readonly #recent: RecentCalls
   readonly #byAgent = new Map<number, Set<Call>>()
+  readonly unstored = new UnstoredCalls()
   #isDraining = false
   #isBeating = false
   readonly #onEmpty: (() => void)[] = []
@@ -89,6 +94,11 @@ export class ActiveCalls {
   /** No new call is taken any more. */
   get isDraining(): boolean {
     return this.#isDraining
+  }
+
+  /** A call that begins now can be journalled, as far as anybody knows. */
+  get canStore(): boolean {
+    return this.#deps.canStore?.() ?? true
   }
 
   begin(start: CallStart): Call {
@@ -120,6 +130,7 @@ export class ActiveCalls {
 
   /** The call is over, and counts nowhere any more; it is known until its record is stored. */
   ended(call: Call): void {
+    this.unstored.ended(call)
     this.#leave(call)
   }
 
@@ -184,10 +195,10 @@ export class ActiveCalls {
       this.#recent.add({ record, legs, notes, stampOffsetMs })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
-    this.ended(call)
+    this.#leave(call)
+    this.unstored.forget(call)
     this.#calls.delete(call.start.callUuid)
-    if (this.#calls.size > 0) return
-    for (const resolve of this.#onEmpty.splice(0)) resolve()
+    if (this.#calls.size === 0) this.#emptied()
   }
 
   list(): readonly ActiveCall[] {
@@ -275,8 +286,20 @@ export class ActiveCalls {
     const deadline = this.#deps.deadlines.at(deadlineMs, () =>
       this.#stopAll(cause.shutdown, 'shutdown'),
     )
+    this.#lookWhileDraining()
     await emptied
     this.#deps.deadlines.cancel(deadline)
+  }
+
+  /** Records that cannot be stored are not waited for. */
+  #lookWhileDraining(): void {
+    if (this.#calls.size === 0) return
+    if (!this.canStore && this.unstored.size === this.#calls.size) return this.#emptied()
+    this.#deps.deadlines.at(this.#deps.now() + DRAIN_LOOK_MS, () => this.#lookWhileDraining())
+  }
+
+  #emptied(): void {
+    for (const resolve of this.#onEmpty.splice(0)) resolve()
   }
 
   /** A SIP server is gone and with it every dialog: to these legs nothing can be said any more. */

@@ -8,6 +8,7 @@ import { spy, type SpyRequest, type SpyResult } from './originate/spy.ts'
 import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
 import { ALLOW, allowedBut, respond } from './sip/srf-client.ts'
+import { closedBy } from './objection.ts'
 import { retryAfter } from './route.ts'
 import { transferByApi, type TransferRequest, type TransferResult } from './transfer/by-api.ts'
 import { takeRefer } from './transfer/refer.ts'
@@ -65,7 +66,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
 
 /** RFC 3261 §11.2: what an INVITE would get at this moment. */
 function answerOptions(answer: Answer, deps: InboundCallDeps): void {
-  if (deps.calls.isDraining) respond(answer, 503, undefined, { headers: retryAfter(deps) })
+  if (closedBy(deps.calls)) respond(answer, 503, undefined, { headers: retryAfter(deps) })
   else respond(answer, 200, undefined, { headers: capabilities })
 }
 

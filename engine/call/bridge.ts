@@ -5,11 +5,11 @@
 import type { Attempt } from '../../schema/call-record.ts'
 import type { Charging } from '../charging/charging.ts'
 import type { Call } from './call.ts'
-import { openCall } from './record/cdr.ts'
 import { Conversation, type ConversationDeps } from './legs/conversation.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import type { End, Refusal } from './record/end-reason.ts'
 import { cause, reasonHeader } from './record/end-reason.ts'
+import { journalled } from './record/journal.ts'
 import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
 import { peerAddress } from './sip/peer-address.ts'
 import { advertiseReplaces, tagOf } from './sip/headers.ts'
@@ -48,9 +48,6 @@ export interface BridgeDeps extends ConversationDeps, WithheldDeps {
   readonly nodeTimeoutMs: number
   readonly ringTimeoutMs: number
 }
-
-/** Longer than any group commit on a working disk. */
-const MAX_JOURNAL_WAIT_MS = 500
 
 /** Below, a late answer is the node's own fault. */
 const NOTICEABLE_LAG_MS = 50
@@ -270,7 +267,12 @@ export class Bridge {
       const leg = conversation.join('callee', callee, true)
       if (leg.media === '') leg.media = sdp
     }
-    this.#whenJournalled(() => this.#acceptCaller(conversation, { response, sdp }, offer))
+    const attempts = [...this.#call.attempts, this.record]
+    void journalled(this.#call, attempts, this.#deps).then((isSafe) =>
+      isSafe
+        ? this.#acceptCaller(conversation, { response, sdp }, offer)
+        : this.#resolve({ kind: 'stopped' }),
+    )
   }
 
   /**
@@ -280,24 +282,6 @@ export class Bridge {
   #descriptionIn({ headers, body }: SipResponse): string {
     if (body) return body
     return this.#early?.tag === tagOf(headers['to']) ? this.#early.sdp : ''
-  }
-
-  /**
-   * A caller that has heard the answer has a call that must be charged and recorded, whatever
-   * happens to this process. A disk that does not write must not keep people from talking for long.
-   */
-  #whenJournalled(go: () => void): void {
-    const now = this.#deps.now()
-    let isGone = false
-    const goOnce = (): void => {
-      if (isGone) return
-      isGone = true
-      this.#deps.deadlines.cancel(deadline)
-      go()
-    }
-    const deadline = this.#deps.deadlines.at(now + MAX_JOURNAL_WAIT_MS, goOnce)
-    const attempts = [...this.#call.attempts, this.record]
-    void this.#deps.charging.answered(openCall(this.#call, now, attempts)).then(goOnce)
   }
 
   #acceptCaller(

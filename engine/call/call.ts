@@ -96,6 +96,7 @@ export class Call {
   readonly peers: { caller: string | null; callee: string | null }
   /** Nobody is asked to pay for it. */
   isFree = false
+  isEmergency = false
   /** The whole grant since the answer; Infinity when the call costs nothing. */
   grantedSeconds = Infinity
   /** Milliseconds; null: not yet, or never. */

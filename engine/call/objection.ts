@@ -8,7 +8,7 @@ import { ownMark, unsupportedOptions } from './sip/headers.ts'
 import type { Invite } from './legs/invite.ts'
 
 export interface ObjectionDeps {
-  readonly calls: Pick<ActiveCalls, 'isDraining' | 'isCalling' | 'size'>
+  readonly calls: Openness & Pick<ActiveCalls, 'isCalling'>
   readonly routing: Pick<Routing, 'admitCarrierCall'>
   /** What `Retry-After` says when a limit is reached. */
   readonly retryAfterSeconds: number
@@ -17,7 +17,16 @@ export interface ObjectionDeps {
 /** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */
 const MAX_CALLS = 20_000
 
-export const isOverloaded = ({ size }: Pick<ActiveCalls, 'size'>): boolean => size > MAX_CALLS
+type Openness = Pick<ActiveCalls, 'isDraining' | 'size' | 'canStore'>
+
+/** Why no call begins now, as its record's `denial_code`; undefined: calls are taken. */
+export function closedBy(
+  calls: Openness,
+): 'draining' | 'overload' | 'storage_unavailable' | undefined {
+  if (calls.isDraining) return 'draining'
+  if (calls.size > MAX_CALLS) return 'overload'
+  return calls.canStore ? undefined : 'storage_unavailable'
+}
 
 /** What is looked at. */
 export interface Candidacy {
@@ -36,10 +45,8 @@ export function objectionTo(
   deps: ObjectionDeps,
 ): End | undefined {
   if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
-  if (deps.calls.isDraining && !isEmergency)
-    return refused(503, 'Service Unavailable', 'draining', retryAfter(deps))
-  if (isOverloaded(deps.calls) && !isEmergency)
-    return refused(503, 'Service Unavailable', 'overload', retryAfter(deps))
+  const closed = isEmergency ? undefined : closedBy(deps.calls)
+  if (closed) return refused(503, 'Service Unavailable', closed, retryAfter(deps))
   if (!invite.hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
   // RFC 3261 §16.3: a back-to-back user agent loops like a proxy when nobody counts.
   if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')

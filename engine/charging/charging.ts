@@ -62,10 +62,11 @@ export interface Charging {
    */
   extend(callUuid: string, usedSeconds: number): Promise<Extension>
   /**
-   * The call is about to be answered. Resolves when a crash can no longer lose it, and never
-   * rejects; only then may the caller hear of the answer.
+   * The call is about to be answered. Resolves with true when a crash can no longer lose it, and never
+   * rejects; only then may the caller hear of the answer. False: that was not possible in
+   * `JOURNAL_WAIT_MS`, and nothing of it is stored.
    */
-  answered(call: OpenCall): Promise<void>
+  answered(call: OpenCall): Promise<boolean>
   /**
    * These answered calls were alive at `nowMs`; at least every 10 s. Answers which of them must end
    * now, because their customer may call no more.

@@ -1,8 +1,14 @@
 /** Charging by an OCS elsewhere (`OCS_URL`): asked over HTTP, told by an outbox that survives restarts. */
-import { callJournal, type OpenCall, recoveredRecord } from '../../schema/call-journal.ts'
+import {
+  callJournal,
+  JOURNAL_WAIT_MS,
+  type OpenCall,
+  recoveredRecord,
+} from '../../schema/call-journal.ts'
 import { type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
+import { SignOfLife } from '../../schema/storage/sign-of-life.ts'
 import { CdrOutbox } from './cdr-outbox.ts'
 import type { AuthorizationRequest, Charging, Extension, RevokedCall, Verdict } from './charging.ts'
 import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
@@ -42,14 +48,14 @@ export class ExternalCharging implements Charging {
   readonly #outbox: CdrOutbox
   readonly #journal: ReturnType<typeof callJournal>
   readonly #insert: ReturnType<typeof insertCallRecord>
+  readonly #signOfLife: SignOfLife
   readonly #denied = new Set<string>()
 
   constructor(deps: ExternalChargingDeps) {
     this.#deps = deps
     this.#client = new OcsClient(deps)
     this.#group = new GroupCommit({
-      sqlite: deps.store.sqlite,
-      schedule: deps.schedule,
+      ...{ store: deps.store, schedule: deps.schedule },
       onFailure: (error, waiting) =>
         deps.log('error', 'charging: records cannot be stored', { error, waiting }),
     })
@@ -60,6 +66,7 @@ export class ExternalCharging implements Charging {
     })
     this.#journal = callJournal(deps.store)
     this.#insert = insertCallRecord(deps.store)
+    this.#signOfLife = new SignOfLife(this.#group, this.#journal)
   }
 
   /** Closes what the last run left open, and goes on delivering its reports. */
@@ -74,11 +81,11 @@ export class ExternalCharging implements Charging {
     return { recoveredCalls: left.length }
   }
 
-  /** Writes what waits; undelivered reports stay in the outbox. False: the database did not take it. */
-  stop(): boolean {
+  /** Writes what waits; undelivered reports stay in the outbox. Answers what the database did not take. */
+  stop(): readonly unknown[] {
     this.#outbox.stop()
     this.#client.close()
-    return this.#group.flush()
+    return this.#group.flush() ? [] : this.#group.unwritten()
   }
 
   async authorize(request: AuthorizationRequest): Promise<Verdict> {
@@ -124,14 +131,14 @@ export class ExternalCharging implements Charging {
       : { kind: 'denied', code: 'ocs_unreachable' }
   }
 
-  answered(call: OpenCall): Promise<void> {
+  answered(call: OpenCall): Promise<boolean> {
     const answeredMs = this.#deps.now()
-    return this.#group.written(() => this.#journal.open(call, null, answeredMs))
+    return this.#group.written(() => this.#journal.open(call, null, answeredMs), JOURNAL_WAIT_MS)
   }
 
   /** An OCS elsewhere ends a call by its answer to the next extension. */
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
-    this.#group.add({ run: () => this.#journal.alive(callUuids, nowMs) })
+    this.#signOfLife.tell(callUuids, nowMs)
     return []
   }
 
@@ -142,6 +149,7 @@ export class ExternalCharging implements Charging {
     const isNews = isAccepted && record.isFree !== true
     return new Promise((resolve, reject) => {
       this.#group.add({
+        content: record,
         run: () => this.#store(record, isNews),
         done: () => {
           this.#outbox.wake()

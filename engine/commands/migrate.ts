@@ -1,7 +1,7 @@
 import { readConfig } from '../config.ts'
-import { migrate } from '../../schema/migrate.ts'
 import { openDatabase } from '../../schema/open.ts'
 import type { Command } from './command.ts'
+import { migrateUnserved } from './with-store.ts'
 
 export const migrateCommand: Command = {
   name: 'migrate',
@@ -10,7 +10,7 @@ export const migrateCommand: Command = {
     const { databasePath, secretKey } = readConfig(world.environment)
     const store = openDatabase(databasePath, { secretKey })
     try {
-      const report = migrate(store.sqlite, world.now())
+      const report = migrateUnserved(store, databasePath, world.now())
       for (const name of report.applied) world.print(`applied ${name}`)
       const encrypted = store.secrets.protect()
       if (encrypted > 0)

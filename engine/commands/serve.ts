@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
 import { CertificateError, ListenError } from '../sip-server/index.ts'
-import { type Command, type World, WrongUsage } from './command.ts'
+import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
 import { settingNotes } from './setting-notes.ts'
 
@@ -12,8 +12,7 @@ export const serve: Command = {
   summary: 'Serves SIP, the control API and the customer edge until SIGTERM or SIGINT.',
   details: settingsHelp,
   run: async (_input, world) => {
-    await runPlatform(world)
-    return 0
+    return runPlatform(world)
   },
 }
 
@@ -27,11 +26,11 @@ export interface Company {
 
 const alone: Company = { dismiss: () => undefined, finish: () => undefined }
 
-/** Serves until a signal; `accompany` is called when everything listens. */
+/** Serves until a signal; `accompany` is called when everything listens. 1: not everything could be stored. */
 export async function runPlatform(
   world: World,
   accompany: (platform: Platform) => Company = () => alone,
-): Promise<void> {
+): Promise<ExitCode> {
   const config = readConfig(world.environment)
   const logger = createLogger(config.logLevel)
   for (const line of settingNotes(world.environment, world.settingsFile)) logger.log('warn', line)
@@ -55,9 +54,10 @@ export async function runPlatform(
   void signals.second.then(() => platform.hasten())
   await platform.drain()
   company.finish()
-  await platform.stop()
+  const isClean = await platform.stop()
   logger.log('info', 'stopped')
   await flushed(logger, world)
+  return isClean ? 0 : 1
 }
 
 /** A log that nobody reads must not keep the process from ending. */

@@ -66,7 +66,7 @@ export class BindingStore {
 
   constructor({ store, schedule, onFailure }: BindingStoreDeps) {
     this.#store = store
-    this.#group = new GroupCommit({ sqlite: store.sqlite, schedule, onFailure })
+    this.#group = new GroupCommit({ store, schedule, onFailure })
     this.#save = compileSave(store)
     this.#refresh = compileRefresh(store)
     this.#remove = compile(store, (db, param) =>
@@ -151,7 +151,7 @@ export class BindingStore {
   }
 
   get isOverloaded(): boolean {
-    return this.#group.stats().waiting > MAX_WAITING
+    return this.#group.waiting > MAX_WAITING || this.#store.storage.problem !== undefined
   }
 
   /** Writes what waits now, unless the database has refused it lately and is being given time. */

@@ -1,15 +1,17 @@
 import Sqlite from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { GroupCommit } from '../../schema/group-commit.ts'
+import { Storage } from '../../schema/storage/storage.ts'
 import { ManualTime } from '../support/manual-time.ts'
 
 function groupOn() {
   const sqlite = new Sqlite(':memory:')
   sqlite.exec('CREATE TABLE item (name TEXT PRIMARY KEY) STRICT')
   const time = new ManualTime(0)
+  const storage = new Storage()
   const failures: number[] = []
   const group = new GroupCommit({
-    sqlite,
+    store: { sqlite, storage },
     schedule: time.schedule,
     onFailure: (_, waiting) => failures.push(waiting),
   })
@@ -23,7 +25,7 @@ function groupOn() {
       refused: () => refused.push(name),
     })
   const stored = () => sqlite.prepare('SELECT name FROM item ORDER BY rowid').pluck().all()
-  return { sqlite, time, group, add, done, refused, failures, stored }
+  return { sqlite, storage, time, group, add, done, refused, failures, stored }
 }
 
 test('what is added within ten milliseconds is written in one transaction, in order', () => {
@@ -82,6 +84,66 @@ test('a write that breaks a constraint is refused alone; the others of its group
   add('b')
   time.advance(10)
   expect([stored(), done, refused]).toEqual([['a', 'b'], ['a', 'b'], ['a']])
+})
+
+test('a write that waits for an answer is told when it is not stored in time, and is not stored later', async () => {
+  const { sqlite, time, group, stored } = groupOn()
+  sqlite.pragma('query_only = ON')
+  const answer = group.written(() => sqlite.exec("INSERT INTO item VALUES ('late')"), 2_000)
+  time.advance(2_000)
+  expect(await answer).toBe(false)
+  expect(group.waiting).toBe(0)
+  sqlite.pragma('query_only = OFF')
+  const next = group.written(() => sqlite.exec("INSERT INTO item VALUES ('next')"), 2_000)
+  time.advance(1_000)
+  expect(await next).toBe(true)
+  expect(stored()).toEqual(['next'])
+})
+
+test('a write that fills its group is told at once', async () => {
+  const { sqlite, group, add, stored } = groupOn()
+  for (let index = 0; index < 99; index += 1) add(`item-${index}`)
+  expect(await group.written(() => sqlite.exec("INSERT INTO item VALUES ('last')"), 1)).toBe(true)
+  expect(stored()).toHaveLength(100)
+})
+
+test('what a full disk kept waiting is written group by group, with turns for others in between', () => {
+  const { sqlite, time, group, add, stored } = groupOn()
+  sqlite.pragma('query_only = ON')
+  for (let index = 0; index < 250; index += 1) add(`item-${index}`)
+  time.advance(1_000)
+  expect(group.waiting).toBe(250)
+  sqlite.pragma('query_only = OFF')
+  const lengths = new Set<number>()
+  for (let ms = 0; ms < 1_100; ms += 1) {
+    time.advance(1)
+    lengths.add(stored().length)
+  }
+  expect([...lengths]).toEqual([0, 100, 200, 250])
+})
+
+test('failures are logged ever more rarely, and the storage hears of each and of their end', () => {
+  const { sqlite, storage, time, group, add, failures } = groupOn()
+  sqlite.pragma('query_only = ON')
+  add('a')
+  time.advance(60_000)
+  expect(failures.length).toBeLessThan(8)
+  expect(storage.episode).toBe(1)
+  expect(group.unwritten()).toEqual([])
+  sqlite.pragma('query_only = OFF')
+  time.advance(1_000)
+  expect(storage.episode).toBeUndefined()
+})
+
+test('a group whose last write is taken back fails no longer', () => {
+  const { sqlite, storage, time, group } = groupOn()
+  sqlite.pragma('query_only = ON')
+  const withdraw = group.add({ run: () => sqlite.exec("INSERT INTO item VALUES ('a')") })
+  time.advance(10)
+  expect(storage.episode).toBe(1)
+  withdraw()
+  expect(storage.episode).toBeUndefined()
+  expect(group.flush()).toBe(true)
 })
 
 test('flush writes at once and says whether that worked', () => {

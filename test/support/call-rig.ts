@@ -116,7 +116,9 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** By `number@domain`. */
     extensions: new Map<string, ExtensionRecord>(),
     contacts: new Map<string, ContactTarget[]>(),
-    journalled: (): Promise<void> => Promise.resolve(),
+    /** Whether the journal has taken a call that is answered. */
+    journalled: (): Promise<boolean> => Promise.resolve(true),
+    canStore: true,
     /** When a record is stored. */
     stored: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
@@ -169,6 +171,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   }
   const calls = new ActiveCalls({
     ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
+    canStore: () => answers.canStore,
     onEvent: (event) => void events.push(event),
   })
   let lastUuid = 0

@@ -120,6 +120,7 @@ export function openControl(
     }),
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
     ...{ now: wallNow, steadyNow },
+    schedule: () => () => undefined,
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',

@@ -10,6 +10,7 @@ import type { Tariff } from '../../schema/call-journal.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { Secrets } from '../../schema/secrets/secrets.ts'
+import { Storage } from '../../schema/storage/storage.ts'
 import { costMicros } from '../../control/billing/pricing/price.ts'
 import {
   addCustomer,
@@ -45,7 +46,12 @@ function copyOfEmptyBooks(): Store {
   const sqlite = new Sqlite(emptyBooks)
   sqlite.pragma('foreign_keys = ON')
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  return { sqlite, db, secrets: new Secrets(sqlite, undefined), close: () => sqlite.close() }
+  return {
+    sqlite,
+    db,
+    ...{ secrets: new Secrets(sqlite, undefined), storage: new Storage() },
+    close: () => sqlite.close(),
+  }
 }
 
 interface LiveCall {

@@ -121,7 +121,7 @@ export function openDoors() {
       { ...reading, isEmergency },
       {
         ...{ routing, retryAfterSeconds: 5 },
-        calls: { size: 0, isDraining: false, isCalling: () => false },
+        calls: { size: 0, isDraining: false, canStore: true, isCalling: () => false },
       },
     )
     return objection ? refusal(objection) : place(reading, request)

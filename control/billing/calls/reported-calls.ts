@@ -20,6 +20,23 @@ export type ReportAnswer =
     }
   /** Another duration of this call was accepted before; this one is kept for audit. */
   | { readonly kind: 'conflict' }
+  /** The database does not take it at present. */
+  | { readonly kind: 'unstored' }
+
+export const unstored: ReportAnswer = { kind: 'unstored' }
+
+/** A node waits so long for the answer to its report. */
+const WAIT_MS = 2_000
+
+export function orUnstored(
+  stored: Promise<ReportAnswer>,
+  schedule: (work: () => void, delayMs: number) => () => void,
+): Promise<ReportAnswer> {
+  return new Promise((resolve, reject) => {
+    const cancel = schedule(() => resolve(unstored), WAIT_MS)
+    stored.then(resolve, reject).finally(cancel)
+  })
+}
 
 const duplicate = (
   costMicros: number,

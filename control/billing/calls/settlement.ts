@@ -1,6 +1,7 @@
 /** An ended call becomes a record, a debit and a ledger entry: in one transaction, and once. */
 import {
   callJournal,
+  JOURNAL_WAIT_MS,
   type JournalEntry,
   type OpenCall,
   type Tariff,
@@ -8,6 +9,7 @@ import {
 import { type CallRecord, insertCallRecord } from '../../../schema/call-record.ts'
 import type { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
+import { SignOfLife } from '../../../schema/storage/sign-of-life.ts'
 import type { Ledger, Posting } from '../accounts/ledger.ts'
 import type { MoneySums } from '../accounts/money-sums.ts'
 import type { BillingEvents } from '../billing-events.ts'
@@ -37,16 +39,18 @@ export class Settlement {
   readonly #deps: SettlementDeps
   readonly #insert: ReturnType<typeof insertCallRecord>
   readonly #journal: ReturnType<typeof callJournal>
+  readonly #signOfLife: SignOfLife
 
   constructor(deps: SettlementDeps) {
     this.#deps = deps
     this.#insert = insertCallRecord(deps.store)
     this.#journal = callJournal(deps.store)
+    this.#signOfLife = new SignOfLife(deps.group, this.#journal)
   }
 
   /** Stores the call; resolves when it is durable. A call that is stored already changes nothing. */
   settle(record: CallRecord, charge: Charge): Promise<void> {
-    return this.queue(record.callUuid, charge, () => ({
+    return this.queue(record, charge, () => ({
       answer: undefined,
       posting: this.#write(record, charge),
     }))
@@ -56,11 +60,13 @@ export class Settlement {
    * Queues the statements of one ended call, and lets memory follow when they are committed.
    * Rejects only when the database refuses this very record for ever.
    */
-  queue<T>(callUuid: string, charge: Charge, run: () => Written<T>): Promise<T> {
+  queue<T>(record: CallRecord, charge: Charge, run: () => Written<T>): Promise<T> {
     const { group, reservations } = this.#deps
+    const { callUuid } = record
     reservations.end(callUuid, charge.costMicros)
     return new Promise((resolve, reject) => {
       group.add({
+        content: record,
         run,
         done: ({ answer, posting }) => {
           this.#apply(callUuid, charge, posting)
@@ -133,17 +139,17 @@ export class Settlement {
     this.#deps.reservations.release(callUuid)
   }
 
-  /** The call is answered: once this resolves, no crash can lose it. */
-  open(call: OpenCall, tariff: Tariff | null): Promise<void> {
+  /** The call is answered: once this resolves with true, no crash can lose it. False: it is not stored. */
+  open(call: OpenCall, tariff: Tariff | null): Promise<boolean> {
     const answeredMs = this.#deps.now()
     return this.#deps.group.written(() => {
       this.#journal.open(call, tariff, answeredMs)
       this.#deps.events.answered(call)
-    })
+    }, JOURNAL_WAIT_MS)
   }
 
   alive(callUuids: readonly string[], now: number): void {
-    this.#deps.group.add({ run: () => this.#journal.alive(callUuids, now) })
+    this.#signOfLife.tell(callUuids, now)
   }
 
   /** What the last run left open. */

@@ -20,13 +20,16 @@ export class RateTable {
   readonly #plans = new Map<number, Plan>()
 
   /** @param rates of any number of plans, in any order. */
-  constructor(rates: Iterable<Rate>) {
+  constructor(rates: Iterable<Rate> = []) {
+    this.add(rates)
+  }
+
+  add(rates: Iterable<Rate>): void {
     for (const rate of rates) {
       const plan = this.#plans.get(rate.planId) ?? new Plan()
       this.#plans.set(rate.planId, plan)
       plan.add(rate)
     }
-    for (const plan of this.#plans.values()) plan.seal()
   }
 
   /**
@@ -55,22 +58,21 @@ class Plan {
     const prefix = withoutPlus(rate.tariff.prefix)
     const rates = this.#byPrefix.get(prefix)
     if (rates === undefined) this.#byPrefix.set(prefix, [rate])
-    else rates.push(rate)
-  }
-
-  /** Longest prefix first, and of one prefix the newest rate first. */
-  seal(): void {
-    const lengths = new Set([...this.#byPrefix.keys()].map((prefix) => prefix.length))
-    this.#lengths = [...lengths].toSorted((a, b) => b - a)
-    for (const rates of this.#byPrefix.values()) rates.sort(newestFirst)
+    else rates.splice(placeOf(rate, rates), 0, rate)
+    this.#note(prefix.length)
   }
 
   /** Without a pass over the others; a length that no prefix has any more costs one look-up a call. */
   replace(prefix: string, rates: readonly Rate[]): void {
     if (rates.length === 0) this.#byPrefix.delete(prefix)
     else this.#byPrefix.set(prefix, rates.toSorted(newestFirst))
-    if (!this.#lengths.includes(prefix.length))
-      this.#lengths = [...this.#lengths, prefix.length].toSorted((a, b) => b - a)
+    this.#note(prefix.length)
+  }
+
+  /** Longest prefix first. */
+  #note(length: number): void {
+    if (!this.#lengths.includes(length))
+      this.#lengths = [...this.#lengths, length].toSorted((a, b) => b - a)
   }
 
   find(digits: string, at: number): Rate | undefined {
@@ -82,6 +84,12 @@ class Plan {
     }
     return undefined
   }
+}
+
+/** Among rates of one prefix, the newest first. */
+function placeOf(rate: Rate, rates: readonly Rate[]): number {
+  const index = rates.findIndex((other) => newestFirst(other, rate) > 0)
+  return index < 0 ? rates.length : index
 }
 
 const newestFirst = (a: Rate, b: Rate): number =>

@@ -1,7 +1,7 @@
 /** The rate table in force, and how it follows the database: at once, by one prefix, or gently. */
 import type { Store } from '../../../schema/open.ts'
 import { loadPrefix, loadRates, rateSlices } from './load-rates.ts'
-import { RateTable, type Rate } from './rate-table.ts'
+import { RateTable } from './rate-table.ts'
 
 export class Rates {
   readonly #store: Store
@@ -44,15 +44,14 @@ export class Rates {
     const loads = this.#loads
     const written: [number, string][] = []
     this.#writtenMeanwhile = written
-    const rates: Rate[] = []
+    const table = new RateTable()
     for (const slice of rateSlices(this.#store)) {
-      rates.push(...slice)
+      table.add(slice)
       await pause()
     }
     this.#writtenMeanwhile = undefined
     // What was loaded whole since then is newer than what was read here.
     if (this.#loads !== loads) return
-    const table = new RateTable(rates)
     for (const [planId, prefix] of written)
       table.replace(planId, prefix, loadPrefix(this.#store, planId, prefix))
     this.#table = table

@@ -7,6 +7,7 @@ import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { problemsOf } from '../../http/validate.ts'
 import { write } from '../../provisioning/write.ts'
 import { parseCsv, type CsvRecord } from './csv.ts'
+import { type GatheredRate, gatherRates } from './gathered-rates.ts'
 import { rateBody } from './rate-body.ts'
 import { rateColumns, rateProblem, type RateRow } from './rate-store.ts'
 
@@ -17,10 +18,6 @@ export const rateCsvColumns = [
 
 /** Beside those: the plan of a line, where one file holds several. */
 const knownColumns = new Set<string>([...rateCsvColumns, 'rate_plan'])
-
-export interface ImportedRate extends ReturnType<typeof rateColumns> {
-  readonly rate_plan_id: number
-}
 
 export interface ImportReport {
   readonly imported: number
@@ -38,8 +35,8 @@ const maxReportedProblems = 100
 const slice = 500
 
 /** Checks every line. Throws 400 with the first hundred problems, each with its line. */
-export async function readRates(text: string, planOf: PlanOf): Promise<readonly ImportedRate[]> {
-  const rates: ImportedRate[] = []
+export async function readRates(text: string, planOf: PlanOf): Promise<readonly GatheredRate[]> {
+  const rates: GatheredRate[] = []
   const problems: ErrorDetail[] = []
   let reader: LineReader | undefined
   let wrongLines = 0
@@ -108,7 +105,7 @@ class LineReader {
     this.#termCells = [...header.keys()].filter((index) => !isOwn(header[index]))
   }
 
-  read({ line, cells }: CsvRecord): ImportedRate | ErrorDetail[] {
+  read({ line, cells }: CsvRecord): GatheredRate | ErrorDetail[] {
     const path = `lines.${line}`
     const { length } = this.#header
     if (cells.length !== length)
@@ -187,11 +184,11 @@ export const pause = (): Promise<void> => nextTurn()
  */
 export async function storeRates(
   store: Store,
-  rates: readonly ImportedRate[],
+  rates: readonly GatheredRate[],
   mode: 'merge' | 'replace',
 ): Promise<ImportReport> {
   const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
-  const gathered = gatherer(store)
+  const gathered = gatherRates(store)
   try {
     for (let start = 0; start < rates.length; start += storedSlice) {
       gathered.add(rates.slice(start, start + storedSlice))
@@ -221,40 +218,6 @@ function countRates(store: Store, plans: readonly number[]): number {
     .select((row) => row.fn.countAll<number>().as('n'))
     .where('rate_plan_id', 'in', plans)
   return first(store, query)?.n ?? 0
-}
-
-const identity = ['rate_plan_id', 'prefix', 'effective_from_at'] as const
-const terms = [
-  ...(['description', 'rate_per_minute_micros', 'connect_fee_micros', 'is_blocked'] as const),
-  ...(['first_increment_seconds', 'first_rate_per_minute_micros', 'increment_seconds'] as const),
-  'effective_to_at',
-] as const
-const columns = [...identity, ...terms]
-
-let imports = 0
-
-/** A table of this connection alone, outside the database file. Each import has its own. */
-function gatherer(store: Store) {
-  const { sqlite } = store
-  const table = `temp.rate_import_${(imports += 1)}`
-  sqlite.exec(`CREATE TABLE ${table} (${columns.join(', ')})`)
-  const insert = sqlite.prepare(
-    `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((name) => `@${name}`).join(', ')})`,
-  )
-  const addAll = sqlite.transaction((rates: readonly ImportedRate[]) => {
-    for (const rate of rates) insert.run(rate)
-  })
-  return {
-    add: addAll,
-    /** Into the rates themselves, inside a transaction of the caller. */
-    take: () =>
-      sqlite.exec(
-        `INSERT INTO rate (${columns.join(', ')}) SELECT ${columns.join(', ')} FROM ${table} WHERE true
-         ON CONFLICT (rate_plan_id, prefix, ifnull(effective_from_at, -1))
-         DO UPDATE SET ${terms.map((name) => `${name} = excluded.${name}`).join(', ')}`,
-      ),
-    drop: () => sqlite.exec(`DROP TABLE ${table}`),
-  }
 }
 
 /** The columns of a stored rate, as `rateCsvColumns` names them. */

@@ -56,7 +56,11 @@ export const systemOperations: Operations = {
     answer: data(z.strictObject({ status: z.literal('ok') }), { status: 'ok' }),
   },
   'GET /readyz': {
-    ...{ id: 'getReadiness', tag, summary: 'Calls are taken; 503 before and while it drains' },
+    ...{
+      id: 'getReadiness',
+      tag,
+      summary: 'Calls are taken; 503 before, while it drains, and while nothing can be stored',
+    },
     answer: data(z.strictObject({ status: z.literal('ready') }), { status: 'ready' }),
     refusals: [503],
   },

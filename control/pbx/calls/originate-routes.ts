@@ -77,6 +77,7 @@ function startedOrThrow(result: OriginateResult): string {
       throw refusedStart(result.code)
     case 'draining':
     case 'overload':
+    case 'storage_unavailable':
     default:
       throw refusedStart(result.kind)
   }

@@ -4,7 +4,7 @@ import { ApiError } from '../../http/api-error.ts'
 /** Seconds after which a refused start is worth another try. */
 const RETRY_AFTER = { 'Retry-After': '5' }
 
-const passing = new Set(['ocs_unreachable', 'draining', 'overload', 'fault'])
+const passing = new Set(['ocs_unreachable', 'draining', 'overload', 'storage_unavailable', 'fault'])
 
 export function refusedStart(code: string): ApiError {
   if (code === 'insufficient_funds')

@@ -77,6 +77,7 @@ function startedOrThrow(result: SpyResult, mode: string): string {
       throw conflict(result.kind, 'No phone of the extension is registered')
     case 'draining':
     case 'overload':
+    case 'storage_unavailable':
     default:
       throw new ApiError(503, result.kind, 'No call is started at the moment', {
         headers: { 'Retry-After': '5' },

@@ -1,7 +1,7 @@
 /** Click-to-call: the phones of an extension ring first; who picks up is connected to a number. */
 import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
 import type { Announced } from '../legs/outgoing.ts'
-import { isOverloaded } from '../objection.ts'
+import { closedBy } from '../objection.ts'
 import type { Reading } from '../reading.ts'
 import { admit, freeRoute, type AdmissionDeps } from '../setup/admission.ts'
 import { reach } from '../setup/reach.ts'
@@ -31,7 +31,8 @@ export interface OriginateRequest {
 
 export type OriginateResult =
   | { readonly kind: 'originating'; readonly callUuid: string }
-  | { readonly kind: 'unknown_extension' | 'extension_unregistered' | 'draining' | 'overload' }
+  | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
+  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
   /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
   | { readonly kind: 'denied'; readonly code: string }
 
@@ -45,8 +46,8 @@ export async function originate(
   deps: OriginateDeps,
 ): Promise<OriginateResult> {
   const { domain, extension } = request
-  if (deps.calls.isDraining) return { kind: 'draining' }
-  if (isOverloaded(deps.calls)) return { kind: 'overload' }
+  const closed = closedBy(deps.calls)
+  if (closed) return { kind: closed }
   const source: ExtensionRecord | undefined = deps.registrar.extensionAt(domain, extension)
   if (source === undefined) return { kind: 'unknown_extension' }
   const phones = phonesOf(source, deps)

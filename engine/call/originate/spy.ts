@@ -8,7 +8,7 @@ import { Bridge } from '../bridge.ts'
 import type { Call } from '../call.ts'
 import { cascade, type Outcome } from '../cascade.ts'
 import type { SpyCandidate } from '../legs/outgoing.ts'
-import { isOverloaded } from '../objection.ts'
+import { closedBy } from '../objection.ts'
 import type { Reading } from '../reading.ts'
 import { cause } from '../record/end-reason.ts'
 import { unpaid } from '../setup/admission.ts'
@@ -35,7 +35,8 @@ export type SpyResult =
   /** `callUuid` of the supervisor's own call. */
   | { readonly kind: 'originating'; readonly callUuid: string }
   | { readonly kind: 'unknown_call' | 'call_not_answered' | 'spy_mode_unavailable' }
-  | { readonly kind: 'unknown_extension' | 'extension_unregistered' | 'draining' | 'overload' }
+  | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
+  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
 
 /** How long the supervisor's phones ring. */
 const RING_MS = 60_000
@@ -48,8 +49,8 @@ export function spy(request: SpyRequest, deps: SourceDeps): SpyResult {
   const candidate = entranceTo(spied, request, deps)
   if (candidate === undefined) return { kind: 'spy_mode_unavailable' }
   if (spied.answeredAt === null) return { kind: 'call_not_answered' }
-  if (deps.calls.isDraining) return { kind: 'draining' }
-  if (isOverloaded(deps.calls)) return { kind: 'overload' }
+  const closed = closedBy(deps.calls)
+  if (closed) return { kind: closed }
   const source = deps.registrar.extensionAt(domain, extension)
   if (source === undefined) return { kind: 'unknown_extension' }
   const phones = phonesOf(source, deps)

@@ -51,6 +51,7 @@ export async function admit(
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
   call.origin = reading.origin
+  call.isEmergency = free.isEmergency
   call.direction = free.route?.direction ?? expectedDirection(reading.origin)
   call.notes.push({ at: deps.now(), what: 'recognized', origin: reading.origin })
   const refusal = await refusalOf(call, reading, free, deps)

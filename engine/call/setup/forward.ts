@@ -9,12 +9,12 @@ import type { Call, CallStart } from '../call.ts'
 import type { Outcome } from '../cascade.ts'
 import type { Caller } from '../legs/caller.ts'
 import { Conversation, type ConversationDeps, type Participant } from '../legs/conversation.ts'
-import { isOverloaded } from '../objection.ts'
+import { closedBy } from '../objection.ts'
 import type { ExtensionDestination } from '../phones/extension-route.ts'
 import { divertedBy, forwardingOf, type Forwarding } from '../phones/forwarding.ts'
 import type { Reading } from '../reading.ts'
-import { openCall } from '../record/cdr.ts'
 import { summarize, type End } from '../record/end-reason.ts'
+import { journalled } from '../record/journal.ts'
 import { emergencyRoute, innerRoute, type Route, type RouteDeps } from '../route.ts'
 import type { Headers, SipResponse, SrfDialog } from '../sip/drachtio.ts'
 import type { SrfClient } from '../sip/srf-client.ts'
@@ -71,8 +71,7 @@ export function forwardBy(
   const mayGoOut =
     call.start.isOurs !== true &&
     reading.body !== undefined &&
-    !calls.isDraining &&
-    !isOverloaded(calls) &&
+    closedBy(calls) === undefined &&
     calls.countForwarding(uri) < MAX_UNANSWERED
   return mayGoOut ? { reading: forwarded, route: undefined } : undefined
 }
@@ -206,12 +205,14 @@ class StandIn implements Caller {
     headers: Headers,
     done: (taken: Participant | undefined) => void,
   ): void {
-    const { charging, now } = this.#deps
     const take = (): void =>
       this.#caller.accept(client, body, headers, (taken) =>
         done(taken === undefined || 'leg' in taken ? taken : this.#joined(taken)),
       )
-    void charging.answered(openCall(this.#call, now(), this.#call.attempts)).then(take)
+    const drop = (): void => done(undefined)
+    void journalled(this.#call, this.#call.attempts, this.#deps).then((isSafe) =>
+      isSafe ? take() : drop(),
+    )
   }
 
   #joined(dialog: SrfDialog): Participant {

@@ -28,6 +28,8 @@ export async function store(call: Call, end: End, deps: TalkDeps): Promise<void>
   const record = callRecord(call, end, deps.now())
   // Whoever calls again now must not find the limits taken by a call that waits for the disk.
   deps.calls.ended(call)
+  if (record.denialCode === 'storage_unavailable' && !deps.calls.unstored.mayWait(call))
+    return deps.calls.finish(call)
   try {
     await deps.charging.report(record)
   } catch (error) {

@@ -5,7 +5,7 @@
  */
 import type { Call, CallStart } from '../call.ts'
 import type { InboundCallDeps } from '../inbound-call.ts'
-import { isOverloaded } from '../objection.ts'
+import { closedBy } from '../objection.ts'
 import type { Participant } from '../legs/conversation.ts'
 import { asOffer } from '../originate/media.ts'
 import type { Reading } from '../reading.ts'
@@ -96,8 +96,8 @@ class NewCall {
       return { kind: 'refused', status: 403, reason: 'Forbidden', code: 'payer_of_other_tenant' }
     if (this.#call.transfersBefore > MAX_TRANSFERS)
       return { kind: 'refused', status: 483, reason: 'Too Many Hops', code: 'too_many_hops' }
-    if (isEmergency || (!calls.isDraining && !isOverloaded(calls))) return undefined
-    const code = calls.isDraining ? 'draining' : 'overload'
+    const code = isEmergency ? undefined : closedBy(calls)
+    if (code === undefined) return undefined
     const headers = retryAfter(this.#deps)
     return { kind: 'refused', status: 503, reason: 'Service Unavailable', code, headers }
   }

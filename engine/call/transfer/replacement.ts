@@ -9,8 +9,8 @@ import { Conversation, isTransferring, type Participant } from '../legs/conversa
 import type { Invite } from '../legs/invite.ts'
 import { asOffer, silentAnswer } from '../originate/media.ts'
 import type { Reading } from '../reading.ts'
-import { openCall } from '../record/cdr.ts'
 import type { Refusal } from '../record/end-reason.ts'
+import { journalled } from '../record/journal.ts'
 import { unpaid } from '../setup/admission.ts'
 import type { Acknowledge } from '../sip/drachtio.ts'
 import { identityOf, mayTakePlace } from './identity.ts'
@@ -95,8 +95,7 @@ class Replacement {
       this.#call.stop(gone)
     })
     const moved = await this.#move()
-    if (moved.kind === 'answered')
-      await this.#deps.charging.answered(openCall(this.#call, this.#deps.now(), []))
+    if (moved.kind === 'answered') await journalled(this.#call, [], this.#deps)
     const conversation = new Conversation(this.#call, this.#deps)
     const isTaken = moved.kind === 'answered' && (await this.#accept(conversation))
     forgetEnd()

@@ -31,7 +31,7 @@ function open(names: readonly string[]) {
   const requests: Request[] = []
   const answers = new Map<string, () => Promise<Sent>>()
   const group = new GroupCommit({
-    sqlite: store.sqlite,
+    store,
     schedule: time.schedule,
     onFailure: (error) => {
       throw error

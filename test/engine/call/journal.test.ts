@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { CallRig } from '../../support/call-rig.ts'
 import { startCallRig } from '../../support/call-rig.ts'
+import { gateway } from '../../support/gateway.ts'
 import { sdp } from '../../support/sip-peer.ts'
 
 let rig: CallRig
@@ -10,7 +11,7 @@ afterEach(() => rig.stop())
 /** The node has answered, and the journal waits for `write`. */
 async function answeredByNode() {
   rig = await startCallRig()
-  let write: () => void = () => undefined
+  let write: (isStored: boolean) => void = () => undefined
   rig.answers.journalled = () =>
     new Promise((resolve) => {
       write = resolve
@@ -22,7 +23,7 @@ async function answeredByNode() {
   node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
   await node.next('ACK')
   await rig.until(() => rig.opened.length === 1)
-  return { caller, node, leg, write: () => write() }
+  return { caller, node, leg, write: (isStored = true) => write(isStored) }
 }
 
 const hasHeard = (inbox: readonly { startLine: string }[]): boolean =>
@@ -39,12 +40,66 @@ test('a caller hears the answer only when no crash can lose the call any more', 
   caller.learn(leg, await caller.next('200 INVITE'))
 })
 
-test('a disk that does not write keeps the caller waiting for half a second and no longer', async () => {
-  const { caller } = await answeredByNode()
-  rig.time.advance(499)
+test('a call that cannot be journalled is refused: the caller gets 503, the node that answered BYE', async () => {
+  const { caller, node, leg, write } = await answeredByNode()
+  write(false)
+  const refusal = await caller.next('503 INVITE')
+  expect(refusal.get('Retry-After')).toBe('5')
   expect(hasHeard(caller.inbox)).toBe(false)
-  rig.time.advance(101)
+  caller.request('ACK', leg)
+  const bye = await node.next('BYE')
+  expect(bye.get('Reason')).toContain('Q.850;cause=41')
+  node.reply(bye, 200)
+  expect(await rig.record()).toMatchObject({
+    ...{ disposition: 'FAILED', sipCode: 503, denialCode: 'storage_unavailable' },
+    ...{ answeredAt: null, billsec: 0 },
+  })
+})
+
+test('an emergency is connected although it cannot be journalled', async () => {
+  rig = await startCallRig()
+  rig.answers.journalled = () => Promise.resolve(false)
+  rig.answers.canStore = false
+  const [caller, rescue] = [await rig.caller(), await rig.caller()]
+  const uri = `sip:127.0.0.1:${rescue.port};transport=udp`
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  const gateways = [gateway({ number: '112', uri })]
+  rig.answers.outbound = { kind: 'gateways', isEmergency: true, gateways }
+  caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
+  rescue.reply(await rescue.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
   await caller.next('200 INVITE')
+})
+
+test('while nothing can be stored, new calls get 503 with Retry-After, and the live one goes on', async () => {
+  const { caller, node, leg, write } = await answeredByNode()
+  write()
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  rig.answers.canStore = false
+  const refused = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', refused, { body: sdp('offer') })
+  expect((await caller.next('503 INVITE')).get('Retry-After')).toBe('5')
+  caller.request('ACK', refused)
+  expect(await rig.record()).toMatchObject({ denialCode: 'storage_unavailable', sipCode: 503 })
+  caller.request('OPTIONS', caller.leg(rig.uri('options')))
+  await caller.next('503 OPTIONS')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+  rig.answers.canStore = true
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  await node.next('INVITE')
+})
+
+test('a thousand refused calls wait for the disk; those beyond are counted and forgotten', async () => {
+  rig = await startCallRig()
+  rig.answers.canStore = false
+  rig.answers.stored = () => new Promise(() => undefined)
+  const caller = await rig.caller()
+  for (let index = 0; index < 1_010; index += 1)
+    caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  await rig.until(() => rig.calls.unstored.withoutRecord === 10)
+  expect(rig.calls.size).toBe(1_000)
 })
 
 test('a caller that gives up while its call is being journalled is not charged', async () => {

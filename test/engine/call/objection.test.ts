@@ -29,7 +29,7 @@ const fine = {
 } as const
 
 const deps = (size = 0) => ({
-  calls: { size, isDraining: false, isCalling: () => false },
+  calls: { size, isDraining: false, canStore: true, isCalling: () => false },
   retryAfterSeconds: 5,
   routing: {
     admitCarrierCall: () => true,

@@ -1,0 +1,49 @@
+/**
+ * Another process may hold the database's write lock, such as `tollgate seed`. Who wants to write waits here,
+ * where nothing else does: inside a handler the wait would stop every call.
+ */
+import type { MiddlewareHandler } from 'hono'
+import type { Store } from '../../schema/open.ts'
+import { isLocked } from '../../schema/storage/storage.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+
+interface WriteGateDeps {
+  readonly store: Pick<Store, 'sqlite'>
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+}
+
+const LOOK_MS = 20
+/** Then the request goes on: one that writes is answered 503. */
+const LONGEST_LOOKS = 100
+
+export function writeGate({ store, schedule }: WriteGateDeps): MiddlewareHandler<ControlEnv> {
+  let unlocked: Promise<void> | undefined
+  const whenUnlocked = (): Promise<void> =>
+    new Promise((resolve) => {
+      let looks = 0
+      const look = (): void => {
+        looks += 1
+        if (looks < LONGEST_LOOKS && isWriteLocked(store)) schedule(look, LOOK_MS)
+        else resolve()
+      }
+      schedule(look, LOOK_MS)
+    })
+  return async (c, next) => {
+    // Charging writes in groups, which wait by themselves.
+    if (c.req.path.startsWith('/api/ocs/')) return next()
+    if (unlocked !== undefined || isWriteLocked(store)) {
+      unlocked ??= whenUnlocked().finally(() => (unlocked = undefined))
+      await unlocked
+    }
+    return next()
+  }
+}
+
+function isWriteLocked({ sqlite }: Pick<Store, 'sqlite'>): boolean {
+  try {
+    sqlite.exec('BEGIN IMMEDIATE; ROLLBACK')
+    return false
+  } catch (error) {
+    return isLocked(error)
+  }
+}

@@ -1,0 +1,36 @@
+/** Calls that are over and wait for their records to be stored: no more than calls may live, and of refused ones a thousand. */
+import type { Call } from '../call.ts'
+
+/** So many refused calls wait for a disk that takes nothing; further ones are counted, and have no record. */
+const MAX_REFUSED = 1_000
+
+export class UnstoredCalls {
+  readonly #ended = new Set<Call>()
+  readonly #refused = new Set<Call>()
+  #withoutRecord = 0
+
+  ended(call: Call): void {
+    this.#ended.add(call)
+  }
+
+  /** Whether a call that was refused because nothing can be stored may wait. */
+  mayWait(call: Call): boolean {
+    if (this.#refused.size < MAX_REFUSED) this.#refused.add(call)
+    else this.#withoutRecord += 1
+    return this.#refused.has(call)
+  }
+
+  forget(call: Call): void {
+    this.#ended.delete(call)
+    this.#refused.delete(call)
+  }
+
+  get size(): number {
+    return this.#ended.size
+  }
+
+  /** Calls that were refused and could not be recorded, since the start. */
+  get withoutRecord(): number {
+    return this.#withoutRecord
+  }
+}

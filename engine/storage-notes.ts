@@ -1,0 +1,41 @@
+/** Tells whoever watches that nothing can be stored, and that it can again. */
+import type { Store } from '../schema/open.ts'
+import type { StorageProblem } from '../schema/storage/storage.ts'
+import type { EventLog } from './event-log.ts'
+
+type Log = (
+  level: 'info' | 'error',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
+
+export class StorageNotes {
+  readonly #storage: Store['storage']
+  readonly #events: EventLog
+  readonly #log: Log
+  #failures = 0
+
+  constructor({ storage }: Pick<Store, 'storage'>, events: EventLog, log: Log) {
+    this.#storage = storage
+    this.#events = events
+    this.#log = log
+  }
+
+  /** Calls are refused from now on; undefined: they are taken again. */
+  note(problem: StorageProblem | undefined): void {
+    const reason = problem?.reason ?? null
+    const type = problem ? 'storage.failed' : 'storage.recovered'
+    this.#events.add({ type, tenantId: null, reason })
+    if (problem === undefined)
+      return this.#log('info', 'what is written is stored again: calls are taken')
+    this.#failures += 1
+    return this.#log('error', 'nothing can be stored: new calls are refused', { ...problem })
+  }
+
+  telemetry() {
+    return {
+      storage_available: this.#storage.problem ? 0 : 1,
+      storage_failures_total: this.#failures,
+    }
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * Finds out that nothing can be stored: commits that have failed for two seconds, a database file that is not
+ * the one that was opened any more, a write-ahead log that is gone.
+ */
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { GroupCommit } from '../group-commit.ts'
+import type { Store } from '../open.ts'
+import type { StorageProblem } from './storage.ts'
+
+export interface StorageWatchDeps {
+  readonly store: Store
+  readonly schedule: (work: () => void, delayMs: number) => () => void
+  /** The write-ahead log was removed; whoever else in this process reads the database should close it. */
+  readonly onLogGone: () => void
+  /** Nothing can be stored from now on; undefined: it can again. */
+  readonly onChange: (problem: StorageProblem | undefined) => void
+}
+
+const LOOK_MS = 250
+/** Looks at failing commits before they count: two seconds. */
+const PATIENT_LOOKS = 8
+/** Where nobody writes, this often something is written, so that a full disk is known before the next call. */
+const LOOKS_PER_TRIAL = 20
+const trial =
+  "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+
+export class StorageWatch {
+  readonly #deps: StorageWatchDeps
+  readonly #trial: GroupCommit
+  #files: readonly WatchedFile[]
+  #cancel: () => void
+  #looks = 0
+  #episode: number | undefined
+  #patience = 0
+  #told: string | undefined
+
+  /** To be made when the database has been written to: its log is there then. */
+  constructor(deps: StorageWatchDeps) {
+    this.#deps = deps
+    this.#trial = new GroupCommit({ ...deps, onFailure: () => undefined })
+    this.#files = filesOf(deps.store)
+    this.#cancel = deps.schedule(() => this.#look(), LOOK_MS)
+  }
+
+  /** What waits may be written from now on, wherever the files are. */
+  stop(): void {
+    this.#cancel()
+    this.#cancel = () => undefined
+    if (this.#deps.store.sqlite.open) this.#deps.store.sqlite.pragma('query_only = OFF')
+  }
+
+  #look(): void {
+    this.#cancel = this.#deps.schedule(() => this.#look(), LOOK_MS)
+    this.#lookAtFiles()
+    this.#lookAtCommits()
+    this.#looks += 1
+    if (this.#looks % LOOKS_PER_TRIAL === 0 && this.#trial.waiting === 0)
+      this.#trial.add({ run: () => this.#write() })
+    this.#tell()
+  }
+
+  /** Writes to a file that nobody will find again are refused, so that what is to be stored waits for a better one. */
+  #lookAtFiles(): void {
+    const { sqlite, storage } = this.#deps.store
+    const wasMissing = storage.fileProblem !== undefined
+    const missing = this.#files.find((file) => !isStillThere(file))
+    if (missing !== undefined && this.#hasNewLog(missing)) return this.#lookAtFiles()
+    storage.fileProblem = missing && {
+      code: 'database_gone',
+      reason: `${missing.path} is gone, or another file`,
+    }
+    if (wasMissing !== (missing !== undefined))
+      sqlite.pragma(`query_only = ${missing ? 'ON' : 'OFF'}`)
+  }
+
+  /** A log that was removed is still open here: what it holds goes into the database, which gets a new one. */
+  #hasNewLog({ path }: WatchedFile): boolean {
+    const { sqlite } = this.#deps.store
+    if (path === sqlite.name || existsSync(path)) return false
+    this.#deps.onLogGone()
+    try {
+      sqlite.pragma('query_only = OFF')
+      sqlite.pragma('wal_checkpoint(PASSIVE)')
+      // Refused as long as somebody else has the database open.
+      sqlite.pragma('journal_mode = DELETE')
+      sqlite.pragma('journal_mode = WAL')
+      this.#write()
+    } catch {
+      sqlite.pragma('query_only = ON')
+      return false
+    }
+    this.#files = filesOf(this.#deps.store)
+    return true
+  }
+
+  #lookAtCommits(): void {
+    const { storage } = this.#deps.store
+    const { episode } = storage
+    if (episode === undefined || episode !== this.#episode) this.#patience = 0
+    this.#episode = episode
+    if (episode === undefined) return
+    this.#patience += 1
+    if (this.#patience > PATIENT_LOOKS) storage.declare()
+  }
+
+  #write(): void {
+    this.#deps.store.sqlite.prepare(trial).run(String(this.#looks))
+  }
+
+  #tell(): void {
+    const { problem } = this.#deps.store.storage
+    if (problem?.code === this.#told) return
+    this.#told = problem?.code
+    this.#deps.onChange(problem)
+  }
+}
+
+interface WatchedFile {
+  readonly path: string
+  readonly inode: number
+  readonly device: number
+}
+
+function filesOf({ sqlite }: Store): readonly WatchedFile[] {
+  if (sqlite.memory) return []
+  return [sqlite.name, `${realpathSync(sqlite.name)}-wal`].flatMap((path) => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats ? [{ path, inode: stats.ino, device: stats.dev }] : []
+  })
+}
+
+function isStillThere({ path, inode, device }: WatchedFile): boolean {
+  try {
+    const { ino, dev } = statSync(path)
+    return ino === inode && dev === device
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process'
+import { renameSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { paying, seedFor } from '../sipp/call-case.ts'
+import { openPeer, startWithNode } from '../support/scripted-node.ts'
+import { sdp, type SipPeer } from '../support/sip-peer.ts'
+import type { TollgateProcess } from '../support/tollgate-process.ts'
+
+/** What the process writes to a file from now on fails behind so many bytes, as on a full disk. */
+function limitFiles({ pid }: TollgateProcess, limit: '4096' | 'unlimited'): void {
+  execFileSync('prlimit', ['--pid', String(pid), `--fsize=${limit}:unlimited`])
+}
+
+async function ask(tollgate: TollgateProcess, path: string, init?: RequestInit) {
+  const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, init)
+  const body = (await answer.json()) as { code?: string; error?: string }
+  return { status: answer.status, retryAfter: answer.headers.get('retry-after'), ...body }
+}
+
+const isReady = async (tollgate: TollgateProcess): Promise<boolean> =>
+  (await ask(tollgate, '/readyz')).status === 200
+
+function dial(caller: SipPeer, tollgate: TollgateProcess) {
+  const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
+  const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
+  caller.request('INVITE', leg, { body: sdp('caller') })
+  return leg
+}
+
+async function answered(caller: SipPeer, node: SipPeer, tollgate: TollgateProcess) {
+  const leg = dial(caller, tollgate)
+  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  await node.next('ACK')
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  return leg
+}
+
+async function hangUp(caller: SipPeer, node: SipPeer, leg: ReturnType<SipPeer['leg']>) {
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+}
+
+test('a full disk: no caller hears an answer that is not journalled, and the records of live calls wait', async () => {
+  const { node, tollgate } = await startWithNode((ports) => seedFor(ports))
+  const key = (await tollgate.run(['key', 'create', '--name', 'all', '--scopes', '*'])).trim()
+  const caller = await openPeer(tollgate)
+  const live = await answered(caller, node, tollgate)
+
+  limitFiles(tollgate, '4096')
+  const surprised = dial(caller, tollgate)
+  node.reply(await node.next('INVITE'), 200, { tag: 'c', body: sdp('answer') })
+  await node.next('ACK')
+  node.reply(await node.next('BYE'), 200)
+  expect((await caller.next('503 INVITE')).get('Retry-After')).toBe('5')
+  caller.request('ACK', surprised)
+
+  await expect.poll(() => isReady(tollgate)).toBe(false)
+  expect(await ask(tollgate, '/readyz')).toMatchObject({
+    ...{ status: 503, code: 'storage_unavailable', retryAfter: '5' },
+    error: expect.stringContaining('disk') as string,
+  })
+  const refused = dial(caller, tollgate)
+  expect((await caller.next('503 INVITE')).get('Retry-After')).toBe('5')
+  caller.request('ACK', refused)
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ slug: 'new', name: 'New', domains: ['new.example'] })
+  const written = await ask(tollgate, '/api/v1/tenants', { method: 'POST', headers, body })
+  expect(written).toMatchObject({ status: 503, code: 'storage_unavailable', retryAfter: '5' })
+  await hangUp(caller, node, live)
+  expect(tollgate.faults.some((line) => line.includes('new calls are refused'))).toBe(true)
+  expect(tollgate.calls()).toEqual([])
+
+  limitFiles(tollgate, 'unlimited')
+  await expect.poll(() => isReady(tollgate)).toBe(true)
+  const calls = await tollgate.waitForCalls(3)
+  const of = ({ callId }: { callId: string }) => calls.find((call) => call.call_id === callId)
+  expect(of(live)).toMatchObject({ disposition: 'ANSWERED', is_recovered: 0 })
+  for (const leg of [surprised, refused])
+    expect(of(leg)).toMatchObject({ sip_code: 503, denial_code: 'storage_unavailable', billsec: 0 })
+  await hangUp(caller, node, await answered(caller, node, tollgate))
+  await tollgate.waitForCalls(4)
+  expect(tollgate.query('SELECT * FROM call_journal')).toEqual([])
+})
+
+test('a stop with a full disk says which records are not stored, and the next start bills those calls', async () => {
+  const { node, tollgate } = await startWithNode((ports) => seedFor(ports))
+  const caller = await openPeer(tollgate)
+  const live = await answered(caller, node, tollgate)
+  limitFiles(tollgate, '4096')
+  await hangUp(caller, node, live)
+  expect(await tollgate.terminate()).toBe(1)
+  const told = tollgate.faults.filter((line) => line.includes('could not be written'))
+  expect(told.some((line) => line.includes(live.callId))).toBe(true)
+  await tollgate.restart()
+  expect(tollgate.calls()).toMatchObject([{ call_id: live.callId, is_recovered: 1 }])
+})
+
+test('a database that is moved away while it serves: 503 until it is back, and nothing is lost', async () => {
+  const { node, tollgate } = await startWithNode((ports) => seedFor(ports))
+  const caller = await openPeer(tollgate)
+  const live = await answered(caller, node, tollgate)
+  const away = `${tollgate.databasePath}.away`
+  renameSync(tollgate.databasePath, away)
+  await expect.poll(() => isReady(tollgate)).toBe(false)
+  const refused = dial(caller, tollgate)
+  await caller.next('503 INVITE')
+  caller.request('ACK', refused)
+  await hangUp(caller, node, live)
+  renameSync(away, tollgate.databasePath)
+  await expect.poll(() => isReady(tollgate)).toBe(true)
+  const calls = await tollgate.waitForCalls(2)
+  expect(calls.map((call) => call.disposition).toSorted()).toEqual(['ANSWERED', 'CONGESTION'])
+})

@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { paying, seedFor } from '../sipp/call-case.ts'
+import { openPeer, startWithNode } from '../support/scripted-node.ts'
+import { sdp, type SipPeer } from '../support/sip-peer.ts'
+import type { TollgateProcess } from '../support/tollgate-process.ts'
+
+/** Writes down, from two seconds after the start on, each stop of the event loop that is longer than all before. */
+const watchLoop = `
+  let last = performance.now() + 2000, longest = 0
+  setInterval(() => {
+    const now = performance.now()
+    const stop = now - last - 5
+    last = Math.max(now, last)
+    if (stop <= longest) return
+    longest = stop
+    process.stderr.write('stopped for ' + Math.round(stop) + ' ms\\n')
+  }, 5).unref()`
+const watched = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(watchLoop)}` }
+
+const longestStop = ({ log }: TollgateProcess): number =>
+  Math.max(0, ...log.map((line) => Number(/^stopped for (\d+) ms$/.exec(line)?.[1] ?? 0)))
+
+/** A loaded test machine stops everything now and then; each lock here is held for longer. */
+const bearableMs = 900
+
+function dial(caller: SipPeer, tollgate: TollgateProcess) {
+  const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
+  const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
+  caller.request('INVITE', leg, { body: sdp('caller') })
+  return leg
+}
+
+async function answer(node: SipPeer): Promise<void> {
+  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  await node.next('ACK')
+}
+
+test("another process's lock never stops the loop: an answer waits for it up to two seconds, then it is refused", async () => {
+  const { node, tollgate } = await startWithNode((ports) => seedFor(ports), watched)
+  const key = (await tollgate.run(['key', 'create', '--name', 'all', '--scopes', '*'])).trim()
+  const caller = await openPeer(tollgate)
+  const other = new Database(tollgate.databasePath)
+  onTestFinished(() => void other.close())
+
+  other.exec('BEGIN EXCLUSIVE')
+  const short = dial(caller, tollgate)
+  const written = fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/tenants`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ slug: 'new', name: 'New', domains: ['new.example'] }),
+  })
+  await answer(node)
+  other.exec('ROLLBACK')
+  caller.learn(short, await caller.next('200 INVITE'))
+  caller.request('ACK', short)
+  expect((await written).status).toBe(201)
+
+  other.exec('BEGIN EXCLUSIVE')
+  const long = dial(caller, tollgate)
+  await answer(node)
+  expect((await caller.next('503 INVITE')).get('Retry-After')).toBe('5')
+  caller.request('ACK', long)
+  node.reply(await node.next('BYE'), 200)
+  await expect
+    .poll(async () => (await fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)).status)
+    .toBe(503)
+  other.exec('ROLLBACK')
+  expect(await tollgate.waitForCalls(1)).toMatchObject([
+    { call_id: long.callId, sip_code: 503, denial_code: 'storage_unavailable' },
+  ])
+  caller.request('BYE', short)
+  node.reply(await node.next('BYE'), 200)
+  await tollgate.waitForCalls(2)
+  expect(longestStop(tollgate)).toBeLessThan(bearableMs)
+})
+
+test('a seed of 60,000 rates stops neither the loop nor calls', async () => {
+  const { node, tollgate } = await startWithNode((ports) => seedFor(ports), watched)
+  const caller = await openPeer(tollgate)
+  const rates = Array.from({ length: 60_000 }, (_, index) => ({
+    ...{ rate_plan: 'large', prefix: String(200_000 + index), rate_per_minute: '0.02' },
+  }))
+  const file = join(tollgate.folder, 'rates.json')
+  writeFileSync(file, JSON.stringify({ rate_plans: [{ name: 'large', currency: 'USD' }], rates }))
+  const seeding = { isOver: false }
+  const seeded = tollgate.run(['seed', file]).finally(() => (seeding.isOver = true))
+  let answered = 0
+  while (!seeding.isOver) {
+    const leg = dial(caller, tollgate)
+    await answer(node)
+    caller.learn(leg, await caller.next('200 INVITE'))
+    caller.request('ACK', leg)
+    caller.request('BYE', leg)
+    node.reply(await node.next('BYE'), 200)
+    await caller.next('200 BYE')
+    answered += 1
+  }
+  expect(await seeded).toContain('rates: 60000 created')
+  const calls = await tollgate.waitForCalls(answered)
+  expect(calls.filter(({ disposition }) => disposition !== 'ANSWERED')).toEqual([])
+  expect(answered).toBeGreaterThan(3)
+  expect(longestStop(tollgate)).toBeLessThan(bearableMs)
+})
