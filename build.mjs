@@ -25,6 +25,7 @@ await Promise.all([
       tollgate: 'engine/main.ts',
       // A thread needs a file of its own.
       'report-worker': 'control/pbx/reports/report-worker.ts',
+      'backup-worker': 'engine/backups/backup-worker.ts',
     },
     target: 'node22',
     // Native addons cannot be bundled, and pino looks for files beside itself.

@@ -65,6 +65,11 @@ export function readConfig(environment: Environment) {
       callRecordDays: read(settings.callRecordRetentionDays),
       auditDays: read(settings.auditRetentionDays),
     },
+    backup: {
+      folder: read(settings.backupDir),
+      intervalMs: read(settings.backupIntervalHours) * 3_600_000,
+      keep: read(settings.backupKeep),
+    },
     traceMemoryBytes: read(settings.traceMemoryMb) * 1_048_576,
     drainSeconds: read(settings.drainSeconds),
     logLevel: read(settings.logLevel),

@@ -17,6 +17,8 @@ import { migrate } from '../schema/migrate.ts'
 import { type Clocks, earliest } from '../schema/clock.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
 import { StorageWatch } from '../schema/storage/storage-watch.ts'
+import { makeBackup } from './backups/make-backup.ts'
+import { BACKUP_TICK_MS, ScheduledBackups } from './backups/scheduled-backups.ts'
 import { ExternalCharging } from './charging/external-charging.ts'
 import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
@@ -114,11 +116,13 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
       onChange: (problem) => engine.storage.note(problem),
     })
     const ocs = charging instanceof Ocs ? charging : undefined
-    const control = await openControl({ store, engine, ocs, webhooks, reports }, deps)
+    const backups = scheduleBackups(store, deps)
+    const control = await openControl({ store, engine, ocs, webhooks, reports, backups }, deps)
     closers.push(() => control.stop())
     webhooks.start()
     closers.push(followOutsideChanges(store, engine, deps))
     closers.push(forgetOldRecords(store, deps))
+    if (backups) closers.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     closers.push(() => watch.stop())
     return {
       ...{ store, engine, stop: unwind },
@@ -205,6 +209,7 @@ function openCharging(
 function openControl(
   {
     engine,
+    backups,
     ...parts
   }: {
     readonly store: Store
@@ -212,14 +217,16 @@ function openControl(
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks
     readonly reports: Reports
+    readonly backups: ScheduledBackups | undefined
   },
   deps: PlatformDeps,
 ): Promise<ControlServer> {
   const { config, version, now, steadyNow, schedule, randomBytes, log } = deps
+  const port = portOf(engine, (time) => time + now() - steadyNow())
   return startControl(
     {
       ...{ ...parts, now, steadyNow, schedule, randomBytes, log, version },
-      engine: portOf(engine, (time) => time + now() - steadyNow()),
+      engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,
@@ -265,6 +272,19 @@ function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps):
     if (version === seen) return
     seen = version
     engine.reload()
+  })
+}
+
+/** Off unless a folder is set. */
+function scheduleBackups(store: Store, { config, now, log }: PlatformDeps) {
+  const { folder, ...rest } = config.backup
+  if (folder === undefined) return undefined
+  return new ScheduledBackups({
+    plan: { folder, ...rest },
+    databasePath: config.databasePath,
+    make: (file) => makeBackup(store, file),
+    isStorageFailing: () => store.storage.problem !== undefined,
+    ...{ now, log },
   })
 }
 

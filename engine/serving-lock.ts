@@ -3,6 +3,7 @@
  * that a crash left open, and bill them. The lock is the operating system's, so it ends with its
  * process however that ends.
  */
+import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../schema/refusal.ts'
 
@@ -19,4 +20,16 @@ export function lockForServing(databasePath: string): { release(): void } {
     )
   }
   return { release: () => void lock.close() }
+}
+
+/** Changes nothing. */
+export function isServed(databasePath: string): boolean {
+  if (!existsSync(`${databasePath}.lock`)) return false
+  try {
+    lockForServing(databasePath).release()
+    return false
+  } catch (error) {
+    if (error instanceof DatabaseRefused) return true
+    throw error
+  }
 }

@@ -289,6 +289,24 @@ export const settings = {
     '400',
     'audit entries older than this are removed; 0 keeps them',
   ),
+  backupDir: unset(
+    'BACKUP_DIR',
+    text(1, 1_000),
+    'no backups',
+    'folder into which the database is copied every BACKUP_INTERVAL_HOURS, without its key; on another disk, if possible',
+  ),
+  backupIntervalHours: withDefault(
+    'BACKUP_INTERVAL_HOURS',
+    wholeNumber(1, 8_760, 'h'),
+    '24',
+    'time between two of these copies',
+  ),
+  backupKeep: withDefault(
+    'BACKUP_KEEP',
+    wholeNumber(1, 10_000),
+    '7',
+    'so many of the newest copies are kept',
+  ),
   traceMemoryMb: withDefault(
     'TRACE_MEMORY_MB',
     wholeNumber(1, 2_048, 'MB'),

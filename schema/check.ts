@@ -1,4 +1,5 @@
 /** Whether a database is whole: SQLite's own checks, and that its money adds up. Reads only. */
+import type Sqlite from 'better-sqlite3'
 import { newestVersion } from './migrations/index.ts'
 import type { Store } from './open.ts'
 
@@ -6,20 +7,27 @@ import type { Store } from './open.ts'
 const limit = 20
 
 /** One line per fault; empty: none. */
-export function findDamage(store: Store): string[] {
-  const version = Number(store.sqlite.pragma('user_version', { simple: true }))
+export function findDamage(sqlite: Sqlite.Database): string[] {
+  const version = Number(sqlite.pragma('user_version', { simple: true }))
   if (version < newestVersion)
     return [`schema version ${version} is older than this program's ${newestVersion}: run migrate`]
-  return [...brokenPages(store), ...brokenReferences(store), ...wrongBalances(store)]
+  return findFaults(sqlite)
 }
 
-function brokenPages(store: Store): string[] {
-  const rows = store.sqlite.prepare<[], string>(`PRAGMA integrity_check(${limit})`).pluck().all()
+/** The same for a database of an older version as well. */
+export const findFaults = (sqlite: Sqlite.Database): string[] => [
+  ...brokenPages(sqlite),
+  ...brokenReferences(sqlite),
+  ...wrongBalances({ sqlite }),
+]
+
+function brokenPages(sqlite: Sqlite.Database): string[] {
+  const rows = sqlite.prepare<[], string>(`PRAGMA integrity_check(${limit})`).pluck().all()
   return rows.filter((row) => row !== 'ok')
 }
 
-function brokenReferences(store: Store): string[] {
-  const rows = store.sqlite
+function brokenReferences(sqlite: Sqlite.Database): string[] {
+  const rows = sqlite
     .prepare<[], { table: string; rowid: number | null; parent: string }>(
       'PRAGMA foreign_key_check',
     )
@@ -30,7 +38,7 @@ function brokenReferences(store: Store): string[] {
 }
 
 /** A balance is the sum of its ledger entries, and the newest entry says so too. */
-export function wrongBalances(store: Store): string[] {
+export function wrongBalances(store: Pick<Store, 'sqlite'>): string[] {
   const rows = store.sqlite
     .prepare<[], { id: number; balance: string; total: string }>(
       `SELECT wallet.id AS id, CAST(wallet.balance_micros AS TEXT) AS balance,

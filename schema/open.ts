@@ -80,7 +80,7 @@ function closeHandle(sqlite: Sqlite.Database): void {
  * Reads the 100 bytes that every SQLite file starts with (sqlite.org/fileformat2.html §1.3), so
  * that a file which is not ours is refused before SQLite may write to it.
  */
-function refuseByHeader(path: string): void {
+export function refuseByHeader(path: string): void {
   if (!existsSync(path)) return
   if (!statSync(path).isFile()) throw new DatabaseRefused(`cannot use database ${path}: not a file`)
   const header = Buffer.alloc(100)

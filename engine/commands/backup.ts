@@ -1,6 +1,7 @@
-import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readConfig } from '../config.ts'
-import { openDatabase, type Store } from '../../schema/open.ts'
+import { copyDatabase } from '../../schema/storage/copy.ts'
+import { openDatabase } from '../../schema/open.ts'
 import { type Command, WrongUsage } from './command.ts'
 
 export const backup: Command = {
@@ -23,20 +24,4 @@ export const backup: Command = {
     }
     return 0
   },
-}
-
-/** The file gets its name when it is whole, so an interrupted copy is never taken for a backup. */
-export function copyDatabase(store: Store, file: string): void {
-  const unfinished = `${file}.unfinished`
-  rmSync(unfinished, { force: true })
-  // For its owner alone, like the database. SQLite writes into an empty file, and keeps its mode.
-  closeSync(openSync(unfinished, 'wx', 0o600))
-  try {
-    // Unlike SQLite's online backup, this needs no restart when another process writes meanwhile.
-    store.sqlite.prepare('VACUUM INTO ?').run(unfinished)
-    renameSync(unfinished, file)
-  } catch (error) {
-    rmSync(unfinished, { force: true })
-    throw error
-  }
 }

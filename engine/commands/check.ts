@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
-import { readConfig } from '../config.ts'
 import { findDamage } from '../../schema/check.ts'
 import { brokenClaims } from '../../schema/ownership/claims.ts'
-import { openDatabase } from '../../schema/open.ts'
+import { Secrets } from '../../schema/secrets/secrets.ts'
+import { openUntouched } from '../../schema/storage/untouched.ts'
+import { readConfig } from '../config.ts'
+import { isServed } from '../serving-lock.ts'
 import type { Command } from './command.ts'
 import { settingNotes } from './setting-notes.ts'
 
@@ -18,21 +20,22 @@ export const check: Command = {
       world.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
       return 0
     }
-    const store = openDatabase(databasePath, { secretKey })
+    const untouched = openUntouched(databasePath, isServed(databasePath))
+    const { sqlite, close } = untouched
     try {
-      const damage = findDamage(store)
+      const damage = findDamage(sqlite)
       // Version 0: an empty file, without secrets.
-      const isEmpty = store.sqlite.pragma('user_version', { simple: true }) === 0
-      const problem = isEmpty ? undefined : store.secrets.problem()
+      const isEmpty = sqlite.pragma('user_version', { simple: true }) === 0
+      const problem = isEmpty ? undefined : new Secrets(sqlite, secretKey, databasePath).problem()
       if (problem !== undefined) damage.push(problem)
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
       // They lose at recognition, which is no damage.
-      const claims = damage.length === 0 && !isEmpty ? brokenClaims(store) : []
+      const claims = damage.length === 0 && !isEmpty ? brokenClaims(untouched) : []
       for (const line of claims) world.print(`ownership: ${line}`)
       return damage.length === 0 ? 0 : 1
     } finally {
-      store.close()
+      close()
     }
   },
 }

@@ -11,6 +11,7 @@ import { commandHelp, groupHelp, overview } from './help.ts'
 import { keyCreate } from './key-create.ts'
 import { mcp } from './mcp/index.ts'
 import { migrateCommand } from './migrate.ts'
+import { restore } from './restore.ts'
 import { seed } from './seed.ts'
 import { secretsReset } from './secrets/reset.ts'
 import { serve } from './serve.ts'
@@ -21,7 +22,7 @@ import { userCreate } from './user-create.ts'
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
   ...[serve, demo, migrateCommand, seed, keyCreate, userCreate],
-  ...[backup, check, secretsReset, sipServer, mcp],
+  ...[backup, restore, check, secretsReset, sipServer, mcp],
 ]
 
 export async function runCommandLine(words: readonly string[], world: World): Promise<ExitCode> {

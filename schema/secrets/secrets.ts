@@ -19,17 +19,22 @@ const markPlace: Place = { table: 'setting', column: 'value', row: KEY_MARK }
 export class Secrets {
   readonly #sqlite: Sqlite.Database
   readonly #configured: string | undefined
+  readonly #path: string
   #box: SecretBox | undefined
 
-  /** @param configured text of the key; undefined: it is in a file beside the database. */
-  constructor(sqlite: Sqlite.Database, configured: string | undefined) {
+  /**
+   * @param configured text of the key; undefined: it is in a file beside the database.
+   * @param path of the database, where it is open by another name.
+   */
+  constructor(sqlite: Sqlite.Database, configured: string | undefined, path = sqlite.name) {
     this.#sqlite = sqlite
+    this.#path = path
     this.#configured = configured
   }
 
   /** Where the key is kept, for the operator. */
   get keptIn(): string {
-    return this.#configured === undefined ? keyFileOf(this.#sqlite.name) : 'SECRET_KEY'
+    return this.#configured === undefined ? keyFileOf(this.#path) : 'SECRET_KEY'
   }
 
   /** @throws {DatabaseRefused} the key is not there, or not the one of this database. */
@@ -85,7 +90,7 @@ export class Secrets {
   #unlock(): SecretBox {
     const problem = this.problem()
     if (problem !== undefined) throw this.#refusal(problem)
-    if (this.#keyText() === undefined) createKeyFile(keyFileOf(this.#sqlite.name))
+    if (this.#keyText() === undefined) createKeyFile(keyFileOf(this.#path))
     const key = parseKey(this.#keyText() ?? '')
     if (key === undefined) throw this.#refusal(this.#notAKey())
     const box = new SecretBox(key)
@@ -97,7 +102,7 @@ export class Secrets {
   }
 
   #keyText(): string | undefined {
-    return this.#configured ?? readKeyFile(keyFileOf(this.#sqlite.name))
+    return this.#configured ?? readKeyFile(keyFileOf(this.#path))
   }
 
   #mark(): string | undefined {
@@ -131,7 +136,7 @@ export class Secrets {
   }
 
   #refusal(problem: string): DatabaseRefused {
-    return new DatabaseRefused(`cannot use database ${this.#sqlite.name}: ${problem}`)
+    return new DatabaseRefused(`cannot use database ${this.#path}: ${problem}`)
   }
 
   #notAKey(): string {

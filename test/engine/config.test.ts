@@ -39,6 +39,7 @@ test('an empty environment gives the documented defaults', () => {
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
     retention: { callRecordDays: 400, auditDays: 400 },
+    backup: { folder: undefined, intervalMs: 86_400_000, keep: 7 },
     traceMemoryBytes: 33_554_432,
     drainSeconds: 30,
     logLevel: 'info',

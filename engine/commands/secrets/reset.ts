@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { newSecret } from '../../../control/webhooks/standard-signature.ts'
 import { migrate } from '../../../schema/migrate.ts'
+import { copyDatabase } from '../../../schema/storage/copy.ts'
 import { openDatabase, type Store } from '../../../schema/open.ts'
 import { type GivenUp, giveUpSecrets } from '../../../schema/secrets/lost-key.ts'
 import { readConfig } from '../../config.ts'
 import { lockForServing } from '../../serving-lock.ts'
-import { copyDatabase } from '../backup.ts'
 import { type Command, type World, WrongUsage } from '../command.ts'
 
 export const secretsReset: Command = {

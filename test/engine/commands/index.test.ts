@@ -6,7 +6,7 @@ import { fakeWorld } from './fake-world.ts'
 
 const commands = [
   ...['serve', 'demo', 'migrate', 'seed', 'key create', 'user create'],
-  ...['backup', 'check', 'secrets reset', 'sip-server', 'mcp'],
+  ...['backup', 'restore', 'check', 'secrets reset', 'sip-server', 'mcp'],
 ]
 
 test('--help lists every command', async () => {

@@ -1,0 +1,113 @@
+/** Copies the database into a folder every so often, and keeps the newest copies. */
+import { readdirSync, rmSync } from 'node:fs'
+import { join, parse } from 'node:path'
+import { timeName } from '../../schema/storage/copy.ts'
+import type { Log } from '../logger.ts'
+
+export interface BackupPlan {
+  readonly folder: string
+  readonly intervalMs: number
+  /** So many of the newest are kept. */
+  readonly keep: number
+}
+
+export interface ScheduledBackupsDeps {
+  readonly plan: BackupPlan
+  readonly databasePath: string
+  /** Copies the database as it is now; rejects when that is not possible. */
+  readonly make: (file: string) => Promise<void>
+  /** Nothing can be stored at present, so that a copy would be of no use, or take the last room. */
+  readonly isStorageFailing: () => boolean
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+/** Between two calls of `tick`. */
+export const BACKUP_TICK_MS = 60_000
+/** After a failure, so that an hour of a missing network disk makes no thousand log lines. */
+const RETRY_MS = 600_000
+
+export class ScheduledBackups {
+  readonly #deps: ScheduledBackupsDeps
+  readonly #name: string
+  readonly #pattern: RegExp
+  #triedAt = -Infinity
+  #isRunning = false
+  #succeededAt: number | undefined
+  readonly #totals = { made: 0, failed: 0 }
+
+  constructor(deps: ScheduledBackupsDeps) {
+    this.#deps = deps
+    this.#name = parse(deps.databasePath).name
+    const literal = this.#name.replaceAll(/[^\w]/g, String.raw`\$&`)
+    this.#pattern = new RegExp(String.raw`^${literal}-(\d{8}T\d{6}Z)\.db$`)
+    const [newest] = this.#existing()
+    this.#succeededAt = newest && timeOf(newest.time)
+  }
+
+  /** Makes one if it is time; to be called every `BACKUP_TICK_MS`. */
+  tick(): void {
+    const { now, plan, isStorageFailing } = this.#deps
+    const isDue = now() >= (this.#succeededAt ?? -Infinity) + plan.intervalMs
+    const mayTry = now() >= this.#triedAt + Math.min(RETRY_MS, plan.intervalMs)
+    if (this.#isRunning || !isDue || !mayTry || isStorageFailing()) return
+    this.#triedAt = now()
+    this.#isRunning = true
+    void this.#make().finally(() => (this.#isRunning = false))
+  }
+
+  /** Of a backup that never succeeded, the age counts from 1970: whoever alerts on it hears of it. */
+  telemetry(): Readonly<Record<string, number>> {
+    const age = this.#deps.now() - (this.#succeededAt ?? 0)
+    return {
+      backups_made_total: this.#totals.made,
+      backups_failed_total: this.#totals.failed,
+      backup_age_seconds: Math.round(age / 1_000),
+    }
+  }
+
+  async #make(): Promise<void> {
+    const { make, now, log, plan } = this.#deps
+    const startedAt = now()
+    const file = join(plan.folder, `${this.#name}-${timeName(startedAt)}.db`)
+    try {
+      await make(file)
+      this.#totals.made += 1
+      this.#succeededAt = startedAt
+      log('info', 'the database is backed up', { file, ms: now() - startedAt })
+      this.#prune()
+    } catch (error) {
+      this.#totals.failed += 1
+      log('error', 'the database could not be backed up', { file, error })
+    }
+  }
+
+  #prune(): void {
+    const { folder, keep } = this.#deps.plan
+    for (const { file } of this.#existing().slice(keep)) rmSync(join(folder, file))
+  }
+
+  /** Newest first; only files of ours count, and only those are ever removed. */
+  #existing(): readonly { readonly file: string; readonly time: string }[] {
+    try {
+      return readdirSync(this.#deps.plan.folder)
+        .flatMap((file) => {
+          const [, time] = this.#pattern.exec(file) ?? []
+          return time === undefined ? [] : [{ file, time }]
+        })
+        .toSorted((a, b) => (a.time < b.time ? 1 : -1))
+    } catch {
+      return []
+    }
+  }
+}
+
+/** Of `20261122T093000Z`. */
+function timeOf(name: string): number {
+  const [year, month, day, hour, minute, second] = [
+    ...[name.slice(0, 4), name.slice(4, 6), name.slice(6, 8)],
+    ...[name.slice(9, 11), name.slice(11, 13), name.slice(13, 15)],
+  ].map(Number)
+  return Date.UTC(year ?? 0, (month ?? 1) - 1, day, hour, minute, second)
+}

@@ -1,0 +1,36 @@
+/** A consistent copy of a database, which has its name only when it is whole and on the disk. */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type Sqlite from 'better-sqlite3'
+
+/** An interrupted copy is never taken for a whole one. It blocks nobody who writes meanwhile. */
+export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {
+  const unfinished = `${file}.unfinished`
+  rmSync(unfinished, { force: true })
+  // For its owner alone, like the database. SQLite writes into an empty file, and keeps its mode.
+  closeSync(openSync(unfinished, 'wx', 0o600))
+  try {
+    // Unlike SQLite's online backup, this needs no restart when another process writes meanwhile.
+    sqlite.prepare('VACUUM INTO ?').run(unfinished)
+    sync(unfinished)
+    renameSync(unfinished, file)
+    sync(dirname(file))
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    throw error
+  }
+}
+
+/** A file, or a folder with the names in it, is on the disk when this returns. */
+export function sync(path: string): void {
+  const file = openSync(path, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** For the name of a file, such as `20261122T093000Z`. @param now milliseconds UTC. */
+export const timeName = (now: number): string =>
+  new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')

@@ -1,0 +1,81 @@
+/**
+ * Opens a database so that none of its files changes, not even those of a process that crashed: SQLite would
+ * take its write-ahead log in, and remove it.
+ */
+import { copyFileSync, existsSync, linkSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import type { Database } from '../database.ts'
+import { refuseByHeader, type Store } from '../open.ts'
+import { asRefusal } from '../refusal.ts'
+import { Secrets } from '../secrets/secrets.ts'
+import { Storage } from './storage.ts'
+
+/**
+ * @param isServed another process has it open: its log is live, and is read where it is.
+ * @throws {DatabaseRefused} the file is not a database, or newer than this program.
+ */
+export function openUntouched(path: string, isServed: boolean): Store {
+  refuseByHeader(path)
+  try {
+    if (isServed) {
+      const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })
+      return storeOn(sqlite, path, () => void sqlite.close())
+    }
+    return openElsewhere(realpathSync(path))
+  } catch (error) {
+    throw asRefusal(path, error)
+  }
+}
+
+/** By another name, with a copy of its log: whatever SQLite does with these, it does there. */
+function openElsewhere(path: string): Store {
+  const { folder, file } = linkIn(dirname(path), path) ?? copyIn(path)
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  try {
+    if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${file}-wal`)
+    const sqlite = new Sqlite(file, { readonly: true, fileMustExist: true })
+    const close = (): void => {
+      sqlite.close()
+      remove()
+    }
+    return storeOn(sqlite, path, close)
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+function storeOn(sqlite: Sqlite.Database, path: string, close: () => void): Store {
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+  const secrets = new Secrets(sqlite, undefined, path)
+  return { sqlite, db, secrets, storage: new Storage(), close }
+}
+
+interface Elsewhere {
+  readonly folder: string
+  readonly file: string
+}
+
+/** Undefined: the folder cannot be written to, or its file system has no links. */
+function linkIn(beside: string, path: string): Elsewhere | undefined {
+  let folder: string | undefined
+  try {
+    folder = mkdtempSync(join(beside, '.tollgate-check-'))
+    const file = join(folder, 'database')
+    linkSync(path, file)
+    return { folder, file }
+  } catch {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+    return undefined
+  }
+}
+
+function copyIn(path: string): Elsewhere {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))
+  const file = join(folder, 'database')
+  copyFileSync(path, file)
+  return { folder, file }
+}
