@@ -45,6 +45,8 @@ export function readConfig(environment: Environment) {
     },
     unknownCaller: read(settings.unknownCaller),
     nodeTimeoutMs: read(settings.nodeTimeoutMs),
+    nodeProgressTimeoutMs: read(settings.nodeProgressTimeoutMs),
+    passedHeaders: read(settings.passedHeaders),
     ringTimeoutMs: read(settings.ringTimeoutSeconds) * 1_000,
     nonceSeconds: read(settings.nonceSeconds),
     sessionExpiresSeconds: read(settings.sessionExpiresSeconds),

@@ -13,6 +13,8 @@ import { calledOf } from './call/sip/caller-id.ts'
 import type { SpyRequest, SpyResult } from './call/originate/spy.ts'
 import { parseListener, type SipListener } from './call/sip/listener.ts'
 import { probeThrough } from './call/sip/probe.ts'
+import { prefixed, sipFigures } from './call/sip/servers/server-figures.ts'
+import { whyNot } from './call/sip/srf-link.ts'
 import { registerThrough } from './call/sip/register.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { type Trace, traceOf } from './call/trace/trace.ts'
@@ -70,6 +72,7 @@ export class Engine {
   readonly #config: Config
   readonly #log: Log
   readonly #schedule: Schedule
+  readonly #newUuid: () => string
   /** Absent with `DRACHTIO_URL`. */
   readonly #server: SipServer | undefined
   readonly #secret: string
@@ -101,6 +104,7 @@ export class Engine {
     this.#log = log
     this.#schedule = schedule
     this.#unpriced = new UnpricedCalls({ routing: () => this.routing, now, log })
+    this.#newUuid = deps.newUuid
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#server = config.drachtio.servers === undefined ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
@@ -165,6 +169,7 @@ export class Engine {
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       ...{ newUuid: deps.newUuid, retryAfterSeconds: RETRY_AFTER_SECONDS },
       ...{ nodeTimeoutMs: config.nodeTimeoutMs, ringTimeoutMs: config.ringTimeoutMs },
+      ...{ nodeProgressTimeoutMs: config.nodeProgressTimeoutMs, passX: config.passedHeaders },
     })
   }
 
@@ -176,8 +181,7 @@ export class Engine {
   async start(): Promise<void> {
     await this.#server?.start()
     const connected = await this.#client.connect(this.#connection())
-    if (connected.kind === 'refused')
-      throw new WrongSetting(`the server of DRACHTIO_URL refuses us: ${connected.reason}`)
+    if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
     this.dispatcher.start()
     this.trunks.start()
     this.#refused.start()
@@ -265,12 +269,10 @@ export class Engine {
       deadlines: this.#deadlines.size,
       ...this.storage.telemetry(),
       calls_without_record_total: this.calls.unstored.withoutRecord,
+      messages_delivered_total: this.#control.messages.delivered,
+      messages_refused_total: this.#control.messages.refused,
       ...prefixed('srf', this.#client.stats()),
-      ...prefixed('sip', this.#server?.stats() ?? {}),
-      sip_connections_refused_total: this.#server?.refusedConnections ?? 0,
-      sip_refused_by_overload_total: this.#server?.refusedCalls ?? 0,
-      sip_lag_seconds: (this.#server?.load.lagMs ?? 0) / 1_000,
-      sip_admitted_ratio: this.#server?.load.share ?? 1,
+      ...sipFigures(this.#server),
     }
   }
 
@@ -351,7 +353,8 @@ export class Engine {
 
   #connection(): Connection {
     const { servers } = this.#config.drachtio
-    if (servers !== undefined) return { kind: 'tcp', servers, schedule: this.#schedule }
+    const newToken = this.#newUuid
+    if (servers !== undefined) return { kind: 'tcp', servers, schedule: this.#schedule, newToken }
     const server = this.#server
     if (server === undefined) throw new Error('there is no SIP server to connect to')
     const open: Extract<Connection, { kind: 'in-process' }>['open'] = (client) =>
@@ -391,6 +394,3 @@ export class Engine {
     this.#log(change.to === 'active' ? 'info' : 'warn', `node is ${change.to}`, { ...change })
   }
 }
-
-const prefixed = (prefix: string, values: Readonly<Record<string, number>>) =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}_${name}`, value]))

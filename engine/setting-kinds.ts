@@ -89,6 +89,23 @@ export const hostNames: Kind<readonly string[]> = {
   allowed: 'a comma list of host names, such as tollgate.example.com',
 }
 
+const MAX_EXTENSION_HEADERS = 32
+
+/** In small letters. The mark of our own calls is not among them: nobody else may set it. */
+export const extensionHeaders: Kind<ReadonlySet<string>> = {
+  schema: z.string().transform(
+    orIssue((value) => {
+      if (value.toLowerCase() === 'none') return new Set<string>()
+      const names = listOf(value, (name) => {
+        const key = name.toLowerCase()
+        return /^x-[\w.!%*+`'~-]{1,62}$/.test(key) && key !== 'x-call-uuid' ? key : undefined
+      })
+      return names && names.length <= MAX_EXTENSION_HEADERS ? new Set(names) : undefined
+    }),
+  ),
+  allowed: 'none, or a comma list of header names that begin with X-, but not X-Call-UUID',
+}
+
 export const hostAndPort: Kind<HostAndPort> = {
   schema: z.string().transform(orIssue(parseHostAndPort)),
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',

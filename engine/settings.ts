@@ -7,6 +7,7 @@ import {
   dnsServers,
   drachtioUrls,
   edgeProxyRules,
+  extensionHeaders,
   hostAndPort,
   hostName,
   hostNames,
@@ -194,11 +195,23 @@ export const settings = {
     '1500',
     'silence after which the next candidate is tried',
   ),
+  nodeProgressTimeoutMs: withDefault(
+    'NODE_PROGRESS_TIMEOUT_MS',
+    wholeNumber(100, 60_000, 'ms'),
+    '6000',
+    'with DRACHTIO_URL: how long a node that answers OPTIONS may take to ring before the next is tried',
+  ),
   ringTimeoutSeconds: withDefault(
     'RING_TIMEOUT_SECONDS',
     wholeNumber(1, 3_600, 's'),
     '180',
     'how long a call may ring before it ends with 480',
+  ),
+  passedHeaders: withDefault(
+    'SIP_PASS_HEADERS',
+    extensionHeaders,
+    'none',
+    'comma list of the X- headers that pass from one side of a call to the other, in both directions',
   ),
   nonceSeconds: withDefault(
     'SIP_NONCE_SECONDS',

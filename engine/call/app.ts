@@ -5,33 +5,36 @@ import type { Answer, RequestHandler, SipRequest } from './sip/drachtio.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import { originate, type OriginateRequest, type OriginateResult } from './originate/originate.ts'
 import { spy, type SpyRequest, type SpyResult } from './originate/spy.ts'
+import { Messages, type MessageTotals } from './phones/message.ts'
 import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
-import { ALLOW, allowedBut, respond } from './sip/srf-client.ts'
 import { closedBy } from './objection.ts'
+import { ALLOW, ALLOW_OUTSIDE_CALLS, respond } from './sip/answers.ts'
 import { retryAfter } from './route.ts'
 import { transferByApi, type TransferRequest, type TransferResult } from './transfer/by-api.ts'
 import { takeRefer } from './transfer/refer.ts'
 
 export interface CallControlDeps extends Omit<InboundCallDeps, 'filter' | 'onRefer'> {
   readonly registrar: InboundCallDeps['registrar'] & Pick<Registrar, 'handle'>
-  /** Lower-case names of the `X-…` headers that pass between the legs, or all of them. */
-  readonly passX?: 'all' | ReadonlySet<string>
+  /** Lower-case names of the `X-…` headers that pass between the legs. */
+  readonly passX: ReadonlySet<string>
 }
 
 /** Asked for so that they are refused here: what nobody asks for the server answers with 503. */
-const refusedMethods = ['subscribe', 'publish', 'message', 'notify', 'info', 'refer']
+const refusedMethods = ['subscribe', 'publish', 'notify', 'info', 'refer']
 
 /** What the API starts. */
 export interface CallControl {
   originate(request: OriginateRequest): Promise<OriginateResult>
   transfer(request: TransferRequest): Promise<TransferResult>
   spy(request: SpyRequest): SpyResult
+  /** Between phones, outside calls; since the start. */
+  readonly messages: MessageTotals
 }
 
 /** Call control on a client that is not connected yet. */
 export function startCallControl(deps: CallControlDeps): CallControl {
-  const { client, passX = 'all' } = deps
+  const { client, passX } = deps
   const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
   const calls: InboundCallDeps = {
     ...{ ...deps, filter },
@@ -51,9 +54,12 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     if (request.stackDialogId) refuse(request, answer, deps.calls)
     else answerOptions(answer, calls)
   })
-  client.handle('register', (request, answer) =>
-    answerRegister(request, answer, deps.registrar, deps.log),
-  )
+  client.handle('register', (request, answer) => answerRegister(request, answer, deps))
+  const messages = new Messages(calls)
+  client.handle('message', (request, answer) => {
+    if (request.stackDialogId) refuse(request, answer, deps.calls)
+    else messages.take(request, answer)
+  })
   const refuseHere: RequestHandler = (request, answer) => refuse(request, answer, deps.calls)
   for (const method of refusedMethods) client.handle(method, refuseHere)
   client.handle('*', refuseHere)
@@ -61,6 +67,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     originate: (request) => originate(request, calls),
     transfer: (request) => transferByApi(request, calls),
     spy: (request) => spy(request, calls),
+    messages: messages.totals,
   }
 }
 
@@ -81,7 +88,7 @@ function refuse(request: SipRequest, answer: Answer, calls: Unanswered): void {
   if (request.stackDialogId) refuseInDialog(request, answer, calls)
   // RFC 3515 §2.4.4: outside a call there is nobody whom we could transfer.
   else if (method === 'REFER') respond(answer, 403)
-  else respond(answer, 405, undefined, { headers: { Allow: allowedBut(method) } })
+  else respond(answer, 405, undefined, { headers: { Allow: ALLOW_OUTSIDE_CALLS } })
 }
 
 /** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */

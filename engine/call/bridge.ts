@@ -12,7 +12,7 @@ import { cause, reasonHeader } from './record/end-reason.ts'
 import { journalled } from './record/journal.ts'
 import type { Headers, PendingOffer, SipRequest, SipResponse, SrfDialog } from './sip/drachtio.ts'
 import { peerAddress } from './sip/peer-address.ts'
-import { advertiseReplaces, tagOf } from './sip/headers.ts'
+import { advertiseReplaces, tagOf, withoutClaims } from './sip/headers.ts'
 import type { Caller } from './legs/caller.ts'
 import type { Announced, Callee } from './legs/outgoing.ts'
 import { inviteFor } from './legs/outgoing.ts'
@@ -46,6 +46,8 @@ export interface BridgeDeps extends ConversationDeps, WithheldDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly nodeTimeoutMs: number
+  /** Where Trying cannot be heard: the most that a node may take until it rings, if it answers OPTIONS. */
+  readonly nodeProgressTimeoutMs: number
   readonly ringTimeoutMs: number
 }
 
@@ -73,6 +75,7 @@ export class Bridge {
   readonly #startedAt: number
   #resolve: (result: AttemptResult) => void = () => undefined
   #isOver = false
+  #isPhone = false
   #sent: SipRequest | undefined
   #mustCancel = false
   #deadline: Deadline | undefined
@@ -118,6 +121,7 @@ export class Bridge {
     const { deadlines, client, filter, nodeTimeoutMs } = this.#deps
     const { body } = this.#announced
     const isBranch = this.#branch !== undefined
+    this.#isPhone = candidate.kind === 'phone'
     const { uri, nextHop, headers, credentials } = inviteFor(
       candidate,
       this.#announced,
@@ -142,7 +146,7 @@ export class Bridge {
         this.#onSilence(candidate),
       )
       client.invite(
-        { uri, nextHop, headers, body, credentials },
+        { uri, nextHop, headers, body, credentials, near: this.#call.near },
         {
           onSent: (request) => this.#onSent(request),
           onProvisional: (response) => this.#onProvisional(response),
@@ -160,22 +164,37 @@ export class Bridge {
 
   /** Where Trying cannot be heard, a node is asked whether it is there; others have to ring. */
   #onSilence(candidate: Callee): void {
-    const { client, now, nodeTimeoutMs, ringTimeoutMs } = this.#deps
+    const { client, now, nodeTimeoutMs, nodeProgressTimeoutMs, ringTimeoutMs } = this.#deps
     // What it has said may wait to be read, while we are busy: silence counts only after that.
     const lagMs = client.lagMs()
     if (lagMs > NOTICEABLE_LAG_MS && now() < this.#startedAt + nodeTimeoutMs + MAX_EXTRA_MS) {
       this.#deadline = this.#deps.deadlines.at(now() + lagMs, () => this.#onSilence(candidate))
       return undefined
     }
-    if (client.hearsTrying) return this.#giveUp({ kind: 'silent' }, 'silence')
+    if (client.hearsTrying || this.#isLeftHere) return this.#silent()
     if (candidate.kind !== 'node') return this.#ringUntil(now() + ringTimeoutMs)
-    this.#deadline = this.#deps.deadlines.at(now() + nodeTimeoutMs, () =>
-      this.#giveUp({ kind: 'silent' }, 'silence'),
-    )
-    return this.#deps.client.sendOptions(candidate.uri, (answer) => {
+    this.#giveUpAt(now() + nodeTimeoutMs)
+    client.sendOptions(candidate.uri, (answer) => {
       const isThere = 'status' in answer && answer.status < 500
-      if (isThere && !this.#isOver && this.#status === 0) this.#ringUntil(now() + ringTimeoutMs)
+      if (!isThere || this.#isOver || this.#status !== 0) return
+      // It may be slow to ring; but one that takes OPTIONS and no calls must not hold the call up.
+      this.#giveUpAt(Math.max(now(), this.#startedAt + nodeProgressTimeoutMs))
     })
+  }
+
+  #giveUpAt(timeMs: number): void {
+    this.#deps.deadlines.cancel(this.#deadline)
+    this.#deadline = this.#deps.deadlines.at(timeMs, () => this.#silent())
+  }
+
+  /** A server that has not even said that the INVITE left is away: the destination is not to blame. */
+  #silent(): void {
+    const away = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
+    this.#giveUp(this.#isLeftHere ? away : { kind: 'silent' }, 'silence')
+  }
+
+  get #isLeftHere(): boolean {
+    return !this.#sent && this.#deps.client.isElsewhere
   }
 
   #onSent(request: SipRequest): void {
@@ -194,7 +213,7 @@ export class Bridge {
     if (this.#branch) return this.#ringing()
     if (response.body) this.#noteEarlyMedia(response)
     else if (response.status === 180 && this.#call.state === 'DIALING') this.#call.state = 'RINGING'
-    this.#caller.progress(response, this.#deps.filter.inviteAnswer(response.headers))
+    this.#caller.progress(response, this.#passed(response.headers))
   }
 
   #noteEarlyMedia({ headers, body }: SipResponse): void {
@@ -230,7 +249,7 @@ export class Bridge {
       case 'rejected': {
         this.#noteAnswer(end.response)
         const { status, reason, headers } = end.response
-        const passed = this.#deps.filter.inviteAnswer(headers)
+        const passed = this.#passed(headers)
         if (status >= 600) this.#branch?.onDeclined(status)
         const result = rejected(status, reason, passed, this.#hasEarlyMedia)
         return this.#settle(status < 400 ? { ...result, redirect: headers } : result)
@@ -289,7 +308,7 @@ export class Bridge {
     { response, sdp }: { readonly response: SipResponse; readonly sdp: string },
     offer: PendingOffer | undefined,
   ): void {
-    const headers = this.#deps.filter.inviteAnswer(response.headers)
+    const headers = this.#passed(response.headers)
     advertiseReplaces(headers)
     this.#caller.accept(this.#deps.client, sdp, headers, (taken) => {
       if (!taken) {
@@ -342,6 +361,11 @@ export class Bridge {
     this.#deps.deadlines.cancel(this.#deadline)
     this.#forgetStop()
     this.#resolve(result)
+  }
+
+  #passed(headers: Headers): Headers {
+    const passed = this.#deps.filter.inviteAnswer(headers)
+    return this.#isPhone ? withoutClaims(passed) : passed
   }
 
   #noteAnswer({ status, reason }: SipResponse): void {

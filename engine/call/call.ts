@@ -6,6 +6,7 @@ import type { End } from './record/end-reason.ts'
 import type { Conversation } from './legs/conversation.ts'
 import type { Invite } from './legs/invite.ts'
 import type { Destination, Route } from './route.ts'
+import type { Agent } from './sip/drachtio.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 
@@ -80,6 +81,8 @@ export class Call {
   transfer: CallTransfer | undefined
   /** What its caller has sent; undefined: not admitted yet, or nobody has called from outside. */
   invite: Invite | undefined
+  /** Whose connection the calling leg is on; undefined: none yet. */
+  near: Agent | undefined
   /** The extension that has sent this call to the outside, as a SIP URI; undefined: none. */
   forwardedBy: string | undefined
   /** How many transfers, one after the other, have led to this call. */

@@ -1,7 +1,7 @@
 /** Candidates in order: which ends of an attempt move on, and what the caller gets in the end. */
 import type { AttemptResult } from './bridge.ts'
 import type { End, Refusal } from './record/end-reason.ts'
-import { listedStatus } from './sip/srf-client.ts'
+import { listedStatus } from './sip/answers.ts'
 
 export type Outcome =
   | { readonly kind: 'answered'; readonly ended: Promise<End> }

@@ -11,7 +11,7 @@ import { recognize, type RecognizeDeps } from './phones/recognize.ts'
 import { respondToPhone, sourceOf } from './phones/register.ts'
 import type { Answer, SipRequest } from './sip/drachtio.ts'
 import { Invite } from './legs/invite.ts'
-import { respond } from './sip/srf-client.ts'
+import { respond } from './sip/answers.ts'
 import { admit, freeRoute } from './setup/admission.ts'
 import { reach, type ReachDeps } from './setup/reach.ts'
 import { store, talk, type TalkDeps } from './setup/talk.ts'
@@ -43,6 +43,7 @@ export async function handleInboundCall(
   const callUuid = deps.newUuid()
   const reading = readInvite(request, callUuid, origin, deps.routing)
   const call = deps.calls.begin(startOf(request, reading, deps.now()))
+  call.near = request.agent
   const invite = new Invite(request, answer, ({ reason }) =>
     call.stop({ kind: 'cancelled', reason }),
   )

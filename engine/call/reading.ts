@@ -15,7 +15,7 @@ import {
   userPart,
 } from './sip/caller-id.ts'
 import type { Headers, SipRequest } from './sip/drachtio.ts'
-import { headerNamed } from './sip/headers.ts'
+import { headerNamed, identityClaims } from './sip/headers.ts'
 import { peerAddress } from './sip/peer-address.ts'
 import type { Announced } from './legs/outgoing.ts'
 
@@ -92,7 +92,7 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
   const kept: Headers = {}
   // The library keeps the sender's spelling of names that it does not know.
   for (const [name, value] of Object.entries(headers))
-    if (!claims.has(name.toLowerCase())) kept[name] = value
+    if (!identityClaims.has(name.toLowerCase())) kept[name] = value
   if (!isAnonymous(from)) return kept
   const uri = `sip:${userPart(origin.extension)}@${origin.domain}`
   return {
@@ -101,11 +101,6 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
     privacy: kept['privacy'] ?? 'id',
   }
 }
-
-const claims: ReadonlySet<string> = new Set([
-  ...['p-asserted-identity', 'remote-party-id', 'identity', 'diversion', 'history-info'],
-  'p-charging-vector',
-])
 
 export function startOf(request: SipRequest, reading: Reading, startedAt: number): CallStart {
   const { callUuid, callId, callerNumber, callerName, calledNumber } = reading

@@ -16,6 +16,8 @@ export type ProbeResult =
   | { readonly kind: 'answered'; readonly status: number; readonly reason: string }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
+  /** It did not leave, for no fault of the destination: our SIP server is away. No verdict. */
+  | { readonly kind: 'unsent' }
 
 /** Sends one OPTIONS and waits at most `timeoutMs` for its final answer. Never rejects. */
 export type SendProbe = (destination: string, timeoutMs: number) => Promise<ProbeResult>
@@ -180,6 +182,7 @@ class ProbeLoop {
   #onResult(attempt: Attempt, result: ProbeResult, latencyMs: number): void {
     // Silence of the first OPTIONS proves nothing while the second is on its way.
     if (attempt !== this.#attempt || result.kind === 'silence') return
+    if (result.kind === 'unsent') return this.#settle()
     const at = this.#deps.now()
     if (result.kind === 'transport-error')
       return this.#finish({
@@ -211,11 +214,15 @@ class ProbeLoop {
     return lateMs > STALL_MS && !isLastWord ? STALL_MS : 0
   }
 
-  #finish(verdict: Verdict): void {
+  #settle(): void {
     this.#forgetAttempt()
     const isDue = this.#isDueWaiting
     this.#isDueWaiting = false
     if (isDue) this.#begin()
+  }
+
+  #finish(verdict: Verdict): void {
+    this.#settle()
     this.#deps.onVerdict(this.target.id, verdict)
   }
 

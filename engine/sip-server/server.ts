@@ -56,6 +56,8 @@ export interface SipServer {
   readonly refusedCalls: number
   /** Peers that wanted to connect and might not, since the start. */
   readonly refusedConnections: number
+  /** Messages taken so far although their lines end with bare line feeds. */
+  readonly withLineFeeds: number
   /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
   reloadCertificates(): void
   /** Sizes of every table. Those of calls return to 0 when the calls are over. */
@@ -170,6 +172,10 @@ class EmbeddedServer implements SipServer {
 
   get load(): Load {
     return this.#overload
+  }
+
+  get withLineFeeds(): number {
+    return this.#core.traffic.withLineFeeds
   }
 
   get adminAddress(): BoundAddress | undefined {

@@ -36,6 +36,8 @@ export type RegisterResult =
     }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
+  /** It did not leave: our SIP server is away, which says nothing about the carrier. */
+  | { readonly kind: 'unsent' }
 
 /** Sends one REGISTER, answers challenges, and waits a bounded time for the final answer. Never rejects. */
 export type SendRegister = (request: RegisterRequest) => Promise<RegisterResult>
@@ -71,6 +73,8 @@ export interface RegistrationReport {
 /** Each challenge that is answered takes a number of its own. */
 const CSEQ_STEP = 8
 const MAX_EXPIRES_SECONDS = 86_400
+/** A SIP server that is back is found within a second. */
+const UNSENT_RETRY_MS = 1_000
 
 export class CarrierRegistration {
   readonly account: Account
@@ -177,7 +181,7 @@ export class CarrierRegistration {
     this.#lastAnswer = { at: this.#deps.now(), ...summaryOf(result) }
     const event = this.#eventOf(result)
     if (event === 'accepted') this.#failures = 0
-    else if (event !== 'tooBrief') this.#failures += 1
+    else if (event !== 'tooBrief' && event !== 'unsent') this.#failures += 1
     if (event === 'refused') {
       this.#cancelLapse()
       this.#expiresAt = null
@@ -186,6 +190,7 @@ export class CarrierRegistration {
   }
 
   #eventOf(result: RegisterResult): RegistrationEvent {
+    if (result.kind === 'unsent') return 'unsent'
     if (result.kind !== 'answered') return 'silent'
     const { status } = result
     if (status < 300) return 'accepted'
@@ -214,6 +219,7 @@ export class CarrierRegistration {
   }
 
   #awaitRetry(): void {
+    if (this.#last?.kind === 'unsent') return this.#await(UNSENT_RETRY_MS)
     const status = this.#lastAnswer?.status ?? 0
     const retryAfter =
       this.#last?.kind === 'answered' ? this.#last.headers['retry-after'] : undefined
@@ -233,6 +239,7 @@ const shown = (state: RegistrationState): ShownState =>
 
 function summaryOf(result: RegisterResult): Omit<LastAnswer, 'at'> {
   if (result.kind === 'answered') return { status: result.status, reason: result.reason }
+  if (result.kind === 'unsent') return { status: 0, reason: 'no connection to the SIP server' }
   return { status: 0, reason: result.kind === 'silence' ? 'no answer' : result.reason }
 }
 

@@ -17,6 +17,8 @@ export type RegistrationEvent =
   | 'refused'
   /** No answer, or it could not be sent. */
   | 'silent'
+  /** Our own SIP server is away. */
+  | 'unsent'
   /** The binding that the carrier granted has expired. */
   | 'lapsed'
   /** Not to be registered any more. */
@@ -46,6 +48,8 @@ export const registrationStates: Readonly<
     tooBrief: { to: 'registering', do: ['lengthen', 'send'] },
     refused: { to: 'failed', do: ['awaitRetry'] },
     silent: { to: 'failed', do: ['tryNextRegistrar', 'awaitRetry'] },
+    unsent: { to: 'registering', do: ['awaitRetry'] },
+    due: { to: 'registering', do: ['send'] },
     end: { to: 'unregistered', do: ['remove'] },
   },
   registered: {
@@ -58,6 +62,7 @@ export const registrationStates: Readonly<
     tooBrief: { to: 'refreshing', do: ['lengthen', 'send'] },
     refused: { to: 'failed', do: ['awaitRetry'] },
     silent: { to: 'registered', do: ['tryNextRegistrar', 'awaitRetry'] },
+    unsent: { to: 'registered', do: ['awaitRetry'] },
     lapsed: { to: 'registering', do: [] },
     end: { to: 'unregistered', do: ['remove'] },
   },

@@ -28,6 +28,8 @@ test('an empty environment gives the documented defaults', () => {
     ocs: { url: undefined, token: undefined, timeoutMs: 1000, failMode: 'closed' },
     unknownCaller: 'deny',
     nodeTimeoutMs: 1500,
+    nodeProgressTimeoutMs: 6_000,
+    passedHeaders: new Set(),
     ringTimeoutMs: 180_000,
     nonceSeconds: 300,
     sessionExpiresSeconds: 1_800,

@@ -133,6 +133,26 @@ test('of two servers one may die: calls go on by the other', async () => {
   ])
 })
 
+test('a second Tollgate with a database of its own does not start on a server that has one already', async () => {
+  const { sip, url } = await startServer()
+  const node = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await node.stop()))
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), { DRACHTIO_URL: url })
+  onTestFinished(() => tollgate.stop())
+  const second = TollgateProcess.start(seedFor([node.port]), { DRACHTIO_URL: url })
+  await expect(second).rejects.toThrow(
+    /another application takes calls at 127\.0\.0\.1:\d+ of DRACHTIO_URL/,
+  )
+  // The first one goes on, and no call went elsewhere.
+  for (let call = 0; call < 3; call++)
+    expect(await callWith('inbound/answered.xml', sip, { keys: { caller: paying } })).toEqual({
+      ...{ exitCode: 0, errors: '' },
+    })
+  const records = await tollgate.waitForCalls(3)
+  expect(records.map(({ disposition }) => disposition)).toEqual(Array(3).fill('ANSWERED'))
+  expect(tollgate.log.join()).toContain('another application has asked for calls')
+})
+
 test('the SIP server alone tells Prometheus of itself, and connects to an application by itself', async () => {
   const [sip, admin, metrics] = [await freePort(), await freePort(), await freePort()]
   const server = startProgram([

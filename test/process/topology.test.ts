@@ -9,6 +9,7 @@ const inside = 'inside.example'
 
 /** What tells who and where a side is, and must stay there. */
 const ownHeaders = (host: string): string[] => [
+  `X-Internal: 10.9.9.9 of ${host}`,
   `User-Agent: Phone-of-${host}/1.0`,
   `Server: Exchange-of-${host}/1.0`,
   `Organization: ${host}`,
@@ -20,7 +21,9 @@ const ownHeaders = (host: string): string[] => [
 const headOf = (message: PeerMessage): string => message.text.split('\r\n\r\n')[0] ?? ''
 
 test('no header of one side shows what stands on the other; what belongs to the call passes', async () => {
-  const { node, tollgate } = await startWithNode(seedFor)
+  const { node, tollgate } = await startWithNode(seedFor, {
+    SIP_PASS_HEADERS: 'X-Campaign, x-queue',
+  })
   const caller = await openPeer(tollgate)
   const seenByNode: PeerMessage[] = []
   const seenByCaller: PeerMessage[] = []

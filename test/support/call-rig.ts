@@ -62,6 +62,8 @@ export interface CallRigOptions {
   readonly withTcp?: boolean
   /** Instead of the server that is started here: drachtio servers elsewhere. */
   readonly servers?: readonly ServerAddress[]
+  /** Lower-case names of the `X-…` headers that pass. Default: none. */
+  readonly passX?: readonly string[]
   /** Instead of the answers of `answers`. */
   readonly registrar?: Registrar
 }
@@ -74,6 +76,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     withTcp,
     registrar,
     sessionSeconds = 1_800,
+    passX = [],
   } = options
   const time = new ManualTime(startedAt)
   const server = createSipServer({
@@ -222,6 +225,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     retryAfterSeconds: 5,
     nodeTimeoutMs: 1_500,
+    nodeProgressTimeoutMs: 6_000,
+    passX: new Set(passX),
     ringTimeoutMs: 180_000,
     log: (level, message, fields) => {
       if (level === 'error') faults.push({ message, ...fields })

@@ -46,6 +46,8 @@ export class DrachtioPeer {
   readonly refused: string[] = []
   /** Responses that it could not send: its transaction ends with the first one. */
   readonly surplus: string[] = []
+  /** Responses as callers got them. */
+  readonly responses: string[] = []
   /** Payload sizes that one read of a real server can put together again. */
   tooLong = 0
   readonly #changed = new Signal()
@@ -147,9 +149,14 @@ export class DrachtioPeer {
 
   /** A call comes in. Returns its Call-ID. */
   invite(
-    options: { readonly protocol?: string; readonly via?: string; readonly callId?: string } = {},
+    options: {
+      readonly protocol?: string
+      readonly via?: string
+      readonly callId?: string
+      readonly headers?: readonly string[]
+    } = {},
   ) {
-    const { protocol = 'udp', via = 'UDP', callId = `in-${++lastNumber}` } = options
+    const { protocol = 'udp', via = 'UDP', callId = `in-${++lastNumber}`, headers = [] } = options
     const transactionId = `txn-${callId}`
     const text = request(
       'INVITE',
@@ -159,6 +166,7 @@ export class DrachtioPeer {
         `Via: SIP/2.0/${via} 127.0.0.1:5080;branch=z9hG4bK${callId};rport=5080`,
         'Contact: <sip:caller@127.0.0.1:5080>',
         'Max-Forwards: 70',
+        ...headers,
       ],
       sdp,
     )
@@ -172,10 +180,15 @@ export class DrachtioPeer {
   }
 
   /** Waits until everything that was delivered so far has been handled: an OPTIONS is answered. */
-  async seen(): Promise<void> {
+  seen(): Promise<void> {
+    return this.ask('OPTIONS')
+  }
+
+  /** Somebody asks something outside any call, and gets an answer. */
+  async ask(method: string): Promise<void> {
     const callId = `seen-${++lastNumber}`
     const transactionId = `txn-${callId}`
-    const text = request('OPTIONS', callId, 1, [
+    const text = request(method, callId, 1, [
       `Via: SIP/2.0/UDP 127.0.0.1:5080;branch=z9hG4bK${callId}`,
     ]).replace(';tag=ours', '')
     this.#incoming.set(transactionId, text)
@@ -314,16 +327,19 @@ export class DrachtioPeer {
     if (status >= 200 || !isCall) this.#incoming.delete(transactionId)
     const dialogId = dialogOf(callId)
     if (isCall && status === 200) this.#dialogs.add(dialogId)
+    const isReliable = headerOf(sip, 'Require').includes('100rel')
     const text = [
       sip.slice(0, sip.indexOf('\r\n')),
       `From: ${headerOf(request, 'From')}`,
       `To: ${headerOf(request, 'To').replace(/;tag=.*/, '')};tag=ours`,
       `Call-ID: ${callId}`,
       `CSeq: ${headerOf(request, 'CSeq')}`,
-      'Contact: <sip:198.51.100.10:5060>',
+      // A caller may require reliability: without the application's word its responses have no Contact.
+      ...(status >= 200 || isReliable ? ['Contact: <sip:198.51.100.10:5060>'] : []),
       '',
       sip.slice(sip.indexOf('\r\n\r\n') + 4),
     ].join('\r\n')
+    this.responses.push(text)
     const fields = `${meta('application', text)}|${transactionId}|${dialogId}||Msg sent:|`
     return this.#write(`s0|response|${id}|OK|${fields}\r\n${text}`)
   }

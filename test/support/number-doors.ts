@@ -88,7 +88,7 @@ export function openDoors() {
     voicemailOf: () => undefined,
     retryAfterSeconds: 5,
   }
-  const filter = new HeaderFilter({ passX: 'all', ownHost: () => 'sbc.example' })
+  const filter = new HeaderFilter({ passX: new Set(), ownHost: () => 'sbc.example' })
   const record = directory.find(domain, '101')
   if (record === undefined) throw new Error('no extension')
   const phone: Origin = { kind: 'extension', ...record }

@@ -65,6 +65,8 @@ export interface Leg {
 export interface Content {
   readonly headers?: readonly string[]
   readonly body?: string
+  /** Default: a session description. */
+  readonly contentType?: string
 }
 
 type Wanted = string | number | ((message: PeerMessage) => boolean)
@@ -198,7 +200,7 @@ export class SipPeer {
       `CSeq: ${leg.cseq} ${method}`,
       `Contact: <${this.contact ?? this.uri}>`,
       ...(content.headers ?? []),
-      ...(body === '' ? [] : ['Content-Type: application/sdp']),
+      ...(body === '' ? [] : [`Content-Type: ${content.contentType ?? 'application/sdp'}`]),
       `Content-Length: ${Buffer.byteLength(body)}`,
       '',
       body,

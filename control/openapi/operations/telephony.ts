@@ -120,7 +120,8 @@ const transfer = z
 
 const activeCall: z.ZodType<ActiveCallView> = z
   .strictObject({
-    uuid: z.string(),
+    uuid: z.string().describe('The same as `call_uuid`.'),
+    call_uuid: z.string(),
     caller_id_number: z.string(),
     destination_number: z.string(),
     duration_seconds: count.describe('Since the answer, or since the start.'),

@@ -17,6 +17,7 @@ export function activeCallView({
     const seconds = answeredAt === null ? 0 : billedSeconds(present - answeredAt)
     return {
       uuid: callUuid,
+      call_uuid: callUuid,
       caller_id_number: call.callerNumber,
       destination_number: call.calledNumber,
       duration_seconds: Math.max(0, Math.floor((present - (answeredAt ?? startedAt)) / 1_000)),

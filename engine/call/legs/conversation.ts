@@ -82,6 +82,8 @@ export class Conversation {
   /** A side has its dialog. To be called in the callback that brings it. */
   join(side: Side, dialog: SrfDialog, isAcknowledged: boolean): Leg {
     const leg: Leg = new Leg(dialog, isAcknowledged, (request) => this.#onBye(side, leg, request))
+    const { origin, destination } = this.call
+    leg.isPhone = (side === 'caller' ? origin : destination)?.kind === 'extension'
     this.#legs[side] = leg
     if (side === 'callee') this.#abandonCallee = undefined
     const { caller, callee } = this.#legs

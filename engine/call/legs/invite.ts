@@ -4,7 +4,7 @@ import type { SrfClient } from '../sip/srf-client.ts'
 import { requires100rel } from '../sip/headers.ts'
 import type { Caller } from './caller.ts'
 import type { Participant } from './conversation.ts'
-import { respond } from '../sip/srf-client.ts'
+import { respond } from '../sip/answers.ts'
 
 /** Somebody of another call who takes the caller's place when the call is answered. */
 export interface Successor extends Caller {
@@ -80,7 +80,10 @@ export class Invite implements Caller {
       if (this.#hasAnswered) body = undefined
       this.#hasAnswered ||= body !== undefined
     }
-    respond(this.#answer, response.status, response.reason, { headers, body })
+    // A drachtio-server gives a reliable response its Contact only when it is asked for one like this.
+    const required = this.#isReliable ? { Require: '100rel' } : {}
+    const options = { headers: { ...headers, ...required }, body }
+    respond(this.#answer, response.status, response.reason, options)
   }
 
   /** Final. After a CANCEL the server has sent 487 already, and nothing more may be said. */

@@ -1,10 +1,12 @@
 /** One dialog of a call: the caller's, or the called side's. */
 import type { Answer, Headers, RequestHandler, SipRequest, SrfDialog } from '../sip/drachtio.ts'
-import { respond } from '../sip/srf-client.ts'
+import { respond } from '../sip/answers.ts'
 import { continued } from './origin.ts'
 
 export class Leg {
   readonly dialog: SrfDialog
+  /** The peer is a phone: what it says about who it is is not passed on. */
+  isPhone = false
   /** The peer's last session description; empty when it has given none. */
   media: string
   /** Whoever tells the peer something in this dialog says it before our BYE. */

@@ -1,10 +1,10 @@
 /** Requests inside an answered call: what passes to the other leg, and what is answered here. */
 import type { Deadline, Deadlines } from '../deadlines.ts'
-import type { Acknowledge, Answer, SipRequest, SipResponse } from '../sip/drachtio.ts'
-import type { HeaderFilter } from '../sip/headers.ts'
+import type { Acknowledge, Answer, Headers, SipRequest, SipResponse } from '../sip/drachtio.ts'
+import { type HeaderFilter, withoutClaims } from '../sip/headers.ts'
 import type { Leg } from './leg.ts'
 import { isHold } from './streams.ts'
-import { ALLOW, respond } from '../sip/srf-client.ts'
+import { ALLOW, respond } from '../sip/answers.ts'
 
 export interface RelayHooks {
   /** A media offer was accepted: whether one of the two holds the other now. */
@@ -101,10 +101,15 @@ export class Relay {
     }
   }
 
+  #passed(from: Leg, request: SipRequest): Headers {
+    const passed = this.#deps.filter.inDialog(request.headers)
+    return from.isPhone ? withoutClaims(passed) : passed
+  }
+
   #pass(from: Leg, to: Leg, request: SipRequest, answer: Answer): void {
     const { method, body } = request
     const passing = { from, to, method }
-    const headers = this.#deps.filter.inDialog(request.headers)
+    const headers = this.#passed(from, request)
     const told = method === 'UPDATE' ? to.tell(body) : body || undefined
     to.dialog.request({ method, headers, body: told }, (error, response) => {
       if (response && response.status < 200) return
@@ -122,7 +127,7 @@ export class Relay {
     this.#inviting = from
     const passing = { from, to, method: 'INVITE' }
     const offer = request.body || undefined
-    const headers = this.#deps.filter.inDialog(request.headers)
+    const headers = this.#passed(from, request)
     const options = { method: 'INVITE', headers, body: to.tell(offer), noAck: offer === undefined }
     // Not `dialog.modify`: one refused re-INVITE blocks it for the rest of the call.
     let isGivenUp = false
@@ -173,7 +178,8 @@ export class Relay {
     response: SipResponse | undefined,
   ): void {
     if (error || !response) return respond(answer, to.isOver ? 481 : 500)
-    const headers = this.#deps.filter.inDialogAnswer(response.headers)
+    const passed = this.#deps.filter.inDialogAnswer(response.headers)
+    const headers = to.isPhone ? withoutClaims(passed) : passed
     const { status, reason } = response
     const describes = status < 300 && (method === 'INVITE' || method === 'UPDATE')
     const body = describes ? from.tell(response.body) : response.body || undefined

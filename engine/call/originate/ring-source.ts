@@ -146,6 +146,7 @@ class Ringing {
     if (end.kind === 'offered' || end.kind === 'answered') {
       const { res } = end.kind === 'offered' ? end.offer : end.dialog
       this.#call.peers.caller = peerAddress(res)
+      this.#call.near = res.agent
       return this.#hooks.onPickedUp(end, this)
     }
     if (end.kind === 'unusable') this.#deps.client.release(end.response)

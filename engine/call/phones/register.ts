@@ -1,23 +1,32 @@
 /** REGISTER, between the SIP library and the registrar. */
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
 import type { Answer, Headers, SipRequest } from '../sip/drachtio.ts'
-import { respond, type Log } from '../sip/srf-client.ts'
+import { respond } from '../sip/answers.ts'
+import type { Log, SrfClient } from '../sip/srf-client.ts'
+
+export interface RegisterDeps {
+  readonly registrar: Pick<Registrar, 'handle'>
+  readonly client: Pick<SrfClient, 'noteRegistered'>
+  readonly log: Log
+}
 
 /** Answers one REGISTER. */
 export function answerRegister(
   request: SipRequest,
   answer: Answer,
-  registrar: Pick<Registrar, 'handle'>,
-  log: Log,
+  { registrar, client, log }: RegisterDeps,
 ): void {
   const { method, headers } = request
-  registrar.handle({ method, headers, source: sourceOf(request) }).then(
-    (result) => respondToPhone(answer, result),
-    (error: unknown) => {
+  const accept = (result: PhoneAnswer): void => {
+    if (result.status < 300) client.noteRegistered(request)
+    respondToPhone(answer, result)
+  }
+  registrar
+    .handle({ method, headers, source: sourceOf(request) })
+    .then(accept, (error: unknown) => {
       log('error', 'a REGISTER could not be handled', { error })
       respond(answer, 500)
-    },
-  )
+    })
 }
 
 export function respondToPhone(answer: Answer, { status, reason, headers }: PhoneAnswer): void {

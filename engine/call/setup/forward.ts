@@ -116,6 +116,7 @@ export async function forwardOut(
     ...{ callerNumber: origin.extension, callerName: origin.displayName || null },
   }
   const forwarded = deps.calls.begin(startOf(reading, deps.now()))
+  forwarded.near = call.near
   forwarded.peers.caller = call.peers.caller
   forwarded.payerTenantId = origin.tenantId
   forwarded.forwardedBy = uri

@@ -63,6 +63,12 @@ export function partyOf(value: string): Party {
 export const ANONYMOUS_HOST = 'anonymous.invalid'
 export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
 
+/** A URI as From or To: parameters say how to get there, which has no place in them (RFC 3261 §19.1.1). */
+export function partyAt(uri: string): string {
+  const parameters = uri.startsWith('tel:') ? -1 : uri.indexOf(';', uri.indexOf('@') + 1)
+  return `<${parameters === -1 ? uri : uri.slice(0, parameters)}>`
+}
+
 /** Whom a Request-URI calls: the user part of `sip:` and `sips:`, the number of `tel:`. */
 export function calledOf(uri: string): Party {
   return { name: '', ...uriParty(uri) }

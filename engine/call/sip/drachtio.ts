@@ -71,6 +71,8 @@ export type Acknowledge = (options?: SendOptions) => void
 
 export interface SrfDialog {
   readonly id: string
+  /** Whose connection it is on. */
+  readonly agent?: Agent
   /** Who sent its INVITE: `uac`, we. */
   readonly type: 'uac' | 'uas'
   readonly connected: boolean
@@ -172,6 +174,15 @@ export interface Agent {
   _onMsg(socket: Socket, payload: string): void
 }
 
+export interface RequestOptions {
+  readonly method: string
+  readonly headers?: Headers
+  readonly body?: string
+  readonly stackDialogId?: string
+  readonly proxy?: string
+  readonly auth?: AnswerChallenge
+}
+
 export interface Srf {
   readonly _dialogs: Map<string, SrfDialog>
   readonly app: { client: Agent | undefined; _init(): Agent }
@@ -202,13 +213,7 @@ export interface Srf {
   ): void
   request(
     uri: string,
-    options: {
-      readonly method: string
-      readonly headers?: Headers
-      readonly stackDialogId?: string
-      readonly proxy?: string
-      readonly auth?: AnswerChallenge
-    },
+    options: RequestOptions,
     callback: (error: unknown, request?: SipRequest) => void,
   ): void
 }

@@ -45,9 +45,20 @@ const passedMethods = new Set(
   namesIn('INVITE ACK CANCEL BYE OPTIONS PRACK UPDATE INFO MESSAGE NOTIFY REFER'),
 )
 
+/** What only a trunk or a node may say about who it is (RFC 3325 §5); a phone has a number, and no more. */
+export const identityClaims: ReadonlySet<string> = new Set(
+  namesIn('p-asserted-identity remote-party-id identity diversion history-info p-charging-vector'),
+)
+
+/** What has passed, without such claims. */
+export function withoutClaims(passed: Headers): Headers {
+  for (const name of identityClaims) delete passed[name]
+  return passed
+}
+
 export interface HeaderRules {
-  /** Which `X-…` headers pass: `all`, or lower-case names. Our own mark never does. */
-  readonly passX: 'all' | ReadonlySet<string>
+  /** Which `X-…` headers pass, by lower-case names: they could say anything of what stands behind us. */
+  readonly passX: ReadonlySet<string>
   /** Host and port that stand for us. */
   readonly ownHost: () => string
 }
@@ -80,6 +91,7 @@ export class HeaderFilter {
   }
 
   #pass(from: Headers, allowed: ReadonlySet<string>, options = passedOptions): Headers {
+    const { passX } = this.#rules
     const passed: Headers = {}
     for (const name in from) {
       const value = from[name]
@@ -88,7 +100,7 @@ export class HeaderFilter {
       const first = name.charCodeAt(0)
       const key = first >= 65 && first <= 90 ? name.toLowerCase() : name
       if (allowed.has(key)) this.#passListed(key, value, options, passed)
-      else if (isExtension(key) && this.#passesX(key)) passed[name] = value
+      else if (passX.has(key)) passed[name] = value
     }
     return passed
   }
@@ -101,11 +113,6 @@ export class HeaderFilter {
       passed[key] = replaceHosts(named, this.#rules.ownHost())
     } else passed[key] = value
   }
-
-  #passesX(key: string): boolean {
-    const { passX } = this.#rules
-    return key !== OWN_MARK && (passX === 'all' || passX.has(key))
-  }
 }
 
 /** What we do for both sides of a call, whatever the other one can: RFC 3891 §6.2. */
@@ -116,8 +123,6 @@ export function advertiseReplaces(headers: Headers): void {
 }
 
 const OWN_MARK = CALL_UUID.toLowerCase()
-
-const isExtension = (key: string): boolean => key.charCodeAt(0) === 120 && key.charCodeAt(1) === 45
 
 /** The value of our mark on a request. */
 export const ownMark = (headers: Headers): string | undefined => headerNamed(headers, OWN_MARK)

@@ -6,17 +6,27 @@ import type { SrfClient } from './srf-client.ts'
 /** However busy we are, silence is silence at last. */
 const MAX_EXTRA_MS = 3_000
 
+/** A server says at once that it has taken a request; one that has not by then is not there. */
+const TAKEN_SHARE = 0.75
+
 /** An answer that comes after the timeout is dropped, unless it was we who were late. */
 export function probeThrough(client: SrfClient, schedule: Schedule): SendProbe {
   return (destination, timeoutMs) =>
     new Promise((resolve) => {
-      let cancel = schedule(() => {
+      let isTaken = (): boolean => false
+      const giveUp = (): void => {
         const extraMs = Math.min(client.lagMs(), MAX_EXTRA_MS)
         if (extraMs < 1) return resolve({ kind: 'silence' })
         cancel = schedule(() => resolve({ kind: 'silence' }), extraMs)
-      }, timeoutMs)
-      client.sendOptions(destination, (answer) => {
+      }
+      const takenMs = timeoutMs * TAKEN_SHARE
+      let cancel = schedule(() => {
+        if (!isTaken()) return resolve({ kind: 'unsent' })
+        cancel = schedule(giveUp, timeoutMs - takenMs)
+      }, takenMs)
+      isTaken = client.sendOptions(destination, (answer) => {
         cancel()
+        if ('isUnsent' in answer) return resolve({ kind: 'unsent' })
         if ('status' in answer) {
           const { status, reason } = answer
           resolve({ kind: 'answered', status, reason })

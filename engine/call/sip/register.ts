@@ -24,11 +24,13 @@ export function registerThrough(client: SrfClient, schedule: Schedule): SendRegi
         CSeq: `${cseq} REGISTER`,
       }
       const request = {
+        method: 'REGISTER' as const,
         uri: `sip:${domain ?? address}`,
         ...{ headers, nextHop: registrar, credentials: { username, password, realm } },
       }
-      client.sendRegister(request, (answer) => {
+      client.send(request, (answer) => {
         cancel()
+        if ('isUnsent' in answer) return resolve({ kind: 'unsent' })
         if ('status' in answer) {
           const { status, reason, headers } = answer
           resolve({ kind: 'answered', status, reason, headers })

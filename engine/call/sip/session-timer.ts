@@ -35,6 +35,18 @@ export function askForSession(
   headers['min-se'] = String(Math.max(Math.min(LEAST_SECONDS, timers.seconds), least))
 }
 
+/** The same request once more, as the next one of its Call-ID (RFC 4028 §7.4). */
+export function nextAttempt(headers: Headers, sent: Headers): Headers {
+  const { From: _, ...kept } = headers
+  const [number = '0'] = (sent['cseq'] ?? '').split(' ')
+  return {
+    ...kept,
+    From: sent['from'] ?? '',
+    'Call-ID': sent['call-id'] ?? '',
+    CSeq: `${Number(number) + 1} INVITE`,
+  }
+}
+
 /** What our 200 to an INVITE with the headers `asked` says (§9, Table 2). */
 export function grantSession(asked: Headers, headers: Headers, timers: SessionTimers): void {
   if (timers.seconds === 0) return

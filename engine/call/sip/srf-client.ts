@@ -4,14 +4,14 @@
  * that it reports, so that nothing can happen to a new dialog before its listeners stand. (With
  * the library's promises a BYE in the same read is lost.) What it throws becomes a value here.
  */
-import { createRequire } from 'node:module'
-import { answerChallenges, type Credentials } from './challenge.ts'
+import { respond } from './answers.ts'
+import { partyAt } from './caller-id.ts'
+import type { Credentials } from './challenge.ts'
 import type {
   Agent,
   Answer,
-  AnswerChallenge,
   Headers,
-  PendingOffer,
+  RequestOptions,
   RequestHandler,
   SipRequest,
   SipResponse,
@@ -19,24 +19,24 @@ import type {
 } from './drachtio.ts'
 import type { OpenInProcess } from './in-process-wire.ts'
 import { type Connected, type Log, messageOf, type Servers, SrfLink } from './srf-link.ts'
-import { askForSession, grantSession, leastOf, type SessionTimers } from './session-timer.ts'
+import { PhoneHomes } from './servers/phone-homes.ts'
+import { lostEnd, NOT_CONNECTED, type UacEnd, uacEnd } from './uac-end.ts'
+import { SoleCheck } from './servers/sole-check.ts'
+import { answering, tableSizes } from './servers/srf-tables.ts'
+import {
+  askForSession,
+  grantSession,
+  leastOf,
+  nextAttempt,
+  type SessionTimers,
+} from './session-timer.ts'
 
 export type { Log } from './srf-link.ts'
+export type { UacEnd } from './uac-end.ts'
 
 export type Connection =
   | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
   | ({ readonly kind: 'tcp' } & Servers)
-
-/** How an INVITE that we sent ended. */
-export type UacEnd =
-  | { readonly kind: 'answered'; readonly dialog: SrfDialog }
-  /** Answered with an offer, because the INVITE had none; not yet acknowledged. */
-  | { readonly kind: 'offered'; readonly offer: PendingOffer }
-  | { readonly kind: 'rejected'; readonly response: SipResponse }
-  /** Answered, but no dialog can be formed from it (no usable Contact, or a 2xx other than 200). */
-  | { readonly kind: 'unusable'; readonly response: SipResponse }
-  /** `isConnectionLost`: the server is away, which says nothing about the destination. */
-  | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
 
 export interface InviteToSend {
   readonly uri: string
@@ -46,13 +46,23 @@ export interface InviteToSend {
   readonly body: string | undefined
   /** For digest challenges. */
   readonly credentials: Credentials | undefined
+  /** Whose connection the other leg of the call is on: one server keeps both, as long as it can. */
+  readonly near?: Agent | undefined
 }
 
-export interface RegisterToSend {
+/** Of a request outside any dialog. `isUnsent`: the server was away, which says nothing about the destination. */
+export type RequestEnd = SipResponse | { readonly reason: string; readonly isUnsent?: true }
+
+/** A request that belongs to no dialog and begins none. */
+export interface RequestToSend {
+  readonly method: 'REGISTER' | 'MESSAGE'
   readonly uri: string
-  readonly nextHop: string
+  /** Undefined: by its Route, or else its Request-URI. */
+  readonly nextHop: string | undefined
   readonly headers: Headers
-  readonly credentials: Credentials
+  readonly body?: string
+  readonly credentials?: Credentials
+  readonly near?: Agent | undefined
 }
 
 export interface UacHandlers {
@@ -63,9 +73,6 @@ export interface UacHandlers {
   readonly onEnd: (end: UacEnd) => void
 }
 
-const load = createRequire(import.meta.url)
-const reasonPhrases = load('sip-status') as Readonly<Record<number, string>>
-
 export class SrfClient {
   readonly #log: Log
   readonly #onPayload: (payload: string) => void
@@ -73,6 +80,8 @@ export class SrfClient {
   readonly #onLost: ((isLost: (callId: string) => boolean) => void)[] = []
   #links: readonly SrfLink[] = []
   #turn = 0
+  readonly #homes = new PhoneHomes()
+  readonly #soleCheck: SoleCheck
   #admit: ((request: SipRequest) => boolean) | undefined
   readonly #sessionSeconds: number
   /**
@@ -92,6 +101,7 @@ export class SrfClient {
     sessionSeconds = 0,
   ) {
     this.#log = log
+    this.#soleCheck = new SoleCheck(log)
     this.#sessionSeconds = sessionSeconds
     this.lagMs = lagMs
     this.#onPayload = onPayload
@@ -106,6 +116,11 @@ export class SrfClient {
   /** What the servers listen on that have been reached so far, such as `udp/192.0.2.1:5060`. */
   get hostPorts(): readonly string[] {
     return this.#links.flatMap((link) => link.hostPorts)
+  }
+
+  /** Whether the server is another process, which may be away without our hearing of it. */
+  get isElsewhere(): boolean {
+    return this.#links.some((link) => !link.isInProcess)
   }
 
   /**
@@ -127,7 +142,8 @@ export class SrfClient {
   /** Before `connect`. Requests in a dialog go to the dialog, never here. */
   handle(method: string, handler: RequestHandler): void {
     const screened: RequestHandler = (request, answer) => {
-      if (this.#admit?.(request) === false) refuseUnheard(request, answer)
+      if (this.#soleCheck.takes(request)) respond(answer, 480)
+      else if (this.#admit?.(request) === false) refuseUnheard(request, answer)
       else handler(request, answer)
     }
     this.#handlers.push([method.toLowerCase(), screened])
@@ -148,9 +164,7 @@ export class SrfClient {
   connect(connection: Connection): Promise<Connected> {
     const targets =
       connection.kind === 'tcp'
-        ? connection.servers.map(
-            (server) => ({ kind: 'tcp', schedule: connection.schedule, ...server }) as const,
-          )
+        ? connection.servers.map((server) => ({ ...connection, ...server }) as const)
         : [connection]
     return new Promise((resolve) => {
       this.#links = targets.map((target) => {
@@ -163,8 +177,10 @@ export class SrfClient {
           const server = target.kind === 'tcp' ? `${target.host}:${target.port}` : 'this process'
           if (connected.kind === 'refused')
             this.#log('error', 'drachtio server refuses us', { server, reason: connected.reason })
-          else this.#log('debug', 'connected', { server, version: connected.version })
-          resolve(connected)
+          else if (connected.kind === 'connected')
+            this.#log('debug', 'connected', { server, version: connected.version })
+          if (target.kind === 'in-process' || connected.kind !== 'connected') resolve(connected)
+          else void this.#soleCheck.check(target, connected).then(resolve)
         })
         return link
       })
@@ -184,19 +200,25 @@ export class SrfClient {
     const headers = { ...request.headers }
     const challenges = request.credentials !== undefined
     askForSession(headers, timers, { challenges })
+    let sent: SipRequest | undefined
+    const onSent = (first: SipRequest): void => {
+      sent = first
+      handlers.onSent(first)
+    }
     const onEnd = (end: UacEnd): void => {
       const isTooShort = end.kind === 'rejected' && end.response.status === 422
       const least = isTooShort ? leastOf(end.response.headers, timers) : undefined
-      if (least === undefined) return handlers.onEnd(end)
-      const again = { ...request.headers }
+      if (least === undefined || sent === undefined) return handlers.onEnd(end)
+      const again = nextAttempt(request.headers, sent.headers)
       askForSession(again, timers, { least, challenges })
-      return this.#invite({ ...request, headers: again }, handlers)
+      // Where the first went: only that server knows how the Call-ID goes on.
+      return this.#invite({ ...request, headers: again, near: sent.agent }, handlers)
     }
-    return this.#invite({ ...request, headers }, { ...handlers, onEnd })
+    return this.#invite({ ...request, headers }, { ...handlers, onSent, onEnd })
   }
 
   #invite(request: InviteToSend, handlers: UacHandlers): void {
-    const link = this.#next()
+    const link = this.#towards(request.nextHop, request.near)
     if (!link) return handlers.onEnd(lostEnd)
     let final: SipResponse | undefined
     let isOver = false
@@ -208,7 +230,7 @@ export class SrfClient {
       handlers.onEnd(result)
     }
     const { uri, nextHop: proxy, headers, body: localSdp, credentials } = request
-    const auth = credentials && this.#answering(credentials)
+    const auth = credentials && answering(credentials, this.#links)
     const options = { method: 'INVITE', headers, localSdp, auth, proxy, noAck: true } as const
     const callbacks = {
       cbRequest: (_error: unknown, request?: SipRequest) => {
@@ -251,37 +273,53 @@ export class SrfClient {
 
   /**
    * One OPTIONS outside any dialog, to `nextHop` whatever is registered under `uri`. `done` gets its
-   * final answer, at most once.
+   * final answer, at most once. The returned function says whether a server has taken it.
    */
-  sendOptions(
-    uri: string,
-    done: (answer: SipResponse | { readonly reason: string }) => void,
-    nextHop = uri,
-  ): void {
-    const link = this.#next()
-    if (!link) return done({ reason: NOT_CONNECTED })
-    return link.srf.request(uri, { method: 'OPTIONS', proxy: nextHop }, (error, request) => {
-      if (!request) return done({ reason: messageOf(error) })
-      return request.on('response', (response) => {
-        if (response.status >= 200) done(response)
-      })
-    })
+  sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
+    const options = { method: 'OPTIONS', headers: { To: partyAt(uri) }, proxy: nextHop }
+    return this.#request(this.#towards(nextHop, undefined), uri, options, done)
   }
 
-  /** One REGISTER of our own. `done` gets its final answer, at most once. */
-  sendRegister(
-    { uri, nextHop: proxy, headers, credentials }: RegisterToSend,
-    done: (answer: SipResponse | { readonly reason: string }) => void,
+  /** `done` gets the final answer, at most once. */
+  send(
+    { uri, nextHop: proxy, credentials, near, ...rest }: RequestToSend,
+    done: (end: RequestEnd) => void,
   ): void {
-    const link = this.#next()
-    if (!link) return done({ reason: NOT_CONNECTED })
-    const options = { method: 'REGISTER', headers, proxy, auth: this.#answering(credentials) }
-    return link.srf.request(uri, options, (error, request) => {
-      if (!request) return done({ reason: messageOf(error) })
+    const auth = credentials && answering(credentials, this.#links)
+    const options = {
+      ...rest,
+      ...(proxy === undefined ? {} : { proxy }),
+      ...(auth ? { auth } : {}),
+    }
+    this.#request(this.#towards(proxy, near), uri, options, done)
+  }
+
+  #request(
+    link: SrfLink | undefined,
+    uri: string,
+    options: RequestOptions,
+    done: (end: RequestEnd) => void,
+  ): () => boolean {
+    if (!link) {
+      done(unsent)
+      return () => false
+    }
+    let [isSent, isOver] = [link.isInProcess, false]
+    const end = (result: RequestEnd): void => {
+      if (isOver) return
+      isOver = true
+      forget()
+      done(result)
+    }
+    const forget = link.whenLost(() => end(unsent))
+    link.srf.request(uri, options, (error, request) => {
+      isSent = true
+      if (!request) return end({ reason: messageOf(error) })
       return request.on('response', (response) => {
-        if (response.status >= 200) done(response)
+        if (response.status >= 200) end(response)
       })
     })
+    return () => isSent
   }
 
   /** BYE for an answered INVITE from which the library could not form a dialog. */
@@ -294,35 +332,25 @@ export class SrfClient {
 
   /** Sizes of the library's own tables: all zero when nothing is going on. */
   stats(): Readonly<Record<string, number>> {
-    const stats = { dialogs: 0, requests: 0, sipRequests: 0, invites: 0, acks: 0, challenges: 0 }
-    for (const { srf, agent } of this.#links) {
-      stats.dialogs += srf._dialogs.size
-      stats.challenges += agent?.pendingSipAuthTxnIdUpdate.size ?? 0
-      for (const state of agent?.mapServer.values() ?? []) {
-        stats.requests += state.pendingRequests.size
-        stats.sipRequests += state.pendingSipRequests.size
-        stats.invites += state.pendingNetworkInvites.size
-        stats.acks += state.pendingAckOrPrack.size
-        stats.challenges += state.pendingSipAuthRequests.size
-      }
-    }
-    return stats
-  }
-
-  /** What the library remembers of a challenge that is not answered is forgotten here. */
-  #answering(credentials: Credentials): AnswerChallenge {
-    return answerChallenges(credentials, ({ headers, req }) => {
-      for (const { agent } of this.#links) {
-        agent?.pendingSipAuthTxnIdUpdate.delete(req.stackTxnId)
-        for (const state of agent?.mapServer.values() ?? [])
-          state.pendingSipAuthRequests.delete(headers['call-id'] ?? '')
-      }
-    })
+    return tableSizes(this.#links)
   }
 
   get #sessionTimers(): SessionTimers {
     const isOurPart = !this.#links.every((link) => link.keepsSessionTimers)
     return { seconds: this.#sessionSeconds, isOurPart }
+  }
+
+  /** A phone that registered from `address` and `port`: what calls it goes by the server that has its flow. */
+  noteRegistered({ source_address: address, source_port: port, agent }: SipRequest): void {
+    if (this.#links.length > 1 && agent) this.#homes.note(address, port, agent)
+  }
+
+  /** The server that a phone registered on; else the one of the other leg; else each in turn. */
+  #towards(nextHop: string | undefined, near: Agent | undefined): SrfLink | undefined {
+    if (this.#links.length === 1) return this.#next()
+    const agent = this.#homes.of(nextHop) ?? near
+    const link = agent && this.#links.find((each) => each.agent === agent)
+    return link?.isConnected === true ? link : this.#next()
   }
 
   /** Who sends what we begin: those that are connected, in turn. */
@@ -348,50 +376,10 @@ export class SrfClient {
   }
 }
 
-function uacEnd(
-  error: unknown,
-  result: SrfDialog | PendingOffer | undefined,
-  final: SipResponse | undefined,
-): UacEnd {
-  if (result && 'sdp' in result) return { kind: 'offered', offer: result }
-  if (result) return { kind: 'answered', dialog: result }
-  if (final && final.status < 300) return { kind: 'unusable', response: final }
-  if (final) return { kind: 'rejected', response: final }
-  return { kind: 'not-sent', reason: messageOf(error) }
-}
-
-/** What we take, in and out of dialogs. */
-export const ALLOW =
-  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER'
-
-/** `Allow` of a 405: what is refused where it stands is not among it (RFC 3261 §21.4.6). */
-export const allowedBut = (refused: string): string =>
-  ALLOW.split(', ')
-    .filter((method) => method !== refused)
-    .join(', ')
-
-/** A status that the library can send; it throws on others. RFC 3261 §8.1.3.2 reads those as x00. */
-export function listedStatus(status: number): number {
-  if (status in reasonPhrases) return status
-  return status < 200 ? 183 : Math.min(600, status - (status % 100))
-}
-
-/** Sends an answer, at most one final one. */
-export function respond(
-  answer: Answer,
-  status: number,
-  reason?: string,
-  options: { readonly headers?: Headers; readonly body?: string | undefined } = {},
-): void {
-  if (answer.finalResponseSent) return
-  answer.send(listedStatus(status), reason, options)
-}
-
 function refuseUnheard(request: SipRequest, answer: Answer): void {
   if (request.method !== 'ACK') respond(answer, 403)
 }
 
-const NOT_CONNECTED = 'no connection to the SIP server'
-const lostEnd: UacEnd = { kind: 'not-sent', reason: NOT_CONNECTED, isConnectionLost: true }
+const unsent: RequestEnd = { reason: NOT_CONNECTED, isUnsent: true }
 
 const ignore = (): void => undefined

@@ -22,6 +22,8 @@ export interface Servers {
   /** At least one. What we begin is spread over those that are there. */
   readonly servers: readonly ServerAddress[]
   readonly schedule: Schedule
+  /** Something that nobody can guess; absent: whether others take calls there is not checked. */
+  readonly newToken?: () => string
 }
 
 /** By whom the server's certificate must be signed. */
@@ -32,12 +34,24 @@ export interface TlsTrust {
 
 export type LinkTarget =
   | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
-  | ({ readonly kind: 'tcp'; readonly schedule: Schedule } & ServerAddress)
+  | ({ readonly kind: 'tcp' } & Omit<Servers, 'servers'> & ServerAddress)
 
 export type Connected =
   /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
   | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
   | { readonly kind: 'refused'; readonly reason: string }
+  /** Another application takes calls there: each would get a part of them. */
+  | { readonly kind: 'shared'; readonly server: string }
+
+/** For the operator. */
+export function whyNot(connected: Exclude<Connected, { readonly kind: 'connected' }>): string {
+  if (connected.kind === 'refused')
+    return `the server of DRACHTIO_URL refuses us: ${connected.reason}`
+  return (
+    `another application takes calls at ${connected.server} of DRACHTIO_URL; ` +
+    'each would get a part of them: give it a server of its own'
+  )
+}
 
 export type Log = (
   level: 'debug' | 'info' | 'warn' | 'error',
@@ -164,6 +178,11 @@ export class SrfLink {
   /** Any other application gets what drachtio-server would give it, which is no 100. */
   get hearsTrying(): boolean {
     return this.#isTollgate && this.#isInProcess
+  }
+
+  /** It cannot be away: it is this process. */
+  get isInProcess(): boolean {
+    return this.#isInProcess
   }
 
   /** The server does all of RFC 4028 by itself. */

@@ -50,6 +50,7 @@ export async function transferToNewCall(
   const free = freeRoute(reading, deps)
   const shown = presented(plan, reading, free)
   const call = deps.calls.begin(startOf(reading, deps.now()))
+  call.near = plan.stayer.leg.dialog.agent
   const before = [plan.leaver, plan.stayer].map(({ conversation }) => conversation.call)
   const { conversation, side } = plan.stayer
   call.peers.caller = conversation.call.peers[side]

@@ -1,4 +1,5 @@
-import { respond, type SrfClient } from '../../call/sip/srf-client.ts'
+import { respond } from '../../call/sip/answers.ts'
+import type { SrfClient } from '../../call/sip/srf-client.ts'
 import type { Log } from '../../logger.ts'
 import type { World } from '../command.ts'
 import { type Endpoint, startEndpoint } from './endpoint.ts'

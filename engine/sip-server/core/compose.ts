@@ -85,7 +85,7 @@ export function composeOutOfDialog(
     routes: routed.routes,
     maxForwards: headers.maxForwards ?? MAX_FORWARDS,
     from,
-    to: asNameAddr(headers.to ?? uri),
+    to: asNameAddr(headers.to ?? withoutParameters(uri)),
     callId: headers.callId ?? stack.options.token(),
     cseq: headers.cseq ?? 1,
     lines: contactLine(contact) + headers.lines + contentType,
@@ -296,6 +296,12 @@ function requestUri(uri: string, localhost: string): string {
     ? resolveLocalhost(`<${bare}>`, localhost).slice(1, -1)
     : bare
   return replaced.replace(/;method=[^;]*/i, '')
+}
+
+/** RFC 3261 §19.1.1: how to get there does not belong in a To. */
+function withoutParameters(uri: string): string {
+  const parameters = /^sips?:/i.test(uri) ? uri.indexOf(';', uri.indexOf('@') + 1) : -1
+  return parameters === -1 ? uri : uri.slice(0, parameters)
 }
 
 function withTag(stack: Stack, from: string): string {

@@ -4,7 +4,7 @@
  */
 import type { Flow, HopTarget } from '../flow.ts'
 import { checkResponse } from '../message/check.ts'
-import { parseAppMessage, parseMessage } from '../message/parse.ts'
+import { endsLinesWithLineFeeds, parseAppMessage, parseMessage } from '../message/parse.ts'
 import { decodeCommand, type SipCommand } from '../wire/command.ts'
 import { encodeAuthenticated, encodeNo, encodeNok, encodeOk, encodePong } from '../wire/event.ts'
 import { sortAppHeaders } from './app-headers.ts'
@@ -46,6 +46,7 @@ export class SipCore {
       return answerStateless(stack, request, vias, returnFlow(request.via, flow), message)
     }
     stack.traffic.received(message)
+    if (endsLinesWithLineFeeds(text)) stack.traffic.withLineFeeds += 1
     if (message.kind === 'request') return receiveRequest(stack, message, flow, now)
     if (checkResponse(message)) receiveResponse(stack, message, flow, now)
     else stack.traffic.faulty.responses += 1

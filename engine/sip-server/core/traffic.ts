@@ -12,6 +12,8 @@ export interface TrafficTotals {
   readonly faulty: Readonly<Faulty>
   /** INVITEs that were refused because the tables were full. */
   readonly refusedWhenFull: number
+  /** Taken although their lines end with bare line feeds. */
+  readonly withLineFeeds: number
 }
 
 /** What came and could not be used. */
@@ -43,6 +45,7 @@ export class Traffic implements TrafficTotals {
   readonly repeatedOut = { requests: 0, responses: 0 }
   refusedWhenFull = 0
   readonly faulty: Faulty = { unreadableRequests: 0, unreadable: 0, requests: 0, responses: 0 }
+  withLineFeeds = 0
 
   received({ kind, method, status }: SipMessage): void {
     if (kind === 'request') countRequest(this.requestsIn, method)

@@ -29,6 +29,8 @@ export function parseMessage(received: string): SipMessage | Malformed {
   const start = parseStartLine(line)
   const index = indexHeaders(text, startEnd)
   if (start === undefined) return malformed(text, line, index, 'Bad Request Line')
+  const unified = index.flaw === undefined ? undefined : withCarriageReturns(text)
+  if (unified !== undefined) return parseMessage(unified)
   if (index.flaw !== undefined) return malformed(text, line, index, index.flaw)
   const message = new SipMessage(text, start, index)
   if (hasEscapedBytes(text) && hasEscapedBytes(text.slice(0, index.bodyStart))) {
@@ -36,6 +38,24 @@ export function parseMessage(received: string): SipMessage | Malformed {
     return parseMessage(escapedAsLatin1(text.slice(0, index.bodyStart)) + message.body)
   }
   return withoutExtraOctets(message, start, index)
+}
+
+/**
+ * Some senders end every line with a bare line feed, which drachtio-server and others take. Nothing of
+ * that passes on: from here on the lines end as they should. One that ends only some lines so may hide a
+ * header from who reads strictly on the way to us: that stays malformed. `undefined`: not such a text.
+ */
+function withCarriageReturns(text: string): string | undefined {
+  const end = text.indexOf('\n\n')
+  const head = text.slice(0, Math.max(0, end))
+  if (head === '' || head.includes('\r')) return undefined
+  return `${head.replaceAll('\n', '\r\n')}\r\n\r\n${text.slice(end + 2)}`
+}
+
+/** Whether a received message is one whose lines end with bare line feeds. */
+export function endsLinesWithLineFeeds(received: string): boolean {
+  const at = received.indexOf('\n')
+  return at > 0 && received.charCodeAt(at - 1) !== carriageReturn
 }
 
 /**

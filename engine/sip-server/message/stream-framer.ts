@@ -29,6 +29,7 @@ const defaultLimits: FramerLimits = { maxBytes: maxMessageBytes }
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
 const endOfHeader = Buffer.from('\r\n\r\n')
+const endOfBareHeader = Buffer.from('\n\n')
 const nothing = Buffer.alloc(0)
 
 /**
@@ -43,6 +44,8 @@ export class StreamFramer {
   #held = 0
   /** Bytes of the unfinished message that hold no end of header. */
   #searched = 0
+  /** Among them is a carriage return: lines of this message do not end with bare line feeds. */
+  #hasCarriageReturn = false
   /** Size of the unfinished message, once its header part is complete. */
   #size: number | undefined
   /** Bytes of a possible ping seen since the last message: 0 to 3. */
@@ -118,15 +121,30 @@ export class StreamFramer {
 
   /** Size of the message that begins here, once its header part is complete. */
   #findSize(view: Buffer, frames: Frame[]): number | undefined {
-    const end = view.indexOf(endOfHeader, Math.max(0, this.#searched - 3))
+    const bareEnd = this.#findBareEnd(view)
+    const isBare = bareEnd !== -1
+    const end = isBare ? bareEnd : view.indexOf(endOfHeader, Math.max(0, this.#searched - 3))
     this.#searched = view.length
     if (end === -1)
       return view.length < this.#maxBytes ? undefined : this.#fail('too-large', frames)
-    const length = contentLength(view.toString('latin1', 0, end))
-    const head = view.subarray(0, end + endOfHeader.length)
+    const text = view.toString('latin1', 0, end)
+    const length = contentLength(isBare ? text.replaceAll('\n', '\r\n') : text)
+    const head = view.subarray(0, end + (isBare ? endOfBareHeader : endOfHeader).length)
     if (typeof length === 'string') return this.#fail(length, frames, head)
     const size = head.length + length
     return size <= this.#maxBytes ? size : this.#fail('too-large', frames, head)
+  }
+
+  /**
+   * End of a header part that has no carriage return at all. Where there is one, two line feeds end
+   * nothing: who reads strictly on the way to us would see the message end elsewhere.
+   */
+  #findBareEnd(view: Buffer): number {
+    if (this.#hasCarriageReturn) return -1
+    const first = view.indexOf(carriageReturn, this.#searched)
+    this.#hasCarriageReturn = first !== -1
+    const bare = this.#hasCarriageReturn ? view.subarray(0, first) : view
+    return bare.indexOf(endOfBareHeader, Math.max(0, this.#searched - 1))
   }
 
   #fail(reason: Unframeable, frames: Frame[], head: Buffer = nothing): undefined {
@@ -139,6 +157,7 @@ export class StreamFramer {
     this.#buffer = nothing
     this.#held = 0
     this.#searched = 0
+    this.#hasCarriageReturn = false
     this.#size = undefined
   }
 }

@@ -36,6 +36,7 @@ test('active calls are a bare array with the fields of the specification', async
   expect(body).toEqual([
     {
       uuid,
+      call_uuid: uuid,
       caller_id_number: '15550001111',
       destination_number: '18005551212',
       duration_seconds: 12,

@@ -119,7 +119,7 @@ test('where Trying cannot be heard, a silent node that answers OPTIONS may go on
   rig.time.advance(1_600)
   first.reply(await first.next('OPTIONS'), 200)
   await rig.seen(first)
-  rig.time.advance(10_000)
+  rig.time.advance(4_000)
   first.reply(invite, 486, { tag: 'b' })
   await caller.next(486)
   expect(second.inbox).toEqual([])

@@ -61,7 +61,7 @@ test('an answered call is bridged, journalled, and recorded when the caller hang
 })
 
 test('neither side learns anything of the other but what concerns the call', async () => {
-  rig = await startCallRig()
+  rig = await startCallRig({ passX: ['x-customer', 'x-why'] })
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))
@@ -71,6 +71,7 @@ test('neither side learns anything of the other but what concerns the call', asy
     'Server: secret',
     'Authorization: Digest username="secret"',
     'X-Call-UUID: forged',
+    'X-Internal: secret 10.9.9.9',
   ]
   const passed = [
     'P-Asserted-Identity: "A" <sip:+15550001@inner.example>',
@@ -93,7 +94,10 @@ test('neither side learns anything of the other but what concerns the call', asy
   expect(invite.get('P-Asserted-Identity')).toMatch(/^"A" <sip:\+15550001@127\.0\.0\.1:\d+>$/)
   expect(invite.get('Diversion')).toMatch(/^<sip:2000@127\.0\.0\.1:\d+>;reason=no-answer$/)
 
-  node.reply(invite, 486, { tag: 'b', headers: ['Server: secret', 'X-Why: lunch'] })
+  node.reply(invite, 486, {
+    tag: 'b',
+    headers: ['Server: secret', 'X-Place: secret', 'X-Why: lunch'],
+  })
   const answer = await caller.next(486)
   expect(answer.text).not.toContain('secret')
   expect(answer.get('X-Why')).toBe('lunch')

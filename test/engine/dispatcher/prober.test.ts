@@ -63,6 +63,18 @@ test('a transport error is a verdict at once', async () => {
   expect(verdicts).toMatchObject([{ isUp: false, status: 0, reason: 'ECONNREFUSED' }])
 })
 
+test('while our SIP server is away a probe is no verdict, and the next one comes at its time', async () => {
+  let isAway = true
+  const { clock, verdicts } = start([1], async () =>
+    isAway ? { kind: 'unsent' } : { kind: 'answered', status: 200, reason: 'OK' },
+  )
+  await clock.advance(5_000)
+  expect(verdicts).toEqual([])
+  isAway = false
+  await clock.advance(500)
+  expect(verdicts).toMatchObject([{ isUp: true }])
+})
+
 test('a sender that never settles is a silent node', async () => {
   const { clock, verdicts } = start([1], () => new Promise(() => undefined))
   await clock.advance(5_000)

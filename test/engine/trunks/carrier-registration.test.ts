@@ -46,6 +46,27 @@ function start(...answers: RegisterResult[]) {
   return { time, sent, changes, registration, pass }
 }
 
+test('our SIP server being away is no failure of the carrier: it is asked again, and soon', async () => {
+  const { sent, changes, registration, pass } = start(
+    { kind: 'unsent' },
+    { kind: 'unsent' },
+    ok(60),
+  )
+  await pass(1)
+  expect(registration.report()).toMatchObject({ state: 'registering', lastAnswer: { status: 0 } })
+  await pass(2)
+  expect(new Set(sent.map(({ registrar }) => registrar))).toEqual(new Set([account.registrars[0]]))
+  expect(changes).toEqual(['registering', 'registered'])
+})
+
+test('a refresh that could not leave is repeated soon, by the same registrar', async () => {
+  const { sent, changes, pass } = start(ok(100), { kind: 'unsent' }, ok(100))
+  await pass(85)
+  expect(sent).toHaveLength(3)
+  expect(new Set(sent.map(({ registrar }) => registrar)).size).toBe(1)
+  expect(changes).toEqual(['registering', 'registered'])
+})
+
 test('a registration is refreshed before what was granted runs out, for as long as it lives', async () => {
   const { sent, changes, registration, pass } = start(ok(100))
   await pass(1)

@@ -6,7 +6,7 @@ import { HeaderFilter } from '../../../../engine/call/sip/headers.ts'
 import { candidate } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 
-const filter = new HeaderFilter({ passX: 'all', ownHost: () => 'us' })
+const filter = new HeaderFilter({ passX: new Set(), ownHost: () => 'us' })
 
 const announced = (from = '"Alice" <sip:100@inner>;tag=1', parts: Partial<Announced> = {}) => ({
   callUuid: 'u',

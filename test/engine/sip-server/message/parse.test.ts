@@ -77,6 +77,25 @@ test('nothing is answered that is a response, an ACK, or has no Via', () => {
   expect(malformed('')?.message).toBeUndefined()
 })
 
+test('a message whose lines all end with bare line feeds is read as if they ended rightly', () => {
+  const strict = read(invite(['Subject: a', ' b', 'Content-Length: 5'], 'v=0\r\n'))
+  const bare = read(`\n${strict.text.slice(0, strict.bodyStart).replaceAll('\r', '')}v=0\r\n`)
+  expect(bare.text).toBe(strict.text)
+  expect(bare.get('Subject')).toBe('a b')
+  expect(bare.entries()).toEqual(strict.entries())
+  expect(bare.text.slice(0, bare.bodyStart)).not.toMatch(/[^\r]\n/)
+})
+
+test('a message that ends only some lines with bare line feeds is refused', () => {
+  const strict = invite(['Subject: a', 'Content-Length: 0'])
+  const breaks = [...strict.matchAll(/\r\n/g)].map(({ index }) => index)
+  for (const at of breaks) {
+    expect(malformed(strict.slice(0, at) + strict.slice(at + 1))?.status).toBe(400)
+    const others = strict.replaceAll('\r', (found, index: number) => (index === at ? found : ''))
+    expect(malformed(others)?.status).toBe(400)
+  }
+})
+
 test('a line break cannot be smuggled into a value', () => {
   const smuggled = malformed(invite(['X-A: 1\nVia: SIP/2.0/UDP evil']))
   expect(smuggled?.reason).toBe('Bad Line Break')

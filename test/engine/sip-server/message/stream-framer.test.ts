@@ -89,6 +89,31 @@ test.each([
   ])
 })
 
+/** Without any carriage return before its body. */
+const bare = (body: string): string =>
+  `INFO sip:a@b SIP/2.0\nVia: x\nContent-Length: ${body.length}\n\n${body}`
+
+test('a stream of bare line feeds is cut by Content-Length, at whatever byte it is divided', () => {
+  const whole = Buffer.from(bare('one\r\n\r\ntwo') + bare('') + bare('\n\n'))
+  for (let at = 0; at <= whole.length; at++) {
+    const framer = new StreamFramer()
+    const frames = [...framer.receive(whole.subarray(0, at)), ...framer.receive(whole.subarray(at))]
+    expect(frames.map((frame) => (frame.kind === 'message' ? frame.text : frame.kind))).toEqual([
+      ...[bare('one\r\n\r\ntwo'), bare(''), bare('\n\n')],
+    ])
+  }
+})
+
+test('two line feeds end no header part that has a carriage return: nothing can be hidden behind them', () => {
+  const smuggled = bare('')
+  const outer = `INFO sip:a@b SIP/2.0\r\nSubject: x\n\n${smuggled}\r\nContent-Length: 0\r\n\r\n`
+  const frames = new StreamFramer().receive(Buffer.from(outer))
+  expect(frames.filter(({ kind }) => kind === 'message').length).toBeLessThan(2)
+  expect(frames.map((frame) => (frame.kind === 'message' ? frame.text : frame.kind))).toEqual([
+    outer,
+  ])
+})
+
 test('a Content-Length inside another header or the body announces nothing', () => {
   const text = invite(
     ['Subject: x', ' Content-Length: 9', 'X-Content-Length: 8', 'l: 20'],

@@ -1,0 +1,212 @@
+/**
+ * Text messages between registered phones of one tenant (RFC 3428, page mode). Nothing is stored, nobody pays, and nothing
+ * leaves for a carrier.
+ */
+import { isIP } from 'node:net'
+import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
+import type { ExtensionOrigin } from '../../routing/routing.ts'
+import type { Deadlines } from '../deadlines.ts'
+import type { PhoneCandidate } from '../legs/outgoing.ts'
+import { respond } from '../sip/answers.ts'
+import {
+  ANONYMOUS_HOST,
+  calledOf,
+  isAnonymous,
+  nameAddr,
+  partyOf,
+  userPart,
+} from '../sip/caller-id.ts'
+import type { Answer, Headers, SipRequest } from '../sip/drachtio.ts'
+import { unsupportedOptions } from '../sip/headers.ts'
+import type { RequestEnd, SrfClient } from '../sip/srf-client.ts'
+import { innerExtension, type ExtensionRouteDeps } from './extension-route.ts'
+import { recognize, type RecognizeDeps } from './recognize.ts'
+import { respondToPhone, sourceOf } from './register.ts'
+
+export interface MessageDeps extends ExtensionRouteDeps {
+  readonly client: Pick<SrfClient, 'send' | 'ownHost'>
+  readonly routing: RecognizeDeps['routing']
+  readonly registrar: RecognizeDeps['registrar'] & ExtensionRouteDeps['registrar']
+  readonly calls: { readonly isDraining: boolean }
+  readonly deadlines: Deadlines
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => void
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly retryAfterSeconds: number
+}
+
+/** §8: more may not go where nobody knows that every hop controls congestion. Of the whole request. */
+const MAX_BYTES = 1_300
+
+/** Of one extension; who types is slower. */
+const RATE = { packetsPerSecond: 2, burst: 20, maxSources: 10_000 }
+
+/** On their way at the same time, each to as many phones as its extension has. */
+const MAX_UNDER_WAY = 1_000
+
+/** The sender gives up after 32 s (RFC 3261, timer F), and RFC 4320 forbids a late answer. */
+const ANSWER_MS = 15_000
+
+/** What belongs to the message, and tells nothing of where its sender is. */
+const passed = [
+  ...['content-type', 'content-disposition', 'content-encoding', 'content-language'],
+  ...['mime-version', 'subject', 'date', 'expires', 'priority', 'in-reply-to'],
+]
+
+export interface MessageTotals {
+  readonly delivered: number
+  readonly refused: number
+}
+
+interface Refusal {
+  readonly status: number
+  readonly reason?: string
+  readonly headers?: Headers
+}
+
+export class Messages {
+  readonly #deps: MessageDeps
+  readonly #rates = new TokenBuckets(RATE)
+  readonly #totals = { delivered: 0, refused: 0 }
+  #underWay = 0
+
+  constructor(deps: MessageDeps) {
+    this.#deps = deps
+  }
+
+  get totals(): MessageTotals {
+    return this.#totals
+  }
+
+  /** Answers one MESSAGE outside any dialog. */
+  take(request: SipRequest, answer: Answer): void {
+    const recognized = recognize(request, this.#deps)
+    if (recognized.kind === 'challenged') return respondToPhone(answer, recognized.answer)
+    const { origin } = recognized
+    if (origin.kind === 'unknown') this.#deps.onUnknownSource(sourceOf(request))
+    if (origin.kind !== 'extension') return this.#refuse(answer, { status: 403 })
+    const objection = this.#objection(request, origin)
+    if (objection) return this.#refuse(answer, objection)
+    const phones = this.#phonesFor(request, origin)
+    if (phones === undefined) return this.#refuse(answer, { status: 404 })
+    if (phones.length === 0) return this.#refuse(answer, { status: 480 })
+    return this.#deliver(phones, request, origin, answer)
+  }
+
+  #objection(request: SipRequest, { extensionId }: ExtensionOrigin): Refusal | undefined {
+    const { calls, now, retryAfterSeconds } = this.#deps
+    const later = { 'Retry-After': String(retryAfterSeconds) }
+    const { headers } = request
+    if (calls.isDraining || this.#underWay >= MAX_UNDER_WAY) return { status: 503, headers: later }
+    if (sizeOf(request) > MAX_BYTES) return { status: 513, reason: 'Message Too Large' }
+    const unsupported = unsupportedOptions(headers['require'])
+    if (unsupported !== '') return { status: 420, headers: { Unsupported: unsupported } }
+    if (hopsLeft(request) < 0) return { status: 483 }
+    const bucket = this.#rates.of(String(extensionId), now())
+    // Not 503, by which a phone would take the whole server for dead.
+    return takeFrom(bucket, RATE, now()) ? undefined : { status: 480, headers: later }
+  }
+
+  /** Undefined: whom it names is no extension of the sender's tenant. */
+  #phonesFor({ uri }: SipRequest, origin: ExtensionOrigin): readonly PhoneCandidate[] | undefined {
+    const { registrar } = this.#deps
+    const called = calledOf(uri)
+    const domain = called.host.replace(/:\d+$/, '').toLowerCase()
+    const isHere = registrar.tenantOf(domain) !== undefined || this.#isOurHost(domain)
+    if (!isHere || called.number === '') return undefined
+    const extension = innerExtension(origin, called.number, domain, this.#deps)
+    return extension?.tenantId === origin.tenantId ? extension.phones : undefined
+  }
+
+  /** A phone without a domain writes the address of its server, as it sees it. */
+  #isOurHost(host: string): boolean {
+    return (
+      isIP(host.replace(/^\[|\]$/g, '')) !== 0 || this.#deps.client.ownHost.startsWith(`${host}:`)
+    )
+  }
+
+  /** To all phones at the same time: the first that takes it counts (RFC 3428 §4). */
+  #deliver(
+    phones: readonly PhoneCandidate[],
+    request: SipRequest,
+    origin: ExtensionOrigin,
+    answer: Answer,
+  ): void {
+    const { client, deadlines, now } = this.#deps
+    const refusals: number[] = []
+    let isOver = false
+    this.#underWay += 1
+    const end = (settle: () => void): void => {
+      if (isOver) return
+      isOver = true
+      this.#underWay -= 1
+      deadlines.cancel(deadline)
+      settle()
+    }
+    const refuse = (): void => end(() => this.#refuse(answer, { status: worstOf(refusals) }))
+    const deadline = deadlines.at(now() + ANSWER_MS, refuse)
+    const onEnd = (result: RequestEnd): void => {
+      const status = 'status' in result ? result.status : 480
+      if (status < 300)
+        return end(() => {
+          this.#totals.delivered += 1
+          respond(answer, status === 202 ? 202 : 200)
+        })
+      refusals.push(status)
+      return refusals.length === phones.length ? refuse() : undefined
+    }
+    for (const phone of phones) {
+      const { uri, nextHop } = phone
+      const headers = headersFor(phone, request, origin)
+      const body = request.body ?? ''
+      client.send({ method: 'MESSAGE', uri, nextHop, headers, body, near: request.agent }, onEnd)
+    }
+  }
+
+  #refuse(answer: Answer, { status, reason, headers = {} }: Refusal): void {
+    this.#totals.refused += 1
+    respond(answer, status, reason, { headers })
+  }
+}
+
+/** Who sends it is who has shown a password, whatever From says. */
+function headersFor(phone: PhoneCandidate, request: SipRequest, origin: ExtensionOrigin): Headers {
+  const from = partyOf(request.headers['from'] ?? '')
+  const headers: Headers = {
+    From: isAnonymous(from)
+      ? nameAddr('Anonymous', `sip:anonymous@${ANONYMOUS_HOST}`)
+      : nameAddr(origin.displayName, `sip:${userPart(origin.extension)}@${origin.domain}`),
+    To: `<sip:${userPart(phone.extension)}@${phone.domain}>`,
+    'Max-Forwards': String(hopsLeft(request)),
+  }
+  for (const name of passed) {
+    const value = request.headers[name]
+    if (value !== undefined) headers[name] = value
+  }
+  if (request.body) headers['content-type'] ??= 'text/plain'
+  if (phone.routes.length > 0) headers['Route'] = phone.routes.join(', ')
+  return headers
+}
+
+const hopsLeft = ({ headers }: SipRequest): number => {
+  const hops = Number.parseInt(headers['max-forwards'] ?? '', 10)
+  return (Number.isNaN(hops) ? 70 : Math.min(hops, 255)) - 1
+}
+
+/** About what it takes on the wire. */
+function sizeOf({ uri, headers, body = '' }: SipRequest): number {
+  let size = uri.length + 'MESSAGE  SIP/2.0\r\n\r\n'.length + Buffer.byteLength(body)
+  for (const name in headers) size += name.length + 4 + (headers[name]?.length ?? 0)
+  return size
+}
+
+/**
+ * RFC 3261 §16.7 step 6: what somebody has decided before what a device cannot do; a challenge and what is
+ * between a phone and us are not the sender's business.
+ */
+function worstOf(refusals: readonly number[]): number {
+  const declined = refusals.find((status) => status >= 600)
+  if (declined !== undefined) return declined
+  const told = refusals.find((status) => [413, 415, 486, 488, 405].includes(status))
+  return told ?? 480
+}

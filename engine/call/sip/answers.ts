@@ -1,0 +1,32 @@
+/** Answers of ours to requests: what they may say, and the methods that they name. */
+import { createRequire } from 'node:module'
+import type { Answer, Headers } from './drachtio.ts'
+
+const reasonPhrases = createRequire(import.meta.url)('sip-status') as Readonly<
+  Record<number, string>
+>
+
+/** What we take, in and out of dialogs. */
+export const ALLOW =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER'
+
+/** `Allow` of a 405: what is taken where nobody is in a call (RFC 3261 §21.4.6). */
+export const ALLOW_OUTSIDE_CALLS =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE'
+
+/** A status that the library can send; it throws on others. RFC 3261 §8.1.3.2 reads those as x00. */
+export function listedStatus(status: number): number {
+  if (status in reasonPhrases) return status
+  return status < 200 ? 183 : Math.min(600, status - (status % 100))
+}
+
+/** Sends an answer, at most one final one. */
+export function respond(
+  answer: Answer,
+  status: number,
+  reason?: string,
+  options: { readonly headers?: Headers; readonly body?: string | undefined } = {},
+): void {
+  if (answer.finalResponseSent) return
+  answer.send(listedStatus(status), reason, options)
+}

@@ -1,0 +1,72 @@
+/** What a phone says about who it is, beyond its number, is nobody's business (RFC 3325 §5). */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type CallRig, startCallRig, talk } from '../../../support/call-rig.ts'
+import { type PeerMessage, sdp } from '../../../support/sip-peer.ts'
+
+const home = 'acme.example'
+const claims = [
+  'P-Asserted-Identity: "Police" <sip:110@evil.example>',
+  'Remote-Party-ID: "Police" <sip:110@evil.example>',
+  'Identity: forged',
+  'Diversion: <sip:110@evil.example>',
+]
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig()
+})
+afterEach(() => rig.stop())
+
+const record = (extension: string) => ({
+  ...{ extensionId: Number(extension), extension, tenantId: 3, customerId: 7, domain: home },
+  ...{ displayName: `Phone ${extension}`, isVoicemailEnabled: false },
+  secrets: { MD5: '', 'SHA-256': '' },
+})
+
+const expectNoClaim = (message: PeerMessage): void =>
+  expect(message.text).not.toMatch(/Police|forged|evil/)
+
+test('in mid-call a phone cannot say that it is somebody else; a node can', async () => {
+  rig.answers.caller = { kind: 'extension', extension: record('101') }
+  const { caller, node, leg, nodeLeg } = await talk(rig)
+  for (const method of ['INFO', 'UPDATE', 'INVITE']) {
+    caller.request(method, leg, { headers: claims, body: sdp('hold') })
+    const passed = await node.next(method)
+    expectNoClaim(passed)
+    node.reply(passed, 200, { body: sdp('ok') })
+    await caller.next(`200 ${method}`)
+  }
+  caller.request('ACK', leg)
+
+  node.request('UPDATE', nodeLeg, {
+    headers: ['P-Asserted-Identity: "Bob" <sip:200@inner.example>'],
+    body: sdp('update'),
+  })
+  const update = await caller.next('UPDATE')
+  expect(update.get('P-Asserted-Identity')).toMatch(/^"Bob" <sip:200@/)
+  caller.reply(update, 200, { headers: claims, body: sdp('ok') })
+  expectNoClaim(await node.next('200 UPDATE'))
+})
+
+test('a phone that is called cannot say that it is somebody else', async () => {
+  const [caller, phone] = [await rig.caller(), await rig.caller()]
+  rig.answers.inbound = { kind: 'extension', extension: '102', tenantId: 3, domain: home }
+  rig.answers.extensions.set(`102@${home}`, record('102'))
+  const source = { protocol: 'udp', address: '127.0.0.1', port: phone.port }
+  const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
+  rig.answers.contacts.set(`102@${home}`, [
+    { uri: 'sip:102@10.0.0.9', routes: [], nextHop, q: 1_000, source },
+  ])
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await phone.next('INVITE')
+  phone.reply(invite, 180, { tag: 'b', headers: claims })
+  expectNoClaim(await caller.next('180 INVITE'))
+  phone.reply(invite, 200, { tag: 'b', headers: claims, body: sdp('answer') })
+  const answer = await caller.next('200 INVITE')
+  expectNoClaim(answer)
+  caller.learn(leg, answer)
+  caller.request('ACK', leg)
+  await phone.next('ACK')
+})
