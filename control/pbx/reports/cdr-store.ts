@@ -131,13 +131,15 @@ export class CdrStore {
     if (tenantId !== null || disposition !== undefined || match !== undefined) return undefined
     const query = this.#store.db
       .selectFrom('refused_calls')
-      .select(({ fn }) => ['reason', fn.sum<number>('calls').as('calls')])
+      .select(({ fn }) => [
+        fn.sum<number | null>('calls').filterWhere('reason', '=', 'unknown_source').as('unknown'),
+        fn.sum<number | null>('calls').filterWhere('reason', '=', 'overload').as('overload'),
+      ])
       .where('minute', '>=', from)
       .where('minute', '<', before)
-      .groupBy('reason')
-    const counts = all(this.#store, query).map(({ reason, calls }) => [reason, calls] as const)
-    if (counts.length === 0) return undefined
-    return { unknown_source: 0, overload: 0, ...Object.fromEntries(counts) }
+    const { unknown, overload } = first(this.#store, query) ?? { unknown: null, overload: null }
+    if (unknown === null && overload === null) return undefined
+    return { unknown_source: unknown ?? 0, overload: overload ?? 0 }
   }
 
   positionOf(row: CdrValues): Position {
