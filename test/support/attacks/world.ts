@@ -41,6 +41,7 @@ export interface ApiAnswer {
 }
 
 const SILENCE_MS = 4_000
+const adminPassword = 'attack the castle'
 
 export async function startWorld(random: () => number): Promise<World> {
   const over = new AbortController()
@@ -60,19 +61,23 @@ export async function startWorld(random: () => number): Promise<World> {
   })
   const tollgate = await TollgateProcess.start(seed, {
     ...{ TRUSTED_SOURCES: '127.0.0.1/32', LOG_LEVEL: 'info', PROBE_FAILURES: '100' },
+    ADMIN_PASSWORD: adminPassword,
   })
   const listener = tollgate.listener()
   const fromNode = await SipPeer.open(listener, undefined, nodePort)
   const fromCarrier = await SipPeer.open(listener, undefined, carrierPort)
   const trusted = await SipPeer.open(listener)
-  const key = async (...words: string[]): Promise<string> =>
-    (await tollgate.run(['key', 'create', '--scopes', '*', ...words])).trim()
-  const adminKey = await key('--name', 'attack-admin')
-  const made = await fetchJson(tollgate, 'POST', '/api/v1/application-keys', adminKey, {
-    ...{ name: 'attack-tenant', scopes: ['*'], tenant_scope: 'tenant', tenant_slug: 'acme' },
-    rate_limit_rpm: 100_000,
+  const session = await logIn(tollgate)
+  const keyOf = async (body: object): Promise<string> => {
+    const made = await fetchJson(tollgate, 'POST', '/api/v1/application-keys', session, {
+      ...{ scopes: ['*'], rate_limit_rpm: 100_000, ...body },
+    })
+    return (made.body.data as { token: string }).token
+  }
+  const adminKey = await keyOf({ name: 'attack-admin' })
+  const tenantKey = await keyOf({
+    ...{ name: 'attack-tenant', tenant_scope: 'tenant', tenant_slug: 'acme' },
   })
-  const { token: tenantKey } = made.body.data as { token: string }
   const peers = [node, gateway, fromNode, fromCarrier, trusted]
   return {
     ...{ tollgate, adminKey, tenantKey, fromNode, fromCarrier, trusted, dialledOut, random },
@@ -171,6 +176,14 @@ async function call(
   return answer.status
 }
 
+/** The token of a session of the first administrator. */
+async function logIn(tollgate: TollgateProcess): Promise<string> {
+  const made = await fetchJson(tollgate, 'POST', '/api/v1/auth/login', '', {
+    ...{ username: 'admin', password: adminPassword },
+  })
+  return (made.body.data as { token: string }).token
+}
+
 async function fetchJson(
   tollgate: TollgateProcess,
   method: string,
@@ -180,7 +193,10 @@ async function fetchJson(
 ): Promise<ApiAnswer> {
   const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, {
     method,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      ...(key !== '' && { authorization: `Bearer ${key}` }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const text = await answer.text()
