@@ -251,6 +251,42 @@ test('a namesake in a tenant neither locks out nor wears down the platform’s u
   expect(codes).toEqual([...Array<string>(5).fill('invalid_credentials'), 'login_locked'])
 })
 
+test('the password of a namesake is no free guess at that of the platform’s user', async () => {
+  const { user, tenant, call, callAs, request, tick } = openResources()
+  const id = tenant('acme')
+  await user('root', 'admin')
+  await user('root', 'auditor', id)
+  const login = (secret: string, from?: string) =>
+    request('/auth/login', { body: { username: 'root', password: secret }, ...(from && { from }) })
+  const namesake = (await call('GET', '/users?search=root')).data<{ id: number }[]>()[1]?.id
+  for (let guess = 0; guess < 5; guess += 1) {
+    const secret = `guess number ${guess}`
+    expect((await callAs('acme', 'PATCH', `/users/${namesake}`, { password: secret })).status).toBe(
+      200,
+    )
+    // It is the namesake's: so it is not the platform's.
+    expect((await login(secret)).status).toBe(200)
+  }
+  expect((await login(password)).code).toBe('login_locked')
+  expect((await login(password, '198.51.100.77')).status).toBe(200)
+  tick(16 * 60_000)
+  expect((await login(password)).status).toBe(200)
+})
+
+test('slugs that no tenant has give no further guesses, and are not remembered at length', async () => {
+  const { user, request } = openResources()
+  await user('root', 'admin')
+  const login = (slug: string) =>
+    request('/auth/login', {
+      body: { username: 'root', password: 'a wrong guess' },
+      headers: { 'X-Tenant-Slug': slug },
+    })
+  const long = 'x'.repeat(64)
+  for (let guess = 0; guess < 5; guess += 1)
+    expect((await login(`${long}${guess}`)).code).toBe('invalid_credentials')
+  expect((await login(`${long}6`)).code).toBe('login_locked')
+})
+
 test('a 409 that a set or an agent is in use names no route of the platform', async () => {
   const { call, callAs, store } = opened()
   const set = await callAs('acme', 'POST', '/dispatcher', {

@@ -14,11 +14,15 @@ export class LoginGuard {
   /** Throws 429 while the pair is locked, whether the password is right or not. */
   refuseLocked(name: string, address: string, now: number): void {
     const window = this.#failures.get(pairOf(name, address))
-    if (window === undefined || !window.isFull(now)) return
+    if (window === undefined || !this.isLocked(name, address, now)) return
     const seconds = Math.max(1, Math.ceil((window.opensAt(now) - now) / 1_000))
     throw new ApiError(429, 'login_locked', 'Too many failed logins', {
       headers: { 'Retry-After': String(seconds) },
     })
+  }
+
+  isLocked(name: string, address: string, now: number): boolean {
+    return this.#failures.get(pairOf(name, address))?.isFull(now) === true
   }
 
   failed(name: string, address: string, now: number): void {

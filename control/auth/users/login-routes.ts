@@ -79,6 +79,9 @@ interface Login {
 /** At least as many passwords are verified, so that the time does not tell whether two tenants know a name. */
 const LEAST_CHECKED = 2
 
+/** Longer than any slug: what a stranger sends is remembered no longer than this. */
+const MAX_SLUG_LENGTH = 64
+
 /**
  * The one of `known`, all of which have this name, whose password it is. Throws unless there is one and the pair is not
  * locked. Asked again after the slow check: of many attempts at once only five may learn whether they were right.
@@ -91,23 +94,33 @@ async function check<Row extends Login>(
   known: readonly Row[],
 ): Promise<Row> {
   const address = c.get('clientAddress')
-  const slug = c.req.header('x-tenant-slug')
+  const slug = c.req.header('x-tenant-slug')?.slice(0, MAX_SLUG_LENGTH)
   // A success in one tenant says nothing about the namesakes.
   const pair = slug === undefined ? name : `${slug}/${name}`
+  // The password of a namesake is a guess at the others: without a count of their own it would be a free one.
+  const isLocked = (row: Row) =>
+    known.length > 1 && guard.isLocked(pairOfRow(row, name), address, steadyNow())
   guard.refuseLocked(pair, address, steadyNow())
-  const right: Row[] = []
+  const matching: Row[] = []
   for (const row of known)
-    if (await passwords.matches(password, row.is_active ? row.password_hash : null)) right.push(row)
+    if (await passwords.matches(password, row.is_active ? row.password_hash : null))
+      matching.push(row)
   for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
     await passwords.matches(password, null)
   guard.refuseLocked(pair, address, steadyNow())
-  const [row, second] = right
+  const [row, second] = matching.filter((each) => !isLocked(each))
   if (row === undefined) {
     guard.failed(pair, address, steadyNow())
+    for (const each of known.filter(isLocked))
+      guard.refuseLocked(pairOfRow(each, name), address, steadyNow())
     throw wrongLogin()
   }
-  // With a namesake whose password is known, the failures of another could be wiped out.
   if (known.length === 1) guard.succeeded(pair, address)
+  for (const each of known.length === 1 ? [] : known) {
+    const ofRow = pairOfRow(each, name)
+    if (!matching.includes(each)) guard.failed(ofRow, address, steadyNow())
+    else if (!isLocked(each)) guard.succeeded(ofRow, address)
+  }
   if (second === undefined || row.tenant_id === null) return row
   throw new ApiError(
     400,
@@ -115,6 +128,9 @@ async function check<Row extends Login>(
     'Several tenants know this login: name one in X-Tenant-Slug',
   )
 }
+
+const pairOfRow = ({ tenant_id: tenantId }: Login, name: string): string =>
+  `tenant ${tenantId ?? 0}/${name}`
 
 /** A wrong name and a wrong password are the same answer. */
 const wrongLogin = (): ApiError =>
