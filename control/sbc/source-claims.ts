@@ -8,6 +8,7 @@ import type { Store } from '../../schema/open.ts'
 import { isSameSource, locationOf, overlap, type Location } from '../../schema/rules/place.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Reach } from '../provisioning/resource.ts'
+import { refusePlatformOnly } from '../provisioning/tenancy.ts'
 
 /** Of the platform's own programs, such as trusted sources: no tenant may claim a part of them. */
 export type ReservedNetworks = readonly Location[]
@@ -19,7 +20,13 @@ export const reservedNetworks = (networks: readonly string[]): ReservedNetworks 
     return locationOf({ host, netmask: Number(bits) })
   })
 
-/** Throws 409 at `path(index)` when a place of `claims`, of a row of `owner`, is somebody else's. */
+/**
+ * The shortest prefixes that a tenant's credential may write. Sources within a carrier's network are never
+ * banned, and no other tenant may have an address there: a tenant could take half of the internet.
+ */
+const LEAST_PREFIX = { 4: 24, 6: 48 } as const
+
+/** Throws 409 at `path(index)` when a place of `claims`, of a row of `owner`, belongs to another owner. */
 export function refuseForeignPlaces(
   store: Store,
   owner: { readonly tenantId: number | null; readonly reach: Reach },
@@ -37,6 +44,7 @@ export function refuseForeignPlaces(
   for (const [index, claim] of claims.entries()) {
     // What was there before somebody else came may go on being changed.
     if (own.some((before) => isIn(claim, before))) continue
+    refusePlatformOnly(reach, isWide(claim), path(index).replace(/host$/, 'netmask'))
     const isReserved = isOfTenant && reserved.some((network) => overlap(claim.location, network))
     if (isReserved || others.some((other) => isForeign(claim, other, isOfTenant)))
       throw new ApiError(409, 'address_taken', 'The address belongs to somebody else', {
@@ -44,6 +52,9 @@ export function refuseForeignPlaces(
       })
   }
 }
+
+const isWide = ({ location }: Claim): boolean =>
+  !('name' in location) && location.prefixLength < LEAST_PREFIX[location.address.family]
 
 const isIn = (claim: Claim, before: Claim): boolean =>
   claim.host === before.host &&

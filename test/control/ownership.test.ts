@@ -78,6 +78,48 @@ test('the same bodies without what is of others are accepted', async () => {
   }
 })
 
+test.each([
+  ['203.0.113.0', 23],
+  ['203.0.113.0', 8],
+  ['2001:db8:7::', 47],
+])("a tenant's key takes no network as large as %s/%i", async (host, netmask) => {
+  const rig = openResources()
+  rig.tenant('acme')
+  const carrier = (mask: number) => ({ name: 'loop', gateways: [{ host, netmask: mask }] })
+  const asAcme = (method: string, path: string, body: object) =>
+    rig.callAs('acme', method, path, body)
+  const refused = await asAcme('POST', '/routing/carriers', carrier(netmask))
+  expect([refused.status, refused.body]).toMatchObject([
+    403,
+    { code: 'platform_only', details: [{ path: 'gateways.0.netmask' }] },
+  ])
+  expect((await asAcme('POST', '/routing/carriers', carrier(netmask < 24 ? 24 : 48))).status).toBe(
+    201,
+  )
+  const { gateways } = carrier(netmask)
+  expect((await asAcme('PATCH', '/routing/carriers/1', { gateways })).code).toBe('platform_only')
+  // The platform may give it, and then it stays while the tenant changes the rest.
+  expect((await rig.call('PATCH', '/routing/carriers/1', { gateways })).status).toBe(200)
+  expect((await asAcme('PATCH', '/routing/carriers/1', { gateways, max_calls: 5 })).status).toBe(
+    200,
+  )
+})
+
+test.each([{ prefix: '' }, { strip: 3 }, { prepend: '1900' }])(
+  "a tenant's key leads no emergency route elsewhere, to where no wallet is asked: %j",
+  async (change) => {
+    const rig = openResources()
+    rig.tenant('acme')
+    await rig.call('POST', '/routing/carriers', { name: 'loop', gateways: [{ host: '192.0.2.9' }] })
+    const route = { name: 'sos', tenant: 'acme', carrier: 'loop', prefix: '112', emergency: true }
+    const { id } = (await rig.call('POST', '/outbound-routes', route)).data<{ id: number }>()
+    const refused = await rig.callAs('acme', 'PATCH', `/outbound-routes/${id}`, change)
+    expect([refused.status, refused.code]).toEqual([403, 'platform_only'])
+    const path = `/outbound-routes/${id}`
+    expect((await rig.callAs('acme', 'PATCH', path, { priority: 5 })).status).toBe(200)
+  },
+)
+
 test("the rates of another's plan are not imported into", async () => {
   for (const plan of [`${CANARY} plan`, `${CANARY} plan of the platform`]) {
     const answer = await world.request(

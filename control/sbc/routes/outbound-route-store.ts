@@ -121,8 +121,10 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     const tenantId = tenantOf(this.#store, body.tenant, reach)
     const owner = { tenantId, reach }
     refusePlatformOnly(reach, body.emergency && before?.emergency !== true, 'emergency')
-    const isKept = before?.emergency !== true || (body.prefix === before.prefix && body.emergency)
-    refusePlatformOnly(reach, !isKept && body.emergency, 'prefix')
+    // Its calls ask no wallet: what goes out by it stays as the platform has written it.
+    if (body.emergency && before?.emergency === true)
+      for (const field of ['prefix', 'strip', 'prepend'] as const)
+        refusePlatformOnly(reach, body[field] !== before[field], field)
     const customer = either('customer', body.customer, body.customer_id)
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')
