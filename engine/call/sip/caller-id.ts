@@ -78,8 +78,9 @@ export function calledOf(uri: string): Party {
 export const withPlainNumbers = (value: string): string =>
   value.replace(inSip, plainUser).replace(inTel, plainUser)
 
-const inSip = /(?<scheme><sips?:)(?<user>[^@>]*)(?=@)/gi
-const inTel = /(?<scheme><tel:)(?<user>[^;>]*)/gi
+/** A user ends at the next `<`: without that, a header full of `<sip:` took seconds. */
+const inSip = /(?<scheme>(?:<|^)sips?:)(?<user>[^@<>]*)(?=@)/gi
+const inTel = /(?<scheme>(?:<|^)tel:)(?<user>[^;>]*)/gi
 
 function plainUser(all: string, scheme: string, user: string): string {
   const { kind, text } = readUserPart(beforeAny(user, ':'))
