@@ -129,11 +129,16 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')
       throw badReference('carrier', 'is required, unless mode is "block"')
+    const carrierId = resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id)
+    // A call is priced by what was dialled: its carrier, which the platform pays, must not be sent another number.
+    if (reach.tenantId !== null && this.#isOfPlatform(carrierId))
+      for (const field of ['prefix', 'strip', 'prepend'] as const)
+        refusePlatformOnly(reach, body[field] !== before?.[field], field)
     return {
       name: body.name,
       tenant_id: tenantId,
       customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
-      carrier_id: resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id),
+      carrier_id: carrierId,
       prefix: body.prefix,
       priority: body.priority,
       weight: body.weight,
@@ -143,6 +148,15 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
       is_active: toFlag(body.is_active),
       is_emergency: toFlag(body.emergency),
     }
+  }
+
+  #isOfPlatform(carrierId: number | null): boolean {
+    if (carrierId === null) return false
+    const query = this.#store.db
+      .selectFrom('carrier')
+      .select('tenant_id')
+      .where('id', '=', carrierId)
+    return first(this.#store, query)?.tenant_id === null
   }
 
   #visible({ tenantId }: Reach) {

@@ -320,8 +320,18 @@ test("a tenant's route refers to its own rows only, and keeps what an operator g
   const mixed = { name: 'r', tenant: 'acme', carrier: 'b' }
   expect((await call('POST', '/outbound-routes', mixed)).status).toBe(400)
   const id = await idOf(call('POST', '/outbound-routes', { ...mixed, carrier: 'loop' }))
-  const changed = await callAs('acme', 'PATCH', `/outbound-routes/${id}`, { prefix: '49' })
-  expect(changed.data()).toMatchObject({ prefix: '49', carrier: 'loop' })
+  const changed = await callAs('acme', 'PATCH', `/outbound-routes/${id}`, { priority: 3 })
+  expect(changed.data()).toMatchObject({ priority: 3, carrier: 'loop' })
+  // A call is priced by what was dialled, and the platform pays what its carrier is sent.
+  for (const change of [{ prefix: '1900' }, { strip: 11 }, { prepend: '19005551234' }]) {
+    const answer = await callAs('acme', 'PATCH', `/outbound-routes/${id}`, change)
+    const path = Object.keys(change)[0]
+    expect(answer.body).toMatchObject({
+      statusCode: 403,
+      code: 'platform_only',
+      details: [{ path }],
+    })
+  }
   expect((await callAs('beta', 'GET', `/outbound-routes/${id}`)).status).toBe(404)
   expect((await callAs('beta', 'GET', '/outbound-routes')).data()).toEqual([])
   expect((await callAs('beta', 'DELETE', `/outbound-routes/${id}`)).status).toBe(404)
