@@ -2,7 +2,7 @@
 import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
 import { sipTarget } from '../../../schema/rules/sip-target.ts'
 import type { Refusal } from '../record/end-reason.ts'
-import type { Announced, Callee, Outgoing } from './outgoing.ts'
+import type { Announced, Callee, Outgoing, PhoneCandidate } from './outgoing.ts'
 
 export interface WithheldDeps {
   /** The carrier at whose gateway a request with this next hop would arrive; undefined: at none. */
@@ -41,11 +41,47 @@ function unpricedCarrier(
   uri: string,
   deps: WithheldDeps,
 ): string | undefined {
-  if (candidate.kind === 'gateway') return undefined
-  const sender = senderOf(candidate.tenantId)
-  const carrier = deps.gatewayBehind(hop, sender)
-  // The node of a call sends on what a supervisor's URI names.
-  return candidate.kind === 'spy' ? (carrier ?? deps.gatewayBehind(uri, sender)) : carrier
+  switch (candidate.kind) {
+    case 'gateway':
+      return undefined
+    case 'phone':
+      return gatewayBehindPhone(candidate, candidate.tenantId, deps)
+    case 'spy':
+      // The node of a call sends on what a supervisor's URI names.
+      return firstGateway([hop, uri], candidate.tenantId, deps)
+    case 'node':
+    case 'agent':
+    case 'voicemail':
+    case 'domain':
+    default:
+      return firstGateway([hop], candidate.tenantId, deps)
+  }
+}
+
+/**
+ * The carrier at whose gateway a request for a phone could arrive. The first proxy of a Path sends it on to the
+ * next one, the last one to the Contact: the phone has chosen all of them but the first.
+ */
+export function gatewayBehindPhone(
+  { uri, routes, nextHop }: Pick<PhoneCandidate, 'uri' | 'routes' | 'nextHop'>,
+  tenantId: number,
+  deps: WithheldDeps,
+): string | undefined {
+  const hops = routes.length > 0 ? [...routes, uri] : [nextHop ?? uri]
+  return firstGateway(hops, tenantId, deps)
+}
+
+function firstGateway(
+  hops: readonly string[],
+  tenantId: number | null,
+  { gatewayBehind }: WithheldDeps,
+): string | undefined {
+  const sender = senderOf(tenantId)
+  for (const hop of hops) {
+    const carrier = gatewayBehind(hop, sender)
+    if (carrier !== undefined) return carrier
+  }
+  return undefined
 }
 
 function isByTls(hop: string): boolean {

@@ -4,7 +4,7 @@ import type { Registrar } from '../../registrar/registrar.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { VoicemailCandidate, PhoneCandidate } from '../legs/outgoing.ts'
-import type { WithheldDeps } from '../legs/withheld.ts'
+import { gatewayBehindPhone, type WithheldDeps } from '../legs/withheld.ts'
 
 export interface ExtensionRouteDeps extends WithheldDeps {
   readonly registrar: Pick<Registrar, 'extensionAt' | 'tenantOf' | 'contactsOf' | 'homeDomain'>
@@ -70,9 +70,8 @@ function extensionAt(
     tenantId,
     // What leads to a gateway is no phone: neither calls nor messages go there without a price.
     phones: deps.registrar.contactsOf(domain, extension).flatMap(({ uri, routes, nextHop }) => {
-      const isPhone = deps.gatewayBehind(nextHop ?? routes[0] ?? uri, tenantId) === undefined
       const phone = { kind: 'phone', uri, routes, nextHop, extension, domain, tenantId } as const
-      return isPhone ? [phone] : []
+      return gatewayBehindPhone(phone, tenantId, deps) === undefined ? [phone] : []
     }),
     voicemail:
       voicemail === undefined

@@ -341,3 +341,18 @@ test('a phone that leads to a gateway is none: its extension is not registered',
   const found = deadEnd(question(trusted), { ...existing(true), gatewayBehind })
   expect(found).toMatchObject(refusedWith(480, 'extension_unregistered'))
 })
+
+test.each([
+  ['its Contact', 'sip:1900@192.0.2.1', ['<sip:127.0.0.1:5070;lr>']],
+  ['a later proxy', 'sip:102@198.51.100.1', ['<sip:127.0.0.1:5070;lr>', '<sip:192.0.2.1;lr>']],
+])(
+  'a phone behind a proxy is none when %s is a gateway: the proxy would send on',
+  (_, uri, routes) => {
+    const gatewayBehind = (hop: string) => (hop.includes('192.0.2.1') ? 'north' : undefined)
+    const source = { protocol: 'udp', address: '127.0.0.1', port: 5_070 }
+    const contact = { uri, routes, nextHop: undefined, q: 1_000, source }
+    const registrar = { ...existing(true).registrar, contactsOf: () => [contact] }
+    const found = deadEnd(question(trusted), { ...existing(true), registrar, gatewayBehind })
+    expect(found).toMatchObject(refusedWith(480, 'extension_unregistered'))
+  },
+)
