@@ -93,7 +93,9 @@ async function authorize(
   reading: Reading,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
-  const { origin, callerNumber: caller, calledNumber: callee } = reading
+  const { origin, callerNumber, calledNumber: callee } = reading
+  // What click-to-call shows as the caller names no payer.
+  const caller = origin.kind === 'extension' ? origin.extension : callerNumber
   const { callUuid } = call.start
   const startedAt = call.start.startedAt + call.stampOffsetMs
   const customerId = 'customerId' in origin ? origin.customerId : null

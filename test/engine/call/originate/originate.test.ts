@@ -140,6 +140,8 @@ test('the called side is shown the caller id of the request', async () => {
   await a.next('ACK')
   a.reply(await a.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({ callerNumber: '15559999', disposition: 'BUSY' })
+  // It would name another customer of the tenant.
+  expect(rig.asked).toMatchObject([{ caller: '101', callee: '15550100' }])
 })
 
 test('who has no phone, no money or no such extension rings nobody and has no record', async () => {
