@@ -87,7 +87,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
   try {
     const lock = lockForServing(config.databasePath)
     closers.unshift(() => lock.release())
-    await prepareDatabase(store, deps)
+    prepareDatabase(store, deps)
     closers.push(() => keepLost(store, deps))
     const webhooks = openWebhooks(store, deps)
     closers.push(() => webhooks.stop())
@@ -124,6 +124,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     closers.push(forgetOldRecords(store, deps))
     if (backups) closers.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     closers.push(() => watch.stop())
+    await announceAdmin(store, deps)
     return {
       ...{ store, engine, stop: unwind },
       addresses: addressesOf(engine, control),
@@ -144,8 +145,7 @@ const pricesOf =
     return quote && { minuteMicros: quote.costMicros, isBlocked: quote.rate.isBlocked }
   }
 
-async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> {
-  const { config, announce, log, now, randomBytes } = deps
+function prepareDatabase(store: Store, { log, now }: PlatformDeps): void {
   const report = migrate(store.sqlite, now())
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
   for (const claim of brokenClaims(store)) log('warn', `ownership: ${claim}`)
@@ -156,6 +156,13 @@ async function prepareDatabase(store: Store, deps: PlatformDeps): Promise<void> 
       key: store.secrets.keptIn,
       copy: report.copy,
     })
+}
+
+/** Last of all: a start that fails makes no user whose password is never shown again. */
+async function announceAdmin(
+  store: Store,
+  { config, announce, now, randomBytes }: PlatformDeps,
+): Promise<void> {
   const admin = await addFirstAdmin(store, config.admin, now(), randomBytes)
   if (admin !== undefined)
     announce(

@@ -5,12 +5,12 @@
  */
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
-import { DatabaseRefused } from '../schema/refusal.ts'
+import { asRefusal, DatabaseRefused } from '../schema/refusal.ts'
 
 /** @throws {DatabaseRefused} another process serves this database. */
 export function lockForServing(databasePath: string): { release(): void } {
   if (databasePath === ':memory:') return { release: () => undefined }
-  const lock = new Sqlite(`${databasePath}.lock`, { timeout: 0 })
+  const lock = openLock(databasePath)
   try {
     lock.exec('BEGIN EXCLUSIVE')
   } catch {
@@ -20,6 +20,14 @@ export function lockForServing(databasePath: string): { release(): void } {
     )
   }
   return { release: () => void lock.close() }
+}
+
+function openLock(databasePath: string): Sqlite.Database {
+  try {
+    return new Sqlite(`${databasePath}.lock`, { timeout: 0 })
+  } catch (error) {
+    throw asRefusal(databasePath, error)
+  }
 }
 
 /** Changes nothing. */

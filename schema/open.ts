@@ -29,12 +29,13 @@ export interface OpenOptions {
 }
 
 /**
- * Opens (and creates, with its folder) the database at `path`; `:memory:` works. Does not migrate.
+ * Opens (and creates, but not its folder) the database at `path`; `:memory:` works. Does not migrate.
  *
  * @throws {DatabaseRefused} the file is not a database, damaged, another program's, or newer than this program.
  */
 export function openDatabase(path: string, options: OpenOptions = {}): Store {
   const isFile = path !== ':memory:'
+  if (isFile) refuseWithoutFolder(path)
   if (isFile) refuseByHeader(path)
   try {
     if (isFile) createPrivately(path)
@@ -44,9 +45,35 @@ export function openDatabase(path: string, options: OpenOptions = {}): Store {
   }
 }
 
+/** A folder that is missing is a slip of the pen, or a disk that is not mounted. */
+function refuseWithoutFolder(path: string): void {
+  const folder = dirname(path)
+  if (existsSync(folder)) return
+  throw new DatabaseRefused(
+    `cannot use database ${path}: the folder ${folder} does not exist; create it, or say --create`,
+  )
+}
+
+/**
+ * Makes the folder of the database at `path`, and those above it.
+ *
+ * @throws {DatabaseRefused} it cannot be made.
+ */
+export function createFolderOf(path: string): void {
+  const missing: string[] = []
+  // Not by mkdir's own recursion: under /proc, where nothing can be made, it never ends.
+  for (let folder = dirname(path); !existsSync(folder); folder = dirname(folder))
+    missing.unshift(folder)
+  try {
+    for (const folder of missing) mkdirSync(folder)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new DatabaseRefused(`cannot use database ${path}: ${reason}`)
+  }
+}
+
 /** People's names and calls are in it: only its owner may read it. SQLite gives its side files the same mode. */
 function createPrivately(path: string): void {
-  mkdirSync(dirname(path), { recursive: true })
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 

@@ -3,7 +3,11 @@ export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused'
 }
 
-const unusable = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_CANTOPEN', 'SQLITE_READONLY'])
+const unusable = new Set([
+  ...['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_CANTOPEN', 'SQLITE_READONLY'],
+  // Of the file system, where the file is made.
+  ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC'],
+])
 
 /** Turns SQLite's own complaints about a file into a `DatabaseRefused`; any other error is returned as it is. */
 export function asRefusal(path: string, error: unknown): unknown {

@@ -36,8 +36,8 @@ export interface World extends Clocks {
 export type ExitCode = 0 | 1 | 2
 
 export interface Option {
-  /** Shown in help, such as `NAME`. */
-  readonly value: string
+  /** Shown in help, such as `NAME`. Absent: the option is a switch, and takes no value. */
+  readonly value?: string
   readonly meaning: string
   readonly isRequired?: boolean
 }
@@ -45,6 +45,7 @@ export interface Option {
 export interface Input {
   /** What stands behind the name of the command; empty when the command takes nothing there. */
   readonly argument: string
+  /** A switch that is given is `on`. */
   readonly options: Readonly<Record<string, string | undefined>>
 }
 
@@ -55,6 +56,8 @@ export interface Command {
   /** Shown in help, such as `FILE.json`. Absent: the command takes none. */
   readonly argument?: string
   readonly options?: Readonly<Record<string, Option>>
+  /** It makes the database where there is none: takes `--create`. */
+  readonly createsDatabase?: true
   /** Printed below the options by `--help`. */
   readonly details?: () => string
   /** @throws {WrongUsage} and whatever stops it; the caller turns both into one line. */

@@ -1,6 +1,6 @@
 /** The texts of `--help`. */
 import { settings } from '../settings.ts'
-import type { Command } from './command.ts'
+import type { Command, Option } from './command.ts'
 
 export function overview(commands: readonly Command[]): string {
   const rows = commands.map(
@@ -16,6 +16,17 @@ export function overview(commands: readonly Command[]): string {
   ].join('\n')
 }
 
+/** Those of the command itself, and those of its kind. */
+export const optionsOf = ({
+  options,
+  createsDatabase,
+}: Command): Readonly<Record<string, Option>> =>
+  createsDatabase === true ? { ...options, create: createOption } : (options ?? {})
+
+const createOption: Option = {
+  meaning: 'Makes the folder of DATABASE_PATH; without it only that of the default path is made.',
+}
+
 /** The commands of one first word, such as `key`. */
 export function groupHelp(first: string, commands: readonly Command[]): string {
   const rows = commands.map((command) => [callOf(command), command.summary] as const)
@@ -29,8 +40,8 @@ export function groupHelp(first: string, commands: readonly Command[]): string {
 }
 
 export function commandHelp(command: Command): string {
-  const options = Object.entries(command.options ?? {}).map(
-    ([name, { value, meaning }]) => [`--${name} ${value}`, meaning] as const,
+  const options = Object.entries(optionsOf(command)).map(
+    ([name, { value = '', meaning }]) => [`--${name} ${value}`.trim(), meaning] as const,
   )
   return [
     `tollgate ${callOf(command)}`,

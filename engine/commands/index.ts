@@ -1,13 +1,15 @@
 /** `tollgate <command>`: finds the command, reads its options, runs it, and says in one line why it failed. */
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
+import { createFolderOf } from '../../schema/open.ts'
 import { DatabaseRefused } from '../../schema/refusal.ts'
-import { WrongSetting } from '../config.ts'
+import { readConfig, WrongSetting } from '../config.ts'
+import { settings } from '../settings.ts'
 import { backup } from './backup.ts'
 import { check } from './check.ts'
 import { type Command, type ExitCode, type Input, type World, WrongUsage } from './command.ts'
 import { demo } from './demo/index.ts'
-import { commandHelp, groupHelp, overview } from './help.ts'
+import { commandHelp, groupHelp, optionsOf, overview } from './help.ts'
 import { keyCreate } from './key-create.ts'
 import { mcp } from './mcp/index.ts'
 import { migrateCommand } from './migrate.ts'
@@ -53,7 +55,16 @@ async function dispatch(words: readonly string[], world: World): Promise<ExitCod
   if (!tellsItself.includes(command))
     for (const line of settingNotes(world.environment, world.settingsFile))
       world.complain(`tollgate: ${line}`)
-  return command.run(readInput(command, rest), world)
+  const input = readInput(command, rest)
+  if (command.createsDatabase === true) makeFolder(input, world)
+  return command.run(input, world)
+}
+
+/** Only where the operator means it: elsewhere a folder that is missing is a slip, or a disk that is not mounted. */
+function makeFolder({ options }: Input, { environment }: World): void {
+  const { databasePath } = readConfig(environment)
+  if (options['create'] !== undefined || databasePath === settings.databasePath.whenUnset)
+    createFolderOf(databasePath)
 }
 
 /** These say in their own way what is odd about the settings. */
@@ -80,25 +91,33 @@ function answer(world: World, text: string): ExitCode {
 
 /** @throws {WrongUsage} */
 function readInput(command: Command, words: readonly string[]): Input {
-  const names = Object.keys(command.options ?? {})
-  const parsed = parseWords(words, names)
+  const options = optionsOf(command)
+  const parsed = parseWords(words, options)
   const [argument = '', ...more] = parsed.positionals
   if (argument === '' && command.argument !== undefined)
     throw new WrongUsage(`${command.name} needs ${command.argument}`)
   const surplus = command.argument === undefined ? argument : more[0]
   if (surplus !== undefined && surplus !== '')
     throw new WrongUsage(`${command.name} does not take "${surplus}"`)
-  for (const [name, option] of Object.entries(command.options ?? {}))
+  for (const [name, option] of Object.entries(options))
     if (option.isRequired === true && parsed.values[name] === undefined)
       throw new WrongUsage(`${command.name} needs --${name} ${option.value}`)
   return { argument, options: parsed.values }
 }
 
-function parseWords(words: readonly string[], names: readonly string[]) {
-  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' } as const]))
+function parseWords(words: readonly string[], options: ReturnType<typeof optionsOf>) {
+  const types = Object.fromEntries(
+    Object.entries(options).map(([name, { value }]) => {
+      const type: 'boolean' | 'string' = value === undefined ? 'boolean' : 'string'
+      return [name, { type }]
+    }),
+  )
   try {
-    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
-    return { values, positionals }
+    const parsed = parseArgs({ args: [...words], options: types, allowPositionals: true })
+    const values = Object.fromEntries(
+      Object.entries(parsed.values).map(([name, value]) => [name, value === true ? 'on' : value]),
+    ) as Input['options']
+    return { values, positionals: parsed.positionals }
   } catch (error) {
     // Node's advice on quoting follows the first sentence.
     throw new WrongUsage(oneLine(error).split('. ', 1)[0])

@@ -10,6 +10,7 @@ import { withStore } from './with-store.ts'
 export const keyCreate: Command = {
   name: 'key create',
   summary: 'Makes an application key and prints its token, alone. It is shown this once.',
+  createsDatabase: true,
   options: {
     name: { value: 'NAME', meaning: 'unique in its tenant', isRequired: true },
     kind: { value: 'sbc|pbx|billing', meaning: 'default sbc' },

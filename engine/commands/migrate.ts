@@ -6,6 +6,7 @@ import { migrateUnserved } from './with-store.ts'
 export const migrateCommand: Command = {
   name: 'migrate',
   summary: 'Brings the database to the schema of this program; serve does it too.',
+  createsDatabase: true,
   run: async (_input, world) => {
     const { databasePath, secretKey } = readConfig(world.environment)
     const store = openDatabase(databasePath, { secretKey })

@@ -7,6 +7,7 @@ export const seed: Command = {
   name: 'seed',
   argument: 'FILE.json',
   summary: 'Provisions from a file, all or nothing; may be repeated, also while serving.',
+  createsDatabase: true,
   run: async ({ argument: file }, world) => {
     const text = read(file)
     const report = await withStore(world, (store) => seedFile(store, text, world.now()))

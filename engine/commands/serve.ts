@@ -10,6 +10,7 @@ import { settingNotes } from './setting-notes.ts'
 export const serve: Command = {
   name: 'serve',
   summary: 'Serves SIP, the control API and the customer edge until SIGTERM or SIGINT.',
+  createsDatabase: true,
   details: settingsHelp,
   run: async (_input, world) => {
     return runPlatform(world)
@@ -35,13 +36,20 @@ export async function runPlatform(
   const logger = createLogger(config.logLevel)
   for (const line of settingNotes(world.environment, world.settingsFile)) logger.log('warn', line)
   const signals = countSignals(world)
-  const platform = await startPlatform({
+  const starting = startPlatform({
     ...{ config, version: packageJson.version, log: logger.log, announce: world.print },
     ...world,
   }).catch(async (error: unknown) => {
     await flushed(logger, world)
     throw isStartError(error) ? new WrongUsage(error.message) : error
   })
+  const platform = await Promise.race([starting, signals.first])
+  if (platform === undefined) {
+    await giveUp(starting, world)
+    logger.log('info', 'stopped before anything was served')
+    await flushed(logger, world)
+    return 0
+  }
   world.onCrash((error) => {
     platform.rescue()
     logger.lastWords('the process ends: an error that nothing caught', { error })
@@ -58,6 +66,18 @@ export async function runPlatform(
   logger.log('info', 'stopped')
   await flushed(logger, world)
   return isClean ? 0 : 1
+}
+
+/** So long a start that is called off may take to end in order. */
+const START_MS = 1_000
+
+/** A start may wait for a drachtio-server that never answers: then the end of the process undoes it. */
+async function giveUp(starting: Promise<Platform>, world: World): Promise<void> {
+  const undone = starting.then((platform) => platform.stop()).catch(() => undefined)
+  await Promise.race([
+    undone,
+    new Promise<void>((resolve) => void world.schedule(resolve, START_MS)),
+  ])
 }
 
 /** A log that nobody reads must not keep the process from ending. */

@@ -6,6 +6,7 @@ import { withStore } from './with-store.ts'
 export const userCreate: Command = {
   name: 'user create',
   summary: 'Makes a user of the API; the password is read from standard input.',
+  createsDatabase: true,
   options: {
     username: { value: 'NAME', meaning: '1 to 64 letters, digits or . _ @ + -', isRequired: true },
     role: { value: 'admin|operator|auditor', meaning: 'what the user may do', isRequired: true },

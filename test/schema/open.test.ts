@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { migrate } from '../../schema/migrate.ts'
-import { openDatabase } from '../../schema/open.ts'
+import { createFolderOf, openDatabase } from '../../schema/open.ts'
 import { DatabaseRefused } from '../../schema/refusal.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -20,8 +20,10 @@ function refusalOf(path: string): string {
   return 'opened'
 }
 
-test('a database is made with its folder, in WAL mode, with full syncs and foreign keys', () => {
-  const store = openDatabase(join(folder, 'new', 'deep', 'tollgate.db'))
+test('a database is made in WAL mode, with full syncs and foreign keys', () => {
+  const path = join(folder, 'new', 'deep', 'tollgate.db')
+  createFolderOf(path)
+  const store = openDatabase(path)
   const pragma = (name: string): unknown => store.sqlite.pragma(name, { simple: true })
   expect(['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout'].map(pragma)).toEqual([
     'wal',
@@ -30,6 +32,19 @@ test('a database is made with its folder, in WAL mode, with full syncs and forei
     5_000,
   ])
   store.close()
+})
+
+test('a database in a folder that does not exist is refused, and no folder is made', () => {
+  expect(refusalOf(join(folder, 'missing', 'tollgate.db'))).toBe(
+    `cannot use database ${join(folder, 'missing', 'tollgate.db')}: the folder ${join(folder, 'missing')} does not exist; create it, or say --create`,
+  )
+  expect(existsSync(join(folder, 'missing'))).toBe(false)
+})
+
+test('a folder that cannot be made is refused at once', () => {
+  expect(() => createFolderOf('/proc/no/such/tollgate.db')).toThrow(
+    /^cannot use database \/proc\/no\/such\/tollgate\.db: ENOENT/,
+  )
 })
 
 test('only its owner may read a new database, and what SQLite puts beside it', () => {

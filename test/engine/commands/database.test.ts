@@ -31,7 +31,7 @@ function losesMoney(path: string): void {
 test('migrate creates the database, and repeated it changes nothing', async () => {
   const path = join(folder, 'new', 'a.db')
   const first = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['migrate'], first)).toBe(0)
+  expect(await runCommandLine(['migrate', '--create'], first)).toBe(0)
   expect(first.printed).toContain(`${path} has schema version ${newestVersion}`)
   expect(first.printed.length).toBe(newestVersion + 1)
 

@@ -1,0 +1,76 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startProgram } from './program.ts'
+
+const folder = temporaryFolder()
+
+const failure = async (words: readonly string[], environment: Record<string, string>) => {
+  const { ended, printed, complaints } = startProgram(words, environment)
+  return { code: await ended, printed, said: complaints }
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends a start that waits for a drachtio-server which does not answer',
+  async (signal) => {
+    const program = startProgram(['serve'], {
+      DATABASE_PATH: join(folder, `${signal}.db`),
+      DRACHTIO_URL: 'drachtio://:cymru@127.0.0.1:9',
+    })
+    await expect.poll(() => program.complaints.some((line) => line.includes('drachtio'))).toBe(true)
+    program.child.kill(signal)
+    expect(await program.ended).toBe(0)
+    expect(program.printed).toEqual([])
+  },
+)
+
+test('a database where no file can be: exit code 2 and one line, at once', async () => {
+  expect(await failure(['serve', '--create'], { DATABASE_PATH: '/proc/x/t.db' })).toEqual({
+    code: 2,
+    printed: [],
+    said: [expect.stringMatching(/^tollgate: cannot use database \/proc\/x\/t\.db: ENOENT/)],
+  })
+})
+
+test.each([['serve'], ['migrate'], ['key', 'create', '--name', 'k']])(
+  '%s makes no folder for its database unless it is told to',
+  async (...words) => {
+    const path = join(folder, `not-mounted-${words.join('-')}`, 'tollgate.db')
+    expect(await failure(words, { DATABASE_PATH: path })).toEqual({
+      code: 2,
+      printed: [],
+      said: [expect.stringContaining('does not exist; create it, or say --create')],
+    })
+    expect(existsSync(join(path, '..'))).toBe(false)
+  },
+)
+
+test('with --create the folder is made', async () => {
+  const path = join(folder, 'made', 'deep', 'tollgate.db')
+  const { code } = await failure(['migrate', '--create'], { DATABASE_PATH: path })
+  expect([code, existsSync(path)]).toEqual([0, true])
+})
+
+test('a first start that fails prints no password; the one that serves does, and it is valid', async () => {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1')
+  onTestFinished(() => void socket.close())
+  await once(socket, 'listening')
+  const environment = { DATABASE_PATH: join(folder, 'failed.db') }
+  const taken = `udp/127.0.0.1:${socket.address().port}`
+  const failed = await failure(['serve'], { ...environment, SIP_LISTEN: taken })
+  expect(failed).toMatchObject({ code: 2, printed: [] })
+  const program = startProgram(['serve'], environment)
+  const ready = await program.line(/^ready /)
+  const [, password = ''] = /password (\S+)/.exec(await program.line(/^created user admin/)) ?? []
+  const login = await fetch(`http://${/api=(\S+)/.exec(ready)?.[1]}/api/v1/auth/login`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ username: 'admin', password }),
+  })
+  expect(login.status).toBe(200)
+  program.child.kill('SIGTERM')
+  expect(await program.ended).toBe(0)
+})
