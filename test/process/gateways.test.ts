@@ -49,7 +49,7 @@ beforeAll(async () => {
   }
   const customer = { customer: 'acme' }
   const seed = {
-    tenants: [{ slug: 'acme', domains: [domain] }],
+    tenants: [{ slug: 'acme', domains: [domain], numbers: ['7801', '72'] }],
     rate_plans: [{ name: 'retail', currency: 'USD' }],
     rates: [{ rate_plan: 'retail', prefix: '', rate_per_minute: '6.00' }],
     customers: [{ name: 'acme', rate_plan: 'retail', numbers: [], balance: '50.00' }],
