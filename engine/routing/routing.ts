@@ -304,6 +304,8 @@ export class Routing {
         (carrier.tenantId === null || !this.#recognition.leadsToPlatform(gateway)),
     )
     const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
+    // A route that strips the whole number calls nothing.
+    if (number === '') return []
     return orderByPreference(usable, this.#deps.random).map((gateway) =>
       candidateOf(carrier, gateway, { routeName: route.name, number, price }),
     )

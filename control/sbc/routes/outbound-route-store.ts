@@ -121,17 +121,15 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     const tenantId = tenantOf(this.#store, body.tenant, reach)
     const owner = { tenantId, reach }
     refusePlatformOnly(reach, body.emergency && before?.emergency !== true, 'emergency')
-    // Its calls ask no wallet: what goes out by it stays as the platform has written it.
-    if (body.emergency && before?.emergency === true)
-      for (const field of ['prefix', 'strip', 'prepend'] as const)
-        refusePlatformOnly(reach, body[field] !== before[field], field)
     const customer = either('customer', body.customer, body.customer_id)
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')
       throw badReference('carrier', 'is required, unless mode is "block"')
     const carrierId = resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id)
-    // A call is priced by what was dialled: its carrier, which the platform pays, must not be sent another number.
-    if (reach.tenantId !== null && this.#isOfPlatform(carrierId))
+    // An emergency asks no wallet, and a call by the platform's carrier is priced by what was dialled: neither is sent
+    // as another number.
+    const isFree = body.emergency && before?.emergency === true
+    if (reach.tenantId !== null && (isFree || this.#isOfPlatform(carrierId)))
       for (const field of ['prefix', 'strip', 'prepend'] as const)
         refusePlatformOnly(reach, body[field] !== before?.[field], field)
     return {

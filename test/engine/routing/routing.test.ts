@@ -155,6 +155,22 @@ test('a call out is offered the gateways of its routes, each with the number it 
   ])
 })
 
+test('a route that strips the whole number offers no gateway', () => {
+  const { routing } = routingOver({
+    carriers: [sampleCarrier(1), sampleCarrier(2)],
+    outboundRoutes: [
+      outboundRoute(1, { prefix: '9', strip: 1 }),
+      outboundRoute(2, { carrierId: 2 }),
+    ],
+  })
+  const offered = (number: string) => {
+    const decision = routing.outboundCandidates(null, number)
+    return decision.kind === 'gateways' ? decision.gateways.map((each) => each.number) : decision
+  }
+  expect(offered('91')).toEqual(['1', '91'])
+  expect(offered('9')).toEqual(['9'])
+})
+
 test('a blocked number, a number without a route and routes that cannot be used are told apart', () => {
   const { routing, standing } = routingOver({
     carriers: [
