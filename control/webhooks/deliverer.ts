@@ -1,6 +1,6 @@
 /**
- * Delivers what waits, at least once. Every endpoint has room of its own, so that one that is slow or
- * dead keeps nobody waiting but itself; calls never wait for any of it.
+ * Delivers what waits, at least once. Every endpoint has room of its own, and so has every tenant, so that one
+ * whose receivers are slow or dead delays only its own deliveries; calls never wait for any of it.
  */
 import { type Clocks, latest } from '../../schema/clock.ts'
 import type { GroupCommit } from '../../schema/group-commit.ts'
@@ -24,9 +24,11 @@ export interface DelivererDeps extends Clocks {
   readonly log: Log
 }
 
-/** Requests under way at once, per endpoint and in all. */
+/** Requests under way at once: per endpoint, of the platform's endpoints, of those of one tenant, and of all tenants. */
 const maxPerEndpoint = 16
-const maxInAll = 64
+const maxOfPlatform = 64
+const maxPerTenant = 32
+const maxOfTenants = 256
 /** New deliveries are looked for at most so often. */
 const pauseMs = 10
 /** What another process has written is noticed this soon. */
@@ -46,6 +48,8 @@ export class Deliverer {
   readonly #deps: DelivererDeps
   readonly #inFlight = new Map<number, Set<number>>()
   #endpoints: readonly EndpointRow[] = []
+  /** Requests under way by tenant; null: of the platform. */
+  readonly #byOwner = new Map<number | null, number>()
   #count = 0
   #turn = 0
   #wakesAt = Infinity
@@ -105,7 +109,7 @@ export class Deliverer {
   #serve(endpoint: EndpointRow): void {
     const now = this.#deps.steadyNow()
     const busy = this.#inFlight.get(endpoint.id) ?? new Set<number>()
-    const room = Math.min(maxPerEndpoint - busy.size, maxInAll - this.#count)
+    const room = Math.min(maxPerEndpoint - busy.size, this.#roomOf(endpoint.tenant_id))
     // An answer will wake this again.
     if (room <= 0) return
     const due = this.#deps.deliveries
@@ -118,8 +122,15 @@ export class Deliverer {
     if (next !== null) this.#wakeAt(Math.min(next, now + longestSleepMs))
   }
 
+  #roomOf(tenantId: number | null): number {
+    const ofPlatform = this.#byOwner.get(null) ?? 0
+    if (tenantId === null) return maxOfPlatform - ofPlatform
+    const own = this.#byOwner.get(tenantId) ?? 0
+    return Math.min(maxPerTenant - own, maxOfTenants - (this.#count - ofPlatform))
+  }
+
   async #deliver(endpoint: EndpointRow, delivery: DueDelivery): Promise<void> {
-    this.#take(endpoint.id, delivery.id)
+    this.#take(endpoint, delivery.id)
     const { now, send } = this.#deps
     const seconds = Math.floor(now() / 1_000)
     const { message_id: id, body } = delivery
@@ -155,7 +166,7 @@ export class Deliverer {
         if (isGone) this.#deps.onGone(endpoint.id)
       },
       done: () => {
-        this.#release(endpoint.id, delivery.id)
+        this.#release(endpoint, delivery.id)
         if (isGone) this.#deps.afterGone()
         this.wake()
       },
@@ -179,15 +190,20 @@ export class Deliverer {
     return { ...outcome, state: 'pending', nextAttemptAt: steadyNow + waitMs }
   }
 
-  #take(endpointId: number, deliveryId: number): void {
-    const busy = this.#inFlight.get(endpointId) ?? new Set<number>()
-    this.#inFlight.set(endpointId, busy.add(deliveryId))
+  #take({ id, tenant_id: owner }: EndpointRow, deliveryId: number): void {
+    const busy = this.#inFlight.get(id) ?? new Set<number>()
+    this.#inFlight.set(id, busy.add(deliveryId))
+    this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? 0) + 1)
     this.#count += 1
   }
 
-  #release(endpointId: number, deliveryId: number): void {
-    const busy = this.#inFlight.get(endpointId)
-    if (busy?.delete(deliveryId) === true) this.#count -= 1
-    if (busy?.size === 0) this.#inFlight.delete(endpointId)
+  #release({ id, tenant_id: owner }: EndpointRow, deliveryId: number): void {
+    const busy = this.#inFlight.get(id)
+    if (busy?.delete(deliveryId) !== true) return
+    this.#count -= 1
+    const rest = (this.#byOwner.get(owner) ?? 1) - 1
+    if (rest === 0) this.#byOwner.delete(owner)
+    else this.#byOwner.set(owner, rest)
+    if (busy.size === 0) this.#inFlight.delete(id)
   }
 }

@@ -1,6 +1,6 @@
 /** Which calls a report shows besides those of its period: by number, payer, carrier, node, cause or Call-ID. */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Database } from '../../../schema/database.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { likePattern, queryId } from '../../http/page.ts'
@@ -19,7 +19,9 @@ export const matchQuery = {
     .describe('A node: its host, `host:port`, or its SIP URI as records show it.'),
   cause: wanted.optional().describe('A `hangup_cause` or a `denial_code`, in any case.'),
   call_id: wanted.optional().describe('The SIP Call-ID of the caller’s leg.'),
-  call_uuid: z.guid().optional(),
+  call_uuid: wanted
+    .optional()
+    .describe('That of a call which a node has reported may be any text.'),
 }
 
 export type CdrMatch = z.output<z.ZodObject<typeof matchQuery>>
@@ -49,7 +51,8 @@ export function matches(
       ]),
     )
   if (call_id !== undefined) conditions.push(eb('call_id', '=', call_id))
-  if (call_uuid !== undefined) conditions.push(eb('call_uuid', '=', call_uuid.toLowerCase()))
+  if (call_uuid !== undefined)
+    conditions.push(eb('call_uuid', 'in', [call_uuid, call_uuid.toLowerCase()]))
   return eb.and(conditions)
 }
 

@@ -22,8 +22,8 @@ interface Request {
   readonly at: number
 }
 
-/** Receivers `https://<name>.example`, each with a way to answer. */
-function open(names: readonly string[]) {
+/** Receivers `https://<name>.example`, each with a way to answer; those of `tenants` by their place. */
+function open(names: readonly string[], tenants: readonly (number | null)[] = []) {
   const store = freshStore()
   const time = new ManualTime(start)
   const endpoints = new EndpointStore(store)
@@ -58,9 +58,18 @@ function open(names: readonly string[]) {
     ...{ store, now: time.now, steadyNow: time.now, onWrite: () => deliverer.wake() },
     randomBytes: (size) => Buffer.alloc(size, 7),
   })
-  const ids = names.map((name) => {
+  for (const id of new Set(tenants.filter((tenant) => tenant !== null)))
+    store.sqlite
+      .prepare("INSERT INTO tenant (id, slug, name, created_at) VALUES (?, ?, '', 0)")
+      .run(id, `tenant-${id}`)
+  const ids = names.map((name, index) => {
     const body = { url: `https://${name}.example/`, events: ['*' as const], description: null }
-    return endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, start)
+    return endpoints.insert(
+      { ...body, is_active: true },
+      'whsec_AAAA',
+      tenants[index] ?? null,
+      start,
+    )
   })
   function reload(): void {
     outbox.setEndpoints(endpoints.active())
@@ -161,6 +170,22 @@ test('many receivers that hang: the number of requests under way stays bounded',
   write(50)
   await pass(1_000)
   expect(deliverer.inFlight).toBe(64)
+})
+
+test('receivers of one tenant that hang delay nothing of another tenant or of the platform', async () => {
+  const hanging = Array.from({ length: 20 }, (_, n) => `hangs${n}`)
+  const names = [...hanging, 'other', 'platform']
+  const { outbox, pass, requests, answers, deliverer } = open(names, [...hanging.map(() => 1), 2])
+  for (const name of hanging)
+    answers.set(`https://${name}.example/`, () => new Promise<Sent>(() => undefined))
+  for (let n = 0; n < 20; n += 1) outbox.write({ type: 'call.ended', tenantId: 1, data: { n } })
+  await pass(1_000)
+  outbox.write({ type: 'call.ended', tenantId: 2, data: {} })
+  await pass(1_000)
+  const to = (name: string) =>
+    requests.filter(({ url }) => url === `https://${name}.example/`).length
+  expect([to('other'), to('platform')]).toEqual([1, 21])
+  expect(deliverer.inFlight).toBe(32)
 })
 
 test('what was under way at the end is delivered after the next start', async () => {

@@ -49,6 +49,13 @@ test('wildcards of SQL in a filter mean themselves', async () => {
   expect((await find('carrier=%25')).uuids).toEqual([])
 })
 
+test('a call that a node has reported is found by its own name for it, in its own spelling', async () => {
+  const { find } = openWith({ callUuid: 'PBX-7/1234' }, { callUuid: 'A'.repeat(8) }, {})
+  expect((await find('call_uuid=PBX-7/1234')).uuids).toEqual(['PBX-7/1234'])
+  expect((await find('call_uuid=AAAAAAAA')).uuids).toEqual(['AAAAAAAA'])
+  expect((await find(`call_uuid=${uuidOf(3).toUpperCase()}`)).uuids).toEqual([uuidOf(3)])
+})
+
 test('a tenant finds its own calls only, whatever it asks for', async () => {
   const { request, key, tenant, store, day } = openReportRig()
   store({ tenantId: tenant('acme', ['acme.example']), callId: 'shared' })
@@ -75,7 +82,7 @@ test.each([
   ['order=best', 'order'],
   ['format=pdf', 'format'],
   ['caller=', 'caller'],
-  ['call_uuid=1', 'call_uuid'],
+  ['call_uuid=', 'call_uuid'],
 ])('the query %s is refused, and the answer names %s', async (query, path) => {
   const { get, day } = openReportRig()
   const { status, body } = await get(`${day}&${query}`)
