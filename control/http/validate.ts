@@ -84,19 +84,33 @@ function withoutNul(values: Record<string, string>): Record<string, string> {
   return values
 }
 
+/** A body has up to a hundred thousand wrong fields: more than these help no reader, and each costs time. */
+const MAX_PROBLEMS = 100
+
 /**
- * One detail per problem; an unknown field is named itself, not only the object that holds it, and with
- * `schema` what it was meant to be.
+ * One detail per problem, for the first hundred; an unknown field is named itself, not only the object that
+ * holds it, and with `schema` what it was meant to be.
  */
 export function problemsOf(error: z.ZodError, schema?: z.ZodType): ErrorDetail[] {
-  return error.issues.flatMap((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({
-          path: pathOf([...issue.path, key]),
-          message: `${unknownField}${suggestion(key, schema)}`,
-        }))
-      : [{ path: pathOf(issue.path), message: issue.message }],
-  )
+  return error.issues
+    .slice(0, MAX_PROBLEMS)
+    .flatMap((issue): Problem[] =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.slice(0, MAX_PROBLEMS).map((key) => ({ path: [...issue.path, key], key }))
+        : [{ path: issue.path, message: issue.message }],
+    )
+    .slice(0, MAX_PROBLEMS)
+    .map(({ path, key, message = '' }) => ({
+      path: pathOf(path),
+      message: key === undefined ? message : `${unknownField}${suggestion(key, schema)}`,
+    }))
+}
+
+interface Problem {
+  readonly path: readonly PropertyKey[]
+  readonly message?: string
+  /** The unknown field. */
+  readonly key?: string
 }
 
 export const unknownField = 'Unknown field'
