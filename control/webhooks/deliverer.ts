@@ -36,10 +36,11 @@ const longestSleepMs = 60_000
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
+const longestDelayMs = 24 * hour
 /** Between the attempts: ten of them, over three days. */
 const delaysMs: readonly number[] = [
   ...[5 * second, minute, 5 * minute, 30 * minute],
-  ...[2 * hour, 6 * hour, 12 * hour, 24 * hour, 24 * hour],
+  ...[2 * hour, 6 * hour, 12 * hour, longestDelayMs, longestDelayMs],
 ]
 /** A receiver may put off its next attempt for so long. */
 const longestRetryAfterMs = hour
@@ -62,7 +63,19 @@ export class Deliverer {
 
   start(): void {
     this.#isRunning = true
+    this.#bringForward()
     this.wake()
+  }
+
+  /** The clock of the last run may have been ahead: a delivery must not wait for that time to come. */
+  #bringForward(): void {
+    const { deliveries, group, steadyNow } = this.#deps
+    const now = steadyNow()
+    group.add({
+      // Twice, because delays vary.
+      run: () => deliveries.bringForward(now, now + 2 * longestDelayMs),
+      done: () => this.wake(),
+    })
   }
 
   stop(): void {

@@ -109,6 +109,18 @@ export class DeliveryStore {
     )
   }
 
+  /** What was to be due after `latest` is due now. */
+  bringForward(now: number, latest: number): void {
+    execute(
+      this.#store,
+      this.#store.db
+        .updateTable('webhook_delivery')
+        .set({ next_attempt_at: now })
+        .where('state', '=', 'pending')
+        .where('next_attempt_at', '>', latest),
+    )
+  }
+
   /**
    * Looks at `limit` events behind `after` and forgets those made before `before` for good, and those
    * up to `upTo` that nobody waits for. Answers where to go on; 0: it came to the end.

@@ -54,7 +54,18 @@ export class CdrOutbox {
 
   start(): void {
     this.#isStopped = false
+    this.#bringForward()
     this.wake()
+  }
+
+  /** The clock of the last run may have been ahead: a report must not wait for that time to come. */
+  #bringForward(): void {
+    const now = this.#deps.now()
+    const latest = now + rowBackOff.longestMs
+    this.#deps.group.add({
+      run: () => this.#statements.bringForward.run({ now, latest }),
+      done: () => this.wake(),
+    })
   }
 
   stop(): void {

@@ -27,6 +27,12 @@ export function outboxStatements(store: Store) {
     next: compile(store, (db) =>
       db.selectFrom('cdr_outbox').select((eb) => eb.fn.min('next_attempt_at').as('at')),
     ),
+    bringForward: compile(store, (db, param: Param<{ now: number; latest: number }>) =>
+      db
+        .updateTable('cdr_outbox')
+        .set({ next_attempt_at: param('now') })
+        .where('next_attempt_at', '>', param('latest')),
+    ),
     postpone: compile(store, (db, param: Param<{ callUuid: string; at: number; error: string }>) =>
       db
         .updateTable('cdr_outbox')

@@ -201,6 +201,20 @@ test('what was under way at the end is delivered after the next start', async ()
   expect(requests.length).toBe(1)
 })
 
+test('what a run with a clock a year ahead left is delivered after the next start', async () => {
+  const { write, pass, store, requests, deliverer } = open(['a'])
+  deliverer.stop()
+  write(2)
+  const postpone = store.sqlite.prepare(
+    'UPDATE webhook_delivery SET next_attempt_at = ? WHERE id = ?',
+  )
+  postpone.run(start + 365 * 86_400_000, 1)
+  postpone.run(start + 86_400_000, 2)
+  deliverer.start()
+  await pass(1_000)
+  expect(requests.length).toBe(1)
+})
+
 test('events of one tenant are not told to another, nor what belongs to the platform', () => {
   const { outbox, endpoints, store } = open([])
   store.sqlite.exec(

@@ -132,6 +132,23 @@ test('records that were not delivered are delivered by the next run', async () =
   expect([...bank.charged]).toEqual([['a', 30]])
 })
 
+test('a run whose clock was a year ahead leaves no record that waits for a year', async () => {
+  const bank = await openBank()
+  await bank.ocs.stop()
+  const path = newPath()
+  const first = process(path, bank.ocs.url, new ManualTime(start + 365 * 86_400_000))
+  first.charging.start()
+  const stored = first.charging.report(endedCall('a', 30))
+  first.time.advance(10)
+  await stored
+  first.kill()
+  await bank.ocs.start()
+  const second = process(path, bank.ocs.url)
+  second.charging.start()
+  await second.eventually(() => count(second.store, 'cdr_outbox') === 0)
+  expect([...bank.charged]).toEqual([['a', 30]])
+})
+
 test('a record that was delivered but not acknowledged in time is charged once', async () => {
   const bank = await openBank()
   const { charging, store, time, eventually } = process(newPath(), bank.ocs.url)
