@@ -12,7 +12,15 @@ import { bindingLimits, register } from './bindings.ts'
 import { contactsOf } from './contact.ts'
 import { leadsBack, pathOf } from './path.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
-import { callerIn, headerOf, identityOf, type Identity, type RequestHeaders } from './request.ts'
+import {
+  callerIn,
+  claimedBy,
+  hasOption,
+  headerOf,
+  identityOf,
+  unsupportedOptions,
+} from './request.ts'
+import type { Identity, RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
 
 /** A request as it came. */
@@ -160,12 +168,7 @@ export class Registrar {
    */
   authenticate(request: PhoneRequest, mustExist = false): Caller {
     const { headers } = request
-    const claimed = callerIn(headerOf(headers, 'from'))
-    // RFC 3325 §6: a phone that hides its number says to us alone which one it is.
-    const identity =
-      claimed?.domain === 'anonymous.invalid' && !mustExist
-        ? callerIn(headerOf(headers, 'p-preferred-identity'))
-        : claimed
+    const identity = mustExist ? callerIn(headerOf(headers, 'from')) : claimedBy(headers)
     if (identity === undefined) return { kind: 'stranger' }
     const { domain, user } = identity
     const isOurs = mustExist
@@ -178,6 +181,12 @@ export class Registrar {
     const { extension } = verdict
     if (extension.extension !== user) return { kind: 'refused', answer: answer(403, 'Forbidden') }
     return { kind: 'extension', extension }
+  }
+
+  /** Whose extension a request says that it comes from; undefined: none of ours. */
+  claimedTenant({ headers }: Pick<PhoneRequest, 'headers'>): number | undefined {
+    const identity = claimedBy(headers)
+    return identity && this.#directory.find(identity.domain, identity.user)?.tenantId
   }
 
   /** An extension by number and domain (any case), registered or not. */
@@ -358,21 +367,6 @@ function registrationOf(headers: RequestHeaders, source: Source): Registration {
 }
 
 const MAX_USER_AGENT = 128
-
-const optionsOf = (header: string | undefined): readonly string[] =>
-  (header ?? '')
-    .split(',')
-    .map((option) => option.trim())
-    .filter((option) => option !== '')
-
-const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>
-  optionsOf(headerOf(headers, name)).some((option) => option.toLowerCase() === wanted)
-
-/** What we support of a REGISTER's `Require`: nothing but RFC 3327. */
-const unsupportedOptions = (require: string | undefined): string =>
-  optionsOf(require)
-    .filter((option) => option.toLowerCase() !== 'path')
-    .join(', ')
 
 /** RFC 3261 §10.3 step 8: all bindings with what is left of them; RFC 3327 §5.3: the Path. */
 function listing(

@@ -11,6 +11,21 @@ export function headerOf(headers: RequestHeaders, name: string): string | undefi
   return undefined
 }
 
+const optionsOf = (header: string | undefined): readonly string[] =>
+  (header ?? '')
+    .split(',')
+    .map((option) => option.trim())
+    .filter((option) => option !== '')
+
+export const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>
+  optionsOf(headerOf(headers, name)).some((option) => option.toLowerCase() === wanted)
+
+/** What we support of a REGISTER's `Require`: nothing but RFC 3327. */
+export const unsupportedOptions = (require: string | undefined): string =>
+  optionsOf(require)
+    .filter((option) => option.toLowerCase() !== 'path')
+    .join(', ')
+
 /** Whom a From or To header names. */
 export interface Identity {
   /** User part without parameters, `%` escapes resolved. */
@@ -36,6 +51,14 @@ export function identityOf(value: string | undefined): Identity | undefined {
 export function callerIn(value: string | undefined): Identity | undefined {
   const identity = identityOf(value)
   return identity && { ...identity, user: numberOrText(identity.user) }
+}
+
+/** Whom a request says that it comes from. RFC 3325 §6: a phone that hides its number tells only its own server. */
+export function claimedBy(headers: RequestHeaders): Identity | undefined {
+  const claimed = callerIn(headerOf(headers, 'from'))
+  return claimed?.domain === 'anonymous.invalid'
+    ? callerIn(headerOf(headers, 'p-preferred-identity'))
+    : claimed
 }
 
 function unescaped(text: string): string | undefined {

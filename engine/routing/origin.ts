@@ -4,11 +4,19 @@ import type { CarrierRecord } from './routing-records.ts'
 export type Origin =
   | { readonly kind: 'trusted' }
   | CarrierOrigin
-  | { readonly kind: 'node'; readonly nodeId: number; readonly setId: number }
+  | NodeOrigin
   | ProxyOrigin
   /** A phone that has proved whose it is; never the answer of `recognize`, which knows addresses. */
   | ExtensionOrigin
   | { readonly kind: 'unknown' }
+
+export interface NodeOrigin {
+  readonly kind: 'node'
+  readonly nodeId: number
+  readonly setId: number
+  /** Whose node it is; absent: the platform's, or it does not matter any more. */
+  readonly tenantId?: number
+}
 
 export interface CarrierOrigin {
   readonly kind: 'carrier'

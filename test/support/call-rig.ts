@@ -206,6 +206,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     registrar: registrar ?? {
       handle: () => Promise.resolve(answers.registered),
       authenticate: () => answers.caller,
+      claimedTenant: () => undefined,
       extensionAt: (domain, number) => answers.extensions.get(`${number}@${domain}`),
       tenantOf: (domain) =>
         [...answers.extensions.values()].find((record) => record.domain === domain)?.tenantId,

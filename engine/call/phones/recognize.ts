@@ -6,7 +6,7 @@ import { sourceOf } from './register.ts'
 
 export interface RecognizeDeps {
   readonly routing: Pick<Routing, 'recognize'>
-  readonly registrar: Pick<Registrar, 'authenticate'>
+  readonly registrar: Pick<Registrar, 'authenticate' | 'claimedTenant'>
 }
 
 export type Recognized =
@@ -23,12 +23,13 @@ export function recognize(request: SipRequest, deps: RecognizeDeps): Recognized 
   const { method, headers } = request
   const source = sourceOf(request)
   const byAddress = deps.routing.recognize(source)
+  const isOthersPhone = isPhoneOfOthers(request, byAddress, deps)
   // A node brings calls of phones that have registered with it, and has asked for their passwords.
-  if (byAddress.kind === 'node') return { kind: 'origin', origin: byAddress }
+  if (byAddress.kind === 'node' && !isOthersPhone) return { kind: 'origin', origin: byAddress }
   // A carrier may write any user of our domain in From, but not one that is an extension.
   const caller = deps.registrar.authenticate(
     { method, headers, source },
-    byAddress.kind === 'carrier',
+    byAddress.kind === 'carrier' && !isOthersPhone,
   )
   switch (caller.kind) {
     case 'stranger':
@@ -41,6 +42,21 @@ export function recognize(request: SipRequest, deps: RecognizeDeps): Recognized 
         ? { kind: 'challenged', answer: caller.answer }
         : { kind: 'origin', origin: { kind: 'unknown' }, isAuthenticated: true }
   }
+}
+
+/**
+ * Whether a request that comes from a tenant's node or carrier names an extension of another tenant: a tenant
+ * may write the address of a phone that is not its own, and would get the calls of that phone.
+ */
+function isPhoneOfOthers(
+  { headers }: SipRequest,
+  source: Origin,
+  { registrar }: RecognizeDeps,
+): boolean {
+  const owner = source.kind === 'node' || source.kind === 'carrier' ? source.tenantId : undefined
+  if (owner === undefined || owner === null) return false
+  const claimed = registrar.claimedTenant({ headers })
+  return claimed !== undefined && claimed !== owner
 }
 
 function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin {

@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { parseNetwork } from '../../../schema/rules/ip-address.ts'
 import { gatewayNames, gatewayPort } from '../gateway-uri.ts'
 import { NetworkTable } from '../network-table.ts'
-import type { Origin } from '../origin.ts'
+import type { NodeOrigin, Origin } from '../origin.ts'
 import type { CarrierRecord, GatewayRecord } from '../routing-records.ts'
 import { CarrierSources, GatewayNetworks, TrustedSources, type CarrierSource } from './sources.ts'
 import type { Tenancy } from '../tenancy.ts'
@@ -117,8 +117,14 @@ export class Recognition {
 
 const isNamed = ({ host }: Pick<GatewayRecord, 'host'>): boolean => isIP(host) === 0
 
-const nodeOrigin = ({ nodeId, setId }: { readonly nodeId: number; readonly setId: number }) =>
-  ({ kind: 'node', nodeId, setId }) as const
+const nodeOrigin = ({
+  nodeId,
+  setId,
+  tenantId,
+}: NonNullable<ReturnType<RecognitionDeps['nodeAt']>>): NodeOrigin => ({
+  ...{ kind: 'node', nodeId, setId },
+  ...(tenantId !== null && { tenantId }),
+})
 
 function carrierOrigin({ carrier, gateway }: CarrierSource): Origin {
   const { carrierId, name, customerId, payer, tenantId, inboundSetId } = carrier
