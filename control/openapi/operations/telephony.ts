@@ -226,7 +226,8 @@ const calls: Operations = {
     ...{ id: 'listActiveCalls', tag: 'Calls', summary: 'Live calls' },
     answer: bare(z.array(activeCall), [
       {
-        ...{ uuid: callUuid, caller_id_number: '4930100', destination_number: '4940200' },
+        ...{ uuid: callUuid, call_uuid: callUuid, caller_id_number: '4930100' },
+        destination_number: '4940200',
         ...{ duration_seconds: 12, state: 'ACTIVE', direction: 'inbound' },
         ...{ start_stamp: exampleTime, answer_stamp: exampleTime, set_id: 1 },
         ...{ node: 'sip:10.0.0.11:5060;transport=udp', node_state: 'active', carrier: null },
