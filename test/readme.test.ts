@@ -31,3 +31,17 @@ test('every npm script that the documents mention is there', () => {
   const mentioned = [...documents.matchAll(/npm (?:run (\w+)|(test|start)\b)/g)]
   for (const [, run, own] of mentioned) expect(scripts).toHaveProperty(run ?? own ?? '')
 })
+
+test('each guarantee of SECURITY.md stands once, and the test that shows it exists', () => {
+  const [, table = ''] = readFileSync('SECURITY.md', 'utf8').split('## What is guaranteed')
+  const rows = table.split('\n').filter((line) => /^\| (?!-|against )/.test(line))
+  expect(rows.length).toBeGreaterThan(50)
+  const cells = rows.map((row) => row.split('|').map((cell) => cell.trim()))
+  const said = cells.map(([, against, guarantee]) => `${against} | ${guarantee}`)
+  expect(said).toEqual([...new Set(said)])
+  for (const [, , , shownBy = ''] of cells) {
+    const paths = [...shownBy.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path)
+    expect(paths).not.toEqual([])
+    expect(paths.filter((path) => !existsSync(path))).toEqual([])
+  }
+})
