@@ -25,13 +25,21 @@ export function sipTarget(value: string): SipTarget | undefined {
   const [transport, ...transports] = valuesOf(parameters, 'transport')
   // RFC 3261 §19.1.1: a parameter stands once. Of two, another reader could take the other one.
   if (more.length > 0 || transports.length > 0) return undefined
+  const place = plainHost(maddr ?? host)
+  if (isIP(place) === 0 && !isName.test(place)) return undefined
   return {
-    host: plainHost(maddr ?? host),
+    host: place,
     port: Number(port),
     transport,
     isSecure: scheme.toLowerCase() === 'sips',
   }
 }
+
+/**
+ * RFC 3261 §25.1: the last label of a name is no number. `203.0.28935`, `0xcb007107` and `203.0.113.007` are addresses to
+ * some readers.
+ */
+const isName = /^(?!(?:.*\.)?(?:\d+|0x[\da-f]*)$)[\w.-]+$/
 
 /**
  * The names behind which the addresses of a target stand: its host, and where its SRV records are

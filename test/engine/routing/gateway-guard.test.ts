@@ -62,6 +62,12 @@ test.each([
   'sip:1900@203.0.113.7;maddr=192.0.2.1;maddr=203.0.113.7',
   'sip:1900@192.0.2.1@203.0.113.7',
   'sip:1900@[203.0.113.7',
+  // Addresses to some readers, names to others.
+  'sip:1900@203.0.28935',
+  'sip:1900@3405803783',
+  'sip:1900@0xcb007107',
+  'sip:1900@203.0.113.007:5060',
+  'sip:1900@192.0.2.1;maddr=%32%30%33.0.113.7',
 ])('%s leads to a gateway', (uri) => {
   expect(guard.behind(uri, acme)).toBeDefined()
 })
@@ -71,6 +77,9 @@ test.each([
   'sip:1900@198.51.100.128',
   'sip:1900@other.example',
   'sip:1900@unknown.example',
+  'sip:1900@3cx:5060',
+  'sip:1900@0xbx',
+  'sip:1900@pbx-1',
   'sip:203.0.113.7@192.0.2.1',
   'sip:1900@192.0.2.1;x=203.0.113.7',
   'sip:1900@[2001:db8:0:1::1]',
