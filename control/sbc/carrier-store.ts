@@ -23,6 +23,7 @@ import {
 import { refuseReachedGateways } from './gateway-reach.ts'
 import { resolveSet } from './set-reference.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
+import { writeWithinLimits } from './tenant-limits.ts'
 
 type GatewayRow = Selectable<CarrierGatewayTable>
 
@@ -112,7 +113,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   }
 
   insert(body: CarrierBody, reach: Reach): number {
-    return write(this.#store, () => {
+    return writeWithinLimits(this.#store, reach, () => {
       const columns = this.#columnsOf(body, reach)
       const row = { ...columns, created_at: reach.now }
       const id = insert(this.#store, this.#store.db.insertInto('carrier').values(row))
@@ -123,7 +124,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   }
 
   replace(id: number, body: CarrierBody, reach: Reach): void {
-    write(this.#store, () => {
+    writeWithinLimits(this.#store, reach, () => {
       const columns = this.#columnsOf(body, reach, this.find(reach, id))
       execute(this.#store, this.#store.db.updateTable('carrier').set(columns).where('id', '=', id))
       this.#putPassword(id, body.auth)

@@ -9,6 +9,7 @@ import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
+import { writeWithinLimits } from './tenant-limits.ts'
 import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri, refuseGateways, type WrittenDestination } from './gateway-reach.ts'
 import {
@@ -89,7 +90,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   insert(body: DispatcherBody, reach: Reach): number {
-    return write(this.#store, () => {
+    return writeWithinLimits(this.#store, reach, () => {
       this.#refuseTakenName(body.endpoint_name, undefined, reach)
       const tenantId = tenantOf(this.#store, body.tenant, reach)
       refuseGateways(this.#store, destinationsOf(body), tenantId, reach)
@@ -111,7 +112,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   /** Without `set_id` the set keeps its number. */
   replace(id: number, body: DispatcherBody, reach: Reach): void {
-    write(this.#store, () => {
+    writeWithinLimits(this.#store, reach, () => {
       const before = this.find(reach, id)
       if (before === undefined) throw notFound(this.noun)
       if (body.endpoint_name !== before.endpoint_name)
@@ -151,7 +152,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   /** Adds one node. Answers its id; 409 when the set has it already. */
   insertNode(reach: Reach, id: number, node: NodeBody): number {
-    return write(this.#store, () => {
+    return writeWithinLimits(this.#store, reach, () => {
       const set = this.find(reach, id)
       if (set === undefined) throw notFound(this.noun)
       if (set.nodes.length >= 100)

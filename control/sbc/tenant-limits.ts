@@ -1,0 +1,61 @@
+/**
+ * How many sets, nodes and gateways a tenant's credential may make. Each node is probed, each name is looked up, and set
+ * ids are few: without a bound one tenant could take them from the others. The platform may give a tenant more.
+ */
+import type { Store } from '../../schema/open.ts'
+import { first } from '../../schema/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Reach } from '../provisioning/resource.ts'
+import { write } from '../provisioning/write.ts'
+
+const limits = { sets: 100, nodes: 300, gateways: 300 } as const
+
+type Counts = Readonly<Record<keyof typeof limits, number>>
+
+/** As `write`; throws 409 when the tenant of a tenant's credential gets more than it may have. */
+export function writeWithinLimits<T>(store: Store, { tenantId }: Reach, work: () => T): T {
+  if (tenantId === null) return write(store, work)
+  return write(store, () => {
+    const before = countsOf(store, tenantId)
+    const result = work()
+    refuseMore(before, countsOf(store, tenantId))
+    return result
+  })
+}
+
+/** What the platform has given beyond the bound stays, and may be changed. */
+function refuseMore(before: Counts, after: Counts): void {
+  for (const kind of ['sets', 'nodes', 'gateways'] as const)
+    if (after[kind] > limits[kind] && after[kind] > before[kind])
+      throw new ApiError(409, `too_many_${kind}`, `A tenant has at most ${limits[kind]} ${kind}`)
+}
+
+function countsOf(store: Store, tenantId: number): Counts {
+  const { db } = store
+  const sets = db.selectFrom('dispatcher_set').where('tenant_id', '=', tenantId)
+  const nodes = db
+    .selectFrom('dispatcher_node')
+    .innerJoin('dispatcher_set', 'dispatcher_set.id', 'dispatcher_set_id')
+    .where('tenant_id', '=', tenantId)
+  const gateways = db
+    .selectFrom('carrier_gateway')
+    .innerJoin('carrier', 'carrier.id', 'carrier_id')
+    .where('tenant_id', '=', tenantId)
+  return {
+    sets:
+      first(
+        store,
+        sets.select(({ fn }) => fn.countAll<number>().as('n')),
+      )?.n ?? 0,
+    nodes:
+      first(
+        store,
+        nodes.select(({ fn }) => fn.countAll<number>().as('n')),
+      )?.n ?? 0,
+    gateways:
+      first(
+        store,
+        gateways.select(({ fn }) => fn.countAll<number>().as('n')),
+      )?.n ?? 0,
+  }
+}
