@@ -40,6 +40,8 @@ export type AlertKind =
   | 'currency_mismatch'
   /** Two events speak of one payment with different amounts: the first one counts. */
   | 'amount_mismatch'
+  /** The balance would be larger than can be stored: the payment is never credited by itself. */
+  | 'balance_out_of_range'
   | 'unreadable_event'
   | 'refund'
   | 'dispute'

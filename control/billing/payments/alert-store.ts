@@ -67,6 +67,16 @@ export class AlertStore {
     )
   }
 
+  /** One of these payments was too large for its wallet. */
+  isTooLarge(references: readonly string[]): boolean {
+    const query = this.#store.db
+      .selectFrom('billing_alert')
+      .select('id')
+      .where('kind', '=', 'balance_out_of_range')
+      .where('reference', 'in', references)
+    return first(this.#store, query) !== undefined
+  }
+
   /** Safe to repeat: the first word stays. */
   resolve(id: number, by: string, now: number): AlertView | undefined {
     execute(

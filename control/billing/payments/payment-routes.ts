@@ -58,7 +58,7 @@ const alertQuery = z.strictObject({
         'amount_mismatch',
         'unreadable_event',
       ] as const),
-      ...(['refund', 'dispute', 'subscription_ended'] as const),
+      ...(['balance_out_of_range', 'refund', 'dispute', 'subscription_ended'] as const),
     ])
     .optional(),
   customer_id: queryId.optional(),

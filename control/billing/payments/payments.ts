@@ -81,11 +81,13 @@ export class Payments {
       const facts = { customerId, detail, ...factsOf(payment) }
       return this.#alert(event, { kind: 'currency_mismatch', ...facts })
     }
-    this.#post(event, payment, customerId)
-    return 'credited'
+    return this.#post(event, payment, customerId)
   }
 
-  #post(event: PaymentEvent, payment: Payment, customerId: number): void {
+  #post(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
+    // An operator may have seen to it since: crediting it later as well would double it.
+    if (this.#alerts.isTooLarge(payment.references))
+      return this.#tooLarge(event, payment, customerId)
     const { amountMicros, references } = payment
     const ref = `payment:${references[0]}`
     const moved = this.#deps.ocs.move({
@@ -96,10 +98,20 @@ export class Payments {
       actor,
       note: event.kind,
     })
+    if (moved.kind === 'balance_out_of_range') return this.#tooLarge(event, payment, customerId)
     if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
     this.#name(references, { payment: ref, customer_id: customerId, amount_micros: amountMicros })
     this.#alerts.settle(references, actor, this.#deps.now())
     this.#deps.log('info', 'billing: a payment is credited', { customerId, ref, amountMicros })
+    return 'credited'
+  }
+
+  #tooLarge(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
+    const detail = 'the balance would be larger than can be stored; it will not be credited'
+    return this.#alert(event, {
+      kind: 'balance_out_of_range',
+      ...{ customerId, detail, ...factsOf(payment) },
+    })
   }
 
   /** Another event of a payment that was credited: it may bring new names, never new money. */

@@ -300,7 +300,7 @@ const charging: Operations = {
 
 const alertKinds = [
   ...['unknown_customer', 'currency_mismatch', 'amount_mismatch', 'unreadable_event'],
-  ...['refund', 'dispute', 'subscription_ended'],
+  ...['balance_out_of_range', 'refund', 'dispute', 'subscription_ended'],
 ]
 const alert = z
   .strictObject({
