@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
 import type { RefusalReason, RefusedCallsRow } from '../../schema/refused-calls.ts'
 import type { Log } from '../deps.ts'
 
@@ -30,6 +31,8 @@ export const RETENTION_STEP_MS = 100
 const BATCH = 100
 /** Once nothing is left to forget. */
 const PAUSE_MS = 600_000
+/** After a database that takes no write now: doubled with each failure in a row, up to the pause. */
+const RETRY_MS = 1_000
 const DAY_MS = 86_400_000
 /** How long it is worth knowing which stranger tried to call. */
 const UNKNOWN_SOURCE_DAYS = 30
@@ -40,6 +43,7 @@ export class Retention {
   readonly #statements: ReturnType<typeof prepare>
   readonly #removed = { callRecords: 0, auditEntries: 0 }
   #restsUntil = 0
+  #retryMs = RETRY_MS
 
   constructor(deps: RetentionDeps, periods: RetentionPeriods) {
     this.#deps = deps
@@ -53,8 +57,13 @@ export class Retention {
     if (now < this.#restsUntil) return
     try {
       this.#forget(now)
+      this.#retryMs = RETRY_MS
     } catch (error) {
-      this.#restsUntil = now + PAUSE_MS
+      const restMs = isUnstored(error) ? this.#retryMs : PAUSE_MS
+      this.#restsUntil = now + restMs
+      this.#retryMs = Math.min(this.#retryMs * 2, PAUSE_MS)
+      // A lock that another process holds for a moment is none of the operator's business.
+      if (restMs === RETRY_MS) return
       this.#deps.log('warn', 'old records could not be removed', { error: String(error) })
     }
   }

@@ -1,11 +1,20 @@
-import { expect, test } from 'vitest'
-import { Retention, type RetentionPeriods } from '../../../control/retention/retention.ts'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  Retention,
+  RETENTION_STEP_MS,
+  type RetentionPeriods,
+} from '../../../control/retention/retention.ts'
 import { insertCallRecord } from '../../../schema/call-record.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import { openDatabase } from '../../../schema/open.ts'
 import { addRefusedCalls } from '../../../schema/refused-calls.ts'
 import { endedCall } from '../../support/books.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const dayMs = 86_400_000
+const folder = temporaryFolder()
 
 function history(periods: RetentionPeriods) {
   const control = openControl()
@@ -132,6 +141,37 @@ test('a database that does not let go is told, and does not end the process', ()
   retention.step()
   expect(count('cdr')).toBe(1)
   expect(logged.at(-1)).toMatchObject({ level: 'warn', fields: { error: 'SqliteError: stuck' } })
+})
+
+test('a database that is locked for a moment is tried again soon, and further and further apart while it stays so', () => {
+  const path = join(folder, 'locked.db')
+  const store = openDatabase(path, { busyTimeoutMs: 1 })
+  migrate(store.sqlite, 0)
+  const other = openDatabase(path)
+  onTestFinished(() => [store, other].forEach((each) => each.close()))
+  let now = startOfTime
+  const logged: string[] = []
+  const deps = { store, now: () => now, log: (level: string) => void logged.push(level) }
+  const retention = new Retention(deps, { callRecordDays: 1, auditDays: 0 })
+  const pass = (ms: number) => {
+    for (const end = now + ms; now < end; now += RETENTION_STEP_MS) retention.step()
+  }
+  const left = () => store.sqlite.prepare('SELECT count(*) FROM cdr').pluck().get()
+  const write = insertCallRecord(store)
+  write(endedCall('old', 10, { startedAt: 0 }), { costMicros: 0, currency: null })
+
+  other.sqlite.exec('BEGIN IMMEDIATE')
+  pass(1_000)
+  expect([left(), logged]).toEqual([1, []])
+  other.sqlite.exec('COMMIT')
+  pass(1_000)
+  expect([left(), logged]).toEqual([0, ['info']])
+
+  now += 600_000
+  other.sqlite.exec('BEGIN IMMEDIATE')
+  pass(3_600_000)
+  // The first is not told; the others come after 1, 3, 7 … 1,023 s, then every ten minutes.
+  expect(logged.filter((level) => level === 'warn')).toHaveLength(14)
 })
 
 test('samples of calls from unknown sources go after 30 days, also where all other records are kept', () => {
