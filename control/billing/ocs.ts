@@ -26,7 +26,7 @@ import {
   prolong,
   type Prolongation,
 } from './calls/admission.ts'
-import { type Charge, chargeReserved, chargeUnreserved } from './calls/charge.ts'
+import { type Charge, chargeReserved, chargeUnreserved, noCharge } from './calls/charge.ts'
 import { orUnstored, ReportedCalls, type ReportAnswer, unstored } from './calls/reported-calls.ts'
 import { type Reservation, Reservations } from './calls/reservations.ts'
 import { Settlement } from './calls/settlement.ts'
@@ -309,8 +309,7 @@ export class Ocs {
   #charge(record: CallRecord): Charge {
     const reservation = this.#reservations.find(record.callUuid)
     if (reservation !== undefined) return chargeReserved(reservation, record.billsec)
-    if (record.isFree === true || record.direction === 'internal')
-      return { account: undefined, tariff: null, costMicros: 0, isOutOfFunds: false }
+    if (record.isFree === true || record.direction === 'internal') return noCharge
     const { customerId, callerNumber: caller, calledNumber: callee, startedAt, billsec } = record
     const call = { customerId, caller, callee, startedAt, billsec }
     return chargeUnreserved(call, this.#customers, this.#rates.table)
@@ -320,9 +319,11 @@ export class Ocs {
   #recover(entry: JournalEntry): void {
     const record = recoveredRecord(entry)
     const { tariff } = entry
+    // Without a price and a payer at its answer it is free: what it shows as caller may be a customer's number.
+    const unpriced = record.customerId === null ? noCharge : this.#charge(record)
     const charge: Charge =
       tariff === null
-        ? this.#charge(record)
+        ? unpriced
         : {
             account: this.#customers.byId(record.customerId),
             tariff,

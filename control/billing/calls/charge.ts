@@ -16,6 +16,10 @@ export interface Charge {
   readonly isOutOfFunds: boolean
 }
 
+export const noCharge: Charge = {
+  ...{ account: undefined, tariff: null, costMicros: 0, isOutOfFunds: false },
+}
+
 /** Cutting a call takes a moment: so many seconds past the grant are never charged beyond the wallet. */
 const cutOffSeconds = 2
 

@@ -115,6 +115,20 @@ test('a restart that crashes before its commit leaves everything to the next one
   store.close()
 })
 
+test('a call that was free when it was answered is charged to no customer whose number it shows', async () => {
+  const { customerId, store } = customerInFile()
+  const { ocs, time } = ocsOn(store, new ManualTime(start), 'allow')
+  await ocs.authorize(question('a', '4930123', '101'))
+  void ocs.answered(openCall('a', start, { callerNumber: '+15550001' }))
+  ocs.alive(['a'], start + 20_000)
+  time.advance(10)
+  const after = ocsOn(store, new ManualTime(start + 60_000), 'allow')
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
+  expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
+  store.close()
+})
+
 test('hundreds of open calls are each recovered once', async () => {
   const { ocs, time, customerId, store } = customerInFile()
   const uuids = Array.from({ length: 150 }, (_, index) => `call-${index}`)
