@@ -1,6 +1,7 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
 import type { Clocks } from '../schema/clock.ts'
 import type { CdrTable } from '../schema/database.ts'
+import type { GatewayLedTo } from '../schema/rules/gateway-reach.ts'
 import type { SpyMode, SpySide } from '../schema/rules/spy-uri.ts'
 import type { Store } from '../schema/open.ts'
 import type { Ocs } from './billing/ocs.ts'
@@ -386,6 +387,8 @@ export interface EnginePort {
   readonly trunks: TrunksPort
   /** Reads carriers, routes, domains and trusted sources from the database again. */
   reloadRouting(): void
+  /** Asks DNS, for a second at most, where SIP URIs lead. */
+  lookUp(uris: readonly string[]): Promise<GatewayLedTo>
   telemetry(): TelemetrySnapshot
   postDialDelay(): DelayHistogram
   listeners(): readonly Listener[]

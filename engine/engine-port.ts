@@ -47,6 +47,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
       unban: (source) => guard.unban(source),
     },
     reloadRouting: () => engine.routing.reload(),
+    lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: {
       registrationOf: (carrierId) => {
         const registration = trunks.registrationOf(carrierId)

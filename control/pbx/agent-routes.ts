@@ -9,6 +9,7 @@ export function agentRoutes({ store, now, engine }: Pick<ControlDeps, 'store' | 
     path: '/telephony/ai-agents',
     scope: 'agents',
     resource: new AgentStore(store),
+    lookUp: (uris) => engine.lookUp(uris),
     changed: () => engine.reloadRouting(),
     show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),
   })

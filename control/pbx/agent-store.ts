@@ -78,6 +78,10 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     return body
   }
 
+  destinations({ sip_uri, is_active }: AgentBody): readonly string[] {
+    return is_active ? [sip_uri] : []
+  }
+
   insert(body: AgentBody, reach: Reach): number {
     return write(this.#store, () => {
       const columns = { ...this.#columnsOf(body, reach), created_at: reach.now }

@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
+import type { EnginePort } from '../deps.ts'
 import { refuseBeyondScope, type BeyondScope, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -26,6 +27,8 @@ export interface ResourceRoutesDeps<View> {
   readonly now: () => number
   /** Makes what was written hold from now on. */
   readonly changed: (change: { readonly before?: View; readonly after?: View }) => void
+  /** Asked about `resource.destinations` before a write. */
+  readonly lookUp?: EnginePort['lookUp']
   /** What an answer shows beside the row. */
   readonly show?: (view: View) => View
   /** Fields that another scope than `scope` lets write: which of them a write has touched, judged inside its transaction. */
@@ -52,6 +55,10 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       return written
     })
   }
+  const lookedUp = async (reach: Reach, body: () => z.output<z.ZodObject>): Promise<Reach> =>
+    resource.destinations === undefined
+      ? reach
+      : withLookUp(reach, deps.lookUp, resource.destinations(body()))
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
@@ -62,7 +69,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     .post(path, write, validate('json', resource.body), async (c) => {
       const body = c.req.valid('json')
       const secret = await resource.hashSecret?.(body)
-      const reach = reachOf(c.var.principal, now)
+      const reach = await lookedUp(reachOf(c.var.principal, now), () => body)
       const { id, after } = asAllowed(c.var.principal, () => {
         const id = inTermsOf(body, () => resource.insert(body, reach, secret))
         return { given: body, id, after: found(resource.find(reach, id), resource.noun) }
@@ -93,10 +100,13 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const { id } = c.req.valid('param')
         const changes = c.req.valid('json')
         const secret = await resource.hashSecret?.(changes)
-        const reach = reachOf(c.var.principal, now)
+        const asker = reachOf(c.var.principal, now)
+        const bodyNow = () =>
+          patched(resource.body, found(resource.document(asker, id), resource.noun), changes)
+        const reach = await lookedUp(asker, bodyNow)
         const before = found(resource.find(reach, id), resource.noun)
-        const document = found(resource.document(reach, id), resource.noun)
-        const body = patched(resource.body, document, changes)
+        // Read again: another request may have changed it meanwhile.
+        const body = bodyNow()
         const { after } = asAllowed(c.var.principal, () => {
           inTermsOf(changes, () => resource.replace(id, body, reach, secret))
           const after = found(resource.find(reach, id), resource.noun)
@@ -126,6 +136,16 @@ export const reachOf = ({ tenantId, domain, actor }: Principal, now: () => numbe
   actor,
   now: now(),
 })
+
+/** The same with what DNS says of these URIs. */
+export async function withLookUp(
+  reach: Reach,
+  lookUp: EnginePort['lookUp'] | undefined,
+  uris: readonly string[],
+): Promise<Reach> {
+  if (lookUp === undefined || uris.length === 0) return reach
+  return { ...reach, gatewayLedTo: await lookUp(uris) }
+}
 
 /** What is not an id names nothing: 404, as for an id of another tenant. */
 export const idParam = (noun: string) => z.strictObject({ id: id(noun) })

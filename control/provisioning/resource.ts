@@ -3,6 +3,7 @@
  * seed file (`seed.ts`). Its store implements this; the body is checked once, in one place.
  */
 import type { z } from 'zod'
+import type { GatewayLedTo } from '../../schema/rules/gateway-reach.ts'
 
 /** Who writes or reads, and when. */
 export interface Reach {
@@ -14,6 +15,8 @@ export interface Reach {
   readonly actor: string
   /** Milliseconds UTC. */
   readonly now: number
+  /** What DNS said of the destinations that are written; absent: it was not asked, as for a seed file. */
+  readonly gatewayLedTo?: GatewayLedTo
 }
 
 export interface Slice {
@@ -56,5 +59,7 @@ export interface Resource<Body extends z.ZodObject, View> extends Writable<Body>
   isNewSecret?(id: number, body: z.output<Body>): boolean
   /** The slow hash of a body's password, made off the event loop; without it the write makes it itself. */
   hashSecret?(body: z.output<Body>): Promise<string | undefined>
+  /** URIs of a body whose names are looked up before it is written, as a write does not wait. */
+  destinations?(body: z.output<Body>): readonly string[]
   remove(id: number, reach: Reach): 'removed' | 'absent'
 }

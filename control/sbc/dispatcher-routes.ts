@@ -2,15 +2,23 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
-import type { ControlDeps, SetStateResult } from '../deps.ts'
+import type { ControlDeps, EnginePort, SetStateResult } from '../deps.ts'
 import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from '../provisioning/patch.ts'
 import type { Reach } from '../provisioning/resource.ts'
-import { found, id, idParam, reachOf, resourceRoutes } from '../provisioning/resource-routes.ts'
-import { nodeBody } from './dispatcher-body.ts'
+import {
+  found,
+  id,
+  idParam,
+  reachOf,
+  resourceRoutes,
+  withLookUp,
+} from '../provisioning/resource-routes.ts'
+import { nodeBody, type NodeBody } from './dispatcher-body.ts'
+import { nodeUri } from './gateway-reach.ts'
 import { DispatcherStore } from './dispatcher-store.ts'
 import { reservedNetworks } from './source-claims.ts'
 import { nodeDocument, withStatus, type DispatcherView, type NodeView } from './dispatcher-view.ts'
@@ -39,6 +47,10 @@ export function dispatcherRoutes({
     engine.reloadRouting()
   }
 
+  const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
+  const lookedUp = (reach: Reach, node: NodeBody): Promise<Reach> =>
+    withLookUp(reach, lookUp, node.is_enabled ? [nodeUri(node)] : [])
+
   const nodeIn = (reach: Reach, setRow: number, nodeId: number): NodeView =>
     found(
       show(found(sets.find(reach, setRow), noun)).nodes.find((node) => node.id === nodeId),
@@ -59,6 +71,7 @@ export function dispatcherRoutes({
         resource: sets,
         now,
         changed,
+        lookUp,
         show,
       }),
     )
@@ -78,10 +91,13 @@ export function dispatcherRoutes({
       write,
       validate('param', idParam(noun)),
       validate('json', nodeBody),
-      (c) => {
+      async (c) => {
         const { id: setRow } = c.req.valid('param')
-        const reach = reachOf(c.var.principal, now)
-        const nodeId = sets.insertNode(reach, setRow, c.req.valid('json'))
+        const body = c.req.valid('json')
+        const asker = reachOf(c.var.principal, now)
+        found(sets.find(asker, setRow), noun)
+        const reach = await lookedUp(asker, body)
+        const nodeId = sets.insertNode(reach, setRow, body)
         changed()
         const after = nodeIn(reach, setRow, nodeId)
         c.set('change', { before: null, after: lasting(after) })
@@ -94,11 +110,15 @@ export function dispatcherRoutes({
       write,
       validate('param', nodeParam),
       validate('json', patchOf(nodeBody)),
-      (c) => {
+      async (c) => {
         const { id: setRow, nodeId } = c.req.valid('param')
-        const reach = reachOf(c.var.principal, now)
+        const asker = reachOf(c.var.principal, now)
+        const bodyOver = (node: NodeView) =>
+          patched(nodeBody, nodeDocument(node), c.req.valid('json'))
+        const reach = await lookedUp(asker, bodyOver(nodeIn(asker, setRow, nodeId)))
+        // Read again: another request may have changed it meanwhile.
         const before = nodeIn(reach, setRow, nodeId)
-        const body = patched(nodeBody, nodeDocument(before), c.req.valid('json'))
+        const body = bodyOver(before)
         sets.replaceNode(reach, setRow, nodeId, body)
         changed()
         const after = nodeIn(reach, setRow, nodeId)

@@ -89,6 +89,10 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     }
   }
 
+  destinations(body: DispatcherBody): readonly string[] {
+    return destinationsOf(body).map(({ uri }) => uri)
+  }
+
   insert(body: DispatcherBody, reach: Reach): number {
     return writeWithinLimits(this.#store, reach, () => {
       this.#refuseTakenName(body.endpoint_name, undefined, reach)

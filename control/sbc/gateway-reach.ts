@@ -14,8 +14,9 @@ export interface WrittenDestination {
 }
 
 /**
- * Throws 409 for the first destination at a gateway, by address, network or name. Where a name leads is
- * asked when a call goes there, because it may change. `tenantId`: whose row it is.
+ * Throws 409 for the first destination at a gateway, by address, network or name, or by what DNS has said
+ * of its name (`reach.gatewayLedTo`). A name that DNS did not tell in time is accepted, as in a seed file,
+ * which has no engine to ask: where it leads is asked again when a call goes there. `tenantId`: whose row it is.
  */
 export function refuseGateways(
   store: Store,
@@ -27,7 +28,8 @@ export function refuseGateways(
   const gateways = carrierGateways(store)
   if (gateways.length === 0) return
   for (const { path, uri } of destinations) {
-    const gateway = gatewayNamedBy(gateways, uri, senderOf(tenantId))
+    const sender = senderOf(tenantId)
+    const gateway = gatewayNamedBy(gateways, uri, sender) ?? reach.gatewayLedTo?.(uri, sender)
     if (gateway === undefined) continue
     // Another tenant's carrier is not named.
     const isNamed = reach.tenantId === null || gateway.tenantId === reach.tenantId

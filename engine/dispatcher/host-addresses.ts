@@ -30,6 +30,12 @@ const MIN_REFRESH_MS = 5_000
 const MAX_REFRESH_MS = 3_600_000
 const RETRY_MS = 5_000
 
+/** How long a look-up waits for all its names; what is not known by then has no addresses. */
+const LOOK_UP_MS = 1_000
+
+/** Names that are asked for at once by all look-ups: a set of 100 nodes, and its two URIs. Of more nothing is found. */
+const MAX_LOOK_UPS = 128
+
 /** So often in a row DNS has to know nothing of a name. */
 const UNRESOLVABLE_AFTER = 3
 
@@ -45,6 +51,8 @@ export class HostAddresses implements HostDirectory {
   readonly #schedule: Schedule
   readonly #wanted = new Map<string, ReadonlySet<string>>()
   readonly #entries = new Map<string, Entry>()
+  /** Of look-ups, in small letters. */
+  readonly #pending = new Map<string, Promise<readonly string[]>>()
   #version = 0
 
   constructor(resolve: ResolveHost, schedule: Schedule) {
@@ -77,10 +85,47 @@ export class HostAddresses implements HostDirectory {
     for (const host of all) if (!this.#entries.has(host)) this.#add(host)
   }
 
+  /**
+   * The addresses of names that nobody watches: DNS is asked once, for a bounded time. What it does not
+   * tell is answered as by `addressesOf`.
+   */
+  async lookUp(hosts: readonly string[]): Promise<(host: string) => readonly string[]> {
+    const names = hosts.filter((host) => isIP(host) === 0).map((host) => host.toLowerCase())
+    const found = new Map<string, readonly string[]>()
+    const answers = [...new Set(names)].map(async (name) => {
+      const addresses = await this.#ask(name)
+      if (addresses.length > 0) found.set(name, addresses)
+    })
+    if (answers.length > 0) await this.#inTime(Promise.all(answers))
+    return (host) => found.get(host.toLowerCase()) ?? this.addressesOf(host)
+  }
+
   stop(): void {
     for (const entry of this.#entries.values()) entry.cancel()
     this.#entries.clear()
     this.#wanted.clear()
+  }
+
+  /** One query for all who ask for the same name meanwhile. */
+  #ask(name: string): Promise<readonly string[]> {
+    const pending = this.#pending.get(name)
+    if (pending) return pending
+    if (this.#pending.size >= MAX_LOOK_UPS) return Promise.resolve([])
+    const answer = this.#resolve(name)
+      .then(({ addresses }) => addresses.map(canonicalAddress))
+      .catch(() => [])
+      .finally(() => this.#pending.delete(name))
+    this.#pending.set(name, answer)
+    return answer
+  }
+
+  async #inTime(work: Promise<unknown>): Promise<void> {
+    let cancel: Cancel = () => undefined
+    const tooLate = new Promise<void>((resolve) => {
+      cancel = this.#schedule(resolve, LOOK_UP_MS)
+    })
+    await Promise.race([work, tooLate])
+    cancel()
   }
 
   #add(host: string): void {

@@ -62,7 +62,12 @@ export class GatewayGuard {
     return gateway
   }
 
-  #find(uri: string, sender: Sender): CarrierGateway | undefined {
+  /** The same by addresses that were looked up for it, and without an answer to what cannot be read. */
+  ledTo(uri: string, sender: Sender, addressesOf: AddressesOf): CarrierGateway | undefined {
+    return sipTarget(uri) === undefined ? undefined : this.#find(uri, sender, addressesOf)
+  }
+
+  #find(uri: string, sender: Sender, addressesOf = this.#addressesOf): CarrierGateway | undefined {
     const target = sipTarget(uri)
     // What cannot be read here may be read elsewhere.
     if (target === undefined) return unreadable
@@ -71,7 +76,7 @@ export class GatewayGuard {
     const names = isIP(target.host) === 0 ? namesBehind(target) : [target.host]
     const port = wantedPort(target)
     for (const name of names)
-      for (const address of this.#addressesOf(name)) {
+      for (const address of addressesOf(name)) {
         const gateway = this.at({ address, port }, sender)
         if (gateway) return gateway
       }

@@ -2,12 +2,12 @@
  * Who is calling, and where the call may go (decisions §2 and §7): the facade over sources, inbound
  * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
  */
-import type { CarrierGateway, Sender } from '../../schema/rules/gateway-reach.ts'
+import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/rules/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
-import { GatewayGuard } from './gateway-guard.ts'
+import { GatewayGuard, type AddressesOf } from './gateway-guard.ts'
 import { gatewayNames, gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import type { Origin } from './origin.ts'
@@ -32,6 +32,7 @@ export type { ExtensionOrigin, Origin } from './origin.ts'
 export interface RoutingDeps extends RecognitionDeps {
   readonly hosts: RecognitionDeps['hosts'] & {
     watch(owner: string, hosts: readonly string[]): void
+    lookUp(hosts: readonly string[]): Promise<AddressesOf>
   }
   readonly load: () => RoutingRecords
   /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
@@ -153,6 +154,15 @@ export class Routing {
   gatewayBehind(uri: string, sender: Sender): string | undefined {
     this.#followHosts()
     return this.#guard.behind(uri, sender)?.carrier
+  }
+
+  /** Asks DNS, for a second at most, where URIs lead that are about to be written; see `gatewayBehind`. */
+  async lookUp(uris: readonly string[]): Promise<GatewayLedTo> {
+    const addressesOf = await this.#deps.hosts.lookUp(uris.flatMap(namesIn))
+    return (uri, sender) => {
+      this.#followHosts()
+      return this.#guard.ledTo(uri, sender, addressesOf)
+    }
   }
 
   /**

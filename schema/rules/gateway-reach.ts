@@ -17,6 +17,9 @@ export interface CarrierGateway extends GatewaySource {
 /** Whose agent, set or phone would send the request: a tenant's or the platform's; or it is not known. */
 export type Sender = number | 'platform' | 'unknown'
 
+/** The gateway to which a URI leads by what DNS just said; undefined: to none, or DNS said nothing in time. */
+export type GatewayLedTo = (uri: string, sender: Sender) => CarrierGateway | undefined
+
 export const senderOf = (tenantId: number | null): Sender => tenantId ?? 'platform'
 
 /**

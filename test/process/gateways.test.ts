@@ -115,6 +115,7 @@ async function api(method: string, path: string, body?: object, status?: number)
   if (status !== undefined) expect([answer.status, text]).toEqual([status, expect.anything()])
   return {
     status: answer.status,
+    body: JSON.parse(text) as unknown,
     data: (JSON.parse(text) as { data: Record<string, unknown> }).data,
   }
 }
@@ -134,6 +135,59 @@ async function dial(number: string): Promise<PeerMessage> {
   const caller = await phone('103')
   return caller.answerTo(await caller.call(number))
 }
+
+test('a destination that leads to a gateway by DNS is refused when it is written', async () => {
+  const refused = async (method: string, path: string, at: string, body: object) => {
+    const message = expect.stringContaining('"north"') as string
+    const error = { statusCode: 409, code: 'carrier_gateway', details: [{ path: at, message }] }
+    expect((await api(method, path, body)).body).toMatchObject(error)
+  }
+  const { port } = gateway
+  const uris = [
+    `sip:1@alias.example:${port}`,
+    'sip:1@service.example',
+    `sip:1@Alias.EXAMPLE.:${port}`,
+  ]
+  const agent = { name: 'by name', extension: '811', sip_uri: 'sip:1@192.0.2.9' }
+  const set = {
+    endpoint_name: 'by name',
+    algorithm: 8,
+    nodes: [{ host: '127.0.0.1', internal_port: 9 }],
+  }
+  const agents = '/telephony/ai-agents'
+  const agentPath = `${agents}/${String((await api('POST', agents, agent, 201)).data['id'])}`
+  const setPath = `/dispatcher/${String((await api('POST', '/dispatcher', set, 201)).data['id'])}`
+  const next = { ...agent, name: 'next', extension: '812' }
+  for (const uri of uris) {
+    await refused('POST', agents, 'sip_uri', { ...next, sip_uri: uri })
+    await refused('PATCH', agentPath, 'sip_uri', { sip_uri: uri })
+    await refused('PATCH', setPath, 'voicemail_uri', { voicemail_uri: uri })
+    await refused('PATCH', setPath, 'spy_uri', { spy_uri: uri.replace('1@', '{call_uuid}@') })
+  }
+  const node = { host: 'alias.example', internal_port: port }
+  await refused('POST', '/dispatcher', 'nodes.0.host', {
+    ...set,
+    endpoint_name: 'b',
+    nodes: [node],
+  })
+  await refused('PATCH', setPath, 'nodes.1.host', { nodes: [...set.nodes, node] })
+  await refused('POST', `${setPath}/nodes`, 'host', node)
+  const { data } = await api('GET', `${setPath}/nodes`)
+  const [first] = data as unknown as { id: number }[]
+  await refused('PATCH', `${setPath}/nodes/${first?.id ?? 0}`, 'host', node)
+  // One that is switched off waits, and is asked about when it is switched on.
+  const waiting = { ...next, sip_uri: uris[0], is_active: false }
+  const { id } = (await api('POST', agents, waiting, 201)).data
+  await refused('PATCH', `${agents}/${String(id)}`, 'sip_uri', { is_active: true })
+})
+
+test('a name is accepted that leads elsewhere, to another port of loopback, or nowhere yet', async () => {
+  const accepted = ['moving.example', `alias.example:${pbx.port}`, 'nowhere.example']
+  for (const [index, host] of accepted.entries()) {
+    const agent = { name: host, extension: `82${index}`, sip_uri: `sip:1@${host}` }
+    await api('POST', '/telephony/ai-agents', agent, 201)
+  }
+})
 
 test.each(['801', '802', '803', '804'])(
   'an agent that leads to a gateway is not called: %s gets 403',

@@ -267,6 +267,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     },
     guard: { bans: () => [], ban: () => undefined, unban: () => false },
     reloadRouting: () => undefined,
+    lookUp: () => Promise.resolve(() => undefined),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     telemetry: () => engine.figures,
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),

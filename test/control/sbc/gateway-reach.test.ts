@@ -71,6 +71,38 @@ test('a carrier that is switched off is one all the same; a destination that is 
   expect((await call('PATCH', `${agents}/${id}`, { is_active: true })).status).toBe(409)
 })
 
+test('DNS is asked before a write, about what calls go to, and a change meanwhile is kept', async () => {
+  const { call, engine } = openResources()
+  await call('POST', '/routing/carriers', carrier)
+  const north = {
+    ...{ carrier: 'north', tenantId: null, host: 'carrier.example' },
+    ...{ port: 0, transport: 'udp' as const, netmask: 32 },
+  }
+  const asked: (readonly string[])[] = []
+  const release: (() => void)[] = []
+  Object.assign(engine, {
+    lookUp: async (uris: readonly string[]) => {
+      asked.push(uris)
+      if (uris.includes('sip:slow@192.0.2.9'))
+        await new Promise<void>((resolve) => release.push(resolve))
+      return (uri: string) => (uri.includes('alias.example') ? north : undefined)
+    },
+  })
+  const agents = '/telephony/ai-agents'
+  const led = { ...agent, sip_uri: 'sip:1@alias.example' }
+  expect((await call('POST', agents, led)).code).toBe('carrier_gateway')
+  expect((await call('POST', agents, { ...led, is_active: false })).status).toBe(201)
+  expect(asked).toEqual([['sip:1@alias.example']])
+  const { id } = (await call('POST', agents, { ...agent, name: 'b', extension: '801' })).data<{
+    id: number
+  }>()
+  const slow = call('PATCH', `${agents}/${id}`, { sip_uri: 'sip:slow@192.0.2.9' })
+  await expect.poll(() => release.length).toBe(1)
+  expect((await call('PATCH', `${agents}/${id}`, { max_calls: 7 })).status).toBe(200)
+  for (const each of release) each()
+  expect((await slow).data()).toMatchObject({ sip_uri: 'sip:slow@192.0.2.9', max_calls: 7 })
+})
+
 test('a seed file is refused as a whole', () => {
   const { store } = openResources()
   seedFile(store, JSON.stringify({ carriers: [carrier] }), 0)

@@ -44,6 +44,36 @@ test('a TTL of zero does not make a storm of look-ups', async () => {
   expect(asked).toHaveLength(5)
 })
 
+test('a look-up waits for a second at most, and finds nothing of what is not told by then', async () => {
+  const { clock, asked, hosts } = start((host) =>
+    host === 'slow.example.com'
+      ? new Promise(() => undefined)
+      : Promise.resolve({ addresses: ['::ffff:10.0.0.1'], ttlMs: 0 }),
+  )
+  const names = ['192.0.2.1', 'PBX.example.com', 'pbx.example.com']
+  const addressesOf = await hosts.lookUp(names)
+  expect(names.map(addressesOf)).toEqual([['192.0.2.1'], ['10.0.0.1'], ['10.0.0.1']])
+  expect(asked).toEqual(['pbx.example.com'])
+  let isOver = false
+  const late = hosts.lookUp([...names, 'slow.example.com']).finally(() => (isOver = true))
+  await clock.advance(999)
+  expect(isOver).toBe(false)
+  await clock.advance(1)
+  const found = await late
+  expect([found('slow.example.com'), found('pbx.example.com')]).toEqual([[], ['10.0.0.1']])
+})
+
+test('look-ups ask for 128 names at once, all together, and each once', async () => {
+  const { clock, asked, hosts } = start(() => new Promise(() => undefined))
+  const names = (start: number) =>
+    Array.from({ length: 100 }, (_, n) => `n${start + n}.example.com`)
+  const waiting = [hosts.lookUp(names(0)), hosts.lookUp(names(0)), hosts.lookUp(names(100))]
+  await clock.advance(1_000)
+  await Promise.all(waiting)
+  expect(asked).toHaveLength(128)
+  expect(new Set(asked).size).toBe(128)
+})
+
 test('a name that stops resolving keeps its addresses and is tried again', async () => {
   let isBroken = false
   const { clock, asked, hosts } = start(async () => {

@@ -5,6 +5,7 @@ import {
   routingOver,
   sampleCarrier,
   sampleGateway,
+  noLookUp,
 } from './samples.ts'
 
 const platformNode = { nodeId: 2, setId: 3, tenantId: null, isNamed: false }
@@ -51,6 +52,7 @@ test('a gateway by name alone is recognized where its SRV records lead, one with
     version: 0,
     addressesOf: (host: string) => addresses[host] ?? [],
     watch: (_owner: string, names: readonly string[]) => void watched.push(...names),
+    lookUp: noLookUp,
   }
   const found = (port: number) => {
     const gateways = [sampleGateway(1, { host: 'sip.example.com', port })]
@@ -69,6 +71,7 @@ test('a gateway whose host name gets a new address is recognized there at once',
     addresses: ['198.51.100.1'],
     addressesOf: () => hosts.addresses,
     watch: () => undefined,
+    lookUp: noLookUp,
   }
   const carriers = [sampleCarrier(1, { gateways: [sampleGateway(1, { host: 'sip.example.com' })] })]
   const { routing } = routingOver({ carriers }, { hosts })
@@ -293,6 +296,7 @@ test('a destination is told from a gateway by DNS as it is now, and a name leads
     addressesOf: (host: string) => addresses.get(host) ?? [host],
     watched: [] as readonly string[],
     watch: (_owner: string, names: readonly string[]) => void (hosts.watched = names),
+    lookUp: noLookUp,
   }
   const { routing } = routingOver(
     {

@@ -129,7 +129,7 @@ export function routingOver(
     edgeProxies: [],
     nodeAt: () => undefined,
     defaultSetId: () => 1,
-    hosts: { version: 0, addressesOf: (host) => [host], watch: () => undefined },
+    hosts: { version: 0, addressesOf: (host) => [host], watch: () => undefined, lookUp: noLookUp },
     activeCarrierCalls: (carrierId) => calls.get(carrierId) ?? 0,
     activeAgentCalls: (agentId) => agentCalls.get(agentId) ?? 0,
     gatewayStanding: (gatewayId) => standing.get(gatewayId) ?? 'up',
@@ -142,3 +142,5 @@ export function routingOver(
   })
   return { routing, stored, clock, calls, agentCalls, standing, problems }
 }
+
+export const noLookUp = () => Promise.resolve((host: string): readonly string[] => [host])

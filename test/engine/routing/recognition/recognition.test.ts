@@ -6,6 +6,7 @@ import {
 } from '../../../../engine/routing/recognition/recognition.ts'
 import type { CarrierRecord } from '../../../../engine/routing/routing-records.ts'
 import {
+  noLookUp,
   outboundRoute,
   routingOver,
   sampleCarrier,
@@ -21,6 +22,7 @@ const hosts = {
   version: 0,
   addressesOf: (host: string) => names[host] ?? [host],
   watch: () => undefined,
+  lookUp: noLookUp,
 }
 const node = { nodeId: 2, setId: 3, tenantId: null, isNamed: false }
 
