@@ -5,7 +5,7 @@ import { KeyStore } from '../../control/auth/keys/key-store.ts'
 import { ApiError } from '../../control/http/api-error.ts'
 import { allScopes, roleScopes } from '../../control/auth/scopes.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
-import { withStore } from './with-store.ts'
+import { withAudit } from './audited.ts'
 
 export const keyCreate: Command = {
   name: 'key create',
@@ -21,12 +21,14 @@ export const keyCreate: Command = {
   details: scopesHelp,
   run: async (input, world) => {
     const body = readBody(input)
-    await withStore(world, (store) => {
+    const audited = { action: 'key create', target: body.name }
+    const token = await withAudit(world, audited, (store) => {
       const keys = new KeyStore(store, new KeyCache())
       const { now, randomBytes } = world
       const mint = { store, keys, now, randomBytes }
-      world.print(inOptions(() => issueKey(mint, body, consoleGrantor).token))
+      return inOptions(() => issueKey(mint, body, consoleGrantor).token)
     })
+    world.print(token)
     return 0
   },
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { seedFile } from '../../control/provisioning/seed.ts'
 import { type Command, WrongUsage } from './command.ts'
-import { withStore } from './with-store.ts'
+import { withAudit } from './audited.ts'
 
 export const seed: Command = {
   name: 'seed',
@@ -10,7 +10,9 @@ export const seed: Command = {
   createsDatabase: true,
   run: async ({ argument: file }, world) => {
     const text = read(file)
-    const report = await withStore(world, (store) => seedFile(store, text, world.now()))
+    const report = await withAudit(world, { action: 'seed', target: file }, (store) =>
+      seedFile(store, text, world.now()),
+    )
     for (const [section, { created, updated, unchanged }] of Object.entries(report))
       if (created + updated + unchanged > 0)
         world.print(`${section}: ${created} created, ${updated} updated, ${unchanged} unchanged`)

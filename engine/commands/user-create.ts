@@ -1,7 +1,7 @@
 import { newPassword, staffRole, username } from '../../control/auth/users/user-routes.ts'
 import { addUser } from '../staff.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
-import { withStore } from './with-store.ts'
+import { withAudit } from './audited.ts'
 
 export const userCreate: Command = {
   name: 'user create',
@@ -18,8 +18,14 @@ export const userCreate: Command = {
     if (!typed.success)
       throw new WrongUsage('the password on standard input must have 8 to 128 characters')
     const user = { username: name, password: typed.data, role }
-    const isNew = await withStore(world, (store) => addUser(store, user, world.now()))
-    if (!isNew) throw new Error(`there is a user ${name} already`)
+    await withAudit(
+      world,
+      { action: 'user create', target: `${name} (${role})` },
+      async (store) => {
+        const isNew = await addUser(store, user, world.now())
+        if (!isNew) throw new Error(`there is a user ${name} already`)
+      },
+    )
     world.print(`created user ${name} with the role ${role}`)
     return 0
   },

@@ -72,18 +72,20 @@ export interface IdempotentAnswerTable {
 export interface AuditEntryTable {
   id: Id
   at: number
-  /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>` or `anonymous`. */
+  /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>`, `anonymous`, or `console`. */
   actor: string
   /** Of a key: its name and the beginning of its token, as they were then. */
   actor_name: string | null
   actor_key_prefix: string | null
   tenant_id: number | null
+  /** Of a command: `console`. */
   address: string
-  /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, or `tool <name>`. */
+  /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, `tool <name>`, or `command <name>`. */
   action: string
   /** The path as requested, or the arguments of the tool. */
   target: string
   outcome: 'success' | 'refused' | 'failed'
+  /** Of a command: its exit code. */
   status: number
   code: string | null
   /** SHA-256, base64url, of the JSON as the API shows it. */

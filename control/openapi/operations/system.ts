@@ -12,7 +12,9 @@ const auditEntry = z
   .strictObject({
     id: z.int(),
     at: moment,
-    actor: z.string().describe('`key:<uuid>`, `user:<username>`, `customer:<id>` or `anonymous`.'),
+    actor: z
+      .string()
+      .describe('`key:<uuid>`, `user:<username>`, `customer:<id>`, `anonymous` or `console`.'),
     actor_name: z.string().nullable().describe('Of a key: its name then.'),
     actor_key_prefix: z.string().nullable().describe('Of a key: the beginning of its token then.'),
     tenant_id: z.int().nullable(),

@@ -1,0 +1,47 @@
+/** What a command changes leaves an audit entry as a request does: its actor is the console of the machine. */
+import { AuditLog } from '../../control/audit/audit-log.ts'
+import type { Store } from '../../schema/open.ts'
+import type { World } from './command.ts'
+import { withStore } from './with-store.ts'
+
+export interface Audited {
+  /** The name of the command. */
+  readonly action: string
+  /** What it is about: never a token or a password. */
+  readonly target: string
+}
+
+/** Opens the database, and answers only when the entry is stored. */
+export function withAudit<T>(
+  world: World,
+  { action, target }: Audited,
+  work: (store: Store) => T | Promise<T>,
+): Promise<T> {
+  return withStore(world, async (store) => {
+    const log = new AuditLog(store)
+    const record = (outcome: 'success' | 'failed'): boolean => {
+      log.record({
+        ...{ at: world.now(), actor: 'console', actor_name: null, actor_key_prefix: null },
+        ...{ tenant_id: null, address: 'console', action: `command ${action}`, target, outcome },
+        ...{ status: outcome === 'success' ? 0 : 1, code: null },
+        ...{ before_digest: null, after_digest: null, correlation_id: world.newUuid() },
+      })
+      return log.flush()
+    }
+    const result = await attempt(
+      () => work(store),
+      () => void record('failed'),
+    )
+    if (!record('success')) throw new Error('it is done, but its audit entry could not be stored')
+    return result
+  })
+}
+
+async function attempt<T>(work: () => T | Promise<T>, onFailure: () => void): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    onFailure()
+    throw error
+  }
+}
