@@ -107,7 +107,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     })
     closers.push(() => engine.stop())
     await engine.start()
-    // Whoever waits for another process's lock from now on waits with a timer, and calls go on.
+    // From now on a wait for another process's lock is a timer, and calls go on.
     store.sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`)
     const reports = openReports({ store, now: deps.steadyNow, log })
     const watch = new StorageWatch({

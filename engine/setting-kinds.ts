@@ -91,7 +91,7 @@ export const hostNames: Kind<readonly string[]> = {
 
 const MAX_EXTENSION_HEADERS = 32
 
-/** In small letters. The mark of our own calls is not among them: nobody else may set it. */
+/** In small letters. The mark of our own calls is not among them: only this program sets it. */
 export const extensionHeaders: Kind<ReadonlySet<string>> = {
   schema: z.string().transform(
     orIssue((value) => {

@@ -1,4 +1,4 @@
-/** Tells whoever watches that nothing can be stored, and that it can again. */
+/** Log line, event and metric when nothing can be stored, and when it can again. */
 import type { Store } from '../schema/open.ts'
 import type { StorageProblem } from '../schema/storage/storage.ts'
 import type { EventLog } from './event-log.ts'

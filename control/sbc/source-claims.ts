@@ -42,12 +42,12 @@ export function refuseForeignPlaces(
   const own = stored.filter((claim) => claim.tenantId === tenantId)
   const others = stored.filter((claim) => claim.tenantId !== tenantId)
   for (const [index, claim] of claims.entries()) {
-    // What was there before somebody else came may go on being changed.
+    // A row that stood before the other claim may still be changed.
     if (own.some((before) => isIn(claim, before))) continue
     refusePlatformOnly(reach, isWide(claim), path(index).replace(/host$/, 'netmask'))
     const isReserved = isOfTenant && reserved.some((network) => overlap(claim.location, network))
     if (isReserved || others.some((other) => isForeign(claim, other, isOfTenant)))
-      throw new ApiError(409, 'address_taken', 'The address belongs to somebody else', {
+      throw new ApiError(409, 'address_taken', 'The address belongs to another source', {
         details: [{ path: path(index), message: 'is at an address of another owner' }],
       })
   }

@@ -57,7 +57,7 @@ export class ScheduledBackups {
     void this.#make().finally(() => (this.#isRunning = false))
   }
 
-  /** Of a backup that never succeeded, the age counts from 1970: whoever alerts on it hears of it. */
+  /** Of a backup that never succeeded, the age counts from 1970, so that an alert on the age fires. */
   telemetry(): Readonly<Record<string, number>> {
     const age = this.#deps.now() - (this.#succeededAt ?? 0)
     return {

@@ -109,7 +109,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
 }
 
 /**
- * A call that ends nowhere, whoever pays for it: it is answered before a wallet is asked (decisions §2).
+ * A call that leads nowhere for any payer: it is answered before a wallet is asked (decisions §2).
  * Undefined: it may go somewhere.
  */
 export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {

@@ -86,7 +86,7 @@ export class HostAddresses implements HostDirectory {
   }
 
   /**
-   * The addresses of names that nobody watches: DNS is asked once, for a bounded time. What it does not
+   * The addresses of names that are not watched: DNS is asked once, for a bounded time. What it does not
    * tell is answered as by `addressesOf`.
    */
   async lookUp(hosts: readonly string[]): Promise<(host: string) => readonly string[]> {

@@ -226,7 +226,7 @@ export class Routing {
     return this.#outbound.isEmergencyNumber(calledNumber)
   }
 
-  /** Whether an outbound route may take a number that a caller of this tenant dials, whoever pays. */
+  /** Whether an outbound route may take a number that a caller of this tenant dials, for any payer. */
   knowsNumber(calledNumber: string, tenantId: number | null): boolean {
     return this.#outbound.knows(calledNumber, tenantId)
   }

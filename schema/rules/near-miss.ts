@@ -1,4 +1,4 @@
-/** What somebody meant who wrote a name that does not exist. */
+/** Finds the known name that a misspelled one resembles. */
 
 /** Of `known`, the one that `word` differs from by a slip: two letters at most, or a missing or added part. */
 export function nearMiss(word: string, known: Iterable<string>): string | undefined {

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 
-/** An interrupted copy is never taken for a whole one. It blocks nobody who writes meanwhile. */
+/** An interrupted copy is never taken for a whole one. Writers go on meanwhile. */
 export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {
   const unfinished = `${file}.unfinished`
   rmSync(unfinished, { force: true })

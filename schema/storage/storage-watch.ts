@@ -10,7 +10,7 @@ import type { StorageProblem } from './storage.ts'
 export interface StorageWatchDeps {
   readonly store: Store
   readonly schedule: (work: () => void, delayMs: number) => () => void
-  /** The write-ahead log was removed; whoever else in this process reads the database should close it. */
+  /** The write-ahead log was removed; other readers of the database in this process should close it. */
   readonly onLogGone: () => void
   /** Nothing can be stored from now on; undefined: it can again. */
   readonly onChange: (problem: StorageProblem | undefined) => void
@@ -19,7 +19,7 @@ export interface StorageWatchDeps {
 const LOOK_MS = 250
 /** Looks at failing commits before they count: two seconds. */
 const PATIENT_LOOKS = 8
-/** Where nobody writes, this often something is written, so that a full disk is known before the next call. */
+/** On a quiet system a trial row is written this often, so that a full disk is known before the next call. */
 const LOOKS_PER_TRIAL = 20
 const trial =
   "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
@@ -59,7 +59,7 @@ export class StorageWatch {
     this.#tell()
   }
 
-  /** Writes to a file that nobody will find again are refused, so that what is to be stored waits for a better one. */
+  /** Writes to a file that is gone are refused, so that they wait until it is back. */
   #lookAtFiles(): void {
     const { sqlite, storage } = this.#deps.store
     const wasMissing = storage.fileProblem !== undefined
@@ -81,7 +81,7 @@ export class StorageWatch {
     try {
       sqlite.pragma('query_only = OFF')
       sqlite.pragma('wal_checkpoint(PASSIVE)')
-      // Refused as long as somebody else has the database open.
+      // Refused while another connection has the database open.
       sqlite.pragma('journal_mode = DELETE')
       sqlite.pragma('journal_mode = WAL')
       this.#write()

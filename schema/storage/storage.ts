@@ -1,6 +1,6 @@
 /**
  * Whether what is written lasts. Groups tell how their commits go; `storage-watch.ts` looks at the files, and
- * at the time. Whoever begins something that must be stored asks `problem` first.
+ * at the time. Code that begins what must be stored asks `problem` first.
  */
 
 /** Why nothing can be stored at present. `reason` is one line for the operator. */

@@ -90,7 +90,7 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
         const { password, role, is_active: isActive } = c.req.valid('json')
         refuseEscalation(c.var.principal, user.role)
         if (role !== undefined) refuseEscalation(c.var.principal, role)
-        // Switching somebody off gives nothing away.
+        // Switching a user off gives nothing away.
         if (password !== undefined || role !== undefined || isActive === true)
           refusePersonBy(c.var.principal)
         const changed = users.update(user.id, {

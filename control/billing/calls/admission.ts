@@ -35,7 +35,7 @@ export interface CallQuestion {
    * of these) only. A `customerId` may be one of the platform, which has put it there itself.
    */
   readonly payerTenantId?: number | readonly number[] | null
-  /** False: the caller's number names nobody. Default: true. */
+  /** False: the caller's number names no payer. Default: true. */
   readonly mayNamePayer?: boolean
   /** Milliseconds UTC: the rate in force then is the call's rate to its end. */
   readonly startedAt: number

@@ -26,7 +26,7 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
   cps_limit: ['The customer started calls faster than it may.', 'Spread them over more time.'],
   daily_spend_limit: ['The customer spent its limit of the day.', 'It opens again at 0:00 UTC.'],
   unknown_caller: [
-    'No customer has the caller number, so nobody would pay.',
+    'No customer has the caller number, so there is no payer.',
     'A person adds the number to a customer.',
   ],
   payer_of_other_tenant: [
@@ -34,7 +34,7 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
     'Look whose customer has the caller number, or is named by carrier or extension.',
   ],
   no_payer: [
-    'The carrier has no customer, so nobody would pay.',
+    'The carrier has no customer, so there is no payer.',
     'A person names its customer, or sets payer to from_number.',
   ],
   no_rate: ['The rate plan has no rate for this number.', 'lookup_rate confirms it.'],

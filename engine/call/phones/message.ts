@@ -1,5 +1,5 @@
 /**
- * Text messages between registered phones of one tenant (RFC 3428, page mode). Nothing is stored, nobody pays, and nothing
+ * Text messages between registered phones of one tenant (RFC 3428, page mode). Nothing is stored or charged, and nothing
  * leaves for a carrier.
  */
 import { isIP } from 'node:net'
@@ -35,7 +35,7 @@ export interface MessageDeps extends ExtensionRouteDeps {
   readonly retryAfterSeconds: number
 }
 
-/** §8: more may not go where nobody knows that every hop controls congestion. Of the whole request. */
+/** §8: more may not be sent where a hop may lack congestion control. Of the whole request. */
 const MAX_BYTES = 1_300
 
 /** Of one extension; who types is slower. */
@@ -201,7 +201,7 @@ function sizeOf({ uri, headers, body = '' }: SipRequest): number {
 }
 
 /**
- * RFC 3261 §16.7 step 6: what somebody has decided before what a device cannot do; a challenge and what is
+ * RFC 3261 §16.7 step 6: what a person has decided before what a device cannot do; a challenge and what is
  * between a phone and us are not the sender's business.
  */
 function worstOf(refusals: readonly number[]): number {

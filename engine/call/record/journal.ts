@@ -13,7 +13,7 @@ interface JournalDeps {
 
 /**
  * False: it could not be written, and the call is stopped; what has answered gets its BYE. An emergency goes
- * on all the same: nobody pays for it, and its record waits in memory.
+ * on all the same: it is free, and its record waits in memory.
  */
 export async function journalled(
   call: Call,

@@ -128,7 +128,7 @@ async function authorize(
       code: verdict.code,
     }
   call.grantedSeconds = verdict.grantedSeconds
-  // Nobody pays, and after a crash its number names nobody either.
+  // The call is free, and after a crash its number names no payer either.
   if (!mayNamePayer && verdict.account.customerId === null) call.isFree = true
   return undefined
 }

@@ -10,7 +10,7 @@ const reasonPhrases = createRequire(import.meta.url)('sip-status') as Readonly<
 export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER'
 
-/** `Allow` of a 405: what is taken where nobody is in a call (RFC 3261 §21.4.6). */
+/** `Allow` of a 405: what is taken outside of calls (RFC 3261 §21.4.6). */
 export const ALLOW_OUTSIDE_CALLS =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE'
 

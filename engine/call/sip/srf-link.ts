@@ -22,7 +22,7 @@ export interface Servers {
   /** At least one. What we begin is spread over those that are there. */
   readonly servers: readonly ServerAddress[]
   readonly schedule: Schedule
-  /** Something that nobody can guess; absent: whether others take calls there is not checked. */
+  /** A value that cannot be guessed; absent: whether others take calls there is not checked. */
   readonly newToken?: () => string
 }
 

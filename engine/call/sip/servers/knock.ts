@@ -1,4 +1,4 @@
-/** One INVITE to a SIP server from a socket of its own, which nobody should answer. */
+/** One INVITE to a SIP server from a socket of its own, which no application should answer. */
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { Schedule } from '../../deadlines.ts'
@@ -49,7 +49,7 @@ function knockAt(
       if (status < 200 || !text.includes(user)) return
       const to = /^To:[ \t]*([^\r]*)/im.exec(text)?.[1] ?? `<${uri}>`
       send(request('ACK', uri, user, to))
-      // Who takes a call of nobody is to forget it.
+      // An application that takes this INVITE is told to drop it.
       if (status < 300) send(request('BYE', uri, user, to))
       end(status)
     })
@@ -61,7 +61,7 @@ function knockAt(
   })
 }
 
-/** Max-Forwards 0: who minds it refuses the call, and nobody passes it on. */
+/** Max-Forwards 0: an application that checks it refuses the call, and none forwards it. */
 function request(method: 'INVITE' | 'ACK' | 'BYE', uri: string, user: string, to: string): string {
   const branch = `z9hG4bK-${method === 'BYE' ? 'bye-' : ''}${user}`
   return [
