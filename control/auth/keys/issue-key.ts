@@ -19,6 +19,8 @@ export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {
   readonly username: string | null
   /** Null: none. */
   readonly limits: KeyLimits | null
+  /** The key that asks; it never changes its own limits for wider ones. Null: a person asks. */
+  readonly ownKey: { readonly id: number; readonly limits: KeyLimits } | null
 }
 
 /** Somebody at the console of the machine. */
@@ -28,6 +30,7 @@ export const consoleGrantor: Grantor = {
   domain: null,
   username: null,
   limits: null,
+  ownKey: null,
 }
 
 export const grantorOf = (principal: Principal): Grantor => ({
@@ -35,6 +38,7 @@ export const grantorOf = (principal: Principal): Grantor => ({
   tenantId: principal.tenantId,
   domain: principal.domain,
   limits: limitsOf(principal),
+  ownKey: principal.kind === 'key' ? { id: principal.keyId, limits: principal.limits } : null,
   username:
     principal.kind === 'user'
       ? principal.username
@@ -106,8 +110,9 @@ export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: 
   refuseRevoked(key)
   refuseEscalation(grantor, key.scopeLabels)
   if (patch.scopes !== undefined) refuseEscalation(grantor, patch.scopes)
-  refuseWider(key, grantor.limits)
-  refuseWider(patchedLimits(key, patch), grantor.limits)
+  const limits = grantor.ownKey?.id === key.id ? grantor.ownKey.limits : grantor.limits
+  refuseWider(key, limits)
+  refuseWider(patchedLimits(key, patch), limits)
   refusePast(patch.expires_at ?? null, mint.now())
   const changed = mint.keys.update(key, {
     ...(patch.name !== undefined && { name: patch.name }),

@@ -15,9 +15,17 @@ export interface KeyLimits {
 export const SESSION_RPM = 600
 const person: KeyLimits = { rateLimitRpm: SESSION_RPM, expiresAt: null, allowedIps: [] }
 
-/** Null: none. An administrator's session makes keys of any kind. */
-export const limitsOf = (principal: Principal): KeyLimits | null =>
-  principal.kind === 'key' ? principal.limits : null
+/**
+ * Null: none. An administrator's session makes keys of any kind. So does a key of the platform with every scope,
+ * no expiry and no addresses: it could make an administrator and go on as that one.
+ */
+export function limitsOf(principal: Principal): KeyLimits | null {
+  if (principal.kind !== 'key') return null
+  const { limits, scopeLabels, tenantId } = principal
+  const isBounded = limits.expiresAt !== null || limits.allowedIps.length > 0
+  const isAdministrator = scopeLabels.includes('*') && tenantId === null
+  return isAdministrator && !isBounded && limits.rateLimitRpm >= SESSION_RPM ? null : limits
+}
 
 /** Throws 403 when `wanted` reaches further than `holder` in any way. */
 export function refuseWider(wanted: KeyLimits, holder: KeyLimits | null): void {

@@ -292,3 +292,30 @@ test('a 403 names the scope that is needed and those that the credential has, an
     error: 'This needs the scope customers:read; the credential has keys:read, cdrs:*',
   })
 })
+
+test('a key that could make an administrator makes keys of any rate, and still does not widen itself', async () => {
+  const rig = openResources()
+  const token = rig.key({ scopes: ['*'] })
+  const ask = (method: string, path: string, body?: unknown) =>
+    rig.request(path, { method, token, body })
+  const made = await ask('POST', PATH, { name: 'fast', rate_limit_rpm: 100_000 })
+  expect([made.status, made.data<{ rate_limit_rpm: number }>().rate_limit_rpm]).toEqual([
+    201, 100_000,
+  ])
+  const self = (await ask('GET', `${PATH}/self`)).data<{ uuid: string }>().uuid
+  const widened = await ask('PATCH', `${PATH}/${self}`, { rate_limit_rpm: 1_201 })
+  expect([widened.status, widened.code]).toEqual([403, 'limit_escalation'])
+})
+
+test.each([
+  ['of a tenant', { tenant_scope: 'tenant', tenant_slug: 'acme' }],
+  ['with fewer scopes', { scopes: ['keys:*', 'users:*'] }],
+  ['with an expiry', { expires_at: later(hour) }],
+])('a key %s makes no key of a higher rate', async (_, limits) => {
+  const rig = openResources()
+  rig.tenant('acme', ['acme.example'])
+  const token = rig.key({ scopes: ['*'], ...limits })
+  const body = { name: 'fast', rate_limit_rpm: 1_201, ...limits, scopes: [] }
+  const made = await rig.request(PATH, { method: 'POST', token, body })
+  expect([made.status, made.code]).toEqual([403, 'limit_escalation'])
+})
