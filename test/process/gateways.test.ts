@@ -309,7 +309,9 @@ test('a supervisor is not connected to a spy_uri at a gateway', async () => {
   caller.peer.request('ACK', leg)
   await pbx.next('ACK')
   const spy = { supervisor_extension: '101', mode: 'listen', domain }
-  await api('POST', '/telephony/spy', { ...spy, call_uuid: invite.get('X-Call-UUID') }, 201)
+  const body = { ...spy, call_uuid: invite.get('X-Call-UUID') }
+  // 409 until the caller's ACK is here as well.
+  await expect.poll(async () => (await api('POST', '/telephony/spy', body)).status).toBe(201)
   const ringing = await supervisor.peer.next('INVITE')
   supervisor.peer.reply(ringing, 200, { tag: 's', body: sdp('offer') })
   await supervisor.peer.next('ACK')
