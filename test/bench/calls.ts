@@ -204,13 +204,14 @@ async function compareBilling(nodePorts: readonly number[], plan: Plan): Promise
 /** A figure counts only if every call was recorded and charged. */
 async function checkMoney(tollgate: TollgateProcess, succeeded: number): Promise<void> {
   await settled(tollgate)
-  // A call that ended in the millisecond of its answer lasted no second and costs nothing.
+  // However short a call is, it lasts a second and costs something.
   const [row] = tollgate.query<{ answered: number; charged: number }>(
     `SELECT count(*) AS answered, sum(cost_micros > 0) AS charged
      FROM cdr WHERE disposition = 'ANSWERED'`,
   )
   const { balance, ledger, debits } = tollgate.wallet('load')
-  const isRight = row !== undefined && row.answered >= succeeded && debits === row.charged
+  const isCharged = row !== undefined && row.charged === row.answered && debits === row.answered
+  const isRight = isCharged && row.answered >= succeeded
   console.log(
     `  ${row?.answered} answered records, ${row?.charged} with a price, ${debits} debits, balance ${balance === ledger ? '=' : '≠'} ledger` +
       (isRight && balance === ledger ? '' : `  ← WRONG: ${succeeded} calls succeeded`),
