@@ -3,12 +3,12 @@
  * nothing half done, nothing out of place. What has to differ stands in `exceptions`, with its reason.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
 /** `rule: path` → why this one file may. An entry that is no longer needed fails too. */
 const exceptions: Record<string, string> = {
-  'crowd: schema/migrations': 'one file for each version of the schema, never edited or joined',
+  'length: test/tidy.test.ts': 'every habit of the project in one list',
   'a cast that forgets the type: engine/sip-server/transaction/deadlines.ts':
     'a queue holds deadlines of many targets; each goes back to the target that it came with',
 }
@@ -47,6 +47,8 @@ function withoutComments(text: string): string {
     (match) => (match.startsWith('/') ? match.replace(/[^\n]/g, ' ') : match),
   )
 }
+
+const documents = [...readdirSync('.'), ...files].filter((path) => path.endsWith('.md'))
 
 const lineNumber = (text: string, index: number): number => text.slice(0, index).split('\n').length
 
@@ -181,23 +183,61 @@ test('the embedded SIP server is entered through its one door', () => {
 
 // ---- sizes -------------------------------------------------------------------------------------
 
-test('no file is longer than 400 lines', () => {
-  const complaints = sources.map((path) => ({
-    path,
-    lines: (textOf.get(path) ?? '').trimEnd().split('\n').length,
-  }))
-  const long = complaints.filter(({ lines }) => lines > 400)
-  const told = long.map(({ path, lines }) => ({ path, what: `${lines} lines` }))
-  expect(without('length', told)).toEqual([])
-})
+/**
+ * A file is one story, a folder is one subject. Over budget, `exceptions` says which story or subject it is: a clear
+ * name and a whole story are worth more than a number. The bounds have no exceptions.
+ */
+const budgets = { lines: 400, files: 20 }
+const bounds = { lines: 700, files: 30 }
 
-test('no folder holds more than 15 source files', () => {
+const linesOf = (path: string): number => (textOf.get(path) ?? '').trimEnd().split('\n').length
+
+function filesPerFolder(): Map<string, number> {
   const counts = new Map<string, number>()
   for (const path of production) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
-  const complaints = [...counts]
-    .filter(([, count]) => count > 15)
-    .map(([path, count]) => ({ path, what: `${count} files` }))
-  expect(without('crowd', complaints)).toEqual([])
+  return counts
+}
+
+test('a file that is longer than its budget tells one story all the same', () => {
+  const told = sources.map((path) => ({
+    path,
+    lines: linesOf(path),
+    what: `${linesOf(path)} lines`,
+  }))
+  expect(told.filter(({ lines }) => lines > bounds.lines)).toEqual([])
+  const long = told.filter(({ lines }) => lines > budgets.lines)
+  expect(without('length', long)).toEqual([])
+})
+
+test('a folder with more files than its budget has one subject all the same', () => {
+  const told = [...filesPerFolder()].map(([path, count]) => ({
+    path,
+    count,
+    what: `${count} files`,
+  }))
+  expect(told.filter(({ count }) => count > bounds.files)).toEqual([])
+  expect(
+    without(
+      'crowd',
+      told.filter(({ count }) => count > budgets.files),
+    ),
+  ).toEqual([])
+})
+
+/** ARCHITECTURE.md, and the README.md of the folder or of one above it. */
+const mapsOf = (folder: string): string[] => [
+  'ARCHITECTURE.md',
+  ...documents.filter((path) => path.endsWith('/README.md') && holds(dirname(path), folder)),
+]
+
+test('a map names every folder with its subject', () => {
+  const complaints = [...filesPerFolder().keys()]
+    .filter((folder) => {
+      const named = new RegExp(`(?<![a-z0-9-])${basename(folder)}/|[{,]${basename(folder)}[,}]`)
+      return !mapsOf(folder).some((path) => named.test(readFileSync(path, 'utf8')))
+    })
+    .map((path) => ({ path, what: 'stands in no map' }))
+  expect(without('map', complaints)).toEqual([])
 })
 
 // ---- banned calls ------------------------------------------------------------------------------
