@@ -1,10 +1,11 @@
 /**
- * The map and the habits of this project as a test: who may import whom, sizes, banned calls,
+ * The map and the habits of this project as a test: imports, sizes, banned calls, words,
  * nothing half done, nothing out of place. What has to differ stands in `exceptions`, with its reason.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
+import { forbiddenNames, forbiddenWords, notYetConverted } from './support/glossary.ts'
 
 /** `rule: path` → why this one file may. An entry that is no longer needed fails too. */
 const exceptions: Record<string, string> = {
@@ -52,7 +53,7 @@ const documents = [...readdirSync('.'), ...files].filter((path) => path.endsWith
 
 const lineNumber = (text: string, index: number): number => text.slice(0, index).split('\n').length
 
-// ---- who may import whom -----------------------------------------------------------------------
+// ---- imports -----------------------------------------------------------------------------------
 
 const shared = [
   'engine/sip-server/flow.ts',
@@ -279,7 +280,7 @@ const bans: readonly Ban[] = [
   {
     what: 'starting a timer',
     pattern: /\b(setTimeout|setInterval)\(|(?<!await )\bsetImmediate\(/g,
-    instead: 'take `schedule` as an argument, or give a deadline to whoever has the timer',
+    instead: 'take `schedule` as an argument, or give a deadline to the owner of the timer',
     rim: [
       'engine/main.ts',
       'engine/sip-server/server.ts',
@@ -360,6 +361,48 @@ test('no test is switched off or singled out', () => {
   const pattern =
     /\b(?:test|it|describe)\.(?:only|skip|todo|fails)\b|\b(?:xit|xdescribe|fit|fdescribe)\(/g
   expect(without('switched off', matchesIn(tests, pattern))).toEqual([])
+})
+
+// ---- words -------------------------------------------------------------------------------------
+
+const worded = [...sources, ...documents, ...filesUnder('sipp-scenarios')]
+  .concat('build.mjs', 'package.json')
+  .filter((path) => path !== 'test/support/glossary.ts')
+
+/** Splits names into words (`callId`, `call_id`); line numbers stay. */
+const splitNames = (text: string): string =>
+  text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replaceAll('_', ' ')
+
+/** The first line is the path. */
+function placeIn(text: string, index: number): string {
+  const line = lineNumber(text, index) - 1
+  return line === 0 ? 'its name' : `line ${line}`
+}
+
+function wordComplaints(path: string): { rule: string; path: string; what: string }[] {
+  const text = `${path}\n${textOf.get(path) ?? readFileSync(path, 'utf8')}`
+  const code = `${path}\n${codeOf.get(path) ?? ''}`
+  const found = (list: typeof forbiddenWords, where: string) =>
+    list.flatMap(({ name, pattern, instead }) =>
+      [...where.matchAll(pattern)].map((match) => ({
+        rule: `word ${name}`,
+        path,
+        what: `${placeIn(where, match.index)}: "${match[0]}"; use ${instead}`,
+      })),
+    )
+  return [...found(forbiddenWords, splitNames(text)), ...found(forbiddenNames, code)]
+}
+
+test('names, texts, comments and documents use the words of the glossary', () => {
+  const usedEntries = new Set<string>()
+  const told = worded.flatMap(wordComplaints).filter(({ path }) => {
+    const entries = notYetConverted.filter((entry) => holds(entry, path))
+    for (const entry of entries) usedEntries.add(entry)
+    return entries.length === 0
+  })
+  expect(told.flatMap((complaint) => without(complaint.rule, [complaint]))).toEqual([])
+  const converted = notYetConverted.filter((entry) => !usedEntries.has(entry))
+  expect(converted, 'remove these from notYetConverted in test/support/glossary.ts').toEqual([])
 })
 
 // ---- everything in its place -------------------------------------------------------------------

@@ -1,0 +1,178 @@
+/**
+ * Words that this project does not use, each with what to write instead: the RFC's and the field's terms,
+ * and plain active English. `test/tidy.test.ts` applies them to names, texts, comments, file names and documents.
+ */
+
+/** Folders and files that still use such words. Remove an entry once it is converted; never add one. */
+export const notYetConverted: readonly string[] = [
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+  'GUIDE.md',
+  'README.md',
+  'SECURITY.md',
+  'control/README.md',
+  'control/app.ts',
+  'control/audit',
+  'control/auth',
+  'control/billing',
+  'control/deps.ts',
+  'control/events',
+  'control/http',
+  'control/middleware',
+  'control/openapi',
+  'control/pbx',
+  'control/provisioning',
+  'control/sbc',
+  'control/telemetry',
+  'control/tenants',
+  'control/tools',
+  'control/webhooks',
+  'engine/README.md',
+  'engine/call',
+  'engine/charging',
+  'engine/commands',
+  'engine/dispatcher',
+  'engine/engine.ts',
+  'engine/event-log.ts',
+  'engine/guard',
+  'engine/logger.ts',
+  'engine/main.ts',
+  'engine/platform.ts',
+  'engine/registrar',
+  'engine/routing',
+  'engine/setting-kinds.ts',
+  'engine/settings.ts',
+  'engine/sip-server',
+  'engine/trunks',
+  'schema',
+  'sipp-scenarios',
+  'test/baresip',
+  'test/bench',
+  'test/control',
+  'test/control/audit',
+  'test/control/auth',
+  'test/control/billing',
+  'test/control/events',
+  'test/control/http',
+  'test/control/middleware',
+  'test/control/pbx',
+  'test/control/provisioning',
+  'test/control/retention',
+  'test/control/sbc',
+  'test/control/tools',
+  'test/control/webhooks',
+  'test/engine/call',
+  'test/engine/charging',
+  'test/engine/commands',
+  'test/engine/config.test.ts',
+  'test/engine/event-log.test.ts',
+  'test/engine/guard',
+  'test/engine/registrar',
+  'test/engine/routing',
+  'test/engine/sip-server',
+  'test/engine/trunks',
+  'test/kamailio',
+  'test/process',
+  'test/schema',
+  'test/simulation',
+  'test/sipp',
+  'test/sipsak',
+  'test/support',
+  'test/tls',
+  'test/vectors',
+  'test/webphone',
+]
+
+export interface ForbiddenWord {
+  /** In an exception of `test/tidy.test.ts`: `word <name>: <path>`. */
+  readonly name: string
+  readonly pattern: RegExp
+  readonly instead: string
+}
+
+/**
+ * Looked for everywhere. Names are split first: `takePlace` reads `take Place`, `one_who` reads `one who`.
+ */
+export const forbiddenWords: readonly ForbiddenWord[] = [
+  {
+    name: 'whoever',
+    pattern: /\bwho(?:m|se)?ever\b/gi,
+    instead: 'the party: "a client that …", "the caller"',
+  },
+  {
+    name: 'nobody',
+    pattern: /\b(?:no|some|any|every)body\b/gi,
+    instead: 'the party, or the passive: "no client", "another user", "any source", "unknown"',
+  },
+  {
+    name: 'everyone',
+    pattern: /\b(?:every|any|some)one\b|\bno one\b/gi,
+    instead: 'the party: "every client", "any user"',
+  },
+  {
+    name: 'one who',
+    pattern: /\b(?:one|ones|those|him) (?:who|whose)\b/gi,
+    instead: 'the party: "a caller that …", "users with …"',
+  },
+  {
+    name: 'he',
+    pattern: /\b(?:he|his|him|himself|she|her|hers|herself)\b/gi,
+    instead: 'the party: "the caller", or "it", "its", "they"',
+  },
+  { name: 'whom', pattern: /\bwhom\b/gi, instead: 'a sentence with the party as its subject' },
+  { name: 'house', pattern: /\bhouses?\b/gi, instead: 'tenant, tenant scope, `tenantOf`' },
+  { name: 'leaver', pattern: /\bleavers?\b/gi, instead: 'transferor (RFC 5589)' },
+  {
+    name: 'stayer',
+    pattern: /\bstayers?\b/gi,
+    instead: 'transferee or transfer target (RFC 5589)',
+  },
+  { name: 'take place', pattern: /\btake Place\b/g, instead: '`handleReplaces` (RFC 3891)' },
+  { name: 'farewell', pattern: /\bfarewells?\b/gi, instead: 'BYE, BYE headers' },
+  { name: 'expel', pattern: /\bexpel(?:s|led)?\b/gi, instead: 'close with an error' },
+  { name: 'summon', pattern: /\bsummon(?:s|ed|ing)?\b/gi, instead: 'dial, dial out, call' },
+  { name: 'hasten', pattern: /\bhasten(?:s|ed|ing)?\b/gi, instead: 'force stop' },
+  { name: 'unwind', pattern: /\bunwinds?\b|\bunwound\b/gi, instead: 'close all' },
+  { name: 'rescue', pattern: /\brescue[ds]?\b/gi, instead: 'flush on crash, save, copy' },
+  {
+    name: 'handover',
+    pattern: /\bhandovers?\b/gi,
+    instead: '`TransferLeg`, third-party call control (RFC 3725)',
+  },
+  { name: 'waiting phone', pattern: /\bwaiting Phones?\b/gi, instead: '`ThirdPartyCallLeg`' },
+  { name: 'journey', pattern: /\bjourneys?\b/gi, instead: '`RoutingContext`' },
+  { name: 'stand-in', pattern: /\bstand-ins?\b|\b[Ss]tand Ins?\b/g, instead: '`ForwardedCaller`' },
+  { name: 'successor', pattern: /\bsuccessors?\b/gi, instead: '`ReplacementLeg`, the next …' },
+  {
+    name: 'objection',
+    pattern: /\bobjections?\b/gi,
+    instead: 'validation, rejection, `rejectionFor`',
+  },
+  {
+    name: 'standing',
+    pattern: /\bstanding(?! queue)\b/gi,
+    instead: 'status, state; "is", "is in". (A standing queue is the field’s word.)',
+  },
+  {
+    name: 'cascade',
+    pattern: /\b(?:c|C)ascad(?:e|es|ed|ing)\b/g,
+    instead: 'failover, next candidate. (`ON DELETE CASCADE` is SQL.)',
+  },
+  {
+    name: 'believe',
+    pattern: /\bbeliev(?:e|es|ed|ing)\b/gi,
+    instead: 'trust, trusted, accept',
+  },
+]
+
+/** Looked for in code only, spelt exactly so: as plain English in a comment they may be right. */
+export const forbiddenNames: readonly ForbiddenWord[] = [
+  { name: 'Reading', pattern: /\bReading\b/g, instead: '`IncomingInvite`' },
+  { name: 'Announced', pattern: /\bAnnounced\b/g, instead: '`OutgoingInvite`' },
+  { name: 'Reach', pattern: /\bReach\b/g, instead: '`RequestScope`' },
+  { name: 'reachOf', pattern: /\breachOf\b/g, instead: '`requestScope`' },
+  { name: 'goOn', pattern: /\bgoOn\b/g, instead: '`followForward`' },
+  { name: 'travel', pattern: /\btravel\b/g, instead: '`dialRoute`' },
+  { name: 'otherSide', pattern: /\botherSide\b/g, instead: '`peerLeg`' },
+  { name: 'kept', pattern: /\bkept\(/g, instead: '`detachString`' },
+]
