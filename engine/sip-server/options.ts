@@ -1,7 +1,6 @@
 /** What a SIP server can be told, and what it does when it is not told. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import type { AdminLimits } from './clients/listener.ts'
 import type { Flow, HopTarget, Protocol } from './flow.ts'
 import type { Timers } from './transaction/timers.ts'
 import type { FrameLength } from './wire/frame.ts'
@@ -157,6 +156,19 @@ export const defaultMinSessionSeconds = 90
 
 /** Reported to applications; drachtio-srf wants three numbers, and pings from 0.8.2 on. */
 export const serverVersion = 'v0.9.99-tollgate'
+
+/** Limits of the ports that applications connect to. */
+export interface AdminLimits {
+  readonly maxClients: number
+  /** Bytes that may wait for an application that does not read; beyond, its connection is closed. */
+  readonly maxBufferedBytes: number
+  /** Time for the TLS handshake. Milliseconds; default: 5 000. */
+  readonly handshakeMs?: number
+  /** Time for the first whole frame. Milliseconds; default: 10 000. */
+  readonly firstFrameMs?: number
+  /** Time for which an application may read nothing while data waits for it. Milliseconds; default: 10 000. */
+  readonly unreadMs?: number
+}
 
 export const adminLimits: AdminLimits = { maxClients: 256, maxBufferedBytes: 16 * 1024 * 1024 }
 

@@ -3,22 +3,10 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { Credentials } from '../transport/stream/credentials.ts'
 import { listen, stopListening, type BoundAddress } from '../transport/listen.ts'
-import type { Log } from '../options.ts'
+import type { AdminLimits, Log } from '../options.ts'
 import type { FrameLength } from '../wire/frame.ts'
 import type { Clients } from './client.ts'
 import { TcpClient } from './tcp-client.ts'
-
-export interface AdminLimits {
-  readonly maxClients: number
-  /** Bytes that may wait for an application that does not read; beyond, it is dropped. */
-  readonly maxBufferedBytes: number
-  /** A peer that has not finished its TLS handshake by then is no application. Default: 5 s. */
-  readonly handshakeMs?: number
-  /** Nor is one that has not sent a whole frame by then. Default: 10 s. */
-  readonly firstFrameMs?: number
-  /** One that reads nothing for so long while more waits for it is dropped. Default: 10 s. */
-  readonly unreadMs?: number
-}
 
 export interface AdminOptions extends AdminLimits {
   /** What applications take the length of a frame for. Default: bytes. */

@@ -3,7 +3,7 @@
  * targets; no messages are sent from here.
  */
 import type { Flow } from '../flow.ts'
-import { kept } from '../message/kept.ts'
+import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
 import type { LongDeadline } from './long-deadline.ts'
@@ -106,21 +106,21 @@ export class Dialog {
     this.role = start.role
     this.usage = start.usage
     this.clientId = start.clientId
-    this.callId = kept(start.callId)
-    this.local = kept(start.local)
-    this.remote = kept(start.remote)
-    this.localTag = kept(start.localTag)
-    this.remoteTag = kept(start.remoteTag)
+    this.callId = detachString(start.callId)
+    this.local = detachString(start.local)
+    this.remote = detachString(start.remote)
+    this.localTag = detachString(start.localTag)
+    this.remoteTag = detachString(start.remoteTag)
     this.localCseq = start.localCseq
     this.remoteCseq = start.remoteCseq
-    this.#routeSet = start.routeSet.map(kept)
-    this.#remoteTarget = kept(start.remoteTarget)
-    this.contact = kept(start.contact)
+    this.#routeSet = start.routeSet.map(detachString)
+    this.#remoteTarget = detachString(start.remoteTarget)
+    this.contact = detachString(start.contact)
     this.flow = start.flow
     this.isFlowBound = start.isFlowBound
     const inviterTag = start.role === 'uac' ? this.localTag : this.remoteTag
-    this.id = kept(dialogId(this.callId, inviterTag))
-    this.key = kept(dialogKey(this.callId, this.localTag))
+    this.id = detachString(dialogId(this.callId, inviterTag))
+    this.key = detachString(dialogKey(this.callId, this.localTag))
   }
 
   /** §12.2.2: a request with a number below the last one is out of order. Equal numbers belong to ACK. */
@@ -134,7 +134,7 @@ export class Dialog {
   refreshTarget(message: SipMessage): void {
     const target = message.contact?.uri
     if (target === undefined || target === this.#remoteTarget) return
-    this.#remoteTarget = kept(target)
+    this.#remoteTarget = detachString(target)
     this.#route = undefined
     this.way = undefined
   }

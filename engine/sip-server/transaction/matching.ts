@@ -1,5 +1,5 @@
 /** Which transaction a message belongs to: RFC 3261 §17.1.3 and §17.2.3. */
-import { kept } from '../message/kept.ts'
+import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Via } from '../message/via.ts'
 
@@ -18,9 +18,9 @@ export function serverKey(request: SipMessage, via: Via, method: string): string
   const branch = via.branch.toLowerCase()
   const of = method === 'ACK' ? 'INVITE' : method
   if (branch.startsWith(MAGIC_COOKIE) && branch.length > MAGIC_COOKIE.length)
-    return kept(`${branch} ${via.host.toLowerCase()}:${via.port} ${of}`)
+    return detachString(`${branch} ${via.host.toLowerCase()}:${via.port} ${of}`)
   const cseq = request.cseq?.number ?? 0
-  return kept(
+  return detachString(
     `2543 ${request.callId} ${request.fromTag} ${cseq} ${via.host}:${via.port} ${branch} ${of}`,
   )
 }

@@ -1,7 +1,7 @@
 /** The session timer of a dialog: begun, renewed and ended with what passes in it (RFC 4028). */
 import type { Dialog } from '../../dialog/dialog.ts'
 import { SessionTimer, type SessionTerms } from '../../dialog/session-timer.ts'
-import { kept } from '../../message/kept.ts'
+import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { sendLocalBye, sessionExpired } from '../local-bye.ts'
 import type { Stack } from '../stack.ts'
@@ -23,7 +23,7 @@ export function keepSession(
   const session = dialog.session
   if (session) session.renew(terms, now)
   const timer = session ?? (dialog.session = begin(stack, dialog, terms, now))
-  if (localSdp !== '') timer.localSdp = kept(localSdp)
+  if (localSdp !== '') timer.localSdp = detachString(localSdp)
   timer.takesUpdate = takesUpdate(peer) ?? timer.takesUpdate
 }
 
@@ -37,5 +37,5 @@ function begin(stack: Stack, dialog: Dialog, terms: SessionTerms, now: number): 
 
 /** What followed in an ACK, or in whatever else passes outside of those requests. */
 export function noteLocalSdp(dialog: Dialog, sdp: string): void {
-  if (dialog.session && sdp !== '') dialog.session.localSdp = kept(sdp)
+  if (dialog.session && sdp !== '') dialog.session.localSdp = detachString(sdp)
 }

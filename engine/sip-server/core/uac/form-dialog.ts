@@ -1,7 +1,7 @@
 /** The dialogs that responses to a request of ours begin: one for each branch that answers (RFC 3261 §12.1.2). */
 import { Dialog } from '../../dialog/dialog.ts'
 import { isReliable, type Flow } from '../../flow.ts'
-import { kept } from '../../message/kept.ts'
+import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { tagOf } from '../app-headers.ts'
 import type { Stack } from '../stack.ts'
@@ -27,7 +27,7 @@ export function formEarlyDialog(
   if (first.branchOf(toTag)) return
   first.forks ??= new Map()
   if (first.forks.size < MAX_FORKS)
-    first.forks.set(kept(toTag.toLowerCase()), dialogFrom(outbound, response, flow))
+    first.forks.set(detachString(toTag.toLowerCase()), dialogFrom(outbound, response, flow))
 }
 
 /** A 2xx; the route set is taken again from it (§13.2.2.4). */

@@ -1,7 +1,7 @@
 /** One request of an application, until its final response; an INVITE also until its ACK is settled. */
 import { dialogId as dialogIdOf, dialogKey, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
-import { kept } from '../../message/kept.ts'
+import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
@@ -223,13 +223,13 @@ export class OutboundRequest implements ClientUser, TimedCall {
 /** A client transaction lingers for 64·T1 after a 2xx; the texts of its request need not. */
 const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => ({
   ...sent,
-  uri: kept(sent.uri),
+  uri: detachString(sent.uri),
   via: '',
   routes: [],
   maxForwards: '',
-  from: dialog?.local ?? kept(sent.from),
-  to: kept(sent.to),
-  callId: dialog?.callId ?? kept(sent.callId),
+  from: dialog?.local ?? detachString(sent.from),
+  to: detachString(sent.to),
+  callId: dialog?.callId ?? detachString(sent.callId),
   credentials: '',
   text: '',
 })

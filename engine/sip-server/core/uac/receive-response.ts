@@ -1,7 +1,7 @@
 /** Responses from the network: to which request they belong, and what they do to dialogs. */
 import type { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { kept } from '../../message/kept.ts'
+import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { clientKey } from '../../transaction/matching.ts'
 import { encodeResponseEvent } from '../../wire/event.ts'
@@ -128,7 +128,7 @@ function isRepeatedReliable(outbound: OutboundRequest, response: SipMessage): bo
   outbound.lastRSeq ??= new Map()
   const last = outbound.lastRSeq.get(response.toTag)
   if (last !== undefined && rseq !== last + 1) return true
-  outbound.lastRSeq.set(kept(response.toTag), rseq)
+  outbound.lastRSeq.set(detachString(response.toTag), rseq)
   return false
 }
 

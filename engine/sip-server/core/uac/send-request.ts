@@ -1,6 +1,6 @@
 /** Requests that an application asks for; what their responses do is in receive-response.ts. */
 import { dialogKey, type Dialog } from '../../dialog/dialog.ts'
-import { kept } from '../../message/kept.ts'
+import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { cancelOf } from '../../transaction/sent-request.ts'
 import { composeInDialog, composeOutOfDialog, type Composed } from '../compose.ts'
@@ -26,7 +26,7 @@ export function sendOutOfDialog(
   const outbound = new OutboundRequest(stack, command.clientId, composed, undefined, now)
   const { callId, from } = composed.sent
   if (isSubscribing(message.method))
-    stack.subscribing.set(kept(dialogKey(callId, tagOf(from))), outbound)
+    stack.subscribing.set(detachString(dialogKey(callId, tagOf(from))), outbound)
   launch(stack, command, outbound, composed, now)
 }
 

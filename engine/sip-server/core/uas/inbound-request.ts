@@ -1,7 +1,7 @@
 /** A request from the network, until an application has answered it. */
 import { dialogId, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { kept } from '../../message/kept.ts'
+import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
@@ -71,7 +71,7 @@ export class InboundRequest implements TimedCall {
   }
 
   set localTag(tag: string) {
-    this.#end.toTag = kept(tag)
+    this.#end.toTag = detachString(tag)
   }
 
   /** The id by which the application knows the dialog of this request. */
@@ -155,7 +155,7 @@ export class ServerEnd implements ServerUser {
   forwarded(uri: string): void {
     if (this.#mergeKey === '') return
     this.forgetMerge()
-    this.#mergeKey = kept(spiralKey(this.#mergeKey, uri))
+    this.#mergeKey = detachString(spiralKey(this.#mergeKey, uri))
     this.#stack.merged.set(this.#mergeKey, this.#key)
     this.#stack.hasForwarded = true
   }
@@ -170,4 +170,4 @@ export const spiralKey = (merge: string, uri: string): string => `${merge} ${uri
 
 /** RFC 3261 §8.2.2.2: what two copies of one request have in common, whichever way they came. */
 export const mergeKey = (request: SipMessage, method = request.method): string =>
-  kept(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
+  detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
