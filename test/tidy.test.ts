@@ -62,6 +62,8 @@ const shared = [
 ]
 const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'trunks']
 const onlyNode = /^node:/
+/** SIP grammar, pure: the second public door of the embedded server. */
+const sipGrammar = 'engine/sip-server/message/index.ts'
 
 /** What joins the parts: from the command line down to one running process. */
 const composition = { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ }
@@ -125,17 +127,20 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   ...Object.fromEntries(
     helpers.map((name) => [
       `engine/${name}`,
-      { folders: ['schema'], packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/ },
+      {
+        folders: ['schema', sipGrammar],
+        packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/,
+      },
     ]),
   ),
   // Probes carriers' gateways with the dispatcher's prober, and reads carriers as routing does.
-  'engine/trunks': { folders: ['engine/dispatcher', 'engine/routing'], packages: /^$/ },
+  'engine/trunks': { folders: ['engine/dispatcher', 'engine/routing', sipGrammar], packages: /^$/ },
   'engine/call': {
-    folders: ['schema', ...helpers.map((name) => `engine/${name}`)],
+    folders: ['schema', sipGrammar, ...helpers.map((name) => `engine/${name}`)],
     packages: /^(node:|drachtio-srf$|drachtio-srf\/|sip-status$)/,
   },
-  control: { folders: ['schema'], packages: /^(?!drachtio-srf)/ },
-  schema: { folders: [], packages: /^(node:|kysely$|better-sqlite3$)/ },
+  control: { folders: ['schema', sipGrammar], packages: /^(?!drachtio-srf)/ },
+  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
 }
 
 const holds = (folder: string, path: string): boolean =>
@@ -168,15 +173,15 @@ test('every file imports only what the map of ARCHITECTURE.md allows', () => {
   expect(without('imports', complaints)).toEqual([])
 })
 
-test('the embedded SIP server is entered through its one door', () => {
+test('the embedded SIP server is entered through its two doors', () => {
   const complaints = production
     .filter((path) => !holds('engine/sip-server', path))
     .flatMap((path) =>
       importsOf(path)
-        .filter((specifier) => /sip-server\/(?!index\.ts$)/.test(specifier))
+        .filter((specifier) => /sip-server\/(?!(?:message\/)?index\.ts$)/.test(specifier))
         .map((specifier) => ({
           path,
-          what: `imports ${specifier}, not engine/sip-server/index.ts`,
+          what: `imports ${specifier}, not a door of engine/sip-server`,
         })),
     )
   expect(without('door', complaints)).toEqual([])

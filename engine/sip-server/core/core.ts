@@ -4,6 +4,7 @@
  */
 import type { Flow, HopTarget } from '../flow.ts'
 import { checkResponse } from '../message/check.ts'
+import { hostPort } from '../message/host.ts'
 import { endsLinesWithLineFeeds, parseAppMessage, parseMessage } from '../message/parse.ts'
 import { decodeCommand, type SipCommand } from '../wire/command.ts'
 import { encodeAuthenticated, encodeNo, encodeNok, encodeOk, encodePong } from '../wire/event.ts'
@@ -12,7 +13,6 @@ import type { CallTimesByDirection } from './call-times.ts'
 import { Departure } from './applications/departure.ts'
 import { receiveRequest, returnFlow } from './uas/receive-request.ts'
 import { receiveResponse } from './uac/receive-response.ts'
-import { bracketed } from './next-hop.ts'
 import { answerStateless, respond } from './uas/send-response.ts'
 import type { AppRequest } from './uac/command-answers.ts'
 import { cancelOutbound, sendInDialog, sendOutOfDialog } from './uac/send-request.ts'
@@ -195,9 +195,9 @@ export class SipCore {
     const { listeners, version } = this.#stack.options
     const all = listeners()
     const hostports = all.map(
-      (own) => `${own.protocol}/${bracketed(own.advertisedHost)}:${own.advertisedPort}`,
+      (own) => `${own.protocol}/${hostPort(own.advertisedHost, own.advertisedPort)}`,
     )
-    const localHostports = all.map((own) => `${own.protocol}/${bracketed(own.address)}:${own.port}`)
+    const localHostports = all.map((own) => `${own.protocol}/${hostPort(own.address, own.port)}`)
     return encodeAuthenticated(this.#stack.nextId(), commandId, {
       hostports,
       version,

@@ -10,6 +10,7 @@ import {
   type Protocol,
 } from '../flow.ts'
 import { bareUri } from '../dialog/dialog.ts'
+import { hostPort } from '../message/host.ts'
 import { parseUri } from '../message/uri.ts'
 
 export interface Hop {
@@ -155,7 +156,7 @@ export const flowTo = (listener: Listener, address: string, port: number): Flow 
 
 /** `host:port` as Via, Contact and placeholders show it. */
 export const advertised = (listener: Listener): string =>
-  `${bracketed(listener.advertisedHost)}:${listener.advertisedPort}`
+  hostPort(listener.advertisedHost, listener.advertisedPort)
 
 /** What a URI that names this listener says of its protocol. */
 export const transportParam = ({ protocol }: Listener): string =>
@@ -175,5 +176,3 @@ export function ownUri(listener: Listener, user: string, isSecure: boolean): str
 /** Of the URI in a Route, Record-Route or Contact value, or by itself. */
 export const isSips = (value: string | undefined): boolean =>
   value !== undefined && /^sips:/i.test(bareUri(value))
-
-export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

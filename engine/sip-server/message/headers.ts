@@ -85,6 +85,22 @@ export function capitalized(name: string): string {
   return name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
 }
 
+/** A header out of a table of values, under whatever spelling its name stands there. */
+export function headerNamed(
+  headers: Readonly<Record<string, string | undefined>>,
+  lowerCaseName: string,
+): string | undefined {
+  const value = headers[lowerCaseName]
+  if (value !== undefined) return value
+  const { length } = lowerCaseName
+  for (const name in headers) {
+    const found = headers[name]
+    const isNamed = name.length === length && name.toLowerCase() === lowerCaseName
+    if (isNamed && found !== undefined) return found
+  }
+  return undefined
+}
+
 const token = /^[\w.!%*+`'~-]+$/
 
 /** RFC 3261 §25.1 `token`: methods, header names, option tags, parameter names. */
@@ -157,7 +173,10 @@ export function splitOutside(text: string, separator: ',' | ';'): string[] {
 
 /** Elements of a comma list (RFC 3261 §7.3.1), trimmed, in order; empty elements are left out. */
 export function splitList(value: string): readonly string[] {
-  if (!value.includes(',')) return value === '' ? [] : [value]
+  if (!value.includes(',')) {
+    const only = trimBlanks(value)
+    return only === '' ? [] : [only]
+  }
   return splitOutside(value, ',').filter((part) => part !== '')
 }
 

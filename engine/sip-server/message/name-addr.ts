@@ -48,6 +48,21 @@ export function parseAnsweredTo(value: string): NameAddr | undefined {
   return parseNameAddr(value.slice(0, start + first.index + first[0].length))
 }
 
+/**
+ * Preference of a contact in thousandths, 0 to 1000 (RFC 3261 §20.10 `q`). The highest where none is given,
+ * or one that is no `qvalue`.
+ */
+export function qValueOf({ params }: Pick<NameAddr, 'params'>): number {
+  const q = params.get('q') ?? ''
+  return qvalue.test(q) ? Math.min(1_000, Math.round(Number(q) * 1_000)) : 1_000
+}
+
+const qvalue = /^[01](\.\d{0,3})?$/
+
+/** The tag of a From or To, also of one that is no name-addr; '' when it has none. */
+export const tagOf = (value: string | undefined): string =>
+  /;\s*tag=([^;\s]+)/i.exec(value ?? '')?.[1] ?? ''
+
 /** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and harm nobody. */
 const unquotedName = /^[^",;:@<>\\]*$/
 /** A scheme, and nothing that no URI holds unescaped (RFC 3986 §2): blanks, controls, quotes, brackets. */

@@ -1,5 +1,5 @@
 /** Small header values: each parser answers `undefined` for what its grammar does not allow. */
-import { isToken, parseParams, splitList } from './headers.ts'
+import { isToken, parseParams, splitList, trimBlanks } from './headers.ts'
 
 export interface CSeq {
   readonly number: number
@@ -79,6 +79,12 @@ export function parseSessionExpires(value: string): SessionExpires | undefined {
   }
 }
 
+/** RFC 3261 §20.33: seconds, behind which a comment and parameters may stand: `18000 (lunch);duration=3600`. */
+export function parseRetryAfter(value: string): number | undefined {
+  const [, digits = ''] = /^[ \t]*(\d{1,10})(?:[ \t(;]|$)/.exec(value) ?? []
+  return parseNumber(digits, 2 ** 32 - 1)
+}
+
 /** RFC 4028 §5: seconds; parameters are allowed and mean nothing. */
 export const parseMinSE = (value: string): number | undefined => parseDelta(value)?.number
 
@@ -109,3 +115,25 @@ export function parseReason(value: string): Reason | undefined {
 /** Option tags of Require, Supported, Proxy-Require, Unsupported: lower case, in order. */
 export const parseOptionTags = (values: readonly string[]): readonly string[] =>
   values.flatMap(splitList).map((tag) => tag.toLowerCase())
+
+/** RFC 3891 §6.1: the dialog that an INVITE takes the place of. */
+export interface Replaces {
+  readonly callId: string
+  /** Our tag, where the dialog is one of ours. */
+  readonly toTag: string
+  /** The peer's. */
+  readonly fromTag: string
+  /** Only a dialog that is not answered yet may be replaced. */
+  readonly isEarlyOnly: boolean
+}
+
+/** `undefined`: it cannot be read, or there is more than one, which RFC 3891 §3 forbids. */
+export function parseReplaces(value: string): Replaces | undefined {
+  const end = value.indexOf(';')
+  if (end === -1 || value.includes(',')) return undefined
+  const callId = trimBlanks(value.slice(0, end))
+  const params = parseParams(value, end)
+  const [toTag = '', fromTag = ''] = [params?.get('to-tag'), params?.get('from-tag')]
+  if (params === undefined || callId === '' || toTag === '' || fromTag === '') return undefined
+  return { callId, toTag, fromTag, isEarlyOnly: params.has('early-only') }
+}

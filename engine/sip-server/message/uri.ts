@@ -1,5 +1,5 @@
 import { type Params } from './headers.ts'
-import { parseSentBy } from './via.ts'
+import { parseHostPort } from './host.ts'
 
 /** A SIP, SIPS (RFC 3261 §19.1) or tel URI (RFC 3966). Escapes are kept as written. */
 export interface Uri {
@@ -39,7 +39,7 @@ function parseSip(scheme: 'sip' | 'sips', rest: string): Uri | undefined {
   const headersAt = address.indexOf('?')
   const beforeHeaders = headersAt === -1 ? address : address.slice(0, headersAt)
   const paramsAt = beforeHeaders.indexOf(';')
-  const sentBy = parseSentBy(paramsAt === -1 ? beforeHeaders : beforeHeaders.slice(0, paramsAt))
+  const sentBy = parseHostPort(paramsAt === -1 ? beforeHeaders : beforeHeaders.slice(0, paramsAt))
   const params = parseUriParams(paramsAt === -1 ? undefined : beforeHeaders.slice(paramsAt + 1))
   const headers = parseUriHeaders(headersAt === -1 ? '' : address.slice(headersAt + 1))
   if (sentBy === undefined || params === undefined || headers === undefined) return undefined
@@ -86,7 +86,7 @@ function parseUriHeaders(text: string): (readonly [string, string])[] | undefine
   const headers: (readonly [string, string])[] = []
   for (const part of text.split('&')) {
     const equals = part.indexOf('=')
-    const value = unescape(part.slice(equals + 1))
+    const value = unescapeText(part.slice(equals + 1))
     if (equals < 1 || value === undefined || !hvalue.test(part)) return undefined
     headers.push([part.slice(0, equals), value])
   }
@@ -96,7 +96,7 @@ function parseUriHeaders(text: string): (readonly [string, string])[] | undefine
 const hvalue = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};]|%[\da-f]{2})*$/i
 
 /** Resolves escapes. `undefined`: no UTF-8, or what would break a header line. */
-function unescape(text: string): string | undefined {
+export function unescapeText(text: string): string | undefined {
   if (!text.includes('%')) return text
   try {
     const plain = decodeURIComponent(text)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  headerNamed,
   canonicalName,
   capitalized,
   isToken,
@@ -65,7 +66,9 @@ test('a name in small letters leaves with capitals, any other as it was written'
 
 test('a list is divided at commas outside quotes and brackets', () => {
   expect(splitList('a, "b,\\",c" , <d,e>,,f')).toEqual(['a', '"b,\\",c"', '<d,e>', 'f'])
-  expect([splitList(''), splitList('one'), splitList(' , ')]).toEqual([[], ['one'], []])
+  expect([splitList(''), splitList('one'), splitList(' , '), splitList(' one ')]).toEqual([
+    ...[[], ['one'], [], ['one']],
+  ])
 })
 
 test('an unclosed quote or bracket reaches to the end', () => {
@@ -105,4 +108,11 @@ test('a token has no separators, and a quoted pair is the character behind its b
     false,
   ])
   expect(unquote('"a\\\\b\\"c"')).toBe('a\\b"c')
+})
+
+test('a header is found under any spelling', () => {
+  const headers = { from: 'f', 'P-Charge-Info': 'x', diversion: undefined, Diversion: 'd' }
+  expect(['from', 'p-charge-info', 'diversion', 'to'].map((n) => headerNamed(headers, n))).toEqual([
+    ...['f', 'x', 'd', undefined],
+  ])
 })

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { parseAnsweredTo, parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
+import {
+  parseAnsweredTo,
+  parseNameAddr,
+  qValueOf,
+  tagOf,
+} from '../../../../engine/sip-server/message/name-addr.ts'
 
 test.each([
   ['"A, <B>; \\"C\\"" <sip:a@b;x=1?h=2>;tag=t', 'A, <B>; "C"', 'sip:a@b;x=1?h=2', 't'],
@@ -57,5 +62,23 @@ test('of two tags in the To of a response the first counts', () => {
     undefined,
     undefined,
     undefined,
+  ])
+})
+
+test.each([
+  ['<sip:a@b>', 1_000],
+  ['<sip:a@b>;q=0.25', 250],
+  ['<sip:a@b>;Q=0', 0],
+  ['<sip:a@b>;q=1.000', 1_000],
+  ['<sip:a@b>;q=0.2555', 1_000],
+  ['<sip:a@b>;q=high', 1_000],
+])('%s is preferred by %d thousandths', (value, q) => {
+  const address = parseNameAddr(value)
+  expect(address && qValueOf(address)).toBe(q)
+})
+
+test('the tag of a From or To is found in any spelling', () => {
+  expect(['<sip:a@b>;x; TAG=t1;y', 'bob;tag=2', '<sip:a@b>', '', undefined].map(tagOf)).toEqual([
+    ...['t1', '2', '', '', ''],
   ])
 })

@@ -8,6 +8,8 @@ import {
   parseOptionTags,
   parseRAck,
   parseReason,
+  parseReplaces,
+  parseRetryAfter,
   parseSessionExpires,
 } from '../../../../engine/sip-server/message/simple-fields.ts'
 
@@ -81,4 +83,27 @@ test('Reason has protocol, cause and text', () => {
 
 test('option tags of all lines are one lower case list', () => {
   expect(parseOptionTags(['100rel, Timer', '', 'path'])).toEqual(['100rel', 'timer', 'path'])
+})
+
+test('Retry-After is seconds, whatever comment and parameters follow', () => {
+  expect(
+    ['120', '18000;duration=3600', '120 (I am (in) a meeting)', ' 7\t(x)', '5(x)'].map(
+      parseRetryAfter,
+    ),
+  ).toEqual([120, 18_000, 120, 7, 5])
+  expect(['', 'soon', '-1', '1.5', '1x', '99999999999', '(1)'].map(parseRetryAfter)).toEqual(
+    Array(7).fill(undefined),
+  )
+})
+
+test('Replaces names a dialog by its Call-ID and both tags', () => {
+  expect(parseReplaces('98732@h ; from-tag=r33 ;to-tag=f14;Early-Only;x=y')).toEqual({
+    ...{ callId: '98732@h', toTag: 'f14', fromTag: 'r33', isEarlyOnly: true },
+  })
+  expect(parseReplaces('1;to-tag=a;from-tag=b')?.isEarlyOnly).toBe(false)
+  expect(
+    ['', '1', ';to-tag=a;from-tag=b', '1;to-tag=a', '1;to-tag=;from-tag=b']
+      .concat('1;to-tag=a;to-tag=c;from-tag=b', '1;to-tag=a;from-tag=b,2;to-tag=c;from-tag=d')
+      .map(parseReplaces),
+  ).toEqual(Array(7).fill(undefined))
 })

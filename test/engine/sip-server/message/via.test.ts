@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseSentBy, parseVia } from '../../../../engine/sip-server/message/via.ts'
+import { parseVia } from '../../../../engine/sip-server/message/via.ts'
 
 test('a Via has transport, sent-by, branch and parameters', () => {
   expect(
@@ -53,15 +53,6 @@ test.each([
   'SIP/2.0/UDP [::1]5060',
 ])('%s is no Via', (value) => {
   expect(parseVia(value)).toBeUndefined()
-})
-
-test('a sent-by without port has port 0', () => {
-  expect(['h', '[::1]', '192.0.2.1:5060', '[::ffff:192.0.2.1]:5061'].map(parseSentBy)).toEqual([
-    { host: 'h', port: 0 },
-    { host: '::1', port: 0 },
-    { host: '192.0.2.1', port: 5060 },
-    { host: '::ffff:192.0.2.1', port: 5061 },
-  ])
 })
 
 test('the Via of another version is read, so that its sender can be told', () => {

@@ -1,0 +1,30 @@
+/**
+ * The second door of this server: SIP grammar, for programs that read or write header values. Pure, and no
+ * part of the stack. `parse…` is strict: `undefined` for what the grammar does not allow. `read…` takes what
+ * it can of any text, for values that no rule of RFC 3261 lets us refuse.
+ */
+export { bracketed, hostPort, parseHostPort, withoutBrackets } from './host.ts'
+export { headerNamed, isToken, type Params, parseParams, splitList, unquote } from './headers.ts'
+export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
+export { type NameAddr, parseNameAddr, qValueOf, tagOf } from './name-addr.ts'
+export { reasonPhrase } from './reason-phrases.ts'
+export {
+  parseCSeq,
+  parseExpires,
+  parseMinSE,
+  parseOptionTags,
+  parseReason,
+  parseReplaces,
+  parseRetryAfter,
+  parseSessionExpires,
+  type Replaces,
+} from './simple-fields.ts'
+export { parseUri, sameUri, unescapeText, type Uri } from './uri.ts'
+export {
+  ANONYMOUS_HOST,
+  escapeUser,
+  formatNameAddr,
+  replaceHosts,
+  replaceUsers,
+  withoutUriParams,
+} from './write.ts'
