@@ -1,5 +1,6 @@
 /** The order of the middleware and every mount, on one screen. */
 import { latest } from '../schema/clock.ts'
+import type { OcsPort } from '../schema/contracts/ocs.ts'
 import { Hono, type Context } from 'hono'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { auditTrail, mutatingMethods } from './audit/audit-trail.ts'
@@ -10,7 +11,6 @@ import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
 import { clientRoutes } from './billing/client-routes.ts'
 import { customerRoutes, type CustomerRoutesDeps } from './billing/customer-routes.ts'
-import type { Ocs } from './billing/ocs.ts'
 import { ocsRoutes } from './billing/ocs-routes.ts'
 import {
   alertRoutes,
@@ -105,7 +105,7 @@ export function createApi(
   return app
 }
 
-type BillingDeps = CustomerRoutesDeps & PaymentRoutesDeps & { readonly ocs: Ocs }
+type BillingDeps = CustomerRoutesDeps & PaymentRoutesDeps & { readonly ocs: OcsPort }
 
 /** On both listeners: what customers and their payment provider ask. */
 function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {

@@ -1,10 +1,10 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
 import type { Clocks } from '../schema/clock.ts'
+import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { CdrTable } from '../schema/database.ts'
 import type { GatewayLedTo } from '../schema/rules/gateway-reach.ts'
 import type { SpyMode, SpySide } from '../schema/rules/spy-uri.ts'
 import type { Store } from '../schema/open.ts'
-import type { Ocs } from './billing/ocs.ts'
 import type { Reports } from './pbx/reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
@@ -12,7 +12,7 @@ export interface ControlDeps extends Clocks {
   readonly store: Store
   readonly engine: EnginePort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
-  readonly ocs: Ocs | undefined
+  readonly ocs: OcsPort | undefined
   readonly webhooks: Webhooks
   readonly reports: Reports
   /** Runs `work` once after `delayMs`; the returned function calls it off. */

@@ -4,7 +4,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Ocs } from '../control/billing/ocs.ts'
+import { Ocs } from './charging/ocs.ts'
 import type { LoopDelay } from '../control/deps.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
@@ -19,7 +19,8 @@ import { openDatabase, type Store } from '../schema/open.ts'
 import { StorageWatch } from '../schema/storage/storage-watch.ts'
 import { makeBackup } from './backups/make-backup.ts'
 import { BACKUP_TICK_MS, ScheduledBackups } from './backups/scheduled-backups.ts'
-import { ExternalCharging } from './charging/external-charging.ts'
+import { costMicros } from './charging/pricing/price.ts'
+import { ExternalCharging } from './charging/external/external-charging.ts'
 import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
@@ -141,8 +142,8 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
 const pricesOf =
   (ocs: Ocs, { now }: PlatformDeps): NonNullable<EngineDeps['priceOf']> =>
   (ratePlanId, number) => {
-    const quote = ocs.quote(ratePlanId, number, 60, now())
-    return quote && { minuteMicros: quote.costMicros, isBlocked: quote.rate.isBlocked }
+    const rate = ocs.rateFor(ratePlanId, number, now())
+    return rate && { minuteMicros: costMicros(rate.tariff, 60), isBlocked: rate.isBlocked }
   }
 
 function prepareDatabase(store: Store, { log, now }: PlatformDeps): void {

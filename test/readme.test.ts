@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { seedFile } from '../control/provisioning/seed.ts'
+import { seedFile } from '../engine/commands/seed.ts'
 import { migrate } from '../schema/migrate.ts'
 import { openDatabase } from '../schema/open.ts'
 

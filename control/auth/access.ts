@@ -2,7 +2,7 @@
 import { timeToText } from '../../schema/columns.ts'
 import { AuditLog } from '../audit/audit-log.ts'
 import type { ControlDeps } from '../deps.ts'
-import type { OutgoingEvent } from '../webhooks/events.ts'
+import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { AppKey } from './keys/app-key.ts'
 import { Idempotency } from '../middleware/idempotency.ts'
 import { RateLimits } from '../middleware/rate-limit.ts'

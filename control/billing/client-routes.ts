@@ -6,6 +6,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
@@ -18,13 +19,12 @@ import { endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../htt
 import { validate } from '../http/validate.ts'
 import { queryTime } from '../provisioning/fields.ts'
 import { LedgerStore, type LedgerEntryView } from './ledger-store.ts'
-import type { Ocs } from './ocs.ts'
 import { explanation } from './rates/price-explanation.ts'
 import { lookupFields } from './rates/rate-routes.ts'
 
 export interface ClientRoutesDeps {
   readonly store: Store
-  readonly ocs: Pick<Ocs, 'balanceOf' | 'quote'>
+  readonly ocs: Pick<OcsPort, 'balanceOf' | 'quote'>
   /** Milliseconds UTC. */
   readonly now: () => number
 }
@@ -91,7 +91,7 @@ function customerRow(store: Store, id: number) {
   return row
 }
 
-function walletOf(store: Store, ocs: Pick<Ocs, 'balanceOf'>, id: number) {
+function walletOf(store: Store, ocs: Pick<OcsPort, 'balanceOf'>, id: number) {
   const balance = ocs.balanceOf(id)
   if (balance === undefined) throw notFound('Wallet')
   const { low_balance_micros: threshold } = customerRow(store, id)

@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { MAX_AMOUNT_UNITS, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
+import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
@@ -13,17 +14,15 @@ import { validate } from '../http/validate.ts'
 import type { Idempotency } from '../middleware/idempotency.ts'
 import { money, queryTime, text } from '../provisioning/fields.ts'
 import { found, idParam, reachOf, resourceRoutes } from '../provisioning/resource-routes.ts'
-import type { MoneyMoved } from './accounts/money-moves.ts'
 import { CustomerStore, type CustomerView } from './customer-store.ts'
 import { LedgerStore } from './ledger-store.ts'
-import type { Ocs } from './ocs.ts'
 
 export interface CustomerRoutesDeps {
   readonly store: Store
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly randomBytes: (size: number) => Buffer
-  readonly ocs: Pick<Ocs, 'move' | 'balanceOf' | 'reloadCustomers'>
+  readonly ocs: Pick<OcsPort, 'ledger' | 'move' | 'balanceOf' | 'reloadCustomers'>
   readonly idempotency: Idempotency
 }
 
@@ -45,7 +44,7 @@ const ledgerQuery = z.strictObject({
 })
 
 export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: CustomerRoutesDeps) {
-  const customers = new CustomerStore(store)
+  const customers = new CustomerStore(store, ocs.ledger)
   const ledger = new LedgerStore(store)
 
   return new Hono<ControlEnv>()
@@ -167,7 +166,7 @@ function refuse(moved: MoneyMoved): void {
 }
 
 /** The stored balance, and what live calls hold of it. */
-function walletView(customer: CustomerView, ocs: Pick<Ocs, 'balanceOf'>) {
+function walletView(customer: CustomerView, ocs: Pick<OcsPort, 'balanceOf'>) {
   const live = ocs.balanceOf(customer.id)
   const { id, currency, balance, balance_number, credit_limit } = customer
   return {

@@ -8,6 +8,7 @@ import {
   timeToText,
   toFlag,
 } from '../../schema/columns.ts'
+import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { CustomerTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
@@ -18,7 +19,6 @@ import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { refuseForeignNumbers } from '../provisioning/tenancy.ts'
 import { write } from '../provisioning/write.ts'
-import { createLedger, type Ledger } from './accounts/ledger.ts'
 import { customerBody, type CustomerBody } from './customer-body.ts'
 
 interface Row extends Selectable<CustomerTable> {
@@ -59,11 +59,12 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   readonly body = customerBody
   readonly onlyAtCreation = ['balance']
   readonly #store: Store
-  readonly #ledger: Ledger
+  readonly #ledger: LedgerPort
 
-  constructor(store: Store) {
+  /** @param ledger where opening balances are posted. */
+  constructor(store: Store, ledger: LedgerPort) {
     this.#store = store
-    this.#ledger = createLedger(store)
+    this.#ledger = ledger
   }
 
   list(reach: Reach, { limit, offset, search }: Slice): Rows<CustomerView> {

@@ -2,9 +2,8 @@
 import { z } from 'zod'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
+import type { HeldGrant, ReportAnswer } from '../../schema/contracts/ocs.ts'
 import { readUserPart, withoutSeparators } from '../../schema/rules/phone-number.ts'
-import type { Reservation } from './calls/reservations.ts'
-import type { ReportAnswer } from './calls/reported-calls.ts'
 
 const callUuid = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters')
 /** Nodes hand on what stands in a URI. Empty for a caller who withholds the number. */
@@ -125,7 +124,7 @@ const stamp = (text: string | null | undefined): number | undefined =>
   text === null || text === undefined ? undefined : Date.parse(text)
 
 /** `null` seconds: without end, because the call costs nothing (more). */
-export function authorizedView(reservation: Reservation, affordableSeconds: number) {
+export function authorizedView(reservation: HeldGrant, affordableSeconds: number) {
   const { callUuid, account, tariff } = reservation
   return {
     authorized: true,
@@ -140,7 +139,7 @@ export function authorizedView(reservation: Reservation, affordableSeconds: numb
   }
 }
 
-export const grantView = ({ grantedSeconds, amountMicros }: Reservation) => ({
+export const grantView = ({ grantedSeconds, amountMicros }: HeldGrant) => ({
   granted_seconds: finite(grantedSeconds),
   reserved: moneyToNumber(amountMicros),
 })

@@ -1,11 +1,11 @@
 /** Charging over HTTP for nodes with a key of scope `ocs`: bare answers (decisions.md §1.4), mounted at `/api/ocs`. */
 import { Hono } from 'hono'
+import type { DenialCode, OcsPort } from '../../schema/contracts/ocs.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { validate } from '../http/validate.ts'
 import { newUuid } from '../uuid.ts'
-import type { DenialCode } from './calls/admission.ts'
 import {
   authorizedView,
   authorizeQuery,
@@ -15,7 +15,6 @@ import {
   reportedRecord,
   settledView,
 } from './ocs-bodies.ts'
-import type { Ocs } from './ocs.ts'
 
 interface OcsRoutesDeps {
   /** Milliseconds UTC. */
@@ -23,7 +22,7 @@ interface OcsRoutesDeps {
   readonly randomBytes: (size: number) => Buffer
 }
 
-export function ocsRoutes(ocs: Ocs, { now, randomBytes }: OcsRoutesDeps) {
+export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
   // Asking reserves money, so that reading is not enough even for the GET.
   // A node speaks for the calls of every tenant, so its key is a global one.
   const node = requiresGlobal('ocs:write')
@@ -40,7 +39,7 @@ export function ocsRoutes(ocs: Ocs, { now, randomBytes }: OcsRoutesDeps) {
       if (admission.kind === 'overloaded') throw overloaded()
       if (admission.kind === 'denied') throw refusal(admission.code)
       const { reservation } = admission
-      return c.json(authorizedView(reservation, ocs.affordableSeconds(reservation)))
+      return c.json(authorizedView(reservation, ocs.affordableSeconds(reservation.callUuid)))
     })
     .post('/extend', node, validate('json', extendBody), (c) => {
       const { call_uuid, used_seconds } = c.req.valid('json')

@@ -3,6 +3,7 @@
  * repeat: an element is found again by its name and put in the place of what is stored.
  */
 import { z } from 'zod'
+import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
 import { first, transaction } from '../../schema/query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/users/passwords.ts'
@@ -67,14 +68,21 @@ type Body = Readonly<Record<string, unknown>>
 type Elements = Readonly<Record<Section, readonly Body[]>>
 type Writers = Readonly<Record<Section, Resource<z.ZodObject, object>>>
 
+interface SeedPorts {
+  readonly store: Store
+  /** Where opening balances are posted. */
+  readonly ledger: LedgerPort
+  /** Milliseconds UTC. */
+  readonly now: number
+}
+
 /**
  * Applies a seed file in one transaction.
  *
- * @param now milliseconds UTC.
  * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
  */
-export function seedFile(store: Store, text: string, now: number): SeedReport {
-  const writers = writersOf(store)
+export function applySeed(text: string, { store, ledger, now }: SeedPorts): SeedReport {
+  const writers = writersOf(store, ledger)
   const elements = checked(read(text), writers)
   // Slow by intent, so not while the write lock is held.
   const logins = elements.customers.map((body) => loginOf(store, writers.customers, body))
@@ -241,11 +249,11 @@ function lineOf(element: string, { path, message }: ErrorDetail): string {
 
 const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
 
-const writersOf = (store: Store): Writers => ({
+const writersOf = (store: Store, ledger: LedgerPort): Writers => ({
   tenants: new TenantStore(store),
   rate_plans: new RatePlanStore(store),
   rates: new RateStore(store),
-  customers: new CustomerStore(store),
+  customers: new CustomerStore(store, ledger),
   dispatcher: new DispatcherStore(store),
   carriers: new CarrierStore(store),
   outbound_routes: new OutboundRouteStore(store),

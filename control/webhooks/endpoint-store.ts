@@ -7,7 +7,7 @@ import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Reach, Rows } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
-import type { EventType } from './events.ts'
+import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import type { NewEndpoint } from './webhook-body.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>

@@ -7,7 +7,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { compile, type Param } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
-import type { EventSink, EventType, OutgoingEvent } from './events.ts'
+import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 
 export interface OutboxDeps extends Clocks {
   readonly store: Store

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { pageQuery } from '../http/page.ts'
 import { reference, text } from '../provisioning/fields.ts'
-import { eventTypes } from './events.ts'
+import { eventTypes } from '../../schema/contracts/webhook-events.ts'
 import { problemOfUrl } from './targets.ts'
 
 const events = z

@@ -11,7 +11,11 @@ import type { Log } from '../deps.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
-import { type EventSink, type OutgoingEvent, testEventType } from './events.ts'
+import {
+  type EventSink,
+  type OutgoingEvent,
+  testEventType,
+} from '../../schema/contracts/webhook-events.ts'
 import { Outbox } from './outbox.ts'
 import { Sender } from './sender.ts'
 import type { Resolve } from './targets.ts'

@@ -1,6 +1,6 @@
 /** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { Charging } from '../charging/charging.ts'
+import type { Charging } from '../../schema/contracts/charging.ts'
 import type { CallStart, CallState, CallTransfer, Direction, Place } from './call.ts'
 import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'

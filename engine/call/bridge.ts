@@ -3,7 +3,7 @@
  * stopped from outside. What comes after that end (a late 200) is taken back here.
  */
 import type { Attempt } from '../../schema/call-record.ts'
-import type { Charging } from '../charging/charging.ts'
+import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Call } from './call.ts'
 import { Conversation, type ConversationDeps } from './legs/conversation.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'

@@ -1,5 +1,5 @@
 /** One call from INVITE to record: what is known about it, its state, and how it is stopped. */
-import type { Account, Verdict } from '../charging/charging.ts'
+import type { Account, Verdict } from '../../schema/contracts/charging.ts'
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { Origin } from '../routing/routing.ts'
 import type { End } from './record/end-reason.ts'

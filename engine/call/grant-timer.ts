@@ -1,5 +1,5 @@
 /** Keeps a call within what was granted: asks for more in time, and ends it when there is no more. */
-import type { Charging } from '../charging/charging.ts'
+import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Call } from './call.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import { cause } from './record/end-reason.ts'

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { seedFile } from '../../control/provisioning/seed.ts'
+import { applySeed, type SeedReport } from '../../control/provisioning/seed.ts'
+import type { Store } from '../../schema/open.ts'
+import { createLedger } from '../charging/accounts/ledger.ts'
 import { type Command, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 
@@ -19,6 +21,13 @@ export const seed: Command = {
     return 0
   },
 }
+
+/**
+ * @param now milliseconds UTC.
+ * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
+ */
+export const seedFile = (store: Store, text: string, now: number): SeedReport =>
+  applySeed(text, { store, now, ledger: createLedger(store) })
 
 function read(file: string): string {
   try {

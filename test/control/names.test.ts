@@ -1,6 +1,6 @@
 /** What one tenant calls its things is nothing to the others: neither refused, nor told, nor mixed up. */
 import { expect, test } from 'vitest'
-import { seedFile } from '../../control/provisioning/seed.ts'
+import { seedFile } from '../../engine/commands/seed.ts'
 import { all, insert } from '../../schema/query.ts'
 import { emptyStore } from '../support/empty-store.ts'
 import { openResources } from '../support/resources.ts'

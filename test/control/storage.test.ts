@@ -52,7 +52,7 @@ test('nodes that charge here are refused at once: a call by 503, a report by 503
   const token = control.key({ kind: 'billing', scopes: ['ocs:*'] })
   const plan = addPlan(control.store, [plainRate])
   addCustomer(control.store, { name: '+15550001', rate_plan_id: plan, credit_limit_micros: 1e9 })
-  control.deps.ocs?.reload()
+  control.ocs.reload()
   fill(control)
   const ask = '/api/ocs/authorize?caller=%2B15550001&callee=15551234'
   expect(await control.request(ask, { token })).toMatchObject({ status: 503, code: 'overloaded' })
@@ -60,7 +60,7 @@ test('nodes that charge here are refused at once: a call by 503, a report by 503
   const report = await control.request('/api/ocs/cdr', { token, body })
   expect(report).toMatchObject({ status: 503, code: 'overloaded' })
   expect(report.headers.get('retry-after')).toBe('5')
-  expect(control.deps.ocs?.stats().waitingWrites).toBe(0)
+  expect(control.ocs.stats().waitingWrites).toBe(0)
 })
 
 test('what was done once with an Idempotency-Key is not done again when its answer could not be stored', async () => {

@@ -6,8 +6,8 @@ import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../schema/open.ts'
 import { execute, insert } from '../../schema/query.ts'
 import type { Insertable } from 'kysely'
-import { Ocs } from '../../control/billing/ocs.ts'
-import type { EventSink } from '../../control/webhooks/events.ts'
+import { Ocs } from '../../engine/charging/ocs.ts'
+import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { ManualTime } from './manual-time.ts'
 
 /** 2026-01-05T10:00:00Z. */

@@ -14,7 +14,7 @@ import type {
   Extension,
   RevokedCall,
   Verdict,
-} from '../../engine/charging/charging.ts'
+} from '../../schema/contracts/charging.ts'
 import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
 import type { ContactTarget } from '../../engine/registrar/target.ts'
 import type { Caller, PhoneAnswer, Registrar } from '../../engine/registrar/registrar.ts'

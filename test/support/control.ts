@@ -6,7 +6,7 @@ import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
-import { Ocs } from '../../control/billing/ocs.ts'
+import { Ocs } from '../../engine/charging/ocs.ts'
 import { expectDocumented } from './documented.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
 import { EventHub } from '../../control/events/event-hub.ts'
@@ -55,6 +55,7 @@ export interface TestControl {
   readonly hub: EventHub
   readonly store: Store
   readonly engine: TestEngine
+  readonly ocs: Ocs
   readonly deps: ControlDeps
   /** Everything that was logged. */
   readonly logged: { level: string; message: string; fields: unknown }[]
@@ -107,17 +108,15 @@ export function openControl(
     resolve: () => Promise.resolve([]),
     allowPrivate: false,
   })
+  const ocs = new Ocs({
+    ...{ store, now: steadyNow, wallNow },
+    schedule: () => () => undefined,
+    events: webhooks.sink,
+    unknownCaller: 'deny',
+    log: () => undefined,
+  })
   const deps: ControlDeps = {
-    store,
-    engine,
-    webhooks,
-    ocs: new Ocs({
-      ...{ store, now: steadyNow, wallNow },
-      schedule: () => () => undefined,
-      events: webhooks.sink,
-      unknownCaller: 'deny',
-      log: () => undefined,
-    }),
+    ...{ store, engine, webhooks, ocs },
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
     ...{ now: wallNow, steadyNow },
     schedule: () => () => undefined,
@@ -143,6 +142,7 @@ export function openControl(
     hub,
     store,
     engine,
+    ocs,
     deps,
     logged,
     edge: createEdge(deps, access, telemetry),

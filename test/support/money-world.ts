@@ -11,7 +11,7 @@ import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { Secrets } from '../../schema/secrets/secrets.ts'
 import { Storage } from '../../schema/storage/storage.ts'
-import { costMicros } from '../../control/billing/pricing/price.ts'
+import { costMicros } from '../../engine/charging/pricing/price.ts'
 import {
   addCustomer,
   addPlan,

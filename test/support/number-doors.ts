@@ -2,7 +2,7 @@
  * Every door by which a number comes in, on one database: what a call to it, or of it, would cost, who
  * would pay, and where it would go. Only sockets are missing.
  */
-import { seedFile } from '../../control/provisioning/seed.ts'
+import { seedFile } from '../../engine/commands/seed.ts'
 import { Call } from '../../engine/call/call.ts'
 import { Invite } from '../../engine/call/legs/invite.ts'
 import { inviteFor } from '../../engine/call/legs/outgoing.ts'

@@ -1,9 +1,7 @@
 /** The control API in a test that makes resources: who asks, and what the engine was told. */
-import type { Ocs } from '../../control/billing/ocs.ts'
 import { openControl, type Answer, type RequestOptions, type TestControl } from './control.ts'
 
 export interface TestResources extends TestControl {
-  readonly ocs: Ocs
   /** How often the engine was told to read its tables again. */
   readonly reloads: { dispatcher: number; routing: number }
   /** A request with a key that may do everything. */
@@ -14,8 +12,6 @@ export interface TestResources extends TestControl {
 
 export function openResources(): TestResources {
   const control = openControl()
-  const { ocs } = control.deps
-  if (ocs === undefined) throw new Error('the control API in a test charges by itself')
   const reloads = { dispatcher: 0, routing: 0 }
   Object.assign(control.engine, { reloadRouting: () => (reloads.routing += 1) })
   Object.assign(control.engine.dispatcher, { reload: () => (reloads.dispatcher += 1) })
@@ -24,7 +20,6 @@ export function openResources(): TestResources {
   const keys = new Map<string, string>()
   return {
     ...control,
-    ocs,
     reloads,
     call: (method, path, body, options) =>
       control.request(path, { token: root, method, body, ...options }),

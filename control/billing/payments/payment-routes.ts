@@ -1,6 +1,7 @@
 /** Where the payment provider tells what was paid, and the alerts that come of it. */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import { openToAll, requiresGlobal } from '../../auth/requires.ts'
 import type { Log } from '../../deps.ts'
@@ -12,7 +13,6 @@ import { parseJson } from '../../http/json.ts'
 import { offsetOf, pageMeta, pageQuery, queryId } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { idParam } from '../../provisioning/resource-routes.ts'
-import type { Ocs } from '../ocs.ts'
 import { AlertStore } from './alert-store.ts'
 import { readPaymentEvent } from './payment-event.ts'
 import { Payments } from './payments.ts'
@@ -20,7 +20,7 @@ import { isSignedByStripe } from './stripe-signature.ts'
 
 export interface PaymentRoutesDeps {
   readonly store: Store
-  readonly ocs: Ocs
+  readonly ocs: OcsPort
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log

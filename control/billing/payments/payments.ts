@@ -3,17 +3,17 @@
  * and one payment raises several: event and payment are each remembered in the transaction that
  * credits, so that a payment counts once however often and under whatever name it is told.
  */
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { PaymentEventTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, transaction } from '../../../schema/query.ts'
 import type { Log } from '../../deps.ts'
-import type { Ocs } from '../ocs.ts'
 import { type Alert, AlertStore } from './alert-store.ts'
 import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
 
 export interface PaymentsDeps {
   readonly store: Store
-  readonly ocs: Pick<Ocs, 'move' | 'balanceOf' | 'reloadCustomers'>
+  readonly ocs: Pick<OcsPort, 'move' | 'balanceOf' | 'reloadCustomers'>
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log

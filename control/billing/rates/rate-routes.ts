@@ -2,6 +2,7 @@
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import { requires } from '../../auth/requires.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
@@ -16,7 +17,6 @@ import type { Reach } from '../../provisioning/resource.ts'
 import { reachOf, resourceRoutes } from '../../provisioning/resource-routes.ts'
 import { csvLine } from './csv.ts'
 import { explanation } from './price-explanation.ts'
-import type { Ocs } from '../ocs.ts'
 import {
   pause,
   rateCells,
@@ -32,7 +32,7 @@ export interface RateRoutesDeps {
   readonly store: Store
   /** Milliseconds UTC. */
   readonly now: () => number
-  readonly ocs: Pick<Ocs, 'quote' | 'reloadRates' | 'reloadRatesGently' | 'reloadPrefix'>
+  readonly ocs: Pick<OcsPort, 'quote' | 'reloadRates' | 'reloadRatesGently' | 'reloadPrefix'>
 }
 
 const planQuery = {

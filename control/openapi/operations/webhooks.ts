@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventTypes } from '../../webhooks/events.ts'
+import { eventTypes } from '../../../schema/contracts/webhook-events.ts'
 import { data, list, type Operations } from '../operation.ts'
 import { deleted } from '../resource-operations.ts'
 import { count, exampleTime, moment } from './shared.ts'

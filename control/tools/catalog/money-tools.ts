@@ -1,9 +1,9 @@
 /** What a customer has left and what a call would cost. No tool moves money. */
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import { all } from '../../../schema/query.ts'
 import { CustomerStore } from '../../billing/customer-store.ts'
-import type { Ocs } from '../../billing/ocs.ts'
 import { explanation } from '../../billing/rates/price-explanation.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { phoneNumber, reference } from '../../provisioning/fields.ts'
@@ -94,7 +94,7 @@ export const lookupRate = defineTool({
   },
 })
 
-function chargingOf({ ocs }: ToolUse): Ocs {
+function chargingOf({ ocs }: ToolUse): OcsPort {
   if (ocs !== undefined) return ocs
   throw new ApiError(
     503,
@@ -106,7 +106,8 @@ function chargingOf({ ocs }: ToolUse): Ocs {
 function theCustomer(wanted: string | number, use: ToolUse) {
   const reach = reachHere(use)
   const id = resolve(use.store, 'customer', wanted, { tenantId: 'any', reach })
-  const customer = id === null ? undefined : new CustomerStore(use.store).find(reach, id)
+  const customer =
+    id === null ? undefined : new CustomerStore(use.store, chargingOf(use).ledger).find(reach, id)
   if (customer !== undefined) return customer
   throw new ApiError(404, 'not_found', 'There is no such customer')
 }

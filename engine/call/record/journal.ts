@@ -1,6 +1,6 @@
 /** Before a caller hears an answer: the call is in the journal, where no crash can lose it. */
 import type { Attempt } from '../../../schema/call-record.ts'
-import type { Charging } from '../../charging/charging.ts'
+import type { Charging } from '../../../schema/contracts/charging.ts'
 import type { Call } from '../call.ts'
 import { openCall } from './cdr.ts'
 import { cause } from './end-reason.ts'

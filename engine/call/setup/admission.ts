@@ -1,5 +1,5 @@
 /** What a call needs before anyone is called: somebody who pays for it, unless it is free. */
-import type { Account, Charging } from '../../charging/charging.ts'
+import type { Account, Charging } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Call, Direction } from '../call.ts'

@@ -1,5 +1,5 @@
 /** An answered call until its end, and the record of every call. */
-import type { Charging } from '../../charging/charging.ts'
+import type { Charging } from '../../../schema/contracts/charging.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Call } from '../call.ts'
 import { GrantTimer, type GrantTimerDeps } from '../grant-timer.ts'

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { seedFile } from '../../../control/provisioning/seed.ts'
+import { seedFile } from '../seed.ts'
 import { readConfig } from '../../config.ts'
 import { createLogger } from '../../logger.ts'
 import type { Command, World } from '../command.ts'

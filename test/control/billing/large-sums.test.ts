@@ -24,7 +24,7 @@ async function reseller() {
   const { id } = (await call('POST', '/customers', customer)).data<{ id: number }>()
   const adjust = (micros: bigint, kind = micros < 0n ? 'adjust' : 'topup') =>
     call('POST', `/customers/${id}/wallet/adjust`, { amount: decimal(micros), kind, reason: 'x' })
-  return { ...control, id, call, adjust, ocs: control.deps.ocs }
+  return { ...control, id, call, adjust }
 }
 
 test('balances, ledger, reservations and answers agree with a model to the last micro-unit', async () => {
@@ -52,10 +52,10 @@ test('balances, ledger, reservations and answers agree with a model to the last 
           { balance_after_exact: string }[]
         >()
         expect(entries.map((entry) => entry.balance_after_exact)).toEqual(after)
-        expect(ocs?.balanceOf(id)?.balanceMicros).toBe(model)
-        ocs?.reloadCustomers()
-        expect(ocs?.balanceOf(id)?.balanceMicros).toBe(model)
-        expect(ocs?.check()).toEqual([])
+        expect(ocs.balanceOf(id)?.balanceMicros).toBe(model)
+        ocs.reloadCustomers()
+        expect(ocs.balanceOf(id)?.balanceMicros).toBe(model)
+        expect(ocs.check()).toEqual([])
         expect(
           store.sqlite.prepare('SELECT typeof(balance_micros) AS t FROM wallet').pluck().get(),
         ).toBe('integer')
@@ -72,22 +72,22 @@ test('a call takes its price and nothing else from a balance beyond 2^53 micro-u
   const token = key()
   const asked = await request('/api/ocs/authorize?caller=8490&callee=84123&call_uuid=a', { token })
   expect(asked.body).toMatchObject({ granted_seconds: 60, reserved: 250_000 })
-  expect(ocs?.balanceOf(id)?.availableMicros).toBe(before - 250_000_000_000n)
+  expect(ocs.balanceOf(id)?.availableMicros).toBe(before - 250_000_000_000n)
   const report = { call_uuid: 'a', caller: '8490', callee: '84123', billsec: 61 }
   /** Answers wait for the group commit. */
   const reported = async () => {
     const answer = request('/api/ocs/cdr', { token, body: report })
-    const flushing = setInterval(() => ocs?.stop(), 5)
+    const flushing = setInterval(() => ocs.stop(), 5)
     return answer.finally(() => clearInterval(flushing))
   }
   // 61 s, in whole dong, rounded up.
   const cost = 254_167_000_000n
   expect((await reported()).body).toMatchObject({ cost: 254_167, duplicate: false })
-  expect(ocs?.balanceOf(id)?.balanceMicros).toBe(before - cost)
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(before - cost)
   const wallet = (await call('GET', `/customers/${id}`)).data<{ balance: string }>()
   expect(wallet.balance).toBe(moneyToDecimal(before - cost))
   expect((await reported()).body).toMatchObject({ cost: 254_167, duplicate: true })
-  expect(ocs?.check()).toEqual([])
+  expect(ocs.check()).toEqual([])
 })
 
 test.each(['9000000000.000001', '9007199254740993', 1e300, '1e12', '99999999999999999999'])(
@@ -97,7 +97,7 @@ test.each(['9000000000.000001', '9007199254740993', 1e300, '1e12', '999999999999
     const body = { amount, kind: 'topup', reason: 'x' }
     const answer = await call('POST', `/customers/${id}/wallet/adjust`, body)
     expect([answer.status, answer.text.includes('9000000000')]).toEqual([400, true])
-    expect(ocs?.balanceOf(id)?.balanceMicros).toBe(0n)
+    expect(ocs.balanceOf(id)?.balanceMicros).toBe(0n)
   },
 )
 
@@ -111,10 +111,10 @@ test('a balance that 64 bits cannot hold is refused, and nothing moves', async (
     )
     .run(full, full)
   store.sqlite.prepare('UPDATE wallet SET balance_micros = ?').run(full)
-  ocs?.reloadCustomers()
+  ocs.reloadCustomers()
   const answer = await adjust(1n)
   expect([answer.status, answer.code]).toEqual([409, 'balance_out_of_range'])
   expect((await adjust(-1n)).status).toBe(200)
-  expect(ocs?.balanceOf(id)?.balanceMicros).toBe(full - 1n)
-  expect(ocs?.check()).toEqual([])
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(full - 1n)
+  expect(ocs.check()).toEqual([])
 })

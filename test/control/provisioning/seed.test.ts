@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { seedFile, SeedRefused } from '../../../control/provisioning/seed.ts'
+import { SeedRefused } from '../../../control/provisioning/seed.ts'
+import { seedFile } from '../../../engine/commands/seed.ts'
 import { all, first } from '../../../schema/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 

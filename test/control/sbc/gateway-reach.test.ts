@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { seedFile } from '../../../control/provisioning/seed.ts'
+import { seedFile } from '../../../engine/commands/seed.ts'
 import { openResources } from '../../support/resources.ts'
 
 const carrier = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ActiveCalls } from '../../../engine/call/active-calls.ts'
 import { Deadlines } from '../../../engine/call/deadlines.ts'
-import type { RevokedCall } from '../../../engine/charging/charging.ts'
+import type { RevokedCall } from '../../../schema/contracts/charging.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function start() {

@@ -1,6 +1,6 @@
 /** A caller that gives up, at every moment at which it can. */
 import { afterEach, expect, test } from 'vitest'
-import type { Verdict } from '../../../engine/charging/charging.ts'
+import type { Verdict } from '../../../schema/contracts/charging.ts'
 import type { CallRig } from '../../support/call-rig.ts'
 import { granted, startCallRig } from '../../support/call-rig.ts'
 import type { Leg, SipPeer } from '../../support/sip-peer.ts'

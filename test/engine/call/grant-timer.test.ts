@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Call } from '../../../engine/call/call.ts'
 import { Deadlines } from '../../../engine/call/deadlines.ts'
 import { GrantTimer } from '../../../engine/call/grant-timer.ts'
-import type { Extension } from '../../../engine/charging/charging.ts'
+import type { Extension } from '../../../schema/contracts/charging.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 /** A call answered at 0 with a grant; `extend` is asked at the returned seconds. */

@@ -1,12 +1,12 @@
 /** The OCS goes away, comes back, and refuses, on real sockets; time is virtual. */
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { ExternalCharging } from '../../../engine/charging/external-charging.ts'
-import type { Store } from '../../../schema/open.ts'
-import { endedCall, freshStore, openCall, start } from '../../support/books.ts'
-import { FakeOcs, until } from '../../support/fake-ocs.ts'
-import { ManualTime } from '../../support/manual-time.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
+import type { Store } from '../../../../schema/open.ts'
+import { endedCall, freshStore, openCall, start } from '../../../support/books.ts'
+import { FakeOcs, until } from '../../../support/fake-ocs.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 let files = 0

@@ -1,4 +1,4 @@
-/** What the engine's charging port answers; the same words as `engine/charging/charging.ts`. */
+/** What the engine's charging port answers; the same words as `schema/contracts/charging.ts`. */
 import type { Account } from '../accounts/account.ts'
 import type { Admission } from './admission.ts'
 

@@ -12,29 +12,40 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
-import type { EventSink } from '../webhooks/events.ts'
+import type { Charging } from '../../schema/contracts/charging.ts'
+import type {
+  Balance,
+  CostSoFar,
+  DenialCode,
+  MoneyMove,
+  MoneyMoved,
+  OcsPort,
+  OcsStats,
+  Quote,
+  Rate,
+  ReportAnswer,
+} from '../../schema/contracts/ocs.ts'
+import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { Customers } from './accounts/customers.ts'
-import { createLedger } from './accounts/ledger.ts'
-import { type MoneyMove, type MoneyMoved, MoneyMoves } from './accounts/money-moves.ts'
-import { type MoneySum, MoneySums } from './accounts/money-sums.ts'
+import { createLedger, type Ledger } from './accounts/ledger.ts'
+import { MoneyMoves } from './accounts/money-moves.ts'
+import { MoneySums } from './accounts/money-sums.ts'
 import {
   admit,
   type Admission,
   type CallQuestion,
-  type DenialCode,
   longestCall,
   prolong,
   type Prolongation,
 } from './calls/admission.ts'
 import { type Charge, chargeReserved, chargeUnreserved, noCharge } from './calls/charge.ts'
-import { orUnstored, ReportedCalls, type ReportAnswer, unstored } from './calls/reported-calls.ts'
-import { type Reservation, Reservations } from './calls/reservations.ts'
+import { orUnstored, ReportedCalls, unstored } from './calls/reported-calls.ts'
+import { Reservations } from './calls/reservations.ts'
 import { Settlement } from './calls/settlement.ts'
 import { type Verdict, toVerdict } from './calls/verdict.ts'
 import { BillingEvents } from './billing-events.ts'
-import { costMicros } from './pricing/price.ts'
+import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
-import type { Rate } from './pricing/rate-table.ts'
 
 export interface OcsDeps {
   readonly store: Store
@@ -59,7 +70,8 @@ export interface OcsDeps {
 const maxWaitingWrites = 10_000
 const housekeepingMs = 1_000
 
-export class Ocs {
+export class Ocs implements Charging, OcsPort {
+  readonly ledger: Ledger
   readonly #deps: OcsDeps
   readonly #group: GroupCommit
   readonly #customers: Customers
@@ -85,6 +97,7 @@ export class Ocs {
     this.#customers = new Customers(store, now())
     this.#rates = new Rates(store)
     const ledger = createLedger(store)
+    this.ledger = ledger
     this.#events = new BillingEvents(deps.events, ledger)
     this.#settlement = new Settlement({
       store,
@@ -186,8 +199,9 @@ export class Ocs {
   }
 
   /** How long the call could last at most, as things stand now. */
-  affordableSeconds(reservation: Reservation): number {
-    return longestCall(reservation, this.#deps.now())
+  affordableSeconds(callUuid: string): number {
+    const reservation = this.#reservations.find(callUuid)
+    return reservation === undefined ? 0 : longestCall(reservation, this.#deps.now())
   }
 
   /**
@@ -232,10 +246,15 @@ export class Ocs {
     }
   }
 
-  /** Explains a price: the rate of a plan for a number at a time, and what `seconds` of it cost. */
+  rateFor(planId: number, number: string, at: number): Rate | undefined {
+    return this.#rates.table.find(planId, number, at)
+  }
+
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
-    const rate = this.#rates.table.find(planId, number, at)
-    return rate && { rate, costMicros: costMicros(rate.tariff, seconds) }
+    const rate = this.rateFor(planId, number, at)
+    if (rate === undefined) return undefined
+    const { tariff } = rate
+    return { rate, costMicros: costMicros(tariff, seconds), parts: priceParts(tariff, seconds) }
   }
 
   /** Takes over customers, numbers and balances as they are stored now. Live calls keep their terms. */
@@ -361,39 +380,4 @@ export class Ocs {
 export interface RevokedCall {
   readonly callUuid: string
   readonly code: DenialCode
-}
-
-export interface Balance {
-  readonly balanceMicros: bigint
-  /** Held for live calls. */
-  readonly reservedMicros: bigint
-  /** Balance + credit limit − reserved. */
-  readonly availableMicros: bigint
-  readonly creditLimitMicros: number
-  /** Null: the customer has no wallet yet. */
-  readonly currency: string | null
-  readonly openCalls: number
-}
-
-export interface CostSoFar {
-  readonly costMicros: number
-  readonly currency: string | null
-}
-
-export interface Quote {
-  readonly rate: Rate
-  readonly costMicros: number
-}
-
-export interface OcsStats {
-  /** Calls that hold a reservation or wait for their debit. */
-  readonly openCalls: number
-  readonly reservedMicros: bigint
-  readonly waitingWrites: number
-  readonly commits: number
-  /** Since the last success. */
-  readonly commitFailures: number
-  readonly verdicts: Readonly<Record<string, number>>
-  /** Debits, top-ups, adjustments and refunds since the start. */
-  readonly moved: readonly MoneySum[]
 }

@@ -4,13 +4,19 @@ import {
   JOURNAL_WAIT_MS,
   type OpenCall,
   recoveredRecord,
-} from '../../schema/call-journal.ts'
-import { type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
-import { GroupCommit } from '../../schema/group-commit.ts'
-import type { Store } from '../../schema/open.ts'
-import { SignOfLife } from '../../schema/storage/sign-of-life.ts'
+} from '../../../schema/call-journal.ts'
+import { type CallRecord, insertCallRecord } from '../../../schema/call-record.ts'
+import { GroupCommit } from '../../../schema/group-commit.ts'
+import type { Store } from '../../../schema/open.ts'
+import { SignOfLife } from '../../../schema/storage/sign-of-life.ts'
 import { CdrOutbox } from './cdr-outbox.ts'
-import type { AuthorizationRequest, Charging, Extension, RevokedCall, Verdict } from './charging.ts'
+import type {
+  AuthorizationRequest,
+  Charging,
+  Extension,
+  RevokedCall,
+  Verdict,
+} from '../../../schema/contracts/charging.ts'
 import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
 import { OcsClient } from './ocs-client.ts'
 

@@ -1,14 +1,5 @@
 /** What was moved since the start, by kind and currency: plain numbers that telemetry reads. */
-import type { LedgerEntryTable } from '../../../schema/database.ts'
-
-export interface MoneySum {
-  readonly kind: LedgerEntryTable['kind']
-  /** ISO 4217. */
-  readonly currency: string
-  readonly count: number
-  /** Absolute amounts added up. Micro-units. */
-  readonly amountMicros: bigint
-}
+import type { MoneySum } from '../../../schema/contracts/ocs.ts'
 
 export class MoneySums {
   readonly #sums = new Map<string, { -readonly [field in keyof MoneySum]: MoneySum[field] }>()

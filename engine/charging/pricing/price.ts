@@ -1,6 +1,7 @@
 /** What a call costs, in integer micro-units. Exact: no floating point takes part in money. */
 import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import type { Tariff } from '../../../schema/call-journal.ts'
+import type { PricePart } from '../../../schema/contracts/ocs.ts'
 
 /** No call costs more: up to here every price is exact. A grant ends there. */
 export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
@@ -26,6 +27,23 @@ function furtherMicros(tariff: Tariff, seconds: number): number {
   if (seconds <= tariff.firstIncrementSeconds) return 0
   const increments = Math.ceil((seconds - tariff.firstIncrementSeconds) / tariff.incrementSeconds)
   return multiplyDivide(increments * tariff.incrementSeconds, tariff.ratePerMinuteMicros, 60, 'up')
+}
+
+/** The parts of a price before the last rounding; their seconds are those that are charged. */
+export function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
+  if (seconds <= 0) return []
+  const { firstIncrementSeconds, incrementSeconds, connectFeeMicros } = tariff
+  const increments = Math.max(0, Math.ceil((seconds - firstIncrementSeconds) / incrementSeconds))
+  const amountMicros = baseMicros(tariff) - connectFeeMicros
+  return [
+    { part: 'connect_fee', seconds: 0, amountMicros: connectFeeMicros },
+    { part: 'first_increment', seconds: firstIncrementSeconds, amountMicros },
+    {
+      part: 'further_increments',
+      seconds: increments * incrementSeconds,
+      amountMicros: furtherMicros(tariff, seconds),
+    },
+  ]
 }
 
 /** The smallest amount that the plan can charge: 100 micro-units for 4 decimals. */

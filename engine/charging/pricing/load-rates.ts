@@ -1,10 +1,11 @@
 /** Reads the rate table from the database. */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
+import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { RateTable as RateColumns } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/query.ts'
-import { RateTable, type Rate } from './rate-table.ts'
+import { RateTable } from './rate-table.ts'
 
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string

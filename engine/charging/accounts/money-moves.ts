@@ -1,5 +1,6 @@
 /** Money that people and payments move: top-ups, adjustments, refunds. Calls are debited by settlement. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
+import type { MoneyMove, MoneyMoved } from '../../../schema/contracts/ocs.ts'
 import { first, insert, transaction } from '../../../schema/query.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { BillingEvents } from '../billing-events.ts'
@@ -7,34 +8,6 @@ import type { Account } from './account.ts'
 import type { Customers } from './customers.ts'
 import type { Ledger, Posting } from './ledger.ts'
 import type { MoneySums } from './money-sums.ts'
-
-export interface MoneyMove {
-  readonly customerId: number
-  readonly kind: 'topup' | 'adjust' | 'refund'
-  /** Added to the balance. Only an adjustment may be negative; never 0. */
-  readonly amountMicros: number
-  /** Unique per kind: repeating a move changes nothing. */
-  readonly ref: string
-  /** `key:<uuid>`, `user:<name>`, `payment`. */
-  readonly actor: string
-  readonly note: string | null
-}
-
-export type MoneyMoved =
-  | { readonly kind: 'moved'; readonly balanceMicros: bigint }
-  /** The kind and reference were used before: the numbers of that move. */
-  | {
-      readonly kind: 'duplicate'
-      readonly amountMicros: number
-      readonly balanceMicros: bigint
-      /** The earlier move was of the same customer and amount. */
-      readonly isSame: boolean
-    }
-  | { readonly kind: 'unknown_customer' }
-  /** A deduction beyond what is available: the rest is owed for calls, or promised to live ones. */
-  | { readonly kind: 'insufficient_funds'; readonly availableMicros: bigint }
-  /** The balance would not fit into its column. */
-  | { readonly kind: 'balance_out_of_range' }
 
 interface MoneyMovesDeps {
   readonly store: Store

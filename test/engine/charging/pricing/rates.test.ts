@@ -1,6 +1,6 @@
 /** A large table is taken over while calls go on, and whatever is written meanwhile is in it. */
 import { expect, test } from 'vitest'
-import { Rates } from '../../../../control/billing/pricing/rates.ts'
+import { Rates } from '../../../../engine/charging/pricing/rates.ts'
 import { addPlan, freshStore, start } from '../../../support/books.ts'
 
 const count = 2_500

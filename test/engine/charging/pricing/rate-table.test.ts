@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Rate, RateTable } from '../../../../control/billing/pricing/rate-table.ts'
+import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
+import type { Rate } from '../../../../schema/contracts/ocs.ts'
 
 const rate = (prefix: string, more: Partial<Rate> = {}): Rate => ({
   planId: 1,

@@ -1,29 +1,12 @@
 /** May this call be set up, and may it go on? Memory only, and every answer is a value. */
 import type { Tariff } from '../../../schema/call-journal.ts'
+import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
 import { affordableSeconds, grantLength } from '../pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
-import type { Rate, RateTable } from '../pricing/rate-table.ts'
+import type { RateTable } from '../pricing/rate-table.ts'
 import type { Account } from '../accounts/account.ts'
 import { isAmong, type Customers } from '../accounts/customers.ts'
 import type { Reservation, Reservations } from './reservations.ts'
-
-export type DenialCode =
-  | 'insufficient_funds'
-  | 'customer_inactive'
-  | 'destination_blocked'
-  | 'concurrent_limit'
-  | 'cps_limit'
-  | 'daily_spend_limit'
-  | 'unknown_caller'
-  /** The customer who would pay belongs to another tenant than the source of the call. */
-  | 'payer_of_other_tenant'
-  /** The source has no customer, and the number in From may not name one. */
-  | 'no_payer'
-  | 'no_rate'
-  /** The call has reached the customer's cap per call. */
-  | 'max_call_seconds'
-  /** An extension was asked for a call that is not open. */
-  | 'unknown_call'
 
 export interface CallQuestion {
   readonly callUuid: string

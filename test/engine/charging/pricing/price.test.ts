@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Tariff } from '../../../../schema/call-journal.ts'
-import { affordableSeconds } from '../../../../control/billing/pricing/grant.ts'
-import { costMicros, MAX_COST_MICROS } from '../../../../control/billing/pricing/price.ts'
+import { affordableSeconds } from '../../../../engine/charging/pricing/grant.ts'
+import { costMicros, MAX_COST_MICROS } from '../../../../engine/charging/pricing/price.ts'
 
 const golden: Tariff = {
   prefix: '49',

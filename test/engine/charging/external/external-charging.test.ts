@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
-import { ExternalCharging } from '../../../engine/charging/external-charging.ts'
-import type { Store } from '../../../schema/open.ts'
-import { endedCall, freshStore, start } from '../../support/books.ts'
-import { type Behaviour, FakeOcs, type SeenRequest, until } from '../../support/fake-ocs.ts'
-import { ManualTime } from '../../support/manual-time.ts'
+import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
+import type { Store } from '../../../../schema/open.ts'
+import { endedCall, freshStore, start } from '../../../support/books.ts'
+import { type Behaviour, FakeOcs, type SeenRequest, until } from '../../../support/fake-ocs.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,6 +1,6 @@
 /** What the answers of an external OCS mean. It may be of another make: only the status is certain. */
-import { parseMoney } from '../../schema/columns.ts'
-import type { Account } from './charging.ts'
+import { parseMoney } from '../../../schema/columns.ts'
+import type { Account } from '../../../schema/contracts/charging.ts'
 
 export interface Grant {
   readonly account: Account

@@ -1,6 +1,6 @@
 /** The outbox in SQL; transactions are the caller's. */
-import { compile, type Param } from '../../schema/compiled.ts'
-import type { Store } from '../../schema/open.ts'
+import { compile, type Param } from '../../../schema/compiled.ts'
+import type { Store } from '../../../schema/open.ts'
 
 export interface OutboxRow {
   readonly call_uuid: string

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OutgoingEvent } from '../../../control/webhooks/events.ts'
+import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import {
   addCustomer,
   addPlan,

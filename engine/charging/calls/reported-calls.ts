@@ -3,25 +3,12 @@ import type { Insertable } from 'kysely'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import { exactSum } from '../../../schema/columns.ts'
+import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'
 import type { OcsReportTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Charge } from './charge.ts'
 import type { Settlement, Written } from './settlement.ts'
-
-export type ReportAnswer =
-  | {
-      readonly kind: 'settled'
-      readonly costMicros: number
-      /** Null: the call has no wallet. */
-      readonly balanceAfterMicros: bigint | null
-      readonly currency: string | null
-      readonly isDuplicate: boolean
-    }
-  /** Another duration of this call was accepted before; this one is kept for audit. */
-  | { readonly kind: 'conflict' }
-  /** The database does not take it at present. */
-  | { readonly kind: 'unstored' }
 
 export const unstored: ReportAnswer = { kind: 'unstored' }
 

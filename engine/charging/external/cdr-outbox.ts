@@ -3,10 +3,10 @@
  * one transaction and deleted after the OCS answered 200: none is lost while it is away, and since it
  * knows calls by their uuid, a report that arrives twice is charged once.
  */
-import type { CallRecord } from '../../schema/call-record.ts'
-import { timeToText } from '../../schema/columns.ts'
-import type { GroupCommit } from '../../schema/group-commit.ts'
-import type { Store } from '../../schema/open.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import { timeToText } from '../../../schema/columns.ts'
+import type { GroupCommit } from '../../../schema/group-commit.ts'
+import type { Store } from '../../../schema/open.ts'
 import { readCost } from './ocs-answers.ts'
 import type { HttpAnswer } from './ocs-client.ts'
 import { outboxStatements, type OutboxRow } from './outbox-statements.ts'

@@ -1,11 +1,11 @@
 /**
- * The engine's view of the online charging system (OCS): ask before a call is set up, ask again
- * before its grant runs out, report when it has ended. `control/billing` implements it in
- * process; `http-ocs.ts` speaks it over HTTP. Nothing here throws for what a network or a wallet
- * may do: every expected outcome is a value.
+ * A call's view of the online charging system (OCS): ask before a call is set up, ask again before its
+ * grant runs out, report when it has ended. `engine/charging/ocs.ts` implements it in process,
+ * `engine/charging/external/` over HTTP. Every expected outcome is a value: nothing here throws for what
+ * a network or a wallet may do.
  */
-import type { CallRecord } from '../../schema/call-record.ts'
-import type { OpenCall } from '../../schema/call-journal.ts'
+import type { CallRecord } from '../call-record.ts'
+import type { OpenCall } from '../call-journal.ts'
 
 export interface AuthorizationRequest {
   readonly callUuid: string

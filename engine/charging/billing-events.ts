@@ -2,10 +2,10 @@
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { EventSink } from '../webhooks/events.ts'
+import type { MoneyMove } from '../../schema/contracts/ocs.ts'
+import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import type { Terms } from './accounts/account.ts'
 import type { Ledger } from './accounts/ledger.ts'
-import type { MoneyMove } from './accounts/money-moves.ts'
 import type { Admission, CallQuestion } from './calls/admission.ts'
 import type { Charge } from './calls/charge.ts'
 

@@ -1,16 +1,5 @@
 /** Every rate in memory: which one holds for a number of a plan at a time. */
-import type { Tariff } from '../../../schema/call-journal.ts'
-
-/** One rate of a plan, as it is stored. */
-export interface Rate {
-  readonly planId: number
-  readonly tariff: Tariff
-  readonly isBlocked: boolean
-  /** Milliseconds UTC, inclusive; null: since ever. */
-  readonly effectiveFrom: number | null
-  /** Exclusive; null: without end. */
-  readonly effectiveTo: number | null
-}
+import type { Rate } from '../../../schema/contracts/ocs.ts'
 
 /**
  * Longest prefix by one map look-up per prefix length that the plan uses: about 15 at most, and

@@ -2,25 +2,12 @@
 import { sql } from 'kysely'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import { exactSum } from '../../../schema/columns.ts'
+import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/ocs.ts'
 import type { Flag, LedgerEntryTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/query.ts'
 
 type EntryKind = LedgerEntryTable['kind']
-
-interface Entry {
-  readonly walletId: number
-  readonly kind: EntryKind
-  /** Signed: what is added to the balance. */
-  readonly amountMicros: number
-  /** Unique per kind: repeating an entry takes or gives nothing. */
-  readonly ref: string
-  /** Who caused it: `ocs`, `key:<uuid>`, `user:<name>`, `payment`. */
-  readonly actor: string
-  readonly note: string | null
-  /** Milliseconds UTC. */
-  readonly at: number
-}
 
 export type Posting =
   | { readonly kind: 'posted'; readonly balanceMicros: bigint }
@@ -33,9 +20,8 @@ export type Posting =
     }
   | { readonly kind: 'unknown_wallet' }
 
-export interface Ledger {
-  /** Posts one entry in a transaction, or in the one that is open. */
-  post(entry: Entry): Posting
+export interface Ledger extends LedgerPort {
+  post(entry: LedgerEntry): Posting
   find(kind: EntryKind, ref: string): Extract<Posting, { kind: 'duplicate' }> | undefined
   /** As stored, within the open transaction; null: there is no such wallet. */
   balance(walletId: number | null): bigint | null
@@ -55,7 +41,7 @@ export function createLedger(store: Store): Ledger {
       balanceMicros: BigInt(row.balance_after),
     }
   }
-  const write = (entry: Entry): Posting => {
+  const write = (entry: LedgerEntry): Posting => {
     const { changes } = statements.insert.run({
       walletId: entry.walletId,
       kind: entry.kind,
