@@ -5,11 +5,11 @@ import type { CallStart, CallState, CallTransfer, Direction, Place } from './cal
 import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Participant } from './legs/conversation.ts'
-import { stamped } from './record/cdr.ts'
-import { cause } from './record/end-reason.ts'
+import { stamped } from './cdr/cdr.ts'
+import { cause } from './cdr/end-reason.ts'
 import { tagOf } from './sip/headers.ts'
-import { RecentCalls } from './record/recent-calls.ts'
-import { UnstoredCalls } from './record/unstored-calls.ts'
+import { RecentCalls } from './cdr/recent-calls.ts'
+import { UnstoredCalls } from './cdr/unstored-calls.ts'
 import type { CallStory } from './trace/trace.ts'
 
 /** A live call as the API shows it. */

@@ -2,11 +2,11 @@
 import type { Account, Verdict } from '../../schema/contracts/charging.ts'
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { Origin } from '../routing/routing.ts'
-import type { End } from './record/end-reason.ts'
+import type { End } from './cdr/end-reason.ts'
 import type { Conversation } from './legs/conversation.ts'
 import type { Invite } from './legs/invite.ts'
-import type { Destination, Route } from './route.ts'
-import type { Agent } from './sip/drachtio.ts'
+import type { Destination, Route } from './inbound/route.ts'
+import type { Agent } from './srf/drachtio.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 

@@ -1,6 +1,6 @@
 /** Candidates in order: which ends of an attempt move on, and what the caller gets in the end. */
 import type { AttemptResult } from './bridge.ts'
-import type { End, Refusal } from './record/end-reason.ts'
+import type { End, Refusal } from './cdr/end-reason.ts'
 import { listedStatus } from './sip/answers.ts'
 
 export type Outcome =

@@ -5,9 +5,9 @@
 import { Bridge, type AttemptResult, type BridgeDeps } from './bridge.ts'
 import type { Call } from './call.ts'
 import type { Caller } from './legs/caller.ts'
-import type { Announced, PhoneCandidate } from './legs/outgoing.ts'
-import type { Refusal } from './record/end-reason.ts'
-import type { Headers } from './sip/drachtio.ts'
+import type { Announced, PhoneCandidate } from './dialing/outgoing-invite.ts'
+import type { Refusal } from './cdr/end-reason.ts'
+import type { Headers } from './srf/drachtio.ts'
 
 export interface Parties {
   readonly call: Call

@@ -2,7 +2,7 @@
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Call } from './call.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
-import { cause } from './record/end-reason.ts'
+import { cause } from './cdr/end-reason.ts'
 
 export interface GrantTimerDeps {
   readonly charging: Pick<Charging, 'extend'>

@@ -6,8 +6,8 @@ import { expect } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
-import { type Log, SrfClient } from '../../engine/call/sip/srf-client.ts'
-import type { ServerAddress } from '../../engine/call/sip/srf-link.ts'
+import { type Log, SrfClient } from '../../engine/call/srf/srf-client.ts'
+import type { ServerAddress } from '../../engine/call/srf/srf-link.ts'
 import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,

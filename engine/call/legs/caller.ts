@@ -1,7 +1,7 @@
 /** The calling side of a call that has no answer yet: an INVITE that came in, or a phone that we rang. */
-import type { Headers, SipResponse, SrfDialog } from '../sip/drachtio.ts'
+import type { Headers, SipResponse, SrfDialog } from '../srf/drachtio.ts'
 import type { Participant } from './conversation.ts'
-import type { SrfClient } from '../sip/srf-client.ts'
+import type { SrfClient } from '../srf/srf-client.ts'
 
 export interface Caller {
   /** Whether its ACK is still to come when `accept` brings the dialog. */

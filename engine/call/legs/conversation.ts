@@ -4,13 +4,13 @@
  * one leg only, which talks to one of another call: the two calls then end together.
  */
 import type { Call } from '../call.ts'
-import type { End } from '../record/end-reason.ts'
-import { cause, reasonHeader } from '../record/end-reason.ts'
-import type { Answer, Headers, SipRequest } from '../sip/drachtio.ts'
+import type { End } from '../cdr/end-reason.ts'
+import { cause, reasonHeader } from '../cdr/end-reason.ts'
+import type { Answer, Headers, SipRequest } from '../srf/drachtio.ts'
 import { Leg } from './leg.ts'
 import { Relay, type RelayDeps } from './relay.ts'
-import { isHold } from './streams.ts'
-import type { SrfDialog } from '../sip/drachtio.ts'
+import { isHold } from '../sdp/streams.ts'
+import type { SrfDialog } from '../srf/drachtio.ts'
 
 const timedOut: End = { kind: 'cut', by: 'system', cause: cause.timer, code: null }
 

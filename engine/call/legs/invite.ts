@@ -1,6 +1,6 @@
 /** An INVITE that we received and have not answered yet. */
-import type { Answer, Headers, SipRequest, SipResponse, SrfDialog } from '../sip/drachtio.ts'
-import type { SrfClient } from '../sip/srf-client.ts'
+import type { Answer, Headers, SipRequest, SipResponse, SrfDialog } from '../srf/drachtio.ts'
+import type { SrfClient } from '../srf/srf-client.ts'
 import { requires100rel } from '../sip/headers.ts'
 import type { Caller } from './caller.ts'
 import type { Participant } from './conversation.ts'

@@ -1,7 +1,7 @@
 /** One dialog of a call: the caller's, or the called side's. */
-import type { Answer, Headers, RequestHandler, SipRequest, SrfDialog } from '../sip/drachtio.ts'
+import type { Answer, Headers, RequestHandler, SipRequest, SrfDialog } from '../srf/drachtio.ts'
 import { respond } from '../sip/answers.ts'
-import { continued } from './origin.ts'
+import { continued } from '../sdp/origin-line.ts'
 
 export class Leg {
   readonly dialog: SrfDialog

@@ -1,9 +1,9 @@
 /** Requests inside an answered call: what passes to the other leg, and what is answered here. */
 import type { Deadline, Deadlines } from '../deadlines.ts'
-import type { Acknowledge, Answer, Headers, SipRequest, SipResponse } from '../sip/drachtio.ts'
+import type { Acknowledge, Answer, Headers, SipRequest, SipResponse } from '../srf/drachtio.ts'
 import { type HeaderFilter, withoutClaims } from '../sip/headers.ts'
 import type { Leg } from './leg.ts'
-import { isHold } from './streams.ts'
+import { isHold } from '../sdp/streams.ts'
 import { ALLOW, respond } from '../sip/answers.ts'
 
 export interface RelayHooks {

@@ -4,14 +4,14 @@
  */
 import type { BridgeDeps } from '../bridge.ts'
 import type { Call } from '../call.ts'
-import type { Announced, PhoneCandidate } from '../legs/outgoing.ts'
-import { inviteFor } from '../legs/outgoing.ts'
-import { withheld } from '../legs/withheld.ts'
-import { cause, reasonHeader, type End } from '../record/end-reason.ts'
-import type { Headers, SipRequest, SipResponse } from '../sip/drachtio.ts'
+import type { Announced, PhoneCandidate } from '../dialing/outgoing-invite.ts'
+import { inviteFor } from '../dialing/outgoing-invite.ts'
+import { withheld } from '../dialing/withheld.ts'
+import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
+import type { Headers, SipRequest, SipResponse } from '../srf/drachtio.ts'
 import { peerAddress } from '../sip/peer-address.ts'
-import type { UacEnd } from '../sip/srf-client.ts'
-import { silentOffer } from './media.ts'
+import type { UacEnd } from '../srf/srf-client.ts'
+import { silentOffer } from '../sdp/third-party.ts'
 import type { PickedUp } from './waiting-phone.ts'
 
 type SourceDeps = Pick<BridgeDeps, 'client' | 'filter' | 'deadlines' | 'now' | 'gatewayBehind'>

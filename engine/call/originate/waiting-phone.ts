@@ -8,10 +8,10 @@ import type { Call } from '../call.ts'
 import type { Deadline, Deadlines } from '../deadlines.ts'
 import type { Caller } from '../legs/caller.ts'
 import { Leg } from '../legs/leg.ts'
-import { cause, reasonHeader, type End } from '../record/end-reason.ts'
-import type { Headers, PendingOffer, SrfDialog } from '../sip/drachtio.ts'
-import type { SrfClient } from '../sip/srf-client.ts'
-import { asOffer, silentAnswer, silentOffer } from './media.ts'
+import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
+import type { Headers, PendingOffer, SrfDialog } from '../srf/drachtio.ts'
+import type { SrfClient } from '../srf/srf-client.ts'
+import { asOffer, silentAnswer, silentOffer } from '../sdp/third-party.ts'
 
 /** How the phone was answered: with an offer, or with an answer to `silentOffer`. */
 export type PickedUp =

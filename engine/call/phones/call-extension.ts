@@ -1,8 +1,8 @@
 /** One call to an extension: its phones, and its voicemail when nobody takes the call. */
 import { Bridge, type AttemptResult, type BridgeDeps } from '../bridge.ts'
 import { fork, type Parties } from '../fork.ts'
-import type { Headers } from '../sip/drachtio.ts'
-import type { ExtensionDestination } from './extension-route.ts'
+import type { Headers } from '../srf/drachtio.ts'
+import type { ExtensionDestination } from '../inbound/extension-route.ts'
 
 /** How long the phones of somebody with a voicemail ring. */
 const RING_BEFORE_VOICEMAIL_MS = 25_000

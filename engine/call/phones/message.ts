@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { Deadlines } from '../deadlines.ts'
-import type { PhoneCandidate } from '../legs/outgoing.ts'
+import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import { respond } from '../sip/answers.ts'
 import {
   ANONYMOUS_HOST,
@@ -16,11 +16,11 @@ import {
   partyOf,
   userPart,
 } from '../sip/caller-id.ts'
-import type { Answer, Headers, SipRequest } from '../sip/drachtio.ts'
+import type { Answer, Headers, SipRequest } from '../srf/drachtio.ts'
 import { unsupportedOptions } from '../sip/headers.ts'
-import type { RequestEnd, SrfClient } from '../sip/srf-client.ts'
-import { innerExtension, type ExtensionRouteDeps } from './extension-route.ts'
-import { recognize, type RecognizeDeps } from './recognize.ts'
+import type { RequestEnd, SrfClient } from '../srf/srf-client.ts'
+import { innerExtension, type ExtensionRouteDeps } from '../inbound/extension-route.ts'
+import { recognize, type RecognizeDeps } from '../inbound/identify.ts'
 import { respondToPhone, sourceOf } from './register.ts'
 
 export interface MessageDeps extends ExtensionRouteDeps {

@@ -1,8 +1,8 @@
 /** REGISTER, between the SIP library and the registrar. */
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
-import type { Answer, Headers, SipRequest } from '../sip/drachtio.ts'
+import type { Answer, Headers, SipRequest } from '../srf/drachtio.ts'
 import { respond } from '../sip/answers.ts'
-import type { Log, SrfClient } from '../sip/srf-client.ts'
+import type { Log, SrfClient } from '../srf/srf-client.ts'
 
 export interface RegisterDeps {
   readonly registrar: Pick<Registrar, 'handle'>

@@ -2,8 +2,8 @@
 import type { Attempt } from '../../../schema/call-record.ts'
 import type { Charging } from '../../../schema/contracts/charging.ts'
 import type { Call } from '../call.ts'
-import { openCall } from './cdr.ts'
-import { cause } from './end-reason.ts'
+import { openCall } from '../cdr/cdr.ts'
+import { cause } from '../cdr/end-reason.ts'
 
 interface JournalDeps {
   readonly charging: Pick<Charging, 'answered'>

@@ -7,12 +7,18 @@ import type { Outcome } from '../cascade.ts'
 import { cascade, healthShown } from '../cascade.ts'
 import type { Caller } from '../legs/caller.ts'
 import { callExtension } from '../phones/call-extension.ts'
-import type { Reading } from '../reading.ts'
-import type { ExtensionDestination } from '../phones/extension-route.ts'
-import { routeCall, type Destination, type Route, type RouteDeps } from '../route.ts'
-import type { Headers } from '../sip/drachtio.ts'
-import type { FreeRoute } from './admission.ts'
-import { forwardBy, forwardOut, type Forward, type ForwardDeps, type Journey } from './forward.ts'
+import type { Reading } from '../inbound/incoming-invite.ts'
+import type { ExtensionDestination } from '../inbound/extension-route.ts'
+import { routeCall, type Destination, type Route, type RouteDeps } from '../inbound/route.ts'
+import type { Headers } from '../srf/drachtio.ts'
+import type { FreeRoute } from '../inbound/admission.ts'
+import {
+  forwardBy,
+  forwardOut,
+  type Forward,
+  type ForwardDeps,
+  type Journey,
+} from '../forwarding/forward.ts'
 
 export interface ReachDeps extends BridgeDeps, RouteDeps, ForwardDeps {
   readonly calls: ActiveCalls

@@ -3,9 +3,9 @@ import type { Charging } from '../../../schema/contracts/charging.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Call } from '../call.ts'
 import { GrantTimer, type GrantTimerDeps } from '../grant-timer.ts'
-import { callRecord } from '../record/cdr.ts'
-import type { End } from '../record/end-reason.ts'
-import type { Log } from '../sip/srf-client.ts'
+import { callRecord } from '../cdr/cdr.ts'
+import type { End } from '../cdr/end-reason.ts'
+import type { Log } from '../srf/srf-client.ts'
 
 export interface TalkDeps extends GrantTimerDeps {
   readonly charging: Charging

@@ -1,5 +1,5 @@
 /** Where a message came from, as one text. */
-import type { SipRequest, SipResponse } from './drachtio.ts'
+import type { SipRequest, SipResponse } from '../srf/drachtio.ts'
 
 type Source = Pick<SipRequest | SipResponse, 'source_address' | 'source_port'>
 

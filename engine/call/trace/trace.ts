@@ -3,7 +3,7 @@ import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call.ts'
-import type { Destination } from '../route.ts'
+import type { Destination } from '../inbound/route.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
 
 export type TraceEntry =

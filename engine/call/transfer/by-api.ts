@@ -1,5 +1,5 @@
 /** Blind transfer from the API: one party of an answered call is given somebody else to talk to. */
-import type { InboundCallDeps } from '../inbound-call.ts'
+import type { InboundCallDeps } from '../inbound/inbound-call.ts'
 import { isTransferring, otherSide, type Participant, type Side } from '../legs/conversation.ts'
 import { userPart } from '../sip/caller-id.ts'
 import { identityOf, type Identity } from './identity.ts'

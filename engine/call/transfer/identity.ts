@@ -4,7 +4,7 @@ import type { Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { Call } from '../call.ts'
 import type { Participant } from '../legs/conversation.ts'
-import { servedTenant } from '../route.ts'
+import { servedTenant } from '../inbound/route.ts'
 
 export interface Identity {
   readonly origin: Origin

@@ -1,10 +1,10 @@
 /** REFER in a call (RFC 3515): who asks, what for, and how it goes on. */
 import type { Call } from '../call.ts'
-import type { InboundCallDeps } from '../inbound-call.ts'
+import type { InboundCallDeps } from '../inbound/inbound-call.ts'
 import { isTransferring, type Participant } from '../legs/conversation.ts'
-import { wantsPrivacy } from '../legs/outgoing.ts'
+import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { partyOf } from '../sip/caller-id.ts'
-import type { Answer, SipRequest } from '../sip/drachtio.ts'
+import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { respond } from '../sip/answers.ts'
 import { joinCalls } from './attended.ts'
 import { Handover, type TransferHooks } from './handover.ts'

@@ -1,7 +1,7 @@
 /** A re-INVITE of our own: one leg is told whose media it gets from now on (RFC 3725, RFC 3261 §14). */
 import type { Deadlines } from '../deadlines.ts'
 import type { Leg } from '../legs/leg.ts'
-import type { Acknowledge, SipResponse } from '../sip/drachtio.ts'
+import type { Acknowledge, SipResponse } from '../srf/drachtio.ts'
 
 export interface ReinviteDeps {
   readonly deadlines: Deadlines

@@ -1,4 +1,4 @@
-import type { SrfClient, UacEnd } from '../../call/sip/srf-client.ts'
+import type { SrfClient, UacEnd } from '../../call/srf/srf-client.ts'
 import type { World } from '../command.ts'
 import { silentAudio } from './silent-audio.ts'
 

@@ -1,4 +1,4 @@
-import { SrfClient } from '../../call/sip/srf-client.ts'
+import { SrfClient } from '../../call/srf/srf-client.ts'
 import type { Log } from '../../logger.ts'
 import { createSipServer } from '../../sip-server/index.ts'
 import type { World } from '../command.ts'

@@ -1,5 +1,5 @@
 import { respond } from '../../call/sip/answers.ts'
-import type { SrfClient } from '../../call/sip/srf-client.ts'
+import type { SrfClient } from '../../call/srf/srf-client.ts'
 import type { Log } from '../../logger.ts'
 import type { World } from '../command.ts'
 import { type Endpoint, startEndpoint } from './endpoint.ts'

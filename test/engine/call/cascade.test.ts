@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AttemptResult } from '../../../engine/call/bridge.ts'
 import { cascade, healthShown, movesOn, noCandidate } from '../../../engine/call/cascade.ts'
-import type { End } from '../../../engine/call/record/end-reason.ts'
+import type { End } from '../../../engine/call/cdr/end-reason.ts'
 
 const rejected = (status: number, isFinal = false): AttemptResult => ({
   kind: 'rejected',

@@ -1,6 +1,6 @@
 /** A proxy that authenticates the users of some tenants (`EDGE_PROXIES`): how far it reaches. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { servedTenant } from '../../../engine/call/route.ts'
+import { servedTenant } from '../../../engine/call/inbound/route.ts'
 import { isSame, mayTakePlace } from '../../../engine/call/transfer/identity.ts'
 import type { Origin } from '../../../engine/routing/routing.ts'
 import { type CallRig, granted, startCallRig } from '../../support/call-rig.ts'

@@ -1,0 +1,207 @@
+/** The INVITE of the called leg: whom it names, where it goes, what it carries. Pure. */
+import type { AgentCandidate } from '../../routing/agents.ts'
+import type { GatewayCandidate } from '../../routing/routing.ts'
+import type { Candidate } from '../../dispatcher/destination-set.ts'
+import type { Credentials } from '../srf/challenge.ts'
+import type { Headers } from '../srf/drachtio.ts'
+import type { HeaderFilter } from '../sip/headers.ts'
+import { advertiseReplaces, CALL_UUID } from '../sip/headers.ts'
+import type { Party } from '../sip/caller-id.ts'
+import { ANONYMOUS_HOST, isAnonymous, nameAddr, partyOf, userPart } from '../sip/caller-id.ts'
+
+/** A phone of an extension. */
+export interface PhoneCandidate {
+  readonly kind: 'phone'
+  /** What it registered: the Request-URI. */
+  readonly uri: string
+  readonly routes: readonly string[]
+  /** Undefined: by the routes, or else the Request-URI. */
+  readonly nextHop: string | undefined
+  readonly extension: string
+  readonly domain: string
+  readonly tenantId: number
+}
+
+/** A domain of others, called by DNS. */
+export interface DomainCandidate {
+  readonly kind: 'domain'
+  /** `sip:<host>`, without the user. */
+  readonly uri: string
+  /** Whose phone calls. */
+  readonly tenantId: number | null
+}
+
+/** Where calls for an extension go that nobody takes. */
+export interface VoicemailCandidate {
+  readonly kind: 'voicemail'
+  readonly uri: string
+  /** Whose box. */
+  readonly extension: string
+  readonly domain: string
+  readonly tenantId: number
+}
+
+/** Where the node of a call lets a supervisor join it. */
+export interface SpyCandidate {
+  readonly kind: 'spy'
+  /** The Request-URI. */
+  readonly uri: string
+  /** The node that has the call. */
+  readonly nextHop: string
+  /** Whose set it is; null: the platform's. */
+  readonly tenantId: number | null
+}
+
+export type Callee =
+  | (Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate)
+  | (VoicemailCandidate | SpyCandidate | DomainCandidate)
+
+export interface Outgoing {
+  readonly uri: string
+  /** What somebody registered under the same name must not draw the call to itself. */
+  readonly nextHop: string | undefined
+  readonly headers: Headers
+  readonly credentials: Credentials | undefined
+}
+
+/** What of the received INVITE the called leg is told. */
+export interface Announced {
+  readonly callUuid: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  /** From, as it stands there. */
+  readonly from: Party
+  /** The domain of an extension that calls; undefined: whoever calls is no extension. */
+  readonly home?: string | undefined
+  /** Who has transferred somebody to the called side (RFC 3892), as we know him; undefined: nobody, or he hides. */
+  readonly referredBy?: Party | undefined
+  /** User part of the Request-URI. */
+  readonly calledUser: string
+  /** What is left of Max-Forwards. */
+  readonly hopsLeft: number
+  /** It was called by `sips:`: by TLS on every hop, or not at all (RFC 3261 §26.2.2). */
+  readonly isSecure?: boolean
+}
+
+/** The server puts its own address where this stands (and in P-Asserted-Identity, too). */
+const OWN_HOST = 'localhost'
+
+export function inviteFor(
+  candidate: Callee,
+  invite: Announced,
+  filter: HeaderFilter,
+  isOneOfSeveral = false,
+): Outgoing {
+  const headers = filter.invite(invite.headers)
+  advertiseReplaces(headers)
+  headers['Max-Forwards'] = String(invite.hopsLeft)
+  headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
+  // Nobody outside needs to know who works here.
+  const isOutside = candidate.kind === 'gateway' || candidate.kind === 'domain'
+  if (invite.referredBy && !isOutside) tellReferrer(invite.referredBy, headers)
+  // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
+  if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
+  if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
+    return insideInvite(candidate, invite, headers)
+  if (candidate.kind === 'agent') return namedInvite(candidate.uri, candidate.uri, invite, headers)
+  if (candidate.kind === 'spy')
+    return namedInvite(candidate.uri, candidate.nextHop, invite, headers)
+  if (candidate.kind === 'domain') {
+    if (wantsPrivacy(invite)) for (const name of identities) delete headers[name]
+    const uri = `sip:${invite.calledUser}@${candidate.uri.slice('sip:'.length)}`
+    headers['To'] = `<${uri}>`
+    return { uri, nextHop: candidate.uri, headers, credentials: undefined }
+  }
+  if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
+  else presentCaller(candidate, invite, headers)
+
+  const user = candidate.kind === 'node' ? invite.calledUser : userPart(candidate.number)
+  const address = `${user}@${candidate.uri.slice('sip:'.length)}`
+  const parameters = address.indexOf(';')
+  headers['To'] = `<sip:${parameters === -1 ? address : address.slice(0, parameters)}>`
+  const credentials = candidate.kind === 'node' ? undefined : credentialsOf(candidate)
+  return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials }
+}
+
+/** To an agent, or to a PBX: told which call it is, to refer to it over the API. */
+function namedInvite(uri: string, nextHop: string, invite: Announced, headers: Headers): Outgoing {
+  headers['To'] = `<${uri.replace(/;.*$/, '')}>`
+  headers[CALL_UUID] = invite.callUuid
+  return { uri, nextHop, headers, credentials: undefined }
+}
+
+/**
+ * To a phone, or to the voicemail of one: both know the caller in its domain, if it has one, or else in
+ * their own.
+ */
+function insideInvite(
+  candidate: PhoneCandidate | VoicemailCandidate,
+  invite: Announced,
+  headers: Headers,
+): Outgoing {
+  const { uri, extension, domain } = candidate
+  const host = isAnonymous(invite.from) ? ANONYMOUS_HOST : (invite.home ?? domain)
+  const callee = `<sip:${userPart(extension)}@${domain}>`
+  headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, host))
+  headers['To'] = callee
+  if (candidate.kind === 'phone') {
+    if (wantsPrivacy(invite)) for (const name of identities) delete headers[name]
+    if (candidate.routes.length > 0) headers['Route'] = candidate.routes.join(', ')
+    return { uri, nextHop: candidate.nextHop, headers, credentials: undefined }
+  }
+  // RFC 5806: how the mailbox is found.
+  headers['diversion'] = `${callee};reason=no-answer`
+  headers[CALL_UUID] = invite.callUuid
+  return { uri, nextHop: uri, headers, credentials: undefined }
+}
+
+/** RFC 3325 §7: who wants to stay unknown is known to the network, and not to the phone. */
+export const wantsPrivacy = ({ from, headers }: Pick<Announced, 'from' | 'headers'>): boolean =>
+  isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
+
+const identities = ['p-asserted-identity', 'remote-party-id']
+
+function tellReferrer({ name, user, host }: Party, headers: Headers): void {
+  headers['Referred-By'] = nameAddr(name, callerUri(user, host))
+}
+
+/** How the carrier wants to be told who calls (decisions §7). */
+function presentCaller(gateway: GatewayCandidate, invite: Announced, headers: Headers): void {
+  const { callerId, auth } = gateway
+  const { mode, value } = callerId
+  if (mode === 'fixed' && value !== null) {
+    for (const name of identities) delete headers[name]
+    const user = auth.fromUser ?? userPart(value)
+    headers['From'] = nameAddr('', callerUri(user, auth.fromDomain ?? OWN_HOST))
+    return
+  }
+  if (mode === 'pai') assertCaller(value, invite, headers)
+  const user = auth.fromUser ?? invite.from.user
+  const host = auth.fromDomain ?? hostOf(invite.from)
+  headers['From'] = nameAddr(invite.from.name, callerUri(user, host))
+}
+
+/** The carrier's fixed number, or the one that the network vouches for, or From, if that tells one. */
+function assertCaller(value: string | null, { from, headers: told }: Announced, headers: Headers) {
+  const asserted = partyOf(told['p-asserted-identity'] ?? '').user
+  const claimed = isAnonymous(from) ? '' : from.user
+  const number = value === null ? asserted || claimed : userPart(value)
+  if (number === '') delete headers['p-asserted-identity']
+  else headers['p-asserted-identity'] = nameAddr('', callerUri(number, OWN_HOST))
+}
+
+function credentialsOf({ auth }: GatewayCandidate): Credentials | undefined {
+  if (auth.type === 'ip' || auth.username === null || auth.password === null) return undefined
+  return { username: auth.username, password: auth.password, realm: auth.realm }
+}
+
+const callerUri = (user: string, host: string): string =>
+  user === '' ? `sip:${host}` : `sip:${user}@${host}`
+
+/** RFC 3323 §4.1.1.3: an anonymous From names no host, ours neither. */
+const hostOf = (from: Party): string => (isAnonymous(from) ? ANONYMOUS_HOST : OWN_HOST)
+
+function withoutReliability(headers: Headers): void {
+  const supported = headers['supported']?.split(', ').filter((token) => token !== '100rel')
+  if (supported) headers['supported'] = supported.join(', ')
+}

@@ -1,0 +1,103 @@
+/** Which INVITEs must not leave: to a carrier without a price, and what was asked for by `sips:` without TLS. */
+import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
+import { sipTarget } from '../../../schema/rules/sip-target.ts'
+import type { Refusal } from '../cdr/end-reason.ts'
+import type { Announced, Callee, Outgoing, PhoneCandidate } from './outgoing-invite.ts'
+
+export interface WithheldDeps {
+  /** The carrier at whose gateway a request with this next hop would arrive; undefined: at none. */
+  readonly gatewayBehind: (uri: string, sender: Sender) => string | undefined
+}
+
+export interface Withheld {
+  /** For the record. */
+  readonly why: string
+  /** What the caller gets, where there is nothing else to be tried. */
+  readonly end: Refusal
+}
+
+/** Undefined: the INVITE may be sent. */
+export function withheld(
+  candidate: Callee,
+  outgoing: Pick<Outgoing, 'uri' | 'nextHop'>,
+  announced: Pick<Announced, 'isSecure'>,
+  deps: WithheldDeps,
+): Withheld | undefined {
+  const { uri, nextHop } = outgoing
+  const route = candidate.kind === 'phone' ? candidate.routes[0] : undefined
+  const hop = nextHop ?? route ?? uri
+  const isSecure = announced.isSecure === true || /^sips:/i.test(uri)
+  if (isSecure && !isByTls(hop)) return { why: 'sips needs TLS', end: insecure }
+  const carrier = unpricedCarrier(candidate, hop, uri, deps)
+  if (carrier === undefined) return undefined
+  // The record is for a tenant, who need not know whose carrier it is; the log names it.
+  return { why: "leads to a carrier's gateway", end: unpriced }
+}
+
+/** A carrier's gateway is reached by priced routes only (decisions §2). */
+function unpricedCarrier(
+  candidate: Callee,
+  hop: string,
+  uri: string,
+  deps: WithheldDeps,
+): string | undefined {
+  switch (candidate.kind) {
+    case 'gateway':
+      return undefined
+    case 'phone':
+      return gatewayBehindPhone(candidate, candidate.tenantId, deps)
+    case 'spy':
+      // The node of a call sends on what a supervisor's URI names.
+      return firstGateway([hop, uri], candidate.tenantId, deps)
+    case 'node':
+    case 'agent':
+    case 'voicemail':
+    case 'domain':
+    default:
+      return firstGateway([hop], candidate.tenantId, deps)
+  }
+}
+
+/**
+ * The carrier at whose gateway a request for a phone could arrive. The first proxy of a Path sends it on to the
+ * next one, the last one to the Contact: the phone has chosen all of them but the first.
+ */
+export function gatewayBehindPhone(
+  { uri, routes, nextHop }: Pick<PhoneCandidate, 'uri' | 'routes' | 'nextHop'>,
+  tenantId: number,
+  deps: WithheldDeps,
+): string | undefined {
+  const hops = routes.length > 0 ? [...routes, uri] : [nextHop ?? uri]
+  return firstGateway(hops, tenantId, deps)
+}
+
+function firstGateway(
+  hops: readonly string[],
+  tenantId: number | null,
+  { gatewayBehind }: WithheldDeps,
+): string | undefined {
+  const sender = senderOf(tenantId)
+  for (const hop of hops) {
+    const carrier = gatewayBehind(hop, sender)
+    if (carrier !== undefined) return carrier
+  }
+  return undefined
+}
+
+function isByTls(hop: string): boolean {
+  const target = sipTarget(hop)
+  return target?.isSecure === true || target?.transport === 'tls' || target?.transport === 'wss'
+}
+
+const unpriced: Refusal = {
+  kind: 'refused',
+  status: 403,
+  reason: 'Forbidden',
+  code: 'unpriced_gateway',
+}
+
+/** RFC 5630 §6.1. */
+const insecure: Refusal = {
+  ...{ kind: 'refused', status: 480, reason: 'Temporarily Unavailable', code: 'sips_needs_tls' },
+  headers: { Warning: '380 tollgate "SIPS Not Allowed"' },
+}

@@ -1,0 +1,73 @@
+/**
+ * Call forwarding in a phone: where its 3xx sends a call (RFC 3261 §8.1.3.4), which goes on in the rights of
+ * the extension that was called. Pure.
+ */
+import { isIP } from 'node:net'
+import { listItems } from '../../registrar/contact.ts'
+import { calledOf } from '../sip/caller-id.ts'
+import type { Headers } from '../srf/drachtio.ts'
+
+/** Where a phone wants its call to go. */
+export interface Forwarding {
+  /** In the normal form. */
+  readonly number: string
+  /** The same as user part of a URI. */
+  readonly user: string
+  /** Without port; empty where the phone names an address, which may be its own. */
+  readonly domain: string
+  /** By `sips:`. */
+  readonly isSecure: boolean
+  /** RFC 5806: why. */
+  readonly reason: string
+}
+
+/** Undefined: it names no number. Of several targets the preferred one is meant. */
+export function forwardingOf(headers: Headers): Forwarding | undefined {
+  const targets = [...listItems(headers['contact'] ?? '')].slice(0, MAX_TARGETS).map(targetIn)
+  const [preferred] = targets.toSorted((a, b) => b.q - a.q)
+  const { number, user, host, irregular } = calledOf(preferred?.uri ?? '')
+  const name = host.replace(/:\d+$/, '').toLowerCase()
+  const domain = isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : ''
+  const isSecure = /^sips:/i.test(preferred?.uri ?? '')
+  const isNumber = number !== '' && irregular === undefined
+  return isNumber ? { number, user, domain, isSecure, reason: reasonOf(headers) } : undefined
+}
+
+/** More in one answer are not read. */
+const MAX_TARGETS = 16
+
+/** One of a Contact, as `sip:` or `tel:` URI. */
+function targetIn(value: string): { readonly uri: string; readonly q: number } {
+  const bracketed = /<([^<>]*)>([^<>]*)$/.exec(value)
+  const [bare = ''] = value.split(';', 1)
+  const parameters = bracketed?.[2] ?? value
+  const q = /;\s*q\s*=\s*([01](?:\.\d{0,3})?)(?![\d.])/i.exec(parameters)?.[1] ?? '1'
+  return { uri: (bracketed?.[1] ?? bare).trim(), q: Number(q) }
+}
+
+/** RFC 5806 §4: what a phone may give as its reason. */
+const reasons = new Set([
+  ...['user-busy', 'no-answer', 'unavailable', 'unconditional', 'time-of-day', 'do-not-disturb'],
+  ...['deflection', 'follow-me', 'out-of-service', 'away'],
+])
+
+function reasonOf(headers: Headers): string {
+  const given = /;\s*reason\s*=\s*"?([\w-]+)/i.exec(diversionIn(headers) ?? '')?.[1] ?? ''
+  return reasons.has(given.toLowerCase()) ? given.toLowerCase() : 'unknown'
+}
+
+/** With one more Diversion, the latest first (RFC 5806 §4). */
+export function divertedBy(extension: string, reason: string, headers: Headers): Headers {
+  const before = diversionIn(headers)
+  const kept: Headers = {}
+  for (const name in headers)
+    if (name.toLowerCase() !== 'diversion') kept[name] = headers[name] ?? ''
+  const own = `<${extension}>;reason=${reason}`
+  return { ...kept, diversion: before === undefined ? own : `${own}, ${before}` }
+}
+
+/** The library keeps the sender's spelling of this one. */
+function diversionIn(headers: Headers): string | undefined {
+  for (const name in headers) if (name.toLowerCase() === 'diversion') return headers[name]
+  return undefined
+}

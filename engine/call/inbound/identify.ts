@@ -1,0 +1,65 @@
+/** Who calls: decisions §2. A phone proves its number, everybody else is known by address. */
+import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
+import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
+import type { SipRequest } from '../srf/drachtio.ts'
+import { sourceOf } from '../phones/register.ts'
+
+export interface RecognizeDeps {
+  readonly routing: Pick<Routing, 'recognize'>
+  readonly registrar: Pick<Registrar, 'authenticate' | 'claimedTenant'>
+}
+
+export type Recognized =
+  | {
+      readonly kind: 'origin'
+      readonly origin: Origin
+      /** A phone with a right password that may not call like this: known, although its origin is not. */
+      readonly isAuthenticated?: true
+    }
+  /** A phone that has to show its password first: not a call yet, so it leaves no record. */
+  | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
+
+export function recognize(request: SipRequest, deps: RecognizeDeps): Recognized {
+  const { method, headers } = request
+  const source = sourceOf(request)
+  const byAddress = deps.routing.recognize(source)
+  const isOthersPhone = isPhoneOfOthers(request, byAddress, deps)
+  // A node brings calls of phones that have registered with it, and has asked for their passwords.
+  if (byAddress.kind === 'node' && !isOthersPhone) return { kind: 'origin', origin: byAddress }
+  // A carrier may write any user of our domain in From, but not one that is an extension.
+  const caller = deps.registrar.authenticate(
+    { method, headers, source },
+    byAddress.kind === 'carrier' && !isOthersPhone,
+  )
+  switch (caller.kind) {
+    case 'stranger':
+      return { kind: 'origin', origin: byAddress }
+    case 'extension':
+      return { kind: 'origin', origin: originOf(caller.extension) }
+    case 'refused':
+    default:
+      return caller.answer.status === 407
+        ? { kind: 'challenged', answer: caller.answer }
+        : { kind: 'origin', origin: { kind: 'unknown' }, isAuthenticated: true }
+  }
+}
+
+/**
+ * Whether a request that comes from a tenant's node or carrier names an extension of another tenant: a tenant
+ * may write the address of a phone that is not its own, and would get the calls of that phone.
+ */
+function isPhoneOfOthers(
+  { headers }: SipRequest,
+  source: Origin,
+  { registrar }: RecognizeDeps,
+): boolean {
+  const owner = source.kind === 'node' || source.kind === 'carrier' ? source.tenantId : undefined
+  if (owner === undefined || owner === null) return false
+  const claimed = registrar.claimedTenant({ headers })
+  return claimed !== undefined && claimed !== owner
+}
+
+function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin {
+  const { extensionId, tenantId, customerId, domain, extension, displayName } = record
+  return { kind: 'extension', extensionId, tenantId, customerId, domain, extension, displayName }
+}

@@ -1,0 +1,119 @@
+/** What an INVITE says about its call, read once. */
+import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
+import { readNumber } from '../../../schema/rules/phone-number.ts'
+import type { CallStart } from '../call.ts'
+import type { RouteQuestion } from './route.ts'
+import type { Party } from '../sip/caller-id.ts'
+import type { Irregular } from '../sip/caller-id.ts'
+import {
+  calledOf,
+  callerOf,
+  isAnonymous,
+  nameAddr,
+  partyOf,
+  renumbered,
+  userPart,
+} from '../sip/caller-id.ts'
+import type { Headers, SipRequest } from '../srf/drachtio.ts'
+import { headerNamed, identityClaims } from '../sip/headers.ts'
+import { peerAddress } from '../sip/peer-address.ts'
+import type { Announced } from '../dialing/outgoing-invite.ts'
+
+export interface Reading extends Announced, RouteQuestion {
+  readonly callerNumber: string
+  readonly callerName: string | null
+  /** What is called is no number; undefined: it is one, or empty. */
+  readonly irregular?: Irregular | undefined
+}
+
+/** RFC 3261 §8.1.1.6: what an INVITE without Max-Forwards is taken to have. */
+const DEFAULT_HOPS = 70
+
+export function readInvite(
+  request: SipRequest,
+  callUuid: string,
+  origin: Origin,
+  routing: Pick<Routing, 'inboundNumber' | 'registeredUser'>,
+): Reading {
+  const claimed = partyOf(request.headers['from'] ?? '')
+  const isPhone = origin.kind === 'extension'
+  const headers = isPhone ? phoneHeaders(request.headers, claimed, origin) : request.headers
+  const from = isPhone && !isAnonymous(claimed) ? { ...claimed, name: origin.displayName } : claimed
+  const caller = callerOf(headers['p-asserted-identity'], headers['from'] ?? '')
+  const dialled = calledParty(request, routing.registeredUser(origin))
+  const called = renumbered(dialled, routing.inboundNumber(origin, dialled.number))
+  return {
+    origin,
+    callUuid,
+    callId: headers['call-id'] ?? '',
+    headers,
+    body: request.body || undefined,
+    from,
+    home: isPhone ? origin.domain : undefined,
+    callerNumber: renumbered(caller, routing.inboundNumber(origin, caller.number)).number,
+    callerName: (origin.kind === 'extension' ? origin.displayName : caller.name) || null,
+    calledNumber: called.number,
+    calledUser: called.user,
+    irregular: called.irregular,
+    domain: hostWithoutPort(called.host),
+    isSecure: /^sips:/i.test(request.uri),
+    hopsLeft: hopsOf(headers['max-forwards']) - 1,
+  }
+}
+
+/**
+ * A carrier that is a registrar sends to the Contact that it was given (RFC 3261 §16.5): whose number was
+ * dialled stands in P-Called-Party-ID (RFC 7315 §4.2), or else in To. To of a diverted call names who
+ * diverted it: a Contact that is a number itself says more. Where neither tells a number, the name under
+ * which we registered is one that we know.
+ */
+function calledParty({ uri, headers }: SipRequest, registeredUser: string | undefined): Party {
+  const called = calledOf(uri)
+  if (registeredUser === undefined) return called
+  const registered = readNumber(registeredUser)
+  if (called.number !== registered.text) return called
+  const isNumber = registered.kind === 'number'
+  const to = isNumber && isDiverted(headers) ? undefined : headers['to']
+  const dialled = partyOf(headerNamed(headers, 'p-called-party-id') ?? to ?? '')
+  if (dialled.number === '' || dialled.number === called.number)
+    return { ...called, irregular: undefined }
+  return { ...dialled, host: called.host }
+}
+
+const isDiverted = (headers: Headers): boolean =>
+  headerNamed(headers, 'diversion') !== undefined ||
+  headerNamed(headers, 'history-info') !== undefined
+
+/**
+ * Without what a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5).
+ * Of a phone that hides its number we assert it, for whoever has to know (§6).
+ */
+function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): Headers {
+  const kept: Headers = {}
+  // The library keeps the sender's spelling of names that it does not know.
+  for (const [name, value] of Object.entries(headers))
+    if (!identityClaims.has(name.toLowerCase())) kept[name] = value
+  if (!isAnonymous(from)) return kept
+  const uri = `sip:${userPart(origin.extension)}@${origin.domain}`
+  return {
+    ...kept,
+    'p-asserted-identity': nameAddr(origin.displayName, uri),
+    privacy: kept['privacy'] ?? 'id',
+  }
+}
+
+export function startOf(request: SipRequest, reading: Reading, startedAt: number): CallStart {
+  const { callUuid, callId, callerNumber, callerName, calledNumber } = reading
+  const sourceAddress = peerAddress(request)
+  return { callUuid, callId, callerNumber, callerName, calledNumber, sourceAddress, startedAt }
+}
+
+function hopsOf(maxForwards: string | undefined): number {
+  const hops = Number.parseInt(maxForwards ?? '', 10)
+  return Number.isNaN(hops) ? DEFAULT_HOPS : Math.min(hops, 255)
+}
+
+function hostWithoutPort(host: string): string {
+  const colon = host.lastIndexOf(':')
+  return colon > host.lastIndexOf(']') ? host.slice(0, colon) : host
+}

@@ -1,0 +1,297 @@
+/** Where one call may go: what routing and dispatcher say, as candidates in order or a refusal. */
+import type { Candidate } from '../../dispatcher/destination-set.ts'
+import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
+import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
+import type { GatewayCandidate, Origin, Routing } from '../../routing/routing.ts'
+import { plainHost } from '../../../schema/rules/sip-target.ts'
+import type { Account } from '../../../schema/contracts/charging.ts'
+import type { DomainCandidate } from '../dialing/outgoing-invite.ts'
+import type { Direction } from '../call.ts'
+import type { End } from '../cdr/end-reason.ts'
+import { noCandidate } from '../cascade.ts'
+import {
+  innerExtension,
+  routedExtension,
+  type ExtensionDestination,
+  type ExtensionRouteDeps,
+} from './extension-route.ts'
+
+export type Destination =
+  Candidate | GatewayCandidate | AgentCandidate | ExtensionDestination | DomainCandidate
+
+export interface RouteDeps extends ExtensionRouteDeps {
+  readonly routing: Pick<
+    Routing,
+    | 'inboundNumber'
+    | 'registeredUser'
+    | 'inboundTarget'
+    | 'outboundCandidates'
+    | 'isEmergencyNumber'
+    | 'admitCarrierCall'
+    | 'agent'
+    | 'dialledAgent'
+    | 'knowsNumber'
+  >
+  readonly dispatcher: Pick<
+    Dispatcher,
+    'candidates' | 'isAtCapacity' | 'reportOutcome' | 'setRecord'
+  >
+  readonly domains: DialledDomains
+  /** What `Retry-After` says when a limit is reached. */
+  readonly retryAfterSeconds: number
+}
+
+/** Of the hosts in Request-URIs that are no tenant's domain; in small letters, without port. */
+export interface DialledDomains {
+  /** A name or an address of ours. */
+  isOwn(host: string): boolean
+  /** Phones may call there by DNS. */
+  isAllowed(host: string): boolean
+}
+
+/** What a route depends on. */
+export interface RouteQuestion {
+  readonly origin: Origin
+  readonly calledNumber: string
+  /** Host of the Request-URI. */
+  readonly domain: string
+  readonly callId: string
+}
+
+export type Route =
+  | {
+      readonly kind: 'candidates'
+      readonly direction: Direction
+      readonly candidates: readonly Destination[]
+    }
+  | { readonly kind: 'refused'; readonly direction: Direction; readonly end: End }
+
+/**
+ * The gateways of an emergency number dialled on our own side; undefined for any other call. Such a
+ * call asks no wallet, no limit and no drain.
+ */
+export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route | undefined {
+  const { origin, calledNumber } = question
+  if (!isOurSide(origin)) return undefined
+  const decision = deps.routing.outboundCandidates(null, calledNumber, houseOf(origin, deps))
+  return decision.kind === 'gateways' && decision.isEmergency
+    ? { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
+    : undefined
+}
+
+/** A call inside the house: it asks no wallet. */
+export interface InnerRoute {
+  readonly route: Route
+  readonly tenantId: number | null
+}
+
+/** From one of our side to an extension or an agent of ours. Undefined: any other call. */
+export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
+  const { origin, calledNumber, domain } = question
+  const tenantId = houseOf(origin, deps)
+  const foreign = foreignDomain(question, deps)
+  if (foreign !== undefined)
+    return deps.domains.isAllowed(foreign)
+      ? undefined
+      : { route: refused('outbound', 404, 'Not Found', 'foreign_domain'), tenantId }
+  const extension = innerExtension(origin, calledNumber, domain, deps)
+  if (extension && !isForeign(extension.tenantId, tenantId)) {
+    const route = { kind: 'candidates', direction: 'internal', candidates: [extension] } as const
+    return { route, tenantId: extension.tenantId }
+  }
+  if (!isOurSide(origin)) return undefined
+  // Whatever is called there, and whether or not it exists: nobody may try its numbers out.
+  const owner = origin.kind === 'extension' ? deps.registrar.tenantOf(domain) : undefined
+  if (isForeign(owner ?? null, tenantId))
+    return { route: refused('internal', 404, 'Not Found', 'other_tenant'), tenantId }
+  const agent = deps.routing.dialledAgent(calledNumber, tenantId)
+  return agent && { route: agentRoute(agent, 'internal', deps), tenantId }
+}
+
+/**
+ * A call that leads nowhere for any payer: it is answered before a wallet is asked (decisions §2).
+ * Undefined: it may go somewhere.
+ */
+export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
+  const { origin, calledNumber, domain } = question
+  const tenantId = houseOf(origin, deps)
+  const isOut = isOurSide(origin)
+  if (isOut && isKnownOutside(question, deps)) return undefined
+  const direction = isOut ? 'internal' : 'inbound'
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId)
+  const end = (status: number, reason: string, code: string): InnerRoute => ({
+    route: refused(direction, status, reason, code),
+    tenantId,
+  })
+  if (target.kind === 'extension') {
+    const extension = routedExtension(target, domain, deps)
+    if (extension === undefined) return end(404, 'Not Found', 'unknown_extension')
+    return extension.phones.length === 0 && extension.voicemail === undefined
+      ? end(480, 'Temporarily Unavailable', 'extension_unregistered')
+      : undefined
+  }
+  if (target.kind === 'agent' && deps.routing.agent(target.agentId) === undefined)
+    return end(404, 'Not Found', 'unknown_agent')
+  // A caller of no tenant may still mean an agent of the tenant that pays.
+  const isNowhere = target.kind === 'none' && isOut && tenantId !== null
+  return isNowhere ? end(404, 'Not Found', 'unknown_extension') : undefined
+}
+
+/** Whether a route leads a number of our own side to the outside, or DNS the domain that was dialled. */
+export const isKnownOutside = (question: RouteQuestion, deps: RouteDeps): boolean =>
+  foreignDomain(question, deps) !== undefined ||
+  deps.routing.knowsNumber(question.calledNumber, houseOf(question.origin, deps))
+
+/**
+ * The domain of others that a phone dials; undefined: it dials one of ours. A carrier or a node may put
+ * whatever name leads here, a phone that dials a name means it.
+ */
+function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): string | undefined {
+  if (origin.kind !== 'extension' || domain === '') return undefined
+  const host = plainHost(domain)
+  const isOurs = deps.registrar.tenantOf(host) !== undefined || deps.domains.isOwn(host)
+  return isOurs ? undefined : host
+}
+
+/** Whose phone or node it is; null: nobody's, or everybody's. */
+export function houseOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
+  if (origin.kind === 'node') return dispatcher.setRecord(origin.setId)?.tenantId ?? null
+  return 'tenantId' in origin ? origin.tenantId : null
+}
+
+/** In whose name a proxy calls: the tenant whose customer pays, or the only one that it serves. */
+export function servedTenant(origin: Origin, account: Account | null): number | null {
+  if (origin.kind !== 'proxy') return null
+  const [only, ...others] = origin.tenantIds
+  const payer = account?.tenantId ?? (others.length === 0 ? only : undefined)
+  return payer !== undefined && origin.tenantIds.includes(payer) ? payer : null
+}
+
+/** Whether something of one tenant is out of reach for a caller of another. Null: everybody's. */
+const isForeign = (owner: number | null, house: number | null): boolean =>
+  owner !== null && house !== null && owner !== house
+
+/** Decisions §2: a trunk's call goes in; a phone's or a node's goes out where a route knows the number. */
+export function routeCall(
+  question: RouteQuestion,
+  account: Account | null,
+  deps: RouteDeps,
+): Route {
+  const { origin, calledNumber } = question
+  if (!isOurSide(origin)) return inward(question, 'inbound', account, deps)
+  const foreign = foreignDomain(question, deps)
+  if (foreign !== undefined) return domainRoute(foreign, origin, deps)
+  const payer = account?.customerId ?? null
+  const tenant = houseOf(origin, deps) ?? account?.tenantId ?? null
+  const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
+  switch (decision.kind) {
+    case 'gateways':
+      return { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
+    case 'blocked':
+      return refused('outbound', 403, 'Forbidden', 'destination_blocked')
+    case 'limited':
+      return refused('outbound', 503, 'Service Unavailable', 'carrier_limit', deps)
+    case 'unavailable':
+      return refused('outbound', 503, 'Service Unavailable', 'no_gateway')
+    case 'none':
+    default:
+      return inward(question, 'internal', account, deps)
+  }
+}
+
+/** By DNS, at the price of the number, and where the operator has allowed it. */
+function domainRoute(domain: string, origin: Origin, deps: RouteDeps): Route {
+  if (!deps.domains.isAllowed(domain))
+    return refused('outbound', 404, 'Not Found', 'foreign_domain')
+  const host = domain.includes(':') ? `[${domain}]` : domain
+  const tenantId = houseOf(origin, deps)
+  const candidates = [{ kind: 'domain', uri: `sip:${host}`, tenantId }] as const
+  return { kind: 'candidates', direction: 'outbound', candidates }
+}
+
+function inward(
+  question: RouteQuestion,
+  direction: Direction,
+  account: Account | null,
+  deps: RouteDeps,
+): Route {
+  const { origin, calledNumber, domain } = question
+  const house = servedTenant(origin, account) ?? houseOf(origin, deps)
+  // Of several tenants that a proxy serves, only a payer tells which one calls.
+  if (house === null && origin.kind === 'proxy')
+    return refused(direction, 403, 'Forbidden', 'no_payer')
+  const payer = account?.tenantId ?? null
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, house, payer)
+  switch (target.kind) {
+    case 'set':
+      return setRoute(target.setId, question, house, direction, deps)
+    case 'extension': {
+      const extension = routedExtension(target, domain, deps)
+      return extension
+        ? { kind: 'candidates', direction, candidates: [extension] }
+        : refused(direction, 404, 'Not Found', 'unknown_extension')
+    }
+    case 'agent':
+      return agentRoute(deps.routing.agent(target.agentId), direction, deps)
+    case 'default':
+    case 'none':
+    default: {
+      const tenantId = house ?? account?.tenantId ?? null
+      const agent = deps.routing.dialledAgent(calledNumber, tenantId)
+      if (agent) return agentRoute(agent, direction, deps)
+      return target.kind === 'none'
+        ? { kind: 'refused', direction, end: noCandidate }
+        : setRoute(target.setId, question, house, direction, deps)
+    }
+  }
+}
+
+function setRoute(
+  setId: number,
+  { callId }: RouteQuestion,
+  house: number | null,
+  direction: Direction,
+  deps: RouteDeps,
+): Route {
+  const owner = deps.dispatcher.setRecord(setId)?.tenantId ?? null
+  if (isForeign(owner, house)) return refused(direction, 404, 'Not Found', 'other_tenant')
+  const candidates = deps.dispatcher.candidates(setId, callId)
+  if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
+  return deps.dispatcher.isAtCapacity(setId)
+    ? refused(direction, noCandidate.status, noCandidate.reason, 'node_limit', deps)
+    : { kind: 'refused', direction, end: noCandidate }
+}
+
+function agentRoute(
+  decision: AgentDecision | undefined,
+  direction: Direction,
+  deps: RouteDeps,
+): Route {
+  switch (decision?.kind) {
+    case 'agent':
+      return { kind: 'candidates', direction, candidates: [decision.agent] }
+    case 'limited':
+      return refused(direction, 503, 'Service Unavailable', 'agent_limit', deps)
+    case undefined:
+    default:
+      return refused(direction, 404, 'Not Found', 'unknown_agent')
+  }
+}
+
+const isOurSide = ({ kind }: Origin): boolean => kind === 'node' || kind === 'extension'
+
+function refused(
+  direction: Direction,
+  status: number,
+  reason: string,
+  code: string,
+  deps?: RouteDeps,
+): Route {
+  const refusal = { kind: 'refused', status, reason, code } as const
+  const end = deps ? { ...refusal, headers: retryAfter(deps) } : refusal
+  return { kind: 'refused', direction, end }
+}
+
+export const retryAfter = (deps: Pick<RouteDeps, 'retryAfterSeconds'>) => ({
+  'Retry-After': String(deps.retryAfterSeconds),
+})

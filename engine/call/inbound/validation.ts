@@ -1,0 +1,83 @@
+/** Why an INVITE is refused before anybody is asked about money or routes. */
+import type { Origin, Routing } from '../../routing/routing.ts'
+import type { ActiveCalls } from '../active-calls.ts'
+import type { End } from '../cdr/end-reason.ts'
+import { retryAfter } from './route.ts'
+import { answerToIrregular, type Irregular } from '../sip/caller-id.ts'
+import { ownMark, unsupportedOptions } from '../sip/headers.ts'
+import type { Invite } from '../legs/invite.ts'
+
+export interface ObjectionDeps {
+  readonly calls: Openness & Pick<ActiveCalls, 'isCalling'>
+  readonly routing: Pick<Routing, 'admitCarrierCall'>
+  /** What `Retry-After` says when a limit is reached. */
+  readonly retryAfterSeconds: number
+}
+
+/** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */
+const MAX_CALLS = 20_000
+
+type Openness = Pick<ActiveCalls, 'isDraining' | 'size' | 'canStore'>
+
+/** Why no call begins now, as its record's `denial_code`; undefined: calls are taken. */
+export function closedBy(
+  calls: Openness,
+): 'draining' | 'overload' | 'storage_unavailable' | undefined {
+  if (calls.isDraining) return 'draining'
+  if (calls.size > MAX_CALLS) return 'overload'
+  return calls.canStore ? undefined : 'storage_unavailable'
+}
+
+/** What is looked at. */
+export interface Candidacy {
+  readonly origin: Origin
+  readonly calledNumber: string
+  readonly irregular?: Irregular | undefined
+  /** What Max-Forwards leaves for the next hop. */
+  readonly hopsLeft: number
+  readonly isEmergency: boolean
+}
+
+/** Undefined: go on. Counts the call against its carrier's limits. */
+export function objectionTo(
+  invite: Invite,
+  { origin, calledNumber, irregular, hopsLeft, isEmergency }: Candidacy,
+  deps: ObjectionDeps,
+): End | undefined {
+  if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
+  const closed = isEmergency ? undefined : closedBy(deps.calls)
+  if (closed) return refused(503, 'Service Unavailable', closed, retryAfter(deps))
+  if (!invite.hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
+  // RFC 3261 §16.3: a back-to-back user agent loops like a proxy when nobody counts.
+  if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')
+  const mark = ownMark(invite.headers)
+  if (mark !== undefined && deps.calls.isCalling(mark, calledNumber))
+    return refused(482, 'Loop Detected', 'loop')
+  const unsupported = unsupportedOptions(invite.headers['require'])
+  if (unsupported !== '')
+    return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
+  // Who takes somebody's place (RFC 3891) calls no number.
+  const misdialled =
+    invite.headers['replaces'] === undefined && wrongNumber(calledNumber, irregular)
+  if (misdialled) return misdialled
+  if (origin.kind === 'carrier' && !deps.routing.admitCarrierCall(origin.carrierId))
+    return refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))
+  return undefined
+}
+
+/** What cannot be priced, blocked and routed by its digits is called neither here nor elsewhere. */
+function wrongNumber(number: string, irregular: Irregular | undefined): End | undefined {
+  if (number === '') return refused(484, 'Address Incomplete', 'no_number')
+  if (irregular === undefined) return undefined
+  const { status, reason } = answerToIrregular[irregular]
+  return refused(status, reason, irregular === 'name' ? 'unknown_name' : 'malformed_number')
+}
+
+function refused(
+  status: number,
+  reason: string,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): End {
+  return { kind: 'refused', status, reason, code, headers }
+}

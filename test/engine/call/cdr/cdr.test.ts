@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { Call } from '../../../../engine/call/call.ts'
+import { callRecord, openCall } from '../../../../engine/call/cdr/cdr.ts'
+import type { End } from '../../../../engine/call/cdr/end-reason.ts'
+
+const start = {
+  callUuid: 'u',
+  callId: 'c',
+  callerNumber: '1',
+  callerName: null,
+  calledNumber: '2',
+  sourceAddress: '10.0.0.1:5060',
+  startedAt: 1_000,
+}
+const bye: End = { kind: 'hung-up', by: 'caller' }
+
+function answeredCall(grantedSeconds = Infinity): Call {
+  const call = new Call(start)
+  call.firstProgressAt = 1_250
+  call.answeredAt = 5_000
+  call.grantedSeconds = grantedSeconds
+  return call
+}
+
+test.each([
+  [5_000, 1],
+  [5_001, 1],
+  [6_000, 1],
+  [6_001, 2],
+  [4_000, 1],
+])('answered at 5000 and ended at %i: %i s are charged', (endedAt, billsec) => {
+  expect(callRecord(answeredCall(), bye, endedAt)).toMatchObject({ billsec, postDialDelayMs: 250 })
+})
+
+const ends: readonly End[] = [
+  bye,
+  { kind: 'hung-up', by: 'callee' },
+  { kind: 'cancelled' },
+  { kind: 'no-answer' },
+  { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' },
+  { kind: 'rejected', status: 486, reason: 'Busy Here', headers: {} },
+  { kind: 'cut', by: 'api', cause: 16, code: null },
+  { kind: 'cut', by: 'system', cause: 21, code: 'insufficient_funds' },
+  { kind: 'cut', by: 'system', cause: 31, code: 'shutdown' },
+]
+
+test.each(ends)(
+  'an answered call is charged a second at least, however soon it ends: $kind',
+  (end) => {
+    for (const granted of [Infinity, 60, 1, 0.5, 0]) {
+      const record = callRecord(answeredCall(granted), end, 5_000)
+      expect(record).toMatchObject({ billsec: 1, disposition: 'ANSWERED' })
+    }
+  },
+)
+
+test('never more is charged than was granted', () => {
+  expect(callRecord(answeredCall(60), bye, 65_050).billsec).toBe(60)
+})
+
+test('a call that was not answered costs nothing', () => {
+  const record = callRecord(new Call(start), { kind: 'cancelled' }, 9_000)
+  expect(record).toMatchObject({ billsec: 0, answeredAt: null, postDialDelayMs: null })
+})
+
+test('a record never ends before it began', () => {
+  expect(callRecord(answeredCall(), bye, 4_000).endedAt).toBe(5_000)
+})
+
+test('the journal knows of an answered call whatever its record will say', () => {
+  const call = answeredCall()
+  call.account = {
+    customerId: 7,
+    tenantId: 3,
+    ratePrefix: '1',
+    currency: 'USD',
+    isUnauthorizedByOcs: true,
+  }
+  const open = openCall(call, 5_000, call.attempts)
+  expect(callRecord(call, bye, 9_000)).toMatchObject(open)
+  expect(open).toMatchObject({ customerId: 7, isUnauthorizedByOcs: true })
+})

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { RecentCalls, type EndedCall } from '../../../../engine/call/cdr/recent-calls.ts'
+import type { CallRecord } from '../../../../schema/call-record.ts'
+
+const ended = (callUuid: string, endedAt: number): EndedCall => ({
+  record: record(callUuid, endedAt),
+  legs: [],
+  notes: [],
+  stampOffsetMs: 0,
+})
+
+const record = (callUuid: string, endedAt: number): CallRecord => ({
+  ...{ callUuid, callId: 'c', direction: 'inbound', callerNumber: '1', callerName: null },
+  ...{ calledNumber: '2', startedAt: 0, answeredAt: null, endedAt, postDialDelayMs: null },
+  ...{ billsec: 0, disposition: 'BUSY', sipCode: 486, hangupCause: 'USER_BUSY' },
+  ...{ hangupBy: 'callee', denialCode: null, setId: null, node: null, carrier: null },
+  ...{ attempts: [], tenantId: null, customerId: null, ratePrefix: null, currency: null },
+  ...{ sourceAddress: '', isRecovered: false, isUnauthorizedByOcs: false },
+})
+
+test('a call that ended is found for a quarter of an hour', () => {
+  let now = 0
+  const recent = new RecentCalls(() => now)
+  recent.add(ended('old', now))
+  expect(recent.find('old')?.record.callUuid).toBe('old')
+  now = 15 * 60_000 + 1
+  recent.add(ended('new', now))
+  expect([recent.find('old'), recent.size]).toEqual([undefined, 1])
+})
+
+test('no more than the last calls are kept, 2,000 unless told otherwise', () => {
+  const few = new RecentCalls(() => 0, 2)
+  for (const call of ['one', 'two', 'three']) few.add(ended(call, 0))
+  expect([few.size, few.find('one')]).toEqual([2, undefined])
+  const recent = new RecentCalls(() => 0)
+  for (let call = 0; call < 2_100; call++) recent.add(ended(`call ${call}`, 0))
+  expect(recent.size).toBe(2_000)
+  expect([recent.find('call 99'), recent.find('call 100')?.record.callUuid]).toEqual([
+    undefined,
+    'call 100',
+  ])
+})

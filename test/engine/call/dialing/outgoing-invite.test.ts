@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest'
+import type { Announced, Callee } from '../../../../engine/call/dialing/outgoing-invite.ts'
+import { inviteFor } from '../../../../engine/call/dialing/outgoing-invite.ts'
+import { partyOf } from '../../../../engine/call/sip/caller-id.ts'
+import { HeaderFilter } from '../../../../engine/call/sip/headers.ts'
+import { candidate } from '../../../support/call-rig.ts'
+import { gateway } from '../../../support/gateway.ts'
+
+const filter = new HeaderFilter({ passX: new Set(), ownHost: () => 'us' })
+
+const announced = (from = '"Alice" <sip:100@inner>;tag=1', parts: Partial<Announced> = {}) => ({
+  callUuid: 'u',
+  headers: { 'p-asserted-identity': '<sip:+1800@inner>' },
+  body: 'v=0',
+  from: partyOf(from),
+  calledUser: '%2B1555',
+  hopsLeft: 69,
+  ...parts,
+})
+
+test('a node gets the called number at its address, the caller at ours, and our mark', () => {
+  const { uri, headers, credentials } = inviteFor(candidate(1, 5_070), announced(), filter)
+  expect(uri).toBe('sip:%2B1555@127.0.0.1:5070;transport=udp')
+  expect(credentials).toBeUndefined()
+  expect(headers).toEqual({
+    From: '"Alice" <sip:100@localhost>',
+    To: '<sip:%2B1555@127.0.0.1:5070>',
+    'Max-Forwards': '69',
+    'X-Call-UUID': 'u',
+    'p-asserted-identity': '<sip:+1800@us>',
+    supported: 'replaces',
+  })
+})
+
+test('an anonymous caller stays anonymous', () => {
+  const from = '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=1'
+  const { headers } = inviteFor(candidate(1, 5_070), announced(from), filter)
+  expect(headers['From']).toBe('"Anonymous" <sip:anonymous@anonymous.invalid>')
+  const nameless = inviteFor(candidate(1, 5_070), announced('<sip:inner>;tag=1'), filter)
+  expect(nameless.headers['From']).toBe('<sip:localhost>')
+})
+
+test('a gateway gets its own form of the number, and no mark of ours', () => {
+  const { uri, headers } = inviteFor(gateway({ number: '001555#1' }), announced(), filter)
+  expect(uri).toBe('sip:001555%231@192.0.2.1:5060;transport=udp')
+  expect(headers['X-Call-UUID']).toBeUndefined()
+  expect(headers['From']).toBe('"Alice" <sip:100@localhost>')
+})
+
+test('a carrier is told who calls in the way that it asked for', () => {
+  const fixed = gateway({ callerId: { mode: 'fixed', value: '+1900' } })
+  expect(inviteFor(fixed, announced(), filter).headers).toMatchObject({
+    From: '<sip:+1900@localhost>',
+  })
+  expect(inviteFor(fixed, announced(), filter).headers['p-asserted-identity']).toBeUndefined()
+
+  const asserted = gateway({ callerId: { mode: 'pai', value: '+1900' } })
+  expect(inviteFor(asserted, announced(), filter).headers).toMatchObject({
+    From: '"Alice" <sip:100@localhost>',
+    'p-asserted-identity': '<sip:+1900@localhost>',
+  })
+})
+
+const anonymous = '"Anonymous" <sip:anonymous@Anonymous.invalid>;tag=1'
+const claims = {
+  'p-asserted-identity': '"Bob" <sip:+1800@inner>',
+  'remote-party-id': '<sip:+1800@inner>;party=calling',
+}
+
+test('a carrier that wants an asserted number gets the one that the network knows', () => {
+  const asserted = gateway({ callerId: { mode: 'pai', value: null } })
+  const told = (from: string, headers = {}) =>
+    inviteFor(asserted, announced(from, { headers }), filter).headers['p-asserted-identity']
+  expect(told('<sip:100@inner>;tag=1')).toBe('<sip:100@localhost>')
+  expect(told('<sip:100@inner>;tag=1', claims)).toBe('<sip:+1800@localhost>')
+  expect(told(anonymous, claims)).toBe('<sip:+1800@localhost>')
+  expect(told(anonymous)).toBeUndefined()
+})
+
+test('a fixed number hides every other, also one that is anonymous', () => {
+  const fixed = gateway({ callerId: { mode: 'fixed', value: '+1900' } })
+  const { headers } = inviteFor(fixed, announced(anonymous, { headers: claims }), filter)
+  expect(headers['From']).toBe('<sip:+1900@localhost>')
+  expect(headers['p-asserted-identity'] ?? headers['remote-party-id']).toBeUndefined()
+})
+
+// RFC 3325 §7.
+test.each([
+  ['<sip:100@inner>;tag=1', undefined, true],
+  ['<sip:100@inner>;tag=1', 'none', true],
+  ['<sip:100@inner>;tag=1', 'critical;id', false],
+  [anonymous, undefined, false],
+])('a phone called by %s with Privacy %s is told who it is: %s', (from, privacy, isTold) => {
+  const phone: Callee = {
+    ...{ uri: 'sip:101@192.0.2.5', routes: [], nextHop: undefined },
+    ...{ kind: 'phone', extension: '101', domain: 'acme.example', tenantId: 3 },
+  }
+  const headers = privacy === undefined ? claims : { ...claims, privacy }
+  const sent = inviteFor(phone, announced(from, { headers }), filter).headers
+  expect([sent['p-asserted-identity'], sent['remote-party-id']].map(Boolean)).toEqual([
+    ...[isTold, isTold],
+  ])
+})
+
+test('a carrier with credentials gets its user and domain in From, and the digest on demand', () => {
+  const digest = gateway({
+    auth: {
+      type: 'digest',
+      username: 'me',
+      password: 'secret',
+      realm: 'north',
+      fromUser: 'trunk',
+      fromDomain: 'carrier.example',
+      expiresSeconds: null,
+    },
+  })
+  const { headers, credentials } = inviteFor(digest, announced(), filter)
+  expect(headers['From']).toBe('"Alice" <sip:trunk@carrier.example>')
+  expect(credentials).toEqual({ username: 'me', password: 'secret', realm: 'north' })
+})
+
+test('an agent gets the URI that it has, and the mark of the call', () => {
+  const uri = 'sip:bot@192.0.2.9:5070;transport=tcp'
+  const agent = { kind: 'agent', agentId: 1, name: 'bot', tenantId: null, uri } as const
+  expect(inviteFor(agent, announced(), filter)).toMatchObject({
+    uri,
+    nextHop: uri,
+    headers: { To: '<sip:bot@192.0.2.9:5070>', 'X-Call-UUID': 'u' },
+    credentials: undefined,
+  })
+})
+
+test('without an offer nothing is promised that a PRACK would have to carry', () => {
+  const supporting = (supported: string) => {
+    const parts = { body: undefined, headers: { supported } }
+    return inviteFor(candidate(1, 5_070), announced(undefined, parts), filter).headers['supported']
+  }
+  expect(supporting('100rel, uui')).toBe('uui, replaces')
+  expect(supporting('100rel')).toBe('replaces')
+  expect(supporting('replaces')).toBe('replaces')
+})

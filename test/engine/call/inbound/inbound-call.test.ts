@@ -1,0 +1,336 @@
+import { afterEach, expect, test } from 'vitest'
+import type { CallRig } from '../../../support/call-rig.ts'
+import { granted, startCallRig, startedAt, talk } from '../../../support/call-rig.ts'
+import { gateway } from '../../../support/gateway.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+test('an answered call is bridged, journalled, and recorded when the caller hangs up', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  expect(invite.body).toBe(sdp('offer'))
+  node.reply(invite, 180, { tag: 'b' })
+  await caller.next(180)
+  expect(rig.calls.find('uuid-1')?.state).toBe('RINGING')
+  rig.time.advance(1_000)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  const answer = await caller.next('200 INVITE')
+  expect(answer.body).toBe(sdp('answer'))
+  await node.next('ACK')
+  caller.learn(leg, answer)
+  caller.request('ACK', leg)
+  await rig.until(() => rig.calls.find('uuid-1')?.state === 'ACTIVE')
+  const answeredAt = startedAt + 1_000
+  expect(rig.opened).toMatchObject([{ callUuid: 'uuid-1', answeredAt, customerId: 7 }])
+  const peers = { caller: `127.0.0.1:${caller.port}`, callee: `127.0.0.1:${node.port}` }
+  expect(rig.calls.list()).toMatchObject([
+    { state: 'ACTIVE', calledNumber: '1555', setId: 1, peers },
+  ])
+
+  rig.time.advance(12_300)
+  caller.request('BYE', leg, { headers: ['Reason: Q.850;cause=16'] })
+  await caller.next('200 BYE')
+  const bye = await node.next('BYE')
+  expect(bye.get('Reason')).toBe('Q.850;cause=16')
+  node.reply(bye, 200)
+
+  expect(await rig.record()).toMatchObject({
+    callUuid: 'uuid-1',
+    calledNumber: '1555',
+    startedAt,
+    answeredAt,
+    endedAt: answeredAt + 12_300,
+    disposition: 'ANSWERED',
+    sipCode: 200,
+    hangupBy: 'caller',
+    hangupCause: 'NORMAL_CLEARING',
+    billsec: 13,
+    postDialDelayMs: 0,
+    attempts: [{ status: 200 }],
+  })
+  expect(rig.outcomes).toEqual([[1, 'answered']])
+  await rig.idle()
+})
+
+test('neither side learns anything of the other but what concerns the call', async () => {
+  rig = await startCallRig({ passX: ['x-customer', 'x-why'] })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  const secrets = [
+    'Record-Route: <sip:inner.example;lr>',
+    'User-Agent: secret',
+    'Server: secret',
+    'Authorization: Digest username="secret"',
+    'X-Call-UUID: forged',
+    'X-Internal: secret 10.9.9.9',
+  ]
+  const passed = [
+    'P-Asserted-Identity: "A" <sip:+15550001@inner.example>',
+    'Privacy: id',
+    'X-Customer: 42',
+    'Diversion: <sip:2000@inner.example>;reason=no-answer',
+  ]
+  caller.request('INVITE', leg, { body: sdp('offer'), headers: [...secrets, ...passed] })
+
+  const invite = await node.next('INVITE')
+  expect(invite.text).not.toMatch(/inner\.example|secret|forged/)
+  expect(invite.all('Via')).toHaveLength(1)
+  expect(invite.get('Call-ID')).not.toBe(leg.callId)
+  expect(invite.get('Contact')).not.toContain(String(caller.port))
+  expect(invite.get('From')).not.toContain(String(caller.port))
+  expect(invite.get('Max-Forwards')).toBe('69')
+  expect(invite.get('X-Call-UUID')).toBe('uuid-1')
+  expect(invite.get('X-Customer')).toBe('42')
+  expect(invite.get('Privacy')).toBe('id')
+  expect(invite.get('P-Asserted-Identity')).toMatch(/^"A" <sip:\+15550001@127\.0\.0\.1:\d+>$/)
+  expect(invite.get('Diversion')).toMatch(/^<sip:2000@127\.0\.0\.1:\d+>;reason=no-answer$/)
+
+  node.reply(invite, 486, {
+    tag: 'b',
+    headers: ['Server: secret', 'X-Place: secret', 'X-Why: lunch'],
+  })
+  const answer = await caller.next(486)
+  expect(answer.text).not.toContain('secret')
+  expect(answer.get('X-Why')).toBe('lunch')
+  expect(await rig.record()).toMatchObject({
+    disposition: 'BUSY',
+    sipCode: 486,
+    hangupBy: 'callee',
+    hangupCause: 'USER_BUSY',
+    callerNumber: '+15550001',
+  })
+})
+
+interface Refusal {
+  readonly name: string
+  readonly arrange: (rig: CallRig) => void
+  readonly headers?: readonly string[]
+  readonly line: string
+  readonly code: string
+  /** Headers of the refusal. */
+  readonly shows?: Readonly<Record<string, string>>
+}
+
+const refusals: readonly Refusal[] = [
+  {
+    name: 'an unknown source',
+    arrange: ({ answers }) => (answers.origin = { kind: 'unknown' }),
+    line: '403 Forbidden',
+    code: 'unknown_source',
+  },
+  {
+    name: 'a caller without funds',
+    arrange: ({ answers }) =>
+      (answers.authorize = () =>
+        Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })),
+    line: '402 Payment Required - Insufficient Funds',
+    code: 'insufficient_funds',
+  },
+  {
+    name: 'a charging system that does not answer',
+    arrange: ({ answers }) =>
+      (answers.authorize = () => Promise.resolve({ kind: 'unreachable', retryAfterSeconds: 9 })),
+    line: '503 Service Unavailable',
+    code: 'ocs_unreachable',
+    shows: { 'Retry-After': '9' },
+  },
+  {
+    name: 'no node',
+    arrange: ({ answers }) => (answers.candidates = []),
+    line: '503 No Backend PBX Nodes Available',
+    code: 'no_candidate',
+  },
+  {
+    name: 'all nodes at their limit',
+    arrange: ({ answers }) => Object.assign(answers, { candidates: [], isAtCapacity: true }),
+    line: '503 No Backend PBX Nodes Available',
+    code: 'node_limit',
+    shows: { 'Retry-After': '5' },
+  },
+  {
+    name: 'a drain',
+    arrange: ({ calls }) => void calls.drain(startedAt + 1_000),
+    line: '503 Service Unavailable',
+    code: 'draining',
+    shows: { 'Retry-After': '5' },
+  },
+  {
+    name: 'a carrier at its limit',
+    arrange: ({ answers }) => {
+      answers.admitsCarrier = false
+      answers.origin = {
+        kind: 'carrier',
+        carrierId: 4,
+        gatewayId: 5,
+        name: 'north',
+        payer: 'customer',
+        customerId: 1,
+        tenantId: 1,
+        inboundSetId: null,
+      }
+    },
+    line: '503 Service Unavailable',
+    code: 'carrier_limit',
+    shows: { 'Retry-After': '5' },
+  },
+  {
+    name: 'an extension that nobody here knows',
+    arrange: () => undefined,
+    headers: ['Require: timer, 100rel, precondition'],
+    line: '420 Bad Extension',
+    code: 'bad_extension',
+    shows: { Unsupported: 'precondition' },
+  },
+]
+
+test.each(refusals)('$name: $line, and one record says why', async (refusal) => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  refusal.arrange(rig)
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer'), headers: refusal.headers ?? [] })
+
+  const answer = await caller.next((message) => message.status >= 300)
+  expect(answer.startLine).toBe(`SIP/2.0 ${refusal.line}`)
+  for (const [name, value] of Object.entries(refusal.shows ?? {}))
+    expect(answer.get(name)).toBe(value)
+  caller.learn(leg, answer)
+  caller.request('ACK', leg)
+  expect(await rig.record()).toMatchObject({
+    denialCode: refusal.code,
+    hangupBy: 'system',
+    sipCode: answer.status,
+    billsec: 0,
+  })
+  expect(node.inbox).toEqual([])
+  await rig.idle()
+})
+
+test('Max-Forwards that is used up is a loop: 483', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  const text = caller.request('OPTIONS', leg).replaceAll('OPTIONS', 'INVITE')
+  caller.send(text.replace('Max-Forwards: 70', 'Max-Forwards: 0'))
+  await caller.next(483)
+  expect(await rig.record()).toMatchObject({ denialCode: 'too_many_hops', sipCode: 483 })
+})
+
+test('a call that comes back for the same number is a loop: 482; for another it is a new call', async () => {
+  rig = await startCallRig()
+  const { node, invite } = await talk(rig)
+  const mark = `X-Call-UUID: ${invite.get('X-Call-UUID')}`
+  const same = node.leg(rig.uri('1555'))
+  node.request('INVITE', same, { body: sdp('again'), headers: [mark] })
+  await node.next(482)
+  expect(await rig.record()).toMatchObject({ denialCode: 'loop' })
+
+  const other = node.leg(rig.uri('1666'))
+  node.request('INVITE', other, { body: sdp('on'), headers: [mark] })
+  expect((await node.next('INVITE')).uri).toContain('1666@')
+})
+
+test('an emergency call asks neither wallet nor drain', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const rescue = await rig.caller()
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  rig.answers.outbound = {
+    kind: 'gateways',
+    isEmergency: true,
+    gateways: [
+      gateway({
+        carrierName: 'rescue',
+        number: '112',
+        uri: `sip:127.0.0.1:${rescue.port};transport=udp`,
+      }),
+    ],
+  }
+  void rig.calls.drain(startedAt + 60_000)
+  caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
+  const invite = await rescue.next('INVITE')
+  expect(invite.get('X-Call-UUID')).toBe('')
+  expect(rig.calls.countByCarrier(9)).toBe(1)
+  rescue.reply(invite, 603, { tag: 'b' })
+  await caller.next(603)
+  expect(rig.asked).toEqual([])
+  expect(await rig.record()).toMatchObject({ direction: 'outbound', carrier: 'rescue' })
+  expect(rig.calls.countByCarrier(9)).toBe(0)
+})
+
+test('whoever has hung up may call again at once, however long the disk takes', async () => {
+  rig = await startCallRig()
+  const [caller, callee] = [await rig.caller(), await rig.caller()]
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  const uri = `sip:127.0.0.1:${callee.port};transport=udp`
+  const gateways = [gateway({ carrierName: 'north', number: '1555', uri })]
+  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
+  let store = (): void => undefined
+  rig.answers.stored = () => new Promise((resolve) => (store = resolve))
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  const invite = await callee.next('INVITE')
+  expect(rig.calls.countByCarrier(9)).toBe(1)
+  callee.reply(invite, 486, { tag: 'b' })
+  await caller.next(486)
+  expect(rig.calls.countByCarrier(9)).toBe(0)
+  // It is not forgotten: a process that stops waits for its record.
+  expect(rig.calls.list()).toHaveLength(1)
+  store()
+  await rig.until(() => rig.calls.list().length === 0)
+})
+
+test('the charging system is asked with the asserted caller and the dialled number', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  await rig.node()
+  rig.answers.authorize = () => Promise.resolve(granted(0))
+  caller.request('INVITE', caller.leg(rig.uri('+1555')), {
+    headers: ['P-Asserted-Identity: <tel:+1-800-1>'],
+  })
+  await rig.until(() => rig.asked.length === 1)
+  expect(rig.asked).toMatchObject([{ callUuid: 'uuid-1', caller: '+18001', callee: '+1555' }])
+})
+
+test('a fault in a port ends one call with 500, and the next call works', async () => {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  rig.answers.authorize = () => Promise.reject(new Error('broken'))
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  await caller.next(500)
+  expect(await rig.record()).toMatchObject({ denialCode: 'fault', sipCode: 500 })
+  expect(rig.faults.splice(0)).toMatchObject([{ message: 'a call failed', callUuid: 'uuid-1' }])
+
+  rig.answers.authorize = () => Promise.resolve(granted(60))
+  await talk(rig)
+})
+
+test('of the calls of unknown sources most leave no record, no event, no story and nothing to pay', async () => {
+  rig = await startCallRig()
+  rig.answers.origin = { kind: 'unknown' }
+  rig.answers.isSampled = false
+  const caller = await rig.caller()
+  for (const number of ['1900', '1901', '1902']) {
+    const leg = caller.leg(rig.uri(number))
+    caller.request('INVITE', leg, { body: sdp('offer') })
+    await caller.next('403 INVITE')
+    caller.request('ACK', leg)
+  }
+  rig.answers.isSampled = true
+  caller.request('INVITE', caller.leg(rig.uri('1903')), { body: sdp('offer') })
+  await caller.next('403 INVITE')
+  expect(await rig.record()).toMatchObject({ calledNumber: '1903', denialCode: 'unknown_source' })
+  expect([rig.records, rig.asked, rig.calls.size]).toEqual([[], [], 0])
+  expect(rig.events.map(({ type }) => type)).toEqual(['call.ended'])
+  expect(rig.strangers).toHaveLength(4)
+})

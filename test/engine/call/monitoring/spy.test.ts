@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { SpyRequest } from '../../../../engine/call/monitoring/spy.ts'
+import type { ContactTarget } from '../../../../engine/registrar/target.ts'
+import {
+  startCallRig,
+  talk,
+  type CallRig,
+  type CallRigOptions,
+  type Talk,
+} from '../../../support/call-rig.ts'
+import { sdp, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
+
+const home = 'acme.example'
+
+let rig: CallRig
+
+async function start(app: NonNullable<CallRigOptions['app']>): Promise<void> {
+  rig = await startCallRig({ app })
+  rig.answers.spyUri = 'sip:spy-{mode}-{side}-{call_uuid}@{node}'
+  rig.answers.extensions.set(`900@${home}`, {
+    ...{ extensionId: 9, extension: '900', tenantId: 3, customerId: 7, domain: home },
+    ...{ displayName: 'Supervisor', isVoicemailEnabled: false },
+    secrets: { MD5: '', 'SHA-256': '' },
+  })
+}
+
+beforeEach(() => start('in process'))
+afterEach(() => rig.stop())
+
+async function supervisor(): Promise<SipPeer> {
+  const peer = await rig.caller()
+  const target: ContactTarget = {
+    ...{ uri: 'sip:900@10.0.0.9', routes: [], q: 1_000 },
+    nextHop: `sip:127.0.0.1:${peer.port};transport=udp`,
+    source: { protocol: 'udp', address: '127.0.0.1', port: peer.port },
+  }
+  rig.answers.contacts.set(`900@${home}`, [target])
+  return peer
+}
+
+const spy = (change: Partial<SpyRequest> = {}) =>
+  rig.control.spy({
+    ...{ callUuid: 'uuid-1', domain: home, extension: '900', mode: 'listen', side: 'both' },
+    ...change,
+  })
+
+interface Spied extends Talk {
+  readonly phone: SipPeer
+  readonly toPhone: PeerMessage
+  readonly toNode: PeerMessage
+}
+
+/** A supervisor has picked up and is let in by the node of the call. */
+async function spying(): Promise<Spied> {
+  const call = await talk(rig)
+  const phone = await supervisor()
+  expect(spy({ mode: 'whisper', side: 'callee' })).toEqual({
+    kind: 'originating',
+    callUuid: 'uuid-2',
+  })
+  const toPhone = await phone.next('INVITE')
+  phone.reply(toPhone, 200, { tag: 's', body: sdp('offer of s') })
+  const toNode = await call.node.next('INVITE')
+  call.node.reply(toNode, 200, { tag: 'mix', body: sdp('mix') })
+  expect((await phone.next('ACK')).body).toBe(sdp('mix'))
+  await call.node.next('ACK')
+  await rig.until(() => rig.calls.find('uuid-2')?.state === 'ACTIVE')
+  return { ...call, phone, toPhone, toNode }
+}
+
+/** The node gets BYE of both calls at the same time. */
+async function endAtNode(node: SipPeer, toNode: PeerMessage): Promise<void> {
+  const isOfSpy = (bye: PeerMessage) => bye.get('Call-ID') === toNode.get('Call-ID')
+  node.reply(await node.next((message) => message.method === 'BYE' && isOfSpy(message)), 200)
+}
+
+test('the supervisor is rung, then let into the call by the node that has it', async () => {
+  const { node, phone, toPhone, toNode, leg, caller } = await spying()
+  expect(toPhone.get('From')).toContain(' - 1555"')
+  expect(toNode.uri).toBe(`sip:spy-whisper-callee-uuid-1@127.0.0.1:${node.port}`)
+  expect(toNode.body).toBe(sdp('offer of s'))
+  expect(toNode.get('From')).toMatch(/^"?Supervisor"? <sip:900@/)
+  expect(toNode.get('X-Call-UUID')).toBe('uuid-2')
+  expect(rig.calls.find('uuid-2')).toMatchObject({
+    ...{ direction: 'internal', callerNumber: '900', calledNumber: 'spy:uuid-1', setId: 1 },
+    ...{ tenantId: 3, customerId: null },
+  })
+  phone.request('BYE', phone.calledLeg(toPhone, 's'))
+  await phone.next('200 BYE')
+  await endAtNode(node, toNode)
+  expect(await rig.record()).toMatchObject({
+    ...{ callUuid: 'uuid-2', disposition: 'ANSWERED', isFree: true, direction: 'internal' },
+    ...{ hangupBy: 'caller', attempts: [{ status: 200 }] },
+  })
+  // The wallet was asked for the call that was spied on, and that goes on.
+  expect(rig.asked).toHaveLength(1)
+  expect(rig.calls.find('uuid-1')?.state).toBe('ACTIVE')
+  caller.request('BYE', leg)
+  await caller.next('200 BYE')
+  node.reply(await node.next('BYE'), 200)
+  await rig.record()
+  await rig.idle()
+})
+
+test.each(['in process', 'tcp', 'late', 'without Trying'] as const)(
+  'the supervisor’s call ends with the call that it is about (%s)',
+  async (app) => {
+    await rig.stop()
+    await start(app)
+    const { caller, leg, node, phone } = await spying()
+    caller.request('BYE', leg)
+    await caller.next('200 BYE')
+    phone.reply(await phone.next('BYE'), 200)
+    for (const _call of ['the call', 'the spy']) node.reply(await node.next('BYE'), 200)
+    const records = [await rig.record(), await rig.record()]
+    const byUuid = Object.fromEntries(records.map((record) => [record.callUuid, record]))
+    expect(byUuid).toMatchObject({
+      'uuid-1': { hangupBy: 'caller' },
+      'uuid-2': { hangupBy: 'system', denialCode: 'spied_call_ended' },
+    })
+    await rig.idle()
+  },
+)
+
+test('a supervisor who is still being rung is left alone when the call ends', async () => {
+  const { caller, leg, node } = await talk(rig)
+  const phone = await supervisor()
+  spy()
+  const toPhone = await phone.next('INVITE')
+  phone.reply(toPhone, 180, { tag: 's' })
+  await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
+  caller.request('BYE', leg)
+  await caller.next('200 BYE')
+  node.reply(await node.next('BYE'), 200)
+  phone.reply(await phone.next('CANCEL'), 200)
+  phone.reply(toPhone, 487, { tag: 's' })
+  await rig.record()
+  await rig.record()
+  await rig.idle()
+})
+
+test('a node that lets nobody in ends the supervisor’s call, and no other', async () => {
+  const { node } = await talk(rig)
+  const phone = await supervisor()
+  spy()
+  const toPhone = await phone.next('INVITE')
+  phone.reply(toPhone, 200, { tag: 's', body: sdp('offer of s') })
+  node.reply(await node.next('INVITE'), 403, { tag: 'mix' })
+  await phone.next('ACK')
+  phone.reply(await phone.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({
+    ...{ callUuid: 'uuid-2', sipCode: 403, disposition: 'FAILED' },
+    attempts: [{ status: 403 }],
+  })
+  expect(rig.calls.find('uuid-1')?.state).toBe('ACTIVE')
+})
+
+test('nobody is rung where nobody can be let in', async () => {
+  expect(spy()).toEqual({ kind: 'unknown_call' })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  expect(spy()).toEqual({ kind: 'call_not_answered' })
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
+  expect(spy()).toEqual({ kind: 'extension_unregistered' })
+  expect(spy({ extension: '901' })).toEqual({ kind: 'unknown_extension' })
+  rig.answers.spyUri = 'sip:{call_uuid}@{node}'
+  expect(spy({ mode: 'barge' })).toEqual({ kind: 'spy_mode_unavailable' })
+  rig.answers.spyUri = null
+  expect(spy()).toEqual({ kind: 'spy_mode_unavailable' })
+  expect(rig.calls.size).toBe(1)
+})
