@@ -13,7 +13,7 @@ import { endingMeta, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import type { Idempotency } from '../middleware/idempotency.ts'
 import { money, queryTime, text } from '../provisioning/fields.ts'
-import { found, idParam, reachOf, resourceRoutes } from '../provisioning/resource-routes.ts'
+import { found, idParam, requestScope, resourceRoutes } from '../provisioning/resource-routes.ts'
 import { CustomerStore, type CustomerView } from './customer-store.ts'
 import { LedgerStore } from './ledger-store.ts'
 
@@ -65,8 +65,8 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
       requires('wallets:read'),
       validate('param', idParam(noun)),
       (c) => {
-        const reach = reachOf(c.var.principal, now)
-        return ok(c, walletView(found(customers.find(reach, c.req.valid('param').id), noun), ocs))
+        const scope = requestScope(c.var.principal, now)
+        return ok(c, walletView(found(customers.find(scope, c.req.valid('param').id), noun), ocs))
       },
     )
 
@@ -78,7 +78,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
       (c) => {
         const { page, limit, ...filter } = c.req.valid('query')
         const { id } = c.req.valid('param')
-        found(customers.find(reachOf(c.var.principal, now), id), noun)
+        found(customers.find(requestScope(c.var.principal, now), id), noun)
         const slice = { limit, offset: offsetOf({ page, limit }) }
         const { rows, total } = ledger.list(id, filter, slice)
         return ok(c, rows, endingMeta({ page, limit }, total))
@@ -98,25 +98,25 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
           throw new ApiError(400, 'validation_failed', `A ${kind} cannot be negative`, {
             details: [{ path: 'amount', message: 'must be above 0' }],
           })
-        const reach = reachOf(c.var.principal, now)
-        const before = walletView(found(customers.find(reach, id), noun), ocs)
+        const scope = requestScope(c.var.principal, now)
+        const before = walletView(found(customers.find(scope, id), noun), ocs)
         // With the caller's own reference the ledger itself refuses to move the money twice.
         const key = c.req.header('idempotency-key')
         const ref =
           key === undefined
             ? `adjust:${randomBytes(16).toString('hex')}`
-            : `adjust:${reach.actor}:${id}:${key}`
+            : `adjust:${scope.actor}:${id}:${key}`
         refuse(
           ocs.move({
             customerId: id,
             kind,
             amountMicros: amount,
             ref,
-            actor: reach.actor,
+            actor: scope.actor,
             note: reason,
           }),
         )
-        const after = walletView(found(customers.find(reach, id), noun), ocs)
+        const after = walletView(found(customers.find(scope, id), noun), ocs)
         c.set('change', { before, after })
         return ok(c, {
           ...after,

@@ -15,7 +15,7 @@ import { all, execute, first, insert } from '../../schema/query.ts'
 import { hashPassword, hashPasswordNow } from '../auth/users/passwords.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { refuseForeignNumbers } from '../provisioning/tenancy.ts'
 import { write } from '../provisioning/write.ts'
@@ -67,8 +67,8 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     this.#ledger = ledger
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<CustomerView> {
-    const matching = this.#visible(reach).where((row) =>
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<CustomerView> {
+    const matching = this.#visible(scope).where((row) =>
       contains(row, ['customer.name', 'customer.email'], search),
     )
     const total = first(
@@ -84,8 +84,8 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): CustomerView | undefined {
-    const row = this.#row(reach, id)
+  find(scope: RequestScope, id: number): CustomerView | undefined {
+    const row = this.#row(scope, id)
     return row === undefined ? undefined : this.#views([row])[0]
   }
 
@@ -93,8 +93,8 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     return identified(this.#store, 'customer', body)
   }
 
-  document(reach: Reach, id: number): CustomerBody | undefined {
-    const row = this.#row(reach, id)
+  document(scope: RequestScope, id: number): CustomerBody | undefined {
+    const row = this.#row(scope, id)
     if (row === undefined) return undefined
     return {
       name: row.name,
@@ -116,36 +116,36 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     return password == null ? undefined : hashPassword(password)
   }
 
-  insert(body: CustomerBody, reach: Reach, passwordHash?: string): number {
+  insert(body: CustomerBody, scope: RequestScope, passwordHash?: string): number {
     return write(this.#store, () => {
-      const { tenantId, planId, currency } = this.#refer(body, reach)
+      const { tenantId, planId, currency } = this.#refer(body, scope)
       const id = insert(
         this.#store,
         this.#store.db.insertInto('customer').values({
           ...columnsOf(body, passwordHash),
           tenant_id: tenantId,
           rate_plan_id: planId,
-          created_at: reach.now,
-          updated_at: reach.now,
+          created_at: scope.now,
+          updated_at: scope.now,
         }),
       )
-      refuseForeignNumbers(this.#store, reach, body.numbers, [])
+      refuseForeignNumbers(this.#store, scope, body.numbers, [])
       this.#putNumbers(id, body.numbers)
       insert(
         this.#store,
         this.#store.db
           .insertInto('wallet')
-          .values({ customer_id: id, currency: currency ?? 'USD', updated_at: reach.now }),
+          .values({ customer_id: id, currency: currency ?? 'USD', updated_at: scope.now }),
       )
-      this.#creditOnce(id, body.balance, reach)
+      this.#creditOnce(id, body.balance, scope)
       return id
     })
   }
 
-  replace(id: number, body: CustomerBody, reach: Reach, passwordHash?: string): void {
+  replace(id: number, body: CustomerBody, scope: RequestScope, passwordHash?: string): void {
     write(this.#store, () => {
-      const before = this.#row(reach, id)
-      const { tenantId, planId, currency } = this.#refer(body, reach, before?.rate_plan_id)
+      const before = this.#row(scope, id)
+      const { tenantId, planId, currency } = this.#refer(body, scope, before?.rate_plan_id)
       execute(
         this.#store,
         this.#store.db
@@ -154,22 +154,22 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
             ...columnsOf(body, passwordHash),
             tenant_id: tenantId,
             rate_plan_id: planId,
-            updated_at: reach.now,
+            updated_at: scope.now,
           })
           .where('id', '=', id),
       )
       const numbers = this.#numbersOf([id]).map(({ number }) => number)
-      refuseForeignNumbers(this.#store, reach, body.numbers, numbers)
+      refuseForeignNumbers(this.#store, scope, body.numbers, numbers)
       this.#putNumbers(id, body.numbers)
       if (before && body.credit_limit > before.credit_limit_micros) this.#endDepletion(id)
       if (currency !== null && currency !== before?.currency) this.#changeCurrency(id, currency)
-      this.#creditOnce(id, body.balance, reach)
+      this.#creditOnce(id, body.balance, scope)
     })
   }
 
   /** Only who never moved money or made a call: their records keep referring to him. */
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    if (this.#row(reach, id) === undefined) return 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    if (this.#row(scope, id) === undefined) return 'absent'
     const { db } = this.#store
     return write(this.#store, () => {
       const calls = db.selectFrom('cdr').select('id').where('customer_id', '=', id).limit(1)
@@ -182,10 +182,10 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   }
 
   /** The plan decides the currency; null where neither body nor plan names one. */
-  #refer(body: CustomerBody, reach: Reach, currentPlan?: number | null) {
-    const tenantId = tenantOf(this.#store, body.tenant, reach)
+  #refer(body: CustomerBody, scope: RequestScope, currentPlan?: number | null) {
+    const tenantId = tenantOf(this.#store, body.tenant, scope)
     const reference = either('rate_plan', body.rate_plan, body.rate_plan_id)
-    const owner = { tenantId, reach }
+    const owner = { tenantId, scope }
     const planId = resolve(this.#store, 'rate_plan', reference, owner, currentPlan)
     const plans = this.#store.db.selectFrom('rate_plan').select('currency')
     const plan = planId === null ? undefined : first(this.#store, plans.where('id', '=', planId))
@@ -204,7 +204,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   }
 
   /** Safe to repeat: the ledger takes one opening entry per customer. */
-  #creditOnce(customerId: number, balanceMicros: number | undefined, reach: Reach): void {
+  #creditOnce(customerId: number, balanceMicros: number | undefined, scope: RequestScope): void {
     if (balanceMicros === undefined || balanceMicros === 0) return
     const wallets = this.#store.db.selectFrom('wallet').select('id')
     const wallet = first(this.#store, wallets.where('customer_id', '=', customerId))
@@ -214,9 +214,9 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       kind: 'topup',
       amountMicros: balanceMicros,
       ref: `opening:${customerId}`,
-      actor: reach.actor,
+      actor: scope.actor,
       note: 'opening balance',
-      at: reach.now,
+      at: scope.now,
     })
   }
 
@@ -272,15 +272,15 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     return all(this.#store, query)
   }
 
-  #row(reach: Reach, id: number): Row | undefined {
-    const query = this.#visible(reach)
+  #row(scope: RequestScope, id: number): Row | undefined {
+    const query = this.#visible(scope)
       .selectAll('customer')
       .select(joined)
       .where('customer.id', '=', id)
     return first(this.#store, query)
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('customer')
       .leftJoin('tenant', 'tenant.id', 'customer.tenant_id')

@@ -6,7 +6,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { identified, tenantOf } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { refuseGateways } from '../sbc/gateway-reach.ts'
@@ -41,8 +41,8 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     this.#store = store
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<AgentView> {
-    const matching = this.#visible(reach).where((row) =>
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<AgentView> {
+    const matching = this.#visible(scope).where((row) =>
       contains(row, ['ai_agent.name', 'extension'], search),
     )
     const total = first(
@@ -58,8 +58,8 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): AgentView | undefined {
-    const query = this.#visible(reach)
+  find(scope: RequestScope, id: number): AgentView | undefined {
+    const query = this.#visible(scope)
       .selectAll('ai_agent')
       .select('tenant.slug')
       .where('ai_agent.id', '=', id)
@@ -71,8 +71,8 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     return identified(this.#store, 'ai_agent', body)
   }
 
-  document(reach: Reach, id: number): AgentBody | undefined {
-    const agent = this.find(reach, id)
+  document(scope: RequestScope, id: number): AgentBody | undefined {
+    const agent = this.find(scope, id)
     if (agent === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, ...body } = agent
     return body
@@ -82,23 +82,23 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     return is_active ? [sip_uri] : []
   }
 
-  insert(body: AgentBody, reach: Reach): number {
+  insert(body: AgentBody, scope: RequestScope): number {
     return write(this.#store, () => {
-      const columns = { ...this.#columnsOf(body, reach), created_at: reach.now }
+      const columns = { ...this.#columnsOf(body, scope), created_at: scope.now }
       return insert(this.#store, this.#store.db.insertInto('ai_agent').values(columns))
     })
   }
 
-  replace(id: number, body: AgentBody, reach: Reach): void {
+  replace(id: number, body: AgentBody, scope: RequestScope): void {
     write(this.#store, () => {
-      const columns = this.#columnsOf(body, reach)
+      const columns = this.#columnsOf(body, scope)
       execute(this.#store, this.#store.db.updateTable('ai_agent').set(columns).where('id', '=', id))
     })
   }
 
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
     return write(this.#store, () => {
-      if (this.find(reach, id) === undefined) return 'absent'
+      if (this.find(scope, id) === undefined) return 'absent'
       const { db } = this.#store
       const route = first(
         this.#store,
@@ -109,7 +109,7 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
           .where('target', '=', String(id)),
       )
       if (route !== undefined) {
-        const isKnown = reach.tenantId === null || route.tenant_id === reach.tenantId
+        const isKnown = scope.tenantId === null || route.tenant_id === scope.tenantId
         const who = isKnown ? route.name : 'The platform'
         throw new ApiError(409, 'in_use', `${who} still sends calls to this agent`)
       }
@@ -118,11 +118,11 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     })
   }
 
-  #columnsOf(body: AgentBody, reach: Reach) {
-    const tenantId = tenantOf(this.#store, body.tenant, reach)
+  #columnsOf(body: AgentBody, scope: RequestScope) {
+    const tenantId = tenantOf(this.#store, body.tenant, scope)
     refuseTakenNumber(this.#store, 'extension', body.extension, tenantId)
     const destination = { path: 'sip_uri', uri: body.sip_uri }
-    refuseGateways(this.#store, body.is_active ? [destination] : [], tenantId, reach)
+    refuseGateways(this.#store, body.is_active ? [destination] : [], tenantId, scope)
     return {
       tenant_id: tenantId,
       name: body.name,
@@ -131,11 +131,11 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
       description: body.description ?? null,
       max_calls: body.max_calls,
       is_active: toFlag(body.is_active),
-      updated_at: reach.now,
+      updated_at: scope.now,
     }
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('ai_agent')
       .leftJoin('tenant', 'tenant.id', 'ai_agent.tenant_id')

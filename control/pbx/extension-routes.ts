@@ -17,7 +17,7 @@ import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from '../provisioning/patch.ts'
 import { inTermsOf } from '../provisioning/references.ts'
-import { found, idParam, reachOf } from '../provisioning/resource-routes.ts'
+import { found, idParam, requestScope } from '../provisioning/resource-routes.ts'
 import { extensionBody } from './extension-body.ts'
 import { ExtensionStore, type ExtensionView } from './extension-store.ts'
 
@@ -48,11 +48,11 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
 
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newExtension), (c) => {
-      const reach = reachOf(c.var.principal, now)
+      const scope = requestScope(c.var.principal, now)
       const body = c.req.valid('json')
       const { id, after } = asAllowed(c.var.principal, () => {
-        const id = inTermsOf(body, () => extensions.insert(body, reach))
-        return { given: body, id, after: found(extensions.find(reach, id), noun) }
+        const id = inTermsOf(body, () => extensions.insert(body, scope))
+        return { given: body, id, after: found(extensions.find(scope, id), noun) }
       })
       c.set('change', { before: null, after })
       c.header('Location', `/api/v1${path}/${id}`)
@@ -62,18 +62,18 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     .get(path, read, validate('query', query), (c) => {
       const { page, limit, search } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search }
-      const { rows, total } = extensions.list(reachOf(c.var.principal, now), slice)
+      const { rows, total } = extensions.list(requestScope(c.var.principal, now), slice)
       return c.json({ data: rows.map(show), total, meta: pageMeta({ page, limit }, total) })
     })
 
     .get(`${path}/:id`, read, one, (c) => {
       const { id } = c.req.valid('param')
-      return c.json(show(found(extensions.find(reachOf(c.var.principal, now), id), noun)))
+      return c.json(show(found(extensions.find(requestScope(c.var.principal, now), id), noun)))
     })
 
     .get(`${path}/:id/details`, read, one, (c) => {
       const { id } = c.req.valid('param')
-      const view = found(extensions.find(reachOf(c.var.principal, now), id), noun)
+      const view = found(extensions.find(requestScope(c.var.principal, now), id), noun)
       // Tollgate does not touch media, so that `call_recording` is only a wish.
       return ok(c, { ...view, recording_active: false, ...detailsOf(statusOf(view)) })
     })
@@ -81,13 +81,13 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     .patch(`${path}/:id`, write, one, validate('json', change), (c) => {
       const { id } = c.req.valid('param')
       const changes = c.req.valid('json')
-      const reach = reachOf(c.var.principal, now)
-      const before = found(extensions.find(reach, id), noun)
-      const document = found(extensions.document(reach, id), noun)
+      const scope = requestScope(c.var.principal, now)
+      const before = found(extensions.find(scope, id), noun)
+      const document = found(extensions.document(scope, id), noun)
       const body = patched(extensionBody, document, changes)
       const { after } = asAllowed(c.var.principal, () => {
-        inTermsOf(changes, () => extensions.replace(id, body, reach))
-        return { given: changes, before, after: found(extensions.find(reach, id), noun) }
+        inTermsOf(changes, () => extensions.replace(id, body, scope))
+        return { given: changes, before, after: found(extensions.find(scope, id), noun) }
       })
       // A phone that knows only the old password is not this extension's any more.
       if (changes['password'] !== undefined) end(before)
@@ -97,9 +97,9 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
 
     .delete(`${path}/:id`, write, one, (c) => {
       const { id } = c.req.valid('param')
-      const reach = reachOf(c.var.principal, now)
-      const before = extensions.find(reach, id)
-      if (before === undefined || extensions.remove(id, reach) === 'absent') throw notFound(noun)
+      const scope = requestScope(c.var.principal, now)
+      const before = extensions.find(scope, id)
+      if (before === undefined || extensions.remove(id, scope) === 'absent') throw notFound(noun)
       end(before)
       c.set('change', { before, after: null })
       return c.json({ id, deleted: true })

@@ -6,7 +6,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { notFound } from '../http/api-error.ts'
 import { badReference, either, everywhere, resolve } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { digestSecrets } from './digest-secret.ts'
@@ -45,8 +45,8 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
   }
 
   /** `search`: part of number, name or e-mail address. */
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<ExtensionView> {
-    const matching = this.#visible(reach).where((row) =>
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<ExtensionView> {
+    const matching = this.#visible(scope).where((row) =>
       contains(row, ['extension', 'display_name', 'extension.email'], search),
     )
     const total = first(
@@ -63,8 +63,8 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): ExtensionView | undefined {
-    const query = this.#visible(reach)
+  find(scope: RequestScope, id: number): ExtensionView | undefined {
+    const query = this.#visible(scope)
       .selectAll('extension')
       .select(names)
       .where('extension.id', '=', id)
@@ -82,36 +82,36 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     return first(this.#store, query)?.id
   }
 
-  document(reach: Reach, id: number): ExtensionBody | undefined {
-    const extension = this.find(reach, id)
+  document(scope: RequestScope, id: number): ExtensionBody | undefined {
+    const extension = this.find(scope, id)
     if (extension === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, customer: _, ...body } = extension
     return body
   }
 
-  insert(body: ExtensionBody, reach: Reach): number {
+  insert(body: ExtensionBody, scope: RequestScope): number {
     const { password } = body
     if (password == null) throw badReference('password', 'is required')
     return write(this.#store, () => {
-      const home = homeOf(this.#store, body, reach)
+      const home = homeOf(this.#store, body, scope)
       refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
       return insert(
         this.#store,
         this.#store.db.insertInto('extension').values({
-          ...this.#columnsOf(body, reach, home),
+          ...this.#columnsOf(body, scope, home),
           ...secretColumns(body.extension, home.domain, password),
-          created_at: reach.now,
+          created_at: scope.now,
         }),
       )
     })
   }
 
   /** Without a password the secrets stay; a new number or domain needs one, because they hold both. */
-  replace(id: number, body: ExtensionBody, reach: Reach): void {
+  replace(id: number, body: ExtensionBody, scope: RequestScope): void {
     write(this.#store, () => {
-      const before = this.find(reach, id)
+      const before = this.find(scope, id)
       if (before === undefined) throw notFound(this.noun)
-      const home = homeOf(this.#store, body, reach)
+      const home = homeOf(this.#store, body, scope)
       refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
       const isRenamed = before.extension !== body.extension || before.domain !== home.domain
       if (isRenamed && body.password == null)
@@ -121,7 +121,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
         this.#store.db
           .updateTable('extension')
           .set({
-            ...this.#columnsOf(body, reach, home, before.customer_id),
+            ...this.#columnsOf(body, scope, home, before.customer_id),
             ...(body.password == null
               ? {}
               : secretColumns(body.extension, home.domain, body.password)),
@@ -143,15 +143,20 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     )
   }
 
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    if (this.find(reach, id) === undefined) return 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    if (this.find(scope, id) === undefined) return 'absent'
     execute(this.#store, this.#store.db.deleteFrom('extension').where('id', '=', id))
     return 'removed'
   }
 
-  #columnsOf(body: ExtensionBody, reach: Reach, home: Home, currentCustomer?: number | null) {
+  #columnsOf(
+    body: ExtensionBody,
+    scope: RequestScope,
+    home: Home,
+    currentCustomer?: number | null,
+  ) {
     const customer = either('customer', body.customer, body.customer_id)
-    const owner = { tenantId: home.tenantId, reach }
+    const owner = { tenantId: home.tenantId, scope }
     return {
       tenant_id: home.tenantId,
       domain: home.domain,
@@ -161,11 +166,11 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
       customer_id: resolve(this.#store, 'customer', customer, owner, currentCustomer),
       voicemail_enabled: toFlag(body.voicemail_enabled),
       call_recording: body.call_recording,
-      updated_at: reach.now,
+      updated_at: scope.now,
     }
   }
 
-  #visible({ tenantId, domain }: Reach) {
+  #visible({ tenantId, domain }: RequestScope) {
     return this.#store.db
       .selectFrom('extension')
       .innerJoin('tenant', 'tenant.id', 'extension.tenant_id')

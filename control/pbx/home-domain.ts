@@ -4,7 +4,7 @@ import { all } from '../../schema/query.ts'
 import { wrongTenant } from '../auth/tenants.ts'
 import type { Reference } from '../provisioning/fields.ts'
 import { badReference, tenantOf } from '../provisioning/references.ts'
-import type { Reach } from '../provisioning/resource.ts'
+import type { RequestScope } from '../provisioning/resource.ts'
 
 export interface Home {
   readonly tenantId: number
@@ -21,9 +21,9 @@ interface Wish {
  * tenant (in the order in which its domains are shown). Without a tenant there has to be a domain
  * that is the only one at all. Throws 400, and 403 for a domain that the writer may not use.
  */
-export function homeOf(store: Store, { tenant, domain }: Wish, reach: Reach): Home {
-  const tenantId = tenantOf(store, tenant, reach)
-  const bound = reach.domain ?? null
+export function homeOf(store: Store, { tenant, domain }: Wish, scope: RequestScope): Home {
+  const tenantId = tenantOf(store, tenant, scope)
+  const bound = scope.domain ?? null
   if (bound !== null && domain != null && domain !== bound) throw wrongTenant()
   const wanted = bound ?? domain ?? null
   const found = all(

@@ -3,7 +3,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from './fields.ts'
-import type { Reach } from './resource.ts'
+import type { RequestScope } from './resource.ts'
 
 const nameColumns = {
   tenant: 'slug',
@@ -30,7 +30,7 @@ export function either(
 /** Whose row refers: a tenant's to its own and to the platform's rows, `any` where the row has no tenant itself. */
 export interface Owner {
   readonly tenantId: number | null | 'any'
-  readonly reach: Reach
+  readonly scope: RequestScope
 }
 
 /** What a reference may mean: a row, and whose it is. */
@@ -75,7 +75,7 @@ export function chosen<Row extends Candidate>(
   owner: Owner,
   current?: number | null,
 ): Row {
-  const { tenantId: reader } = owner.reach
+  const { tenantId: reader } = owner.scope
   const visible = reader === null ? rows : rows.filter((row) => row.tenant_id === reader)
   const allowed = visible.filter((row) => !isForeign(row.tenant_id, owner))
   const home = owner.tenantId === 'any' ? reader : owner.tenantId
@@ -110,7 +110,7 @@ export function identified(
 }
 
 /** As far as a seed file reaches. */
-export const everywhere: Reach = { tenantId: null, actor: '', now: 0 }
+export const everywhere: RequestScope = { tenantId: null, actor: '', now: 0 }
 
 /** Whether a row of `tenantId` may not be referred to, though the writer sees it. */
 const isForeign = (tenantId: number | null, owner: Owner): boolean =>
@@ -120,12 +120,12 @@ const isForeign = (tenantId: number | null, owner: Owner): boolean =>
 export function tenantOf(
   store: Store,
   reference: Reference | null | undefined,
-  reach: Reach,
+  scope: RequestScope,
 ): number | null {
-  if (reference === null || reference === undefined) return reach.tenantId
+  if (reference === null || reference === undefined) return scope.tenantId
   const column = typeof reference === 'number' ? 'id' : 'slug'
   const row = first(store, store.db.selectFrom('tenant').select('id').where(column, '=', reference))
-  if (reach.tenantId !== null && row?.id !== reach.tenantId)
+  if (scope.tenantId !== null && row?.id !== scope.tenantId)
     throw new ApiError(403, 'wrong_tenant', 'The credential belongs to another tenant')
   if (row === undefined)
     throw badReference('tenant', `there is no tenant ${JSON.stringify(reference)}`)

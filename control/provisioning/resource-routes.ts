@@ -14,7 +14,7 @@ import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import type { Reach, Resource } from './resource.ts'
+import type { RequestScope, Resource } from './resource.ts'
 
 export interface ResourceRoutesDeps<View> {
   /** Below `/api/v1`: `/routing/carriers`. */
@@ -55,10 +55,13 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       return written
     })
   }
-  const lookedUp = async (reach: Reach, body: () => z.output<z.ZodObject>): Promise<Reach> =>
+  const lookedUp = async (
+    scope: RequestScope,
+    body: () => z.output<z.ZodObject>,
+  ): Promise<RequestScope> =>
     resource.destinations === undefined
-      ? reach
-      : withLookUp(reach, deps.lookUp, resource.destinations(body()))
+      ? scope
+      : withLookUp(scope, deps.lookUp, resource.destinations(body()))
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
@@ -69,10 +72,10 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     .post(path, write, validate('json', resource.body), async (c) => {
       const body = c.req.valid('json')
       const secret = await resource.hashSecret?.(body)
-      const reach = await lookedUp(reachOf(c.var.principal, now), () => body)
+      const scope = await lookedUp(requestScope(c.var.principal, now), () => body)
       const { id, after } = asAllowed(c.var.principal, () => {
-        const id = inTermsOf(body, () => resource.insert(body, reach, secret))
-        return { given: body, id, after: found(resource.find(reach, id), resource.noun) }
+        const id = inTermsOf(body, () => resource.insert(body, scope, secret))
+        return { given: body, id, after: found(resource.find(scope, id), resource.noun) }
       })
       changed({ after })
       c.set('change', { before: null, after })
@@ -82,13 +85,16 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     .get(path, read, validate('query', query), (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
-      const { rows, total } = resource.list(reachOf(c.var.principal, now), slice)
+      const { rows, total } = resource.list(requestScope(c.var.principal, now), slice)
       return ok(c, rows.map(show), pageMeta({ page, limit }, total))
     })
 
     .get(`${path}/:id`, read, validate('param', idParam(resource.noun)), (c) => {
       const { id } = c.req.valid('param')
-      return ok(c, show(found(resource.find(reachOf(c.var.principal, now), id), resource.noun)))
+      return ok(
+        c,
+        show(found(resource.find(requestScope(c.var.principal, now), id), resource.noun)),
+      )
     })
 
     .patch(
@@ -100,16 +106,16 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const { id } = c.req.valid('param')
         const changes = c.req.valid('json')
         const secret = await resource.hashSecret?.(changes)
-        const asker = reachOf(c.var.principal, now)
+        const asker = requestScope(c.var.principal, now)
         const bodyNow = () =>
           patched(resource.body, found(resource.document(asker, id), resource.noun), changes)
-        const reach = await lookedUp(asker, bodyNow)
-        const before = found(resource.find(reach, id), resource.noun)
+        const scope = await lookedUp(asker, bodyNow)
+        const before = found(resource.find(scope, id), resource.noun)
         // Read again: another request may have changed it meanwhile.
         const body = bodyNow()
         const { after } = asAllowed(c.var.principal, () => {
-          inTermsOf(changes, () => resource.replace(id, body, reach, secret))
-          const after = found(resource.find(reach, id), resource.noun)
+          inTermsOf(changes, () => resource.replace(id, body, scope, secret))
+          const after = found(resource.find(scope, id), resource.noun)
           return { given: changes, before, after }
         })
         changed({ before, after })
@@ -120,9 +126,9 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
 
     .delete(`${path}/:id`, write, validate('param', idParam(resource.noun)), (c) => {
       const { id } = c.req.valid('param')
-      const reach = reachOf(c.var.principal, now)
-      const before = resource.find(reach, id)
-      if (resource.remove(id, reach) === 'absent' || before === undefined)
+      const scope = requestScope(c.var.principal, now)
+      const before = resource.find(scope, id)
+      if (resource.remove(id, scope) === 'absent' || before === undefined)
         throw notFound(resource.noun)
       changed({ before })
       c.set('change', { before, after: null })
@@ -130,7 +136,10 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     })
 }
 
-export const reachOf = ({ tenantId, domain, actor }: Principal, now: () => number): Reach => ({
+export const requestScope = (
+  { tenantId, domain, actor }: Principal,
+  now: () => number,
+): RequestScope => ({
   tenantId,
   domain,
   actor,
@@ -139,12 +148,12 @@ export const reachOf = ({ tenantId, domain, actor }: Principal, now: () => numbe
 
 /** The same with what DNS says of these URIs. */
 export async function withLookUp(
-  reach: Reach,
+  scope: RequestScope,
   lookUp: EnginePort['lookUp'] | undefined,
   uris: readonly string[],
-): Promise<Reach> {
-  if (lookUp === undefined || uris.length === 0) return reach
-  return { ...reach, gatewayLedTo: await lookUp(uris) }
+): Promise<RequestScope> {
+  if (lookUp === undefined || uris.length === 0) return scope
+  return { ...scope, gatewayLedTo: await lookUp(uris) }
 }
 
 /** What is not an id names nothing: 404, as for an id of another tenant. */

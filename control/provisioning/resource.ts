@@ -5,8 +5,8 @@
 import type { z } from 'zod'
 import type { GatewayLedTo } from '../../schema/rules/gateway-reach.ts'
 
-/** Who writes or reads, and when. */
-export interface Reach {
+/** Limits a request to the rows of its tenant and domain, and says who asks and when. */
+export interface RequestScope {
   /** The only tenant whose rows exist; null: all tenants. */
   readonly tenantId: number | null
   /** The only SIP domain of that tenant, for what lives in one; absent or null: all its domains. */
@@ -43,23 +43,23 @@ export interface Writable<Body extends z.ZodObject> {
   readonly body: Body
   /** The id of the row that a body names: what makes a seed file repeatable. */
   identify(body: z.output<Body>): number | undefined
-  insert(body: z.output<Body>, reach: Reach, secretHash?: string): number
+  insert(body: z.output<Body>, scope: RequestScope, secretHash?: string): number
   /** Puts `body` in the place of what row `id` holds; absent secrets stay as they are. */
-  replace(id: number, body: z.output<Body>, reach: Reach, secretHash?: string): void
+  replace(id: number, body: z.output<Body>, scope: RequestScope, secretHash?: string): void
 }
 
 /** What has routes of its own. */
 export interface Resource<Body extends z.ZodObject, View> extends Writable<Body> {
   /** Fields of the body that a change cannot have. */
   readonly onlyAtCreation?: readonly string[]
-  list(reach: Reach, slice: Slice): Rows<View>
-  find(reach: Reach, id: number): View | undefined
-  document(reach: Reach, id: number): z.output<Body> | undefined
+  list(scope: RequestScope, slice: Slice): Rows<View>
+  find(scope: RequestScope, id: number): View | undefined
+  document(scope: RequestScope, id: number): z.output<Body> | undefined
   /** Whether a body holds a secret, which no answer shows, that differs from the stored one. */
   isNewSecret?(id: number, body: z.output<Body>): boolean
   /** The slow hash of a body's password, made off the event loop; without it the write makes it itself. */
   hashSecret?(body: z.output<Body>): Promise<string | undefined>
   /** URIs of a body whose names are looked up before it is written, as a write does not wait. */
   destinations?(body: z.output<Body>): readonly string[]
-  remove(id: number, reach: Reach): 'removed' | 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent'
 }

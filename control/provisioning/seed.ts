@@ -23,7 +23,7 @@ import { InboundRouteStore } from '../sbc/routes/inbound-route-store.ts'
 import { OutboundRouteStore } from '../sbc/routes/outbound-route-store.ts'
 import { TenantStore } from '../tenants/tenant-store.ts'
 import { jsonProblem } from './json-position.ts'
-import type { Reach, Resource } from './resource.ts'
+import type { RequestScope, Resource } from './resource.ts'
 
 /** In the order in which they may refer to each other. */
 const sections = [
@@ -86,13 +86,13 @@ export function applySeed(text: string, { store, ledger, now }: SeedPorts): Seed
   const elements = checked(read(text), writers)
   // Slow by intent, so not while the write lock is held.
   const logins = elements.customers.map((body) => loginOf(store, writers.customers, body))
-  const reach: Reach = { tenantId: null, actor: 'seed', now }
+  const scope: RequestScope = { tenantId: null, actor: 'seed', now }
   // So is a large table of rates, of which only the last step is done then. `checked` has seen what they are.
   const rates = manyRates(store, elements.rates as readonly unknown[] as readonly RateBody[])
   const sectionOf = (section: Section): SeedReport[Section] =>
-    (section === 'rates' ? rates?.take(reach) : undefined) ??
+    (section === 'rates' ? rates?.take(scope) : undefined) ??
     apply(
-      { store, writer: writers[section], reach },
+      { store, writer: writers[section], scope },
       section,
       section === 'customers' ? logins : elements[section].map((body) => ({ body })),
     )
@@ -133,7 +133,7 @@ function storedHash(store: Store, customers: Writers['customers'], body: Body): 
 interface Writing {
   readonly store: Store
   readonly writer: Resource<z.ZodObject, object>
-  readonly reach: Reach
+  readonly scope: RequestScope
 }
 
 function apply(
@@ -141,7 +141,7 @@ function apply(
   section: Section,
   elements: readonly Element[],
 ): SeedReport[Section] {
-  const { writer, reach } = writing
+  const { writer, scope } = writing
   const paths = new Map<number, string>()
   const counts = { created: 0, updated: 0, unchanged: 0 }
   for (const [index, element] of elements.entries()) {
@@ -151,7 +151,7 @@ function apply(
       const twin = known === undefined ? undefined : paths.get(known)
       if (twin !== undefined) throw new SeedRefused([`${path}: repeats ${twin}`])
       counts[known === undefined ? 'created' : replaced(writing, known, element)] += 1
-      paths.set(known ?? writer.insert(element.body, reach, element.newHash), path)
+      paths.set(known ?? writer.insert(element.body, scope, element.newHash), path)
     })
   }
   return counts
@@ -159,16 +159,16 @@ function apply(
 
 /** Puts an element in the place of what is stored. What it leaves as it was is not written at all. */
 function replaced(
-  { store, writer, reach }: Writing,
+  { store, writer, scope }: Writing,
   id: number,
   { body, newHash }: Element,
 ): 'updated' | 'unchanged' {
-  const shown = () => JSON.stringify({ ...writer.find(reach, id), updated_at: undefined })
+  const shown = () => JSON.stringify({ ...writer.find(scope, id), updated_at: undefined })
   const before = shown()
   const isNewSecret = newHash !== undefined || writer.isNewSecret?.(id, body) === true
   try {
     transaction(store, () => {
-      writer.replace(id, body, reach, newHash)
+      writer.replace(id, body, scope, newHash)
       if (!isNewSecret && shown() === before) throw same
     })
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference } from './references.ts'
-import type { Reach } from './resource.ts'
+import type { RequestScope } from './resource.ts'
 
 /** Throws 400 when a row of `tenantId` names a domain that is none of this tenant's. Null: of the platform. */
 export function refuseForeignDomain(
@@ -41,7 +41,7 @@ export function ownsNumber(store: Store, tenantId: number, number: string): bool
  */
 export function refuseForeignNumbers(
   store: Store,
-  { tenantId }: Reach,
+  { tenantId }: RequestScope,
   numbers: readonly string[],
   before: readonly string[],
 ): void {
@@ -54,7 +54,11 @@ export function refuseForeignNumbers(
 }
 
 /** Throws 403 where a tenant's credential asks for what only the platform may give. */
-export function refusePlatformOnly({ tenantId }: Reach, isAsked: boolean, path: string): void {
+export function refusePlatformOnly(
+  { tenantId }: RequestScope,
+  isAsked: boolean,
+  path: string,
+): void {
   if (tenantId === null || !isAsked) return
   throw new ApiError(403, 'platform_only', 'Only a global credential may set this', {
     details: [{ path, message: 'is set by the platform only' }],

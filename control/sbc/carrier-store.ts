@@ -10,7 +10,7 @@ import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import type { ProbedStatusView } from './probed-status.ts'
@@ -73,8 +73,8 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     this.#reserved = reserved
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<CarrierView> {
-    const matching = this.#visible(reach).where((row) => contains(row, ['carrier.name'], search))
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<CarrierView> {
+    const matching = this.#visible(scope).where((row) => contains(row, ['carrier.name'], search))
     const total = first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
@@ -88,8 +88,8 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): CarrierView | undefined {
-    const rows = this.#visible(reach)
+  find(scope: RequestScope, id: number): CarrierView | undefined {
+    const rows = this.#visible(scope)
       .selectAll('carrier')
       .select(names)
       .where('carrier.id', '=', id)
@@ -100,8 +100,8 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return identified(this.#store, 'carrier', body)
   }
 
-  document(reach: Reach, id: number): CarrierBody | undefined {
-    const carrier = this.find(reach, id)
+  document(scope: RequestScope, id: number): CarrierBody | undefined {
+    const carrier = this.find(scope, id)
     if (carrier === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, ...rest } = carrier
     const { customer: _customer, rate_plan: _plan, ...fields } = rest
@@ -112,38 +112,38 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     }
   }
 
-  insert(body: CarrierBody, reach: Reach): number {
-    return writeWithinLimits(this.#store, reach, () => {
-      const columns = this.#columnsOf(body, reach)
-      const row = { ...columns, created_at: reach.now }
+  insert(body: CarrierBody, scope: RequestScope): number {
+    return writeWithinLimits(this.#store, scope, () => {
+      const columns = this.#columnsOf(body, scope)
+      const row = { ...columns, created_at: scope.now }
       const id = insert(this.#store, this.#store.db.insertInto('carrier').values(row))
       this.#putPassword(id, body.auth)
-      this.#putGateways(id, body, reach)
+      this.#putGateways(id, body, scope)
       return id
     })
   }
 
-  replace(id: number, body: CarrierBody, reach: Reach): void {
-    writeWithinLimits(this.#store, reach, () => {
-      const columns = this.#columnsOf(body, reach, this.find(reach, id))
+  replace(id: number, body: CarrierBody, scope: RequestScope): void {
+    writeWithinLimits(this.#store, scope, () => {
+      const columns = this.#columnsOf(body, scope, this.find(scope, id))
       execute(this.#store, this.#store.db.updateTable('carrier').set(columns).where('id', '=', id))
       this.#putPassword(id, body.auth)
-      this.#putGateways(id, body, reach)
+      this.#putGateways(id, body, scope)
     })
   }
 
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    if (this.find(reach, id) === undefined) return 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    if (this.find(scope, id) === undefined) return 'absent'
     write(this.#store, () =>
       execute(this.#store, this.#store.db.deleteFrom('carrier').where('id', '=', id)),
     )
     return 'removed'
   }
 
-  #columnsOf(body: CarrierBody, reach: Reach, before?: CarrierView) {
+  #columnsOf(body: CarrierBody, scope: RequestScope, before?: CarrierView) {
     refuseUnsupported(unsupportedInCarrier(body))
-    const tenantId = tenantOf(this.#store, body.tenant, reach)
-    const owner = { tenantId, reach }
+    const tenantId = tenantOf(this.#store, body.tenant, scope)
+    const owner = { tenantId, scope }
     const customer = either('customer', body.customer, body.customer_id)
     const set = either('inbound_set', body.inbound_set, body.inbound_set_id)
     if (customer !== null && body.payer === 'from_number')
@@ -163,7 +163,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       max_cps: body.max_cps,
       rate_plan_id: this.#ratePlanOf(body, owner, before),
       inbound_set_id: resolveSet(this.#store, 'inbound_set', set, owner, before?.inbound_set_id),
-      updated_at: reach.now,
+      updated_at: scope.now,
     }
     this.#refuseForeign(body, owner)
     return columns
@@ -226,12 +226,12 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     execute(this.#store, query)
   }
 
-  #putGateways(carrierId: number, body: CarrierBody, reach: Reach): void {
-    this.#refuseAmbiguous(carrierId, body, tenantOf(this.#store, body.tenant, reach))
+  #putGateways(carrierId: number, body: CarrierBody, scope: RequestScope): void {
+    this.#refuseAmbiguous(carrierId, body, tenantOf(this.#store, body.tenant, scope))
     const { db } = this.#store
     const before = new Map(this.#gatewaysOf([carrierId]).map((row) => [gatewayKey(row), row.id]))
     const kept = body.gateways.map((gateway) => before.get(gatewayKey(gateway)))
-    const tenantId = tenantOf(this.#store, body.tenant, reach)
+    const tenantId = tenantOf(this.#store, body.tenant, scope)
     const fresh = body.gateways.flatMap((gateway, index) => {
       const { host, port, transport, netmask } = gateway
       const place = { host, port, transport, netmask, path: `gateways.${index}.host` }
@@ -297,7 +297,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return all(this.#store, query)
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('carrier')
       .leftJoin('tenant', 'tenant.id', 'carrier.tenant_id')
@@ -315,7 +315,7 @@ const names = [
 
 interface CarrierOwner {
   readonly tenantId: number | null
-  readonly reach: Reach
+  readonly scope: RequestScope
 }
 
 function ambiguous(index: number, rival: string): ApiError {

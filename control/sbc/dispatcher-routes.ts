@@ -8,12 +8,12 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from '../provisioning/patch.ts'
-import type { Reach } from '../provisioning/resource.ts'
+import type { RequestScope } from '../provisioning/resource.ts'
 import {
   found,
   id,
   idParam,
-  reachOf,
+  requestScope,
   resourceRoutes,
   withLookUp,
 } from '../provisioning/resource-routes.ts'
@@ -48,12 +48,12 @@ export function dispatcherRoutes({
   }
 
   const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
-  const lookedUp = (reach: Reach, node: NodeBody): Promise<Reach> =>
-    withLookUp(reach, lookUp, node.is_enabled ? [nodeUri(node)] : [])
+  const lookedUp = (scope: RequestScope, node: NodeBody): Promise<RequestScope> =>
+    withLookUp(scope, lookUp, node.is_enabled ? [nodeUri(node)] : [])
 
-  const nodeIn = (reach: Reach, setRow: number, nodeId: number): NodeView =>
+  const nodeIn = (scope: RequestScope, setRow: number, nodeId: number): NodeView =>
     found(
-      show(found(sets.find(reach, setRow), noun)).nodes.find((node) => node.id === nodeId),
+      show(found(sets.find(scope, setRow), noun)).nodes.find((node) => node.id === nodeId),
       'Node',
     )
 
@@ -77,13 +77,13 @@ export function dispatcherRoutes({
     )
 
     .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), (c) => {
-      const reach = reachOf(c.var.principal, now)
-      return ok(c, show(found(sets.find(reach, c.req.valid('param').id), noun)).nodes)
+      const scope = requestScope(c.var.principal, now)
+      return ok(c, show(found(sets.find(scope, c.req.valid('param').id), noun)).nodes)
     })
 
     .get('/dispatcher/:id/nodes/:nodeId', read, validate('param', nodeParam), (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
-      return ok(c, nodeIn(reachOf(c.var.principal, now), setRow, nodeId))
+      return ok(c, nodeIn(requestScope(c.var.principal, now), setRow, nodeId))
     })
 
     .post(
@@ -94,12 +94,12 @@ export function dispatcherRoutes({
       async (c) => {
         const { id: setRow } = c.req.valid('param')
         const body = c.req.valid('json')
-        const asker = reachOf(c.var.principal, now)
+        const asker = requestScope(c.var.principal, now)
         found(sets.find(asker, setRow), noun)
-        const reach = await lookedUp(asker, body)
-        const nodeId = sets.insertNode(reach, setRow, body)
+        const scope = await lookedUp(asker, body)
+        const nodeId = sets.insertNode(scope, setRow, body)
         changed()
-        const after = nodeIn(reach, setRow, nodeId)
+        const after = nodeIn(scope, setRow, nodeId)
         c.set('change', { before: null, after: lasting(after) })
         return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
       },
@@ -112,16 +112,16 @@ export function dispatcherRoutes({
       validate('json', patchOf(nodeBody)),
       async (c) => {
         const { id: setRow, nodeId } = c.req.valid('param')
-        const asker = reachOf(c.var.principal, now)
+        const asker = requestScope(c.var.principal, now)
         const bodyOver = (node: NodeView) =>
           patched(nodeBody, nodeDocument(node), c.req.valid('json'))
-        const reach = await lookedUp(asker, bodyOver(nodeIn(asker, setRow, nodeId)))
+        const scope = await lookedUp(asker, bodyOver(nodeIn(asker, setRow, nodeId)))
         // Read again: another request may have changed it meanwhile.
-        const before = nodeIn(reach, setRow, nodeId)
+        const before = nodeIn(scope, setRow, nodeId)
         const body = bodyOver(before)
-        sets.replaceNode(reach, setRow, nodeId, body)
+        sets.replaceNode(scope, setRow, nodeId, body)
         changed()
-        const after = nodeIn(reach, setRow, nodeId)
+        const after = nodeIn(scope, setRow, nodeId)
         c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, after)
       },
@@ -129,9 +129,9 @@ export function dispatcherRoutes({
 
     .delete('/dispatcher/:id/nodes/:nodeId', write, validate('param', nodeParam), (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
-      const reach = reachOf(c.var.principal, now)
-      const before = nodeIn(reach, setRow, nodeId)
-      sets.removeNode(reach, setRow, nodeId)
+      const scope = requestScope(c.var.principal, now)
+      const before = nodeIn(scope, setRow, nodeId)
+      sets.removeNode(scope, setRow, nodeId)
       changed()
       c.set('change', { before: lasting(before), after: null })
       return ok(c, { id: nodeId, deleted: true })
@@ -145,11 +145,11 @@ export function dispatcherRoutes({
       (c) => {
         const { id: setRow, nodeId } = c.req.valid('param')
         const { state } = c.req.valid('json')
-        const reach = reachOf(c.var.principal, now)
-        const { set_id } = found(sets.find(reach, setRow), noun)
-        const before = nodeIn(reach, setRow, nodeId)
+        const scope = requestScope(c.var.principal, now)
+        const { set_id } = found(sets.find(scope, setRow), noun)
+        const before = nodeIn(scope, setRow, nodeId)
         refuse(engine.dispatcher.setState(set_id, before.destination, state))
-        const after = nodeIn(reach, setRow, nodeId)
+        const after = nodeIn(scope, setRow, nodeId)
         c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, { ...after, state })
       },

@@ -5,7 +5,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import { everywhere, tenantOf } from '../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
@@ -39,8 +39,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     this.#reserved = reserved
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<DispatcherView> {
-    const matching = this.#visible(reach).where((row) =>
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<DispatcherView> {
+    const matching = this.#visible(scope).where((row) =>
       contains(row, ['dispatcher_set.endpoint_name'], search),
     )
     const total = first(
@@ -56,8 +56,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): DispatcherView | undefined {
-    const rows = this.#visible(reach)
+  find(scope: RequestScope, id: number): DispatcherView | undefined {
+    const rows = this.#visible(scope)
       .selectAll('dispatcher_set')
       .select('tenant.slug')
       .where('dispatcher_set.id', '=', id)
@@ -73,8 +73,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return first(this.#store, query)?.id
   }
 
-  document(reach: Reach, id: number): DispatcherBody | undefined {
-    const set = this.find(reach, id)
+  document(scope: RequestScope, id: number): DispatcherBody | undefined {
+    const set = this.find(scope, id)
     if (set === undefined) return undefined
     const { endpoint_name, algorithm, set_id, tenant, nodes, probe, voicemail_uri, spy_uri } = set
     return {
@@ -93,20 +93,20 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return destinationsOf(body).map(({ uri }) => uri)
   }
 
-  insert(body: DispatcherBody, reach: Reach): number {
-    return writeWithinLimits(this.#store, reach, () => {
-      this.#refuseTakenName(body.endpoint_name, undefined, reach)
-      const tenantId = tenantOf(this.#store, body.tenant, reach)
-      refuseGateways(this.#store, destinationsOf(body), tenantId, reach)
-      this.#refuseForeign(body.nodes, tenantId, reach)
+  insert(body: DispatcherBody, scope: RequestScope): number {
+    return writeWithinLimits(this.#store, scope, () => {
+      this.#refuseTakenName(body.endpoint_name, undefined, scope)
+      const tenantId = tenantOf(this.#store, body.tenant, scope)
+      refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
+      this.#refuseForeign(body.nodes, tenantId, scope)
       const id = insert(
         this.#store,
         this.#store.db.insertInto('dispatcher_set').values({
           ...columnsOf(body),
           set_id: body.set_id ?? this.#freeSetId(),
           tenant_id: tenantId,
-          created_at: reach.now,
-          updated_at: reach.now,
+          created_at: scope.now,
+          updated_at: scope.now,
         }),
       )
       this.#putNodes(id, body.nodes)
@@ -115,15 +115,15 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   /** Without `set_id` the set keeps its number. */
-  replace(id: number, body: DispatcherBody, reach: Reach): void {
-    writeWithinLimits(this.#store, reach, () => {
-      const before = this.find(reach, id)
+  replace(id: number, body: DispatcherBody, scope: RequestScope): void {
+    writeWithinLimits(this.#store, scope, () => {
+      const before = this.find(scope, id)
       if (before === undefined) throw notFound(this.noun)
       if (body.endpoint_name !== before.endpoint_name)
-        this.#refuseTakenName(body.endpoint_name, id, reach)
-      const tenantId = tenantOf(this.#store, body.tenant, reach)
-      refuseGateways(this.#store, destinationsOf(body), tenantId, reach)
-      this.#refuseForeign(body.nodes, tenantId, reach)
+        this.#refuseTakenName(body.endpoint_name, id, scope)
+      const tenantId = tenantOf(this.#store, body.tenant, scope)
+      refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
+      this.#refuseForeign(body.nodes, tenantId, scope)
       const set_id = body.set_id ?? before.set_id
       if (set_id !== before.set_id) this.#renumber(before.set_id, set_id)
       execute(
@@ -134,7 +134,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
             ...columnsOf(body),
             set_id,
             tenant_id: tenantId,
-            updated_at: reach.now,
+            updated_at: scope.now,
           })
           .where('id', '=', id),
       )
@@ -142,11 +142,11 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     })
   }
 
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
     return write(this.#store, () => {
-      const set = this.find(reach, id)
+      const set = this.find(scope, id)
       if (set === undefined) return 'absent'
-      const user = this.#userOf(set.set_id, reach)
+      const user = this.#userOf(set.set_id, scope)
       if (user !== undefined)
         throw new ApiError(409, 'in_use', `${user} still sends calls to this set`)
       execute(this.#store, this.#store.db.deleteFrom('dispatcher_set').where('id', '=', id))
@@ -155,22 +155,22 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   /** Adds one node. Answers its id; 409 when the set has it already. */
-  insertNode(reach: Reach, id: number, node: NodeBody): number {
-    return writeWithinLimits(this.#store, reach, () => {
-      const set = this.find(reach, id)
+  insertNode(scope: RequestScope, id: number, node: NodeBody): number {
+    return writeWithinLimits(this.#store, scope, () => {
+      const set = this.find(scope, id)
       if (set === undefined) throw notFound(this.noun)
       if (set.nodes.length >= 100)
         throw new ApiError(409, 'set_full', 'A set has at most 100 nodes')
-      this.#refuseGateway(node, set, reach)
+      this.#refuseGateway(node, set, scope)
       return this.#insertNode(id, node)
     })
   }
 
-  replaceNode(reach: Reach, id: number, nodeId: number, node: NodeBody): void {
+  replaceNode(scope: RequestScope, id: number, nodeId: number, node: NodeBody): void {
     write(this.#store, () => {
-      const set = this.#setOfNode(reach, id, nodeId)
+      const set = this.#setOfNode(scope, id, nodeId)
       const { nodes } = set
-      this.#refuseGateway(node, set, reach)
+      this.#refuseGateway(node, set, scope)
       const after = nodes.map((each) => {
         if (each.id !== nodeId) return each
         // At another host it is another node, of which nothing is known.
@@ -187,9 +187,9 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     })
   }
 
-  removeNode(reach: Reach, id: number, nodeId: number): void {
+  removeNode(scope: RequestScope, id: number, nodeId: number): void {
     write(this.#store, () => {
-      const { nodes } = this.#setOfNode(reach, id, nodeId)
+      const { nodes } = this.#setOfNode(scope, id, nodeId)
       this.#refuseEmptySet(
         nodes,
         nodes.filter((node) => node.id !== nodeId),
@@ -210,28 +210,28 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     throw new ApiError(409, 'last_active_node', 'The set would be left without a node in service')
   }
 
-  #refuseGateway(node: NodeBody, { tenant }: DispatcherView, reach: Reach): void {
-    const tenantId = tenantOf(this.#store, tenant, reach)
+  #refuseGateway(node: NodeBody, { tenant }: DispatcherView, scope: RequestScope): void {
+    const tenantId = tenantOf(this.#store, tenant, scope)
     const uri = nodeUri(node)
-    refuseGateways(this.#store, node.is_enabled ? [{ path: 'host', uri }] : [], tenantId, reach)
-    this.#refuseForeign([node], tenantId, reach, () => 'host')
+    refuseGateways(this.#store, node.is_enabled ? [{ path: 'host', uri }] : [], tenantId, scope)
+    this.#refuseForeign([node], tenantId, scope, () => 'host')
   }
 
   #refuseForeign(
     nodes: readonly NodeBody[],
     tenantId: number | null,
-    reach: Reach,
+    scope: RequestScope,
     path = (index: number) => `nodes.${index}.host`,
   ): void {
     const claims = nodes.map(nodeClaim)
-    refuseForeignPlaces(this.#store, { tenantId, reach }, claims, this.#reserved, path)
+    refuseForeignPlaces(this.#store, { tenantId, scope }, claims, this.#reserved, path)
   }
 
   /**
    * A name is unique among all that the writer sees: a tenant's among its own sets (the index holds that), one that is
    * written by the platform among all sets (specification §2.6).
    */
-  #refuseTakenName(name: string, except: number | undefined, { tenantId }: Reach): void {
+  #refuseTakenName(name: string, except: number | undefined, { tenantId }: RequestScope): void {
     if (tenantId !== null) return
     const query = this.#store.db
       .selectFrom('dispatcher_set')
@@ -245,7 +245,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   /** A carrier or inbound route whose calls go to the set: its name, where the asker may know it. */
-  #userOf(setId: number, { tenantId }: Reach): string | undefined {
+  #userOf(setId: number, { tenantId }: RequestScope): string | undefined {
     const { db } = this.#store
     const carriers = db
       .selectFrom('carrier')
@@ -277,8 +277,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     )
   }
 
-  #setOfNode(reach: Reach, id: number, nodeId: number): DispatcherView {
-    const set = this.find(reach, id)
+  #setOfNode(scope: RequestScope, id: number, nodeId: number): DispatcherView {
+    const set = this.find(scope, id)
     if (set === undefined) throw notFound(this.noun)
     if (!set.nodes.some((node) => node.id === nodeId)) throw notFound('Node')
     return set
@@ -342,7 +342,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return all(this.#store, query)
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('dispatcher_set')
       .leftJoin('tenant', 'tenant.id', 'dispatcher_set.tenant_id')

@@ -4,7 +4,7 @@ import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rule
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Reach } from '../provisioning/resource.ts'
+import type { RequestScope } from '../provisioning/resource.ts'
 import type { NodeBody } from './dispatcher-body.ts'
 
 export interface WrittenDestination {
@@ -15,24 +15,24 @@ export interface WrittenDestination {
 
 /**
  * Throws 409 for the first destination at a gateway, by address, network or name, or by what DNS has said
- * of its name (`reach.gatewayLedTo`). A name that DNS did not tell in time is accepted, as in a seed file,
+ * of its name (`scope.gatewayLedTo`). A name that DNS did not tell in time is accepted, as in a seed file,
  * which has no engine to ask: where it leads is asked again when a call goes there. `tenantId`: whose row it is.
  */
 export function refuseGateways(
   store: Store,
   destinations: readonly WrittenDestination[],
   tenantId: number | null,
-  reach: Reach,
+  scope: RequestScope,
 ): void {
   if (destinations.length === 0) return
   const gateways = carrierGateways(store)
   if (gateways.length === 0) return
   for (const { path, uri } of destinations) {
     const sender = senderOf(tenantId)
-    const gateway = gatewayNamedBy(gateways, uri, sender) ?? reach.gatewayLedTo?.(uri, sender)
+    const gateway = gatewayNamedBy(gateways, uri, sender) ?? scope.gatewayLedTo?.(uri, sender)
     if (gateway === undefined) continue
     // Another tenant's carrier is not named.
-    const isNamed = reach.tenantId === null || gateway.tenantId === reach.tenantId
+    const isNamed = scope.tenantId === null || gateway.tenantId === scope.tenantId
     const carrier = isNamed ? `the carrier ${JSON.stringify(gateway.carrier)}` : 'a carrier'
     throw new ApiError(409, 'carrier_gateway', "A destination is a carrier's gateway", {
       details: [

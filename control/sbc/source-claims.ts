@@ -7,7 +7,7 @@ import { storedClaims, type Claim, type StoredClaim } from '../../schema/ownersh
 import type { Store } from '../../schema/open.ts'
 import { isSameSource, locationOf, overlap, type Location } from '../../schema/rules/place.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Reach } from '../provisioning/resource.ts'
+import type { RequestScope } from '../provisioning/resource.ts'
 import { refusePlatformOnly } from '../provisioning/tenancy.ts'
 
 /** Of the platform's own programs, such as trusted sources: no tenant may claim a part of them. */
@@ -29,22 +29,22 @@ const LEAST_PREFIX = { 4: 24, 6: 48 } as const
 /** Throws 409 at `path(index)` when a place of `claims`, of a row of `owner`, belongs to another owner. */
 export function refuseForeignPlaces(
   store: Store,
-  owner: { readonly tenantId: number | null; readonly reach: Reach },
+  owner: { readonly tenantId: number | null; readonly scope: RequestScope },
   claims: readonly Claim[],
   reserved: ReservedNetworks,
   path: (index: number) => string,
 ): void {
-  const { tenantId, reach } = owner
+  const { tenantId, scope } = owner
   if (tenantId === null) return
   // The platform may share a machine out among tenants, by ports; a tenant cannot know who is there.
-  const isOfTenant = reach.tenantId !== null
+  const isOfTenant = scope.tenantId !== null
   const stored = storedClaims(store)
   const own = stored.filter((claim) => claim.tenantId === tenantId)
   const others = stored.filter((claim) => claim.tenantId !== tenantId)
   for (const [index, claim] of claims.entries()) {
     // A row that stood before the other claim may still be changed.
     if (own.some((before) => isIn(claim, before))) continue
-    refusePlatformOnly(reach, isWide(claim), path(index).replace(/host$/, 'netmask'))
+    refusePlatformOnly(scope, isWide(claim), path(index).replace(/host$/, 'netmask'))
     const isReserved = isOfTenant && reserved.some((network) => overlap(claim.location, network))
     if (isReserved || others.some((other) => isForeign(claim, other, isOfTenant)))
       throw new ApiError(409, 'address_taken', 'The address belongs to another source', {

@@ -5,7 +5,7 @@
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Reach } from '../provisioning/resource.ts'
+import type { RequestScope } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
 
 const limits = { sets: 100, nodes: 300, gateways: 300 } as const
@@ -13,7 +13,7 @@ const limits = { sets: 100, nodes: 300, gateways: 300 } as const
 type Counts = Readonly<Record<keyof typeof limits, number>>
 
 /** As `write`; throws 409 when the tenant of a tenant's credential gets more than it may have. */
-export function writeWithinLimits<T>(store: Store, { tenantId }: Reach, work: () => T): T {
+export function writeWithinLimits<T>(store: Store, { tenantId }: RequestScope, work: () => T): T {
   if (tenantId === null) return write(store, work)
   return write(store, () => {
     const before = countsOf(store, tenantId)

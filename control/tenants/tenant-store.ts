@@ -6,7 +6,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
-import type { Reach, Resource, Rows, Slice } from '../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
 import { tenantBody, type TenantBody } from './tenant-body.ts'
 
@@ -29,8 +29,8 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     this.#store = store
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<TenantView> {
-    const matching = this.#visible(reach).where((row) => contains(row, ['slug', 'name'], search))
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<TenantView> {
+    const matching = this.#visible(scope).where((row) => contains(row, ['slug', 'name'], search))
     const total = first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
@@ -39,8 +39,8 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     return { rows: this.#views(rows), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): TenantView | undefined {
-    const rows = all(this.#store, this.#visible(reach).selectAll().where('id', '=', id))
+  find(scope: RequestScope, id: number): TenantView | undefined {
+    const rows = all(this.#store, this.#visible(scope).selectAll().where('id', '=', id))
     return this.#views(rows)[0]
   }
 
@@ -49,19 +49,19 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     return first(this.#store, query)?.id
   }
 
-  document(reach: Reach, id: number): TenantBody | undefined {
-    const tenant = this.find(reach, id)
+  document(scope: RequestScope, id: number): TenantBody | undefined {
+    const tenant = this.find(scope, id)
     if (tenant === undefined) return undefined
     const { slug, name, is_active, domains, numbers } = tenant
     return { slug, name, is_active, domains: [...domains], numbers: [...numbers] }
   }
 
-  insert(body: TenantBody, reach: Reach): number {
-    refuseTenantCredential(reach)
+  insert(body: TenantBody, scope: RequestScope): number {
+    refuseTenantCredential(scope)
     return write(this.#store, () => {
       const id = insert(
         this.#store,
-        this.#store.db.insertInto('tenant').values({ ...columnsOf(body), created_at: reach.now }),
+        this.#store.db.insertInto('tenant').values({ ...columnsOf(body), created_at: scope.now }),
       )
       this.#putDomains(id, body.domains)
       this.#putNumbers(id, body.numbers)
@@ -69,8 +69,8 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     })
   }
 
-  replace(id: number, body: TenantBody, reach: Reach): void {
-    refuseTenantCredential(reach)
+  replace(id: number, body: TenantBody, scope: RequestScope): void {
+    refuseTenantCredential(scope)
     write(this.#store, () => {
       execute(
         this.#store,
@@ -82,8 +82,8 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   }
 
   /** 409 as long as anything belongs to the tenant, its call records included. */
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    refuseTenantCredential(reach)
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    refuseTenantCredential(scope)
     return write(this.#store, () => {
       const { db } = this.#store
       const cdr = first(this.#store, db.selectFrom('cdr').select('id').where('tenant_id', '=', id))
@@ -149,7 +149,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     return all(this.#store, query)
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('tenant')
       .$if(tenantId !== null, (query) => query.where('id', '=', tenantId))
@@ -163,7 +163,7 @@ const columnsOf = ({ slug, name, is_active }: TenantBody) => ({
 })
 
 /** A tenant neither makes tenants nor takes domains or numbers to itself. */
-function refuseTenantCredential(reach: Reach): void {
-  if (reach.tenantId === null) return
+function refuseTenantCredential(scope: RequestScope): void {
+  if (scope.tenantId === null) return
   throw new ApiError(403, 'wrong_tenant', 'Only a global credential may change tenants')
 }

@@ -5,7 +5,7 @@ import type { WebhookEndpointTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Reach, Rows } from '../provisioning/resource.ts'
+import type { RequestScope, Rows } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import type { NewEndpoint } from './webhook-body.ts'
@@ -29,7 +29,7 @@ export class EndpointStore {
     this.#store = store
   }
 
-  list({ tenantId }: Reach, slice: { readonly limit: number; readonly offset: number }) {
+  list({ tenantId }: RequestScope, slice: { readonly limit: number; readonly offset: number }) {
     const matching = this.#visible(tenantId)
     const total = first(
       this.#store,
@@ -43,7 +43,7 @@ export class EndpointStore {
     return page
   }
 
-  find({ tenantId }: Reach, id: number): EndpointRow | undefined {
+  find({ tenantId }: RequestScope, id: number): EndpointRow | undefined {
     return first(this.#store, this.#visible(tenantId).selectAll().where('id', '=', id))
   }
 

@@ -12,7 +12,7 @@ import { created, ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { tenantOf } from '../provisioning/references.ts'
-import { found, id, idParam, reachOf } from '../provisioning/resource-routes.ts'
+import { found, id, idParam, requestScope } from '../provisioning/resource-routes.ts'
 import { type EndpointChange, endpointView, typesOf } from './endpoint-store.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import { newSecret } from './standard-signature.ts'
@@ -40,12 +40,12 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newEndpointBody(allowPrivate)), (c) => {
       const body = c.req.valid('json')
-      const reach = reachOf(c.var.principal, now)
+      const scope = requestScope(c.var.principal, now)
       refuseUnheard(c.var.principal, body.events)
       const secret = newSecret(randomBytes)
-      const newId = endpoints.insert(body, secret, tenantOf(store, body.tenant, reach), now())
+      const newId = endpoints.insert(body, secret, tenantOf(store, body.tenant, scope), now())
       webhooks.reload()
-      const after = endpointView(found(endpoints.find(reach, newId), noun))
+      const after = endpointView(found(endpoints.find(scope, newId), noun))
       c.set('change', { before: null, after })
       return created(c, `/api/v1${path}/${newId}`, { ...after, secret })
     })
@@ -53,12 +53,12 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
     .get(path, read, validate('query', z.strictObject(pageQuery)), (c) => {
       const page = c.req.valid('query')
       const slice = { limit: page.limit, offset: offsetOf(page) }
-      const { rows, total } = endpoints.list(reachOf(c.var.principal, now), slice)
+      const { rows, total } = endpoints.list(requestScope(c.var.principal, now), slice)
       return ok(c, rows, pageMeta(page, total))
     })
 
     .get(`${path}/:id`, read, validate('param', idParam(noun)), (c) => {
-      const endpoint = endpoints.find(reachOf(c.var.principal, now), c.req.valid('param').id)
+      const endpoint = endpoints.find(requestScope(c.var.principal, now), c.req.valid('param').id)
       return ok(c, endpointView(found(endpoint, noun)))
     })
 
@@ -68,22 +68,22 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       validate('param', idParam(noun)),
       validate('json', endpointPatch(allowPrivate)),
       (c) => {
-        const reach = reachOf(c.var.principal, now)
-        const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
+        const scope = requestScope(c.var.principal, now)
+        const before = found(endpoints.find(scope, c.req.valid('param').id), noun)
         // Absent fields are not there at all: the body was parsed from JSON.
         const change = c.req.valid('json') as EndpointChange
         refuseUnheard(c.var.principal, change.events ?? typesOf(before))
         endpoints.update(before.id, change, now())
         webhooks.reload()
-        const after = endpointView(found(endpoints.find(reach, before.id), noun))
+        const after = endpointView(found(endpoints.find(scope, before.id), noun))
         c.set('change', { before: endpointView(before), after })
         return ok(c, after)
       },
     )
 
     .delete(`${path}/:id`, write, validate('param', idParam(noun)), (c) => {
-      const reach = reachOf(c.var.principal, now)
-      const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
+      const scope = requestScope(c.var.principal, now)
+      const before = found(endpoints.find(scope, c.req.valid('param').id), noun)
       webhooks.remove(before.id)
       c.set('change', { before: endpointView(before), after: null })
       return ok(c, { id: before.id, deleted: true })
@@ -95,14 +95,14 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       validate('param', idParam(noun)),
       validate('json', rotateBody),
       (c) => {
-        const reach = reachOf(c.var.principal, now)
-        const before = found(endpoints.find(reach, c.req.valid('param').id), noun)
+        const scope = requestScope(c.var.principal, now)
+        const before = found(endpoints.find(scope, c.req.valid('param').id), noun)
         refuseUnheard(c.var.principal, typesOf(before))
         const secret = newSecret(randomBytes)
         const { overlap_seconds: overlap } = c.req.valid('json')
         endpoints.rotate(before, secret, now() + overlap * 1_000, now())
         webhooks.reload()
-        const after = endpointView(found(endpoints.find(reach, before.id), noun))
+        const after = endpointView(found(endpoints.find(scope, before.id), noun))
         c.set('change', { before: endpointView(before), after })
         return ok(c, { ...after, secret })
       },
@@ -110,7 +110,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
 
     .post(`${path}/:id/test`, write, validate('param', idParam(noun)), (c) => {
       const endpoint = found(
-        endpoints.find(reachOf(c.var.principal, now), c.req.valid('param').id),
+        endpoints.find(requestScope(c.var.principal, now), c.req.valid('param').id),
         noun,
       )
       refuseInactive(endpoint)
@@ -124,8 +124,8 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       validate('query', deliveryQuery),
       (c) => {
         const { state, ...page } = c.req.valid('query')
-        const reach = reachOf(c.var.principal, now)
-        const endpoint = found(endpoints.find(reach, c.req.valid('param').id), noun)
+        const scope = requestScope(c.var.principal, now)
+        const endpoint = found(endpoints.find(scope, c.req.valid('param').id), noun)
         const slice = { limit: page.limit, offset: offsetOf(page) }
         const { rows, total } = deliveries.list(endpoint.id, state, slice)
         return ok(c, rows, endingMeta(page, total))
@@ -138,7 +138,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       validate('param', deliveryParam),
       (c) => {
         const { id: endpointId, deliveryId } = c.req.valid('param')
-        const endpoint = found(endpoints.find(reachOf(c.var.principal, now), endpointId), noun)
+        const endpoint = found(endpoints.find(requestScope(c.var.principal, now), endpointId), noun)
         const delivery = found(deliveries.find(endpoint.id, deliveryId), 'Delivery')
         refuseInactive(endpoint)
         webhooks.retry(delivery.id)

@@ -24,7 +24,6 @@ export const notYetConverted: readonly string[] = [
   'control/provisioning',
   'control/sbc',
   'control/telemetry',
-  'control/tenants',
   'control/tools',
   'control/webhooks',
   'engine/README.md',

@@ -7,14 +7,14 @@ import { all } from '../../../schema/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { Reference } from '../../provisioning/fields.ts'
 import { resolve } from '../../provisioning/references.ts'
-import type { Reach } from '../../provisioning/resource.ts'
+import type { RequestScope } from '../../provisioning/resource.ts'
 import { gatherRates } from './gathered-rates.ts'
 import type { RateBody } from './rate-body.ts'
 import { rateColumns } from './rate-store.ts'
 
 export interface ManyRates {
   /** Inside a transaction of the caller. Undefined: nothing is written; one by one they will say what is wrong. */
-  take(reach: Reach): Taken | undefined
+  take(scope: RequestScope): Taken | undefined
   drop(): void
 }
 
@@ -36,8 +36,8 @@ export function manyRates(store: Store, bodies: readonly RateBody[]): ManyRates 
   const gathered = gatherRates(store)
   gathered.add(rates)
   return {
-    take: (reach) => {
-      const ids = resolved(store, [...plans.keys()], reach)
+    take: (scope) => {
+      const ids = resolved(store, [...plans.keys()], scope)
       if (ids === undefined) return undefined
       for (const [reference, placeholder] of plans)
         gathered.setPlan(placeholder, ids.get(reference) ?? 0)
@@ -79,12 +79,12 @@ function withoutTwins(bodies: readonly RateBody[], plans: Map<Reference, number>
 function resolved(
   store: Store,
   references: readonly Reference[],
-  reach: Reach,
+  scope: RequestScope,
 ): ReadonlyMap<Reference, number> | undefined {
   const ids = new Map<Reference, number>()
   try {
     for (const reference of references)
-      ids.set(reference, resolve(store, 'rate_plan', reference, { tenantId: 'any', reach }) ?? 0)
+      ids.set(reference, resolve(store, 'rate_plan', reference, { tenantId: 'any', scope }) ?? 0)
   } catch (error) {
     if (error instanceof ApiError) return undefined
     throw error

@@ -6,7 +6,7 @@ import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { identified, tenantOf } from '../../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
 import { ratePlanBody, type RatePlanBody } from './rate-body.ts'
@@ -33,8 +33,8 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     this.#store = store
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<RatePlanView> {
-    const matching = this.#visible(reach).where((row) => contains(row, ['rate_plan.name'], search))
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<RatePlanView> {
+    const matching = this.#visible(scope).where((row) => contains(row, ['rate_plan.name'], search))
     const total = first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
@@ -48,8 +48,8 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): RatePlanView | undefined {
-    const query = this.#visible(reach)
+  find(scope: RequestScope, id: number): RatePlanView | undefined {
+    const query = this.#visible(scope)
       .selectAll('rate_plan')
       .select('tenant.slug')
       .where('rate_plan.id', '=', id)
@@ -61,14 +61,14 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     return identified(this.#store, 'rate_plan', body)
   }
 
-  document(reach: Reach, id: number): RatePlanBody | undefined {
-    const plan = this.find(reach, id)
+  document(scope: RequestScope, id: number): RatePlanBody | undefined {
+    const plan = this.find(scope, id)
     if (plan === undefined) return undefined
     const { id: _id, created_at: _at, ...document } = plan
     return document
   }
 
-  insert(body: RatePlanBody, reach: Reach): number {
+  insert(body: RatePlanBody, scope: RequestScope): number {
     const { name, currency, decimals } = body
     return write(this.#store, () =>
       insert(
@@ -77,31 +77,31 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
           name,
           currency,
           decimals,
-          tenant_id: tenantOf(this.#store, body.tenant, reach),
-          created_at: reach.now,
+          tenant_id: tenantOf(this.#store, body.tenant, scope),
+          created_at: scope.now,
         }),
       ),
     )
   }
 
   /** The currency stays while customers pay in it, since their wallets are in it, or carriers charge. */
-  replace(id: number, body: RatePlanBody, reach: Reach): void {
+  replace(id: number, body: RatePlanBody, scope: RequestScope): void {
     const { name, currency, decimals } = body
     write(this.#store, () => {
-      if (this.find(reach, id)?.currency !== currency) this.#refuseIfUsed(id)
+      if (this.find(scope, id)?.currency !== currency) this.#refuseIfUsed(id)
       execute(
         this.#store,
         this.#store.db
           .updateTable('rate_plan')
-          .set({ name, currency, decimals, tenant_id: tenantOf(this.#store, body.tenant, reach) })
+          .set({ name, currency, decimals, tenant_id: tenantOf(this.#store, body.tenant, scope) })
           .where('id', '=', id),
       )
     })
   }
 
   /** Takes the plan's rates with it; 409 while a customer or a carrier has it. */
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    if (this.find(reach, id) === undefined) return 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    if (this.find(scope, id) === undefined) return 'absent'
     write(this.#store, () =>
       execute(this.#store, this.#store.db.deleteFrom('rate_plan').where('id', '=', id)),
     )
@@ -117,7 +117,7 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
       throw new ApiError(409, 'in_use', 'Carriers charge by this plan, in its currency')
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('rate_plan')
       .leftJoin('tenant', 'tenant.id', 'rate_plan.tenant_id')

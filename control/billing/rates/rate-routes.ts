@@ -13,8 +13,8 @@ import { queryId, queryInteger } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { phoneNumber, queryTime } from '../../provisioning/fields.ts'
 import { badReference, either, resolve } from '../../provisioning/references.ts'
-import type { Reach } from '../../provisioning/resource.ts'
-import { reachOf, resourceRoutes } from '../../provisioning/resource-routes.ts'
+import type { RequestScope } from '../../provisioning/resource.ts'
+import { requestScope, resourceRoutes } from '../../provisioning/resource-routes.ts'
 import { csvLine } from './csv.ts'
 import { explanation } from './price-explanation.ts'
 import {
@@ -74,7 +74,7 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
 
     .get('/rates/lookup', requires('rates:read'), validate('query', lookupQuery), (c) => {
       const { number, duration, at = now(), ...plan } = c.req.valid('query')
-      const planId = planFor(store, plan, reachOf(c.var.principal, now))
+      const planId = planFor(store, plan, requestScope(c.var.principal, now))
       const quote = ocs.quote(planId, number, duration, at)
       if (quote === undefined)
         throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
@@ -91,7 +91,7 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
       requires('rates:read'),
       validate('query', z.strictObject(planQuery)),
       (c) => {
-        const planId = planFor(store, c.req.valid('query'), reachOf(c.var.principal, now))
+        const planId = planFor(store, c.req.valid('query'), requestScope(c.var.principal, now))
         c.header('Content-Type', 'text/csv; charset=utf-8')
         c.header('Content-Disposition', 'attachment; filename="rates.csv"')
         return c.body(exported(rates, planId))
@@ -100,8 +100,8 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
 
     .post('/rates/import', requires('rates:write'), validate('query', importQuery), async (c) => {
       const { mode, ...plan } = c.req.valid('query')
-      const reach = reachOf(c.var.principal, now)
-      const rows = await readRates(await csvText(c), planFinder(store, plan, reach))
+      const scope = requestScope(c.var.principal, now)
+      const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
       const report = await storeRates(store, rows, mode)
       await ocs.reloadRatesGently(pause)
       c.set('change', { before: null, after: report })
@@ -129,10 +129,14 @@ interface NamedPlan {
   readonly rate_plan_id?: number | undefined
 }
 
-function planFor(store: Store, { rate_plan, rate_plan_id }: NamedPlan, reach: Reach): number {
+function planFor(
+  store: Store,
+  { rate_plan, rate_plan_id }: NamedPlan,
+  scope: RequestScope,
+): number {
   return inQuery(() => {
     const reference = either('rate_plan', rate_plan, rate_plan_id)
-    const id = resolve(store, 'rate_plan', reference, { tenantId: 'any', reach })
+    const id = resolve(store, 'rate_plan', reference, { tenantId: 'any', scope })
     if (id === null) throw badReference('rate_plan', 'is required')
     return id
   })
@@ -148,7 +152,7 @@ function inQuery<T>(work: () => T): T {
 }
 
 /** The plan that a line names, or else the request; each name is looked up once. */
-function planFinder(store: Store, plan: NamedPlan, reach: Reach): PlanOf {
+function planFinder(store: Store, plan: NamedPlan, scope: RequestScope): PlanOf {
   const known = new Map<string | undefined, ReturnType<PlanOf>>()
   return (name) => {
     const found = known.get(name) ?? find(name)
@@ -158,7 +162,7 @@ function planFinder(store: Store, plan: NamedPlan, reach: Reach): PlanOf {
 
   function find(name: string | undefined): ReturnType<PlanOf> {
     try {
-      return planFor(store, name === undefined ? plan : { rate_plan: name }, reach)
+      return planFor(store, name === undefined ? plan : { rate_plan: name }, scope)
     } catch (error) {
       const [detail] = error instanceof ApiError ? (error.details ?? []) : []
       if (detail === undefined) throw error

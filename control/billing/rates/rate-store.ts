@@ -18,7 +18,7 @@ import {
   resolve,
   tenantOf,
 } from '../../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
 import { rateBody, type RateBody } from './rate-body.ts'
@@ -61,8 +61,8 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     this.#store = store
   }
 
-  list(reach: Reach, { limit, offset, search, ...plan }: RateSlice): Rows<RateView> {
-    const matching = this.#visible(reach)
+  list(scope: RequestScope, { limit, offset, search, ...plan }: RateSlice): Rows<RateView> {
+    const matching = this.#visible(scope)
       .where((row) => contains(row, ['rate.prefix', 'rate.description'], search))
       .$if(plan.rate_plan_id !== undefined, (query) =>
         query.where('rate.rate_plan_id', '=', plan.rate_plan_id ?? 0),
@@ -78,7 +78,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .selectAll('rate')
       .select('rate_plan.name as rate_plan')
       .orderBy('rate_plan.name')
-      .$if(reach.tenantId === null, (query) => query.orderBy('rate_plan.id'))
+      .$if(scope.tenantId === null, (query) => query.orderBy('rate_plan.id'))
       .orderBy('rate.prefix')
       .orderBy(sql`ifnull(rate.effective_from_at, -1)`)
       .limit(limit)
@@ -86,8 +86,8 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     return { rows: all(this.#store, rows).map(rateView), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): RateView | undefined {
-    const row = this.#row(reach, id)
+  find(scope: RequestScope, id: number): RateView | undefined {
+    const row = this.#row(scope, id)
     return row === undefined ? undefined : rateView(row)
   }
 
@@ -116,8 +116,8 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     return first(this.#store, query)?.id
   }
 
-  document(reach: Reach, id: number): RateBody | undefined {
-    const row = this.#row(reach, id)
+  document(scope: RequestScope, id: number): RateBody | undefined {
+    const row = this.#row(scope, id)
     if (row === undefined) return undefined
     return {
       rate_plan_id: row.rate_plan_id,
@@ -134,9 +134,9 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     }
   }
 
-  insert(body: RateBody, reach: Reach): number {
+  insert(body: RateBody, scope: RequestScope): number {
     return write(this.#store, () => {
-      const rate_plan_id = this.#planOf(body, reach)
+      const rate_plan_id = this.#planOf(body, scope)
       return insert(
         this.#store,
         this.#store.db.insertInto('rate').values({ rate_plan_id, ...rateColumns(body) }),
@@ -144,9 +144,9 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     })
   }
 
-  replace(id: number, body: RateBody, reach: Reach): void {
+  replace(id: number, body: RateBody, scope: RequestScope): void {
     write(this.#store, () => {
-      const rate_plan_id = this.#planOf(body, reach, this.#row(reach, id)?.rate_plan_id)
+      const rate_plan_id = this.#planOf(body, scope, this.#row(scope, id)?.rate_plan_id)
       execute(
         this.#store,
         this.#store.db
@@ -157,16 +157,16 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     })
   }
 
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    if (this.#row(reach, id) === undefined) return 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    if (this.#row(scope, id) === undefined) return 'absent'
     execute(this.#store, this.#store.db.deleteFrom('rate').where('id', '=', id))
     return 'removed'
   }
 
-  #planOf(body: RateBody, reach: Reach, current?: number): number {
+  #planOf(body: RateBody, scope: RequestScope, current?: number): number {
     const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
-    const tenantId = body.tenant == null ? 'any' : tenantOf(this.#store, body.tenant, reach)
-    const id = resolve(this.#store, 'rate_plan', plan, { tenantId, reach }, current)
+    const tenantId = body.tenant == null ? 'any' : tenantOf(this.#store, body.tenant, scope)
+    const id = resolve(this.#store, 'rate_plan', plan, { tenantId, scope }, current)
     if (id === null) throw badReference('rate_plan', 'is required')
     if (tenantId !== 'any' && this.#tenantOfPlan(id) !== tenantId)
       throw badReference('rate_plan', `the tenant has no rate_plan ${JSON.stringify(plan)}`)
@@ -178,15 +178,15 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     return first(this.#store, plans.where('id', '=', id))?.tenant_id
   }
 
-  #row(reach: Reach, id: number): RateRow | undefined {
-    const query = this.#visible(reach)
+  #row(scope: RequestScope, id: number): RateRow | undefined {
+    const query = this.#visible(scope)
       .selectAll('rate')
       .select('rate_plan.name as rate_plan')
       .where('rate.id', '=', id)
     return first(this.#store, query)
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('rate')
       .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')

@@ -5,7 +5,7 @@ import type { InboundRouteTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/query.ts'
 import { either, resolve, identified, tenantOf } from '../../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
 import { refuseForeignDomain } from '../../provisioning/tenancy.ts'
@@ -40,8 +40,8 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     this.#store = store
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<InboundRouteView> {
-    const matching = this.#visible(reach).where((row) =>
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<InboundRouteView> {
+    const matching = this.#visible(scope).where((row) =>
       contains(row, ['inbound_route.name', 'prefix', 'inbound_route.domain'], search),
     )
     const total = first(
@@ -57,8 +57,8 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): InboundRouteView | undefined {
-    const query = this.#visible(reach)
+  find(scope: RequestScope, id: number): InboundRouteView | undefined {
+    const query = this.#visible(scope)
       .selectAll('inbound_route')
       .select(names)
       .where('inbound_route.id', '=', id)
@@ -70,45 +70,45 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     return identified(this.#store, 'inbound_route', body)
   }
 
-  document(reach: Reach, id: number): InboundRouteBody | undefined {
-    const route = this.find(reach, id)
+  document(scope: RequestScope, id: number): InboundRouteBody | undefined {
+    const route = this.find(scope, id)
     if (route === undefined) return undefined
     const { id: _id, created_at: _at, carrier: _carrier, ...document } = route
     return document
   }
 
-  insert(body: InboundRouteBody, reach: Reach): number {
+  insert(body: InboundRouteBody, scope: RequestScope): number {
     return write(this.#store, () =>
       insert(
         this.#store,
         this.#store.db
           .insertInto('inbound_route')
-          .values({ ...this.#columnsOf(body, reach), created_at: reach.now }),
+          .values({ ...this.#columnsOf(body, scope), created_at: scope.now }),
       ),
     )
   }
 
-  replace(id: number, body: InboundRouteBody, reach: Reach): void {
+  replace(id: number, body: InboundRouteBody, scope: RequestScope): void {
     write(this.#store, () =>
       execute(
         this.#store,
         this.#store.db
           .updateTable('inbound_route')
-          .set(this.#columnsOf(body, reach, this.find(reach, id)))
+          .set(this.#columnsOf(body, scope, this.find(scope, id)))
           .where('id', '=', id),
       ),
     )
   }
 
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    if (this.find(reach, id) === undefined) return 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    if (this.find(scope, id) === undefined) return 'absent'
     execute(this.#store, this.#store.db.deleteFrom('inbound_route').where('id', '=', id))
     return 'removed'
   }
 
-  #columnsOf(body: InboundRouteBody, reach: Reach, before?: InboundRouteView) {
-    const tenantId = tenantOf(this.#store, body.tenant, reach)
-    const owner = { tenantId, reach }
+  #columnsOf(body: InboundRouteBody, scope: RequestScope, before?: InboundRouteView) {
+    const tenantId = tenantOf(this.#store, body.tenant, scope)
+    const owner = { tenantId, scope }
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (body.domain !== before?.domain) refuseForeignDomain(this.#store, body.domain, tenantId)
     return {
@@ -123,7 +123,7 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     }
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('inbound_route')
       .leftJoin('tenant', 'tenant.id', 'inbound_route.tenant_id')

@@ -11,7 +11,7 @@ import {
   identified,
   tenantOf,
 } from '../../provisioning/references.ts'
-import type { Reach, Resource, Rows, Slice } from '../../provisioning/resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { write } from '../../provisioning/write.ts'
 import { refusePlatformOnly } from '../../provisioning/tenancy.ts'
@@ -51,8 +51,8 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     this.#store = store
   }
 
-  list(reach: Reach, { limit, offset, search }: Slice): Rows<OutboundRouteView> {
-    const matching = this.#visible(reach).where((row) =>
+  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<OutboundRouteView> {
+    const matching = this.#visible(scope).where((row) =>
       contains(row, ['outbound_route.name', 'prefix'], search),
     )
     const total = first(
@@ -68,8 +68,8 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(reach: Reach, id: number): OutboundRouteView | undefined {
-    const query = this.#visible(reach)
+  find(scope: RequestScope, id: number): OutboundRouteView | undefined {
+    const query = this.#visible(scope)
       .selectAll('outbound_route')
       .select(names)
       .where('outbound_route.id', '=', id)
@@ -81,46 +81,46 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     return identified(this.#store, 'outbound_route', body)
   }
 
-  document(reach: Reach, id: number): OutboundRouteBody | undefined {
-    const route = this.find(reach, id)
+  document(scope: RequestScope, id: number): OutboundRouteBody | undefined {
+    const route = this.find(scope, id)
     if (route === undefined) return undefined
     const { id: _id, created_at: _at, carrier: _carrier, customer: _customer, ...document } = route
     return document
   }
 
-  insert(body: OutboundRouteBody, reach: Reach): number {
+  insert(body: OutboundRouteBody, scope: RequestScope): number {
     return write(this.#store, () =>
       insert(
         this.#store,
         this.#store.db
           .insertInto('outbound_route')
-          .values({ ...this.#columnsOf(body, reach), created_at: reach.now }),
+          .values({ ...this.#columnsOf(body, scope), created_at: scope.now }),
       ),
     )
   }
 
-  replace(id: number, body: OutboundRouteBody, reach: Reach): void {
+  replace(id: number, body: OutboundRouteBody, scope: RequestScope): void {
     write(this.#store, () =>
       execute(
         this.#store,
         this.#store.db
           .updateTable('outbound_route')
-          .set(this.#columnsOf(body, reach, this.find(reach, id)))
+          .set(this.#columnsOf(body, scope, this.find(scope, id)))
           .where('id', '=', id),
       ),
     )
   }
 
-  remove(id: number, reach: Reach): 'removed' | 'absent' {
-    if (this.find(reach, id) === undefined) return 'absent'
+  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+    if (this.find(scope, id) === undefined) return 'absent'
     execute(this.#store, this.#store.db.deleteFrom('outbound_route').where('id', '=', id))
     return 'removed'
   }
 
-  #columnsOf(body: OutboundRouteBody, reach: Reach, before?: OutboundRouteView) {
-    const tenantId = tenantOf(this.#store, body.tenant, reach)
-    const owner = { tenantId, reach }
-    refusePlatformOnly(reach, body.emergency && before?.emergency !== true, 'emergency')
+  #columnsOf(body: OutboundRouteBody, scope: RequestScope, before?: OutboundRouteView) {
+    const tenantId = tenantOf(this.#store, body.tenant, scope)
+    const owner = { tenantId, scope }
+    refusePlatformOnly(scope, body.emergency && before?.emergency !== true, 'emergency')
     const customer = either('customer', body.customer, body.customer_id)
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')
@@ -129,9 +129,9 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     // An emergency asks no wallet, and a call by the platform's carrier is priced by what was dialled: neither is sent
     // as another number.
     const isFree = body.emergency && before?.emergency === true
-    if (reach.tenantId !== null && (isFree || this.#isOfPlatform(carrierId)))
+    if (scope.tenantId !== null && (isFree || this.#isOfPlatform(carrierId)))
       for (const field of ['prefix', 'strip', 'prepend'] as const)
-        refusePlatformOnly(reach, body[field] !== before?.[field], field)
+        refusePlatformOnly(scope, body[field] !== before?.[field], field)
     return {
       name: body.name,
       tenant_id: tenantId,
@@ -157,7 +157,7 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     return first(this.#store, query)?.tenant_id === null
   }
 
-  #visible({ tenantId }: Reach) {
+  #visible({ tenantId }: RequestScope) {
     return this.#store.db
       .selectFrom('outbound_route')
       .leftJoin('tenant', 'tenant.id', 'outbound_route.tenant_id')

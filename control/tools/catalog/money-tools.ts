@@ -8,8 +8,8 @@ import { explanation } from '../../billing/rates/price-explanation.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { phoneNumber, reference } from '../../provisioning/fields.ts'
 import { resolve } from '../../provisioning/references.ts'
-import type { Reach } from '../../provisioning/resource.ts'
-import { reachOf } from '../../provisioning/resource-routes.ts'
+import type { RequestScope } from '../../provisioning/resource.ts'
+import { requestScope } from '../../provisioning/resource-routes.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { time } from './shapes.ts'
 
@@ -104,10 +104,10 @@ function chargingOf({ ocs }: ToolUse): OcsPort {
 }
 
 function theCustomer(wanted: string | number, use: ToolUse) {
-  const reach = reachHere(use)
-  const id = resolve(use.store, 'customer', wanted, { tenantId: 'any', reach })
+  const scope = toolScope(use)
+  const id = resolve(use.store, 'customer', wanted, { tenantId: 'any', scope })
   const customer =
-    id === null ? undefined : new CustomerStore(use.store, chargingOf(use).ledger).find(reach, id)
+    id === null ? undefined : new CustomerStore(use.store, chargingOf(use).ledger).find(scope, id)
   if (customer !== undefined) return customer
   throw new ApiError(404, 'not_found', 'There is no such customer')
 }
@@ -117,7 +117,7 @@ function thePlan(
   customer: string | number | undefined,
   use: ToolUse,
 ): number {
-  const owner = { tenantId: 'any', reach: reachHere(use) } as const
+  const owner = { tenantId: 'any', scope: toolScope(use) } as const
   const id =
     plan === undefined && customer !== undefined
       ? theCustomer(customer, use).rate_plan_id
@@ -139,4 +139,4 @@ function planNames({ store, principal: { tenantId } }: ToolUse): string {
   return names.length === 0 ? 'none' : names.join(', ')
 }
 
-const reachHere = ({ principal, now }: ToolUse): Reach => reachOf(principal, now)
+const toolScope = ({ principal, now }: ToolUse): RequestScope => requestScope(principal, now)

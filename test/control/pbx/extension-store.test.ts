@@ -9,13 +9,13 @@ import { TenantStore } from '../../../control/tenants/tenant-store.ts'
 import { first } from '../../../schema/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
-const reach = { tenantId: null, actor: 'test', now: 1 }
+const scope = { tenantId: null, actor: 'test', now: 1 }
 
 function open(domains: readonly string[] = ['acme.example']) {
   const store = emptyStore()
   const tenants = new TenantStore(store)
-  tenants.insert(tenantBody.parse({ slug: 'acme', domains }), reach)
-  tenants.insert(tenantBody.parse({ slug: 'beta', domains: ['beta.example'] }), reach)
+  tenants.insert(tenantBody.parse({ slug: 'acme', domains }), scope)
+  tenants.insert(tenantBody.parse({ slug: 'beta', domains: ['beta.example'] }), scope)
   const extensions = new ExtensionStore(store)
   const row = (id: number) =>
     first(store, store.db.selectFrom('extension').selectAll().where('id', '=', id))
@@ -49,7 +49,7 @@ test('the secrets are those of HTTP digest, of user, realm and password', () => 
 
 test('an extension lives in the only domain of its tenant, and its password is kept as secrets', () => {
   const { extensions, row } = open()
-  const id = extensions.insert(desk, reach)
+  const id = extensions.insert(desk, scope)
   const { md5, sha256 } = digestSecrets('100', 'acme.example', 'a password')
   expect(row(id)).toMatchObject({
     domain: 'acme.example',
@@ -68,35 +68,35 @@ test.each([
   ['an unknown domain', { tenant: null, domain: 'nowhere.example' }, 'domain'],
 ])('an extension of %s needs a domain that fits', (_, change, path) => {
   const { extensions } = open(['acme.example', 'acme.test'])
-  expect(problemOf(() => extensions.insert({ ...desk, ...change }, reach))).toBe(path)
+  expect(problemOf(() => extensions.insert({ ...desk, ...change }, scope))).toBe(path)
 })
 
 test('without a domain it lives in the first one of its tenant', () => {
   const { extensions, row } = open(['acme.test', 'acme.example'])
-  expect(row(extensions.insert(desk, reach))?.domain).toBe('acme.example')
+  expect(row(extensions.insert(desk, scope))?.domain).toBe('acme.example')
   const other = { ...desk, domain: 'acme.test' }
-  expect(row(extensions.insert(other, reach))?.domain).toBe('acme.test')
+  expect(row(extensions.insert(other, scope))?.domain).toBe('acme.test')
 })
 
 test('a change without a password keeps the secrets; a new number needs one', () => {
   const { extensions, row } = open()
-  const id = extensions.insert(desk, reach)
+  const id = extensions.insert(desk, scope)
   const before = row(id)
   const { password: _, ...rest } = desk
-  extensions.replace(id, { ...rest, display_name: 'New' }, reach)
+  extensions.replace(id, { ...rest, display_name: 'New' }, scope)
   expect(row(id)).toEqual({ ...before, display_name: 'New' })
-  expect(problemOf(() => extensions.replace(id, { ...rest, extension: '101' }, reach))).toBe(
+  expect(problemOf(() => extensions.replace(id, { ...rest, extension: '101' }, scope))).toBe(
     'password',
   )
-  extensions.replace(id, { ...desk, extension: '101' }, reach)
+  extensions.replace(id, { ...desk, extension: '101' }, scope)
   expect(row(id)?.ha1_md5).toBe(digestSecrets('101', 'acme.example', 'a password').md5)
 })
 
 test('a number is unique in its domain, and free in others', () => {
   const { extensions } = open()
-  extensions.insert(desk, reach)
-  expect(problemOf(() => extensions.insert(desk, reach))).toBe('extension')
-  expect(extensions.insert({ ...desk, tenant: 'beta' }, reach)).toBe(2)
+  extensions.insert(desk, scope)
+  expect(problemOf(() => extensions.insert(desk, scope))).toBe('extension')
+  expect(extensions.insert({ ...desk, tenant: 'beta' }, scope)).toBe(2)
 })
 
 test.each([
