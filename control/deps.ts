@@ -1,5 +1,6 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
-import type { Clocks } from '../schema/clock.ts'
+import type { Clocks, Schedule } from '../schema/clock.ts'
+import type { Log } from '../schema/contracts/log.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { CdrTable } from '../schema/database.ts'
 import type { GatewayLedTo } from '../schema/rules/gateway-reach.ts'
@@ -15,8 +16,7 @@ export interface ControlDeps extends Clocks {
   readonly ocs: OcsPort | undefined
   readonly webhooks: Webhooks
   readonly reports: Reports
-  /** Runs `work` once after `delayMs`; the returned function calls it off. */
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log
@@ -38,12 +38,6 @@ export interface ControlSettings {
   /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are believed. */
   readonly trustedProxies: readonly string[]
 }
-
-export type Log = (
-  level: 'debug' | 'info' | 'warn' | 'error',
-  message: string,
-  fields?: Readonly<Record<string, unknown>>,
-) => void
 
 export type NodeState = 'active' | 'probing' | 'inactive'
 

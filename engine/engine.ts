@@ -4,10 +4,11 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallRecord } from '../schema/call-record.ts'
+import type { Schedule } from '../schema/clock.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
-import { Deadlines, type Schedule } from './call/deadlines.ts'
+import { Deadlines } from './call/deadlines.ts'
 import type { OriginateRequest, OriginateResult } from './call/click-to-call/originate.ts'
 import { calledOf } from './call/sip/caller-id.ts'
 import type { SpyRequest, SpyResult } from './call/monitoring/spy.ts'
@@ -23,13 +24,13 @@ import type { SipRequest } from './call/srf/drachtio.ts'
 import { type Connection, SrfClient } from './call/srf/srf-client.ts'
 import { CallTotals, type DelayHistogram } from './call-totals.ts'
 import type { Charging } from '../schema/contracts/charging.ts'
+import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
 import type { NodeState } from './dispatcher/node-health.ts'
 import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
-import type { Log } from './logger.ts'
 import { Guard } from './guard/guard.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { Registrar } from './registrar/registrar.ts'
@@ -56,8 +57,7 @@ export interface EngineDeps {
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
-  /** Runs `work` once after `delayMs`; the returned function calls it off. */
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** A node's state has changed. */
   readonly onNodeChange?: (change: NodeChange) => void
   readonly log: Log

@@ -1,13 +1,8 @@
 /** JSON lines on standard error, written behind so that a slow reader never holds up a call. */
 import { destination, pino, stdSerializers, stdTimeFunctions } from 'pino'
+import type { Log } from '../schema/contracts/log.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-
-export type Log = (
-  level: LogLevel,
-  message: string,
-  fields?: Readonly<Record<string, unknown>>,
-) => void
 
 export interface Logger {
   readonly log: Log

@@ -14,7 +14,8 @@ import { Webhooks } from '../control/webhooks/webhooks.ts'
 import { brokenClaims } from '../schema/ownership/claims.ts'
 import { copyOfLost } from '../schema/storage/last-copy.ts'
 import { migrate } from '../schema/migrate.ts'
-import { type Clocks, earliest } from '../schema/clock.ts'
+import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
+import type { Log } from '../schema/contracts/log.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
 import { StorageWatch } from '../schema/storage/storage-watch.ts'
 import { makeBackup } from './backups/make-backup.ts'
@@ -25,7 +26,6 @@ import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { Engine, type EngineDeps } from './engine.ts'
-import type { Log } from './logger.ts'
 import { lockForServing } from './serving-lock.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './staff.ts'
@@ -37,8 +37,7 @@ export interface PlatformDeps extends Clocks {
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
-  /** Runs `work` once after `delayMs`; the returned function calls it off. */
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   readonly log: Log
   /** One line for whoever started the process. */
   readonly announce: (line: string) => void

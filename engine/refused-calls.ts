@@ -3,15 +3,17 @@
  * whatever their number; of unknown sources a few are let through as samples, so that an operator can see
  * who tries what.
  */
-import { addRefusedCalls, refusalReasons, type RefusalReason } from '../schema/refused-calls.ts'
+import type { Schedule } from '../schema/clock.ts'
+import type { Log } from '../schema/contracts/log.ts'
+import { addRefusedCalls } from '../schema/refused-calls.ts'
+import { refusalReasons, type RefusalReason } from '../schema/tables/refused-calls.ts'
 import type { Store } from '../schema/open.ts'
-import type { Log } from './logger.ts'
 
 export interface RefusedCallsDeps {
   readonly store: Store
   /** Milliseconds UTC. */
   readonly now: () => number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** Since the start of the process. */
   readonly refusedByOverload: () => number
   readonly log: Log

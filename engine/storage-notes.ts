@@ -1,13 +1,8 @@
 /** Log line, event and metric when nothing can be stored, and when it can again. */
+import type { Log } from '../schema/contracts/log.ts'
 import type { Store } from '../schema/open.ts'
 import type { StorageProblem } from '../schema/storage/storage.ts'
 import type { EventLog } from './event-log.ts'
-
-type Log = (
-  level: 'info' | 'error',
-  message: string,
-  fields?: Readonly<Record<string, unknown>>,
-) => void
 
 export class StorageNotes {
   readonly #storage: Store['storage']

@@ -12,6 +12,10 @@ export interface Clocks {
   readonly steadyNow: () => number
 }
 
+/** Runs `work` once after `delayMs`; the returned function cancels it. */
+export type Schedule = (work: () => void, delayMs: number) => Cancel
+export type Cancel = () => void
+
 /**
  * For what must end in time, such as tokens: a clock that was set back does not let them live on, nor does
  * a machine that slept.

@@ -2,12 +2,13 @@
  * Many small writes in one synchronous transaction: one fsync for a group instead of one for each.
  * A group is written 10 ms after its first write, or at once when it is full.
  */
+import type { Schedule } from './clock.ts'
 import type { Store } from './open.ts'
 import { codeOf, isLocked } from './storage/storage.ts'
 
 export interface GroupCommitDeps {
   readonly store: Pick<Store, 'sqlite' | 'storage'>
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /**
    * A group could not be written and is tried again; nothing of it is lost meanwhile. Not called for every
    * attempt: after the first failure, the second, the fourth and so on.

@@ -100,7 +100,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },
   'engine/settings.ts': { folders: ['engine/setting-kinds.ts'], packages: /^zod$/ },
   'engine/setting-kinds.ts': { folders: [], packages: /^(node:net|zod)$/ },
-  'engine/logger.ts': { folders: [], packages: /^(node:|pino$)/ },
+  'engine/logger.ts': { folders: ['schema/contracts'], packages: /^(node:|pino$)/ },
   'engine/sip-server': { folders: [], packages: onlyNode },
   // An application of its own: it knows the server by its protocol alone.
   'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
@@ -134,7 +134,10 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     ]),
   ),
   // Probes carriers' gateways with the dispatcher's prober, and reads carriers as routing does.
-  'engine/trunks': { folders: ['engine/dispatcher', 'engine/routing', sipGrammar], packages: /^$/ },
+  'engine/trunks': {
+    folders: ['engine/dispatcher', 'engine/routing', 'schema', sipGrammar],
+    packages: /^$/,
+  },
   'engine/call': {
     folders: ['schema', sipGrammar, ...helpers.map((name) => `engine/${name}`)],
     packages: /^(node:|drachtio-srf$|drachtio-srf\/|sip-status$)/,

@@ -1,6 +1,14 @@
 /** Who a request is, after authentication and tenant scope. Stores partition by it. */
-import type { KeyLimits } from './keys/key-limits.ts'
 import type { Role, Scope } from './scopes.ts'
+
+/** What bounds a credential beside its scopes: how often it may ask, until when, and from where. */
+export interface KeyLimits {
+  readonly rateLimitRpm: number
+  /** Milliseconds UTC; null: never. */
+  readonly expiresAt: number | null
+  /** CIDRs; empty: any address. */
+  readonly allowedIps: readonly string[]
+}
 
 interface Identity {
   /** For audit and logs: `key:<uuid>`, `user:<username>` (of a tenant: `user:<slug>/<username>`), `customer:<id>`. */

@@ -1,7 +1,7 @@
 /** Whatever goes wrong leaves as the envelope of specification §2.7, and nothing internal with it. */
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import type { Log } from '../deps.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { ApiError, storageUnavailable } from './api-error.ts'
 import type { ControlEnv } from './control-env.ts'

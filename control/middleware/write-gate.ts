@@ -3,13 +3,14 @@
  * where nothing else does: inside a handler the wait would stop every call.
  */
 import type { MiddlewareHandler } from 'hono'
+import type { Schedule } from '../../schema/clock.ts'
 import type { Store } from '../../schema/open.ts'
 import { isLocked } from '../../schema/storage/storage.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 
 interface WriteGateDeps {
   readonly store: Pick<Store, 'sqlite'>
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
 }
 
 const LOOK_MS = 20

@@ -5,11 +5,11 @@
  */
 import { sql } from 'kysely'
 import { compile, type Statement } from '../../schema/compiled.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
-import type { RefusalReason, RefusedCallsRow } from '../../schema/refused-calls.ts'
-import type { Log } from '../deps.ts'
+import type { RefusalReason, RefusedCallsTable } from '../../schema/tables/refused-calls.ts'
 
 export interface RetentionPeriods {
   /** Days after the start of a call; 0: for ever. */
@@ -159,7 +159,7 @@ function prepare(store: Store) {
       .orderBy('start_stamp')
       .limit(param('batch')),
   )
-  const oldRefused: Statement<Batch, Pick<RefusedCallsRow, 'minute' | 'reason'>> = compile(
+  const oldRefused: Statement<Batch, Pick<RefusedCallsTable, 'minute' | 'reason'>> = compile(
     store,
     (db, param) =>
       db

@@ -1,10 +1,10 @@
 /** The one way to a tool, for MCP and for plain REST: scope, arguments, work, audit. */
+import type { Log } from '../../schema/contracts/log.ts'
 import { auditedActor, type AuditLog } from '../audit/audit-log.ts'
 import { digestOf } from '../audit/digest.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import { lackOf } from '../auth/requires.ts'
-import type { Log } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Change } from '../http/control-env.ts'
 import { allTools } from './catalog/index.ts'

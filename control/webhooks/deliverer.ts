@@ -2,9 +2,9 @@
  * Delivers what waits, at least once. Every endpoint has room of its own, and so has every tenant, so that one
  * whose receivers are slow or dead delays only its own deliveries; calls never wait for any of it.
  */
-import { type Clocks, latest } from '../../schema/clock.ts'
+import { type Clocks, latest, type Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import type { GroupCommit } from '../../schema/group-commit.ts'
-import type { Log } from '../deps.ts'
 import type { Attempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
 import { type EndpointRow, secretsOf } from './endpoint-store.ts'
 import type { Send, Sent } from './sender.ts'
@@ -16,7 +16,7 @@ export interface DelivererDeps extends Clocks {
   readonly send: Send
   /** From 0 up to 1. */
   readonly random: () => number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** The receiver wants no more (410); runs inside the transaction that records its answer. */
   readonly onGone: (endpointId: number) => void
   /** The same, committed. */

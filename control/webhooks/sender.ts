@@ -2,13 +2,14 @@
 import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
+import type { Schedule } from '../../schema/clock.ts'
 import { guardedLookup, hostOf, isPublicAddress, type Resolve } from './targets.ts'
 
 export interface SenderDeps {
   readonly resolve: Resolve
   /** Receivers inside private networks are served too. */
   readonly allowPrivate: boolean
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   readonly timeoutMs?: number
 }
 

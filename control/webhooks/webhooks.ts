@@ -2,12 +2,12 @@
  * Accounting webhooks (decisions.md §9): events of calls, money, nodes and keys, signed as Standard
  * Webhooks, told to whoever listens.
  */
-import { type Clocks, earliest } from '../../schema/clock.ts'
+import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
-import type { Log } from '../deps.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
@@ -26,7 +26,7 @@ export interface WebhooksDeps extends Clocks {
   readonly random: () => number
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   readonly resolve: Resolve
   /** Receivers inside private networks are allowed. */
   readonly allowPrivate: boolean

@@ -1,8 +1,8 @@
 /** Copies the database into a folder every so often, and keeps the newest copies. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join, parse } from 'node:path'
+import type { Log } from '../../schema/contracts/log.ts'
 import { timeName } from '../../schema/storage/copy.ts'
-import type { Log } from '../logger.ts'
 
 export interface BackupPlan {
   readonly folder: string

@@ -10,9 +10,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { recoveredRecord, type JournalEntry, type OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
+import type { Schedule } from '../../schema/clock.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import type { Charging } from '../../schema/contracts/charging.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import type {
   Balance,
   CostSoFar,
@@ -53,17 +55,12 @@ export interface OcsDeps {
   readonly now: () => number
   /** Milliseconds UTC: for stamps. */
   readonly wallNow: () => number
-  /** Runs `work` once after `delayMs`; answers how to call it off. */
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** Callers without a customer are refused, or let through at no cost. */
   readonly unknownCaller: 'deny' | 'allow'
   /** Where accounting webhooks take their events from; absent: nobody is told. */
   readonly events?: EventSink
-  readonly log: (
-    level: 'info' | 'warn' | 'error',
-    message: string,
-    fields: Readonly<Record<string, unknown>>,
-  ) => void
+  readonly log: Log
 }
 
 /** New calls are refused while more writes than this wait for the database. */

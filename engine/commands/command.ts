@@ -1,6 +1,6 @@
 /** What every command of `tollgate` is made of, and what the outside world gives to it. */
 import type { Readable, Writable } from 'node:stream'
-import type { Clocks } from '../../schema/clock.ts'
+import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { Environment } from '../config.ts'
 
 /** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
@@ -14,8 +14,7 @@ export interface World extends Clocks {
   readonly randomBytes: (size: number) => Buffer
   /** Version 4 (RFC 9562 §5.4). */
   readonly newUuid: () => string
-  /** Runs `work` once after `delayMs`; the returned function calls it off. */
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** One line on standard output. */
   readonly print: (line: string) => void
   /** One line on standard error. */

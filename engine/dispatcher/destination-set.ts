@@ -3,8 +3,8 @@
  * snapshot from which calls are answered. A snapshot is replaced whole, never edited, so a call
  * that holds one sees a consistent set.
  */
-import type { AlgorithmCode, Order } from './algorithms/index.ts'
-import { prepareOrder } from './algorithms/index.ts'
+import { type AlgorithmCode, prepareOrder } from './algorithms/index.ts'
+import type { Order } from './algorithms/order.ts'
 import type { Transport } from './destination.ts'
 import { formatDestination } from './destination.ts'
 import type { NodeState, OperatorState, ProbeThresholds } from './node-health.ts'

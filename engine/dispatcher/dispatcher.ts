@@ -2,6 +2,7 @@
  * Which backend node gets a call: the facade over sets, probes and algorithms. Answers come from
  * snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
+import type { Schedule } from '../../schema/clock.ts'
 import type { Candidate, DestinationSet, ProbeSettings, SetRecord } from './destination-set.ts'
 import { buildSet } from './destination-set.ts'
 import { formatDestination, isSameDestination, parseDestination } from './destination.ts'
@@ -11,7 +12,7 @@ import type { HostDirectory } from './host-addresses.ts'
 import type { NodeState, OperatorState } from './node-health.ts'
 import { NodeDirectory } from './node-directory.ts'
 import type { NodeReference } from './node-directory.ts'
-import type { Schedule, SendProbe } from './prober.ts'
+import type { SendProbe } from './prober.ts'
 import { isLastInService, maySetState } from './set-state.ts'
 import type { SetStatus } from './set-status.ts'
 import { describeSet } from './set-status.ts'

@@ -3,10 +3,11 @@
  * changes of state come out. Knows destinations, not dispatcher sets, so that carrier gateways
  * can be watched by a second one.
  */
+import type { Schedule } from '../../schema/clock.ts'
 import { smoothLatency } from './latency.ts'
 import type { Health, NodeState, OperatorState } from './node-health.ts'
 import { afterCall, afterProbe, newHealth } from './node-health.ts'
-import type { ProbeTarget, Schedule, SendProbe, Verdict } from './prober.ts'
+import type { ProbeTarget, SendProbe, Verdict } from './prober.ts'
 import { Prober } from './prober.ts'
 
 export interface MonitoredTarget extends ProbeTarget {

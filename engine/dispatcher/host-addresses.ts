@@ -6,7 +6,7 @@
 import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP, SocketAddress } from 'node:net'
-import type { Cancel, Schedule } from './prober.ts'
+import type { Cancel, Schedule } from '../../schema/clock.ts'
 
 export interface Resolution {
   readonly addresses: readonly string[]

@@ -6,11 +6,10 @@
  * With interval 500, timeout 400 and 3 failures, a node that dies right after it answered is out
  * after 3 × 500 + 400 = 1900 ms, because two probes never start further apart than the interval.
  */
+import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { ProbeSettings } from './destination-set.ts'
 
-export type Cancel = () => void
 /** Runs `action` once after `delayMs`, unless cancelled before. */
-export type Schedule = (action: () => void, delayMs: number) => Cancel
 
 export type ProbeResult =
   | { readonly kind: 'answered'; readonly status: number; readonly reason: string }

@@ -3,9 +3,10 @@
  * scanners meet silence, guessers are banned for a while. Carriers and nodes are never shut out. The source
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
+import type { Log } from '../../schema/contracts/log.ts'
 import { Bans, type Ban, type BanReason } from './bans.ts'
 import { Failures } from './failures.ts'
-import { type GuardLog, Notices } from './notices.ts'
+import { Notices } from './notices.ts'
 import { kindOf, kindOfMethod, type PacketKind } from './packet-kind.ts'
 import { type ProvenFlow, type ProvenSource, ProvenSources } from './proven.ts'
 import { isFromScanner, isScannerName } from './scanners.ts'
@@ -24,7 +25,7 @@ export interface GuardDeps {
   readonly now: () => number
   /** Carriers, nodes and trusted networks. Asked about packets that would be dropped, and now and then. */
   readonly isExempt: (address: string, port: number) => boolean
-  readonly log: GuardLog
+  readonly log: Log
   readonly flood?: Partial<BucketLimits>
   /** What all sources may send together that are neither exempt nor proven. */
   readonly strangers?: Rate

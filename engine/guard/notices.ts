@@ -2,13 +2,8 @@
  * What the log is told of strangers: each source once in a while, and a bounded number of lines a minute,
  * because a stranger may write four billion addresses on its packets.
  */
+import type { Log } from '../../schema/contracts/log.ts'
 import { Failures } from './failures.ts'
-
-export type GuardLog = (
-  level: 'info' | 'warn',
-  message: string,
-  fields: Readonly<Record<string, unknown>>,
-) => void
 
 /** A source that was told about is not told about again for this long. */
 const QUIET_MS = 600_000
@@ -17,13 +12,13 @@ const LINES_A_MINUTE = 20
 const MINUTE_MS = 60_000
 
 export class Notices {
-  readonly #log: GuardLog
+  readonly #log: Log
   readonly #told = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_TOLD })
   #since = -Infinity
   #lines = 0
   #omitted = 0
 
-  constructor(log: GuardLog) {
+  constructor(log: Log) {
     this.#log = log
   }
 

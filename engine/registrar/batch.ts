@@ -2,8 +2,10 @@
  * Work that is done together: what came in within `waitMs` of the first, in order, or at once when
  * it is much. A program that wakes for each piece pays more for waking than for the work.
  */
+import type { Schedule } from '../../schema/clock.ts'
+
 export interface BatchDeps<Item> {
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   readonly waitMs: number
   readonly maxItems: number
   readonly work: (items: readonly Item[]) => void

@@ -2,6 +2,7 @@
  * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart
  * loses none of those that a phone believes in.
  */
+import type { Schedule } from '../../schema/clock.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
@@ -10,7 +11,7 @@ import { type Binding, bindingLimits } from './bindings.ts'
 
 export interface BindingStoreDeps {
   readonly store: Store
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   readonly onFailure: (error: unknown, waiting: number) => void
 }
 

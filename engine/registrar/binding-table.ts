@@ -2,6 +2,7 @@
  * The bindings of all extensions in memory: found by domain and number, dropped when they expire,
  * and the phones behind NAT kept reachable. One timer serves all of it, and only while needed.
  */
+import type { Schedule } from '../../schema/clock.ts'
 import type { Binding } from './bindings.ts'
 import { needsKeepAlive } from './target.ts'
 
@@ -19,7 +20,7 @@ export interface Registered {
 export interface BindingTableDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** Sends something that makes a NAT keep its mapping; errors are its own. */
   readonly keepAlive: (binding: Binding) => void
   /** Some of its bindings have expired; it has those that are left. */

@@ -2,6 +2,7 @@
  * The registrar (RFC 3261 §10.3): who an extension's phone is, and where it can be reached. Requests
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
+import type { Schedule } from '../../schema/clock.ts'
 import type { Store } from '../../schema/open.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { Batch } from './batch.ts'
@@ -63,7 +64,7 @@ export interface RegistrarDeps {
   /** Milliseconds by the steady clock, and UTC by that of the machine (schema/clock.ts). */
   readonly now: () => number
   readonly wallNow: () => number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** At least 32 random bytes of this process: nonces of another process are stale. */
   readonly secret: Buffer
   /** How long a nonce is good. */

@@ -1,4 +1,5 @@
 /** Calls that would reach a carrier's gateway without a price: all are counted, few are logged. */
+import type { Log } from '../../schema/contracts/log.ts'
 import type { Sender } from '../../schema/rules/gateway-reach.ts'
 import type { Routing } from './routing.ts'
 
@@ -6,7 +7,7 @@ export interface UnpricedCallsDeps {
   readonly routing: () => Pick<Routing, 'gatewayBehind' | 'mayReach'>
   /** Milliseconds UTC. */
   readonly now: () => number
-  readonly log: (level: 'warn', message: string, fields: Readonly<Record<string, unknown>>) => void
+  readonly log: Log
 }
 
 /** One line for a destination in a minute, however often it is called: the log must not fill the disk. */

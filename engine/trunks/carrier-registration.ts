@@ -1,4 +1,5 @@
 /** Keeps one carrier knowing where we are: performs what `registration-states.ts` says. */
+import type { Schedule } from '../../schema/clock.ts'
 import {
   registrationStates,
   type RegistrationAction,
@@ -46,7 +47,7 @@ export interface RegistrationDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly random: () => number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   readonly send: SendRegister
   readonly newCallId: () => string
   readonly onChange: (state: ShownState, answer: LastAnswer | null) => void

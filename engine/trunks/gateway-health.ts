@@ -1,11 +1,12 @@
 /** Which carrier gateways answer OPTIONS: the dispatcher's prober, at a pace that suits a stranger. */
+import type { Schedule } from '../../schema/clock.ts'
 import type { ProbeSettings } from '../dispatcher/destination-set.ts'
 import {
   HealthMonitor,
   type HealthChange,
   type HealthReport,
 } from '../dispatcher/health-monitor.ts'
-import type { Schedule, SendProbe } from '../dispatcher/prober.ts'
+import type { SendProbe } from '../dispatcher/prober.ts'
 import { gatewayUri } from '../routing/gateway-uri.ts'
 import type { CarrierRecord } from '../routing/routing-records.ts'
 

@@ -1,4 +1,5 @@
 /** What is kept up with carriers beside calls: registrations, and knowing which gateways are alive. */
+import type { Log } from '../../schema/contracts/log.ts'
 import type { HealthReport } from '../dispatcher/health-monitor.ts'
 import type { CarrierRecord } from '../routing/routing-records.ts'
 import { gatewayUri } from '../routing/gateway-uri.ts'
@@ -12,11 +13,7 @@ import { GatewayHealth, type GatewayHealthDeps, type GatewayStanding } from './g
 
 export interface TrunksDeps
   extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayHealthDeps, 'onChange'> {
-  readonly log: (
-    level: 'info' | 'warn',
-    message: string,
-    fields: Readonly<Record<string, unknown>>,
-  ) => void
+  readonly log: Log
 }
 
 /** As the API shows it. */

@@ -3,13 +3,14 @@
  * the one that was opened any more, a write-ahead log that is gone.
  */
 import { existsSync, realpathSync, statSync } from 'node:fs'
+import type { Schedule } from '../clock.ts'
 import { GroupCommit } from '../group-commit.ts'
 import type { Store } from '../open.ts'
 import type { StorageProblem } from './storage.ts'
 
 export interface StorageWatchDeps {
   readonly store: Store
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** The write-ahead log was removed; other readers of the database in this process should close it. */
   readonly onLogGone: () => void
   /** Nothing can be stored from now on; undefined: it can again. */

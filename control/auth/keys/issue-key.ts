@@ -5,13 +5,13 @@
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/query.ts'
 import { ApiError, badRequest, conflict } from '../../http/api-error.ts'
-import type { Principal } from '../principal.ts'
+import type { KeyLimits, Principal } from '../principal.ts'
 import { newUuid } from '../../uuid.ts'
 import { mayGrant } from '../scopes.ts'
 import { wrongTenant } from '../tenants.ts'
 import { hashToken, keyPrefixOf, keyStateAt, newToken, type AppKey } from './app-key.ts'
 import { DEFAULT_RATE_LIMIT_RPM, type KeyPatch, type NewKeyBody } from './key-bodies.ts'
-import { type KeyLimits, limitsOf, refuseWider } from './key-limits.ts'
+import { limitsOf, refuseWider } from './key-limits.ts'
 import type { KeyStore } from './key-store.ts'
 
 /** Who hands out a key, and how far that reaches. */

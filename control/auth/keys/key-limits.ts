@@ -1,15 +1,7 @@
 /** How far a credential reaches beside its scopes: how often it may ask, until when, and from where. */
 import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { addressCheck, parseNetwork } from '../address.ts'
-import type { Principal } from '../principal.ts'
-
-export interface KeyLimits {
-  readonly rateLimitRpm: number
-  /** Milliseconds UTC; null: never. */
-  readonly expiresAt: number | null
-  /** CIDRs; empty: any address. */
-  readonly allowedIps: readonly string[]
-}
+import type { KeyLimits, Principal } from '../principal.ts'
 
 /** What a session of a person may ask in a minute. A person has no expiry and no addresses. */
 export const SESSION_RPM = 600

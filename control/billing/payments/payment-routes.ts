@@ -1,10 +1,10 @@
 /** Where the payment provider tells what was paid, and the alerts that come of it. */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import { openToAll, requiresGlobal } from '../../auth/requires.ts'
-import type { Log } from '../../deps.ts'
 import { ApiError, badRequest, notFound } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'

@@ -3,11 +3,11 @@
  * and one payment raises several: event and payment are each remembered in the transaction that
  * credits, so that a payment counts once however often and under whatever name it is told.
  */
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { PaymentEventTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, transaction } from '../../../schema/query.ts'
-import type { Log } from '../../deps.ts'
 import { type Alert, AlertStore } from './alert-store.ts'
 import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
 

@@ -8,7 +8,7 @@ import type { Store } from '../../../schema/open.ts'
 import { all, first, rawRows } from '../../../schema/query.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
 
-import type { RefusalReason } from '../../../schema/refused-calls.ts'
+import type { RefusalReason } from '../../../schema/tables/refused-calls.ts'
 
 /** The calls of a principal that began in a period. Times in milliseconds UTC; `before` is outside. */
 export interface CdrFilter {

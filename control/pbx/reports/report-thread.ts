@@ -1,7 +1,7 @@
 /** Reports from the thread of `report-worker.ts`, which is started anew when it has ended. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Log } from '../../deps.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { ReportMaker, ReportRequest } from './report-chunks.ts'
 import type { Ask, Told } from './report-worker.ts'
 

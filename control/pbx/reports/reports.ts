@@ -4,8 +4,8 @@
  */
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { Log } from '../../deps.ts'
 import { reportChunks, type ReportMaker, type ReportRequest } from './report-chunks.ts'
 import { ReportThread } from './report-thread.ts'
 

@@ -1,8 +1,8 @@
 /** `/mcp`: Streamable HTTP for MCP clients, both protocol eras, without sessions. */
 import { createMcpHandler, type AuthInfo } from '@modelcontextprotocol/server'
 import { Hono } from 'hono'
+import type { Log } from '../../../schema/contracts/log.ts'
 import { requires } from '../../auth/requires.ts'
-import type { Log } from '../../deps.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import type { Toolbox, ToolCaller } from '../toolbox.ts'

@@ -1,6 +1,7 @@
 /** Calls that nodes report over HTTP: the same call gets the same numbers, however often it comes. */
 import type { Insertable } from 'kysely'
 import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import { exactSum } from '../../../schema/columns.ts'
 import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'
@@ -17,7 +18,7 @@ const WAIT_MS = 2_000
 
 export function orUnstored(
   stored: Promise<ReportAnswer>,
-  schedule: (work: () => void, delayMs: number) => () => void,
+  schedule: Schedule,
 ): Promise<ReportAnswer> {
   return new Promise((resolve, reject) => {
     const cancel = schedule(() => resolve(unstored), WAIT_MS)

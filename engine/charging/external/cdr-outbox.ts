@@ -4,7 +4,9 @@
  * knows calls by their uuid, a report that arrives twice is charged once.
  */
 import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import { timeToText } from '../../../schema/columns.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
 import { readCost } from './ocs-answers.ts'
@@ -16,15 +18,11 @@ export interface CdrOutboxDeps {
   readonly group: GroupCommit
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** From 0 up to 1: spreads the retries of many rows. */
   readonly random: () => number
   readonly post: (json: string) => Promise<HttpAnswer>
-  readonly log: (
-    level: 'info' | 'warn',
-    message: string,
-    fields: Readonly<Record<string, unknown>>,
-  ) => void
+  readonly log: Log
 }
 
 const maxInFlight = 8

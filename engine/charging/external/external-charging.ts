@@ -6,6 +6,7 @@ import {
   recoveredRecord,
 } from '../../../schema/call-journal.ts'
 import { type CallRecord, insertCallRecord } from '../../../schema/call-record.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
 import { SignOfLife } from '../../../schema/storage/sign-of-life.ts'
@@ -17,6 +18,7 @@ import type {
   RevokedCall,
   Verdict,
 } from '../../../schema/contracts/charging.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
 import { OcsClient } from './ocs-client.ts'
 
@@ -29,14 +31,10 @@ export interface ExternalChargingDeps {
   readonly failMode: 'closed' | 'open'
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
   /** From 0 up to 1. */
   readonly random: () => number
-  readonly log: (
-    level: 'info' | 'warn' | 'error',
-    message: string,
-    fields: Readonly<Record<string, unknown>>,
-  ) => void
+  readonly log: Log
 }
 
 const retryAfterSeconds = 5

@@ -1,6 +1,7 @@
 /** JSON over HTTP to one OCS: connections kept alive, every wait and every size bounded. */
 import http from 'node:http'
 import https from 'node:https'
+import type { Schedule } from '../../../schema/clock.ts'
 
 export interface OcsClientOptions {
   /** Base of `/api/ocs/…`; its path is kept, such as `https://billing.example/tenant-a`. */
@@ -9,7 +10,7 @@ export interface OcsClientOptions {
   readonly token: string | undefined
   /** From the request to the end of the answer, connecting included. */
   readonly timeoutMs: number
-  readonly schedule: (work: () => void, delayMs: number) => () => void
+  readonly schedule: Schedule
 }
 
 export type HttpAnswer =

@@ -1,5 +1,5 @@
+import type { Log } from '../../../schema/contracts/log.ts'
 import { SrfClient } from '../../call/srf/srf-client.ts'
-import type { Log } from '../../logger.ts'
 import { createSipServer } from '../../sip-server/index.ts'
 import type { World } from '../command.ts'
 

@@ -1,6 +1,6 @@
+import type { Log } from '../../../schema/contracts/log.ts'
 import { respond } from '../../call/sip/answers.ts'
 import type { SrfClient } from '../../call/srf/srf-client.ts'
-import type { Log } from '../../logger.ts'
 import type { World } from '../command.ts'
 import { type Endpoint, startEndpoint } from './endpoint.ts'
 import { silentAudio } from './silent-audio.ts'

@@ -4,7 +4,7 @@
  * same node, a dead node's calls spread evenly over the others, and nobody else's calls move.
  */
 import { hash } from 'node:crypto'
-import type { Entry, Order } from './index.ts'
+import type { Entry, Order } from './order.ts'
 
 interface Scored<Item> {
   readonly item: Item

@@ -2,7 +2,7 @@
  * Algorithm 8: all calls go to the node with the lowest priority number; on its failure the call
  * moves on to the next. Nodes of equal priority share the load by weight, exactly as algorithm 9.
  */
-import type { Entry, Order } from './index.ts'
+import type { Entry, Order } from './order.ts'
 import { drawByWeight, weight } from './weight.ts'
 
 export function failover<Item>(entries: readonly Entry<Item>[]): Order<Item> {

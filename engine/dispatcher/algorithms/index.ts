@@ -5,35 +5,13 @@
  */
 import { callIdHash } from './call-id-hash.ts'
 import { failover } from './failover.ts'
+import type { Entry, Order } from './order.ts'
 import { random } from './random.ts'
 import { roundRobin } from './round-robin.ts'
 import { weight } from './weight.ts'
 
 /** 8 failover, 4 round robin, 9 weight, 6 random, 0 Call-ID hash. */
 export type AlgorithmCode = 0 | 4 | 6 | 8 | 9
-
-/** A node as an algorithm sees it. */
-export interface Entry<Item> {
-  readonly item: Item
-  /** Stays the same while the node is the same: its destination. */
-  readonly identity: string
-  /** 1 to 100. */
-  readonly weight: number
-  /** Lower is preferred. */
-  readonly priority: number
-}
-
-/** What distinguishes one call from the next. */
-export interface Pick {
-  /** Calls that the set has ordered before this one. */
-  readonly turn: number
-  readonly callId: string
-  /** Uniform in [0, 1). */
-  readonly random: () => number
-}
-
-/** Every node exactly once. The array may be shared between calls. */
-export type Order<Item> = (pick: Pick) => readonly Item[]
 
 type Algorithm = <Item>(entries: readonly Entry<Item>[]) => Order<Item>
 

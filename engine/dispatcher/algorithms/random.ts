@@ -1,5 +1,5 @@
 /** Algorithm 6: a random active node, every order equally likely. */
-import type { Entry, Order } from './index.ts'
+import type { Entry, Order } from './order.ts'
 
 /** Fisher-Yates: a dead node's calls go to the others in equal parts. */
 export function random<Item>(entries: readonly Entry<Item>[]): Order<Item> {

@@ -1,5 +1,5 @@
 /** Algorithm 4: sequentially and evenly over the active nodes. */
-import type { Entry, Order } from './index.ts'
+import type { Entry, Order } from './order.ts'
 
 /**
  * After n calls every node was first exactly once. The node that follows rotates with each round,

@@ -3,7 +3,7 @@
  * so the proportion is exact over each period (100:50 is 2:1 over every three calls) and never
  * comes in bursts. Whoever takes over for it is drawn by weight.
  */
-import type { Entry, Order, Pick } from './index.ts'
+import type { Entry, Order, Pick } from './order.ts'
 
 export function weight<Item>(entries: readonly Entry<Item>[]): Order<Item> {
   const cycle = smoothCycle(entries.map((entry) => entry.weight))

@@ -1,5 +1,5 @@
 /** Time as a number: timers run in order when a test advances it, promises settle in between. */
-import type { Cancel } from '../../../engine/dispatcher/prober.ts'
+import type { Cancel } from '../../../schema/clock.ts'
 
 interface Timer {
   readonly at: number

@@ -14,7 +14,7 @@ function guarded(flood = { packetsPerSecond: 10, burst: 20, maxSources: 100 }) {
   const guard = new Guard({
     now: () => time.now,
     isExempt: (address, port) => exempt.has(address) || exempt.has(`${address}:${port}`),
-    log: (_level, message, { source }) => void logged.push(`${message}: ${String(source)}`),
+    log: (_level, message, fields) => void logged.push(`${message}: ${String(fields?.['source'])}`),
     flood,
   })
   const admit = (address: string, bytes: Buffer | string = packet): boolean =>

@@ -36,7 +36,7 @@ function start() {
       if (!answers.register) return new Promise(() => undefined)
       return Promise.resolve({ kind: 'answered', status: 200, reason: 'OK', headers: {} })
     },
-    log: (_level, message, fields) => void logged.push(`${message} ${String(fields['carrier'])}`),
+    log: (_level, message, fields) => void logged.push(`${message} ${String(fields?.['carrier'])}`),
   })
   const pass = async (seconds: number): Promise<void> => {
     for (let step = 0; step < seconds * 4; step += 1) {

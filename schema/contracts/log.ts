@@ -1,0 +1,6 @@
+/** Writes one line of the log. The SIP server, which stands by itself, declares the same in its `options.ts`. */
+export type Log = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
