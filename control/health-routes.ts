@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import { openToAll, requiresCredential } from './auth/requires.ts'
 import type { Store } from '../schema/open.ts'
-import type { EnginePort } from './deps.ts'
+import type { EnginePort } from '../schema/contracts/engine-port.ts'
 import { ApiError, storageUnavailable } from './http/api-error.ts'
 import type { ControlEnv } from './http/control-env.ts'
 import { ok } from './http/envelope.ts'

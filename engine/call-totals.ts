@@ -1,14 +1,6 @@
 /** What ended calls add up to since the start, by the names under which telemetry shows it. */
+import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
 import type { CallRecord, Disposition } from '../schema/call-record.ts'
-
-/** How long callers waited for the first sign from the other side (ringing, early media, answer). */
-export interface DelayHistogram {
-  /** Upper bounds of the buckets, ascending. Milliseconds, inclusive. */
-  readonly boundsMs: readonly number[]
-  /** Delays per bucket; one more for those above the last bound. */
-  readonly counts: readonly number[]
-  readonly sumMs: number
-}
 
 /** A node in the next rack answers within the first, a mobile network abroad within the last. */
 const boundsMs = [25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 5_000, 8_000, 15_000, 30_000]

@@ -1,5 +1,6 @@
 /** The engine as the API sees it: its times, which are those of the steady clock, become stamps here. */
-import type { EnginePort, ProbedStatus } from '../control/deps.ts'
+import type { EnginePort } from '../schema/contracts/engine-port.ts'
+import type { ProbedStatus } from '../schema/contracts/dispatcher.ts'
 import type { Engine } from './engine.ts'
 
 export function portOf(engine: Engine, stampOf: (time: number) => number): EnginePort {

@@ -1,52 +1,10 @@
-/** What happens, numbered, for whoever looks: the last events, in memory. */
-import type { ActiveCall, LiveCallEvent } from './call/active-calls.ts'
-import type { CallRecord } from '../schema/call-record.ts'
-
-export type EngineHappening =
-  | {
-      readonly type: LiveCallEvent
-      readonly tenantId: number | null
-      /** As it was at that moment. */
-      readonly call: ActiveCall
-    }
-  | {
-      readonly type: 'call.ended'
-      readonly tenantId: number | null
-      readonly record: CallRecord
-    }
-  | {
-      readonly type: 'node.down' | 'node.up'
-      readonly tenantId: number | null
-      readonly setId: number
-      readonly destination: string
-      readonly state: 'active' | 'probing' | 'inactive'
-    }
-  | {
-      readonly type: 'storage.failed' | 'storage.recovered'
-      readonly tenantId: null
-      /** Of `storage.failed`, one line for the operator. */
-      readonly reason: string | null
-    }
-  | {
-      readonly type: 'registration'
-      readonly tenantId: number | null
-      readonly extension: string
-      readonly domain: string
-      /** Of how many phones the extension can be reached now. */
-      readonly contacts: number
-    }
-
-export type EngineEvent = EngineHappening & {
-  /** Ascending by one. */
-  readonly sequence: number
-  /** Milliseconds UTC. */
-  readonly at: number
-}
+/** What happens in the engine, numbered: the last events, in memory. */
+import type { EngineEvent, EngineHappening, EventsPort } from '../schema/contracts/engine-events.ts'
 
 /** 100 calls a second for 50 seconds; about 0.4 kB each. */
 const CAPACITY = 20_000
 
-export class EventLog {
+export class EventLog implements EventsPort {
   /** Milliseconds UTC; with the sequence it names an event for ever. */
   readonly epoch: number
   readonly #now: () => number
@@ -60,12 +18,10 @@ export class EventLog {
     this.epoch = now()
   }
 
-  /** Sequence of the newest event; 0: there is none yet. */
   get last(): number {
     return this.#last
   }
 
-  /** Sequence of the newest event of this tenant (null: of all) that is not kept any more; 0: all are. */
   forgotten(tenantId: number | null): number {
     if (tenantId === null) return Math.max(0, this.#last - CAPACITY)
     return this.#forgotten.get(tenantId) ?? 0
@@ -78,7 +34,6 @@ export class EventLog {
     this.#ring[sequence % CAPACITY] = { ...happening, sequence, at: this.#now() }
   }
 
-  /** Those that came after `sequence` and are still kept, oldest first. */
   after(sequence: number): readonly EngineEvent[] {
     const events: EngineEvent[] = []
     for (let next = Math.max(sequence, this.forgotten(null)) + 1; next <= this.#last; next++) {

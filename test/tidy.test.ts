@@ -77,7 +77,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
   'engine/main.ts': composition,
   'engine/platform.ts': composition,
-  'engine/engine-port.ts': { folders: ['engine/engine.ts', 'control/deps.ts'], packages: /^$/ },
+  'engine/engine-port.ts': { folders: ['engine/engine.ts', 'schema'], packages: /^$/ },
   'engine/staff.ts': composition,
   'engine/commands': composition,
   'engine/engine.ts': {
@@ -95,7 +95,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: /^(node:|better-sqlite3$)/,
   },
   'engine/storage-notes.ts': { folders: ['engine/event-log.ts', 'schema'], packages: /^$/ },
-  'engine/event-log.ts': { folders: ['engine/call', 'schema'], packages: /^$/ },
+  'engine/event-log.ts': { folders: ['schema'], packages: /^$/ },
   'engine/serving-lock.ts': { folders: ['schema'], packages: /^(node:fs|better-sqlite3)$/ },
   'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },
   'engine/settings.ts': { folders: ['engine/setting-kinds.ts'], packages: /^zod$/ },

@@ -2,7 +2,7 @@
  * Many readers of the engine's events. Events are gathered for a moment and written once for all
  * readers of a tenant; who does not take them in time is let go, because nobody may make the calls wait.
  */
-import type { EngineEvent, EventsPort } from '../deps.ts'
+import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
 import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
 
 /** How often `flush` is to be called: what an event may be late. */

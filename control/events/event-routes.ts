@@ -2,7 +2,7 @@
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
-import type { EventsPort } from '../deps.ts'
+import type { EventsPort } from '../../schema/contracts/engine-events.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'

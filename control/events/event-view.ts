@@ -1,6 +1,6 @@
 /** Events as the API shows them. */
 import { timeToText } from '../../schema/columns.ts'
-import type { EngineEvent, EventsPort } from '../deps.ts'
+import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
 import { transferView } from '../pbx/calls/transfer-view.ts'
 
 /** Names an event across restarts: who has seen one may go on after it. */

@@ -1,12 +1,13 @@
 /** A carrier with what the engine sees of it. */
 import { timeToText } from '../../schema/columns.ts'
-import type { CarrierRegistration, EnginePort } from '../deps.ts'
+import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
+import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import type { CarrierView } from './carrier-store.ts'
 import { probedStatusView } from './probed-status.ts'
 
 interface LiveCarrierView extends CarrierView {
   /** Null: the carrier asks for none. */
-  readonly registration: CarrierRegistration['state'] | null
+  readonly registration: CarrierRegistrationStatus['state'] | null
   readonly status: {
     /** Active, and probes of at least one gateway do not fail. */
     readonly is_usable: boolean
@@ -37,7 +38,12 @@ export function withLiveStatus(
   }
 }
 
-const detailsOf = ({ registrar, expiresAt, nextAttemptAt, lastAnswer }: CarrierRegistration) => ({
+const detailsOf = ({
+  registrar,
+  expiresAt,
+  nextAttemptAt,
+  lastAnswer,
+}: CarrierRegistrationStatus) => ({
   registrar,
   expires_at: expiresAt === null ? null : timeToText(expiresAt),
   next_attempt_at: nextAttemptAt === null ? null : timeToText(nextAttemptAt),

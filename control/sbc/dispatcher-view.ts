@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
-import type { NodeStatus, SetStatus } from '../deps.ts'
+import type { NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { DispatcherBody, NodeBody } from './dispatcher-body.ts'
 import { probedStatusView, type ProbedStatusView } from './probed-status.ts'
 

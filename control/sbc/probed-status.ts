@@ -1,6 +1,6 @@
 /** What OPTIONS tell of a dispatcher node or a carrier's gateway, as the API shows it. */
 import { timeToText } from '../../schema/columns.ts'
-import type { NodeState, ProbedStatus } from '../deps.ts'
+import type { NodeState, ProbedStatus } from '../../schema/contracts/dispatcher.ts'
 
 export interface ProbedStatusView {
   readonly state: NodeState

@@ -7,7 +7,8 @@ import { type AlgorithmCode, prepareOrder } from './algorithms/index.ts'
 import type { Order } from './algorithms/order.ts'
 import type { Transport } from './destination.ts'
 import { formatDestination } from './destination.ts'
-import type { NodeState, OperatorState, ProbeThresholds } from './node-health.ts'
+import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { OperatorState, ProbeThresholds } from './node-health.ts'
 
 /** Inclusive range of SIP status numbers. */
 export interface StatusRange {

@@ -9,13 +9,13 @@ import { formatDestination, isSameDestination, parseDestination } from './destin
 import type { HealthChange, MonitoredTarget } from './health-monitor.ts'
 import { HealthMonitor } from './health-monitor.ts'
 import type { HostDirectory } from './host-addresses.ts'
-import type { NodeState, OperatorState } from './node-health.ts'
+import type { NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
+import type { OperatorState } from './node-health.ts'
 import { NodeDirectory } from './node-directory.ts'
 import type { NodeReference } from './node-directory.ts'
 import type { SendProbe } from './prober.ts'
 import { isLastInService, maySetState } from './set-state.ts'
-import type { SetStatus } from './set-status.ts'
-import { describeSet } from './set-status.ts'
+import { describeSet, type SetReport } from './set-status.ts'
 
 export interface DispatcherDeps {
   readonly loadSets: () => readonly SetRecord[]
@@ -40,9 +40,6 @@ export interface NodeChange extends Omit<HealthChange, 'id'> {
   readonly setId: number
   readonly destination: string
 }
-
-/** `last_active_node`: every other node of the set is in maintenance. */
-export type SetStateResult = 'changed' | 'unknown_set' | 'unknown_destination' | 'last_active_node'
 
 export class Dispatcher {
   readonly #deps: DispatcherDeps
@@ -160,7 +157,7 @@ export class Dispatcher {
   }
 
   /** One entry per set, or only that of `setId`; empty when there is no such set. */
-  status(setId?: number): readonly SetStatus[] {
+  status(setId?: number): readonly SetReport[] {
     const sets = [...this.#sets.values()].filter(
       (set) => setId === undefined || set.record.setId === setId,
     )

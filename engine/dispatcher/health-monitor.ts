@@ -5,7 +5,8 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import { smoothLatency } from './latency.ts'
-import type { Health, NodeState, OperatorState } from './node-health.ts'
+import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { Health, OperatorState } from './node-health.ts'
 import { afterCall, afterProbe, newHealth } from './node-health.ts'
 import type { ProbeTarget, SendProbe, Verdict } from './prober.ts'
 import { Prober } from './prober.ts'

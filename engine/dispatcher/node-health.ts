@@ -5,9 +5,7 @@
  * A node that was never probed is `active`: after a start the first call must not wait for three
  * probes, and a dead node costs one cascade step until its first probes have failed.
  */
-
-/** `active`: may be chosen. `probing`: failed, tried again. `inactive`: taken out by an operator. */
-export type NodeState = 'active' | 'probing' | 'inactive'
+import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 
 /** What is stored of an operator's wish; `probing` is never stored. */
 export type OperatorState = 'active' | 'inactive'

@@ -1,5 +1,5 @@
 /** May this node take that state? The last-node rule of specification §3.2 and decisions §4. */
-import type { NodeState } from './node-health.ts'
+import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 
 export interface NodeInSet {
   readonly nodeId: number

@@ -1,36 +1,11 @@
 /** What the API and the tools show of a set (specification §4.4 `get_dispatcher_status`). */
+import type { NodeState, NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { DestinationSet, Node } from './destination-set.ts'
 import type { AlgorithmCode } from './algorithms/index.ts'
 import type { HealthReport } from './health-monitor.ts'
-import type { NodeState } from './node-health.ts'
 
-interface NodeStatus {
-  readonly nodeId: number
-  readonly destination: string
-  readonly state: NodeState
-  readonly priority: number
-  readonly weight: number
-  /** Smoothed round trip of the probes, to a tenth of a millisecond; null until one was answered. */
-  readonly latencyMs: number | null
-  readonly description: string | null
-  readonly activeCalls: number
-  /** 0: unlimited. */
-  readonly maxCalls: number
-  /** Status 0: no answer. Null: not probed yet. */
-  readonly lastProbe: {
-    readonly at: number
-    readonly status: number
-    readonly reason: string
-  } | null
-  /** Consecutive failures and successes. */
-  readonly failures: number
-  readonly successes: number
-  /** Since the node is watched; `sent` counts probes that have ended, repeats not included. */
-  readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
-}
-
-export interface SetStatus {
-  readonly setId: number
+/** What the API is told, and more for operators and tests. */
+export interface SetReport extends SetStatus {
   readonly name: string
   readonly tenantId: number | null
   readonly algorithm: AlgorithmCode
@@ -38,14 +13,22 @@ export interface SetStatus {
   readonly activeNodes: number
   readonly probingNodes: number
   readonly inactiveNodes: number
-  readonly nodes: readonly NodeStatus[]
+  readonly nodes: readonly NodeReport[]
+}
+
+interface NodeReport extends NodeStatus {
+  /** 0: unlimited. */
+  readonly maxCalls: number
+  /** Consecutive failures and successes. */
+  readonly failures: number
+  readonly successes: number
 }
 
 export function describeSet(
   { record, nodes }: DestinationSet,
   reportOf: (nodeId: number) => HealthReport | undefined,
   activeCalls: (nodeId: number) => number,
-): SetStatus {
+): SetReport {
   const count = (state: NodeState) => nodes.filter((node) => node.state === state).length
   return {
     setId: record.setId,
@@ -66,7 +49,7 @@ function describeNode(
   { record, destination, state }: Node,
   report: HealthReport | undefined,
   activeCalls: number,
-): NodeStatus {
+): NodeReport {
   const latencyMs = report?.latencyMs
   return {
     nodeId: record.nodeId,

@@ -1,17 +1,5 @@
 /** Sources that are not listened to until their time is over. Bounded; the oldest ban gives way. */
-
-export type BanReason = 'password_guessing' | 'unknown_calls' | 'operator'
-
-export interface Ban {
-  /** An IPv4 address, or an IPv6 network. */
-  readonly source: string
-  readonly reason: BanReason
-  /** Milliseconds UTC. */
-  readonly since: number
-  readonly until: number
-  /** Packets that were not looked at. */
-  readonly dropped: number
-}
+import type { Ban } from '../../schema/contracts/engine-port.ts'
 
 export class Bans {
   readonly #max: number
@@ -21,7 +9,7 @@ export class Bans {
     this.#max = max
   }
 
-  add(source: string, reason: BanReason, now: number, durationMs: number): void {
+  add(source: string, reason: Ban['reason'], now: number, durationMs: number): void {
     this.#bans.delete(source)
     this.#bans.set(source, { source, reason, since: now, until: now + durationMs, dropped: 0 })
     if (this.#bans.size <= this.#max) return

@@ -4,7 +4,8 @@
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
 import type { Log } from '../../schema/contracts/log.ts'
-import { Bans, type Ban, type BanReason } from './bans.ts'
+import type { Ban } from '../../schema/contracts/engine-port.ts'
+import { Bans } from './bans.ts'
 import { Failures } from './failures.ts'
 import { Notices } from './notices.ts'
 import { kindOf, kindOfMethod, type PacketKind } from './packet-kind.ts'
@@ -249,7 +250,7 @@ export class Guard {
     return [this.#operatorBans, this.#bans, this.#claimedBans]
   }
 
-  #ban(bans: Bans, source: string, reason: BanReason, durationMs: number, now: number): void {
+  #ban(bans: Bans, source: string, reason: Ban['reason'], durationMs: number, now: number): void {
     this.#banned += 1
     bans.add(source, reason, now, durationMs)
     this.#notices.tell('a source is banned', { source, reason, seconds: durationMs / 1_000 }, now)

@@ -3,6 +3,7 @@
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
 import type { Schedule } from '../../schema/clock.ts'
+import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
 import type { Store } from '../../schema/open.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { Batch } from './batch.ts'
@@ -45,19 +46,6 @@ export type Caller =
   | { readonly kind: 'extension'; readonly extension: ExtensionRecord }
   /** To be answered so: a challenge, or 403 for a number that is not the caller's. */
   | { readonly kind: 'refused'; readonly answer: PhoneAnswer }
-
-export interface ExtensionStatus {
-  readonly status: 'registered' | 'unregistered'
-  /** Of the phone that registered last. */
-  readonly userAgent: string | null
-  readonly contacts: readonly {
-    readonly uri: string
-    readonly userAgent: string
-    readonly source: Source
-    /** Milliseconds UTC. */
-    readonly expiresAt: number
-  }[]
-}
 
 export interface RegistrarDeps {
   readonly store: Store

@@ -1,5 +1,6 @@
 /** Keeps one carrier knowing where we are: performs what `registration-states.ts` says. */
 import type { Schedule } from '../../schema/clock.ts'
+import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
 import {
   registrationStates,
   type RegistrationAction,
@@ -53,23 +54,10 @@ export interface RegistrationDeps {
   readonly onChange: (state: ShownState, answer: LastAnswer | null) => void
 }
 
-export type ShownState = Exclude<RegistrationState, 'refreshing'>
-
-export interface LastAnswer {
-  readonly at: number
-  /** 0: none; `reason` says which way. */
-  readonly status: number
-  readonly reason: string
-}
-
 /** As the API shows it. */
-export interface RegistrationReport {
-  readonly state: ShownState
-  readonly registrar: string
-  readonly expiresAt: number | null
-  readonly nextAttemptAt: number | null
-  readonly lastAnswer: LastAnswer | null
-}
+type ShownState = CarrierRegistrationStatus['state']
+
+type LastAnswer = NonNullable<CarrierRegistrationStatus['lastAnswer']>
 
 /** Each challenge that is answered takes a number of its own. */
 const CSEQ_STEP = 8
@@ -113,7 +101,7 @@ export class CarrierRegistration {
     if (mustRemove) await this.#deps.send(this.#request(0))
   }
 
-  report(): RegistrationReport {
+  report(): CarrierRegistrationStatus {
     return {
       state: shown(this.#state),
       registrar: this.#registrarUri,

@@ -1,26 +1,15 @@
 /** What is kept up with carriers beside calls: registrations, and knowing which gateways are alive. */
 import type { Log } from '../../schema/contracts/log.ts'
-import type { HealthReport } from '../dispatcher/health-monitor.ts'
+import type { ProbedStatus } from '../../schema/contracts/dispatcher.ts'
+import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
 import type { CarrierRecord } from '../routing/routing-records.ts'
 import { gatewayUri } from '../routing/gateway-uri.ts'
-import {
-  CarrierRegistration,
-  type Account,
-  type RegistrationDeps,
-  type RegistrationReport,
-} from './carrier-registration.ts'
+import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
 import { GatewayHealth, type GatewayHealthDeps, type GatewayStanding } from './gateway-health.ts'
 
 export interface TrunksDeps
   extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayHealthDeps, 'onChange'> {
   readonly log: Log
-}
-
-/** As the API shows it. */
-export interface GatewayStatus extends Pick<HealthReport, 'state' | 'probes'> {
-  /** Smoothed round trip; null before the first answer. */
-  readonly latencyMs: number | null
-  readonly lastProbe: NonNullable<HealthReport['lastProbe']> | null
 }
 
 const DEFAULT_EXPIRES_SECONDS = 3_600
@@ -91,12 +80,12 @@ export class Trunks {
   }
 
   /** Undefined: the carrier asks for none, or is not active. */
-  registrationOf(carrierId: number): RegistrationReport | undefined {
+  registrationOf(carrierId: number): CarrierRegistrationStatus | undefined {
     return this.#registrations.get(carrierId)?.report()
   }
 
   /** Undefined: no calls go there, so it is not probed. */
-  gatewayStatus(gatewayId: number): GatewayStatus | undefined {
+  gatewayStatus(gatewayId: number): ProbedStatus | undefined {
     const report = this.#health.report(gatewayId)
     if (report === undefined) return undefined
     const { state, latencyMs, lastProbe, probes } = report

@@ -11,14 +11,11 @@ import { expectDocumented } from './documented.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
 import { EventHub } from '../../control/events/event-hub.ts'
 import { Telemetry } from '../../control/telemetry/telemetry.ts'
-import type {
-  ActiveCall,
-  ControlDeps,
-  EnginePort,
-  EventsPort,
-  SetStatus,
-  TelemetrySnapshot,
-} from '../../control/deps.ts'
+import type { ActiveCall } from '../../schema/contracts/calls.ts'
+import type { EnginePort, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
+import type { EventsPort } from '../../schema/contracts/engine-events.ts'
+import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
+import type { ControlDeps } from '../../control/deps.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../schema/open.ts'

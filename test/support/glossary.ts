@@ -32,7 +32,6 @@ export const notYetConverted: readonly string[] = [
   'engine/commands',
   'engine/dispatcher',
   'engine/engine.ts',
-  'engine/event-log.ts',
   'engine/guard',
   'engine/logger.ts',
   'engine/main.ts',

@@ -2,7 +2,7 @@
 import type { Insertable } from 'kysely'
 import type { CdrTable } from '../../schema/database.ts'
 import { insert } from '../../schema/query.ts'
-import type { NodeStatus } from '../../control/deps.ts'
+import type { NodeStatus } from '../../schema/contracts/dispatcher.ts'
 import { openControl, type Answer, type TestControl } from './control.ts'
 
 export interface ToolRig extends TestControl {

@@ -1,7 +1,9 @@
 /** A live call as the API shows it: the five fields of specification §2.5 first. */
 import { billedSeconds } from '../../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
-import type { ActiveCall, ControlDeps, NodeState } from '../../deps.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import type { NodeState } from '../../../schema/contracts/dispatcher.ts'
+import type { ControlDeps } from '../../deps.ts'
 import { transferView } from './transfer-view.ts'
 
 /** For any number of calls at one moment. */

@@ -1,5 +1,5 @@
 /** The transfer of a call as the API shows it. */
-import type { ActiveCall } from '../../deps.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 
 /** How a call takes part in a transfer; null: it does not. */
 export function transferView({ transfer }: Pick<ActiveCall, 'transfer'>) {

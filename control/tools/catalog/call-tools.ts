@@ -1,7 +1,7 @@
 /** Live calls: what is going on now, and the end of one by hand. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
-import type { ActiveCall } from '../../deps.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { callUuid, MAX_ROWS, time, timeOrNull } from './shapes.ts'

@@ -1,7 +1,7 @@
 /** Dispatcher sets and nodes as an agent sees and drains them (specification §2.6, §3.2). */
 import { z } from 'zod'
 import { all } from '../../../schema/query.ts'
-import type { NodeStatus, SetStatus } from '../../deps.ts'
+import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'
 import { defineTool, type ToolUse } from '../tool.ts'

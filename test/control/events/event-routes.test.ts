@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { EventHub } from '../../../control/events/event-hub.ts'
-import type { ActiveCall } from '../../../control/deps.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { EventLog } from '../../../engine/event-log.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 

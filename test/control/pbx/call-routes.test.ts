@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ActiveCall } from '../../../control/deps.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { activeCallView } from '../../../control/pbx/calls/active-call-view.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 

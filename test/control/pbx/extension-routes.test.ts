@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ExtensionStatus } from '../../../control/deps.ts'
+import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
 import { openControl, type RequestOptions } from '../../support/control.ts'
 
 const path = '/api/v1/pbx/extensions'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { NodeState, SetStateResult } from '../../../control/deps.ts'
+import type { NodeState, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
 import { openResources } from '../../support/resources.ts'
 
 const node = { host: '10.0.0.1' }

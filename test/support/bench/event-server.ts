@@ -5,7 +5,7 @@
  */
 import { createInterface } from 'node:readline'
 import { EventLog } from '../../../engine/event-log.ts'
-import type { ActiveCall } from '../../../control/deps.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { startControl } from '../../../control/server.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import { openControl } from '../control.ts'

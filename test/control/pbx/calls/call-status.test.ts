@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { ActiveCall, EndedCall } from '../../../../control/deps.ts'
+import type { ActiveCall, EndedCall } from '../../../../schema/contracts/calls.ts'
 import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
 import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
 

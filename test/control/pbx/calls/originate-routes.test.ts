@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { OriginateRequest, OriginateResult } from '../../../../control/deps.ts'
+import type { OriginateRequest, OriginateResult } from '../../../../schema/contracts/calls.ts'
 import { openControl, type TestControl } from '../../../support/control.ts'
 
 const callUuid = '00000000-0000-4000-8000-000000000007'

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { ActiveCall, SpyRequest, SpyResult } from '../../../../control/deps.ts'
+import type { ActiveCall, SpyRequest, SpyResult } from '../../../../schema/contracts/calls.ts'
 import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Trace } from '../../../../control/deps.ts'
+import type { Trace } from '../../../../schema/contracts/trace.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'

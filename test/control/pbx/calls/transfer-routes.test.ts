@@ -4,7 +4,7 @@ import type {
   CallTransfer,
   TransferRequest,
   TransferResult,
-} from '../../../../control/deps.ts'
+} from '../../../../schema/contracts/calls.ts'
 import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
 
 const callUuid = '00000000-0000-4000-8000-000000000001'

@@ -1,0 +1,50 @@
+/** What happens in the engine, numbered; the last events are kept in memory. */
+import type { ActiveCall, EndedCall } from './calls.ts'
+import type { NodeState } from './dispatcher.ts'
+
+/** What happened; `tenantId` null: it concerns the whole platform. */
+export type EngineHappening = { readonly tenantId: number | null } & (
+  | { readonly type: LiveCallEvent; readonly call: ActiveCall }
+  | { readonly type: 'call.ended'; readonly record: EndedCall }
+  | {
+      readonly type: 'node.down' | 'node.up'
+      readonly setId: number
+      readonly destination: string
+      readonly state: NodeState
+    }
+  | {
+      readonly type: 'storage.failed' | 'storage.recovered'
+      /** Of `storage.failed`, one line for the operator. */
+      readonly reason: string | null
+    }
+  | {
+      readonly type: 'registration'
+      readonly extension: string
+      readonly domain: string
+      /** How many phones the extension has now. */
+      readonly contacts: number
+    }
+)
+
+/** About a live call. */
+export type LiveCallEvent =
+  | ('call.started' | 'call.ringing' | 'call.answered')
+  | ('call.transferring' | 'call.transferred' | 'call.transfer_failed')
+
+export type EngineEvent = EngineHappening & {
+  /** Ascending by one. */
+  readonly sequence: number
+  /** Milliseconds UTC. */
+  readonly at: number
+}
+
+export interface EventsPort {
+  /** Milliseconds UTC at which numbering began. */
+  readonly epoch: number
+  /** Sequence of the newest event; 0: none yet. */
+  readonly last: number
+  /** Sequence of this tenant's (null: the platform's) newest event that is no longer kept; 0: all are kept. */
+  forgotten(tenantId: number | null): number
+  /** The kept events after `sequence`, oldest first. */
+  after(sequence: number): readonly EngineEvent[]
+}

@@ -1,0 +1,79 @@
+/** The engine as the API sees it: plain data, times as stamps. */
+import type { GatewayLedTo } from '../rules/gateway-reach.ts'
+import type {
+  CallsPort,
+  OriginateRequest,
+  OriginateResult,
+  TransferRequest,
+  TransferResult,
+  SpyRequest,
+  SpyResult,
+} from './calls.ts'
+import type { DispatcherPort } from './dispatcher.ts'
+import type { EventsPort } from './engine-events.ts'
+import type { RegistrationsPort, TrunksPort } from './registrations.ts'
+import type { Trace } from './trace.ts'
+
+/** Present figures, and totals since the start, by the names that telemetry shows. */
+export type TelemetrySnapshot = Readonly<Record<string, number>>
+
+/** How long callers waited for the first ringing, early media or answer, since the start. */
+export interface DelayHistogram {
+  /** Upper bounds of the buckets, ascending. Milliseconds, inclusive. */
+  readonly boundsMs: readonly number[]
+  /** Delays per bucket; one more for those above the last bound. */
+  readonly counts: readonly number[]
+  readonly sumMs: number
+}
+
+export interface Listener {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+/** A source whose packets are dropped unread. Times are milliseconds UTC through `EnginePort`. */
+export interface Ban {
+  /** An IPv4 address, or an IPv6 network. */
+  readonly source: string
+  readonly reason: 'password_guessing' | 'unknown_calls' | 'operator'
+  readonly since: number
+  readonly until: number
+  /** Packets that were dropped. */
+  readonly dropped: number
+}
+
+export interface GuardPort {
+  bans(): readonly Ban[]
+  ban(address: string, durationMs: number): void
+  /** False: it was not banned. */
+  unban(source: string): boolean
+}
+
+export interface EnginePort {
+  readonly guard: GuardPort
+  readonly dispatcher: DispatcherPort
+  readonly calls: CallsPort
+  readonly events: EventsPort
+  /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
+  trace(callUuid: string): Promise<Trace | undefined>
+  /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
+  originate(request: OriginateRequest): Promise<OriginateResult>
+  /** Connects a supervisor to a live call. Returns before any phone rings. */
+  spy(request: SpyRequest): SpyResult
+  /** Blind transfer. Resolves before any phone rings; `calls` shows how it goes on. */
+  transfer(request: TransferRequest): Promise<TransferResult>
+  readonly registrations: RegistrationsPort
+  readonly trunks: TrunksPort
+  /** Reads carriers, routes, domains and trusted sources from the database again. */
+  reloadRouting(): void
+  /** Asks DNS, for a second at most, to which gateways SIP URIs lead. */
+  lookUp(uris: readonly string[]): Promise<GatewayLedTo>
+  telemetry(): TelemetrySnapshot
+  postDialDelay(): DelayHistogram
+  listeners(): readonly Listener[]
+  /** SIP is served. */
+  isReady(): boolean
+  /** No new call is taken; the process is about to stop. */
+  isDraining(): boolean
+}
