@@ -292,7 +292,7 @@ const bans: readonly Ban[] = [
     rim: [
       'engine/main.ts',
       'engine/sip-server/server.ts',
-      'engine/sip-server/driver.ts',
+      'engine/sip-server/machine.ts',
       'engine/sip-server/clients',
       'engine/sip-server/transport',
       'engine/sip-server/dns/system-dns.ts',

@@ -31,6 +31,8 @@ export interface Ports {
 
 export interface DriverOptions {
   readonly now: () => number
+  /** Runs `work` once after `delayMs`; the returned function cancels it. */
+  readonly schedule: (work: () => void, delayMs: number) => () => void
   readonly log: Log
   /**
    * Asked for each packet, a datagram before it is decoded; false drops it in silence. Asked for each
@@ -53,8 +55,8 @@ export class Driver {
   readonly #core: DrivenCore
   readonly #ports: Ports
   readonly #options: DriverOptions
-  #wakeup: NodeJS.Timeout | undefined
-  /** The deadline that `#wakeup` was set for. */
+  #cancelWakeup: () => void = () => undefined
+  /** The deadline that the wake-up was set for. */
   #armedFor = Infinity
   #notBefore = 0
   #isPerforming = false
@@ -117,7 +119,7 @@ export class Driver {
   /** Nothing reaches the core from here on. */
   stop(): void {
     this.#isStopped = true
-    clearTimeout(this.#wakeup)
+    this.#cancelWakeup()
   }
 
   #admits(flow: Flow, packet: Buffer | string): boolean {
@@ -196,10 +198,11 @@ export class Driver {
   #arm(): void {
     const deadline = this.#core.nextDeadline()
     if (deadline === undefined || deadline >= this.#armedFor || this.#isStopped) return
-    clearTimeout(this.#wakeup)
+    this.#cancelWakeup()
     this.#armedFor = deadline
-    const delay = Math.ceil(Math.max(deadline, this.#notBefore) - this.#options.now())
-    this.#wakeup = setTimeout(this.#onWakeup, Math.min(Math.max(0, delay), maxDelayMs))
+    const { now, schedule } = this.#options
+    const delay = Math.ceil(Math.max(deadline, this.#notBefore) - now())
+    this.#cancelWakeup = schedule(this.#onWakeup, Math.min(Math.max(0, delay), maxDelayMs))
   }
 
   readonly #onWakeup = (): void => {

@@ -9,6 +9,7 @@ import { NextHopResolver } from './dns/next-hop.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Listener } from './flow.ts'
+import { type Machine, thisMachine } from './machine.ts'
 import {
   adminLimits,
   maxDialled,
@@ -66,16 +67,13 @@ export interface SipServer {
   stop(): Promise<void>
 }
 
-export const createSipServer = (options: SipServerOptions): SipServer => new EmbeddedServer(options)
+/** @param machine instead of sockets and the real clock */
+export const createSipServer = (options: SipServerOptions, machine?: Machine): SipServer =>
+  new EmbeddedServer(options, machine ?? thisMachine)
 
 const silent: Log = () => undefined
 
 const isEmergency = (uri: string): boolean => /^urn:service:sos\b/i.test(uri)
-
-function repeat(work: () => void, everyMs: number): () => void {
-  const timer = setInterval(work, everyMs).unref()
-  return () => clearInterval(timer)
-}
 
 /** The part of the time since it was asked last in which the event loop had work to do. */
 function measureLoop(): () => number {
@@ -90,6 +88,7 @@ function measureLoop(): () => number {
 
 class EmbeddedServer implements SipServer {
   readonly #options: SipServerOptions
+  readonly #machine: Machine
   readonly #core: SipCore
   readonly #driver: Driver
   readonly #clients: Clients
@@ -108,14 +107,15 @@ class EmbeddedServer implements SipServer {
   #startedAt = 0
   #refusedConnections = 0
 
-  constructor(options: SipServerOptions) {
+  constructor(options: SipServerOptions, machine: Machine) {
     const { now = monotonicNow, log = silent, admit = () => true } = options
     const bytes = options.randomBytes ?? secureRandomBytes
     const token = randomTokens(bytes)
     this.#options = options
+    this.#machine = machine
     this.#opener = new TransportOpener(options, log)
     this.#overload = new Overload({
-      ...{ now, token, log, repeat, utilization: measureLoop() },
+      ...{ now, token, log, repeat: machine.repeat, utilization: measureLoop() },
       isStranger: (source) => options.standing?.(source) === 'stranger',
       isUrgent: (uri) => isEmergency(uri) || options.isUrgent?.(uri) === true,
       send: (text, flow) => this.#transports.get(flow.listener)?.send(text, flow, ''),
@@ -135,7 +135,8 @@ class EmbeddedServer implements SipServer {
       version: serverVersion,
       log,
     })
-    const driver = new Driver(this.#core, this.#ports(), { now, log, admit })
+    const { schedule } = machine
+    const driver = new Driver(this.#core, this.#ports(), { now, schedule, log, admit })
     this.#driver = driver
     this.#clients = new Clients({
       connected: (clientId, isInProcess) => driver.clientConnected(clientId, isInProcess),
@@ -288,6 +289,6 @@ class EmbeddedServer implements SipServer {
       refused: () => void (this.#refusedConnections += 1),
       connectionClosed: (flow) => this.#driver.connectionClosed(flow),
     }
-    return this.#opener.open(address, callbacks)
+    return this.#machine.bind?.(address, callbacks) ?? this.#opener.open(address, callbacks)
   }
 }

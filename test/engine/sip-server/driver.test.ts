@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Output } from '../../../engine/sip-server/core/output.ts'
 import { Driver, type DrivenCore } from '../../../engine/sip-server/driver.ts'
 import type { Flow } from '../../../engine/sip-server/flow.ts'
+import { thisMachine } from '../../../engine/sip-server/machine.ts'
 
 const listener = {
   protocol: 'udp',
@@ -60,6 +61,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     },
     {
       now: Date.now,
+      schedule: thisMachine.schedule,
       admit,
       log: (level, message, fields) => errors.push({ level, message, ...fields }),
     },
