@@ -9,6 +9,8 @@ const patientTests = [
   'test/sipp/dialog.test.ts',
   'test/sipp/trunks.test.ts',
 ]
+/** Without sockets, in virtual time: nothing in them waits. */
+const virtualTests = inFolders('engine/call')
 const processTests = inFolders('process', 'sipp', 'tls')
 
 /** No test may fail because the machine stood still for a moment; only tests that fail wait so long. */
@@ -25,12 +27,23 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...patientTests, ...processTests],
+          exclude: [...patientTests, ...processTests, ...virtualTests],
           setupFiles: 'test/support/property-seed.ts',
           // Modules are loaded once per worker: the tests share no mutable module state.
           pool: 'forks',
           isolate: false,
           ...patience,
+        },
+      },
+      {
+        test: {
+          name: 'virtual',
+          include: virtualTests,
+          setupFiles: ['test/support/property-seed.ts', 'test/support/no-sockets.ts'],
+          pool: 'forks',
+          isolate: false,
+          testTimeout: 5_000,
+          hookTimeout: 5_000,
         },
       },
       {

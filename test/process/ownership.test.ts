@@ -41,7 +41,7 @@ async function start() {
     },
   )
   onTestFinished(() => tollgate.stop())
-  const peerAt = (port: number | undefined) => SipPeer.open(tollgate.listener(), undefined, port)
+  const peerAt = (port: number | undefined) => SipPeer.open(tollgate.listener(), { port })
   for (const port of [pbx, acmePbx]) {
     const node = await peerAt(port)
     onTestFinished(() => node.close())

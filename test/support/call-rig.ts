@@ -1,6 +1,8 @@
 /**
- * Call control on the embedded server, with scripted peers as callers and nodes. Routing, dispatcher
- * and charging are answers that a test sets; the clock of calls stands until a test moves it.
+ * Call control on the embedded server, with scripted peers as callers and nodes, on a network and a
+ * clock in memory. Routing, dispatcher and charging are answers that a test sets; time stands until a
+ * test moves it. Only applications and drachtio servers by TCP need sockets: then SIP runs on sockets,
+ * too, and its timers by the real clock.
  */
 import { expect } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
@@ -22,16 +24,16 @@ import type { ExtensionRecord } from '../../engine/registrar/extension-directory
 import type { AgentDecision } from '../../engine/routing/agents.ts'
 import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
 import type { InboundTarget } from '../../engine/routing/routing-records.ts'
-import type { InProcessClient } from '../../engine/sip-server/index.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
+import { links, socketWorld, type World } from './call-world.ts'
 import { ManualTime } from './manual-time.ts'
 import type { Leg, PeerMessage } from './sip-peer.ts'
 import { sdp, SipPeer } from './sip-peer.ts'
 import { fastTimers } from './sip-rig.ts'
-import { eventually } from './waiting.ts'
+import { VirtualWorld } from './virtual-world.ts'
 
 export const startedAt = Date.UTC(2026, 0, 1)
 
@@ -54,11 +56,11 @@ export interface CallRigOptions {
    * `without Trying`: as from a drachtio-server, which keeps 100 back.
    */
   readonly app?: 'in process' | 'in bursts' | 'late' | 'without Trying' | 'tcp'
-  /** A whole transaction life in 320 ms of real time. */
-  readonly isFast?: boolean
+  /** While a test waits, time goes on from deadline to deadline. */
+  readonly timePasses?: boolean
   /** Below 90 the server's own minimum goes down with it. */
   readonly sessionSeconds?: number
-  /** A TCP listener beside the one for UDP. */
+  /** A TCP listener beside the one for UDP, which needs sockets. */
   readonly withTcp?: boolean
   /** Instead of the server that is started here: drachtio servers elsewhere. */
   readonly servers?: readonly ServerAddress[]
@@ -72,22 +74,30 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const {
     app = 'in process',
     servers,
-    isFast,
+    timePasses = false,
     withTcp,
     registrar,
     sessionSeconds = 1_800,
     passX = [],
   } = options
   const time = new ManualTime(startedAt)
-  const server = createSipServer({
-    listen: (withTcp === true ? (['udp', 'tcp'] as const) : (['udp'] as const)).map((protocol) => ({
-      ...{ protocol, host: '127.0.0.1', port: 0 },
-    })),
-    admin: { host: '127.0.0.1', port: 0 },
-    secret: 'cymru',
-    timers: isFast === true ? fastTimers : {},
-    minSessionSeconds: Math.min(90, sessionSeconds),
-  })
+  const hasSockets = app === 'tcp' || servers !== undefined || withTcp === true
+  const world: World = hasSockets ? socketWorld(time) : new VirtualWorld(time, timePasses)
+  const address = { host: '127.0.0.1', port: 0 }
+  const server = createSipServer(
+    {
+      listen: [
+        { protocol: 'udp', ...address },
+        ...(withTcp === true ? [{ protocol: 'tcp', ...address } as const] : []),
+      ],
+      secret: 'cymru',
+      minSessionSeconds: Math.min(90, sessionSeconds),
+      ...(hasSockets
+        ? { admin: address, timers: timePasses ? fastTimers : {} }
+        : { now: time.now }),
+    },
+    world.machine,
+  )
   await server.start()
   const [listener] = server.listeners
   if (!listener) throw new Error('the server has no listener')
@@ -148,7 +158,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
   }
   const client = new SrfClient(
     log,
-    (payload) => messages.add(payload),
+    (payload) => {
+      world.moved()
+      messages.add(payload)
+    },
     () => answers.lagMs,
     sessionSeconds,
   )
@@ -241,15 +254,15 @@ export async function startCallRig(options: CallRigOptions = {}) {
         ? { kind: 'tcp', servers: [{ host, port, secret: 'cymru' }], schedule: time.schedule }
         : {
             kind: 'in-process',
-            open: (inProcess) => server.connectInProcess(links[app](inProcess)),
+            open: (inProcess) => server.connectInProcess(links[app](inProcess, world)),
             secret: 'cymru',
           },
   )
 
   const peers: SipPeer[] = []
   const openPeer = async () => {
-    // With fast timers a peer is told everything again that it does not answer within 10 ms.
-    const peer = await (isFast === true ? SipPeer.openPatient(listener) : SipPeer.open(listener))
+    const open = timePasses ? SipPeer.openPatient : SipPeer.open
+    const peer = await open(listener, {}, world.network)
     peers.push(peer)
     return peer
   }
@@ -267,26 +280,29 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     /** The record of the next call that ends, or the first that has. */
     record: async (): Promise<CallRecord> => {
-      await eventually(() => expect(records.length).toBeGreaterThan(0))
+      await world.eventually(() => expect(records.length).toBeGreaterThan(0))
       const record = records.shift()
       if (!record) throw new Error('no record')
       return record
     },
     /** Waits until nothing of any call is left anywhere. */
     idle: () =>
-      eventually(() => {
+      world.eventually(() => {
         expect(calls.size).toBe(0)
         expect(Object.values(client.stats()).every((size) => size === 0)).toBe(true)
         const { clients: _c, applications: _a, ...tables } = server.stats()
-        if (isFast === true)
-          expect(Object.entries(tables).filter(([, size]) => size !== 0)).toEqual([])
+        if (timePasses) expect(Object.entries(tables).filter(([, size]) => size !== 0)).toEqual([])
       }),
     /** Waits until everything that the peer has sent so far has been handled. */
     seen: async (peer: SipPeer): Promise<void> => {
       peer.request('OPTIONS', peer.leg(`sip:127.0.0.1:${listener.port}`))
       await peer.next('200 OPTIONS')
     },
-    until: (isTrue: () => boolean) => eventually(() => expect(isTrue()).toBe(true)),
+    until: (isTrue: () => boolean) => world.eventually(() => expect(isTrue()).toBe(true)),
+    /** Lets time pass; what follows from one deadline comes before the next. */
+    advance: (ms: number) => world.advance(ms),
+    /** Waits until nothing is on its way any more. */
+    settle: () => world.settle(),
     stop: async () => {
       client.disconnect()
       for (const peer of peers) peer.close()
@@ -309,38 +325,6 @@ export function candidate(nodeId: number, port: number): Candidate {
     host: '127.0.0.1',
     port,
     transport: 'udp',
-  }
-}
-
-const links = {
-  'in process': (client: InProcessClient) => client,
-  'in bursts': (client: InProcessClient) => heldBack(client, (act) => act()),
-  late: (client: InProcessClient) => heldBack(client, setImmediate),
-  'without Trying': withoutTrying,
-}
-
-function withoutTrying(client: InProcessClient): InProcessClient {
-  return {
-    onPayload: (payload) => {
-      if (!payload.includes('\r\nSIP/2.0 100 ')) client.onPayload(payload.replace('-tollgate', ''))
-    },
-    onClose: () => client.onClose(),
-  }
-}
-
-/** Holds payloads back for a moment, then hands over what has gathered. */
-function heldBack(client: InProcessClient, perform: (act: () => void) => void): InProcessClient {
-  let gathered: string[] = []
-  const flush = (): void => {
-    const burst = gathered
-    gathered = []
-    for (const payload of burst) perform(() => client.onPayload(payload))
-  }
-  return {
-    onPayload: (payload) => {
-      if (gathered.push(payload) === 1) setTimeout(flush, 20)
-    },
-    onClose: () => client.onClose(),
   }
 }
 

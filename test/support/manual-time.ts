@@ -44,4 +44,10 @@ export class ManualTime {
   get waiting(): number {
     return this.#timers.length
   }
+
+  /** When the next work falls due. */
+  get next(): number | undefined {
+    const first = Math.min(...this.#timers.map(({ at }) => at))
+    return first === Infinity ? undefined : Math.max(first, this.#now)
+  }
 }

@@ -9,6 +9,7 @@ import {
   type TlsOptions,
 } from 'node:tls'
 import type { Listener } from '../../engine/sip-server/index.ts'
+import { patienceMs } from './waiting.ts'
 
 /** One whole message, and the way back to where it came from. */
 type Receive = (text: string, answer: (text: string) => void) => void
@@ -23,6 +24,13 @@ export interface PeerSocket {
   close(): void
 }
 
+/** Where peers live. */
+export interface PeerNetwork {
+  open(listener: Listener, receive: Receive, options: PeerOptions): Promise<PeerSocket>
+  /** Calls `giveUp` when what is waited for does not come any more; the returned function cancels. */
+  whenSilent(giveUp: () => void): () => void
+}
+
 /** What a peer by TLS shows and believes. */
 export type PeerTls = ConnectionOptions & TlsOptions
 
@@ -33,7 +41,7 @@ export interface PeerOptions {
 }
 
 /** Bound to the same address as the listener. */
-export const openPeerSocket = (
+const openPeerSocket = (
   listener: Listener,
   receive: Receive,
   options: PeerOptions,
@@ -41,6 +49,15 @@ export const openPeerSocket = (
   listener.protocol === 'udp'
     ? openUdp(listener, receive, options)
     : openStream(listener, receive, options)
+
+/** Real sockets. */
+export const machineNetwork: PeerNetwork = {
+  open: openPeerSocket,
+  whenSilent: (giveUp) => {
+    const timer = setTimeout(giveUp, patienceMs)
+    return () => clearTimeout(timer)
+  },
+}
 
 async function openUdp(
   listener: Listener,

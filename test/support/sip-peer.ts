@@ -1,10 +1,14 @@
 /**
- * A SIP endpoint on a raw socket that does only what a test tells it to. It shares no code with the
+ * A SIP endpoint on a raw socket, or on a virtual network, that does only what a test tells it to. It shares no code with the
  * server: its own few lines read and write SIP.
  */
 import type { Listener } from '../../engine/sip-server/index.ts'
-import { openPeerSocket, type PeerSocket, type PeerTls } from './peer-socket.ts'
-import { patienceMs } from './waiting.ts'
+import {
+  machineNetwork,
+  type PeerNetwork,
+  type PeerOptions,
+  type PeerSocket,
+} from './peer-socket.ts'
 
 /** A received message. Header names are looked up in any case. */
 export class PeerMessage {
@@ -86,31 +90,41 @@ export class SipPeer {
   /** Where it says that it is; undefined: where it is. */
   contact: string | undefined
   readonly #socket: PeerSocket
+  readonly #network: PeerNetwork
   /** The way back of each received request. */
   readonly #answers = new WeakMap<PeerMessage, (text: string) => void>()
   /** What has come, with what it was answered; undefined: whatever comes again is told to the test. */
   #answered: Map<string, string> | undefined
   #waiting: Waiter[] = []
 
-  private constructor(protocol: Listener['protocol'], socket: PeerSocket) {
+  private constructor(protocol: Listener['protocol'], socket: PeerSocket, network: PeerNetwork) {
     this.protocol = protocol
     this.#socket = socket
+    this.#network = network
   }
 
   /** A peer of this listener, with the same transport and address family. */
-  static async open(listener: Listener, tls?: PeerTls, port?: number): Promise<SipPeer> {
+  static async open(
+    listener: Listener,
+    options: PeerOptions = {},
+    network = machineNetwork,
+  ): Promise<SipPeer> {
     const receive = (text: string, answer: (text: string) => void) => peer.#receive(text, answer)
-    const socket = await openPeerSocket(listener, receive, { tls, port })
-    const peer: SipPeer = new SipPeer(listener.protocol, socket)
+    const socket = await network.open(listener, receive, options)
+    const peer: SipPeer = new SipPeer(listener.protocol, socket, network)
     return peer
   }
 
   /**
-   * For a server on the real clock: what comes again because the machine stood still is no news. It
+   * For a server whose clock runs: what comes again because time has passed is no news. It
    * gets the last answer again (RFC 3261 §17.2), and the test does not hear of it.
    */
-  static async openPatient(listener: Listener, tls?: PeerTls): Promise<SipPeer> {
-    const peer = await SipPeer.open(listener, tls)
+  static async openPatient(
+    listener: Listener,
+    options: PeerOptions = {},
+    network = machineNetwork,
+  ): Promise<SipPeer> {
+    const peer = await SipPeer.open(listener, options, network)
     peer.#answered = new Map()
     return peer
   }
@@ -145,9 +159,9 @@ export class SipPeer {
         this.#waiting = this.#waiting.filter((other) => other !== waiter)
         reject(new Error(`no ${String(wanted)}; there are: ${this.#summary()}`))
       }
-      const timer = setTimeout(giveUp, patienceMs)
+      const cancel = this.#network.whenSilent(giveUp)
       waiter.take = (found) => {
-        clearTimeout(timer)
+        cancel()
         resolve(found)
       }
       this.#waiting.push(waiter)

@@ -24,6 +24,9 @@ export async function eventually<T>(
   }
 }
 
+/** Everything that is due has been called once. */
+export const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** The arguments of the next event of this name. */
 export const emitted = (emitter: EventEmitter, name: string): Promise<readonly unknown[]> =>
   once(emitter, name)

@@ -24,7 +24,7 @@ async function peerOf(protocol: 'udp' | 'tcp' | 'tls', port: number): Promise<Si
     ...{ cert: readFileSync(others.certFile), key: readFileSync(others.keyFile) },
     ca: readFileSync(authority.file),
   }
-  const peer = await SipPeer.openPatient(listener, protocol === 'tls' ? tls : undefined)
+  const peer = await SipPeer.openPatient(listener, protocol === 'tls' ? { tls } : {})
   onTestFinished(() => peer.close())
   return peer
 }

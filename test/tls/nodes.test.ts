@@ -22,10 +22,11 @@ const placeFor = (protocol: 'udp' | 'tls') => ({
 /** A UAS by TLS that answers OPTIONS; the rest is the test's. */
 async function secureNode({ certFile, keyFile }: Certificate) {
   const place = placeFor('tls')
-  const peer = await SipPeer.openPatient(place, {
+  const tls = {
     ...{ cert: readFileSync(certFile), key: readFileSync(keyFile) },
     ca: readFileSync(authority.file),
-  })
+  }
+  const peer = await SipPeer.openPatient(place, { tls })
   let [probes, isOpen] = [0, true]
   onTestFinished(() => {
     isOpen = false

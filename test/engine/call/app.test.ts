@@ -96,27 +96,24 @@ test('an INVITE whose caller cannot be found out for a fault is refused, and not
   expect(rig.calls.size).toBe(0)
 })
 
-test.each(['in process', 'tcp'] as const)(
-  'a request whose handling goes wrong is answered with 500, in a call and outside (%s)',
-  async (app) => {
-    rig = await startCallRig({ app })
-    const { caller, leg } = await talk(rig)
-    const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined)
-    onTestFinished(() => complaints.mockRestore())
-    const bug = new Error('a bug')
-    vi.spyOn(rig.calls, 'isDraining', 'get').mockImplementation(() => {
+test('a request whose handling goes wrong is answered with 500, in a call and outside', async () => {
+  rig = await startCallRig()
+  const { caller, leg } = await talk(rig)
+  const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  onTestFinished(() => complaints.mockRestore())
+  const bug = new Error('a bug')
+  vi.spyOn(rig.calls, 'isDraining', 'get').mockImplementation(() => {
+    throw bug
+  })
+  caller.request('OPTIONS', caller.leg(rig.uri('ping')))
+  await caller.next('500 OPTIONS')
+  const [live] = rig.calls.list()
+  const conversation = rig.calls.call(live?.callUuid ?? '')?.conversation
+  if (conversation)
+    vi.spyOn(conversation, 'partnerOf').mockImplementation(() => {
       throw bug
     })
-    caller.request('OPTIONS', caller.leg(rig.uri('ping')))
-    await caller.next('500 OPTIONS')
-    const [live] = rig.calls.list()
-    const conversation = rig.calls.call(live?.callUuid ?? '')?.conversation
-    if (conversation)
-      vi.spyOn(conversation, 'partnerOf').mockImplementation(() => {
-        throw bug
-      })
-    caller.request('REFER', leg, { headers: ['Refer-To: <sip:1666@acme.example>'] })
-    await caller.next('500 REFER')
-    expect(rig.calls.size).toBe(1)
-  },
-)
+  caller.request('REFER', leg, { headers: ['Refer-To: <sip:1666@acme.example>'] })
+  await caller.next('500 REFER')
+  expect(rig.calls.size).toBe(1)
+})

@@ -13,9 +13,9 @@ const jumps = [hour, -hour, 30 * 24 * hour, -30_000] as const
 test.each(jumps)('the clock is set by %i ms in a call of 5 s: 5 s are charged', async (jumpMs) => {
   rig = await startCallRig()
   const { caller, leg } = await talk(rig)
-  rig.time.advance(2_000)
+  await rig.advance(2_000)
   rig.time.jump(jumpMs)
-  rig.time.advance(3_000)
+  await rig.advance(3_000)
   caller.request('BYE', leg)
   expect(await rig.record()).toMatchObject({
     ...{ billsec: 5, startedAt, answeredAt: startedAt, endedAt: startedAt + 5_000 },
@@ -30,9 +30,9 @@ test.each(jumps)(
     rig.answers.authorize = () => Promise.resolve(granted(20))
     const { node } = await talk(rig)
     rig.time.jump(jumpMs)
-    rig.time.advance(19_900)
+    await rig.advance(19_900)
     expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
-    rig.time.advance(200)
+    await rig.advance(200)
     expect((await node.next('BYE')).get('Reason')).toContain('Insufficient Funds')
     expect(await rig.record()).toMatchObject({ billsec: 20, hangupBy: 'system' })
   },
@@ -47,7 +47,7 @@ test.each(jumps)(
     const present = startedAt + jumpMs
     expect(rig.opened).toMatchObject([{ startedAt: present, answeredAt: present }])
     expect(rig.asked).toMatchObject([{ startedAt: present }])
-    rig.time.advance(1_000)
+    await rig.advance(1_000)
     const { startedAt: begun = 0, stampOffsetMs = 0 } = rig.calls.find('uuid-1') ?? {}
     expect(begun + stampOffsetMs).toBe(present)
     caller.request('BYE', leg)
@@ -65,9 +65,9 @@ test.each(jumps)(
     node.reply(await node.next('INVITE'), 180, { tag: 'b' })
     await caller.next(180)
     rig.time.jump(jumpMs)
-    rig.time.advance(179_900)
+    await rig.advance(179_900)
     expect(rig.calls.list()).toMatchObject([{ state: 'RINGING' }])
-    rig.time.advance(200)
+    await rig.advance(200)
     expect(await rig.record()).toMatchObject({ disposition: 'NO ANSWER', billsec: 0 })
   },
 )

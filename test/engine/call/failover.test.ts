@@ -56,10 +56,10 @@ test.each([
 })
 
 test('a silent node is left after NODE_TIMEOUT_MS; what it says later is taken back', async () => {
-  const { caller, first, second, leg, invite } = await start({ isFast: true })
-  rig.time.advance(1_400)
+  const { caller, first, second, leg, invite } = await start({ timePasses: true })
+  await rig.advance(1_400)
   expect(second.inbox).toEqual([])
-  rig.time.advance(200)
+  await rig.advance(200)
   const next = await second.next('INVITE')
 
   first.reply(invite, 200, { tag: 'late', body: sdp('late') })
@@ -88,17 +88,17 @@ test('a silent node is left after NODE_TIMEOUT_MS; what it says later is taken b
 test('while we are busy, what a node has said may wait: it is given up only after that', async () => {
   const { second } = await start()
   rig.answers.lagMs = 1_000
-  rig.time.advance(2_400)
+  await rig.advance(2_400)
   expect(second.inbox).toEqual([])
   rig.answers.lagMs = 10
-  rig.time.advance(300)
+  await rig.advance(300)
   await second.next('INVITE')
 })
 
 test('a silent node is given up at last, however busy we are', async () => {
   const { second } = await start()
   rig.answers.lagMs = 1_000
-  rig.time.advance(6_000)
+  await rig.advance(6_000)
   await second.next('INVITE')
 })
 
@@ -106,7 +106,7 @@ test('a node that has said Trying is not silent', async () => {
   const { caller, first, second, invite } = await start()
   first.reply(invite, 100)
   await rig.seen(first)
-  rig.time.advance(10_000)
+  await rig.advance(10_000)
   first.reply(invite, 486, { tag: 'b' })
   await caller.next(486)
   expect(second.inbox).toEqual([])
@@ -116,10 +116,10 @@ test('a node that has said Trying is not silent', async () => {
 test('where Trying cannot be heard, a silent node that answers OPTIONS may go on', async () => {
   const { caller, first, second, invite } = await start({ app: 'without Trying' })
   first.reply(invite, 100)
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   first.reply(await first.next('OPTIONS'), 200)
   await rig.seen(first)
-  rig.time.advance(4_000)
+  await rig.advance(4_000)
   first.reply(invite, 486, { tag: 'b' })
   await caller.next(486)
   expect(second.inbox).toEqual([])
@@ -127,9 +127,9 @@ test('where Trying cannot be heard, a silent node that answers OPTIONS may go on
 
 test('where Trying cannot be heard, a node that answers nothing at all is left', async () => {
   const { first, second } = await start({ app: 'without Trying' })
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   await first.next('OPTIONS')
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   await second.next('INVITE')
   expect(rig.outcomes).toEqual([[1, 'failed']])
 })
@@ -147,9 +147,9 @@ test('after early media nobody else is tried: the caller would hear two ends', a
 
 test('when all are silent the caller gets 503 with the text of the specification', async () => {
   const { caller, second } = await start()
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   await second.next('INVITE')
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   const answer = await caller.next(503)
   expect(answer.startLine).toBe('SIP/2.0 503 No Backend PBX Nodes Available')
   expect(await rig.record()).toMatchObject({
@@ -163,7 +163,7 @@ test('when the last is silent the caller gets the last answer that came', async 
   const { caller, first, second, invite } = await start()
   first.reply(invite, 500, { tag: 'b' })
   await second.next('INVITE')
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   await caller.next(500)
 })
 
@@ -187,7 +187,7 @@ test('ringing ends after RING_TIMEOUT: 480 for the caller, CANCEL for the node',
   const { caller, first, second, invite } = await start()
   first.reply(invite, 180, { tag: 'b' })
   await caller.next(180)
-  rig.time.advance(180_100)
+  await rig.advance(180_100)
   await caller.next(480)
   first.reply(await first.next('CANCEL'), 200)
   first.reply(invite, 487, { tag: 'b' })
@@ -201,7 +201,7 @@ test('ringing ends after RING_TIMEOUT: 480 for the caller, CANCEL for the node',
 })
 
 test('an answer without Contact fails the call with 502, and the node is hung up', async () => {
-  const { caller, first, second, invite } = await start({ isFast: true })
+  const { caller, first, second, invite } = await start({ timePasses: true })
   const lines = [
     'SIP/2.0 200 OK',
     ...invite.all('Via').map((via) => `Via: ${via}`),

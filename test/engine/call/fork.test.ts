@@ -256,7 +256,7 @@ test('when nobody answers in 25 s the voicemail does, and knows whose it is', as
   const { caller, leg } = await dial()
   phone.reply(await phone.next('INVITE'), 180, { tag: 't' })
   await caller.next('180 INVITE')
-  rig.time.advance(25_100)
+  await rig.advance(25_100)
   phone.reply(await phone.next('CANCEL'), 200)
   const invite = await voicemail.next('INVITE')
   expect(invite.get('Diversion')).toBe('<sip:102@acme.example>;reason=no-answer')

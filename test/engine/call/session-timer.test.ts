@@ -7,7 +7,7 @@ let rig: CallRig
 
 afterEach(() => rig.stop())
 
-/** Not a copy of the INVITE that began the call, of which the fast timers make many. */
+/** Not a copy of the INVITE that began the call. */
 const refreshOf = (peer: SipPeer): Promise<PeerMessage> =>
   peer.next((message) => message.method === 'INVITE' && message.get('To').includes(';tag='))
 
@@ -18,7 +18,7 @@ const timedOut = {
 }
 
 test('a called phone that vanishes in mid-call: the caller gets BYE, and there is one record', async () => {
-  rig = await startCallRig({ isFast: true, sessionSeconds: 2 })
+  rig = await startCallRig({ timePasses: true, sessionSeconds: 2 })
   const { caller, node } = await talk(rig)
   // Both are asked; the node hears it, and says nothing.
   const [refresh, unanswered] = await Promise.all([refreshOf(caller), refreshOf(node)])
@@ -34,7 +34,7 @@ test('a called phone that vanishes in mid-call: the caller gets BYE, and there i
 })
 
 test('a caller that vanishes: the called side gets BYE', async () => {
-  rig = await startCallRig({ isFast: true, sessionSeconds: 2 })
+  rig = await startCallRig({ timePasses: true, sessionSeconds: 2 })
   const { caller, node } = await talk(rig)
   const refresh = await refreshOf(node)
   node.reply(refresh, 200, { body: sdp('answer') })
@@ -45,7 +45,7 @@ test('a caller that vanishes: the called side gets BYE', async () => {
 })
 
 test('parties that answer the refreshes talk on', async () => {
-  rig = await startCallRig({ sessionSeconds: 2 })
+  rig = await startCallRig({ timePasses: true, sessionSeconds: 2 })
   const { caller, node, leg } = await talk(rig)
   const answerTwo = async (peer: typeof caller, body: string): Promise<void> => {
     for (let round = 0; round < 2; round++) {
@@ -61,7 +61,7 @@ test('parties that answer the refreshes talk on', async () => {
 })
 
 test('each leg gets its own timer: what the caller offers does not reach the called side', async () => {
-  rig = await startCallRig({ isFast: true })
+  rig = await startCallRig({ timePasses: true })
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))

@@ -40,7 +40,7 @@ afterEach(async () => {
 async function peerBy(protocol: Listener['protocol'], port?: number): Promise<SipPeer> {
   const listener = server.listeners.find((each) => each.protocol === protocol)
   if (listener === undefined) throw new Error(`no listener for ${protocol}`)
-  const peer = await SipPeer.open(listener, undefined, port)
+  const peer = await SipPeer.open(listener, { port })
   peers.push(peer)
   return peer
 }

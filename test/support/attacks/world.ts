@@ -64,8 +64,8 @@ export async function startWorld(random: () => number): Promise<World> {
     ADMIN_PASSWORD: adminPassword,
   })
   const listener = tollgate.listener()
-  const fromNode = await SipPeer.open(listener, undefined, nodePort)
-  const fromCarrier = await SipPeer.open(listener, undefined, carrierPort)
+  const fromNode = await SipPeer.open(listener, { port: nodePort })
+  const fromCarrier = await SipPeer.open(listener, { port: carrierPort })
   const trusted = await SipPeer.open(listener)
   const session = await logIn(tollgate)
   const keyOf = async (body: object): Promise<string> => {

@@ -99,7 +99,7 @@ test('the source rings first; its offer goes to the destination, whose answer co
     caller: `127.0.0.1:${a.port}`,
     callee: `127.0.0.1:${b.port}`,
   })
-  rig.time.advance(12_000)
+  await rig.advance(12_000)
   a.request('BYE', a.calledLeg(toA, 'a'))
   await a.next('200 BYE')
   b.reply(await b.next('BYE'), 200)
@@ -227,7 +227,7 @@ test('a source that nobody picks up is given up after the time of the request', 
   const invite = await a.next('INVITE')
   a.reply(invite, 180, { tag: 'a' })
   await rig.until(() => rig.calls.list()[0]?.state === 'RINGING')
-  rig.time.advance(20_100)
+  await rig.advance(20_100)
   a.reply(await a.next('CANCEL'), 200)
   a.reply(invite, 487, { tag: 'a' })
   expect(await rig.record()).toMatchObject({ disposition: 'NO ANSWER', hangupBy: 'system' })
@@ -238,7 +238,7 @@ test('a destination that takes its time leaves the source without media, not wit
   const { a, b, toB } = await pickedUp()
   b.reply(toB, 180, { tag: 'b' })
   await rig.seen(b)
-  rig.time.advance(2_100)
+  await rig.advance(2_100)
   const ack = await a.next('ACK')
   expect(ack.body).toContain('m=audio 9 ')
   expect(ack.body).toContain('a=inactive')
@@ -324,7 +324,7 @@ test.each([
   const { a, b, toB } = await pickedUp()
   b.reply(toB, 180, { tag: 'b' })
   await rig.seen(b)
-  rig.time.advance(waitMs)
+  await rig.advance(waitMs)
   if (waitMs > 0) await a.next('ACK')
   rig.calls.hangUp('uuid-1', 17)
   const [cancel, bye] = await Promise.all([b.next('CANCEL'), a.next('BYE')])
@@ -343,7 +343,7 @@ test('the source hangs up while the destination rings: canceled by the caller', 
   const { a, b, aLeg, toB } = await pickedUp()
   b.reply(toB, 180, { tag: 'b' })
   await rig.seen(b)
-  rig.time.advance(2_100)
+  await rig.advance(2_100)
   await a.next('ACK')
   a.request('BYE', aLeg)
   await a.next('200 BYE')
@@ -365,7 +365,7 @@ test('both hang up at once: one record, nothing left', async () => {
 
 test('the grant of a click-to-call runs from the answer of the destination', async () => {
   const { a, b } = await talking()
-  rig.time.advance(60_100)
+  await rig.advance(60_100)
   for (const peer of [a, b]) {
     const bye = await peer.next('BYE')
     expect(bye.get('Reason')).toContain('Insufficient Funds')

@@ -20,7 +20,7 @@ test('an answered call is bridged, journalled, and recorded when the caller hang
   node.reply(invite, 180, { tag: 'b' })
   await caller.next(180)
   expect(rig.calls.find('uuid-1')?.state).toBe('RINGING')
-  rig.time.advance(1_000)
+  await rig.advance(1_000)
   node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
   const answer = await caller.next('200 INVITE')
   expect(answer.body).toBe(sdp('answer'))
@@ -35,7 +35,7 @@ test('an answered call is bridged, journalled, and recorded when the caller hang
     { state: 'ACTIVE', calledNumber: '1555', setId: 1, peers },
   ])
 
-  rig.time.advance(12_300)
+  await rig.advance(12_300)
   caller.request('BYE', leg, { headers: ['Reason: Q.850;cause=16'] })
   await caller.next('200 BYE')
   const bye = await node.next('BYE')

@@ -102,7 +102,7 @@ test('the supervisor is rung, then let into the call by the node that has it', a
   await rig.idle()
 })
 
-test.each(['in process', 'tcp', 'late', 'without Trying'] as const)(
+test.each(['in process', 'late', 'without Trying'] as const)(
   'the supervisor’s call ends with the call that it is about (%s)',
   async (app) => {
     await rig.stop()

@@ -30,7 +30,7 @@ test.each(ends)(
     rig = await startCallRig()
     const parties = await talk(rig)
     end(parties)
-    if (hangupBy === 'system') rig.time.advance(100)
+    if (hangupBy === 'system') await rig.advance(100)
     expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy, billsec: 1 })
   },
 )

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { probeThrough } from '../../../../engine/call/srf/probe.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { startCallRig } from '../../../support/call-rig.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
 
 let rig: CallRig
 
@@ -10,7 +11,8 @@ afterEach(() => rig.stop())
 test('a probe is one OPTIONS, answered with what the node says', async () => {
   rig = await startCallRig()
   const node = await rig.caller()
-  const send = probeThrough(rig.client, rig.time.schedule)
+  const time = new ManualTime(0)
+  const send = probeThrough(rig.client, time.schedule)
   const probe = send(`sip:127.0.0.1:${node.port};transport=udp`, 400)
   const options = await node.next('OPTIONS')
   expect(options.uri).toBe(`sip:127.0.0.1:${node.port};transport=udp`)
@@ -18,7 +20,7 @@ test('a probe is one OPTIONS, answered with what the node says', async () => {
   expect(options.get('To')).toBe(`<sip:127.0.0.1:${node.port}>`)
   node.reply(options, 486)
   expect(await probe).toEqual({ kind: 'answered', status: 486, reason: 'Test' })
-  expect(rig.time.waiting).toBe(0)
+  expect(time.waiting).toBe(0)
 })
 
 test('no answer in time is silence, and a late one changes nothing', async () => {
@@ -27,7 +29,7 @@ test('no answer in time is silence, and a late one changes nothing', async () =>
   const send = probeThrough(rig.client, rig.time.schedule)
   const probe = send(`sip:127.0.0.1:${node.port}`, 400)
   const options = await node.next('OPTIONS')
-  rig.time.advance(400)
+  await rig.advance(400)
   expect(await probe).toEqual({ kind: 'silence' })
   node.reply(options, 200)
   await rig.idle()
@@ -53,12 +55,12 @@ test('an answer that waits to be read while we are busy still counts, for as lon
   const probe = send(`sip:127.0.0.1:${node.port}`, 400)
   const options = await node.next('OPTIONS')
   rig.answers.lagMs = 700
-  rig.time.advance(1_000)
+  await rig.advance(1_000)
   node.reply(options, 200)
   expect(await probe).toMatchObject({ kind: 'answered', status: 200 })
 
   const silent = send(`sip:127.0.0.1:${node.port}`, 400)
   await node.next('OPTIONS')
-  rig.time.advance(1_100)
+  await rig.advance(1_100)
   expect(await silent).toEqual({ kind: 'silence' })
 })

@@ -26,39 +26,34 @@ const outline = ({ entries, legs }: Trace): string[] =>
     return `${legs.indexOf(entry.leg) === 0 ? 'a' : 'b'} ${arrow} ${what}`
   })
 
-test.each(['in process', 'tcp'] as const)(
-  'a trace has the messages of both legs and what was decided (%s)',
-  async (app) => {
-    await rig.stop()
-    rig = await startCallRig({ app })
-    const { caller, node, leg, invite } = await talk(rig)
-    rig.time.advance(1)
-    caller.request('BYE', leg)
-    node.reply(await node.next('BYE'), 200)
-    const answer = await caller.next('200 BYE')
-    await rig.record()
-    await rig.idle()
-    const story = await trace()
-    const lines = outline(story)
-    for (const line of [
-      ...['a < INVITE', '= recognized', '= charged', '= routed', 'b > INVITE'],
-      ...['b < SIP/2.0 200 Test', 'a > SIP/2.0 200 OK', 'a < ACK'],
-      ...['= tried', 'a < BYE', 'b > BYE', '= ended'],
-    ])
-      expect(lines).toContain(line)
-    expect(lines.at(-1)).toBe('= ended')
-    // As they went out, every header of them.
-    const texts = story.entries.map((entry) => (entry.kind === 'message' ? entry.text : ''))
-    expect(texts).toContain(invite.text)
-    expect(texts).toContain(answer.text)
-    expect(story).toMatchObject({ tenantId: 3, isComplete: true })
-    const received = story.entries.find((entry) => entry.kind === 'message')
-    expect(received).toMatchObject({ transport: 'udp', address: `127.0.0.1:${caller.port}` })
-    expect(story.entries.map(({ at }) => at)).toEqual(
-      story.entries.map(({ at }) => at).toSorted((a, b) => a - b),
-    )
-  },
-)
+test('a trace has the messages of both legs and what was decided', async () => {
+  const { caller, node, leg, invite } = await talk(rig)
+  await rig.advance(1)
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  const answer = await caller.next('200 BYE')
+  await rig.record()
+  await rig.idle()
+  const story = await trace()
+  const lines = outline(story)
+  for (const line of [
+    ...['a < INVITE', '= recognized', '= charged', '= routed', 'b > INVITE'],
+    ...['b < SIP/2.0 200 Test', 'a > SIP/2.0 200 OK', 'a < ACK'],
+    ...['= tried', 'a < BYE', 'b > BYE', '= ended'],
+  ])
+    expect(lines).toContain(line)
+  expect(lines.at(-1)).toBe('= ended')
+  // As they went out, every header of them.
+  const texts = story.entries.map((entry) => (entry.kind === 'message' ? entry.text : ''))
+  expect(texts).toContain(invite.text)
+  expect(texts).toContain(answer.text)
+  expect(story).toMatchObject({ tenantId: 3, isComplete: true })
+  const received = story.entries.find((entry) => entry.kind === 'message')
+  expect(received).toMatchObject({ transport: 'udp', address: `127.0.0.1:${caller.port}` })
+  expect(story.entries.map(({ at }) => at)).toEqual(
+    story.entries.map(({ at }) => at).toSorted((a, b) => a - b),
+  )
+})
 
 test('the INVITE is part of it, although it came a moment before its call began', async () => {
   const { calls, messages } = rig

@@ -66,7 +66,7 @@ test('the two others talk to each other, and who joined them is out of both call
   b.request('INFO', bLeg)
   c.reply(await c.next('INFO'), 200)
   await b.next('200 INFO')
-  rig.time.advance(5_000)
+  await rig.advance(5_000)
   c.request('BYE', cLeg)
   b.reply(await b.next('BYE'), 200)
   expect(await recordsOf(rig, 2)).toMatchObject([

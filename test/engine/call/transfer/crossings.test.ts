@@ -167,7 +167,7 @@ test('glare: the one that stays offers something itself, and is asked again', as
   await b.next('ACK')
   await rig.seen(b)
   b.inbox.length = 0
-  rig.time.advance(2_200)
+  await rig.advance(2_200)
   b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
   expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
 })
@@ -236,7 +236,7 @@ test('while draining nothing is transferred; what is under way ends with the dra
   const drained = rig.calls.drain(rig.time.now() + 1_000)
   a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
   await a.next('491 REFER')
-  rig.time.advance(1_100)
+  await rig.advance(1_100)
   await finalNotify(a)
   for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
   c.reply(await c.next('CANCEL'), 200)

@@ -1,9 +1,9 @@
 /** What a drachtio-server keeps to itself: all answers to a request in a dialog but the first one. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { candidate, type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
-import { DrachtioPeer, type Outgoing } from '../../../support/drachtio-peer.ts'
-import { sdp } from '../../../support/sip-peer.ts'
-import { eventually } from '../../../support/waiting.ts'
+import { candidate, type CallRig, granted, startCallRig } from '../support/call-rig.ts'
+import { DrachtioPeer, type Outgoing } from '../support/drachtio-peer.ts'
+import { sdp } from '../support/sip-peer.ts'
+import { eventually } from '../support/waiting.ts'
 
 let server: DrachtioPeer
 let rig: CallRig
@@ -54,7 +54,7 @@ test('a re-INVITE whose answer was lost is given up at last, and media may chang
   // The server must be able to answer our pings meanwhile.
   for (let waitedMs = 0; waitedMs < 205_000; waitedMs += 5_000) {
     await server.seen()
-    rig.time.advance(5_000)
+    await rig.advance(5_000)
   }
   expect((await server.next(500)).tokens[2]).toBe('re-1')
   server.reinvite(callId, 're-2')

@@ -1,13 +1,13 @@
 /** Call control on drachtio-servers elsewhere, which a scripted peer stands for (protocol page §1-§3.3). */
 import { afterEach, expect, test } from 'vitest'
-import { SrfClient } from '../../../../engine/call/srf/srf-client.ts'
-import { candidate, type CallRig, startCallRig } from '../../../support/call-rig.ts'
-import type { Command } from '../../../support/drachtio-messages.ts'
-import { DrachtioPeer, type Outgoing } from '../../../support/drachtio-peer.ts'
-import { Authority, loopbackNames } from '../../../support/certificates.ts'
-import { sdp } from '../../../support/sip-peer.ts'
-import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { eventually } from '../../../support/waiting.ts'
+import { SrfClient } from '../../engine/call/srf/srf-client.ts'
+import { candidate, type CallRig, startCallRig } from '../support/call-rig.ts'
+import type { Command } from '../support/drachtio-messages.ts'
+import { DrachtioPeer, type Outgoing } from '../support/drachtio-peer.ts'
+import { Authority, loopbackNames } from '../support/certificates.ts'
+import { sdp } from '../support/sip-peer.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { eventually } from '../support/waiting.ts'
 
 let rig: CallRig
 let servers: DrachtioPeer[] = []
@@ -151,11 +151,11 @@ test('a real server keeps 100 back: a node that rings late is asked whether it i
   only.invite()
   const { invite } = await called()
   await only.seen()
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   const options = await only.nextOutgoing('OPTIONS')
   only.answer(options, 200)
   await only.seen()
-  rig.time.advance(3_000)
+  await rig.advance(3_000)
   only.answer(invite, 200, { body: sdp('answer') })
   expect((await only.next(200)).sip).toContain(sdp('answer'))
 })
@@ -288,14 +288,14 @@ test('a server that answers pings is kept, one that falls silent is left with it
   const [only] = await start(1)
   if (only === undefined) return
   for (let ping = 1; ping <= 6; ping++) {
-    rig.time.advance(5_000)
+    await rig.advance(5_000)
     await only.until(() => only.pings === ping)
     await only.seen()
   }
   expect(only.welcomes).toBe(1)
   await talk(only)
   only.hang()
-  rig.time.advance(20_000)
+  await rig.advance(20_000)
   expect(await rig.record()).toMatchObject({ denialCode: 'connection_lost' })
 })
 
@@ -307,7 +307,7 @@ test('a server that takes connections and does not answer gets no calls, until i
   await first.listen()
   await first.until(() => first.connections === 1)
   for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
-  rig.time.advance(10_000)
+  await rig.advance(10_000)
   first.goOn()
   await eventually(() => expect(first.welcomes).toBe(2))
   expect((await talk(first)).far).toBe(first)

@@ -1,10 +1,10 @@
 /** What a real drachtio-server does differently from ours, and what a server that goes away proves. */
 import { afterEach, expect, test } from 'vitest'
-import { probeThrough } from '../../../../../engine/call/srf/probe.ts'
-import { candidate, type CallRig, startCallRig } from '../../../../support/call-rig.ts'
-import { DrachtioPeer, type Outgoing } from '../../../../support/drachtio-peer.ts'
-import { sdp } from '../../../../support/sip-peer.ts'
-import { eventually } from '../../../../support/waiting.ts'
+import { probeThrough } from '../../engine/call/srf/probe.ts'
+import { candidate, type CallRig, startCallRig } from '../support/call-rig.ts'
+import { DrachtioPeer, type Outgoing } from '../support/drachtio-peer.ts'
+import { sdp } from '../support/sip-peer.ts'
+import { eventually } from '../support/waiting.ts'
 
 let rig: CallRig
 let servers: DrachtioPeer[] = []
@@ -68,12 +68,12 @@ test('a node that answers OPTIONS and ignores calls is left within NODE_PROGRESS
   only.invite()
   const { invite } = await called()
   await only.seen()
-  rig.time.advance(1_600)
+  await rig.advance(1_600)
   only.answer(await only.nextOutgoing('OPTIONS'), 200)
   await only.seen()
-  rig.time.advance(4_300)
+  await rig.advance(4_300)
   expect(only.outgoing).toEqual([])
-  rig.time.advance(200)
+  await rig.advance(200)
   expect((await only.nextOutgoing('CANCEL')).transactionId).toBe(invite.transactionId)
   const next = await only.nextOutgoing('INVITE')
   only.answer(next, 200, { body: sdp('answer') })
@@ -94,7 +94,7 @@ test('a server that hangs is away: no node is blamed for its silence', async () 
   await called()
   only.hang()
   const probe = send('sip:127.0.0.1:5070', 400)
-  rig.time.advance(300)
+  await rig.advance(300)
   expect(await probe).toEqual({ kind: 'unsent' })
 })
 

@@ -1,0 +1,162 @@
+/**
+ * A network and a clock in memory, on which call control, the SIP server and scripted peers run as on
+ * loopback: datagrams arrive in order, one to a turn of the event loop. Nothing sleeps: a wait ends
+ * when nothing moves any more.
+ */
+import type { Machine } from '../../engine/sip-server/index.ts'
+import { boundListener } from '../../engine/sip-server/transport/transport.ts'
+import type { ManualTime } from './manual-time.ts'
+import type { PeerNetwork } from './peer-socket.ts'
+import { turnOfEventLoop } from './waiting.ts'
+
+const host = '127.0.0.1'
+/** The library lets a few turns go by between what it hears and what it says. */
+const turnsUntilQuiet = 10
+/** What has gathered by then came in one read. */
+const turnsOfOneRead = 4
+/** A wait that lets time pass gives up after this. Milliseconds. */
+const patienceMs = 600_000
+
+export class VirtualWorld {
+  readonly time: ManualTime
+  readonly #timePasses: boolean
+  readonly #ports = new Map<number, (text: string, from: number) => void>()
+  #lastPort = 40_000
+  #underway = 0
+  #moves = 0
+
+  /** @param timePasses whether time goes on to the next deadline while a test waits */
+  constructor(time: ManualTime, timePasses: boolean) {
+    this.time = time
+    this.#timePasses = timePasses
+  }
+
+  /** For the SIP server: UDP only. How busy this machine is does not concern it. */
+  readonly machine: Machine = {
+    bind: ({ protocol }, callbacks) => {
+      if (protocol !== 'udp') return Promise.reject(new Error(`no ${protocol} here`))
+      const port = this.#bind((text, from) =>
+        callbacks.datagram(Buffer.from(text), {
+          ...{ listener, address: host, port: from, connectionId: 0 },
+        }),
+      )
+      const listener = boundListener('udp', { address: host, port }, undefined)
+      return Promise.resolve({
+        listener,
+        connections: 0,
+        send: (text, flow) => this.#carry(text, port, flow.address === host ? flow.port : 0),
+        close: () => undefined,
+        stop: () => {
+          this.#ports.delete(port)
+          return Promise.resolve()
+        },
+      })
+    },
+    schedule: (work, delayMs) => this.time.schedule(work, delayMs),
+    repeat: () => () => undefined,
+  }
+
+  readonly network: PeerNetwork = {
+    open: (listener, receive) => {
+      const port = this.#bind((text, from) =>
+        receive(text, (answer) => this.#carry(answer, port, from)),
+      )
+      return Promise.resolve({
+        ...{ host, port },
+        send: (text) => this.#carry(text, port, listener.port),
+        hangUp: () => undefined,
+        close: () => void this.#ports.delete(port),
+      })
+    },
+    whenSilent: (giveUp) => {
+      let isOver = false
+      const wait = (): void => {
+        if (!isOver) throw new Error('not yet')
+      }
+      this.eventually(wait).catch(giveUp)
+      return () => {
+        isOver = true
+      }
+    },
+  }
+
+  /** Something has happened after which more may follow. */
+  readonly moved = (): void => void this.#moves++
+
+  /** Runs `work` after a moment in which nothing arrives. */
+  soon(work: () => void): void {
+    this.#underway++
+    const perform = async (): Promise<void> => {
+      await this.#quiet(turnsOfOneRead, () => false)
+      this.#underway--
+      this.moved()
+      work()
+    }
+    void perform()
+  }
+
+  /** Resolves when everything that is on its way has arrived, with all that follows from it. */
+  async settle(): Promise<void> {
+    await this.#quiet(turnsUntilQuiet, () => this.#underway > 0)
+  }
+
+  /** Lets time pass, from deadline to deadline; what follows from one comes before the next. */
+  async advance(ms: number): Promise<void> {
+    const { time } = this
+    const end = time.now() + ms
+    for (;;) {
+      await this.settle()
+      const next = Math.min(time.next ?? end, end)
+      time.advance(next - time.now())
+      if (next >= end) return
+    }
+  }
+
+  /** What `check` gives, as soon as it throws no more; its error when nothing moves any more. */
+  async eventually<T>(check: () => T | Promise<T>): Promise<T> {
+    const end = this.time.now() + patienceMs
+    for (let seen = -1, quietTurns = 0; ; quietTurns++) {
+      try {
+        return await check()
+      } catch (error) {
+        if (quietTurns > turnsUntilQuiet && !this.#goOn(end)) throw error
+      }
+      await turnOfEventLoop()
+      if (this.#moves !== seen || this.#underway > 0) quietTurns = 0
+      seen = this.#moves
+    }
+  }
+
+  /** Time goes on to the next deadline, if it may. */
+  #goOn(end: number): boolean {
+    const { time } = this
+    if (!this.#timePasses || time.next === undefined || time.next > end) return false
+    time.advance(time.next - time.now())
+    this.moved()
+    return true
+  }
+
+  /** Resolves when nothing has moved for so many turns. */
+  async #quiet(turns: number, isBusy: () => boolean): Promise<void> {
+    for (let seen = this.#moves, quiet = 0; quiet < turns; quiet++) {
+      await turnOfEventLoop()
+      if (this.#moves !== seen || isBusy()) quiet = -1
+      seen = this.#moves
+    }
+  }
+
+  #bind(receive: (text: string, from: number) => void): number {
+    this.#ports.set(++this.#lastPort, receive)
+    return this.#lastPort
+  }
+
+  /** To a port where nothing listens: lost, as by UDP. */
+  #carry(text: string, from: number, to: number): void {
+    this.#underway++
+    setImmediate(() => {
+      this.#underway--
+      this.moved()
+      this.#ports.get(to)?.(text, from)
+    })
+  }
+}
