@@ -308,7 +308,7 @@ test('a server that takes connections and does not answer gets no calls, until i
   await first.until(() => first.connections === 1)
   for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
   await rig.advance(10_000)
-  first.goOn()
+  first.resume()
   await eventually(() => expect(first.welcomes).toBe(2))
   expect((await talk(first)).far).toBe(first)
 })

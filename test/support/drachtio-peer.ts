@@ -114,7 +114,7 @@ export class DrachtioPeer {
   }
 
   /** Goes on with what has arrived meanwhile. */
-  goOn(): void {
+  resume(): void {
     this.#isHanging = false
     for (const socket of this.#sockets) socket.resume()
   }

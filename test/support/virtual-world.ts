@@ -119,7 +119,7 @@ export class VirtualWorld {
       try {
         return await check()
       } catch (error) {
-        if (quietTurns > turnsUntilQuiet && !this.#goOn(end)) throw error
+        if (quietTurns > turnsUntilQuiet && !this.#toNextDeadline(end)) throw error
       }
       await turnOfEventLoop()
       if (this.#moves !== seen || this.#underway > 0) quietTurns = 0
@@ -128,7 +128,7 @@ export class VirtualWorld {
   }
 
   /** Time goes on to the next deadline, if it may. */
-  #goOn(end: number): boolean {
+  #toNextDeadline(end: number): boolean {
     const { time } = this
     if (!this.#timePasses || time.next === undefined || time.next > end) return false
     time.advance(time.next - time.now())
