@@ -1,5 +1,5 @@
 /**
- * One path for every operation: the aliases of specification §4.2 and §9 become the versioned path
+ * One path for every operation: the aliases of SPECIFICATION.md §4.2 and §9 become the versioned path
  * before a route is looked up, so that scopes, limits and audit know a single name.
  */
 import { getPath } from 'hono/utils/url'
@@ -27,7 +27,7 @@ export function canonicalPath(request: Request): string {
   return unversioned.has(path) || pages.has(first) ? path : `/api/v1${path}`
 }
 
-/** `/api/v1/client/…` and `/api/v1/ocs/…` are the unversioned paths that §4.3 gives them. */
+/** `/api/v1/client/…` and `/api/v1/ocs/…` are the unversioned paths that SPECIFICATION.md §4.3 gives them. */
 function customerPath(path: string, start: number): string {
   if (path.startsWith('/client/', start) || path.startsWith('/ocs/', start))
     return `/api${path.slice(start)}`

@@ -1,4 +1,4 @@
-/** Is the service there, alive, ready? Two shapes of health: decisions.md §1.5. */
+/** Is the service there, alive, ready? Two shapes of health: SPECIFICATION.md §4.3. */
 import { Hono } from 'hono'
 import { openToAll, requiresCredential } from './auth/requires.ts'
 import type { Store } from '../schema/open.ts'

@@ -130,7 +130,7 @@ function refuseContradictions(drachtio: {
     )
 }
 
-/** Statuses that mean "up" unless a set says otherwise (decisions §4). */
+/** Statuses that mean "up" unless a set says otherwise (SPECIFICATION.md §11). */
 const OK_CODES = [{ from: 200, to: 299 }]
 
 /** As the dispatcher calls them. */

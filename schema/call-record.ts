@@ -50,7 +50,7 @@ export interface CallRecord {
 
 /**
  * The seconds that an answered call is charged for: started seconds count whole, and there is at least
- * one, so that connect fee and first increment are always due (decisions §9).
+ * one, so that connect fee and first increment are always due (SPECIFICATION.md §13.1).
  */
 export const billedSeconds = (talkedMs: number): number => Math.max(1, Math.ceil(talkedMs / 1_000))
 

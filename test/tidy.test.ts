@@ -420,7 +420,7 @@ const topLevel = [
   ...['engine', 'control', 'schema', 'sipp-scenarios', 'test'],
   ...['package.json', 'package-lock.json', 'tsconfig.json', 'Dockerfile'],
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'LICENSE'],
-  ...['GUIDE.md', 'SECURITY.md'],
+  ...['GUIDE.md', 'SECURITY.md', 'SPECIFICATION.md', 'DECISIONS.md'],
   ...['.ci', '.dockerignore', '.gitignore', '.npmrc', '.oxlintrc.json'],
   ...['.prettierignore', '.prettierrc.json', 'build.mjs', 'knip.json', 'vitest.config.ts'],
 ]

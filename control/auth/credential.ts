@@ -1,4 +1,4 @@
-/** Where a request carries its credential (specification §5.1, §5.2). */
+/** Where a request carries its credential (SPECIFICATION.md §5.1, §5.2). */
 import { isAppKeyToken } from './keys/app-key.ts'
 
 export type Credential =

@@ -1,5 +1,5 @@
 /**
- * How far a credential reaches that is bound to one SIP domain (specification §2.2, §5.5). Extensions,
+ * How far a credential reaches that is bound to one SIP domain (SPECIFICATION.md §2.2, §5.5). Extensions,
  * keys and click-to-call have a domain; call records, carriers, money and the rest belong to the tenant
  * as a whole, and would tell of the calls of its other domains.
  */

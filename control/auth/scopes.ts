@@ -1,5 +1,5 @@
 /**
- * What a credential may do, as `resource:action` labels (decisions.md §5). A grant may use
+ * What a credential may do, as `resource:action` labels (SPECIFICATION.md §5.9). A grant may use
  * `resource:*`, `*:read` or `*`; a route always demands one exact scope.
  */
 

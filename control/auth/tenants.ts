@@ -1,5 +1,5 @@
 /**
- * Which tenant a request acts in (specification §5.5, decisions.md §1.3): a tenant's credential in
+ * Which tenant a request acts in (SPECIFICATION.md §5.3 and §5.5): a tenant's credential in
  * its own, a global one in all or in the one that `X-Tenant-Slug` names.
  */
 import { compile, type Statement } from '../../schema/compiled.ts'

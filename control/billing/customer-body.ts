@@ -1,4 +1,4 @@
-/** Customers as a body: who pays, by which numbers he is known, and how far he may go (decisions.md §9). */
+/** Customers as a body: who pays, by which numbers it is known, and how far it may go (SPECIFICATION.md §13). */
 import { z } from 'zod'
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/users/passwords.ts'
 import { limit, money, name, numberOrUserName, reference } from '../provisioning/fields.ts'

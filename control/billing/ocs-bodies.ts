@@ -1,4 +1,4 @@
-/** What nodes ask and report, and what they get: the shapes of `/api/ocs/*` (decisions.md §9). */
+/** What nodes ask and report, and what they get: the shapes of `/api/ocs/*` (SPECIFICATION.md §13.3). */
 import { z } from 'zod'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { CallRecord } from '../../schema/call-record.ts'

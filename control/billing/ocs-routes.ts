@@ -1,4 +1,4 @@
-/** Charging over HTTP for nodes with a key of scope `ocs`: bare answers (decisions.md §1.4), mounted at `/api/ocs`. */
+/** Charging over HTTP for nodes with a key of scope `ocs`: bare answers (SPECIFICATION.md §2.7), mounted at `/api/ocs`. */
 import { Hono } from 'hono'
 import type { DenialCode, OcsPort } from '../../schema/contracts/ocs.ts'
 import { requiresGlobal } from '../auth/requires.ts'

@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
 
-/** decisions.md §6: a body over 1 MiB is refused with 413. */
+/** SPECIFICATION.md §8: a body over 1 MiB is refused with 413. */
 export const MAX_BODY_BYTES = 1_048_576
 
 /** Paths that take more: a table of 100,000 rates has about 6 MiB. */

@@ -1,4 +1,4 @@
-/** The shapes of specification §2.7: every answer but the bare ones of §4.1 and §4.3. */
+/** The shapes of SPECIFICATION.md §2.7: every answer but the bare ones of §4.1 and §4.3. */
 import type { Context } from 'hono'
 import type { ErrorDetail } from './api-error.ts'
 

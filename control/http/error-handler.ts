@@ -1,4 +1,4 @@
-/** Whatever goes wrong leaves as the envelope of specification §2.7, and nothing internal with it. */
+/** Whatever goes wrong leaves as the envelope of SPECIFICATION.md §2.7, and nothing internal with it. */
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { Log } from '../../schema/contracts/log.ts'

@@ -1,4 +1,4 @@
-/** `page` and `limit` of every list (decisions.md §6): default 50, at most 200, clamped. */
+/** `page` and `limit` of every list (SPECIFICATION.md §8): default 50, at most 200, clamped. */
 import { z } from 'zod'
 import type { PageMeta } from './envelope.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Cross-origin use from browsers (specification §5.6). Credentials travel in headers that a page
+ * Cross-origin use from browsers (SPECIFICATION.md §5.6). Credentials travel in headers that a page
  * must set itself, never in cookies, so that any origin may be allowed.
  */
 import type { Handler } from 'hono'

@@ -6,7 +6,7 @@ const harmless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * The public edge passes `/api/client/*` and `GET /health`; everything else is 403, whether it
- * exists or not (specification §4.3), a browser's question before its request included. It judges
+ * exists or not (SPECIFICATION.md §4.3), a browser's question before its request included. It judges
  * the path as requested: no alias passes.
  */
 export function customerEdge(): Step {

@@ -1,5 +1,5 @@
 /**
- * `Idempotency-Key` as Stripe does it (decisions.md §6): the first answer is kept for 24 hours and
+ * `Idempotency-Key` as Stripe does it (SPECIFICATION.md §8): the first answer is kept for 24 hours and
  * given again; the same key with another body is a conflict; a repetition that arrives while the
  * first is still running waits for it.
  *

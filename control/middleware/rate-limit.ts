@@ -1,5 +1,5 @@
 /**
- * Who may ask how often (specification §8, decisions.md §6), and the headers that say so on every
+ * Who may ask how often (SPECIFICATION.md §8), and the headers that say so on every
  * answer: `X-RateLimit-*`, and `RateLimit-Policy` and `RateLimit` of
  * draft-ietf-httpapi-ratelimit-headers.
  */

@@ -49,7 +49,7 @@ interface Content {
 }
 
 export interface AnswerSchema {
-  /** In the envelope of specification §2.7, alone or with the figures of its page; or bare (§4.1). */
+  /** In the envelope of SPECIFICATION.md §2.7, alone or with the figures of its page; or bare (SPECIFICATION.md §4.1). */
   readonly form: 'data' | 'list' | 'bare'
   readonly schema: z.ZodType
 }

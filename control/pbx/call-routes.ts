@@ -1,4 +1,4 @@
-/** Live calls: what is going on (specification §2.5), and the end of one by hand. */
+/** Live calls: what is going on (SPECIFICATION.md §2.5), and the end of one by hand. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'

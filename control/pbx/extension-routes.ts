@@ -1,5 +1,5 @@
 /**
- * `/pbx/extensions`: the phones' accounts. Answers have the bare shapes of specification §4.1
+ * `/pbx/extensions`: the phones' accounts. Answers have the bare shapes of SPECIFICATION.md §4.1
  * instead of the envelope; errors have the envelope as everywhere.
  */
 import { Hono } from 'hono'
@@ -115,7 +115,7 @@ const whoPays = ({ before, after }: Written<ExtensionView>) =>
     ['customers:write'],
   ])
 
-/** What §4.1 lists, and nothing else. */
+/** What SPECIFICATION.md §4.1 lists, and nothing else. */
 interface Shape {
   readonly id: number
   readonly extension: string

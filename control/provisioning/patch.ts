@@ -1,4 +1,4 @@
-/** A PATCH: absent keeps, null clears or returns to the default (decisions.md §5). */
+/** A PATCH: absent keeps, null clears or returns to the default (SPECIFICATION.md §4.5). */
 import { z } from 'zod'
 import { badRequest } from '../http/api-error.ts'
 

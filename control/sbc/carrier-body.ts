@@ -1,4 +1,4 @@
-/** Carriers with their gateways as a body (decisions.md §7). */
+/** Carriers with their gateways as a body (SPECIFICATION.md §4.7). */
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/rules/number-rule.ts'

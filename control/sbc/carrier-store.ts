@@ -253,7 +253,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     }
   }
 
-  /** decisions.md §2: ambiguous gateways of one owner are refused when they are written. */
+  /** SPECIFICATION.md §10.1: ambiguous gateways of one owner are refused when they are written. */
   #refuseAmbiguous(carrierId: number, body: CarrierBody, tenantId: number | null): void {
     for (const [index, gateway] of body.gateways.entries()) {
       const twin = body.gateways.findIndex((each) => gatewayKey(each) === gatewayKey(gateway))

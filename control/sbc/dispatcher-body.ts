@@ -1,10 +1,10 @@
-/** Dispatcher sets and their nodes as a body (specification §2.6 and §8, decisions.md §7). */
+/** Dispatcher sets and their nodes as a body (SPECIFICATION.md §2.6, §4.7 and §8). */
 import { z } from 'zod'
 import { renderSpyUri, type SpyValues } from '../../schema/rules/spy-uri.ts'
 import { host, limit, name, port, reference, sipUri, text } from '../provisioning/fields.ts'
 
 /**
- * §2.6: failover, round robin, weight, random, Call-ID hash. Forms send them as text: by a pattern,
+ * SPECIFICATION.md §2.6: failover, round robin, weight, random, Call-ID hash. Forms send them as text: by a pattern,
  * because generators of clients give 8 and "8" of two lists the same name.
  */
 const algorithms =

@@ -199,7 +199,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   /**
-   * §3.2: a set always has a node in service; taking the last one out is refused. One whose name DNS does not
+   * SPECIFICATION.md §3.2: a set always has a node in service; taking the last one out is refused. One whose name DNS does not
    * know is not in service, but a set that has no other may be changed.
    */
   #refuseEmptySet(before: readonly MemberState[], after: readonly MemberState[]): void {
@@ -229,7 +229,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   /**
    * A name is unique among all that the writer sees: a tenant's among its own sets (the index holds that), one that is
-   * written by the platform among all sets (specification §2.6).
+   * written by the platform among all sets (SPECIFICATION.md §2.6).
    */
   #refuseTakenName(name: string, except: number | undefined, { tenantId }: RequestScope): void {
     if (tenantId !== null) return

@@ -1,4 +1,4 @@
-/** Refuses destinations that lead to a carrier's gateway: it is reached by priced routes only (decisions §2). */
+/** Refuses destinations that lead to a carrier's gateway: it is reached by priced routes only (SPECIFICATION.md §10.2). */
 import { carrierGateways } from '../../schema/carrier-gateways.ts'
 import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'
 import type { Store } from '../../schema/open.ts'

@@ -1,4 +1,4 @@
-/** The tools over plain REST (decisions.md §10): the same checks, results and audit as over MCP. */
+/** The tools over plain REST (SPECIFICATION.md §4.4): the same checks, results and audit as over MCP. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'

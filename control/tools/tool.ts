@@ -1,4 +1,4 @@
-/** What a tool for AI agents is made of (specification §4.4). */
+/** What a tool for AI agents is made of (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { Principal } from '../auth/principal.ts'

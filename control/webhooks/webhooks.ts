@@ -1,5 +1,5 @@
 /**
- * Accounting webhooks (decisions.md §9): events of calls, money, nodes and keys, signed as Standard
+ * Accounting webhooks (SPECIFICATION.md §6.2): events of calls, money, nodes and keys, signed as Standard
  * Webhooks, told to whoever listens.
  */
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'

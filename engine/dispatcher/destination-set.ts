@@ -35,7 +35,7 @@ export interface NodeRecord {
   readonly transport: Transport
   /** 1 to 100. */
   readonly weight: number
-  /** 1 to 100; lower is preferred (specification §2.6). */
+  /** 1 to 100; lower is preferred (SPECIFICATION.md §2.6). */
   readonly priority: number
   readonly description: string | null
   /** 0: unlimited. */

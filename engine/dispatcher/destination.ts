@@ -1,4 +1,4 @@
-/** Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (specification §2.6). */
+/** Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (SPECIFICATION.md §2.6). */
 
 export type Transport = 'udp' | 'tcp' | 'tls'
 
@@ -20,7 +20,7 @@ export function formatDestination({ host, port, transport }: Destination): strin
 
 /**
  * Reads what an operator wrote. Any case, the port defaults to 5060, the transport to UDP
- * (decisions §1.10). Undefined when it is not the SIP URI of a host: other scheme, a user part,
+ * (SPECIFICATION.md §2.6). Undefined when it is not the SIP URI of a host: other scheme, a user part,
  * an unknown transport.
  */
 export function parseDestination(text: string): Destination | undefined {

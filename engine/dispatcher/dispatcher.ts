@@ -151,7 +151,7 @@ export class Dispatcher {
     return this.#directory.nodeAt(address, port)
   }
 
-  /** What a live INVITE told about a node (decisions §3): silence, 503 or transport error is `failed`. */
+  /** What a live INVITE told about a node (SPECIFICATION.md §10.4): silence, 503 or transport error is `failed`. */
   reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void {
     this.#monitor.reportCall(nodeId, outcome)
   }
@@ -167,7 +167,7 @@ export class Dispatcher {
   }
 
   /**
-   * An operator's decision (specification §3.2). `inactive` blocks new INVITEs until an operator
+   * An operator's decision (SPECIFICATION.md §3.2). `inactive` blocks new INVITEs until an operator
    * ends it, restarts included; `probing` lets the probes decide when the node comes back.
    */
   setState(setId: number, destination: string, state: NodeState): SetStateResult {
@@ -183,7 +183,7 @@ export class Dispatcher {
     return 'changed'
   }
 
-  /** Whether removing this node would leave its set without a node in service (decisions §4: 409). */
+  /** Whether removing this node would leave its set without a node in service (SPECIFICATION.md §3.2: 409). */
   isLastInService(nodeId: number): boolean {
     const set = this.#setOf(nodeId)
     return set !== undefined && isLastInService(this.#nodesInSet(set), nodeId)

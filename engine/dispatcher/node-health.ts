@@ -1,6 +1,6 @@
 /**
- * What probes, live calls and operators do to the state of one node (specification §3.2,
- * decisions §4). Pure: the caller keeps the value.
+ * What probes, live calls and operators do to the state of one node (SPECIFICATION.md §3.2
+ * and §11). Pure: the caller keeps the value.
  *
  * A node that was never probed is `active`: after a start the first call must not wait for three
  * probes, and a dead node costs one cascade step until its first probes have failed.
@@ -40,7 +40,7 @@ export function afterProbe(health: Health, isUp: boolean, limits: ProbeThreshold
 
 /**
  * A live INVITE that failed counts as one failed probe; one that was answered forgives the
- * failures before it, but does not bring a node back: only probes do (decisions §3).
+ * failures before it, but does not bring a node back: only probes do (SPECIFICATION.md §10.4).
  */
 export function afterCall(
   health: Health,

@@ -1,5 +1,5 @@
 /**
- * When OPTIONS are sent (decisions §4). Each target has its own fixed slot in the interval, so the
+ * When OPTIONS are sent (SPECIFICATION.md §11). Each target has its own fixed slot in the interval, so the
  * schedule does not drift and the load is spread. A probe is one OPTIONS and, if that is silent for
  * half of the timeout, a second one: either answer counts. Probes of one target never overlap.
  *

@@ -1,4 +1,4 @@
-/** May this node take that state? The last-node rule of specification §3.2 and decisions §4. */
+/** May this node take that state? The last-node rule of SPECIFICATION.md §3.2. */
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 
 export interface NodeInSet {

@@ -18,7 +18,7 @@ export function loadSets(store: Store): readonly SetRecord[] {
   )
 }
 
-/** A function that stores what an operator decided; it survives restarts (decisions §4). */
+/** A function that stores what an operator decided; it survives restarts (SPECIFICATION.md §3.2). */
 export function operatorStateWriter(store: Store): (nodeId: number, state: OperatorState) => void {
   const update = compile<{ nodeId: number; state: OperatorState }, unknown>(store, (db, param) =>
     db

@@ -53,7 +53,7 @@ export interface BindingLimits {
   readonly maxBindings: number
 }
 
-/** decisions.md §8. */
+/** SPECIFICATION.md §12.1. */
 export const bindingLimits: BindingLimits = {
   defaultSeconds: 3_600,
   minSeconds: 60,

@@ -1,5 +1,5 @@
 /**
- * Who is calling, and where the call may go (decisions §2 and §7): the facade over sources, inbound
+ * Who is calling, and where the call may go (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound
  * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
  */
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'

@@ -1,4 +1,4 @@
-/** What accounting webhooks tell (decisions.md §9). */
+/** What accounting webhooks tell (SPECIFICATION.md §6.2). */
 
 export const eventTypes = [
   'call.authorized',

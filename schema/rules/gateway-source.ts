@@ -1,6 +1,6 @@
 /**
  * From where the calls of a carrier's gateway come: network and port. The engine recognizes by it,
- * the API refuses by it what could not be told apart; so both see the same (decisions §2).
+ * the API refuses by it what could not be told apart; so both see the same (SPECIFICATION.md §10.1).
  */
 import { networkKey, parseAddress, type Network } from './ip-address.ts'
 

@@ -1,4 +1,4 @@
-/** Call control on drachtio-servers elsewhere, which a scripted peer stands for (protocol page §1-§3.3). */
+/** Call control on drachtio-servers elsewhere, which a scripted peer stands for (engine/sip-server/wire/README.md). */
 import { afterEach, expect, test } from 'vitest'
 import { SrfClient } from '../../engine/call/srf/srf-client.ts'
 import { candidate, type CallRig, startCallRig } from '../support/call-rig.ts'

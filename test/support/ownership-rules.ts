@@ -130,7 +130,7 @@ export const operations: Readonly<Record<string, Operations>> = {
         ...{ ...body, is_active: false },
       })),
       ...within('gateways', plains('transport', 'priority', 'weight')),
-      // Of its tenant only: engine/call/setup/admission.test.ts.
+      // Of its tenant only: test/engine/call/inbound/admission.test.ts.
       ...plains('payer'),
       ...within('auth', plains('type', 'username', 'password', 'realm', 'from_user')),
       ...within('auth', plains('from_domain', 'expires')),
@@ -170,7 +170,7 @@ export const operations: Readonly<Record<string, Operations>> = {
         set: undefined,
         agent: `${CANARY} agent${of}`,
       })),
-      // What it takes is judged when a call is routed: engine/routing/inbound-routes.test.ts.
+      // What it takes is judged when a call is routed: test/engine/routing/inbound-routes.test.ts.
       ...plains('name', 'prefix', 'priority', 'is_active'),
     },
   },
@@ -195,7 +195,7 @@ export const operations: Readonly<Record<string, Operations>> = {
     rules: {
       ...tenant,
       sip_uri: foreign('sip_uri', ...gatewayUris),
-      // Of the platform's callers, those to a listed number only: engine/routing/agents.test.ts.
+      // Of the platform's callers, those to a listed number only: test/engine/routing/agents.test.ts.
       ...plains('name', 'extension', 'description', 'max_calls', 'is_active'),
     },
   },

@@ -225,7 +225,7 @@ export async function bridge(
     const end = (dialog: SrfDialog): void => void dialog.destroy().catch(() => undefined)
     uas.on('destroy', () => end(uac))
     uac.on('destroy', () => end(uas))
-    // Either side may have hung up before the application got here (design page 3.3, P2).
+    // Either side may have hung up before the application got here (wire/README.md §7.1).
     if (!uas.connected) end(uac)
     if (!uac.connected) end(uas)
   } catch {
@@ -244,7 +244,7 @@ async function welcomed(srf: Srf, close: () => void): Promise<ConnectedSrf> {
   return { srf, close }
 }
 
-/** Stands in for the library's WireProtocol (design page 3.4, variant B). */
+/** Stands in for the library's WireProtocol (wire/README.md §7.4). */
 class InProcessWire extends EventEmitter {
   readonly isClient = true
   readonly isServer = false

@@ -1,4 +1,4 @@
-/** What an application key is (specification §2.1, §2.2): its token's form and its states. */
+/** What an application key is (SPECIFICATION.md §2.1, §2.2): its token's form and its states. */
 import { hash } from 'node:crypto'
 
 export type KeyKind = 'sbc' | 'pbx' | 'billing'
@@ -56,7 +56,7 @@ export const keyStates = ['active', 'inactive', 'expired', 'revoked'] as const
 
 type KeyFacts = Pick<AppKey, 'revokedAt' | 'isActive' | 'expiresAt'>
 
-/** Specification §3.1. `expires_at` itself is the first moment at which the key is refused. */
+/** SPECIFICATION.md §3.1. `expires_at` itself is the first moment at which the key is refused. */
 export function keyStateAt(key: KeyFacts, now: number): KeyState {
   if (key.revokedAt !== null) return 'revoked'
   if (key.expiresAt !== null && key.expiresAt <= now) return 'expired'

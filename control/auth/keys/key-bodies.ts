@@ -1,4 +1,4 @@
-/** What may be asked of `/application-keys` (decisions.md §5). */
+/** What may be asked of `/application-keys` (SPECIFICATION.md §4.6). */
 import { z } from 'zod'
 import { domain, name, text, time } from '../../provisioning/fields.ts'
 import { pageQuery } from '../../http/page.ts'

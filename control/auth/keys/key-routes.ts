@@ -1,4 +1,4 @@
-/** `/application-keys`: the REST of decisions.md §5. */
+/** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { ApiError, notFound } from '../../http/api-error.ts'

@@ -1,7 +1,7 @@
 /**
  * `request_count` and `last_used_at`, written behind: a request adds to memory, whoever has the
- * timer flushes at least once a second and at shutdown (decisions.md §5). Every authenticated request
- * is a use, only those that succeed are counted (specification §2.1).
+ * timer flushes at least once a second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request
+ * is a use, only those that succeed are counted (SPECIFICATION.md §2.1).
  */
 import { compile, type Statement } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'

@@ -1,5 +1,5 @@
 /**
- * Is this token a valid key? Specification §5.4: 12-character prefix, SHA-256 compared with the
+ * Is this token a valid key? SPECIFICATION.md §5.4: 12-character prefix, SHA-256 compared with the
  * stored hashes, expiry and active flag; the quota follows in `rate-limit.ts`.
  */
 import { timingSafeEqual } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** Five failures in fifteen minutes per name and address lock that pair (decisions.md §6). */
+/** Five failures in fifteen minutes per name and address lock that pair (SPECIFICATION.md §4.2). */
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../http/api-error.ts'
 import { RateWindow } from '../../middleware/rate-window.ts'

@@ -1,4 +1,4 @@
-/** Rate plans and rates as bodies (decisions.md §9). */
+/** Rate plans and rates as bodies (SPECIFICATION.md §13.1). */
 import { z } from 'zod'
 import { money, name, prefix, reference, text, time } from '../../provisioning/fields.ts'
 import { currency } from '../customer-body.ts'

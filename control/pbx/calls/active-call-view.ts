@@ -1,4 +1,4 @@
-/** A live call as the API shows it: the five fields of specification §2.5 first. */
+/** A live call as the API shows it: the five fields of SPECIFICATION.md §2.5 first. */
 import { billedSeconds } from '../../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'

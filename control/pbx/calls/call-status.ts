@@ -1,4 +1,4 @@
-/** `GET /pbx/calls/{uuid}`: how far a call has come, while it lives and afterwards (decisions §8). */
+/** `GET /pbx/calls/{uuid}`: how far a call has come, while it lives and afterwards (SPECIFICATION.md §12.2). */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'

@@ -1,4 +1,4 @@
-/** Click-to-call (specification §4.1): the extension's phones ring first, then the number is called. */
+/** Click-to-call (SPECIFICATION.md §4.1): the extension's phones ring first, then the number is called. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Context } from 'hono'

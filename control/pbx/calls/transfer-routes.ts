@@ -1,7 +1,7 @@
 /**
  * `POST /telephony/transfer`: one party of an answered call is given somebody else to talk to. The
  * other party goes on until the destination has answered. A phone that leaves pays for the new call as
- * if it had transferred by itself (decisions §8); otherwise whoever pays for the call goes on paying.
+ * if it had transferred by itself (SPECIFICATION.md §12.2); otherwise whoever pays for the call goes on paying.
  */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'

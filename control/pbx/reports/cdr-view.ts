@@ -1,4 +1,4 @@
-/** A call record as reports show it: the fields of specification §2.4, then those of decisions §8. */
+/** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { CdrRow } from './cdr-store.ts'
 

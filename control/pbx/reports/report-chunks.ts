@@ -31,7 +31,7 @@ export interface ReportMaker {
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Without `page` and `limit` JSON holds no more than this (decisions §1.12). */
+/** Without `page` and `limit` JSON holds no more than this (SPECIFICATION.md §4.1). */
 const MAX_RECORDS = 10_000
 /** Records written at once: about 4 ms, 0.4 MB. */
 const SLICE = 500

@@ -1,5 +1,5 @@
 /**
- * `GET /reports/cdrs` (specification §4.1): the calls that began in a period, in the bare shape,
+ * `GET /reports/cdrs` (SPECIFICATION.md §4.1): the calls that began in a period, in the bare shape,
  * with totals over the whole filter; as CSV or NDJSON of any length where `format` or `Accept` asks for it.
  */
 import { Hono } from 'hono'

@@ -1,4 +1,4 @@
-/** Dispatcher sets and nodes as an agent sees and drains them (specification §2.6, §3.2). */
+/** Dispatcher sets and nodes as an agent sees and drains them (SPECIFICATION.md §2.6, §3.2). */
 import { z } from 'zod'
 import { all } from '../../../schema/query.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'

@@ -1,4 +1,4 @@
-/** Application keys of the SBC form (specification §2.1): found, and revoked for good. */
+/** Application keys of the SBC form (SPECIFICATION.md §2.1): found, and revoked for good. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'

@@ -1,4 +1,4 @@
-/** Application keys of the tenant-scoped form (specification §2.2): listed and looked up, masked. */
+/** Application keys of the tenant-scoped form (SPECIFICATION.md §2.2): listed and looked up, masked. */
 import { z } from 'zod'
 import type { AppKey, KeyKind } from '../../auth/keys/app-key.ts'
 import { keyView } from '../../auth/keys/key-view.ts'

@@ -178,7 +178,7 @@ function backOff(
   return Math.round(full * (0.75 + 0.25 * random))
 }
 
-/** The body of `POST /api/ocs/cdr` (decisions.md §9), with the CDR's own field names. */
+/** The body of `POST /api/ocs/cdr` (SPECIFICATION.md §13.3), with the CDR's own field names. */
 function reportBody(record: CallRecord): Record<string, unknown> {
   return {
     call_uuid: record.callUuid,

@@ -1,5 +1,5 @@
 /**
- * The five balancing algorithms of specification §2.6. Each is prepared once per snapshot from the
+ * The five balancing algorithms of SPECIFICATION.md §2.6. Each is prepared once per snapshot from the
  * active nodes and then orders them for one call: the chosen node first, the rest in the order in
  * which the call moves on. Pure: everything that varies comes in with the `Pick`.
  */

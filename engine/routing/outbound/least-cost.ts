@@ -1,4 +1,4 @@
-/** Least-cost routing (decisions §7, mode `lcr`): carriers in the order of what a call costs by them. */
+/** Least-cost routing (SPECIFICATION.md §10.2, mode `lcr`): carriers in the order of what a call costs by them. */
 import type { OutboundRouteRecord } from '../routing-records.ts'
 
 /** What a call costs by a carrier's price list. */

@@ -1,5 +1,5 @@
 /**
- * Which routes a called number takes, in order (decisions §7): the customer's before the tenant's
+ * Which routes a called number takes, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
 import { orderByPreference } from '../by-preference.ts'

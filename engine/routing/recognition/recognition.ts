@@ -1,5 +1,5 @@
 /**
- * Who sends, by address (decisions §2): a carrier, a node, a proxy of ours, or a trusted network. What
+ * Who sends, by address (SPECIFICATION.md §10.1): a carrier, a node, a proxy of ours, or a trusted network. What
  * the platform owns comes before what a tenant owns, because a tenant may write any address.
  */
 import { isIP } from 'node:net'

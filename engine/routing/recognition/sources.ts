@@ -1,5 +1,5 @@
 /**
- * Who sends: the source address of an INVITE → carrier, or a trusted network (decisions §2). The
+ * Who sends: the source address of an INVITE → carrier, or a trusted network (SPECIFICATION.md §10.1). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
 import { recognizedNetwork, recognizedPort } from '../../../schema/rules/gateway-source.ts'

@@ -223,7 +223,7 @@ export function wayTo(stack: Stack, target: string, preferred?: Listener): Way |
   return { flow: flowTo(listener, hop.host, hop.port), question, target }
 }
 
-/** Without `transport=` any listener is better than none (protocol page 2.2). */
+/** Without `transport=` any listener is better than none (wire/README.md §5.1). */
 function listenerFor(
   listeners: readonly Listener[],
   hop: Hop,

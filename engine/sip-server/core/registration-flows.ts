@@ -1,5 +1,5 @@
 /**
- * Phones that registered over a connection are called over it (protocol page 2.9, RFC 5626 §5.3): a
+ * Phones that registered over a connection are called over it (wire/README.md §5.2, RFC 5626 §5.3): a
  * 2xx to REGISTER or SUBSCRIBE binds the sender's Contact to the connection for the granted time.
  */
 import { isReliable, type Flow, type Protocol } from '../flow.ts'

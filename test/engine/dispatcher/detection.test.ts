@@ -1,4 +1,4 @@
-/** The promises of specification §3.2 and decisions §4, over every moment at which a node can die. */
+/** The promises of SPECIFICATION.md §3.2 and §11, over every moment at which a node can die. */
 import { expect, test } from 'vitest'
 import { sampleNode, sampleSet, simulate, uriOf } from './samples.ts'
 

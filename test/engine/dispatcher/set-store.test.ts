@@ -36,7 +36,7 @@ function insertNode(setRow: number, host: string, fields: { is_enabled?: 0 | 1 }
   execute(store, store.db.insertInto('dispatcher_node').values(row))
 }
 
-test('sets are read in order of their id, each with its enabled nodes and the defaults of §2.6', () => {
+test('sets are read in order of their id, each with its enabled nodes and the defaults of SPECIFICATION.md §2.6', () => {
   insertSet(20, { probe_interval_ms: 250, probe_ok_codes: '["200-299", 404]' })
   insertSet(10)
   insertNode(1, '192.0.2.1')

@@ -160,7 +160,7 @@ describe.each(variants.filter(({ app }) => app === 'in process'))('SIP by $sip',
     caller.request('INVITE', leg, { body: sdp('caller') })
     await caller.next('480 INVITE')
     acknowledgeFailure(caller, leg)
-    // drachtio-srf itself forgets such an INVITE never (design page 3.3, L2).
+    // drachtio-srf itself never forgets such an INVITE (wire/README.md §7.2).
     await eventually(() => expect(leftovers(started)).toEqual({ networkInvites: 1 }), goneMs)
   })
 

@@ -1,6 +1,6 @@
 /**
- * Call details for applications that asked for `cdr:attempt`, `cdr:start` or `cdr:stop` (protocol page
- * 1.3): each kind goes to one of them, in turn. While nobody asks, nothing is made.
+ * Call details for applications that asked for `cdr:attempt`, `cdr:start` or `cdr:stop` (wire/README.md
+ * §3.1): each kind goes to one of them, in turn. While nobody asks, nothing is made.
  */
 import { encodeCallDetail, type CallDetail } from '../../wire/event.ts'
 import type { Stack } from '../stack.ts'

@@ -39,7 +39,7 @@ export class Departure {
   }
 }
 
-/** 480 where the application was connected to for this request, and did not come (protocol page 1.2). */
+/** 480 where the application was connected to for this request, and did not come (wire/README.md §2). */
 function refuseUnanswered(stack: Stack, clientId: number, wasThere: boolean, now: number): void {
   for (const inbound of [...stack.inbound.values()]) {
     if (inbound.clientId !== clientId) continue

@@ -5,7 +5,7 @@ import { openReportRig as open, reportPath as path, uuidOf } from '../../../supp
 
 const hour = 3_600_000
 
-test('a report has exactly the fields of the specification, and those of decisions §8', async () => {
+test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', async () => {
   const { store, get } = open()
   store()
   const { status, body } = await get()

@@ -1,4 +1,4 @@
-/** Who keeps records hears of attempts, answers and ends: protocol page 1.3. */
+/** Who keeps records hears of attempts, answers and ends: wire/README.md §3.1. */
 import { expect, test } from 'vitest'
 import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
 import {

@@ -1,0 +1,220 @@
+/**
+ * What sources and documents cite is there: sections of SPECIFICATION.md, decisions of DECISIONS.md,
+ * files, and the headings that links lead to.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+
+const filesUnder = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+
+const tree = ['engine', 'control', 'schema', 'test', 'sipp-scenarios'].flatMap(filesUnder)
+const rootFiles = readdirSync('.', { withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map(({ name }) => name)
+const files = [...tree, ...rootFiles]
+const documents = files.filter((path) => path.endsWith('.md'))
+/** This file quotes what it looks for. */
+const sources = tree.filter(
+  (path) => /\.(ts|mjs|xml)$/.test(path) && path !== 'test/documents.test.ts',
+)
+const textOf = new Map([...documents, ...sources].map((path) => [path, readFileSync(path, 'utf8')]))
+
+/** The comments of a source, or a document as a whole: where something is cited. */
+function proseOf(path: string): string {
+  const text = textOf.get(path) ?? ''
+  if (path.endsWith('.md') || path.endsWith('.xml')) return text
+  const found = text.matchAll(
+    /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(\/\/[^\n]*|\/\*[\s\S]*?\*\/)/g,
+  )
+  return [...found].map(([, comment = '']) => comment.replaceAll(/\n\s*\* ?/g, ' ')).join('\n')
+}
+
+/** A file's text with each comment on one line, so that a citation may go over two. */
+const joined = (path: string): string =>
+  (textOf.get(path) ?? '').replaceAll(/\n\s*(?:\*|\/\/) ?/g, ' ')
+
+/** One complaint for each match for which `isThere` says no. */
+function missing(
+  paths: readonly string[],
+  read: (path: string) => string,
+  pattern: RegExp,
+  isThere: (found: readonly string[], path: string) => boolean,
+): string[] {
+  return paths.flatMap((path) =>
+    [...read(path).matchAll(pattern)]
+      .filter((found) => !isThere(found, path))
+      .map(([cited]) => `${path}: ${cited.trim()}`),
+  )
+}
+
+/** Call control still cites pages that are not in the repository. */
+const isExempt = (path: string): boolean => /^(?:test\/)?engine\/call\//.test(path)
+const citing = [...documents, ...sources].filter((path) => !isExempt(path))
+
+/** The ids of the headings of a document: its own, and those that GitHub makes of the text. */
+function anchorsOf(document: string): ReadonlySet<string> {
+  const text = textOf.get(document) ?? readFileSync(document, 'utf8')
+  const own = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id)
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .replaceAll(/<[^>]+>|[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .toLowerCase()
+      .replaceAll(/\s/g, '-'),
+  )
+  return new Set([...own, ...headings])
+}
+
+const sectionsOf = (document: string): ReadonlySet<string> =>
+  new Set(
+    [...(textOf.get(document) ?? '').matchAll(/^#+ <a id="s([\d.]+)"><\/a>§\1 /gm)].map(
+      ([, number = '']) => number,
+    ),
+  )
+
+const numbersIn = (text: string): string[] =>
+  [...text.matchAll(/§(\d+(?:\.\d+)*)/g)].map(([, number = '']) => number)
+
+test('every section of a document that is cited exists', () => {
+  const cited = /([\w/.-]+\.md)`?((?:,? (?:and |or |to )?§\d+(?:\.\d+)*)+)/g
+  expect(
+    missing(citing, joined, cited, ([, name = '', numbers = '']) =>
+      documents
+        .filter((path) => path === name || path.endsWith(`/${name}`))
+        .some((path) => numbersIn(numbers).every((number) => sectionsOf(path).has(number))),
+    ),
+  ).toEqual([])
+})
+
+test('a section that a numbered document names without a title is its own', () => {
+  const numbered = documents.filter((path) => sectionsOf(path).size > 0)
+  expect(numbered.length).toBeGreaterThan(1)
+  const foreign = /(?:RFC|OpenAPI) [\d.]+ §[\d.]+|[\w/.-]+\.md`? §[\d.]+/g
+  for (const path of numbered) {
+    const own = sectionsOf(path)
+    const named = numbersIn((textOf.get(path) ?? '').replaceAll(foreign, ''))
+    expect(named.filter((number) => !own.has(number))).toEqual([])
+  }
+})
+
+test('every decision that is cited exists, and stands once', () => {
+  const text = readFileSync('DECISIONS.md', 'utf8')
+  const numbers = [...text.matchAll(/^### <a id="d(\d+)"><\/a>D\1 /gm)].map(([, n = '']) => n)
+  expect(numbers).toEqual(numbers.map((_, index) => String(index + 1)))
+  expect(
+    missing(citing, proseOf, /(?<![%\w])D([1-9]\d{0,2})\b/g, ([, number = '']) =>
+      numbers.includes(number),
+    ),
+  ).toEqual([])
+})
+
+test('nothing is cited that is not in the repository', () => {
+  const outside =
+    /\b(?:decisions?(?:\.md)?|specification|protocol page|design page) (?:§|[A-Z]?\d)[\w.§-]*/gi
+  expect(missing(citing, joined, outside, () => false)).toEqual([])
+})
+
+test('a bare section number in a source has an RFC or a document above it', () => {
+  const complaints = sources.filter((path) => {
+    if (isExempt(path)) return false
+    const text = textOf.get(path) ?? ''
+    const first = text.search(/§\d/)
+    return first !== -1 && !/RFC|\.md|OpenAPI|sqlite\.org/.test(text.slice(0, first))
+  })
+  expect(complaints).toEqual([])
+})
+
+/** How CONTRIBUTING.md shows what names look like. */
+const isExample = (text: string): boolean => /\/x\/y\b|^kebab-case\.ts$/.test(text)
+
+test('every file and folder of the project that a comment or document names exists', () => {
+  const path = /(?<![\w/.-])(?:engine|control|schema|test|sipp-scenarios)\/[\w./-]*[\w/]/g
+  expect(
+    missing(
+      [...documents, ...sources],
+      proseOf,
+      path,
+      ([text = '']) => existsSync(text) || isExample(text),
+    ),
+  ).toEqual([])
+})
+
+test('every file that a document names in code is there, below the folder that the document is about', () => {
+  const complaints = documents.flatMap((document) => {
+    const folder = dirname(document)
+    const below = files.filter((path) => folder === '.' || path.startsWith(`${folder}/`))
+    const named = [...proseOf(document).matchAll(/`([\w-]+(?:\/[\w.-]+)*\/?(?:\.(?:ts|mjs))?)`/g)]
+    return named
+      .map(([, name = '']) => name)
+      .filter((name) => /\.(ts|mjs)$/.test(name))
+      .filter((name) => document !== 'CHANGELOG.md' && !isExample(name))
+      .filter((name) => !existsSync(name) && !below.some((path) => path.endsWith(`/${name}`)))
+      .map((name) => `${document}: ${name}`)
+  })
+  expect(complaints).toEqual([])
+})
+
+test('every link leads to a file and a heading', () => {
+  const link = /\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)/g
+  const complaints = documents.flatMap((document) =>
+    [...proseOf(document).matchAll(link)]
+      .filter(([, path = '', anchor]) => {
+        const target = path === '' ? document : normalize(join(dirname(document), path))
+        if (!existsSync(target)) return true
+        return anchor !== undefined && !anchorsOf(target).has(anchor)
+      })
+      .map(([text]) => `${document}: ${text}`),
+  )
+  expect(complaints).toEqual([])
+})
+
+/** `a/{b,c}.ts` → `a/b.ts`, `a/c.ts`. */
+function spread(path: string): string[] {
+  const [whole, before = '', list = '', after = ''] = /^([^{]*)\{([^}]*)\}(.*)$/.exec(path) ?? []
+  if (whole === undefined) return [path]
+  return list.split(',').map((name) => `${before}${name.trim()}${after}`)
+}
+
+/** The names at the start of a line of a tree, and where they would be. */
+function namesOf(block: string): { readonly path: string; readonly line: string }[] {
+  const folders: { readonly indent: number; readonly path: string }[] = []
+  return block.split('\n').flatMap((line) => {
+    const indent = line.search(/\S/)
+    // Further lines of a description begin behind the names.
+    if (indent === -1 || indent > 8) return []
+    while ((folders.at(-1)?.indent ?? -1) >= indent) folders.pop()
+    const parent = folders.at(-1)?.path ?? ''
+    const names: string[] = []
+    for (const word of (line.trim().split(/\s{2,}/)[0] ?? '').split(' ')) {
+      if (!/^[\w.-]+(?:\/[\w.-]+)*(?:\/|\.(?:ts|md))$/.test(word)) break
+      names.push(word)
+    }
+    const [first = ''] = names
+    const path =
+      first === 'sip-server/' && parent === '' ? 'engine/sip-server' : `${parent}${first}`
+    if (first.endsWith('/')) folders.push({ indent, path: path.replace(/\/?$/, '/') })
+    return [path, ...names.slice(1).map((name) => `${parent}${name}`)].map((name) => ({
+      path: name,
+      line,
+    }))
+  })
+}
+
+test('every path of ARCHITECTURE.md exists', () => {
+  const text = textOf.get('ARCHITECTURE.md') ?? ''
+  const trees = [...text.matchAll(/^```\n([\s\S]*?)\n```$/gm)].map(([, block = '']) => block)
+  const inTrees = trees.flatMap(namesOf)
+  expect(inTrees.length).toBeGreaterThan(60)
+  expect(
+    inTrees.filter(({ path, line }) => path === '' || !existsSync(path) || line === ''),
+  ).toEqual([])
+  const inText = [...text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/`([^`\s]+\/[^`\s]*)`/g)]
+    .flatMap(([, path = '']) => spread(path))
+    .filter((path) => /^(?:engine|control|schema|test|sipp-scenarios|sip-server)\//.test(path))
+    .map((path) => path.replace(/^sip-server\//, 'engine/sip-server/'))
+  expect(inText.filter((path) => !existsSync(path))).toEqual([])
+})
