@@ -9,21 +9,19 @@ import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
-import type { OriginateRequest, OriginateResult } from './call/click-to-call/originate.ts'
 import { calledOf } from './call/sip/caller-id.ts'
-import type { SpyRequest, SpyResult } from './call/monitoring/spy.ts'
 import { parseListener, type SipListener } from './call/srf/listener.ts'
 import { probeThrough } from './call/srf/probe.ts'
 import { prefixed, sipFigures } from './call/srf/servers/server-figures.ts'
 import { whyNot } from './call/srf/srf-link.ts'
 import { registerThrough } from './call/srf/register.ts'
 import { MessageLog } from './call/trace/message-log.ts'
-import { type Trace, traceOf } from './call/trace/trace.ts'
-import type { TransferRequest, TransferResult } from './call/transfer/by-api.ts'
+import { traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/srf/drachtio.ts'
 import { type Connection, SrfClient } from './call/srf/srf-client.ts'
 import { CallTotals } from './call-totals.ts'
 import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
+import type { Trace } from '../schema/contracts/trace.ts'
 import type { Charging } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
@@ -230,19 +228,13 @@ export class Engine {
   }
 
   /** Click-to-call. Resolves before any phone rings. */
-  originate(request: OriginateRequest): Promise<OriginateResult> {
-    return this.#control.originate(request)
-  }
+  readonly originate: CallControl['originate'] = (request) => this.#control.originate(request)
 
-  /** Blind transfer. Resolves before anybody rings. */
-  transfer(request: TransferRequest): Promise<TransferResult> {
-    return this.#control.transfer(request)
-  }
+  /** Blind transfer. Resolves before any phone rings. */
+  readonly transfer: CallControl['transfer'] = (request) => this.#control.transfer(request)
 
-  /** A supervisor joins a live call. Answers before any phone rings. */
-  spy(request: SpyRequest): SpyResult {
-    return this.#control.spy(request)
-  }
+  /** Connects a supervisor to a live call. Returns before any phone rings. */
+  readonly spy: CallControl['spy'] = (request) => this.#control.spy(request)
 
   /** The story of a call that lives, or that ended a moment ago; undefined: nobody remembers it. */
   trace(callUuid: string): Promise<Trace | undefined> {

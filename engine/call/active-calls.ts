@@ -1,7 +1,9 @@
 /** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { Charging } from '../../schema/contracts/charging.ts'
-import type { CallStart, CallState, CallTransfer, Direction, Place } from './call.ts'
+import type { ActiveCall, CallState, CallTransfer } from '../../schema/contracts/calls.ts'
+import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
+import type { CallStart, Place } from './call.ts'
 import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Participant } from './legs/conversation.ts'
@@ -11,26 +13,6 @@ import { tagOf } from './sip/headers.ts'
 import { RecentCalls } from './cdr/recent-calls.ts'
 import { UnstoredCalls } from './cdr/unstored-calls.ts'
 import type { CallStory } from './trace/trace.ts'
-
-/** A live call as the API shows it. */
-export interface ActiveCall extends Omit<Place, 'nodeId' | 'carrierId' | 'agentId'> {
-  readonly callUuid: string
-  readonly state: CallState
-  readonly direction: Direction
-  readonly callerNumber: string
-  readonly calledNumber: string
-  /** Milliseconds by the steady clock. */
-  readonly startedAt: number
-  readonly answeredAt: number | null
-  /** Added to the two above it gives milliseconds UTC. */
-  readonly stampOffsetMs: number
-  readonly tenantId: number | null
-  readonly customerId: number | null
-  /** Undefined: nobody has transferred it. */
-  readonly transfer?: CallTransfer | undefined
-  /** `address:port` of whoever is at the end of each leg; null: not heard of yet. */
-  readonly peers: { readonly caller: string | null; readonly callee: string | null }
-}
 
 export interface ActiveCallsDeps {
   /** Milliseconds by the steady clock (schema/clock.ts). */
@@ -45,11 +27,6 @@ export interface ActiveCallsDeps {
   /** How many calls that ended are remembered. */
   readonly recentCalls?: number
 }
-
-/** What is told of a call that goes on. */
-export type LiveCallEvent =
-  | ('call.started' | 'call.ringing' | 'call.answered')
-  | (typeof transferEvents)[CallTransfer['state']]
 
 const transferEvents = {
   transferring: 'call.transferring',

@@ -1,21 +1,25 @@
 /** Which SIP method goes to which handler; everything else is refused. */
+import type {
+  OriginateRequest,
+  OriginateResult,
+  SpyRequest,
+  SpyResult,
+  TransferRequest,
+  TransferResult,
+} from '../../schema/contracts/calls.ts'
 import type { InboundCallDeps } from './inbound/inbound-call.ts'
 import { handleInboundCall } from './inbound/inbound-call.ts'
 import type { Answer, RequestHandler, SipRequest } from './srf/drachtio.ts'
 import type { Registrar } from '../registrar/registrar.ts'
-import {
-  originate,
-  type OriginateRequest,
-  type OriginateResult,
-} from './click-to-call/originate.ts'
-import { spy, type SpyRequest, type SpyResult } from './monitoring/spy.ts'
+import { originate } from './click-to-call/originate.ts'
+import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { answerRegister } from './phones/register.ts'
 import { HeaderFilter } from './sip/headers.ts'
 import { closedBy } from './inbound/validation.ts'
 import { ALLOW, ALLOW_OUTSIDE_CALLS, respond } from './sip/answers.ts'
 import { retryAfter } from './inbound/route.ts'
-import { transferByApi, type TransferRequest, type TransferResult } from './transfer/by-api.ts'
+import { transferByApi } from './transfer/by-api.ts'
 import { takeRefer } from './transfer/refer.ts'
 
 export interface CallControlDeps extends Omit<InboundCallDeps, 'filter' | 'onRefer'> {

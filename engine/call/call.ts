@@ -1,4 +1,5 @@
 /** One call from INVITE to record: what is known about it, its state, and how it is stopped. */
+import type { CallState, CallTransfer } from '../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../schema/contracts/charging.ts'
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { Origin } from '../routing/routing.ts'
@@ -7,8 +8,6 @@ import type { Conversation } from './legs/conversation.ts'
 import type { Invite } from './legs/invite.ts'
 import type { Destination, Route } from './inbound/route.ts'
 import type { Agent } from './srf/drachtio.ts'
-
-export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 
 export type Direction = CallRecord['direction']
 
@@ -40,16 +39,6 @@ export interface Place {
 
 export const nowhere: Place = {
   ...{ setId: null, nodeId: null, node: null, carrierId: null, carrier: null, agentId: null },
-}
-
-/** How a call takes part in a transfer. */
-export interface CallTransfer {
-  readonly state: 'transferring' | 'transferred' | 'failed'
-  /** The other call: the one that is made to the destination, or the one that it was made for. */
-  readonly callUuid: string
-  readonly destination: string
-  /** Why it failed, as a SIP status; null: it did not. */
-  readonly sipCode: number | null
 }
 
 /** Something that was decided about a call, for its trace. */

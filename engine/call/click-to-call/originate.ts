@@ -1,4 +1,5 @@
 /** Click-to-call: the phones of an extension ring first; who picks up is connected to a number. */
+import type { OriginateRequest, OriginateResult } from '../../../schema/contracts/calls.ts'
 import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
 import type { Announced } from '../dialing/outgoing-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
@@ -8,27 +9,6 @@ import { reach } from '../setup/reach.ts'
 import { userPart } from '../sip/caller-id.ts'
 import type { Headers } from '../srf/drachtio.ts'
 import { callFromSource, phonesOf, readSource, startOfSource, type SourceDeps } from './source.ts'
-
-export interface OriginateRequest {
-  /** In small letters. */
-  readonly domain: string
-  readonly extension: string
-  readonly destination: string
-  /** What the called side is shown; undefined: the extension and its name. */
-  readonly callerNumber: string | undefined
-  readonly callerName: string | undefined
-  /** The phone is asked to pick up by itself. */
-  readonly autoAnswer: boolean
-  /** How long the extension's phones ring. */
-  readonly ringMs: number
-}
-
-export type OriginateResult =
-  | { readonly kind: 'originating'; readonly callUuid: string }
-  | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
-  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
-  /** Nobody pays for it, or nobody may call there; `code` as in a record's `denial_code`. */
-  | { readonly kind: 'denied'; readonly code: string }
 
 export interface OriginateDeps extends AdmissionDeps, SourceDeps {
   readonly calls: SourceDeps['calls']

@@ -3,7 +3,8 @@
  * where the call's node lets somebody in. The node mixes the media; no wallet is asked. The call of
  * the supervisor ends with the one that it is about.
  */
-import { canSpy, renderSpyUri, type SpyMode, type SpySide } from '../../../schema/rules/spy-uri.ts'
+import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
+import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import { Bridge } from '../bridge.ts'
 import type { Call } from '../call.ts'
 import { cascade, type Outcome } from '../cascade.ts'
@@ -21,22 +22,6 @@ import {
   type SourceDeps,
 } from '../click-to-call/source.ts'
 import type { WaitingPhone } from '../originate/waiting-phone.ts'
-
-export interface SpyRequest {
-  readonly callUuid: string
-  /** Of the supervisor; in small letters. */
-  readonly domain: string
-  readonly extension: string
-  readonly mode: SpyMode
-  readonly side: SpySide
-}
-
-export type SpyResult =
-  /** `callUuid` of the supervisor's own call. */
-  | { readonly kind: 'originating'; readonly callUuid: string }
-  | { readonly kind: 'unknown_call' | 'call_not_answered' | 'spy_mode_unavailable' }
-  | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
-  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
 
 /** How long the supervisor's phones ring. */
 const RING_MS = 60_000

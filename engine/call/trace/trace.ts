@@ -1,40 +1,11 @@
 /** The story of one call: its messages on all legs, and what was decided between them. */
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
+import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call.ts'
 import type { Destination } from '../inbound/route.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
-
-export type TraceEntry =
-  | {
-      readonly kind: 'message'
-      /** Milliseconds UTC. */
-      readonly at: number
-      readonly direction: 'received' | 'sent'
-      /** Its Call-ID. */
-      readonly leg: string
-      readonly transport: string
-      /** `address:port`: the peer of a received message, our own side of a sent one. */
-      readonly address: string
-      readonly text: string
-    }
-  | {
-      readonly kind: 'decision'
-      readonly at: number
-      readonly what: string
-      readonly detail: Readonly<Record<string, unknown>>
-    }
-
-export interface Trace {
-  readonly tenantId: number | null
-  /** Call-IDs, the caller's first. */
-  readonly legs: readonly string[]
-  /** In the order in which they happened. */
-  readonly entries: readonly TraceEntry[]
-  /** False: the first messages are forgotten already. */
-  readonly isComplete: boolean
-}
 
 export interface TraceDeps {
   readonly calls: Pick<ActiveCalls, 'story'>

@@ -2,7 +2,7 @@
  * An attended transfer (RFC 5589 §7): somebody has two calls, and joins those he talks to. Both calls
  * go on, each with its own record and on its own account, and end together.
  */
-import type { CallTransfer } from '../call.ts'
+import type { CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import { Conversation, otherSide, type Participant } from '../legs/conversation.ts'
 import { asOffer } from '../sdp/third-party.ts'

@@ -1,29 +1,10 @@
 /** Blind transfer from the API: one party of an answered call is given somebody else to talk to. */
+import type { TransferRequest, TransferResult } from '../../../schema/contracts/calls.ts'
 import type { InboundCallDeps } from '../inbound/inbound-call.ts'
-import { isTransferring, otherSide, type Participant, type Side } from '../legs/conversation.ts'
+import { isTransferring, otherSide, type Participant } from '../legs/conversation.ts'
 import { userPart } from '../sip/caller-id.ts'
 import { identityOf, type Identity } from './identity.ts'
 import { transferToNewCall } from './new-call.ts'
-
-export interface TransferRequest {
-  readonly callUuid: string
-  readonly destination: string
-  /** Which party goes to the destination; the other one leaves when it is answered. */
-  readonly moved: Side
-}
-
-export type TransferResult =
-  | { readonly kind: 'transferring'; readonly callUuid: string }
-  | {
-      readonly kind:
-        | 'not_found'
-        | 'not_answered'
-        | 'already_ending'
-        | 'transfer_in_progress'
-        /** Neither party may start calls here: nobody would pay. */
-        | 'not_transferable'
-    }
-  | { readonly kind: 'denied'; readonly code: string }
 
 /** Resolves before anybody rings; what becomes of it is told by the calls. */
 export async function transferByApi(

@@ -3,7 +3,8 @@
  * somebody else. Until that one answers, it goes on talking to whom it talks to now.
  */
 import type { ActiveCalls } from '../active-calls.ts'
-import type { Call, CallTransfer } from '../call.ts'
+import type { CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { Call } from '../call.ts'
 import type { Successor } from '../legs/invite.ts'
 import { otherSide, type Participant } from '../legs/conversation.ts'
 import { asOffer } from '../sdp/third-party.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { SpyRequest } from '../../../../engine/call/monitoring/spy.ts'
+import type { SpyRequest } from '../../../../schema/contracts/calls.ts'
 import type { ContactTarget } from '../../../../engine/registrar/target.ts'
 import {
   startCallRig,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { traceOf, type Trace } from '../../../../engine/call/trace/trace.ts'
+import { traceOf } from '../../../../engine/call/trace/trace.ts'
+import type { Trace } from '../../../../schema/contracts/trace.ts'
 import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 
