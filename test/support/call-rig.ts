@@ -152,7 +152,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     registered: { status: 403, reason: 'Forbidden', headers: {} } as PhoneAnswer,
   }
 
-  const messages = new MessageLog(time.now)
+  const messages = new MessageLog(time.now, 1_048_576)
   const log: Log = (level, message, fields) => {
     if (level === 'error') faults.push({ message, ...fields })
   }
@@ -280,25 +280,29 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     /** The record of the next call that ends, or the first that has. */
     record: async (): Promise<CallRecord> => {
-      await world.eventually(() => expect(records.length).toBeGreaterThan(0))
+      await world.until(() => records.length > 0)
       const record = records.shift()
       if (!record) throw new Error('no record')
       return record
     },
     /** Waits until nothing of any call is left anywhere. */
-    idle: () =>
-      world.eventually(() => {
-        expect(calls.size).toBe(0)
-        expect(Object.values(client.stats()).every((size) => size === 0)).toBe(true)
-        const { clients: _c, applications: _a, ...tables } = server.stats()
-        if (timePasses) expect(Object.entries(tables).filter(([, size]) => size !== 0)).toEqual([])
-      }),
+    idle: async (): Promise<void> => {
+      const left = (): readonly (readonly [string, number])[] => {
+        const { clients: _c, applications: _a, ...tables } = timePasses ? server.stats() : {}
+        const sizes = { calls: calls.size, ...client.stats(), ...tables }
+        return Object.entries(sizes).filter(([, size]) => size !== 0)
+      }
+      await world.until(() => left().length === 0)
+      expect(left()).toEqual([])
+    },
     /** Waits until everything that the peer has sent so far has been handled. */
     seen: async (peer: SipPeer): Promise<void> => {
       peer.request('OPTIONS', peer.leg(`sip:127.0.0.1:${listener.port}`))
       await peer.next('200 OPTIONS')
     },
-    until: (isTrue: () => boolean) => world.eventually(() => expect(isTrue()).toBe(true)),
+    until: async (holds: () => boolean): Promise<void> => {
+      expect(await world.until(holds), `${String(holds)} never holds`).toBe(true)
+    },
     /** Lets time pass; what follows from one deadline comes before the next. */
     advance: (ms: number) => world.advance(ms),
     /** Waits until nothing is on its way any more. */

@@ -1,12 +1,13 @@
 /** What the rig of call control stands on: memory or sockets, and the link to the application. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { InProcessClient, Machine } from '../../engine/sip-server/index.ts'
 import type { ManualTime } from './manual-time.ts'
 import { machineNetwork, type PeerNetwork } from './peer-socket.ts'
 import type { VirtualWorld } from './virtual-world.ts'
-import { eventually, turnOfEventLoop } from './waiting.ts'
+import { patienceMs, turnOfEventLoop } from './waiting.ts'
 
 /** The network, the clock and the waiting of one rig. */
-export type World = Pick<VirtualWorld, 'moved' | 'soon' | 'settle' | 'advance' | 'eventually'> & {
+export type World = Pick<VirtualWorld, 'moved' | 'soon' | 'settle' | 'advance' | 'until'> & {
   readonly machine?: Machine
   readonly network: PeerNetwork
 }
@@ -21,7 +22,11 @@ export const socketWorld = (time: ManualTime): World => ({
     time.advance(ms)
     return turnOfEventLoop()
   },
-  eventually,
+  until: async (holds) => {
+    const deadline = performance.now() + patienceMs
+    while (!holds() && performance.now() < deadline) await sleep(10)
+    return holds()
+  },
 })
 
 type Link = (client: InProcessClient, world: World) => InProcessClient

@@ -70,10 +70,10 @@ export class VirtualWorld {
     },
     whenSilent: (giveUp) => {
       let isOver = false
-      const wait = (): void => {
-        if (!isOver) throw new Error('not yet')
+      const wait = async (): Promise<void> => {
+        if (!(await this.until(() => isOver))) giveUp()
       }
-      this.eventually(wait).catch(giveUp)
+      void wait()
       return () => {
         isOver = true
       }
@@ -108,23 +108,20 @@ export class VirtualWorld {
       await this.settle()
       const next = Math.min(time.next ?? end, end)
       time.advance(next - time.now())
-      if (next >= end) return
+      if (next >= end) return this.settle()
     }
   }
 
-  /** What `check` gives, as soon as it throws no more; its error when nothing moves any more. */
-  async eventually<T>(check: () => T | Promise<T>): Promise<T> {
+  /** Whether this comes to hold; false when nothing moves any more. */
+  async until(holds: () => boolean): Promise<boolean> {
     const end = this.time.now() + patienceMs
-    for (let seen = -1, quietTurns = 0; ; quietTurns++) {
-      try {
-        return await check()
-      } catch (error) {
-        if (quietTurns > turnsUntilQuiet && !this.#toNextDeadline(end)) throw error
-      }
+    for (let seen = -1, quietTurns = 0; !holds(); quietTurns++) {
+      if (quietTurns > turnsUntilQuiet && !this.#toNextDeadline(end)) return false
       await turnOfEventLoop()
       if (this.#moves !== seen || this.#underway > 0) quietTurns = 0
       seen = this.#moves
     }
+    return true
   }
 
   /** Time goes on to the next deadline, if it may. */
