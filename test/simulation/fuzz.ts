@@ -160,10 +160,10 @@ export function fuzz(seed: number, messages: number): readonly string[] {
     const sent = server.takeSent().at(-1)?.text ?? ''
     const toTag = /;tag=([^;\r]+)/.exec(header(sent, 'To'))?.[1] ?? 'none'
     const request = sent.startsWith('INVITE') ? sent : invite
-    const dialogId = delivered?.tokens[9] ?? `c${call};from-tag=f${call}`
+    const dialogId = delivered?.dialogId ?? `c${call};from-tag=f${call}`
     const isFromApp = random() < 0.3
     const from = isFromApp
-      ? fromApp(delivered?.tokens[8] ?? '', dialogId, random)
+      ? fromApp(delivered?.transactionId ?? '', dialogId, random)
       : samples(call, toTag, request, random)
     const message = from[Math.floor(random() * from.length)] ?? ''
     const bent = random() < 0.3 ? message : bentOften(message, random)
@@ -200,7 +200,7 @@ function aftermath(server: VirtualServer): string[] {
   server.reconnect()
   server.takeSent()
   server.receive(requestOf('INVITE', { callId: 'after', branch: 'z9hG4bK-after', body: sdp }))
-  const transactionId = server.takeDelivered().at(-1)?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered().at(-1)?.transactionId ?? ''
   server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
   const lines = server.takeStartLines().join(', ')
   if (lines !== 'SIP/2.0 100 Trying, SIP/2.0 200 OK') complaints.push(`the call after got ${lines}`)

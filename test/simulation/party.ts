@@ -6,6 +6,7 @@ import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { Listener } from '../../engine/sip-server/flow.ts'
 import { defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers } from '../../engine/sip-server/transaction/timers.ts'
+import { readEvent, type WireEvent } from '../support/wire-events.ts'
 import type { VirtualNetwork } from './virtual-network.ts'
 import type { RemoteEnd, StreamHost, VirtualStreams } from './virtual-streams.ts'
 
@@ -54,7 +55,7 @@ export class Party implements StreamHost {
   /** Dialogs in which media were described before the answer: by this side reliably, to this side. */
   readonly described = new Set<string>()
   readonly heardDescription = new Set<string>()
-  readonly #awaited = new Map<string, (tokens: readonly string[]) => void>()
+  readonly #awaited = new Map<string, (reply: WireEvent) => void>()
   readonly #onFinal = new Map<string, (status: number, dialogId: string) => void>()
   /** Dialogs in which the application waits for the answer to its re-INVITE. */
   readonly #inviting = new Set<string>()
@@ -193,15 +194,14 @@ export class Party implements StreamHost {
   }
 
   #ask(dialogId: string, message: string, accepted: (transactionId: string) => void): void {
-    this.#command(`sip||${dialogId}\r\n${message}`, (tokens) => {
-      const transactionId = tokens[10] ?? ''
+    this.#command(`sip||${dialogId}\r\n${message}`, ({ transactionId }) => {
       this.finals.set(transactionId, 0)
       accepted(transactionId)
     })
   }
 
-  /** `accepted` gets the tokens of the reply, if it is OK. */
-  #command(payload: string, accepted?: (tokens: readonly string[]) => void): void {
+  /** `accepted` gets the reply, if it is OK. */
+  #command(payload: string, accepted?: (reply: WireEvent) => void): void {
     const id = `c${++this.#commands}`
     if (accepted) this.#awaited.set(id, accepted)
     this.core.command(1, `${id}|${payload}`, this.#network.now)
@@ -239,19 +239,17 @@ export class Party implements StreamHost {
   }
 
   #hear(payload: string): void {
-    const end = payload.indexOf('\r\n')
-    const tokens = (end === -1 ? payload : payload.slice(0, end)).split('|')
-    const text = payload.slice(end + 2)
-    if (tokens[1] === 'response') return this.#hearReply(tokens)
-    const [transactionId = '', dialogId = ''] = tokens.slice(8, 10)
-    if (text.startsWith('SIP/2.0')) this.#hearResponse(text, transactionId, dialogId)
-    else this.#hearRequest(text, transactionId, dialogId)
+    const event = readEvent(payload)
+    if (event.kind === 'response') return this.#hearReply(event)
+    const { transactionId, dialogId, sip } = event
+    if (sip.startsWith('SIP/2.0')) this.#hearResponse(sip, transactionId, dialogId)
+    else this.#hearRequest(sip, transactionId, dialogId)
   }
 
-  #hearReply(tokens: readonly string[]): void {
-    const accepted = this.#awaited.get(tokens[2] ?? '')
-    this.#awaited.delete(tokens[2] ?? '')
-    if (tokens[3] === 'OK') accepted?.(tokens)
+  #hearReply(reply: WireEvent): void {
+    const accepted = this.#awaited.get(reply.commandId)
+    this.#awaited.delete(reply.commandId)
+    if (reply.verdict === 'OK') accepted?.(reply)
   }
 
   #hearResponse(text: string, transactionId: string, dialogId: string): void {
@@ -314,9 +312,8 @@ export class Party implements StreamHost {
 
   #respond(transactionId: string, status: number, lines = '', body = ''): void {
     const answer = `sip|${transactionId}|\r\nSIP/2.0 ${status} X\r\n${lines}\r\n${body}`
-    this.#command(answer, (tokens) => {
+    this.#command(answer, ({ dialogId }) => {
       // The dialog of an INVITE begins with its answer; the ACK may be here already.
-      const dialogId = tokens[11] ?? ''
       if (body === '' || this.views.has(dialogId)) return
       if (status === 183) this.described.add(dialogId)
       else {

@@ -44,7 +44,7 @@ test('a re-INVITE whose answer the server loses because it rang does not hold th
   const { callId, change } = await ringingChange()
   server.answer(change, 200, { body: sdp('changed') })
   await server.seen()
-  expect(server.commands.filter(({ tokens }) => tokens[2]?.startsWith('re-'))).toEqual([])
+  expect(server.commands.filter(({ subject }) => subject.startsWith('re-'))).toEqual([])
   await hangUp(callId)
 })
 
@@ -56,9 +56,9 @@ test('a re-INVITE whose answer was lost is given up at last, and media may chang
     await server.seen()
     await rig.advance(5_000)
   }
-  expect((await server.next(500)).tokens[2]).toBe('re-1')
+  expect((await server.next(500)).subject).toBe('re-1')
   server.reinvite(callId, 're-2')
   server.answer(await server.nextOutgoing('INVITE'), 200, { body: sdp('changed') })
-  expect((await server.next(200)).tokens[2]).toBe('re-2')
+  expect((await server.next(200)).subject).toBe('re-2')
   await hangUp(callId)
 })

@@ -10,9 +10,9 @@ export function invited(
 ) {
   server.receive(invite, flow)
   const event = server.takeDelivered()[0]
-  expect(event?.tokens[1]).toBe('sip')
+  expect(event?.kind).toBe('sip')
   server.takeSent()
-  return event?.tokens[8] ?? ''
+  return event?.transactionId ?? ''
 }
 
 export function respond(

@@ -5,7 +5,10 @@ export interface Command {
   readonly id: string
   /** `authenticate`, `route`, `sip`, … */
   readonly type: string
-  readonly tokens: readonly string[]
+  /** What it is about: a secret, a verb, or the transaction that a response or a CANCEL belongs to. */
+  readonly subject: string
+  /** Empty outside dialogs. */
+  readonly dialogId: string
   /** Empty for control messages. */
   readonly sip: string
   readonly method: string
@@ -47,12 +50,13 @@ export const headerOf = (text: string, name: string): string =>
 
 export function parse(payload: string): Command {
   const end = payload.indexOf('\r\n')
-  const tokens = (end === -1 ? payload : payload.slice(0, end)).split('|')
+  const leader = payload.slice(0, end === -1 ? undefined : end)
+  const [id = '', type = '', subject = '', dialogId = ''] = leader.split('|')
   const sip = end === -1 ? '' : payload.slice(end + 2)
   const [first = '', second = ''] = sip.split(' ')
   const isResponse = first.startsWith('SIP/')
   return {
-    ...{ id: tokens[0] ?? '', type: tokens[1] ?? '', tokens, sip },
+    ...{ id, type, subject, dialogId, sip },
     method: isResponse ? '' : first,
     status: isResponse ? Number(second) : 0,
   }

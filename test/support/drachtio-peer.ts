@@ -193,7 +193,7 @@ export class DrachtioPeer {
     ]).replace(';tag=ours', '')
     this.#incoming.set(transactionId, text)
     this.deliver(`s5|sip|${meta('network', text)}|${transactionId}||198.51.100.10|5060|`, text)
-    const find = () => this.commands.findIndex(({ tokens }) => tokens[2] === transactionId)
+    const find = () => this.commands.findIndex(({ subject }) => subject === transactionId)
     await this.until(() => find() !== -1)
     this.commands.splice(find(), 1)
   }
@@ -286,11 +286,11 @@ export class DrachtioPeer {
   }
 
   #handle(command: Command): void {
-    const { id, type, tokens } = command
+    const { id, type, subject } = command
     if (type === 'ping') return this.#ping(id)
     this.commands.push(command)
-    if (type === 'authenticate') this.#authenticate(id, tokens[2] ?? '')
-    else if (type === 'route') this.#route(id, tokens[2] ?? '')
+    if (type === 'authenticate') this.#authenticate(id, subject)
+    else if (type === 'route') this.#route(id, subject)
     else if (type !== 'sip') this.#write(`s0|response|${id}|OK`)
     else if (command.status > 0) this.#respond(command)
     else this.#request(command)
@@ -315,8 +315,7 @@ export class DrachtioPeer {
   }
 
   /** One response for each request but a new INVITE, which may have provisional ones before. */
-  #respond({ id, tokens, sip, status }: Command): void {
-    const transactionId = tokens[2] ?? ''
+  #respond({ id, subject: transactionId, sip, status }: Command): void {
     const request = this.#incoming.get(transactionId)
     if (request === undefined) {
       this.surplus.push(sip.slice(0, sip.indexOf('\r\n')))
@@ -344,8 +343,7 @@ export class DrachtioPeer {
     return this.#write(`s0|response|${id}|OK|${fields}\r\n${text}`)
   }
 
-  #request({ id, tokens, sip, method }: Command): void {
-    const [, , quoted = '', dialogId = ''] = tokens
+  #request({ id, subject, dialogId, sip, method }: Command): void {
     if (dialogId !== '' && !this.#dialogs.has(dialogId)) {
       const nok =
         method === 'ACK'
@@ -371,7 +369,7 @@ export class DrachtioPeer {
       `s0|response|${id}|OK|${meta('application', text)}|${transactionId}|Msg sent:|\r\n${text}`,
     )
     if (method === 'ACK' || method === 'CANCEL') {
-      this.outgoing.push({ transactionId: quoted, dialogId, method, isInDialog, callId, text })
+      this.outgoing.push({ transactionId: subject, dialogId, method, isInDialog, callId, text })
       return undefined
     }
     const formed =

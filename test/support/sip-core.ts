@@ -10,6 +10,7 @@ import type { Flow, HopTarget, Listener } from '../../engine/sip-server/flow.ts'
 import type { NewRequest, RequestRoute } from '../../engine/sip-server/index.ts'
 import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/timers.ts'
+import { readEvent, type WireEvent } from './wire-events.ts'
 
 export const udp: Listener = {
   protocol: 'udp',
@@ -43,11 +44,11 @@ export interface SentMessage {
   readonly reference: string
 }
 
-/** A payload that the application received: its leader's tokens and the SIP message. */
-export interface Delivered {
+/** A payload that the application received. */
+export interface Delivered extends WireEvent {
   readonly clientId: number
+  /** Prefer the fields by name. */
   readonly tokens: readonly string[]
-  readonly sip: string
 }
 
 export class VirtualServer {
@@ -186,7 +187,7 @@ export class VirtualServer {
   }
 
   #note(delivered: Delivered): void {
-    const isDetail = delivered.tokens[1]?.startsWith('cdr:') === true
+    const isDetail = delivered.kind.startsWith('cdr:')
     ;(isDetail ? this.details : this.delivered).push(delivered)
   }
 
@@ -200,9 +201,8 @@ export class VirtualServer {
 }
 
 function split(clientId: number, payload: string): Delivered {
-  const end = payload.indexOf('\r\n')
-  if (end === -1) return { clientId, tokens: payload.split('|'), sip: '' }
-  return { clientId, tokens: payload.slice(0, end).split('|'), sip: payload.slice(end + 2) }
+  const [leader = ''] = payload.split('\r\n')
+  return { clientId, tokens: leader.split('|'), ...readEvent(payload) }
 }
 
 /** Builds a SIP message; `lines` are whole header lines without line ends. */

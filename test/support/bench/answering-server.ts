@@ -5,6 +5,7 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createSipServer } from '../../../engine/sip-server/index.ts'
+import { readEvent } from '../wire-events.ts'
 
 export interface ServerFigures {
   readonly port: number
@@ -42,11 +43,9 @@ const sdp =
 let commands = 0
 const link = server.connectInProcess({
   onPayload: (payload) => {
-    const end = payload.indexOf('\r\n')
-    const tokens = payload.slice(0, end === -1 ? undefined : end).split('|')
-    const [, kind, source] = tokens
-    const isRequest = kind === 'sip' && source === 'network' && !payload.startsWith('SIP', end + 2)
-    if (isRequest && tokens[8] !== '') answer(tokens[8] ?? '', payload.slice(end + 2))
+    const { kind, source, transactionId, sip } = readEvent(payload)
+    const isRequest = kind === 'sip' && source === 'network' && !sip.startsWith('SIP')
+    if (isRequest && transactionId !== '') answer(transactionId, sip)
   },
   onClose: () => undefined,
 })
