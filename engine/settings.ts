@@ -84,7 +84,7 @@ export const settings = {
     'SIP_TLS_CA',
     pemFile,
     'those that Node.js ships',
-    'PEM file of the authorities that are believed',
+    'PEM file of the trusted CA certificates',
   ),
   sipTlsMinVersion: withDefault(
     'SIP_TLS_MIN_VERSION',
@@ -128,7 +128,7 @@ export const settings = {
     'TRUSTED_PROXIES',
     addressRanges,
     'none',
-    'peers whose X-Forwarded-For and Forwarded are believed; their connections are not limited by address',
+    'peers whose X-Forwarded-For and Forwarded are trusted; their connections are not limited by address',
   ),
   databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
   drachtioUrl: hidden(
@@ -162,7 +162,7 @@ export const settings = {
     'EDGE_PROXIES',
     edgeProxyRules,
     'none',
-    'proxies that authenticate the users of some tenants: From names customers of these, and their Path is believed',
+    'proxies that authenticate the users of some tenants: From names customers of these, and their Path is trusted',
   ),
   ocsUrl: unset(
     'OCS_URL',

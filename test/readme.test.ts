@@ -5,19 +5,21 @@ import { migrate } from '../schema/migrate.ts'
 import { openDatabase } from '../schema/open.ts'
 
 const readme = readFileSync('README.md', 'utf8')
+const guide = readFileSync('GUIDE.md', 'utf8')
 
-test('the seed files of the README can be applied, one after the other', () => {
+test('the seed files of README.md and GUIDE.md can be applied, one after the other', () => {
+  const text = readme + guide
   const store = openDatabase(':memory:')
   migrate(store.sqlite, 0)
-  const files = [...readme.matchAll(/<<'JSON'\n([\s\S]*?)\nJSON|```json\n([\s\S]*?)\n```/g)]
+  const files = [...text.matchAll(/<<'JSON'\n([\s\S]*?)\nJSON|```json\n([\s\S]*?)\n```/g)]
   expect(files.length).toBeGreaterThanOrEqual(2)
   for (const [, heredoc, block] of files) seedFile(store, heredoc ?? block ?? '', 0)
   store.close()
 })
 
-test('a file that the README writes has its folder made before', () => {
-  for (const [, folder = ''] of readme.matchAll(/^cat > ([\w./-]+)\/[\w.-]+ <</gm))
-    expect(readme).toContain(`mkdir -p ${folder}\ncat > ${folder}/`)
+test('a file that the documents write has its folder made before', () => {
+  for (const [, folder = ''] of (readme + guide).matchAll(/^cat > ([\w./-]+)\/[\w.-]+ <</gm))
+    expect(readme + guide).toContain(`mkdir -p ${folder}\ncat > ${folder}/`)
 })
 
 test('what the README points to exists', () => {
@@ -27,7 +29,9 @@ test('what the README points to exists', () => {
 
 test('every npm script that the documents mention is there', () => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object }
-  const documents = readme + readFileSync('CONTRIBUTING.md', 'utf8')
+  const documents = ['README.md', 'GUIDE.md', 'CONTRIBUTING.md', 'SPECIFICATION.md']
+    .map((name) => readFileSync(name, 'utf8'))
+    .join('\n')
   const mentioned = [...documents.matchAll(/npm (?:run (\w+)|(test|start)\b)/g)]
   for (const [, run, own] of mentioned) expect(scripts).toHaveProperty(run ?? own ?? '')
 })

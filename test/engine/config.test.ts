@@ -235,8 +235,8 @@ test('a listener for drachtio apps needs a secret, and an embedded server', () =
   ).toThrow('allowed is one of them')
 })
 
-test('the README lists every setting with its default and meaning', () => {
-  const rows = readFileSync('README.md', 'utf8')
+test('the guide lists every setting with its default and meaning', () => {
+  const rows = readFileSync('GUIDE.md', 'utf8')
     .split('\n')
     .filter((line) => /^\| `[A-Z_]+`/.test(line))
     .map((line) =>

@@ -7,8 +7,6 @@
 export const notYetConverted: readonly string[] = [
   'ARCHITECTURE.md',
   'CHANGELOG.md',
-  'GUIDE.md',
-  'README.md',
   'SECURITY.md',
   'control/README.md',
   'control/app.ts',
@@ -39,7 +37,6 @@ export const notYetConverted: readonly string[] = [
   'engine/registrar',
   'engine/routing',
   'engine/setting-kinds.ts',
-  'engine/settings.ts',
   'engine/sip-server',
   'engine/trunks',
   'schema',
