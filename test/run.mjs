@@ -1,26 +1,27 @@
 /**
- * `npm test`: everything. As root, in a container or CI, it installs the peer programs that the suites
- * drive; elsewhere it says which command installs them. What cannot run is listed by name, and
- * fails with CI=true. Ends with the line `N passed, N failed`.
+ * `npm test`: everything, or what the arguments name. As root, in a container or CI, it installs the peer
+ * programs that these suites drive; elsewhere it names the command that installs them. What cannot run is
+ * listed by name, and fails with CI=true. Ends with the line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
-/** Programs that are not from npm, the Debian packages that have them, and the suites that need them. */
+/** Programs that are not from npm, the Debian packages that have them, and the test files that need them. */
 const peers = [
-  { program: 'sipp', debianPackage: 'sip-tester', suites: 'test/sipp' },
-  { program: 'baresip', debianPackage: 'baresip-core', suites: 'test/baresip' },
-  { program: 'kamailio', debianPackage: 'kamailio', suites: 'test/kamailio' },
-  { program: 'sipsak', debianPackage: 'sipsak', suites: 'test/sipsak' },
-  { program: 'svcrack', debianPackage: 'sipvicious', suites: 'test/sipvicious' },
-  // Makes the certificates for TLS.
-  { program: 'openssl', debianPackage: 'openssl', suites: 'test/engine/sip-server/transport' },
-  { program: 'openssl', debianPackage: 'openssl', suites: 'test/baresip' },
-  { program: 'openssl', debianPackage: 'openssl', suites: 'test/webphone' },
-  { program: 'baresip', debianPackage: 'baresip-core', suites: 'test/webphone' },
-  { program: 'openssl', debianPackage: 'openssl', suites: 'test/tls' },
+  { program: 'sipp', debianPackage: 'sip-tester', needs: under('test/sipp') },
+  {
+    ...{ program: 'baresip', debianPackage: 'baresip-core' },
+    needs: (file) => under('test/baresip')(file) || under('test/webphone')(file),
+  },
+  { program: 'kamailio', debianPackage: 'kamailio', needs: under('test/kamailio') },
+  { program: 'sipsak', debianPackage: 'sipsak', needs: under('test/sipsak') },
+  { program: 'svcrack', debianPackage: 'sipvicious', needs: under('test/sipvicious') },
+  {
+    ...{ program: 'openssl', debianPackage: 'openssl' },
+    needs: (file) => /from '.*\/certificates\.ts'$/m.test(readFileSync(file, 'utf8')),
+  },
 ]
 
 /** The conformance suite of MCP: not a dependency, because its own ones need a newer Node. */
@@ -28,7 +29,7 @@ const conformance = {
   npmPackage: '@modelcontextprotocol/conformance@0.2.0-alpha.12',
   folder: 'node_modules/.conformance',
   entry: 'node_modules/.conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js',
-  suites: 'test/conformance',
+  needs: under('test/conformance'),
 }
 
 const isCi = process.env.CI === 'true'
@@ -72,34 +73,40 @@ function installConformance() {
   }
 }
 
-function testFilesUnder(folder) {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => join(folder, name))
+function under(folder) {
+  return (file) => file.startsWith(`${folder}/`)
+}
+
+/** Those that vitest runs with these arguments. */
+function testFilesFor(words) {
+  const parts = words.filter((word) => !word.startsWith('-'))
+  return readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .map((name) => join('test', name))
+    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)))
     .toSorted()
 }
 
-/** Test files that cannot run here, with the reason. */
-function findMissingPeers() {
-  const missing = []
-  const absent = new Set()
-  for (const { program, debianPackage, suites } of peers) {
+/** What cannot run here: test files with the reasons, and the packages that would help. */
+function findMissingPeers(files) {
+  const reasons = new Map()
+  const add = (file, reason) => reasons.set(file, [...(reasons.get(file) ?? []), reason])
+  const packages = []
+  for (const { program, debianPackage, needs } of peers) {
+    const concerned = files.filter((file) => needs(file))
+    if (concerned.length === 0) continue
     if (!isInstalled(program)) installWithApt(debianPackage)
     if (isInstalled(program)) continue
-    const reason = `${program} is missing (Debian package ${debianPackage})`
-    absent.add(debianPackage)
-    for (const file of testFilesUnder(suites)) missing.push({ file, reason })
+    packages.push(debianPackage)
+    for (const file of concerned) add(file, `${program} is missing`)
   }
-  if (absent.size > 0)
-    console.log(
-      `to run every suite: apt-get install --no-install-recommends ${[...absent].join(' ')}`,
-    )
-  const { entry, npmPackage, suites } = conformance
-  if (!existsSync(entry)) installConformance()
+  const { entry, npmPackage, needs } = conformance
+  const concerned = files.filter((file) => needs(file))
+  if (concerned.length > 0 && !existsSync(entry)) installConformance()
   if (!existsSync(entry))
-    for (const file of testFilesUnder(suites))
-      missing.push({ file, reason: `${npmPackage} is missing and could not be installed` })
-  return missing
+    for (const file of concerned) add(file, `${npmPackage} could not be installed`)
+  const missing = [...reasons].map(([file, all]) => ({ file, reason: all.join(', ') }))
+  return { missing, packages }
 }
 
 function build() {
@@ -148,17 +155,20 @@ function readReport(path) {
   }
 }
 
-const missing = findMissingPeers()
+const words = process.argv.slice(2)
+const { missing, packages } = findMissingPeers(testFilesFor(words))
 const result = build()
-  ? runVitest(process.argv.slice(2), missing)
+  ? runVitest(words, missing)
   : { status: 1, passed: 0, failed: ['build.mjs'], skipped: [] }
 
 const failed = [...result.failed]
 for (const test of result.skipped) console.log(`skipped: ${test}`)
 for (const { file, reason } of missing) {
-  console.log(`${isCi ? 'failed' : 'skipped'}: ${file}: ${reason}`)
-  if (isCi) failed.push(file)
+  if (isCi) failed.push(`${file}: ${reason}`)
+  else console.log(`skipped: ${file}: ${reason}`)
 }
+if (packages.length > 0)
+  console.log(`to run them: sudo apt-get install --no-install-recommends ${packages.join(' ')}`)
 if (result.status !== 0 && failed.length === 0) failed.push('an error outside the tests')
 for (const name of failed) console.log(`failed: ${name}`)
 console.log(`${result.passed} passed, ${failed.length} failed`)
