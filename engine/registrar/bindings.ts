@@ -4,7 +4,7 @@
  */
 import type { Contact, Contacts } from './contact.ts'
 import { isSameUri } from './contact.ts'
-import { kept } from './kept.ts'
+import { detachString } from '../sip-server/message/index.ts'
 
 /** Where a REGISTER came from: calls go back that way. */
 export interface Source {
@@ -205,11 +205,11 @@ function keptBinding(binding: Binding): Binding {
   const { contact, instance, callId, path, userAgent } = binding
   return {
     ...binding,
-    contact: kept(contact),
-    instance: instance === null ? null : kept(instance),
-    callId: kept(callId),
-    path: path.map(kept),
-    userAgent: kept(userAgent),
+    contact: detachString(contact),
+    instance: instance === null ? null : detachString(instance),
+    callId: detachString(callId),
+    path: path.map(detachString),
+    userAgent: detachString(userAgent),
   }
 }
 

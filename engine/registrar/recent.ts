@@ -1,5 +1,5 @@
 /** Answers that need not be worked out again: those to the last questions, a bounded number. */
-import { kept } from './kept.ts'
+import { detachString } from '../sip-server/message/index.ts'
 
 /** Longer questions are rare, and are not remembered. */
 const MAX_QUESTION = 1_000
@@ -20,7 +20,7 @@ export class Recent<Answer> {
     const known = this.#answers.get(question)
     if (known !== undefined) return known
     if (question.length > MAX_QUESTION) return this.#find(question)
-    const own = kept(question)
+    const own = detachString(question)
     const answer = this.#find(own)
     if (answer === undefined) return answer
     if (this.#answers.size >= this.#max) {

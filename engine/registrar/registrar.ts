@@ -5,6 +5,7 @@
 import type { Schedule } from '../../schema/clock.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
 import type { Store } from '../../schema/open.ts'
+import { headerNamed } from '../sip-server/message/index.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { Batch } from './batch.ts'
 import { BindingStore } from './binding-store.ts'
@@ -14,14 +15,7 @@ import { bindingLimits, register } from './bindings.ts'
 import { contactsOf } from './contact.ts'
 import { leadsBack, pathOf } from './path.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
-import {
-  callerIn,
-  claimedBy,
-  hasOption,
-  headerOf,
-  identityOf,
-  unsupportedOptions,
-} from './request.ts'
+import { callerIn, claimedBy, hasOption, identityOf, unsupportedOptions } from './request.ts'
 import type { Identity, RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
 
@@ -120,13 +114,13 @@ export class Registrar {
   /** Answers a REGISTER. Resolves when what it changed is durable. */
   async handle(request: PhoneRequest): Promise<PhoneAnswer> {
     const { headers } = request
-    const identity = identityOf(headerOf(headers, 'to'))
+    const identity = identityOf(headerNamed(headers, 'to'))
     if (identity === undefined) return answer(400, 'Bad To Header')
-    const unsupported = unsupportedOptions(headerOf(headers, 'require'))
+    const unsupported = unsupportedOptions(headerNamed(headers, 'require'))
     if (unsupported !== '') return answer(420, 'Bad Extension', { Unsupported: unsupported })
     if (this.#bindings.isOverloaded)
       return answer(503, 'Service Unavailable', { 'Retry-After': String(RETRY_AFTER_SECONDS) })
-    if (headerOf(headers, 'authorization') === undefined)
+    if (headerNamed(headers, 'authorization') === undefined)
       return this.#challenge(401, request, identity, { kind: 'missing' })
     return new Promise((resolve, reject) => this.#batch.add({ request, identity, resolve, reject }))
   }
@@ -141,7 +135,7 @@ export class Registrar {
 
   async #decide({ request, identity }: Application): Promise<PhoneAnswer> {
     const { headers, source } = request
-    const verdict = this.#verify(request, identity, headerOf(headers, 'authorization'))
+    const verdict = this.#verify(request, identity, headerNamed(headers, 'authorization'))
     if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
@@ -157,14 +151,14 @@ export class Registrar {
    */
   authenticate(request: PhoneRequest, mustExist = false): Caller {
     const { headers } = request
-    const identity = mustExist ? callerIn(headerOf(headers, 'from')) : claimedBy(headers)
+    const identity = mustExist ? callerIn(headerNamed(headers, 'from')) : claimedBy(headers)
     if (identity === undefined) return { kind: 'stranger' }
     const { domain, user } = identity
     const isOurs = mustExist
       ? this.#directory.find(domain, user) !== undefined
       : this.#directory.tenantOf(domain) !== undefined
     if (!isOurs) return { kind: 'stranger' }
-    const verdict = this.#verify(request, identity, headerOf(headers, 'proxy-authorization'))
+    const verdict = this.#verify(request, identity, headerNamed(headers, 'proxy-authorization'))
     if (verdict.kind !== 'known')
       return { kind: 'refused', answer: this.#challenge(407, request, identity, verdict) }
     const { extension } = verdict
@@ -297,7 +291,7 @@ export class Registrar {
     this.#totals.challenged += 1
     const challenges = this.#authenticator.challenges({
       ...{ realm, user, address: source.address },
-      userAgent: headerOf(headers, 'user-agent'),
+      userAgent: headerNamed(headers, 'user-agent'),
       isPage: source.protocol === 'ws' || source.protocol === 'wss',
       isStale: verdict.kind === 'stale',
     })
@@ -342,15 +336,15 @@ export class Registrar {
 }
 
 function registrationOf(headers: RequestHeaders, source: Source): Registration {
-  const expires = headerOf(headers, 'expires')?.trim() ?? ''
+  const expires = headerNamed(headers, 'expires')?.trim() ?? ''
   return {
-    contacts: contactsOf(headerOf(headers, 'contact')),
+    contacts: contactsOf(headerNamed(headers, 'contact')),
     expiresSeconds: /^\d{1,10}$/.test(expires) ? Number(expires) : undefined,
-    callId: headerOf(headers, 'call-id') ?? '',
-    cseq: Number.parseInt(headerOf(headers, 'cseq') ?? '0', 10),
-    path: pathOf(headerOf(headers, 'path')),
+    callId: headerNamed(headers, 'call-id') ?? '',
+    cseq: Number.parseInt(headerNamed(headers, 'cseq') ?? '0', 10),
+    path: pathOf(headerNamed(headers, 'path')),
     knowsPath: hasOption(headers, 'supported', 'path') || hasOption(headers, 'require', 'path'),
-    userAgent: (headerOf(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
+    userAgent: (headerNamed(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
     source,
   }
 }

@@ -1,6 +1,7 @@
 /** How a call reaches a registered phone. Pure. */
 import type { Binding, Source } from './bindings.ts'
-import { partsOf } from './contact.ts'
+import { hostPort } from '../sip-server/message/index.ts'
+import { contactUri } from './contact.ts'
 
 /** One phone of an extension, as a call to it is addressed. */
 export interface ContactTarget {
@@ -32,14 +33,14 @@ export const needsKeepAlive = (binding: Binding): boolean =>
 /** By UDP from the very address that the Contact names. A stream is always used again. */
 function isReachedByContact({ contact, source }: Binding): boolean {
   if (source.protocol !== 'udp') return false
-  const parts = partsOf(contact)
-  if (parts === undefined || parts.scheme === 'sips') return false
+  const uri = contactUri(contact)
+  if (uri === undefined || uri.scheme === 'sips') return false
   // RFC 3261 §19.1.1: it would be sent to another host than the one that has registered.
-  if (parts.params.has('maddr')) return false
-  const transport = parts.params.get('transport') ?? 'udp'
-  const host = parts.host.replace(/^\[|\]$/g, '')
-  const port = parts.port === 0 ? 5_060 : parts.port
-  return transport === 'udp' && host === source.address.toLowerCase() && port === source.port
+  if (uri.params.has('maddr')) return false
+  const transport = uri.params.get('transport')?.toLowerCase() ?? 'udp'
+  const port = uri.port === 0 ? 5_060 : uri.port
+  const isSameHost = uri.host.toLowerCase() === source.address.toLowerCase()
+  return transport === 'udp' && isSameHost && port === source.port
 }
 
 /**
@@ -47,7 +48,6 @@ function isReachedByContact({ contact, source }: Binding): boolean {
  * at the port that it came from. (A real drachtio-server does not know that parameter, and tries.)
  */
 function uriOf({ protocol, address, port }: Source): string {
-  const host = address.includes(':') ? `[${address}]` : address
   const way = protocol === 'udp' ? '' : ';connection=registered'
-  return `sip:${host}:${port};transport=${protocol}${way}`
+  return `sip:${hostPort(address, port)};transport=${protocol}${way}`
 }

@@ -3,7 +3,7 @@
  * the extension that was called. Pure.
  */
 import { isIP } from 'node:net'
-import { listItems } from '../../registrar/contact.ts'
+import { splitList as listItems } from '../../sip-server/message/index.ts'
 import { calledOf } from '../sip/caller-id.ts'
 import type { Headers } from '../srf/drachtio.ts'
 

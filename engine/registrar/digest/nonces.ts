@@ -3,7 +3,7 @@
  * Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
  */
 import { timingSafeEqual } from 'node:crypto'
-import { kept } from '../kept.ts'
+import { detachString } from '../../sip-server/message/index.ts'
 import { keyedHash } from './keyed-hash.ts'
 
 export interface NoncesDeps {
@@ -76,7 +76,7 @@ export class Nonces {
     }
     if (issuedAt <= this.#forgottenUntil) return false
     const { realm, address } = owner
-    this.#inUse.set(kept(nonce), { issuedAt, count, realm: kept(realm), address })
+    this.#inUse.set(detachString(nonce), { issuedAt, count, realm: detachString(realm), address })
     this.#forget(now)
     return true
   }

@@ -3,6 +3,7 @@
  * part of the stack. `parse…` is strict: `undefined` for what the grammar does not allow. `read…` takes what
  * it can of any text, for values that no rule of RFC 3261 lets us refuse.
  */
+export { detachString } from './detach-string.ts'
 export { bracketed, hostPort, parseHostPort, withoutBrackets } from './host.ts'
 export { headerNamed, isToken, type Params, parseParams, splitList, unquote } from './headers.ts'
 export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'

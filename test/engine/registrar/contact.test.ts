@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contactsOf, isSameUri, listItems } from '../../../engine/registrar/contact.ts'
+import { contactsOf, isSameUri } from '../../../engine/registrar/contact.ts'
 
 // RFC 3261 §19.1.4, its own examples where they fit a Contact.
 test.each([
@@ -25,7 +25,6 @@ test('names, commas and semicolons in quotes and brackets do not split a Contact
     { uri: 'sip:b@h', q: 1_000, expiresSeconds: 70 },
     { uri: 'sip:c@h' },
   ])
-  expect([...listItems('<sip:a,b@h>,"x,y" <sip:c@h>')]).toEqual(['<sip:a,b@h>', '"x,y" <sip:c@h>'])
 })
 
 test.each(['sip:a@h:99999', 'sip:a b@h', `sip:${'a'.repeat(600)}@h`, 'sip:a@h?x=y', 'sip:a@'])(
