@@ -5,7 +5,7 @@
  */
 import { storedClaims, type Claim, type StoredClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
-import { isSameSource, locationOf, overlap, type Location } from '../../schema/rules/place.ts'
+import { isSameSource, locationOf, overlap, type Location } from '../../schema/net/place.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import { refusePlatformOnly } from '../provisioning/tenancy.ts'

@@ -5,7 +5,7 @@
  * before one of a tenant: a tenant may write any address.
  */
 import { isIP } from 'node:net'
-import { namesBehind, sipTarget } from '../../schema/rules/sip-target.ts'
+import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import type { SetRecord } from './destination-set.ts'
 import { canonicalAddress } from './host-addresses.ts'
 import type { HostDirectory } from './host-addresses.ts'

@@ -7,7 +7,7 @@ import {
   type Sender,
 } from '../../schema/rules/gateway-reach.ts'
 import { recognizedNetwork } from '../../schema/rules/gateway-source.ts'
-import { namesBehind, plainHost, sipTarget } from '../../schema/rules/sip-target.ts'
+import { namesBehind, plainHost, sipTarget } from '../../schema/net/sip-target.ts'
 import { isIP } from 'node:net'
 import { gatewayNames } from './gateway-uri.ts'
 import { NetworkTable } from './network-table.ts'

@@ -1,6 +1,6 @@
 /** Longest matching network for an address: one map per prefix length, longest first. */
-import type { Network } from '../../schema/rules/ip-address.ts'
-import { networkKey, parseAddress } from '../../schema/rules/ip-address.ts'
+import type { Network } from '../../schema/net/ip-address.ts'
+import { networkKey, parseAddress } from '../../schema/net/ip-address.ts'
 
 interface Level<Value> {
   readonly family: 4 | 6

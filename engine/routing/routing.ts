@@ -3,7 +3,7 @@
  * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
  */
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
-import { namesBehind, sipTarget } from '../../schema/rules/sip-target.ts'
+import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'

@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { fromFlag } from '../columns.ts'
 import type { Store } from '../open.ts'
 import { all } from '../query.ts'
-import { isSameSource, locationOf, overlap, type Location, type Place } from '../rules/place.ts'
+import { isSameSource, locationOf, overlap, type Location, type Place } from '../net/place.ts'
 
 /** Where calls go, and perhaps come from. */
 export interface Claim extends Place {

@@ -4,8 +4,8 @@
  */
 import { isIP } from 'node:net'
 import { recognizedNetwork, type GatewaySource } from './gateway-source.ts'
-import { networkKey, parseAddress, type IpAddress } from './ip-address.ts'
-import { plainHost, sipTarget, type SipTarget } from './sip-target.ts'
+import { networkKey, parseAddress, type IpAddress } from '../net/ip-address.ts'
+import { plainHost, sipTarget, type SipTarget } from '../net/sip-target.ts'
 
 export interface CarrierGateway extends GatewaySource {
   /** Name of its carrier. */

@@ -2,7 +2,7 @@
  * From where the calls of a carrier's gateway come: network and port. The engine recognizes by it,
  * the API refuses by it what could not be told apart; so both see the same (SPECIFICATION.md §10.1).
  */
-import { networkKey, parseAddress, type Network } from './ip-address.ts'
+import { networkKey, parseAddress, type Network } from '../net/ip-address.ts'
 
 export interface GatewaySource {
   /** Address or host name. */

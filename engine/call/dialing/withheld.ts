@@ -1,6 +1,6 @@
 /** Which INVITEs must not leave: to a carrier without a price, and what was asked for by `sips:` without TLS. */
 import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
-import { sipTarget } from '../../../schema/rules/sip-target.ts'
+import { sipTarget } from '../../../schema/net/sip-target.ts'
 import type { Refusal } from '../cdr/end-reason.ts'
 import type { Announced, Callee, Outgoing, PhoneCandidate } from './outgoing-invite.ts'
 

@@ -1,5 +1,5 @@
 /** Calls to extensions: which phones ring, and where a call goes that nobody takes. */
-import { plainHost } from '../../../schema/rules/sip-target.ts'
+import { plainHost } from '../../../schema/net/sip-target.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { Origin } from '../../routing/routing.ts'

@@ -3,7 +3,7 @@
  * the platform owns comes before what a tenant owns, because a tenant may write any address.
  */
 import { isIP } from 'node:net'
-import { parseNetwork } from '../../../schema/rules/ip-address.ts'
+import { parseNetwork } from '../../../schema/net/ip-address.ts'
 import { gatewayNames, gatewayPort } from '../gateway-uri.ts'
 import { NetworkTable } from '../network-table.ts'
 import type { NodeOrigin, Origin } from '../origin.ts'

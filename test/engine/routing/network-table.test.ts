@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { networkKey, parseAddress, parseNetwork } from '../../../schema/rules/ip-address.ts'
+import { networkKey, parseAddress, parseNetwork } from '../../../schema/net/ip-address.ts'
 import { NetworkTable } from '../../../engine/routing/network-table.ts'
 
 function tableOf(networks: readonly string[]) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { networkKey, parseAddress, parseNetwork } from '../../../schema/rules/ip-address.ts'
+import { networkKey, parseAddress, parseNetwork } from '../../../schema/net/ip-address.ts'
 
 const keyOf = (text: string, prefixLength: number) => {
   const address = parseAddress(text)
