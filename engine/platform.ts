@@ -16,6 +16,7 @@ import { copyOfLost } from '../schema/storage/last-copy.ts'
 import { migrate } from '../schema/migrate.ts'
 import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
+import { foreignWrites } from '../schema/foreign-writes.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
 import { StorageWatch } from '../schema/storage/storage-watch.ts'
 import { makeBackup } from './backups/make-backup.ts'
@@ -272,13 +273,9 @@ function repeating({ schedule }: PlatformDeps) {
 
 /** SQLite counts the commits of other connections; ours are known to whoever makes them. */
 function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps): () => void {
-  const read = (): unknown => store.sqlite.pragma('data_version', { simple: true })
-  let seen = read()
+  const hasForeignWrites = foreignWrites(store)
   return repeating(deps)(OUTSIDE_CHANGES_MS, () => {
-    const version = read()
-    if (version === seen) return
-    seen = version
-    engine.reload()
+    if (hasForeignWrites()) engine.reload()
   })
 }
 

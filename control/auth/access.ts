@@ -3,6 +3,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { AuditLog } from '../audit/audit-log.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
+import { foreignWrites } from '../../schema/foreign-writes.ts'
 import type { AppKey } from './keys/app-key.ts'
 import { Idempotency } from '../middleware/idempotency.ts'
 import { RateLimits } from '../middleware/rate-limit.ts'
@@ -28,7 +29,7 @@ export function openAccess(
   const keys = new KeyStore(store, cache, (key) => deps.webhooks.sink.write(keyRevoked(key, now())))
   const users = new UserStore(store)
   const secret = jwtSecret(store, deps.settings.jwtSecret, randomBytes)
-  let dataVersion = dataVersionOf(deps)
+  const hasForeignWrites = foreignWrites(store)
   const usage = new KeyUsage(store)
   const audit = new AuditLog(store)
   return {
@@ -49,9 +50,7 @@ export function openAccess(
       audit.flush()
       usage.flush()
       // Another process wrote, such as `tollgate key create`: what is cached may be old.
-      const version = dataVersionOf(deps)
-      if (version !== dataVersion) cache.clear()
-      dataVersion = version
+      if (hasForeignWrites()) cache.clear()
     },
   }
 }
@@ -66,7 +65,3 @@ const keyRevoked = (key: AppKey, now: number): OutgoingEvent => ({
     revoked_at: timeToText(now),
   },
 })
-
-/** Changes when another connection has written to the file; this process's own writes do not count. */
-const dataVersionOf = ({ store }: Pick<ControlDeps, 'store'>): number =>
-  Number(store.sqlite.pragma('data_version', { simple: true }))

@@ -6,6 +6,7 @@
  * it, and reservations are the promises to live calls on top of it. They are not stored: after a crash
  * no call of the process is alive that still needs one.
  */
+import { foreignWrites } from '../../schema/foreign-writes.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { recoveredRecord, type JournalEntry, type OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
@@ -81,7 +82,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #events: BillingEvents
   readonly #rates: Rates
   #cancelHousekeeping: (() => void) | undefined
-  #dataVersion: unknown
+  readonly #hasForeignWrites: () => boolean
 
   constructor(deps: OcsDeps) {
     const { store, now, wallNow, schedule } = deps
@@ -91,6 +92,8 @@ export class Ocs implements Charging, OcsPort {
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
     })
+    // Before anything is read: a commit of another process meanwhile is noticed.
+    this.#hasForeignWrites = foreignWrites(store)
     this.#customers = new Customers(store, now())
     this.#rates = new Rates(store)
     const ledger = createLedger(store)
@@ -110,7 +113,6 @@ export class Ocs implements Charging, OcsPort {
       ...{ store, ledger, customers: this.#customers },
       ...{ sums: this.#sums, events: this.#events },
     })
-    this.#dataVersion = this.#readDataVersion()
   }
 
   /** Bills what the last run left open, then looks after lost calls and changes from outside. */
@@ -360,17 +362,11 @@ export class Ocs implements Charging, OcsPort {
 
   /** Another process (`tollgate seed`) may write while this one serves. */
   #followOutsideChanges(): void {
-    const dataVersion = this.#readDataVersion()
-    if (dataVersion === this.#dataVersion) return
-    this.#dataVersion = dataVersion
+    if (!this.#hasForeignWrites()) return
     this.reloadCustomers()
     this.reloadRatesGently(nextTurn).catch((error: unknown) =>
       this.#deps.log('error', 'billing: rates cannot be read', { error }),
     )
-  }
-
-  #readDataVersion(): unknown {
-    return this.#deps.store.sqlite.pragma('data_version', { simple: true })
   }
 }
 
