@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { createApi, createEdge, type ControlApp } from './app.ts'
 import { openAccess } from './auth/access.ts'
-import { plainAddress } from './auth/address.ts'
+import { canonicalAddress } from '../schema/net/source-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
@@ -77,7 +77,7 @@ export async function startControl(
   const limits = { ...defaultLimits, ...options.limits }
   const refused: OnRefused = (status, address, set) => {
     telemetry.requests.unrouted.add(status)
-    describeRefused(access.limits, plainAddress(address), deps, set)
+    describeRefused(access.limits, canonicalAddress(address), deps, set)
   }
   const newId = correlationIds(deps.randomBytes)
   const unrouted: Watch['unrouted'] = {

@@ -1,6 +1,8 @@
 /** The kinds of values that settings take: how their text is read, and how what is allowed is said. */
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
+import { parseNetwork } from '../schema/net/ip-address.ts'
+import { bracketed, withoutBrackets } from './sip-server/message/index.ts'
 
 /** `allowed` completes the sentence "allowed is …". */
 export interface Kind<T> {
@@ -113,7 +115,7 @@ export const hostAndPort: Kind<HostAndPort> = {
 
 /** The text that `hostAndPort` reads. */
 export const formatHostAndPort = ({ host, port }: HostAndPort): string =>
-  `${host.includes(':') ? `[${host}]` : host}:${port}`
+  `${bracketed(host)}:${port}`
 
 export const listenAddresses: Kind<readonly ListenAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseListenAddress))),
@@ -182,9 +184,8 @@ function parseHostAndPort(value: string): HostAndPort | undefined {
   const port = parsePort(value.slice(colon + 1))
   if (colon < 1 || port === undefined) return undefined
   const shown = value.slice(0, colon)
-  const isBracketed = shown.startsWith('[') && shown.endsWith(']')
-  const host = isBracketed ? shown.slice(1, -1) : shown
-  const isRight = isBracketed ? isIP(host) === 6 : isIPv4(host) || hostPattern.test(host)
+  const host = withoutBrackets(shown)
+  const isRight = host !== shown ? isIP(host) === 6 : isIPv4(host) || hostPattern.test(host)
   return isRight ? { host, port } : undefined
 }
 
@@ -221,12 +222,8 @@ function parseDnsServer(value: string): string | undefined {
 
 /** An address alone is the range that holds only itself. */
 function parseAddressRange(value: string): string | undefined {
-  const [address = '', prefix, ...rest] = value.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return undefined
-  const bits = family === 4 ? 32 : 128
-  if (prefix === undefined) return `${address}/${bits}`
-  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits ? value : undefined
+  if (parseNetwork(value) === undefined) return undefined
+  return value.includes('/') ? value : `${value}/${isIP(value) === 4 ? 32 : 128}`
 }
 
 function parseEdgeProxy(value: string): EdgeProxyRule | undefined {

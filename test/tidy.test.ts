@@ -99,7 +99,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/serving-lock.ts': { folders: ['schema'], packages: /^(node:fs|better-sqlite3)$/ },
   'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },
   'engine/settings.ts': { folders: ['engine/setting-kinds.ts'], packages: /^zod$/ },
-  'engine/setting-kinds.ts': { folders: [], packages: /^(node:net|zod)$/ },
+  'engine/setting-kinds.ts': { folders: ['schema/net', sipGrammar], packages: /^(node:net|zod)$/ },
   'engine/logger.ts': { folders: ['schema/contracts'], packages: /^(node:|pino$)/ },
   'engine/sip-server': { folders: [], packages: onlyNode },
   // An application of its own: it knows the server by its protocol alone.

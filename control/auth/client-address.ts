@@ -5,9 +5,10 @@
  */
 import { isIP } from 'node:net'
 import type { Context } from 'hono'
+import { networkCheck } from '../../schema/net/ip-address.ts'
+import { canonicalAddress } from '../../schema/net/source-address.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { peerAddress, requestHeader } from '../http/request-head.ts'
-import { addressCheck, plainAddress } from './address.ts'
 
 type AddressOf = (c: Context<ControlEnv>) => string
 
@@ -16,9 +17,9 @@ const MAX_HOPS = 16
 
 /** `trustedProxies`: CIDRs; none: the peer is the client. */
 export function clientAddress(trustedProxies: readonly string[]): AddressOf {
-  const peer: AddressOf = (c) => plainAddress(peerAddress(c))
+  const peer: AddressOf = (c) => canonicalAddress(peerAddress(c))
   if (trustedProxies.length === 0) return peer
-  const isTrusted = addressCheck(trustedProxies)
+  const isTrusted = networkCheck(trustedProxies)
   return (c) => {
     const address = peer(c)
     if (!isTrusted(address)) return address
@@ -45,7 +46,7 @@ function walkBack(
     const comma = header.lastIndexOf(',', end - 1)
     const address = read(header.slice(comma + 1, end).trim())
     if (address === undefined) return known
-    known = plainAddress(address)
+    known = canonicalAddress(address)
     if (!isTrusted(known)) return known
     end = comma
   }

@@ -3,7 +3,8 @@
  * that opens connections and says nothing would take all places. Proxies that speak for many are exempt.
  */
 import type { Socket } from 'node:net'
-import { addressCheck, bucketAddress, plainAddress } from '../auth/address.ts'
+import { networkCheck } from '../../schema/net/ip-address.ts'
+import { canonicalAddress, sourceKey } from '../../schema/net/source-address.ts'
 
 export class ConnectionLimit {
   readonly #max: number
@@ -14,14 +15,14 @@ export class ConnectionLimit {
   /** `exempt`: CIDRs. */
   constructor(max: number, exempt: readonly string[]) {
     this.#max = max
-    this.#isExempt = exempt.length === 0 ? () => false : addressCheck(exempt)
+    this.#isExempt = exempt.length === 0 ? () => false : networkCheck(exempt)
   }
 
   /** False: its address has as many as it may have. Counts the connection until it is closed. */
   admit(socket: Socket): boolean {
-    const address = plainAddress(socket.remoteAddress ?? '')
+    const address = canonicalAddress(socket.remoteAddress ?? '')
     if (this.#isExempt(address)) return true
-    const source = bucketAddress(address)
+    const source = sourceKey(address)
     const open = this.#open.get(source) ?? 0
     if (open >= this.#max) {
       this.#refused.add(socket)

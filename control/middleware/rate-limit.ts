@@ -6,7 +6,7 @@
 import type { Clocks } from '../../schema/clock.ts'
 import type { Context } from 'hono'
 import { LRUCache } from 'lru-cache'
-import { bucketAddress } from '../auth/address.ts'
+import { sourceKey } from '../../schema/net/source-address.ts'
 import { SESSION_RPM } from '../auth/keys/key-limits.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -58,11 +58,11 @@ export class RateLimits {
   }
 
   forAddress(address: string): Bucket {
-    return bucketIn(this.#addresses, bucketAddress(address), 'address', PER_ADDRESS)
+    return bucketIn(this.#addresses, sourceKey(address), 'address', PER_ADDRESS)
   }
 
   forLogin(address: string): Bucket {
-    return bucketIn(this.#logins, bucketAddress(address), 'login', LOGINS_PER_ADDRESS)
+    return bucketIn(this.#logins, sourceKey(address), 'login', LOGINS_PER_ADDRESS)
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/query.ts'
 import { fieldsWhere, refuseBeyondScope, type Written } from '../auth/field-scopes.ts'
@@ -141,7 +142,7 @@ const detailsOf = ({ status, contacts }: ExtensionStatus) => ({
   contacts: contacts.map(({ uri, userAgent, source, expiresAt }) => ({
     uri,
     user_agent: userAgent,
-    source: `${source.protocol}/${source.address.includes(':') ? `[${source.address}]` : source.address}:${source.port}`,
+    source: `${source.protocol}/${hostPort(source.address, source.port)}`,
     expires_at: timeToText(expiresAt),
   })),
 })

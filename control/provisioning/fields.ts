@@ -1,6 +1,7 @@
 /** Fields that several resources share: what a name, an amount, a host or a port may be. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
+import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
 import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
 import { readNumber, withoutSeparators } from '../../schema/rules/phone-number.ts'
 
@@ -70,12 +71,7 @@ const everywhere = new Set(['0.0.0.0', '::', '255.255.255.255'])
 export const host = z
   .string()
   .max(255)
-  .transform((value) =>
-    value
-      .toLowerCase()
-      .replace(/^\[(.*)\]$/, '$1')
-      .replace(/(?<=[a-z0-9])\.$/, ''),
-  )
+  .transform((value) => withoutBrackets(value.toLowerCase()).replace(/(?<=[a-z0-9])\.$/, ''))
   .refine(
     (value) => (isIPv4(value) || isIPv6(value) || isHostName(value)) && !everywhere.has(value),
     'must be an IPv4 address, an IPv6 address or a fully qualified domain name',

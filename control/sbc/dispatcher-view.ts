@@ -4,6 +4,7 @@ import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
 import type { NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { DispatcherBody, NodeBody } from './dispatcher-body.ts'
+import { nodeUri } from './gateway-reach.ts'
 import { probedStatusView, type ProbedStatusView } from './probed-status.ts'
 
 export type NodeRow = Selectable<DispatcherNodeTable>
@@ -82,11 +83,10 @@ export function viewOf(row: SetRow, nodes: readonly NodeRow[]): DispatcherView {
 }
 
 function nodeViewOf({ dispatcher_set_id: _, ...row }: NodeRow): NodeView {
-  const host = row.host.includes(':') ? `[${row.host}]` : row.host
   return {
     ...row,
     is_enabled: fromFlag(row.is_enabled),
-    destination: `sip:${host}:${row.internal_port};transport=${row.transport}`,
+    destination: nodeUri(row),
   }
 }
 

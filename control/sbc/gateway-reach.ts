@@ -1,4 +1,5 @@
 /** Refuses destinations that lead to a carrier's gateway: it is reached by priced routes only (SPECIFICATION.md §10.2). */
+import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { carrierGateways } from '../../schema/carrier-gateways.ts'
 import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'
 import type { Store } from '../../schema/open.ts'
@@ -115,4 +116,4 @@ export const nodeUri = ({
   internal_port,
   transport,
 }: Pick<NodeBody, 'host' | 'internal_port' | 'transport'>): string =>
-  `sip:${host.includes(':') ? `[${host}]` : host}:${internal_port};transport=${transport}`
+  `sip:${hostPort(host, internal_port)};transport=${transport}`

@@ -5,6 +5,7 @@
  */
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net'
 import type { LookupAddress } from 'node:dns'
+import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
 
 /** IANA special-purpose registries (RFC 6890 and its updates), multicast included. */
 const special = new BlockList()
@@ -56,7 +57,7 @@ export function problemOfUrl(text: string, allowPrivate: boolean): string | unde
   return undefined
 }
 
-export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
+export const hostOf = (url: URL): string => withoutBrackets(url.hostname)
 
 const isLocalName = (host: string): boolean =>
   /(?:^|\.)(?:localhost|local|internal|home\.arpa)\.?$/.test(host)

@@ -1,4 +1,5 @@
 /** Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (SPECIFICATION.md §2.6). */
+import { hostPort, plainHost } from '../sip-server/message/index.ts'
 
 export type Transport = 'udp' | 'tcp' | 'tls'
 
@@ -14,8 +15,7 @@ const DEFAULT_PORT = 5_060
 const MAX_LENGTH = 320
 
 export function formatDestination({ host, port, transport }: Destination): string {
-  const name = host.includes(':') ? `[${host}]` : host
-  return `sip:${name}:${port};transport=${transport}`
+  return `sip:${hostPort(host, port)};transport=${transport}`
 }
 
 /**
@@ -41,7 +41,7 @@ export function isSameDestination(one: Destination, other: Destination): boolean
   return (
     one.port === other.port &&
     one.transport === other.transport &&
-    plainHost(one.host.toLowerCase()) === plainHost(other.host.toLowerCase())
+    plainHost(one.host) === plainHost(other.host)
   )
 }
 
@@ -49,6 +49,3 @@ function parseTransport(params: string): Transport | undefined {
   const value = /;transport=([^;]*)/.exec(params)?.[1] ?? 'udp'
   return value === 'udp' || value === 'tcp' || value === 'tls' ? value : undefined
 }
-
-const plainHost = (host: string) =>
-  host.startsWith('[') ? host.slice(1, -1) : host.replace(/\.$/, '')

@@ -5,8 +5,9 @@
  */
 import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
-import { isIP, SocketAddress } from 'node:net'
+import { isIP } from 'node:net'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
+import { canonicalAddress } from '../../schema/net/source-address.ts'
 
 export interface Resolution {
   readonly addresses: readonly string[]
@@ -152,16 +153,6 @@ export class HostAddresses implements HostDirectory {
     const delayMs = Math.min(Math.max(ttlMs, MIN_REFRESH_MS), MAX_REFRESH_MS)
     entry.cancel = this.#schedule(() => this.#refresh(host, entry), delayMs)
   }
-}
-
-/** One spelling per address: IPv4-mapped IPv6 as IPv4, IPv6 compressed in lower case. */
-export function canonicalAddress(address: string): string {
-  if (!address.includes(':')) return address
-  if (isIP(address) !== 6) return address
-  const compressed = new SocketAddress({ address, family: 'ipv6' }).address
-  return compressed.startsWith('::ffff:') && compressed.includes('.')
-    ? compressed.slice('::ffff:'.length)
-    : compressed
 }
 
 /** As many as the SIP server looks at. */

@@ -6,8 +6,8 @@
  */
 import { isIP } from 'node:net'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
+import { canonicalAddress } from '../../schema/net/source-address.ts'
 import type { SetRecord } from './destination-set.ts'
-import { canonicalAddress } from './host-addresses.ts'
 import type { HostDirectory } from './host-addresses.ts'
 
 export interface NodeReference {

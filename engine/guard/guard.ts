@@ -4,6 +4,7 @@
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
 import type { Log } from '../../schema/contracts/log.ts'
+import { sourceKey } from '../../schema/net/source-address.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
 import { Bans } from './bans.ts'
 import { Failures } from './failures.ts'
@@ -11,7 +12,6 @@ import { Notices } from './notices.ts'
 import { kindOf, kindOfMethod, type PacketKind } from './packet-kind.ts'
 import { type ProvenFlow, type ProvenSource, ProvenSources } from './proven.ts'
 import { isFromScanner, isScannerName } from './scanners.ts'
-import { sourceKey } from './source-key.ts'
 import {
   type Bucket,
   type BucketLimits,

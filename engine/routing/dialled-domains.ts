@@ -1,6 +1,6 @@
 /** Which hosts in a Request-URI mean us, and which domains of others phones may call by DNS. */
 import { networkInterfaces } from 'node:os'
-import { plainHost } from '../../schema/net/sip-target.ts'
+import { plainHost } from '../sip-server/message/index.ts'
 
 export interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined

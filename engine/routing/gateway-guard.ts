@@ -7,8 +7,9 @@ import {
   type Sender,
 } from '../../schema/rules/gateway-reach.ts'
 import { recognizedNetwork } from '../../schema/rules/gateway-source.ts'
-import { namesBehind, plainHost, sipTarget } from '../../schema/net/sip-target.ts'
+import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { isIP } from 'node:net'
+import { plainHost } from '../sip-server/message/index.ts'
 import { gatewayNames } from './gateway-uri.ts'
 import { NetworkTable } from './network-table.ts'
 

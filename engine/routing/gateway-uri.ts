@@ -1,5 +1,6 @@
 /** Where requests to a carrier's gateway go. */
 import { isIP } from 'node:net'
+import { hostPort } from '../sip-server/message/index.ts'
 import type { GatewayRecord, Transport } from './routing-records.ts'
 
 /** Port 0 is the default one of the transport, RFC 3261 §19.1.2. */
@@ -18,9 +19,8 @@ type Place = Pick<GatewayRecord, 'host' | 'port' | 'transport'>
  */
 export function gatewayUri(gateway: Place): string {
   const { host, transport } = gateway
-  const name = host.includes(':') ? `[${host}]` : host
-  const port = isByRecords(gateway) ? '' : `:${gatewayPort(gateway)}`
-  return `sip:${name}${port};transport=${transport}`
+  const port = isByRecords(gateway) ? 0 : gatewayPort(gateway)
+  return `sip:${hostPort(host, port)};transport=${transport}`
 }
 
 /** The names behind which the addresses of a gateway stand: its host, and where its SRV records are. */

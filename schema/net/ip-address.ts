@@ -23,15 +23,37 @@ export function parseAddress(text: string): IpAddress | undefined {
   return family === 6 && !plain.includes('%') ? parseIpv6(plain) : undefined
 }
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address. Bits behind the prefix are ignored. */
+/** Reads a CIDR: `10.0.0.0/8`, `fd00::/8`, or one address. Bits behind the prefix are ignored. */
 export function parseNetwork(text: string): Network | undefined {
-  const [host = '', length, ...rest] = text.trim().split('/')
+  const [host = '', length, ...rest] = text.split('/')
   const address = parseAddress(host)
   if (!address || rest.length > 0) return undefined
   const bits = address.family === 4 ? 32 : 128
   if (length === undefined) return { address, prefixLength: bits }
-  const isValid = /^\d{1,3}$/.test(length) && Number(length) <= bits
-  return isValid ? { address, prefixLength: Number(length) } : undefined
+  // An IPv4-mapped address is written with the prefix length of IPv6.
+  const isMapped = address.family === 4 && host.includes(':')
+  const prefixLength = Number(length) - (isMapped ? 96 : 0)
+  const isValid = /^\d{1,3}$/.test(length) && prefixLength >= 0 && prefixLength <= bits
+  return isValid ? { address, prefixLength } : undefined
+}
+
+/** Whether two addresses agree in their first bits. */
+export const agree = (one: IpAddress, other: IpAddress, bits: number): boolean =>
+  one.family === other.family &&
+  one.words.every((word, index) => {
+    const shared = Math.min(Math.max(bits - index * 32, 0), 32)
+    return shared === 0 || (word ^ (other.words[index] ?? 0)) >>> (32 - shared) === 0
+  })
+
+/** Prepares the check whether an address lies in any of these CIDRs. No CIDR: every address does. */
+export function networkCheck(texts: readonly string[]): (address: string) => boolean {
+  if (texts.length === 0) return () => true
+  const networks = texts.map(parseNetwork).filter((network) => network !== undefined)
+  return (text) => {
+    const address = parseAddress(text)
+    if (address === undefined) return false
+    return networks.some((network) => agree(address, network.address, network.prefixLength))
+  }
 }
 
 /** Equal for exactly the addresses that agree in the first `prefixLength` bits. */

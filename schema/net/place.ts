@@ -1,5 +1,5 @@
 /** Places on the network as they are written down: a host name, an address or a network, and ports. */
-import { parseAddress, type Network } from './ip-address.ts'
+import { agree, parseAddress, type Network } from './ip-address.ts'
 
 export interface Place {
   /** Address or host name. */
@@ -22,12 +22,7 @@ export function locationOf({ host, netmask }: Omit<Place, 'ports'>): Location {
 export function overlap(one: Location, other: Location): boolean {
   if ('name' in one || 'name' in other)
     return 'name' in one && 'name' in other && one.name === other.name
-  if (one.address.family !== other.address.family) return false
-  const shared = Math.min(one.prefixLength, other.prefixLength)
-  return one.address.words.every((word, index) => {
-    const bits = Math.min(Math.max(shared - index * 32, 0), 32)
-    return bits === 0 || (word ^ (other.address.words[index] ?? 0)) >>> (32 - bits) === 0
-  })
+  return agree(one.address, other.address, Math.min(one.prefixLength, other.prefixLength))
 }
 
 /** Whether the same packet could come from either of two places that overlap. */

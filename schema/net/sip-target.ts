@@ -1,5 +1,6 @@
 /** Where a SIP URI sends a request: host, port and transport. Control plane and engine read it alike. */
 import { isIP } from 'node:net'
+import { parseHostPort, plainHost, readUri } from '../../engine/sip-server/message/index.ts'
 
 export interface SipTarget {
   /** Small letters, IPv6 without brackets, no final dot; `maddr` stands in the place of the host. */
@@ -14,25 +15,19 @@ export interface SipTarget {
 /** Reads a SIP URI, alone or as a name-addr. Undefined: it is none, or could be read in two ways. */
 export function sipTarget(value: string): SipTarget | undefined {
   const open = value.lastIndexOf('<')
-  const uri = open === -1 ? value.trim() : value.slice(open + 1, value.indexOf('>', open))
-  const match =
-    /^(sips?):(?:[^@<>\s]*@)?(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?((?:;[^\s<>"@?]*)?)(?:\?[^\s<>"@]*)?$/i.exec(
-      uri,
-    )
-  if (match === null) return undefined
-  const [, scheme = '', host = '', port = '0', parameters = ''] = match
-  const [maddr, ...more] = valuesOf(parameters, 'maddr')
-  const [transport, ...transports] = valuesOf(parameters, 'transport')
+  const close = open === -1 ? value.length : value.indexOf('>', open)
+  const text = value.slice(open + 1, close).trim()
+  if (close === -1 || /[\s<>"]|@.*@/.test(text)) return undefined
+  // The user part may be that of a template (`spy-uri.ts`): it does not tell where a request goes.
+  const { scheme, hostPort, params } = readUri(text)
+  const place = parseHostPort(hostPort)
+  const [maddr, ...more] = valuesOf(params, 'maddr')
+  const [transport, ...transports] = valuesOf(params, 'transport')
   // RFC 3261 §19.1.1: a parameter stands once. Of two, another reader could take the other one.
-  if (more.length > 0 || transports.length > 0) return undefined
-  const place = plainHost(maddr ?? host)
-  if (isIP(place) === 0 && !isName.test(place)) return undefined
-  return {
-    host: place,
-    port: Number(port),
-    transport,
-    isSecure: scheme.toLowerCase() === 'sips',
-  }
+  if (place === undefined || more.length > 0 || transports.length > 0) return undefined
+  const host = plainHost(maddr ?? place.host)
+  if (isIP(host) === 0 && !isName.test(host)) return undefined
+  return { host, port: place.port, transport, isSecure: scheme === 'sips' }
 }
 
 /**
@@ -58,12 +53,6 @@ const srvNames: Readonly<Record<string, readonly string[]>> = {
   tls: ['_sips._tcp'],
 }
 const allSrvNames = ['_sip._udp', '_sip._tcp', '_sips._tcp']
-
-export const plainHost = (host: string): string =>
-  host
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '')
 
 function valuesOf(parameters: string, name: string): string[] {
   return parameters

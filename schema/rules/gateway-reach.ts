@@ -3,9 +3,10 @@
  * any other way its numbers would cost nothing. The API refuses by this what the engine would refuse.
  */
 import { isIP } from 'node:net'
+import { plainHost } from '../../engine/sip-server/message/index.ts'
 import { recognizedNetwork, type GatewaySource } from './gateway-source.ts'
 import { networkKey, parseAddress, type IpAddress } from '../net/ip-address.ts'
-import { plainHost, sipTarget, type SipTarget } from '../net/sip-target.ts'
+import { sipTarget, type SipTarget } from '../net/sip-target.ts'
 
 export interface CarrierGateway extends GatewaySource {
   /** Name of its carrier. */

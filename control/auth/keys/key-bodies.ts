@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { domain, name, text, time } from '../../provisioning/fields.ts'
 import { pageQuery } from '../../http/page.ts'
-import { parseNetwork } from '../address.ts'
+import { parseNetwork } from '../../../schema/net/ip-address.ts'
 import { isGrantable, MAX_SCOPES, scopeGrammar } from '../scopes.ts'
 import { keyStates } from './app-key.ts'
 

@@ -1,6 +1,7 @@
 /** How far a credential reaches beside its scopes: how often it may ask, until when, and from where. */
 import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
-import { addressCheck, parseNetwork } from '../address.ts'
+import { parseNetwork } from '../../../schema/net/ip-address.ts'
+import { overlap } from '../../../schema/net/place.ts'
 import type { KeyLimits, Principal } from '../principal.ts'
 
 /** What a session of a person may ask in a minute. A person has no expiry and no addresses. */
@@ -63,6 +64,6 @@ function isWithin(inner: readonly string[], outer: readonly string[]): boolean {
 
 function holds(outer: string, inner: string): boolean {
   const [wide, narrow] = [parseNetwork(outer), parseNetwork(inner)]
-  if (wide === undefined || narrow === undefined || wide.family !== narrow.family) return false
-  return wide.prefixLength <= narrow.prefixLength && addressCheck([outer])(narrow.address)
+  if (wide === undefined || narrow === undefined) return false
+  return wide.prefixLength <= narrow.prefixLength && overlap(wide, narrow)
 }

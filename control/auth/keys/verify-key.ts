@@ -3,7 +3,7 @@
  * stored hashes, expiry and active flag; the quota follows in `rate-limit.ts`.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { addressCheck } from '../address.ts'
+import { networkCheck } from '../../../schema/net/ip-address.ts'
 import type { KeyPrincipal, Presented } from '../principal.ts'
 import { expandScopes } from '../scopes.ts'
 import { hashToken, keyPrefixOf, keyStateAt, type AppKey } from './app-key.ts'
@@ -51,7 +51,7 @@ export class KeyVerifier {
       key,
       tokenExpiresAt: match.tokenExpiresAt,
       presented: { kind: 'accepted', principal: principalOfKey(key) },
-      isAllowedFrom: addressCheck(key.allowedIps),
+      isAllowedFrom: networkCheck(key.allowedIps),
     }
   }
 }

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../http/api-error.ts'
 import { RateWindow } from '../../middleware/rate-window.ts'
-import { bucketAddress } from '../address.ts'
+import { sourceKey } from '../../../schema/net/source-address.ts'
 
 const MAX_FAILURES = 5
 const WINDOW_MS = 15 * 60_000
@@ -38,4 +38,4 @@ export class LoginGuard {
 }
 
 const pairOf = (name: string, address: string): string =>
-  `${bucketAddress(address)} ${name.toLowerCase()}`
+  `${sourceKey(address)} ${name.toLowerCase()}`

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net'
 import type { MiddlewareHandler } from 'hono'
+import { parseHostPort } from '../../../engine/sip-server/message/index.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { requestHeader } from '../../http/request-head.ts'
@@ -39,8 +40,7 @@ const refused = (header: string): ApiError =>
 
 /** Lower case, without port and brackets. */
 function hostNameOf(authority: string | undefined): string | undefined {
-  const [, name] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(authority ?? '') ?? []
-  return name?.toLowerCase().replace(/^\[(.*)\]$/, '$1')
+  return parseHostPort(authority ?? '')?.host.toLowerCase()
 }
 
 /** Undefined: nothing of the web, such as the origin `null` of a sandboxed page. */

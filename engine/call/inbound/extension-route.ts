@@ -1,8 +1,8 @@
 /** Calls to extensions: which phones ring, and where a call goes that nobody takes. */
-import { plainHost } from '../../../schema/net/sip-target.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { Origin } from '../../routing/routing.ts'
+import { plainHost } from '../../sip-server/message/index.ts'
 import type { VoicemailCandidate, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import { gatewayBehindPhone, type WithheldDeps } from '../dialing/withheld.ts'
 

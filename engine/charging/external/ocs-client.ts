@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { Schedule } from '../../../schema/clock.ts'
+import { withoutBrackets } from '../../sip-server/message/index.ts'
 
 export interface OcsClientOptions {
   /** Base of `/api/ocs/…`; its path is kept, such as `https://billing.example/tenant-a`. */
@@ -73,7 +74,7 @@ export class OcsClient {
         method,
         agent: this.#agent,
         protocol: this.#base.protocol,
-        hostname: this.#base.hostname.replace(/^\[|\]$/g, ''),
+        hostname: withoutBrackets(this.#base.hostname),
         port: this.#base.port,
         path: `${this.#base.pathname === '/' ? '' : this.#base.pathname}${path}`,
         headers: this.#headers(json),

@@ -15,6 +15,10 @@ export const bracketed = (host: string): string => (host.includes(':') ? `[${hos
 export const withoutBrackets = (host: string): string =>
   host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
 
+/** A host as it is compared: in small letters, without brackets and without the final dot of a name. */
+export const plainHost = (host: string): string =>
+  withoutBrackets(host.toLowerCase()).replace(/\.$/, '')
+
 /** `host:port`, IPv6 in brackets; port 0 is left out. */
 export const hostPort = (host: string, port: number): string =>
   port === 0 ? bracketed(host) : `${bracketed(host)}:${port}`

@@ -4,7 +4,7 @@
  * it can of any text, for values that no rule of RFC 3261 lets us refuse.
  */
 export { detachString } from './detach-string.ts'
-export { bracketed, hostPort, parseHostPort, withoutBrackets } from './host.ts'
+export { bracketed, hostPort, parseHostPort, plainHost, withoutBrackets } from './host.ts'
 export { headerNamed, isToken, type Params, parseParams, splitList, unquote } from './headers.ts'
 export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
 export { type NameAddr, parseNameAddr, qValueOf, tagOf } from './name-addr.ts'

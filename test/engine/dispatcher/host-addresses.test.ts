@@ -1,10 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Resolution } from '../../../engine/dispatcher/host-addresses.ts'
-import {
-  canonicalAddress,
-  HostAddresses,
-  hostResolver,
-} from '../../../engine/dispatcher/host-addresses.ts'
+import { HostAddresses, hostResolver } from '../../../engine/dispatcher/host-addresses.ts'
 import { DnsServer } from '../../support/dns-server.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
@@ -120,13 +116,6 @@ test('stop leaves no timer, also when a look-up is still on its way', async () =
   hosts.stop()
   await clock.advance(20_000)
   expect(clock.pending).toBe(0)
-})
-
-test('one spelling per address', () => {
-  expect(canonicalAddress('::ffff:192.0.2.1')).toBe('192.0.2.1')
-  expect(canonicalAddress('2001:0DB8:0000::0001')).toBe('2001:db8::1')
-  expect(canonicalAddress('192.0.2.1')).toBe('192.0.2.1')
-  expect(canonicalAddress('not:an:address')).toBe('not:an:address')
 })
 
 test('names of the hosts file are resolved by the system', async () => {

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { networkKey, parseAddress, parseNetwork } from '../../../schema/net/ip-address.ts'
+import {
+  networkCheck,
+  networkKey,
+  parseAddress,
+  parseNetwork,
+} from '../../../schema/net/ip-address.ts'
 
 const keyOf = (text: string, prefixLength: number) => {
   const address = parseAddress(text)
@@ -55,4 +60,22 @@ test('a network is an address with a prefix length, or one address', () => {
   expect(parseNetwork('::1')?.prefixLength).toBe(128)
   for (const text of ['10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0.0/-1', 'x/8'])
     expect(parseNetwork(text)).toBeUndefined()
+})
+
+test('an IPv4-mapped network is an IPv4 network', () => {
+  expect(parseNetwork('::ffff:10.0.0.0/104')).toEqual(parseNetwork('10.0.0.0/8'))
+  expect(parseNetwork('::ffff:10.0.0.0/8')).toBeUndefined()
+})
+
+test.each(['10.0.0/8', 'a', 'fe80::1%eth0/64', ' 10.0.0.0/8'])('%s is no network', (text) =>
+  expect(parseNetwork(text)).toBeUndefined(),
+)
+
+test('a list holds what lies in any of its networks, and every address when it is empty', () => {
+  const isIn = networkCheck(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7'])
+  expect(['10.255.0.1', '2001:db8::1', '192.0.2.7', '::ffff:10.0.0.1'].map(isIn)).toEqual([
+    ...[true, true, true, true],
+  ])
+  expect(['11.0.0.1', '2001:db9::1', '192.0.2.8', 'x', ''].map(isIn)).not.toContain(true)
+  expect(networkCheck([])('203.0.113.1')).toBe(true)
 })
