@@ -1,4 +1,4 @@
-/** Ledger entries of a customer, as the API shows them. Written by `accounts/ledger.ts` only. */
+/** Ledger entries of a customer, as the API shows them. Written by `engine/charging/ledger` only. */
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'

@@ -29,10 +29,10 @@ import type {
   ReportAnswer,
 } from '../../schema/contracts/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
-import { Customers } from './accounts/customers.ts'
-import { createLedger, type Ledger } from './accounts/ledger.ts'
-import { MoneyMoves } from './accounts/money-moves.ts'
-import { MoneySums } from './accounts/money-sums.ts'
+import { Customers } from './customers/customers.ts'
+import { createLedger, type Ledger } from './ledger/ledger.ts'
+import { MoneyMoves } from './ledger/money-moves.ts'
+import { MoneySums } from './ledger/money-sums.ts'
 import {
   admit,
   type Admission,
@@ -40,13 +40,13 @@ import {
   longestCall,
   prolong,
   type Prolongation,
-} from './calls/admission.ts'
-import { type Charge, chargeReserved, chargeUnreserved, noCharge } from './calls/charge.ts'
-import { orUnstored, ReportedCalls, unstored } from './calls/reported-calls.ts'
-import { Reservations } from './calls/reservations.ts'
-import { Settlement } from './calls/settlement.ts'
-import { type Verdict, toVerdict } from './calls/verdict.ts'
-import { BillingEvents } from './billing-events.ts'
+} from './authorization/authorize.ts'
+import { type Charge, chargeReserved, chargeUnreserved, noCharge } from './settlement/charge.ts'
+import { orUnstored, ReportedCalls, unstored } from './settlement/node-reports.ts'
+import { Reservations } from './authorization/reservations.ts'
+import { Settlement } from './settlement/settlement.ts'
+import { type Verdict, toVerdict } from './authorization/verdict.ts'
+import { BillingEvents } from './accounting-events.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { applySeed, type SeedReport } from '../../control/provisioning/seed.ts'
 import type { Store } from '../../schema/open.ts'
-import { createLedger } from '../charging/accounts/ledger.ts'
+import { createLedger } from '../charging/ledger/ledger.ts'
 import { type Command, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 

@@ -4,10 +4,10 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { MoneyMove } from '../../schema/contracts/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
-import type { Terms } from './accounts/account.ts'
-import type { Ledger } from './accounts/ledger.ts'
-import type { Admission, CallQuestion } from './calls/admission.ts'
-import type { Charge } from './calls/charge.ts'
+import type { Terms } from './customers/customer.ts'
+import type { Ledger } from './ledger/ledger.ts'
+import type { Admission, CallQuestion } from './authorization/authorize.ts'
+import type { Charge } from './settlement/charge.ts'
 
 export class BillingEvents {
   readonly #sink: EventSink | undefined

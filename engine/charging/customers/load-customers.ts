@@ -4,7 +4,7 @@ import type { Store } from '../../../schema/open.ts'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import { all } from '../../../schema/query.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
-import { type Terms, startOfDay } from './account.ts'
+import { type Terms, startOfDay } from './customer.ts'
 
 export interface StoredCustomer {
   readonly terms: Terms

@@ -4,8 +4,8 @@ import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
 import { affordableSeconds, grantLength } from '../pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
 import type { RateTable } from '../pricing/rate-table.ts'
-import type { Account } from '../accounts/account.ts'
-import { isAmong, type Customers } from '../accounts/customers.ts'
+import type { Account } from '../customers/customer.ts'
+import { isAmong, type Customers } from '../customers/customers.ts'
 import type { Reservation, Reservations } from './reservations.ts'
 
 export interface CallQuestion {

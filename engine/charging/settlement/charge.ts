@@ -1,11 +1,11 @@
 /** What an ended call costs, and who pays. */
 import type { Tariff } from '../../../schema/call-journal.ts'
-import type { Account } from '../accounts/account.ts'
-import type { Customers } from '../accounts/customers.ts'
+import type { Account } from '../customers/customer.ts'
+import type { Customers } from '../customers/customers.ts'
 import { costMicros } from '../pricing/price.ts'
 import type { RateTable } from '../pricing/rate-table.ts'
-import { rateOf } from './admission.ts'
-import type { Reservation } from './reservations.ts'
+import { rateOf } from '../authorization/authorize.ts'
+import type { Reservation } from '../authorization/reservations.ts'
 
 export interface Charge {
   /** Undefined: nobody pays. */

@@ -10,11 +10,11 @@ import { type CallRecord, insertCallRecord } from '../../../schema/call-record.t
 import type { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
 import { SignOfLife } from '../../../schema/storage/sign-of-life.ts'
-import type { Ledger, Posting } from '../accounts/ledger.ts'
-import type { MoneySums } from '../accounts/money-sums.ts'
-import type { BillingEvents } from '../billing-events.ts'
+import type { Ledger, Posting } from '../ledger/ledger.ts'
+import type { MoneySums } from '../ledger/money-sums.ts'
+import type { BillingEvents } from '../accounting-events.ts'
 import type { Charge } from './charge.ts'
-import type { Reservations } from './reservations.ts'
+import type { Reservations } from '../authorization/reservations.ts'
 
 interface SettlementDeps {
   readonly store: Store

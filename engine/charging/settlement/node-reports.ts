@@ -7,7 +7,7 @@ import { exactSum } from '../../../schema/columns.ts'
 import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'
 import type { OcsReportTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { Ledger } from '../accounts/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { Charge } from './charge.ts'
 import type { Settlement, Written } from './settlement.ts'
 

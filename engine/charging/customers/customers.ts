@@ -1,6 +1,6 @@
 /** Who pays for a call: all customers in memory, found by id, calling number or extension. */
 import type { Store } from '../../../schema/open.ts'
-import { Account } from './account.ts'
+import { Account } from './customer.ts'
 import {
   extensionKey,
   loadCustomers,
@@ -8,7 +8,7 @@ import {
   loadNumbers,
   spendingReader,
   type StoredCustomer,
-} from './customer-store.ts'
+} from './load-customers.ts'
 
 /** One tenant, several, or (null) all. */
 type Tenants = number | readonly number[] | null

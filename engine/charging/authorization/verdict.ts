@@ -1,6 +1,6 @@
 /** What the engine's charging port answers; the same words as `schema/contracts/charging.ts`. */
-import type { Account } from '../accounts/account.ts'
-import type { Admission } from './admission.ts'
+import type { Account } from '../customers/customer.ts'
+import type { Admission } from './authorize.ts'
 
 interface Payer {
   readonly customerId: number | null

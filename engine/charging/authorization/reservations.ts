@@ -1,6 +1,6 @@
 /** What live calls may still cost. Only in memory: after a crash no call of the process is alive. */
 import type { Tariff } from '../../../schema/call-journal.ts'
-import type { Account } from '../accounts/account.ts'
+import type { Account } from '../customers/customer.ts'
 
 export interface Reservation {
   readonly callUuid: string
