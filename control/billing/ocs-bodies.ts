@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { HeldGrant, ReportAnswer } from '../../schema/contracts/ocs.ts'
+import type { NodeExtension, NodeGrant, ReportAnswer } from '../../schema/contracts/ocs.ts'
 import { readUserPart, withoutSeparators } from '../../schema/rules/phone-number.ts'
 
 const callUuid = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters')
@@ -123,25 +123,28 @@ function wasAnswered({
 const stamp = (text: string | null | undefined): number | undefined =>
   text === null || text === undefined ? undefined : Date.parse(text)
 
-/** `null` seconds: without end, because the call costs nothing (more). */
-export function authorizedView(reservation: HeldGrant, affordableSeconds: number) {
-  const { callUuid, account, tariff } = reservation
+/** `null` seconds: unlimited, because more talk costs nothing more. */
+export function authorizedView(grant: NodeGrant) {
+  const { callUuid, customerId, tariff, affordableSeconds } = grant
   return {
     authorized: true,
     call_uuid: callUuid,
-    customer_id: account?.terms.customerId ?? null,
+    customer_id: customerId,
     rate_prefix: tariff?.prefix ?? null,
     rate_per_minute: moneyToNumber(tariff?.ratePerMinuteMicros ?? 0),
     connect_fee: moneyToNumber(tariff?.connectFeeMicros ?? 0),
     currency: tariff?.currency ?? null,
     max_duration_seconds: finite(affordableSeconds),
-    ...grantView(reservation),
+    ...grantView(grant),
   }
 }
 
-export const grantView = ({ grantedSeconds, amountMicros }: HeldGrant) => ({
+export const grantView = ({
+  grantedSeconds,
+  reservedMicros,
+}: Extract<NodeExtension, { kind: 'granted' }>) => ({
   granted_seconds: finite(grantedSeconds),
-  reserved: moneyToNumber(amountMicros),
+  reserved: moneyToNumber(reservedMicros),
 })
 
 export const settledView = (

@@ -29,23 +29,22 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
   return new Hono<ControlEnv>()
     .get('/authorize', node, validate('query', authorizeQuery), (c) => {
       const { caller, callee, call_uuid, customer_id } = c.req.valid('query')
-      const admission = ocs.admit({
+      const verdict = ocs.authorizeForNode({
         callUuid: call_uuid ?? newUuid(randomBytes),
         caller,
         callee,
         customerId: customer_id ?? null,
         startedAt: now(),
       })
-      if (admission.kind === 'overloaded') throw overloaded()
-      if (admission.kind === 'denied') throw refusal(admission.code)
-      const { reservation } = admission
-      return c.json(authorizedView(reservation, ocs.affordableSeconds(reservation.callUuid)))
+      if (verdict.kind === 'overloaded') throw overloaded()
+      if (verdict.kind === 'denied') throw denied(verdict.code)
+      return c.json(authorizedView(verdict))
     })
     .post('/extend', node, validate('json', extendBody), (c) => {
       const { call_uuid, used_seconds } = c.req.valid('json')
-      const answer = ocs.prolong(call_uuid, used_seconds)
-      if (answer.kind === 'denied') throw refusal(answer.code)
-      return c.json({ call_uuid, ...grantView(answer.reservation) })
+      const answer = ocs.extendForNode(call_uuid, used_seconds)
+      if (answer.kind === 'denied') throw denied(answer.code)
+      return c.json({ call_uuid, ...grantView(answer) })
     })
     .post('/cdr', node, validate('json', cdrBody), async (c) => {
       const body = c.req.valid('json')
@@ -58,7 +57,7 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
     })
 }
 
-const refusals: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
+const denials: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
   insufficient_funds: [402, 'The balance does not cover this call'],
   customer_inactive: [403, 'The customer is not active'],
   destination_blocked: [403, 'Calls to this destination are blocked'],
@@ -73,8 +72,8 @@ const refusals: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
   unknown_call: [404, 'No such call is open'],
 }
 
-function refusal(code: DenialCode): ApiError {
-  const [status, message] = refusals[code]
+function denied(code: DenialCode): ApiError {
+  const [status, message] = denials[code]
   return new ApiError(status, code, message)
 }
 

@@ -1,43 +1,49 @@
-/** What billing tells to accounting webhooks, in the words of the API. Written inside open transactions. */
+/** Events for accounting webhooks, in the API's spelling. Written inside the open transaction. */
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import type { AuthorizationRequest } from '../../schema/contracts/charging.ts'
 import type { MoneyMove } from '../../schema/contracts/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import type { Terms } from './customers/customer.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import type { Admission, CallQuestion } from './authorization/authorize.ts'
+import type { Authorization } from './authorization/authorize.ts'
+import type { Reservation } from './authorization/reservations.ts'
 import type { Charge } from './settlement/charge.ts'
 
-export class BillingEvents {
+export class AccountingEvents {
   readonly #sink: EventSink | undefined
   readonly #ledger: Pick<Ledger, 'deplete'>
 
-  /** Without a sink nothing is told. */
+  /** Without a sink no event is written. */
   constructor(sink: EventSink | undefined, ledger: Pick<Ledger, 'deplete'>) {
     this.#sink = sink
     this.#ledger = ledger
   }
 
-  /** What tells of a verdict; undefined: nobody wants to hear it. */
-  verdict(question: CallQuestion, admission: Admission, at: number): (() => void) | undefined {
+  /** Returns what writes the event of a verdict; undefined: no endpoint listens. */
+  verdict(
+    request: AuthorizationRequest,
+    authorization: Authorization,
+    at: number,
+  ): (() => void) | undefined {
     const sink = this.#sink
-    if (sink === undefined || admission.kind === 'overloaded') return undefined
-    const isGranted = admission.kind === 'granted'
-    const account = isGranted ? admission.reservation.account : admission.account
+    if (sink === undefined || authorization.kind === 'overloaded') return undefined
+    const isGranted = authorization.kind === 'granted'
+    const payer = isGranted ? authorization.reservation.payer : authorization.payer
     const type = isGranted ? 'call.authorized' : 'call.denied'
-    const tenantId = account?.terms.tenantId ?? null
+    const tenantId = payer?.terms.tenantId ?? null
     if (!sink.wants(type, tenantId)) return undefined
     const call = {
-      call_uuid: question.callUuid,
-      caller_id_number: question.caller,
-      destination_number: question.callee,
-      customer_id: account?.terms.customerId ?? null,
+      call_uuid: request.callUuid,
+      caller_id_number: request.caller,
+      destination_number: request.callee,
+      customer_id: payer?.terms.customerId ?? null,
       at: timeToText(at),
     }
     const data = isGranted
-      ? { ...call, ...grantOf(admission.reservation) }
-      : { ...call, denial_code: admission.code, rate_prefix: admission.ratePrefix }
+      ? { ...call, ...grantOf(authorization.reservation) }
+      : { ...call, denial_code: authorization.code, rate_prefix: authorization.ratePrefix }
     return () => sink.write({ type, tenantId, data })
   }
 
@@ -51,12 +57,12 @@ export class BillingEvents {
     })
   }
 
-  ended(record: CallRecord, { account, tariff, costMicros }: Charge): void {
-    const tenantId = record.tenantId ?? account?.terms.tenantId ?? null
+  ended(record: CallRecord, { payer, tariff, costMicros }: Charge): void {
+    const tenantId = record.tenantId ?? payer?.terms.tenantId ?? null
     if (this.#sink?.wants('call.ended', tenantId) !== true) return
     const data = {
       ...partiesOf(record),
-      customer_id: record.customerId ?? account?.terms.customerId ?? null,
+      customer_id: record.customerId ?? payer?.terms.customerId ?? null,
       answer_stamp: record.answeredAt === null ? null : timeToText(record.answeredAt),
       end_stamp: timeToText(record.endedAt),
       billsec: record.billsec,
@@ -94,7 +100,7 @@ export class BillingEvents {
     this.balanceChanged(terms, balanceMicros - BigInt(move.amountMicros), balanceMicros)
   }
 
-  /** Tells once when a balance sinks below its threshold, and once when nothing is left to call for. */
+  /** Reports once that a balance fell below its threshold, and once that nothing is left to spend. */
   balanceChanged(terms: Terms, beforeMicros: bigint, afterMicros: bigint): void {
     if (afterMicros >= beforeMicros) return
     const { lowBalanceMicros } = terms
@@ -105,7 +111,7 @@ export class BillingEvents {
       this.depleted(terms, afterMicros)
   }
 
-  /** Tells it once, until money comes that can be spent. */
+  /** Reports it once until a credit ends the depletion. */
   depleted(terms: Terms, balanceMicros: bigint): void {
     if (terms.walletId !== null && this.#ledger.deplete(terms.walletId))
       this.#wallet('wallet.depleted', terms, balanceMicros)
@@ -128,12 +134,8 @@ export class BillingEvents {
   }
 }
 
-/** `null` seconds: without end. */
-const grantOf = ({
-  tariff,
-  grantedSeconds,
-  amountMicros,
-}: Extract<Admission, { kind: 'granted' }>['reservation']) => ({
+/** `null` seconds: unlimited. */
+const grantOf = ({ tariff, grantedSeconds, amountMicros }: Reservation) => ({
   rate_prefix: tariff?.prefix ?? null,
   granted_seconds: grantedSeconds === Infinity ? null : grantedSeconds,
   ...amountOf('reserved', amountMicros),
@@ -143,14 +145,8 @@ const grantOf = ({
 const partiesOf = (
   call: Pick<
     CallRecord,
-    | 'callUuid'
-    | 'direction'
-    | 'callerNumber'
-    | 'calledNumber'
-    | 'customerId'
-    | 'startedAt'
-    | 'node'
-    | 'carrier'
+    | ('callUuid' | 'direction' | 'callerNumber' | 'calledNumber')
+    | ('customerId' | 'startedAt' | 'node' | 'carrier')
   >,
 ) => ({
   call_uuid: call.callUuid,

@@ -1,6 +1,6 @@
 /**
- * The online charging system (OCS) of this process as the API plane sees it: money, customers, rates and
- * the calls that nodes charge over HTTP, as plain data. `engine/charging/ocs.ts` implements it.
+ * The online charging system (OCS) of this process as the API sees it, as plain data: customers and their
+ * money, rates, and charging for nodes. `engine/charging/ocs.ts` implements it.
  */
 import type { CallRecord } from '../call-record.ts'
 import type { Tariff } from '../call-journal.ts'
@@ -8,46 +8,41 @@ import type { LedgerEntryTable } from '../database.ts'
 import type { AuthorizationRequest } from './charging.ts'
 
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
-  /**
-   * What a live call would cost if it ended after so many seconds of talk, as its record would say it.
-   * Nothing and no currency where nobody pays.
-   */
+  /** What a live call would cost if it ended after `seconds` of talk. Free calls: 0 and no currency. */
   costSoFar(callUuid: string, seconds: number): CostSoFar
-  /** Present figures, and verdicts since the start by `granted`, `overloaded` or denial code. */
+  /** Present figures, and totals since the start. */
   stats(): OcsStats
 }
 
-/** Charging for nodes that ask over HTTP. */
+/** Charging for nodes that ask over HTTP; without promises, because every answer is in memory. */
 interface NodeCharging {
-  admit(request: AuthorizationRequest): NodeVerdict
-  prolong(callUuid: string, usedSeconds: number): NodeExtension
-  /** How long an open call could last at most, as things stand now; 0: it is not open. */
-  affordableSeconds(callUuid: string): number
+  authorizeForNode(request: AuthorizationRequest): NodeVerdict
+  extendForNode(callUuid: string, usedSeconds: number): NodeExtension
   /**
-   * A node's report; `body` is what it sent, kept for audit. Resolves when it is durable; and with
-   * `unstored` when that is not possible soon: the node may come again.
+   * Settles a node's report; `body` is what it sent, kept for audit. Resolves when it is durable, or with
+   * `unstored` when that takes too long: the node may report again.
    */
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer>
 }
 
 interface MoneyPort {
   readonly ledger: LedgerPort
-  /** Moves money now: the next authorize sees it. Safe to repeat by kind and reference. */
+  /** Moves money at once: the next authorization sees it. Safe to repeat by kind and reference. */
   move(move: MoneyMove): MoneyMoved
   /** Undefined: there is no such customer. */
   balanceOf(customerId: number): Balance | undefined
-  /** Takes over customers, numbers and balances as they are stored now. Live calls keep their terms. */
+  /** Takes over customers, numbers and balances as they are stored now. Reservations of live calls stay. */
   reloadCustomers(): void
 }
 
 interface RatesPort {
-  /** Explains a price: the rate of a plan for a number at a time, and what `seconds` of it cost. */
+  /** The rate of a plan for a number at a time, and what `seconds` at this rate cost. */
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined
   /** Takes over the rates as they are stored now, for calls that start from now on. */
   reloadRates(): void
-  /** The same for a large table: `pause` lets calls have their turn. Resolves when the rates hold. */
+  /** As `reloadRates`, in slices; `pause` runs between them. Resolves when the rates apply. */
   reloadRatesGently(pause: () => Promise<void>): Promise<void>
-  /** The same for one prefix of a plan, at no cost for the others. */
+  /** As `reloadRates`, for one prefix of a plan. */
   reloadPrefix(planId: number, prefix: string): void
 }
 
@@ -59,34 +54,38 @@ export type DenialCode =
   | 'cps_limit'
   | 'daily_spend_limit'
   | 'unknown_caller'
-  /** The customer who would pay belongs to another tenant than the source of the call. */
+  /** The paying customer belongs to another tenant than the source of the call. */
   | 'payer_of_other_tenant'
-  /** The source has no customer, and the number in From may not name one. */
+  /** The source has no customer, and From may not name one. */
   | 'no_payer'
   | 'no_rate'
-  /** The call has reached the customer's cap per call. */
+  /** The call has reached the customer's longest allowed duration. */
   | 'max_call_seconds'
-  /** An extension was asked for a call that is not open. */
+  /** The call to extend is not open. */
   | 'unknown_call'
 
-/** What an open call holds. */
-export interface HeldGrant {
+export type NodeVerdict =
+  | NodeGrant
+  | { readonly kind: 'denied'; readonly code: DenialCode }
+  /** The database has not stored records for a while: a call that cannot be billed does not start. */
+  | { readonly kind: 'overloaded' }
+
+export interface NodeGrant {
+  readonly kind: 'granted'
   readonly callUuid: string
-  /** Undefined: nobody pays (an unknown caller who is let through). */
-  readonly account: { readonly terms: { readonly customerId: number } } | undefined
+  /** Null: the call is free (an unknown caller that is allowed). */
+  readonly customerId: number | null
   readonly tariff: Tariff | null
   /** Since the answer; Infinity when more talk costs nothing. */
   readonly grantedSeconds: number
-  readonly amountMicros: number
+  readonly reservedMicros: number
+  /** How long the call could last at most, as things are now. */
+  readonly affordableSeconds: number
 }
 
-export type NodeVerdict =
-  | { readonly kind: 'granted'; readonly reservation: HeldGrant }
+export type NodeExtension =
+  | Pick<NodeGrant, 'kind' | 'grantedSeconds' | 'reservedMicros'>
   | { readonly kind: 'denied'; readonly code: DenialCode }
-  /** The database has not taken records for a while: what cannot be billed is not started. */
-  | { readonly kind: 'overloaded' }
-
-export type NodeExtension = Exclude<NodeVerdict, { readonly kind: 'overloaded' }>
 
 export type ReportAnswer =
   | {
@@ -99,7 +98,7 @@ export type ReportAnswer =
     }
   /** Another duration of this call was accepted before; this one is kept for audit. */
   | { readonly kind: 'conflict' }
-  /** The database does not take it at present. */
+  /** The database cannot store it at present. */
   | { readonly kind: 'unstored' }
 
 /** The only way money moves: one append-only entry, and the wallet's balance with it. */
@@ -113,9 +112,9 @@ export interface LedgerEntry {
   readonly kind: LedgerEntryTable['kind']
   /** Signed: what is added to the balance. */
   readonly amountMicros: number
-  /** Unique per kind: repeating an entry takes or gives nothing. */
+  /** Unique per kind: a repeated entry changes nothing. */
   readonly ref: string
-  /** Who caused it: `ocs`, `key:<uuid>`, `user:<name>`, `payment`. */
+  /** Its cause: `ocs`, `key:<uuid>`, `user:<name>`, `payment`. */
   readonly actor: string
   readonly note: string | null
   /** Milliseconds UTC. */
@@ -127,7 +126,7 @@ export interface MoneyMove {
   readonly kind: 'topup' | 'adjust' | 'refund'
   /** Added to the balance. Only an adjustment may be negative; never 0. */
   readonly amountMicros: number
-  /** Unique per kind: repeating a move changes nothing. */
+  /** Unique per kind: a repeated move changes nothing. */
   readonly ref: string
   /** `key:<uuid>`, `user:<name>`, `payment`. */
   readonly actor: string
@@ -136,33 +135,33 @@ export interface MoneyMove {
 
 export type MoneyMoved =
   | { readonly kind: 'moved'; readonly balanceMicros: bigint }
-  /** The kind and reference were used before: the numbers of that move. */
+  /** Kind and reference were used before: the numbers of that move. */
   | {
       readonly kind: 'duplicate'
       readonly amountMicros: number
       readonly balanceMicros: bigint
-      /** The earlier move was of the same customer and amount. */
+      /** The earlier move had the same customer and amount. */
       readonly isSame: boolean
     }
   | { readonly kind: 'unknown_customer' }
-  /** A deduction beyond what is available: the rest is owed for calls, or promised to live ones. */
+  /** A deduction of more than is available: the rest is owed, or reserved for live calls. */
   | { readonly kind: 'insufficient_funds'; readonly availableMicros: bigint }
-  /** The balance would not fit into its column. */
+  /** The balance would exceed its column. */
   | { readonly kind: 'balance_out_of_range' }
 
-/** What was moved since the start, by kind and currency. */
+/** What moved since the start, by kind and currency. */
 export interface MoneySum {
   readonly kind: LedgerEntryTable['kind']
   /** ISO 4217. */
   readonly currency: string
   readonly count: number
-  /** Absolute amounts added up. Micro-units. */
+  /** The sum of absolute amounts, in micro-units. */
   readonly amountMicros: bigint
 }
 
 export interface Balance {
   readonly balanceMicros: bigint
-  /** Held for live calls. */
+  /** Reserved for live calls. */
   readonly reservedMicros: bigint
   /** Balance + credit limit − reserved. */
   readonly availableMicros: bigint
@@ -182,22 +181,22 @@ export interface Rate {
   readonly planId: number
   readonly tariff: Tariff
   readonly isBlocked: boolean
-  /** Milliseconds UTC, inclusive; null: since ever. */
+  /** Milliseconds UTC, inclusive; null: no start. */
   readonly effectiveFrom: number | null
-  /** Exclusive; null: without end. */
+  /** Exclusive; null: no end. */
   readonly effectiveTo: number | null
 }
 
 export interface Quote {
   readonly rate: Rate
   readonly costMicros: number
-  /** Their sum, rounded up to the plan's decimals, is the cost; none for a call without talk. */
+  /** Their sum, rounded up to the plan's decimals, is the cost. Empty for 0 seconds. */
   readonly parts: readonly PricePart[]
 }
 
 export interface PricePart {
   readonly part: 'connect_fee' | 'first_increment' | 'further_increments'
-  /** Those that are charged. */
+  /** Charged seconds. */
   readonly seconds: number
   readonly amountMicros: number
 }
@@ -210,6 +209,7 @@ export interface OcsStats {
   readonly commits: number
   /** Since the last success. */
   readonly commitFailures: number
+  /** By `granted`, `overloaded` or denial code. */
   readonly verdicts: Readonly<Record<string, number>>
   /** Debits, top-ups, adjustments and refunds since the start. */
   readonly moved: readonly MoneySum[]

@@ -1,39 +1,39 @@
-/** What live calls may still cost. Only in memory: after a crash no call of the process is alive. */
+/** What live calls may still cost. Kept in memory only: no call of a process survives its crash. */
 import type { Tariff } from '../../../schema/call-journal.ts'
-import type { Account } from '../customers/customer.ts'
+import type { Customer } from '../customers/customer.ts'
 
 export interface Reservation {
   readonly callUuid: string
-  /** Undefined: nobody pays (an unknown caller who is let through). */
-  readonly account: Account | undefined
+  /** Undefined: the call is free (an unknown caller that is allowed). */
+  readonly payer: Customer | undefined
   readonly tariff: Tariff | null
-  /** No extension goes beyond it; Infinity without a cap per call. */
+  /** The cap per call, which no extension exceeds; Infinity: none. */
   readonly maxSeconds: number
   /** Since the answer; Infinity when more talk costs nothing. */
   readonly grantedSeconds: number
   readonly amountMicros: number
-  /** The wallet has no more for this call. */
+  /** The wallet cannot pay for more of this call. */
   readonly isLastGrant: boolean
-  /** The call has ended and its record is on its way into the database. */
+  /** The call has ended; its record is not committed yet. */
   readonly isEnded: boolean
 }
 
 type Grant = Pick<Reservation, 'grantedSeconds' | 'amountMicros' | 'isLastGrant'>
 
-/** The same, as this table alone may change it. */
+/** Only this table may change it. */
 type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
-  /** Milliseconds: without a sign of life until then, the call is taken for lost. */
+  /** Milliseconds. Without a sign of life until then, the call counts as lost. */
   expiresAt: number
 }
 
-/** A call may ring, be transferred or lose its reports for this long on top of what it was granted. */
-const patienceMs = 10 * 60_000
-/** A call that needs no more grants is believed to live this long without a sign of life. */
+/** How long a call may ring, be transferred or send no report, on top of its grant. */
+const graceMs = 10 * 60_000
+/** A call with a longer grant counts as alive for this long without a sign of life. */
 const longestSilenceMs = 12 * 60 * 60_000
 
 /**
- * The table of open calls. It alone changes what accounts have reserved and how many calls they have
- * open, so both are always the sums over this table.
+ * The table of open calls. Only this table changes the reserved money and the open calls of customers,
+ * so both are always the sums over it.
  */
 export class Reservations {
   readonly #entries = new Map<string, Entry>()
@@ -49,9 +49,9 @@ export class Reservations {
   open(call: Omit<Reservation, 'isEnded'>, now: number): Reservation {
     const entry = { ...call, isEnded: false, expiresAt: expiry(call, now) }
     this.#entries.set(call.callUuid, entry)
-    if (call.account === undefined) return entry
-    call.account.reservedMicros += BigInt(call.amountMicros)
-    call.account.openCalls += 1
+    if (call.payer === undefined) return entry
+    call.payer.reservedMicros += BigInt(call.amountMicros)
+    call.payer.openCalls += 1
     return entry
   }
 
@@ -70,29 +70,29 @@ export class Reservations {
     return entry
   }
 
-  /** More was asked for, and the wallet has none. */
+  /** Marks that the wallet could not pay for an extension. */
   exhaust({ callUuid }: Reservation): void {
     const entry = this.#entries.get(callUuid)
     if (entry !== undefined) entry.isLastGrant = true
   }
 
-  /** A sign of life. */
+  /** Notes a sign of life. */
   touch(callUuid: string, now: number): Reservation | undefined {
     const entry = this.#entries.get(callUuid)
     if (entry !== undefined) entry.expiresAt = expiry(entry, now)
     return entry
   }
 
-  /** The call is over: it counts no more as open, and keeps exactly its cost until that is debited. */
+  /** Ends a call: it is no longer open, and holds exactly its cost until that is debited. */
   end(callUuid: string, costMicros: number): void {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined || entry.isEnded) return
     setAmount(entry, costMicros)
     entry.isEnded = true
-    if (entry.account !== undefined) entry.account.openCalls -= 1
+    if (entry.payer !== undefined) entry.payer.openCalls -= 1
   }
 
-  /** The debit is committed, or will never come. */
+  /** Removes a call whose debit is committed, or will never be. */
   release(callUuid: string): void {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined) return
@@ -101,7 +101,7 @@ export class Reservations {
     this.#entries.delete(callUuid)
   }
 
-  /** Gives back what lost calls hold. Answers their uuids. */
+  /** Releases what lost calls hold. Returns their uuids. */
   expire(now: number): string[] {
     const lost = [...this.#entries.values()]
       .filter(({ isEnded, expiresAt }) => !isEnded && expiresAt <= now)
@@ -112,12 +112,12 @@ export class Reservations {
 }
 
 function setAmount(entry: Entry, amountMicros: number): void {
-  if (entry.account !== undefined)
-    entry.account.reservedMicros += BigInt(amountMicros - entry.amountMicros)
+  if (entry.payer !== undefined)
+    entry.payer.reservedMicros += BigInt(amountMicros - entry.amountMicros)
   entry.amountMicros = amountMicros
 }
 
 function expiry({ grantedSeconds }: Pick<Reservation, 'grantedSeconds'>, now: number): number {
   const grantedMs = grantedSeconds * 1_000
-  return now + Math.min(grantedMs, longestSilenceMs) + patienceMs
+  return now + Math.min(grantedMs, longestSilenceMs) + graceMs
 }

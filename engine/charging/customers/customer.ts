@@ -1,13 +1,13 @@
-/** One customer's money and limits in memory: what is there, what is promised, what is allowed. */
+/** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
 
-/** The terms of a customer as an operator set them. Limits of 0 do not limit. */
+/** The terms that an operator set. A limit of 0 is no limit. */
 export interface Terms {
   readonly customerId: number
   readonly tenantId: number | null
   /** The customer and its tenant are both active. */
   readonly isActive: boolean
   readonly planId: number | null
-  /** Null: there is nothing to pay with. */
+  /** Null: the customer has no wallet, so nothing to pay with. */
   readonly walletId: number | null
   /** Of the wallet. */
   readonly currency: string | null
@@ -15,7 +15,7 @@ export interface Terms {
   readonly maxConcurrentCalls: number
   /** Calls per second. */
   readonly maxCps: number
-  /** Per day in UTC. */
+  /** Per day (UTC). */
   readonly maxDailySpendMicros: number
   readonly maxCallSeconds: number
   /** Below this the customer's balance is low. */
@@ -28,11 +28,11 @@ const dayMs = 86_400_000
 export const startOfDay = (now: number): number => now - (now % dayMs)
 
 /**
- * The balance is always the committed one of the database; what live calls may still cost is
- * reserved. Nobody gets a promise beyond `availableMicros`, so the sum of what was debited and what is
- * reserved stays within what was paid in plus the credit limit.
+ * The balance is the one that the database has committed; what live calls may still cost is reserved on
+ * top. No call reserves more than `availableMicros`, so debits and reservations together stay within what
+ * was paid in plus the credit limit.
  */
-export class Account {
+export class Customer {
   terms: Terms
   balanceMicros: bigint
   reservedMicros = 0n
@@ -46,13 +46,13 @@ export class Account {
     this.balanceMicros = balanceMicros
   }
 
-  /** Negative after a lowered credit limit, or when a call had to be billed beyond its grant. */
+  /** Negative after a lowered credit limit, or when a call was billed beyond its grant. */
   get availableMicros(): bigint {
     if (this.terms.walletId === null) return 0n
     return this.balanceMicros + BigInt(this.terms.creditLimitMicros) - this.reservedMicros
   }
 
-  /** What may still be promised today; undefined without a daily limit. */
+  /** What may still be reserved today; undefined without a daily limit. */
   dailyBudgetMicros(now: number): bigint | undefined {
     if (this.terms.maxDailySpendMicros === 0) return undefined
     const spent = this.#spentOn === startOfDay(now) ? this.#spentMicros : 0n
@@ -66,19 +66,19 @@ export class Account {
     this.#spentMicros += BigInt(micros)
   }
 
-  /** What the ledger says was debited since midnight. */
+  /** Takes over what the ledger says was debited since midnight. */
   setSpending(micros: bigint, now: number): void {
     this.#spentOn = startOfDay(now)
     this.#spentMicros = micros
   }
 
-  /** False: one more call within this second is too many. A refused attempt does not count. */
+  /** Counts a new call. False: it exceeds the calls per second, and does not count. */
   admitAttempt(now: number): boolean {
     return this.terms.maxCps === 0 || this.#attempts.admit(now, this.terms.maxCps)
   }
 }
 
-/** The times of the calls of the last second, oldest first from `#start` on. */
+/** The times of the last second's calls, oldest first, from `#start` on. */
 class RollingSecond {
   #times: number[] = []
   #start = 0
@@ -86,12 +86,12 @@ class RollingSecond {
   admit(now: number, limit: number): boolean {
     while ((this.#times[this.#start] ?? Infinity) <= now - 1_000) this.#start += 1
     if (this.#times.length - this.#start >= limit) return false
-    if (this.#start > 1_000) this.#forgetPassed()
+    if (this.#start > 1_000) this.#dropPast()
     this.#times.push(now)
     return true
   }
 
-  #forgetPassed(): void {
+  #dropPast(): void {
     this.#times = this.#times.slice(this.#start)
     this.#start = 0
   }

@@ -1,6 +1,6 @@
-/** Who pays for a call: all customers in memory, found by id, calling number or extension. */
+/** All customers in memory: the payer of a call is found by id, calling number or extension. */
 import type { Store } from '../../../schema/open.ts'
-import { Account } from './customer.ts'
+import { Customer } from './customer.ts'
 import {
   extensionKey,
   loadCustomers,
@@ -13,7 +13,7 @@ import {
 /** One tenant, several, or (null) all. */
 type Tenants = number | readonly number[] | null
 
-/** Whether what belongs to `tenantId` (null: to the platform) belongs to one of `tenants`. */
+/** Whether `tenantId` (null: the platform) is one of `tenants`. */
 export const isAmong = (tenantId: number | null, tenants: Tenants): boolean =>
   tenants === null ||
   (typeof tenants === 'number' ? [tenants] : tenants).some((id) => id === tenantId)
@@ -21,7 +21,7 @@ export const isAmong = (tenantId: number | null, tenants: Tenants): boolean =>
 export class Customers {
   readonly #store: Store
   readonly #readSpending: (walletId: number, now: number) => bigint
-  readonly #accounts = new Map<number, Account>()
+  readonly #customers = new Map<number, Customer>()
   #numbers = new Map<string, number>()
   #extensions = new Map<string, number>()
 
@@ -32,10 +32,10 @@ export class Customers {
   }
 
   /**
-   * Whose number it is (with or without `+`), or else whose extension; `tenants`: the extension of
-   * one of them. The customer may belong to another tenant all the same.
+   * The customer that has this calling number (with or without `+`), else the customer of the extension
+   * in one of `tenants`. A customer found by number may belong to another tenant.
    */
-  byNumber(caller: string, tenants: Tenants = null): Account | undefined {
+  byNumber(caller: string, tenants: Tenants = null): Customer | undefined {
     // `++1` is no spelling of `+1`.
     const otherSpelling = caller.startsWith('+') ? caller.replace(/^\+(?!\+)/, '') : `+${caller}`
     const owner = this.byId(this.#numbers.get(caller) ?? this.#numbers.get(otherSpelling))
@@ -52,21 +52,21 @@ export class Customers {
     return another === undefined ? only : undefined
   }
 
-  byId(customerId: number | null | undefined): Account | undefined {
+  byId(customerId: number | null | undefined): Customer | undefined {
     return customerId === null || customerId === undefined
       ? undefined
-      : this.#accounts.get(customerId)
+      : this.#customers.get(customerId)
   }
 
-  all(): IterableIterator<Account> {
-    return this.#accounts.values()
+  all(): IterableIterator<Customer> {
+    return this.#customers.values()
   }
 
-  /** Takes over what is stored now. Reservations and counters of live calls stay. */
+  /** Takes over what is stored now. Reservations and counts of live calls stay. */
   reload(now: number): void {
     this.#numbers = loadNumbers(this.#store)
     this.#extensions = loadExtensions(this.#store)
-    const gone = new Set(this.#accounts.keys())
+    const gone = new Set(this.#customers.keys())
     for (const customer of loadCustomers(this.#store)) {
       gone.delete(customer.terms.customerId)
       this.#take(customer, now)
@@ -74,23 +74,23 @@ export class Customers {
     for (const customerId of gone) this.#forget(customerId)
   }
 
-  /** A live call of his still holds the account. */
+  /** Live calls still refer to the customer, so it turns inactive. */
   #forget(customerId: number): void {
-    const account = this.#accounts.get(customerId)
-    if (account !== undefined) account.terms = { ...account.terms, isActive: false }
-    this.#accounts.delete(customerId)
+    const customer = this.#customers.get(customerId)
+    if (customer !== undefined) customer.terms = { ...customer.terms, isActive: false }
+    this.#customers.delete(customerId)
   }
 
   #take({ terms, balanceMicros }: StoredCustomer, now: number): void {
-    const known = this.#accounts.get(terms.customerId)
-    const account = known ?? new Account(terms, balanceMicros)
+    const known = this.#customers.get(terms.customerId)
+    const customer = known ?? new Customer(terms, balanceMicros)
     const isNewlyLimited =
       terms.maxDailySpendMicros > 0 &&
       (known === undefined || known.terms.maxDailySpendMicros === 0)
-    account.terms = terms
-    account.balanceMicros = balanceMicros
+    customer.terms = terms
+    customer.balanceMicros = balanceMicros
     if (isNewlyLimited && terms.walletId !== null)
-      account.setSpending(this.#readSpending(terms.walletId, now), now)
-    this.#accounts.set(terms.customerId, account)
+      customer.setSpending(this.#readSpending(terms.walletId, now), now)
+    this.#customers.set(terms.customerId, customer)
   }
 }

@@ -50,19 +50,19 @@ export function loadNumbers(store: Store): Map<string, number> {
   const numbers = new Map<string, number>()
   for (const row of all(store, store.db.selectFrom('customer_number').selectAll())) {
     const number = numberOrText(row.number)
-    // Rows of earlier versions may hold another spelling of another row’s number.
+    // Rows of earlier versions may hold the same number in another spelling.
     if (number === row.number || !numbers.has(number)) numbers.set(number, row.customer_id)
   }
   return numbers
 }
 
-/** Under which `loadExtensions` knows an extension, in one tenant or (null) in all. */
+/** The key of an extension in `loadExtensions`: in one tenant, or (null) in all. */
 export const extensionKey = (extension: string, tenantId: number | null): string =>
   tenantId === null ? extension : `${extension} ${tenantId}`
 
 /**
- * Extension numbers → customer, in all tenants and in each. Extensions of several domains may share a
- * number: one that does not tell a single customer tells none.
+ * Extension number → customer, in all tenants and in each. Extensions of several domains may share a
+ * number: if they have different customers, the number has none.
  */
 export function loadExtensions(store: Store): Map<string, number> {
   const extensions = store.db.selectFrom('extension')
@@ -78,7 +78,7 @@ export function loadExtensions(store: Store): Map<string, number> {
   )
 }
 
-/** Micro-units debited from a wallet since midnight UTC. Reads only the entries since then. */
+/** Returns what was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then. */
 export function spendingReader(store: Store): (walletId: number, now: number) => bigint {
   const newestFirst = compile(store, (db, param: Param<{ walletId: number }>) =>
     db

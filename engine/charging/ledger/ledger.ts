@@ -11,7 +11,7 @@ type EntryKind = LedgerEntryTable['kind']
 
 export type Posting =
   | { readonly kind: 'posted'; readonly balanceMicros: bigint }
-  /** An entry of this kind and reference exists: its own numbers, whatever was asked now. */
+  /** An entry of this kind and reference exists: its numbers, not those of the request. */
   | {
       readonly kind: 'duplicate'
       readonly walletId: number
@@ -23,9 +23,9 @@ export type Posting =
 export interface Ledger extends LedgerPort {
   post(entry: LedgerEntry): Posting
   find(kind: EntryKind, ref: string): Extract<Posting, { kind: 'duplicate' }> | undefined
-  /** As stored, within the open transaction; null: there is no such wallet. */
+  /** The balance inside the open transaction; null: there is no such wallet. */
   balance(walletId: number | null): bigint | null
-  /** Marks a wallet that has nothing left to call for. False: it is marked since money came last. */
+  /** Marks a wallet as depleted. False: it is already marked. */
   deplete(walletId: number): boolean
 }
 
@@ -139,7 +139,7 @@ function prepare(store: Store) {
 /** In 64 bits: SQLite adds integers exactly. */
 const sumWith = (amountMicros: bigint) => sql<bigint>`wallet.balance_micros + ${amountMicros}`
 
-/** Money that leaves something to call for ends a depletion; a part of a debt does not. */
+/** A credit ends the depletion if it leaves something to spend. */
 const depletedAfter = (amountMicros: bigint) => sql<Flag>`CASE
   WHEN ${amountMicros} > 0 AND balance_micros + ${amountMicros} +
     (SELECT credit_limit_micros FROM customer WHERE customer.id = wallet.customer_id) > 0
@@ -148,7 +148,7 @@ const depletedAfter = (amountMicros: bigint) => sql<Flag>`CASE
 interface EntryValues {
   readonly walletId: number
   readonly kind: EntryKind
-  /** A double would make a double of the sum. */
+  /** A bigint: a number would turn the sum in SQL into floating point. */
   readonly amount: bigint
   readonly ref: string
   readonly actor: string

@@ -1,10 +1,10 @@
-/** Money that people and payments move: top-ups, adjustments, refunds. Calls are debited by settlement. */
+/** Top-ups, adjustments and refunds. Calls are debited by `settlement/`. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
 import type { MoneyMove, MoneyMoved } from '../../../schema/contracts/ocs.ts'
 import { first, insert, transaction } from '../../../schema/query.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { BillingEvents } from '../accounting-events.ts'
-import type { Account } from '../customers/customer.ts'
+import type { AccountingEvents } from '../accounting-events.ts'
+import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
 import type { Ledger, Posting } from './ledger.ts'
 import type { MoneySums } from './money-sums.ts'
@@ -14,7 +14,7 @@ interface MoneyMovesDeps {
   readonly ledger: Ledger
   readonly customers: Customers
   readonly sums: MoneySums
-  readonly events: BillingEvents
+  readonly events: AccountingEvents
 }
 
 export class MoneyMoves {
@@ -22,7 +22,7 @@ export class MoneyMoves {
   readonly #customers: Customers
   readonly #ledger: Ledger
   readonly #sums: MoneySums
-  readonly #events: BillingEvents
+  readonly #events: AccountingEvents
 
   constructor({ store, ledger, customers, sums, events }: MoneyMovesDeps) {
     this.#store = store
@@ -32,21 +32,21 @@ export class MoneyMoves {
     this.#events = events
   }
 
-  /** Durable, and in memory, when it returns. Creates the wallet of a customer that has none. */
+  /** Moves money, durably when it returns. Creates the wallet of a customer that has none. */
   move(move: MoneyMove, now: number): MoneyMoved {
     if (move.amountMicros === 0 || (move.amountMicros < 0 && move.kind !== 'adjust'))
       throw new RangeError(`a ${move.kind} of ${move.amountMicros} micro-units`)
-    const account = this.#customers.byId(move.customerId)
-    if (account === undefined) return { kind: 'unknown_customer' }
-    const walletId = account.terms.walletId ?? this.#createWallet(move.customerId, now)
+    const customer = this.#customers.byId(move.customerId)
+    if (customer === undefined) return { kind: 'unknown_customer' }
+    const walletId = customer.terms.walletId ?? this.#createWallet(move.customerId, now)
     const earlier = this.#ledger.find(move.kind, move.ref)
-    const refusal = earlier ? undefined : refusalOf(move, account)
+    const refusal = earlier ? undefined : refusalOf(move, customer)
     if (refusal !== undefined) return refusal
-    const posting = earlier ?? this.#post(move, walletId, account, now)
+    const posting = earlier ?? this.#post(move, walletId, customer, now)
     switch (posting.kind) {
       case 'posted':
-        account.balanceMicros = posting.balanceMicros
-        this.#sums.add(move.kind, account.terms.currency ?? '', move.amountMicros)
+        customer.balanceMicros = posting.balanceMicros
+        this.#sums.add(move.kind, customer.terms.currency ?? '', move.amountMicros)
         return { kind: 'moved', balanceMicros: posting.balanceMicros }
       case 'duplicate':
         return {
@@ -60,11 +60,11 @@ export class MoneyMoves {
     }
   }
 
-  /** The entry, and what is told of it, or neither. */
-  #post(move: MoneyMove, walletId: number, account: Account, now: number): Posting {
+  /** Writes the entry and its event, or neither. */
+  #post(move: MoneyMove, walletId: number, customer: Customer, now: number): Posting {
     return transaction(this.#store, () => {
       const posting = this.#ledger.post({ ...move, walletId, at: now })
-      if (posting.kind === 'posted') this.#events.moved(account.terms, move, posting.balanceMicros)
+      if (posting.kind === 'posted') this.#events.moved(customer.terms, move, posting.balanceMicros)
       return posting
     })
   }
@@ -91,7 +91,7 @@ export class MoneyMoves {
 
 function refusalOf(
   { amountMicros }: MoneyMove,
-  { availableMicros, balanceMicros }: Account,
+  { availableMicros, balanceMicros }: Customer,
 ): MoneyMoved | undefined {
   if (amountMicros < 0 && BigInt(-amountMicros) > availableMicros)
     return {

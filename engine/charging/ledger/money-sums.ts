@@ -4,7 +4,7 @@ import type { MoneySum } from '../../../schema/contracts/ocs.ts'
 export class MoneySums {
   readonly #sums = new Map<string, { -readonly [field in keyof MoneySum]: MoneySum[field] }>()
 
-  /** To be called once the entry is durable. `amountMicros`: signed, as in the ledger. */
+  /** Counts an entry that is durable. `amountMicros`: signed, as in the ledger. */
   add(kind: MoneySum['kind'], currency: string, amountMicros: number): void {
     const key = `${kind} ${currency}`
     const sum = this.#sums.get(key) ?? { kind, currency, count: 0, amountMicros: 0n }

@@ -1,64 +1,75 @@
 /** What an ended call costs, and who pays. */
-import type { Tariff } from '../../../schema/call-journal.ts'
-import type { Account } from '../customers/customer.ts'
-import type { Customers } from '../customers/customers.ts'
-import { costMicros } from '../pricing/price.ts'
-import type { RateTable } from '../pricing/rate-table.ts'
-import { rateOf } from '../authorization/authorize.ts'
+import { type JournalEntry, recoveredRecord, type Tariff } from '../../../schema/call-journal.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import { type Books, rateOf } from '../authorization/authorize.ts'
 import type { Reservation } from '../authorization/reservations.ts'
+import type { Customer } from '../customers/customer.ts'
+import { costMicros } from '../pricing/price.ts'
 
 export interface Charge {
-  /** Undefined: nobody pays. */
-  readonly account: Account | undefined
+  /** Undefined: the call is free. */
+  readonly payer: Customer | undefined
   readonly tariff: Tariff | null
   readonly costMicros: number
   /** The call used up a grant that the wallet could not extend. */
   readonly isOutOfFunds: boolean
 }
 
-export const noCharge: Charge = {
-  ...{ account: undefined, tariff: null, costMicros: 0, isOutOfFunds: false },
+const noCharge: Charge = {
+  ...{ payer: undefined, tariff: null, costMicros: 0, isOutOfFunds: false },
 }
 
-/** Cutting a call takes a moment: so many seconds past the grant are never charged beyond the wallet. */
+/** A call without a reservation was authorized while the OCS was away, or is reported late. */
+export function chargeOf(record: CallRecord, books: Books): Charge {
+  const reservation = books.reservations.find(record.callUuid)
+  if (reservation !== undefined) return chargeReserved(reservation, record.billsec)
+  const isFree = record.isFree === true || record.direction === 'internal'
+  return isFree ? noCharge : chargeUnreserved(record, books)
+}
+
+/** Cutting a call takes a moment: this many seconds past the grant cost no more than the wallet has. */
 const cutOffSeconds = 2
 
 /**
- * Charges a call that was authorized here, at the price of its start. A duration far beyond the grant
- * (the engine was told to cut the call and did not) is charged as consumed, even below the credit limit.
+ * Charges a call that was authorized here, at the price of its start. A duration far beyond the grant (the
+ * call should have been cut and was not) is charged in full, even below the credit limit.
  */
-export function chargeReserved(reservation: Reservation, billsec: number): Charge {
-  const { account, tariff, grantedSeconds, amountMicros } = reservation
+function chargeReserved(reservation: Reservation, billsec: number): Charge {
+  const { payer, tariff, grantedSeconds, amountMicros } = reservation
   const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
-  if (tariff === null) return { account, tariff, costMicros: 0, isOutOfFunds }
+  if (tariff === null) return { payer, tariff, costMicros: 0, isOutOfFunds }
   const price = costMicros(tariff, billsec)
   const isCutOff = billsec > grantedSeconds && billsec <= grantedSeconds + cutOffSeconds
-  if (!isCutOff || account === undefined)
-    return { account, tariff, costMicros: price, isOutOfFunds }
-  const { availableMicros } = account
+  if (!isCutOff || payer === undefined) return { payer, tariff, costMicros: price, isOutOfFunds }
+  const { availableMicros } = payer
   const payable = amountMicros + (availableMicros > 0n ? Number(availableMicros) : 0)
-  return { account, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
+  return { payer, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
 }
 
-/** A call that holds no reservation here: it was let through while the OCS was away, or came late. */
-export interface UnreservedCall {
-  readonly customerId: number | null
-  readonly caller: string
-  readonly callee: string
-  readonly startedAt: number
-  readonly billsec: number
-}
-
-/** Charges at the rate in force when the call started. What has no customer or no rate costs nothing. */
-export function chargeUnreserved(
-  call: UnreservedCall,
-  customers: Customers,
-  rates: RateTable,
+/** Charges at the rate in force when the call started. Without a customer or a rate it costs nothing. */
+function chargeUnreserved(
+  { customerId, callerNumber, calledNumber, startedAt, billsec }: CallRecord,
+  { customers, rates }: Books,
 ): Charge {
-  const account =
-    call.customerId === null ? customers.byNumber(call.caller) : customers.byId(call.customerId)
-  const rate = account && rateOf(account, call.callee, call.startedAt, rates)
+  const payer = customerId === null ? customers.byNumber(callerNumber) : customers.byId(customerId)
+  const rate = payer && rateOf(payer, calledNumber, startedAt, rates)
   const tariff = rate?.tariff ?? null
-  const price = tariff === null ? 0 : costMicros(tariff, call.billsec)
-  return { account, tariff, costMicros: price, isOutOfFunds: false }
+  const price = tariff === null ? 0 : costMicros(tariff, billsec)
+  return { payer, tariff, costMicros: price, isOutOfFunds: false }
+}
+
+/** A call of the last run ends at its last sign of life, at the price of its start. */
+export function recovered(
+  entry: JournalEntry,
+  books: Books,
+): { readonly record: CallRecord; readonly charge: Charge } {
+  const record = recoveredRecord(entry)
+  const { tariff } = entry
+  if (tariff !== null) {
+    const payer = books.customers.byId(record.customerId)
+    const price = costMicros(tariff, record.billsec)
+    return { record, charge: { payer, tariff, costMicros: price, isOutOfFunds: false } }
+  }
+  // Answered without a price and a payer, it is free: the caller it shows may be a customer's number.
+  return { record, charge: record.customerId === null ? noCharge : chargeOf(record, books) }
 }

@@ -1,4 +1,4 @@
-/** Calls that nodes report over HTTP: the same call gets the same numbers, however often it comes. */
+/** Calls that nodes report over HTTP: a repeated report gets the same answer. */
 import type { Insertable } from 'kysely'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
@@ -13,7 +13,7 @@ import type { Settlement, Written } from './settlement.ts'
 
 export const unstored: ReportAnswer = { kind: 'unstored' }
 
-/** A node waits so long for the answer to its report. */
+/** How long a node waits for the answer to its report. */
 const WAIT_MS = 2_000
 
 export function orUnstored(
@@ -38,7 +38,7 @@ const duplicate = (
   isDuplicate: true,
 })
 
-export class ReportedCalls {
+export class NodeReports {
   readonly #statements: ReturnType<typeof prepare>
   readonly #ledger: Ledger
   readonly #settlement: Settlement
@@ -49,18 +49,18 @@ export class ReportedCalls {
     this.#settlement = settlement
   }
 
-  /** Runs inside a transaction of the caller. `body` is kept when it conflicts. */
+  /** Settles a report, inside the open transaction. `body` is kept when it conflicts. */
   write(record: CallRecord, charge: Charge, body: string, now: number): Written<ReportAnswer> {
     const earlier = this.#earlier(record)
     if (earlier?.kind === 'conflict') this.#keep(record, earlier, body, now)
     if (earlier !== undefined) return { answer: earlier, posting: undefined }
     this.#settlement.store(record, charge)
     const posting = this.#settlement.debit(record.callUuid, charge)
-    const { account, tariff, costMicros } = charge
+    const { payer, tariff, costMicros } = charge
     const answer: ReportAnswer = {
       kind: 'settled',
       costMicros,
-      balanceAfterMicros: this.#ledger.balance(account?.terms.walletId ?? null),
+      balanceAfterMicros: this.#ledger.balance(payer?.terms.walletId ?? null),
       currency: tariff?.currency ?? null,
       isDuplicate: false,
     }
@@ -68,7 +68,7 @@ export class ReportedCalls {
     return { answer, posting }
   }
 
-  /** What was accepted for this call, over HTTP or from the engine in this process. */
+  /** What was accepted for this call before, from a node or from the engine in this process. */
   #earlier({ callUuid, billsec }: CallRecord): ReportAnswer | undefined {
     const report = this.#statements.accepted.get({ callUuid })
     if (report !== undefined)

@@ -1,4 +1,4 @@
-/** An ended call becomes a record, a debit and a ledger entry: in one transaction, and once. */
+/** Turns an ended call into its record, its ledger entry and its debit: in one transaction, and once. */
 import {
   callJournal,
   JOURNAL_WAIT_MS,
@@ -12,7 +12,7 @@ import type { Store } from '../../../schema/open.ts'
 import { SignOfLife } from '../../../schema/storage/sign-of-life.ts'
 import type { Ledger, Posting } from '../ledger/ledger.ts'
 import type { MoneySums } from '../ledger/money-sums.ts'
-import type { BillingEvents } from '../accounting-events.ts'
+import type { AccountingEvents } from '../accounting-events.ts'
 import type { Charge } from './charge.ts'
 import type { Reservations } from '../authorization/reservations.ts'
 
@@ -22,14 +22,14 @@ interface SettlementDeps {
   readonly group: GroupCommit
   readonly reservations: Reservations
   readonly sums: MoneySums
-  readonly events: BillingEvents
-  /** Milliseconds by the steady clock: for windows and days. */
+  readonly events: AccountingEvents
+  /** Milliseconds by the steady clock: for days and answers. */
   readonly now: () => number
   /** Milliseconds UTC: for stamps. */
   readonly wallNow: () => number
 }
 
-/** What the statements of one call did; no posting: nothing was taken. */
+/** What the statements of one call did; no posting: nothing was debited. */
 export interface Written<T> {
   readonly answer: T
   readonly posting: Posting | undefined
@@ -48,7 +48,7 @@ export class Settlement {
     this.#signOfLife = new SignOfLife(deps.group, this.#journal)
   }
 
-  /** Stores the call; resolves when it is durable. A call that is stored already changes nothing. */
+  /** Stores a call; resolves when it is durable. A call that is already stored changes nothing. */
   settle(record: CallRecord, charge: Charge): Promise<void> {
     return this.queue(record, charge, () => ({
       answer: undefined,
@@ -57,8 +57,8 @@ export class Settlement {
   }
 
   /**
-   * Queues the statements of one ended call, and lets memory follow when they are committed.
-   * Rejects only when the database refuses this very record for ever.
+   * Queues the statements of one ended call; memory follows when they are committed. Rejects only when
+   * the database can never store this record.
    */
   queue<T>(record: CallRecord, charge: Charge, run: () => Written<T>): Promise<T> {
     const { group, reservations } = this.#deps
@@ -84,7 +84,7 @@ export class Settlement {
     return this.store(record, charge) ? this.debit(record.callUuid, charge) : undefined
   }
 
-  /** False: the call has a record already. Runs inside a transaction of the caller. */
+  /** Stores the record, inside the open transaction. False: the call has one already. */
   store(record: CallRecord, charge: Charge): boolean {
     const { tariff, costMicros } = charge
     this.#journal.close(record.callUuid)
@@ -94,20 +94,20 @@ export class Settlement {
     return isFirst
   }
 
-  /** Takes the cost from the wallet, once per call. Runs inside a transaction of the caller. */
+  /** Debits the wallet, once per call, inside the open transaction. */
   debit(callUuid: string, charge: Charge): Posting | undefined {
     const posting = this.#post(callUuid, charge)
-    const { account, isOutOfFunds } = charge
-    if (isOutOfFunds && account !== undefined && posting?.kind !== 'duplicate') {
-      const balanceMicros = this.#deps.ledger.balance(account.terms.walletId) ?? 0n
-      this.#deps.events.depleted(account.terms, balanceMicros)
+    const { payer, isOutOfFunds } = charge
+    if (isOutOfFunds && payer !== undefined && posting?.kind !== 'duplicate') {
+      const balanceMicros = this.#deps.ledger.balance(payer.terms.walletId) ?? 0n
+      this.#deps.events.depleted(payer.terms, balanceMicros)
     }
     return posting
   }
 
-  #post(callUuid: string, { account, costMicros }: Charge): Posting | undefined {
-    const walletId = account?.terms.walletId ?? null
-    if (account === undefined || walletId === null || costMicros === 0) return undefined
+  #post(callUuid: string, { payer, costMicros }: Charge): Posting | undefined {
+    const walletId = payer?.terms.walletId ?? null
+    if (payer === undefined || walletId === null || costMicros === 0) return undefined
     const posting = this.#deps.ledger.post({
       walletId,
       kind: 'debit',
@@ -120,7 +120,7 @@ export class Settlement {
     if (posting.kind === 'posted') {
       const { balanceMicros } = posting
       this.#deps.events.balanceChanged(
-        account.terms,
+        payer.terms,
         balanceMicros + BigInt(costMicros),
         balanceMicros,
       )
@@ -128,18 +128,18 @@ export class Settlement {
     return posting
   }
 
-  /** After the commit, and only then, memory follows the database. */
+  /** Memory follows the database after the commit, never before. */
   #apply(callUuid: string, charge: Charge, posting: Posting | undefined): void {
-    const { account, tariff, costMicros } = charge
-    if (posting?.kind === 'posted' && account !== undefined) {
-      this.#deps.sums.add('debit', tariff?.currency ?? account.terms.currency ?? '', costMicros)
-      account.balanceMicros = posting.balanceMicros
-      account.addSpending(costMicros, this.#deps.now())
+    const { payer, tariff, costMicros } = charge
+    if (posting?.kind === 'posted' && payer !== undefined) {
+      this.#deps.sums.add('debit', tariff?.currency ?? payer.terms.currency ?? '', costMicros)
+      payer.balanceMicros = posting.balanceMicros
+      payer.addSpending(costMicros, this.#deps.now())
     }
     this.#deps.reservations.release(callUuid)
   }
 
-  /** The call is answered: once this resolves with true, no crash can lose it. False: it is not stored. */
+  /** Stores an answered call. Once this resolves with true, no crash can lose the call; false: it is not stored. */
   open(call: OpenCall, tariff: Tariff | null): Promise<boolean> {
     const answeredMs = this.#deps.now()
     return this.#deps.group.written(() => {
@@ -152,7 +152,7 @@ export class Settlement {
     this.#signOfLife.tell(callUuids, now)
   }
 
-  /** What the last run left open. */
+  /** The calls that the last run left open. */
   leftOpen(): JournalEntry[] {
     return this.#journal.entries()
   }

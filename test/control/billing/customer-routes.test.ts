@@ -109,8 +109,13 @@ test('numbers are stored in their normal form, so that whoever calls by them pay
   expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ numbers: stored })
   const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
   for (const caller of ['12025550100', '+12025550100', '2025550101', 'acme.trunk-1'])
-    expect(ocs.admit({ ...question, caller })).toMatchObject({ kind: 'denied', code: 'no_rate' })
-  expect(ocs.admit({ ...question, caller: 'acme' })).toMatchObject({ code: 'unknown_caller' })
+    expect(ocs.authorizeForNode({ ...question, caller })).toMatchObject({
+      kind: 'denied',
+      code: 'no_rate',
+    })
+  expect(ocs.authorizeForNode({ ...question, caller: 'acme' })).toMatchObject({
+    code: 'unknown_caller',
+  })
 })
 
 test('a number that an earlier version stored in another spelling pays, too', async () => {
@@ -121,7 +126,9 @@ test('a number that an earlier version stored in another spelling pays, too', as
   add.run('+1-202-555.0100', id)
   ocs.reload()
   const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
-  expect(ocs.admit({ ...question, caller: '12025550100' })).toMatchObject({ code: 'no_rate' })
+  expect(ocs.authorizeForNode({ ...question, caller: '12025550100' })).toMatchObject({
+    code: 'no_rate',
+  })
 })
 
 test('a password is kept as an argon2id hash, changed, and taken away by null; it is never shown', async () => {
@@ -155,11 +162,13 @@ test('numbers and limits hold for the OCS from the next call on', async () => {
     customerId: null,
     startedAt: now(),
   }
-  expect(ocs.admit(question)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
+  expect(ocs.authorizeForNode(question)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
   await call('PATCH', `/customers/${id}`, { numbers: ['+4930'] })
-  expect(ocs.admit(question)).toMatchObject({ kind: 'granted' })
+  expect(ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
   await call('PATCH', `/customers/${id}`, { is_active: false })
-  expect(ocs.admit({ ...question, callUuid: 'b' })).toMatchObject({ code: 'customer_inactive' })
+  expect(ocs.authorizeForNode({ ...question, callUuid: 'b' })).toMatchObject({
+    code: 'customer_inactive',
+  })
 })
 
 test('an adjustment moves the balance, for the ledger, the wallet and the next call alike', async () => {

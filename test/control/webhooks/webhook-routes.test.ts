@@ -103,14 +103,14 @@ test('every event of a prepaid call arrives, once, and its signature holds', asy
     startedAt: Date.now(),
   })
   const kinds = () => received.map(({ type }) => type).toSorted()
-  ocs.admit(question('poor'))
+  ocs.authorizeForNode(question('poor'))
   await call('POST', `/customers/${customerId}/wallet/adjust`, {
     amount: '0.60',
     reason: 'gift',
     kind: 'topup',
   })
-  ocs.admit(question('a'))
-  ocs.admit(question('a'))
+  ocs.authorizeForNode(question('a'))
+  ocs.authorizeForNode(question('a'))
   const open1 = openCall('a', Date.now(), { callerNumber: '15550001', customerId, tenantId: null })
   void ocs.answered(open1)
   await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))

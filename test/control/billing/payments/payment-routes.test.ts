@@ -99,14 +99,15 @@ test('a payment is in wallet and ledger, and pays for the very next call', async
     customerId: null,
     startedAt: control.now(),
   }
-  expect(control.ocs.admit(question)).toMatchObject({ kind: 'denied', code: 'insufficient_funds' })
+  const before = control.ocs.authorizeForNode(question)
+  expect(before).toMatchObject({ kind: 'denied', code: 'insufficient_funds' })
   const metadata = { customer_id: String(control.id) }
   const answer = await send(control, event('checkout.session.completed', session({ metadata })))
   expect([answer.status, answer.data()]).toEqual([
     200,
     { received: true, event_id: expect.any(String), outcome: 'credited' },
   ])
-  expect(control.ocs.admit(question)).toMatchObject({ kind: 'granted' })
+  expect(control.ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
   const ledger = await control.call('GET', `/customers/${control.id}/ledger`)
   expect(ledger.data()).toMatchObject([
     { kind: 'topup', amount_exact: '25.00', ref: 'payment:pi_1', actor: 'payment' },
