@@ -218,3 +218,28 @@ test('every path of ARCHITECTURE.md exists', () => {
     .map((path) => path.replace(/^sip-server\//, 'engine/sip-server/'))
   expect(inText.filter((path) => !existsSync(path))).toEqual([])
 })
+
+test('the examples of documents import what is there', () => {
+  const complaints = documents.flatMap((document) => {
+    const blocks = [...(textOf.get(document) ?? '').matchAll(/```ts\n([\s\S]*?)\n```/g)]
+    return blocks.flatMap(([, block = '']) =>
+      [...block.matchAll(/import \{ ([^}]+) \} from '(\.[^']+)'/g)].flatMap(
+        ([, list = '', from = '']) => {
+          const path = normalize(join(dirname(document), from))
+          const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+          return list
+            .split(', ')
+            .filter((name) => !new RegExp(`export .*\\b${name}\\b`).test(text))
+            .map((name) => `${document}: ${name} of ${path}`)
+        },
+      ),
+    )
+  })
+  expect(complaints).toEqual([])
+})
+
+test('the map of test/support names each of its files', () => {
+  const named = textOf.get('test/README.md') ?? ''
+  const helpers = readdirSync('test/support').filter((name) => /(?<!\.test)\.ts$/.test(name))
+  expect(helpers.filter((name) => !named.includes(`\`${name}\``))).toEqual([])
+})

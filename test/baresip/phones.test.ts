@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip, type BaresipOptions } from '../support/baresip.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
-import { domain, passwordOf, twoPhones } from '../support/house.ts'
+import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
