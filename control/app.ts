@@ -5,7 +5,7 @@ import { Hono, type Context } from 'hono'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { auditTrail, mutatingMethods } from './audit/audit-trail.ts'
 import type { Access } from './auth/access.ts'
-import { standingOf } from './auth/standing.ts'
+import { revalidator } from './auth/revalidate.ts'
 import { keyRoutes } from './auth/keys/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
@@ -56,7 +56,7 @@ import { webhookRoutes } from './webhooks/webhook-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
-/** The control API: everything. */
+/** The whole control API. */
 export function createApi(
   deps: ControlDeps,
   access: Access,
@@ -89,11 +89,11 @@ export function createApi(
   app.route('/api/v1', callRoutes(deps))
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
-  const standing = (c: Context<ControlEnv>) =>
-    standingOf(c, 'calls:read', access, () => latest(deps))
+  const revalidate = (c: Context<ControlEnv>) =>
+    revalidator(c, 'calls:read', access, () => latest(deps))
   app.route(
     '/api/v1',
-    eventRoutes(engine.events, hub, standing, () => void (telemetry.refused.eventReaders += 1)),
+    eventRoutes(engine.events, hub, revalidate, () => void (telemetry.refused.eventReaders += 1)),
   )
   app.route('/api/v1', traceRoutes(engine))
   app.route('/api/v1', spyRoutes(deps))
@@ -107,13 +107,13 @@ export function createApi(
 
 type BillingDeps = CustomerRoutesDeps & PaymentRoutesDeps & { readonly ocs: OcsPort }
 
-/** On both listeners: what customers and their payment provider ask. */
+/** On both listeners: the requests of customers and of their payment provider. */
 function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
   app.route('/api/client', clientRoutes(deps))
   app.route('/api/client', paymentWebhookRoutes(deps))
 }
 
-/** Customers and rates belong to whoever charges. */
+/** Customers and rates belong to the OCS in charge. */
 function mountBilling(app: ControlApp, deps: BillingDeps): void {
   app.route('/api/v1', customerRoutes(deps))
   app.route('/api/v1', rateRoutes(deps))
@@ -133,7 +133,7 @@ export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemet
   return app
 }
 
-/** What every request passes first: from here on each answer has its headers. */
+/** Runs before every route; from here on each response has its headers. */
 function front(
   deps: ControlDeps,
   access: Access,

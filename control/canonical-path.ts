@@ -1,10 +1,10 @@
 /**
- * One path for every operation: the aliases of SPECIFICATION.md §4.2 and §9 become the versioned path
- * before a route is looked up, so that scopes, limits and audit know a single name.
+ * One path for every operation: the aliases of SPECIFICATION.md §4.2 and §9 are mapped to the versioned path
+ * before routing, so that scopes, limits and audit see a single name.
  */
 import { getPath } from 'hono/utils/url'
 
-/** Served as they stand, exactly these paths … */
+/** Exact paths that are not mapped … */
 const unversioned: ReadonlySet<string> = new Set([
   '/',
   '/health',
@@ -13,7 +13,7 @@ const unversioned: ReadonlySet<string> = new Set([
   '/metrics',
   '/openapi.json',
 ])
-/** … and whatever begins with these segments. */
+/** … and path prefixes that are not mapped. */
 const pages: ReadonlySet<string> = new Set(['docs', 'console', 'mcp'])
 
 export function canonicalPath(request: Request): string {
@@ -27,7 +27,7 @@ export function canonicalPath(request: Request): string {
   return unversioned.has(path) || pages.has(first) ? path : `/api/v1${path}`
 }
 
-/** `/api/v1/client/…` and `/api/v1/ocs/…` are the unversioned paths that SPECIFICATION.md §4.3 gives them. */
+/** §4.3 serves `/api/v1/client/…` and `/api/v1/ocs/…` at unversioned paths. */
 function customerPath(path: string, start: number): string {
   if (path.startsWith('/client/', start) || path.startsWith('/ocs/', start))
     return `/api${path.slice(start)}`

@@ -1,4 +1,4 @@
-/** Is the service there, alive, ready? Two shapes of health: SPECIFICATION.md §4.3. */
+/** Health, liveness and readiness. The two response shapes of health: SPECIFICATION.md §4.3. */
 import { Hono } from 'hono'
 import { openToAll, requiresCredential } from './auth/requires.ts'
 import type { Store } from '../schema/open.ts'
@@ -9,13 +9,16 @@ import { ok } from './http/envelope.ts'
 
 const SERVICE = 'tollgate'
 
-/** `GET /health`: public and bare, on both listeners. */
+/** `GET /health`: public and without envelope, on both listeners. */
 export const publicHealthRoute = (version: string) =>
   new Hono<ControlEnv>().get('/health', openToAll(), (c) =>
     c.json({ status: 'ok', service: SERVICE, version }),
   )
 
-/** `/livez`: the process answers. `/readyz`: it takes calls; 503 before, while it drains, and while nothing can be stored. */
+/**
+ * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, and
+ * while the database cannot be written.
+ */
 export const probeRoutes = (
   engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
   { storage }: Pick<Store, 'storage'>,
@@ -23,8 +26,9 @@ export const probeRoutes = (
   new Hono<ControlEnv>()
     .get('/livez', openToAll(), (c) => ok(c, { status: 'ok' }))
     .get('/readyz', openToAll(), (c) => {
-      if (engine.isDraining()) throw new ApiError(503, 'draining', 'No new call is taken')
-      if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not served yet')
+      if (engine.isDraining())
+        throw new ApiError(503, 'draining', 'New calls are not accepted: the process is draining')
+      if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not ready yet')
       if (storage.problem) throw storageUnavailable(storage.problem.reason)
       return ok(c, { status: 'ready' })
     })

@@ -1,4 +1,4 @@
-/** Binds the API and the customer edge to their ports, and keeps slow and idle peers from piling up. */
+/** Binds the API and the customer edge to their ports, and bounds slow and idle connections. */
 import { createServer, STATUS_CODES, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
@@ -33,16 +33,16 @@ export interface ServerOptions {
 export interface ConnectionLimits {
   /** From the connection to the end of the headers. Milliseconds, as for the next three. */
   readonly headersMs: number
-  /** From the first byte of a request to the last of its body; 408 after that. */
+  /** From the first to the last byte of a request; 408 after that. */
   readonly requestMs: number
-  /** A connection without a request is closed. */
+  /** Closes a connection without a request. */
   readonly idleMs: number
-  /** A connection on which nothing moves is closed, such as that of a client that reads no answer. */
+  /** Closes a connection without progress, such as that of a client that does not read. */
   readonly stalledMs: number
   readonly headerBytes: number
-  /** Per listener; further ones are closed at once. */
+  /** Per listener; further connections are closed immediately. */
   readonly connections: number
-  /** Of those from one address; further ones get 503. Trusted proxies may have as many as the listener. */
+  /** Per address; further connections get 503. Trusted proxies are limited per listener only. */
   readonly connectionsPerAddress: number
 }
 
@@ -56,13 +56,13 @@ const defaultLimits: ConnectionLimits = {
   connectionsPerAddress: 256,
 }
 
-/** A stopping server waits this long for answers that are under way. */
+/** How long a stopping server waits for pending responses. */
 const STOP_MS = 2_000
 
 export interface ControlServer {
   readonly api: Address
   readonly edge: Address
-  /** Takes no further request, lets answers finish, and writes the key counters. */
+  /** Accepts no further request, lets pending ones finish, and writes the key counters. */
   stop(): Promise<void>
 }
 
@@ -119,7 +119,7 @@ export async function startControl(
       cancel()
       stopTelemetry()
       for (const stop of stopHub) stop()
-      // Streams have no end of their own that the server could wait for.
+      // The server cannot wait for streams: they do not end by themselves.
       hub.close()
       await Promise.all([close(api), close(edge)])
       await deps.reports.stop()
@@ -130,7 +130,7 @@ export async function startControl(
 
 type RefusedStatus = 400 | 408 | 417 | 431 | 503
 
-/** Before the answer: counts it, and sets the headers that every answer has. */
+/** Runs before the response: counts it and sets the headers of every response. */
 type OnRefused = (
   status: number,
   address: string,
@@ -138,7 +138,7 @@ type OnRefused = (
 ) => void
 
 interface Watch {
-  /** Of answers to requests that do not reach the application. */
+  /** For responses to requests that do not reach the application. */
   readonly unrouted: NonNullable<ApiAnswer['count']>
   readonly refused: OnRefused
   readonly perAddress: ConnectionLimit
@@ -158,7 +158,7 @@ function listen(
       const headers = { 'X-Correlation-ID': id }
       return Response.json(errorBody(badRequest, id), { status: 400, headers })
     },
-    // HTTP/1.0, which probes of load balancers speak, has no Host.
+    // HTTP/1.0, which probes of load balancers use, has no Host.
     hostname: 'localhost',
   })
   const server = createServer(
@@ -169,7 +169,7 @@ function listen(
       keepAliveTimeout: limits.idleMs,
       maxHeaderSize: limits.headerBytes,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
-      // Node would refuse without headers and without a body.
+      // Node would respond without headers and without a body.
       requireHostHeader: false,
     },
     (request, response) => {
@@ -205,9 +205,9 @@ function listen(
   })
 }
 
-const badRequest = new ApiError(400, 'bad_request', 'The request is not valid')
+const badRequest = new ApiError(400, 'bad_request', 'The request is invalid')
 
-/** Requests that never reach the application are answered with the envelope too, then cut off. */
+/** Responds to requests that never reach the application with the envelope, then closes the connection. */
 function refuse(socket: Socket, status: RefusedStatus, { refused, newId }: Watch): void {
   if (!socket.writable) {
     socket.destroy()
@@ -235,7 +235,7 @@ function refuse(socket: Socket, status: RefusedStatus, { refused, newId }: Watch
   )
 }
 
-/** A request that is understood, but asks for what no handler shall see. */
+/** A request that is parsed, but asks for what no handler supports. */
 function answerRefused(response: ApiAnswer, status: RefusedStatus, id: string): void {
   const body = refusalBody(status, id)
   response.writeHead(status, {

@@ -1,4 +1,4 @@
-/** Who changed what: append-only, one row per mutating request and per tool call. */
+/** The audit log: append-only, one entry per mutating request and per tool call. */
 import type { Selectable } from 'kysely'
 import type { AuditEntryTable } from '../../schema/database.ts'
 import { timeToText } from '../../schema/columns.ts'
@@ -12,18 +12,18 @@ import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 
 export interface AuditFilter {
-  /** Only entries of this tenant's credentials; null: all. */
+  /** Only entries of this tenant's credentials; null for all. */
   readonly tenantId: number | null
   readonly actor?: string | undefined
   readonly outcome?: AuditEntry['outcome'] | undefined
-  /** The beginning of the action, such as `DELETE` or `tool revoke`. */
+  /** Prefix of the action, such as `DELETE` or `tool revoke`. */
   readonly action?: string | undefined
-  /** Milliseconds UTC; `before` itself is not part of the period. */
+  /** Milliseconds UTC; `before` is exclusive. */
   readonly from?: number | undefined
   readonly before?: number | undefined
 }
 
-/** While nothing can be stored; each is about 1 kB. */
+/** Entries kept in memory while the database cannot be written; each is about 1 kB. */
 const MAX_WAITING = 10_000
 
 export class AuditLog {
@@ -53,14 +53,14 @@ export class AuditLog {
     )
   }
 
-  /** What has been done is not undone because its entry cannot be stored now: it is stored later. */
+  /** Never fails: a request that was carried out stays so, and its entry is stored later. */
   record(entry: AuditEntry): void {
     if (this.#waiting.length >= MAX_WAITING) this.#waiting.shift()
     this.#waiting.push(entry)
     this.flush()
   }
 
-  /** Stores what waits; to be called now and then. False: the database does not take it yet. */
+  /** Stores waiting entries; called periodically. False while the database cannot be written. */
   flush(): boolean {
     try {
       for (let entry = this.#waiting[0]; entry !== undefined; entry = this.#waiting[0]) {
@@ -101,7 +101,7 @@ export class AuditLog {
     }
   }
 
-  /** Entries of older versions have no names: those that the keys have now. */
+  /** Entries of older versions have no names: show the current names of their keys. */
   #named(entries: readonly Selectable<AuditEntryTable>[]): Selectable<AuditEntryTable>[] {
     const uuids = entries.flatMap(({ actor, actor_name: name }) =>
       name === null && actor.startsWith('key:') ? [actor.slice(4)] : [],
@@ -121,7 +121,7 @@ export class AuditLog {
   }
 }
 
-/** Who an entry is about. */
+/** The actor of an entry. */
 export function auditedActor(
   principal: Principal | undefined,
 ): Pick<AuditEntry, 'actor' | 'actor_name' | 'actor_key_prefix' | 'tenant_id'> {

@@ -1,4 +1,4 @@
-/** `GET /audit`: what was changed through the API and the tools, newest first. */
+/** `GET /audit`: changes through the API and the tools, newest first. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'

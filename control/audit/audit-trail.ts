@@ -8,14 +8,14 @@ import { auditedActor, type AuditLog } from './audit-log.ts'
 import { EntryLimit } from './entry-limit.ts'
 import { digestOf } from './digest.ts'
 
-/** The methods that it is to be mounted for; the others change nothing. */
+/** The methods to mount it for; the others change nothing. */
 export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /**
- * Writes one entry for every mutating request of a valid credential, and for every login, whatever
- * became of it: it stands in front of all that may refuse. Requests without a credential are left out,
- * and so are those over a rate limit, and failed logins beyond a few a minute: anybody could fill the disk
- * with them. `onOmitted` counts those logins.
+ * Writes one entry for every mutating request with a valid credential and for every login, whatever the
+ * result: it is mounted before everything that may reject. It leaves out requests without a credential,
+ * those over a rate limit, and failed logins beyond a few per minute, because any client could fill the
+ * disk with them. `onOmitted` counts those logins.
  */
 export function auditTrail(
   log: AuditLog,
@@ -31,7 +31,7 @@ export function auditTrail(
   return (c, next) => (isCharging(c) ? next() : recorded(c, next, { log, now, admits }))
 }
 
-/** Nodes report several times a call; call record, ledger and report tell more than an entry would. */
+/** Nodes report several times per call; call record, ledger and report say more than an entry would. */
 const isCharging = (c: Context<ControlEnv>): boolean => c.req.path.startsWith('/api/ocs/')
 
 async function recorded(
@@ -64,7 +64,7 @@ async function recorded(
   })
 }
 
-/** A key that is used from somewhere else than it may be is worth knowing. */
+/** A key used from an address that is not allowed is worth an entry. */
 function whoAsked(c: Context<ControlEnv>): Principal | undefined {
   const presented = c.get('presented')
   const isKnown = presented.kind === 'accepted' || presented.kind === 'wrong-address'

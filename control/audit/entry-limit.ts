@@ -1,4 +1,4 @@
-/** How many entries a minute there may be of what needs no credential: anybody can make those. */
+/** Limits entries per minute for requests without a credential, because any client can send those. */
 
 const ENTRIES_A_MINUTE = 60
 const MINUTE_MS = 60_000
@@ -7,7 +7,7 @@ export class EntryLimit {
   #minute = -1
   #entries = 0
 
-  /** False: enough of this minute are written. `now` in milliseconds UTC. */
+  /** False when the limit of this minute is reached. `now` in milliseconds UTC. */
   admits(now: number): boolean {
     const minute = Math.floor(now / MINUTE_MS)
     if (minute !== this.#minute) {

@@ -1,4 +1,4 @@
-/** Everything that decides who may come in, built once per process; shared by both listeners. */
+/** Everything that admits requests, built once per process and shared by both listeners. */
 import { timeToText } from '../../schema/columns.ts'
 import { AuditLog } from '../audit/audit-log.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -45,11 +45,11 @@ export function openAccess(
     limits: new RateLimits(),
     audit,
     idempotency: new Idempotency(store, steadyNow, randomBytes),
-    /** To be called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */
+    /** Called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */
     tick(): void {
       audit.flush()
       usage.flush()
-      // Another process wrote, such as `tollgate key create`: what is cached may be old.
+      // Another process wrote, such as `tollgate key create`: the cache may be stale.
       if (hasForeignWrites()) cache.clear()
     },
   }

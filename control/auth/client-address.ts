@@ -1,7 +1,7 @@
 /**
- * Who asks, when proxies stand in between. What a request says about its way is believed only as far
- * as trusted proxies wrote it: the walk goes from the peer backwards and ends at the first address
- * that is not one of theirs. Whatever stands further left is the client's own word.
+ * Determines the client's address behind proxies. Forwarding headers are trusted only as far as trusted
+ * proxies wrote them: the walk starts at the peer and ends at the first address that is not a trusted
+ * proxy. Addresses further left are unverified.
  */
 import { isIP } from 'node:net'
 import type { Context } from 'hono'
@@ -12,10 +12,10 @@ import { peerAddress, requestHeader } from '../http/request-head.ts'
 
 type AddressOf = (c: Context<ControlEnv>) => string
 
-/** More proxies than this in a row are nobody's installation. */
+/** More consecutive proxies than any installation has. */
 const MAX_HOPS = 16
 
-/** `trustedProxies`: CIDRs; none: the peer is the client. */
+/** `trustedProxies`: CIDRs. Without any, the peer is the client. */
 export function clientAddress(trustedProxies: readonly string[]): AddressOf {
   const peer: AddressOf = (c) => canonicalAddress(peerAddress(c))
   if (trustedProxies.length === 0) return peer
@@ -27,13 +27,13 @@ export function clientAddress(trustedProxies: readonly string[]): AddressOf {
       header === undefined ? undefined : walkBack(header, address, read, isTrusted)
     const listed = walk(requestHeader(c, 'x-forwarded-for'), withoutPort)
     const forwarded = walk(requestHeader(c, 'forwarded'), forOf)
-    // A proxy writes one of them, and may pass on what its client wrote into the other.
+    // A proxy writes one of them and may forward the other from its client.
     if (listed !== undefined && forwarded !== undefined && listed !== forwarded) return address
     return listed ?? forwarded ?? address
   }
 }
 
-/** The rightmost address that is not trusted; the last one known where the list ends or is unreadable. */
+/** Returns the rightmost untrusted address, or the last known one where the list ends or is unreadable. */
 function walkBack(
   header: string,
   peer: string,
@@ -53,7 +53,10 @@ function walkBack(
   return known
 }
 
-/** `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`; undefined: no address. */
+/**
+ * Parses `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`; undefined when not an
+ * address.
+ */
 function withoutPort(text: string): string | undefined {
   const bracket = /^\[([^\]]*)\](?::\d+)?$/.exec(text)
   const port = bracket === null ? /^([\d.]+):\d+$/.exec(text) : null
@@ -61,7 +64,10 @@ function withoutPort(text: string): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-/** RFC 7239 §4: `for=192.0.2.60;proto=http`, `For="[2001:db8::1]:4711"`; names and secrets are no address. */
+/**
+ * RFC 7239 §4: `for=192.0.2.60;proto=http`, `For="[2001:db8::1]:4711"`. Obfuscated identifiers are not
+ * addresses.
+ */
 function forOf(element: string): string | undefined {
   const pair = element.split(';').find((each) => /^\s*for=/i.test(each))
   const value = pair?.slice(pair.indexOf('=') + 1).trim() ?? ''

@@ -1,13 +1,13 @@
-/** Where a request carries its credential (SPECIFICATION.md §5.1, §5.2). */
+/** Extracts the credential of a request (SPECIFICATION.md §5.1, §5.2). */
 import { isAppKeyToken } from './keys/app-key.ts'
 
 export type Credential =
   | { readonly kind: 'key'; readonly token: string }
   | { readonly kind: 'session'; readonly token: string }
-  /** Something was presented that cannot be a credential of this service. */
+  /** The presented text cannot be a credential of this service. */
   | { readonly kind: 'unreadable' }
 
-/** `Authorization: Bearer …` comes before `X-API-Key`; undefined when neither is there. */
+/** `Authorization: Bearer …` takes precedence over `X-API-Key`; undefined when both are absent. */
 export function readCredential(
   authorization: string | undefined,
   apiKey: string | undefined,

@@ -1,17 +1,17 @@
-/** Fields by which a resource reaches beyond its own scope, such as money: writing them needs another scope too. */
+/** Fields that require a scope beyond that of their resource, such as money. */
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from './principal.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'
 
 export interface BeyondScope {
-  /** As it stands in the body. */
+  /** The name in the body. */
   readonly field: string
-  /** One of them suffices. */
+  /** One of them is enough. */
   readonly scopes: readonly [Scope, ...Scope[]]
 }
 
-/** Throws 403, at the field, for the first one that the principal may not write. */
+/** Throws 403, with the field's path, for the first field that the principal may not write. */
 export function refuseBeyondScope(principal: Principal, fields: readonly BeyondScope[]): void {
   for (const { field, scopes } of fields) {
     const held = scopes.find((scope) => principal.scopes.has(scope)) ?? scopes[0]
@@ -20,22 +20,22 @@ export function refuseBeyondScope(principal: Principal, fields: readonly BeyondS
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const { status, code, message } = error
-      const details = [{ path: field, message: `needs the scope ${scopes.join(' or ')}` }]
+      const details = [{ path: field, message: `requires the scope ${scopes.join(' or ')}` }]
       throw new ApiError(status, code, message, { details })
     }
   }
 }
 
-/** What a write did to a row, as far as it is shown. */
+/** The change that a write made to a row, as the API shows it. */
 export interface Written<View> {
-  /** The body, or the part of it that a PATCH has. */
+  /** The body, or the given part of a PATCH. */
   readonly given: Readonly<Record<string, unknown>>
-  /** Absent: the row is new. */
+  /** Absent for a new row. */
   readonly before?: View
   readonly after: View
 }
 
-/** `fields` where their condition holds. */
+/** Returns `fields` whose condition is true. */
 export const fieldsWhere = (
   ...fields: readonly (readonly [boolean, BeyondScope['field'], BeyondScope['scopes']])[]
 ): readonly BeyondScope[] =>

@@ -1,7 +1,7 @@
-/** Who a request is, after authentication and tenant scope. Stores partition by it. */
+/** The authenticated caller of a request. Stores limit their rows to its tenant. */
 import type { Role, Scope } from './scopes.ts'
 
-/** What bounds a credential beside its scopes: how often it may ask, until when, and from where. */
+/** Limits of a credential besides its scopes: requests per minute, expiry, and addresses. */
 export interface KeyLimits {
   readonly rateLimitRpm: number
   /** Milliseconds UTC; null: never. */
@@ -16,12 +16,12 @@ interface Identity {
   /** As granted, wildcards included. */
   readonly scopeLabels: readonly string[]
   readonly scopes: ReadonlySet<Scope>
-  /** The only tenant whose rows exist for this request; null: all tenants. */
+  /** The only tenant whose rows exist for this request; null for all tenants. */
   readonly tenantId: number | null
   readonly tenantSlug: string | null
-  /** The only SIP domain of that tenant; null: all its domains. */
+  /** The only SIP domain of that tenant; null for all its domains. */
   readonly domain: string | null
-  /** With a domain: whether the tenant has no other one. */
+  /** With a domain: whether it is the only domain of the tenant. */
   readonly isOnlyDomain?: boolean
 }
 
@@ -29,7 +29,7 @@ export interface KeyPrincipal extends Identity {
   readonly kind: 'key'
   readonly keyId: number
   readonly uuid: string
-  /** Whose key it is; keys that it creates belong to the same owner. */
+  /** The owner of the key; keys that it creates have the same owner. */
   readonly ownerUsername: string | null
   readonly name: string
   readonly keyPrefix: string
@@ -61,11 +61,11 @@ export interface Accepted {
   readonly principal: Principal
 }
 
-/** What a request's credential turned out to be. */
+/** The result of authenticating a request's credential. */
 export type Presented =
   | { readonly kind: 'nothing' }
-  /** Unknown, inactive, revoked or expired; which of them stays inside. */
+  /** Unknown, inactive, revoked or expired; which of them is not revealed. */
   | { readonly kind: 'rejected' }
-  /** A valid key, used from an address that is not on its list. */
+  /** A valid key, used from an address that is not allowed. */
   | { readonly kind: 'wrong-address'; readonly principal: Principal }
   | Accepted

@@ -1,4 +1,4 @@
-/** The first handler of every route: who may come in. The notes it leaves are the table route → scope. */
+/** The first handler of every route: decides who is admitted. Its notes are the table route → scope. */
 import type { MiddlewareHandler } from 'hono'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -8,12 +8,12 @@ import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'
 import { wrongTenant } from './tenants.ts'
 
-/** A valid credential that holds this scope: 401 without the first, 403 without the second. */
+/** Requires a valid credential with this scope: 401 without the first, 403 without the second. */
 export function requires(scope: Scope): MiddlewareHandler<ControlEnv> {
   return guard({ kind: 'scope', scope }, (principal) => admitScope(principal, scope))
 }
 
-/** The same, for what belongs to no tenant: a tenant's credential is refused. */
+/** The same for resources without a tenant: rejects tenant credentials. */
 export function requiresGlobal(scope: Scope): MiddlewareHandler<ControlEnv> {
   return guard({ kind: 'scope', scope }, (principal) => {
     admitScope(principal, scope)
@@ -21,20 +21,20 @@ export function requiresGlobal(scope: Scope): MiddlewareHandler<ControlEnv> {
   })
 }
 
-/** Throws 403 unless the principal holds the scope where it acts. */
+/** Throws 403 unless the principal has the scope where it acts. */
 export function admitScope(principal: Principal, scope: Scope): void {
   if (!principal.scopes.has(scope))
     throw new ApiError(403, 'insufficient_scope', lackOf('This', [scope], principal))
   refuseBeyondDomain(principal, scope)
 }
 
-/** What is needed, and what the credential itself has. */
+/** Says what is required, and what the credential has. */
 export function lackOf(what: string, scopes: readonly Scope[], { scopeLabels }: Principal): string {
   const own = scopeLabels.length === 0 ? 'none' : scopeLabels.join(', ')
   return `${what} needs the scope ${scopes.join(' and ')}; the credential has ${own}`
 }
 
-/** Any valid credential of a machine or of staff. */
+/** Requires any valid credential of a machine or of staff. */
 export function requiresCredential(): MiddlewareHandler<ControlEnv> {
   return guard({ kind: 'authenticated' }, (principal) => {
     if (principal.kind !== 'customer') return
@@ -42,7 +42,7 @@ export function requiresCredential(): MiddlewareHandler<ControlEnv> {
   })
 }
 
-/** A customer's own session; `customerOf(c.var.principal)` is the customer. */
+/** Requires a customer session; `customerOf(c.var.principal)` is the customer. */
 export function requiresCustomer(): MiddlewareHandler<ControlEnv> {
   return guard({ kind: 'customer' }, customerOf)
 }
@@ -55,7 +55,7 @@ export function customerOf(principal: Principal): CustomerPrincipal {
 const pass: MiddlewareHandler<ControlEnv> = (_, next) => next()
 describeHandler(pass, { access: { kind: 'public' } })
 
-/** Nobody is asked for a credential. */
+/** Requires no credential. */
 export const openToAll = (): MiddlewareHandler<ControlEnv> => pass
 
 function guard(

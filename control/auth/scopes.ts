@@ -1,6 +1,6 @@
 /**
- * What a credential may do, as `resource:action` labels (SPECIFICATION.md §5.9). A grant may use
- * `resource:*`, `*:read` or `*`; a route always demands one exact scope.
+ * Scopes: what a credential may do, as `resource:action` labels (SPECIFICATION.md §5.9). A grant may use
+ * `resource:*`, `*:read` or `*`; a route always requires one exact scope.
  */
 
 const resources = [
@@ -35,7 +35,7 @@ const specialScopes = [
   'dispatcher:reload',
 ] as const
 
-/** One exact permission: what a route demands. */
+/** One exact permission, as required by a route. */
 export type Scope = `${Resource}:${'read' | 'write'}` | (typeof specialScopes)[number]
 
 export const allScopes: readonly Scope[] = [
@@ -43,7 +43,7 @@ export const allScopes: readonly Scope[] = [
   ...specialScopes,
 ]
 
-/** Everything that a key may be granted. `ocs` alone is the label that billing nodes use for `ocs:*`. */
+/** All labels that a key may be granted. `ocs` is the label that billing nodes use for `ocs:*`. */
 const grantable: ReadonlySet<string> = new Set<string>([
   '*',
   '*:read',
@@ -52,17 +52,17 @@ const grantable: ReadonlySet<string> = new Set<string>([
   ...allScopes,
 ])
 
-/** For a person who chooses: one line per resource would be long, this is short. */
+/** Short forms to choose from, instead of one line per resource. */
 export const scopeGrammar =
   `"*", "*:read", or one of ${resources.join(', ')} with ":read", ":write" or ":*"; ` +
   `also ${specialScopes.join(', ')}`
 
 export const isGrantable = (label: string): boolean => grantable.has(label)
 
-/** A key may carry this many labels; the whole vocabulary fits. */
+/** Maximum labels of a key; the whole vocabulary fits. */
 export const MAX_SCOPES = 64
 
-/** The exact scopes that these labels stand for; unknown labels stand for nothing. */
+/** Returns the exact scopes that these labels cover; unknown labels cover nothing. */
 export function expandScopes(labels: readonly string[]): ReadonlySet<Scope> {
   return new Set(allScopes.filter((scope) => labels.some((label) => covers(label, scope))))
 }
@@ -74,8 +74,8 @@ function covers(label: string, scope: Scope): boolean {
 }
 
 /**
- * Whether somebody who holds `holder` may hand out `label`. A wildcard is compared as a wildcard:
- * it would also cover scopes that are added later.
+ * Whether the holder of `holder` may grant `label`. A wildcard is compared as a wildcard, because it also
+ * covers scopes that are added later.
  */
 export function mayGrant(holder: readonly string[], label: string): boolean {
   if (holder.includes('*') || holder.includes(label)) return true
@@ -86,7 +86,7 @@ export function mayGrant(holder: readonly string[], label: string): boolean {
 
 export type Role = 'admin' | 'operator' | 'auditor' | 'customer'
 
-/** A customer reaches its own wallet and call records under `/api/client/` only; it holds no scope. */
+/** A customer can access only its own wallet and call records under `/api/client/`; it has no scopes. */
 export const roleScopes: Readonly<Record<Role, readonly string[]>> = {
   admin: ['*'],
   operator: ['*:read', 'dispatcher:*', 'calls:*'],

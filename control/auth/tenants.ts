@@ -1,6 +1,6 @@
 /**
- * Which tenant a request acts in (SPECIFICATION.md §5.3 and §5.5): a tenant's credential in
- * its own, a global one in all or in the one that `X-Tenant-Slug` names.
+ * Determines the tenant in which a request acts (SPECIFICATION.md §5.3 and §5.5): a tenant
+ * credential in its own tenant, a global one in all, or in the one that `X-Tenant-Slug` names.
  */
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
@@ -13,11 +13,11 @@ interface TenantRow {
   readonly is_active: 0 | 1
 }
 
-/** One body for a tenant that is another's and for one that is nobody's. */
+/** The same response for a foreign tenant and for an unknown one. */
 export const wrongTenant = (): ApiError =>
   new ApiError(403, 'wrong_tenant', 'The credential is not valid for this tenant')
 
-/** Reads rows on each use (5 µs): a tenant that is renamed or switched off is so from the next request. */
+/** Reads rows on each use (5 µs): a renamed or deactivated tenant takes effect from the next request. */
 export class TenantScope {
   readonly #byId: Statement<{ id: number }, TenantRow>
   readonly #bySlug: Statement<{ slug: string }, TenantRow>
@@ -39,7 +39,7 @@ export class TenantScope {
     )
   }
 
-  /** The principal as it acts under this header. Throws 403 for a tenant that is not its own. */
+  /** Returns the principal as it acts under this header. Throws 403 for a foreign tenant. */
   narrow(principal: Principal, slug: string | undefined): Principal {
     if (principal.tenantId === null) {
       if (slug === undefined) return principal
@@ -51,7 +51,7 @@ export class TenantScope {
     return acting.domain === null ? acting : this.#inDomain(acting, principal.tenantId)
   }
 
-  /** The other domains may come and go: asked each time. */
+  /** Read each time, because the other domains may change. */
   #inDomain(principal: Principal, tenantId: number): Principal {
     const [first, second] = this.#domains.all({ tenantId })
     const isOnlyDomain = second === undefined && first?.domain === principal.domain

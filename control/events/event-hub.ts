@@ -1,31 +1,31 @@
 /**
- * Many readers of the engine's events. Events are gathered for a moment and written once for all
- * readers of a tenant; who does not take them in time is let go, because nobody may make the calls wait.
+ * Sends the engine's events to many readers. Events are collected for a moment and written once per tenant.
+ * A reader that does not keep up is disconnected: it must not delay calls.
  */
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
 import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
 
-/** How often `flush` is to be called: what an event may be late. */
+/** How often to call `flush`: the maximum delay of an event. */
 export const FLUSH_MS = 250
-/** How often `keepAlive` is to be called. */
+/** How often to call `keepAlive`. */
 export const KEEP_ALIVE_MS = 15_000
 
 const MAX_READERS = 2_000
-/** So that neither a credential nor a tenant takes all of them. */
+/** Limits per credential and per tenant, so that neither takes all streams. */
 const MAX_OF_TENANT = 500
 const MAX_OF_CREDENTIAL = 100
-/** Unread bytes of one reader; more is a reader that does not read. */
+/** Maximum unread bytes of one reader; more means that it does not read. */
 const MAX_BACKLOG = 1_048_576
-/** After it a reader has to come again. */
+/** Maximum age of a stream; the reader then reconnects. */
 const MAX_LIFE_MS = 15 * 60_000
-/** How long a reader whose credential has ended may be told more. */
+/** How long a stream may outlive its credential. */
 const RECHECK_MS = 1_000
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
-/** Who reads. */
+/** A reader of events. */
 export interface ReaderOwner {
-  /** Null: what happens to all tenants. */
+  /** Null for the events of all tenants. */
   readonly tenantId: number | null
   /** The key or user. */
   readonly actor: string
@@ -33,8 +33,8 @@ export interface ReaderOwner {
 
 interface Reader extends ReaderOwner {
   readonly since: number
-  /** Whether its credential still lets it read. */
-  readonly holds: () => boolean
+  /** Whether its credential still allows reading. */
+  readonly isStillAdmitted: () => boolean
   checkedAt: number
   readonly controller: Controller
 }
@@ -47,7 +47,7 @@ export class EventHub {
   #size = 0
   #seen: number
 
-  /** `now` in milliseconds by the steady clock. */
+  /** `now` is steady time in milliseconds. */
   constructor(events: EventsPort, now: () => number) {
     this.#events = events
     this.#now = now
@@ -59,24 +59,24 @@ export class EventHub {
   }
 
   /**
-   * Or who has as many readers as there may be. `lastId` as the reader has seen it; it is let go
-   * as soon as `holds` is false.
+   * Opens a stream, or returns which limit is reached. `lastId` is the last event that the reader received.
+   * The stream closes as soon as `isStillAdmitted` returns false.
    */
   open(
     { tenantId, actor }: ReaderOwner,
     lastId: string | undefined,
-    holds: () => boolean,
+    isStillAdmitted: () => boolean,
   ): ReadableStream<Uint8Array> | 'credential' | 'tenant' | 'all' {
     const full = this.#fullFor(tenantId, actor)
     if (full !== undefined) return full
-    // Whoever comes now gets what has gathered from the log, and nothing twice.
+    // A new reader gets the collected events from the log; it must not get them twice.
     this.flush()
     let reader: Reader | undefined
     return new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
           const since = this.#now()
-          reader = { tenantId, actor, since, holds, checkedAt: since, controller }
+          reader = { tenantId, actor, since, isStillAdmitted, checkedAt: since, controller }
           this.#join(reader)
           controller.enqueue(encode(this.#greeting(tenantId, lastId)))
         },
@@ -88,7 +88,7 @@ export class EventHub {
     )
   }
 
-  /** Writes what has happened since the last time. */
+  /** Writes the events collected since the last call. */
   flush(): void {
     this.#recheck()
     if (this.#seen === this.#events.last) return
@@ -102,7 +102,7 @@ export class EventHub {
     this.#seen = this.#events.last
   }
 
-  /** Keeps idle connections open, and lets readers of old age go. */
+  /** Keeps idle connections open, and closes streams past their maximum age. */
   keepAlive(): void {
     const oldest = this.#now() - MAX_LIFE_MS
     for (const readers of this.#byTenant.values()) {
@@ -111,7 +111,7 @@ export class EventHub {
     }
   }
 
-  /** Ends every stream. */
+  /** Closes all streams. */
   close(): void {
     for (const readers of this.#byTenant.values()) for (const reader of readers) this.#end(reader)
   }
@@ -122,7 +122,7 @@ export class EventHub {
       for (const reader of readers) {
         if (now - reader.checkedAt < RECHECK_MS) continue
         reader.checkedAt = now
-        if (!reader.holds()) this.#end(reader)
+        if (!reader.isStillAdmitted()) this.#end(reader)
       }
   }
 
@@ -143,7 +143,7 @@ export class EventHub {
     return text
   }
 
-  /** One array of bytes for all of them. */
+  /** One byte array shared by all readers. */
   #write(readers: ReadonlySet<Reader>, text: string): void {
     const bytes = encode(text)
     for (const reader of readers)

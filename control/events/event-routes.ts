@@ -1,4 +1,4 @@
-/** `GET /events`: what happens to calls, nodes and phones, as a stream (server-sent events); as a list for whoever accepts JSON. */
+/** `GET /events`: events of calls, nodes and phones, as a stream (server-sent events) or as a JSON list. */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -11,20 +11,20 @@ import type { EventHub } from './event-hub.ts'
 import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
 
 const query = z.strictObject({
-  after: z.string().max(60).optional().describe('Id of the last event that was seen.'),
+  after: z.string().max(60).optional().describe('Id of the last event received.'),
 })
 
-/** The newest events of a list. */
+/** Maximum length of the list; the newest events. */
 const LISTED = 1_000
 
 const streamHeaders = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-store',
-  // Proxies that gather answers would hold the events back.
+  // Buffering proxies would delay the events.
   'X-Accel-Buffering': 'no',
 }
 
-/** Whoever does not care gets the stream. */
+/** Without a preference, the stream. */
 const wantsStream = (accept: string): boolean =>
   accept.includes('text/event-stream') || !accept.includes('application/json')
 
@@ -39,13 +39,13 @@ const messages = {
   all: 'No further stream can be opened',
 } as const
 
-/** Makes the question whether a request would be let in once more. */
-type Standing = (c: Context<ControlEnv>) => () => boolean
+/** Returns a check whether a request would still be admitted. */
+type Revalidator = (c: Context<ControlEnv>) => () => boolean
 
 export function eventRoutes(
   events: EventsPort,
   hub: EventHub,
-  standing: Standing,
+  revalidate: Revalidator,
   onRefused: () => void,
 ) {
   return new Hono<ControlEnv>().get(
@@ -57,7 +57,7 @@ export function eventRoutes(
       const { after } = c.req.valid('query')
       if (wantsStream(c.req.header('accept')?.toLowerCase() ?? '')) {
         const lastId = c.req.header('last-event-id') ?? after
-        const stream = hub.open({ tenantId, actor }, lastId, standing(c))
+        const stream = hub.open({ tenantId, actor }, lastId, revalidate(c))
         if (typeof stream === 'string') {
           onRefused()
           throw tooManyReaders(stream)

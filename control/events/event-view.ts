@@ -3,11 +3,11 @@ import { timeToText } from '../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
 import { transferView } from '../pbx/calls/transfer-view.ts'
 
-/** Names an event across restarts: who has seen one may go on after it. */
+/** Identifies an event across restarts, so that a reader can continue after it. */
 export const eventId = ({ epoch }: Pick<EventsPort, 'epoch'>, sequence: number): string =>
   `${epoch.toString(36)}-${sequence}`
 
-/** The sequence behind an id; undefined: not of this process, so nothing is known about what came after. */
+/** Returns the sequence number of an id; undefined when it is from another process. */
 export function sequenceOf(
   { epoch, last }: Pick<EventsPort, 'epoch' | 'last'>,
   id: string,

@@ -1,7 +1,7 @@
 /**
- * Node's answer, with headers that are there before its handler runs. Each `setHeader` beside a
- * `writeHead` would be checked, stored, read back and merged: eleven of them cost 3 µs. Kept as a
- * plain list and handed over with the rest they cost next to nothing.
+ * A Node response whose headers can be set before its handler runs. Each `setHeader` next to a `writeHead`
+ * is checked, stored, read back and merged: eleven of them cost 3 µs. As a plain list passed with the rest
+ * they cost almost nothing.
  */
 import {
   type IncomingMessage,
@@ -10,9 +10,9 @@ import {
   ServerResponse,
 } from 'node:http'
 
-/** What is told of each answer, once, when its status is known. */
+/** Called once per response, when its status is known. */
 interface AnswerCount {
-  /** Headers may still be set. */
+  /** Headers can still be set. */
   add(status: number, answer: Pick<ApiAnswer, 'req' | 'setEarly'>): void
 }
 
@@ -20,12 +20,12 @@ export class ApiAnswer<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   count: AnswerCount | undefined
-  /** Of the key that asks: how many of its requests succeeded. */
+  /** The usage of the presented key, which counts its successful requests. */
   used: { requests: number } | undefined
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly #early: string[] = []
 
-  /** Stands in the answer unless its handler sets the same name. A name is given once. */
+  /** Sets a header unless the handler sets the same name. Each name is set once. */
   setEarly(name: string, value: string): void {
     this.#early.push(name, value)
   }
@@ -43,7 +43,7 @@ export class ApiAnswer<
   }
 }
 
-/** Names and values in turn; whatever the handler set wins. */
+/** Names and values alternate; headers of the handler win. */
 function merged(
   early: readonly string[],
   own: OutgoingHttpHeaders | readonly OutgoingHttpHeader[] | undefined,
@@ -74,7 +74,7 @@ function pairsOf(headers: OutgoingHttpHeaders): OutgoingHttpHeader[] {
 function sets(pairs: readonly OutgoingHttpHeader[], name: string): boolean {
   for (let index = 0; index < pairs.length; index += 2) {
     const other = pairs[index]
-    // Lengths differ nearly always, and tell it for less.
+    // Lengths differ almost always, and comparing them is cheaper.
     if (typeof other !== 'string' || other.length !== name.length) continue
     if (other === name || other.toLowerCase() === name.toLowerCase()) return true
   }

@@ -1,4 +1,4 @@
-/** One problem inside a request: where it is (`nodes.0.host`) and what is wrong with it. */
+/** One problem in a request: its path (`nodes.0.host`) and a message. */
 export interface ErrorDetail {
   readonly path: string
   readonly message: string
@@ -13,13 +13,13 @@ interface ErrorExtras {
 }
 
 /**
- * An answer that is not a success, thrown anywhere below a route and turned into the envelope by
- * `error-handler.ts`. `message` is read by the caller of the API: it holds nothing internal.
+ * An error response, thrown anywhere below a route; `error-handler.ts` turns it into the envelope. The
+ * API's caller reads `message`, so it contains nothing internal.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: ErrorStatus
-  /** snake_case, stable: programs decide on it. */
+  /** snake_case and stable: programs depend on it. */
   readonly code: string
   readonly details: readonly ErrorDetail[] | undefined
   readonly headers: Readonly<Record<string, string>>

@@ -1,18 +1,18 @@
-/** The bytes of a request, read once and bounded; validation, signatures and idempotency share them. */
+/** The bytes of a request body, read once and bounded; validation, signatures and idempotency share them. */
 import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
 
-/** SPECIFICATION.md §8: a body over 1 MiB is refused with 413. */
+/** A larger body is rejected with 413 (SPECIFICATION.md §8). */
 export const MAX_BODY_BYTES = 1_048_576
 
-/** Paths that take more: a table of 100,000 rates has about 6 MiB. */
+/** Paths with a larger limit: a table of 100,000 rates has about 6 MiB. */
 const largerBodies: ReadonlyMap<string, number> = new Map([['/api/v1/rates/import', 16_777_216]])
 
 const maxBytes = (path: string): number => largerBodies.get(path) ?? MAX_BODY_BYTES
 
 const bodies = new WeakMap<Request, Promise<Buffer>>()
 
-/** The whole body, exactly as received. Throws 413 as soon as it grows over the limit. */
+/** Returns the whole body, exactly as received. Throws 413 as soon as it exceeds the limit. */
 export function readBody(c: Context): Promise<Buffer> {
   const request = c.req.raw
   const known = bodies.get(request)
@@ -35,7 +35,7 @@ async function collect(request: Request, path: string): Promise<Buffer> {
   return Buffer.concat(chunks, length)
 }
 
-/** A peer that goes away in the middle is its own fault, not an error of this service. */
+/** A client that disconnects midway is not an error of this service. */
 async function* whole(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* body
@@ -44,7 +44,7 @@ async function* whole(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Arr
   }
 }
 
-/** Refuses what the caller announces, before a byte of it is read. */
+/** Rejects an announced size before reading a byte. */
 export function refuseDeclaredLength(contentLength: string | null | undefined, path: string): void {
   if (contentLength && Number(contentLength) > maxBytes(path)) throw tooLarge(path)
 }

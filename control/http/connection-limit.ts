@@ -1,6 +1,6 @@
 /**
- * Connections of one listener by address, an IPv6 network of /64 being one: without it a single client
- * that opens connections and says nothing would take all places. Proxies that speak for many are exempt.
+ * Limits the connections of one listener per address (per /64 network for IPv6). Without it, one client
+ * could take all connections and send nothing. Proxies, which speak for many clients, are exempt.
  */
 import type { Socket } from 'node:net'
 import { networkCheck } from '../../schema/net/ip-address.ts'
@@ -18,7 +18,7 @@ export class ConnectionLimit {
     this.#isExempt = exempt.length === 0 ? () => false : networkCheck(exempt)
   }
 
-  /** False: its address has as many as it may have. Counts the connection until it is closed. */
+  /** Counts the connection until it closes. False when its address has reached the limit. */
   admit(socket: Socket): boolean {
     const address = canonicalAddress(socket.remoteAddress ?? '')
     if (this.#isExempt(address)) return true
@@ -33,7 +33,7 @@ export class ConnectionLimit {
     return true
   }
 
-  /** Whatever it has asked for meanwhile must not be done. */
+  /** Requests that it has sent meanwhile must not be carried out. */
   isRefused(socket: Socket): boolean {
     return this.#refused.has(socket)
   }

@@ -1,13 +1,13 @@
-/** The shapes of SPECIFICATION.md §2.7: every answer but the bare ones of §4.1 and §4.3. */
+/** The envelope of SPECIFICATION.md §2.7: every response except the bare ones of §4.1 and §4.3. */
 import type { Context } from 'hono'
 import type { ErrorDetail } from './api-error.ts'
 
-/** `limit` is the effective one, after clamping. */
+/** `limit` is the applied one, after clamping. */
 export interface PageMeta {
   readonly page: number
   readonly limit: number
   readonly total: number
-  /** There are older entries, which only a narrower query reaches. */
+  /** Older entries exist; only a narrower query returns them. */
   readonly truncated?: true
 }
 
@@ -23,7 +23,7 @@ export interface ErrorBody {
 export const ok = <T>(c: Context, data: T, meta?: PageMeta): Response =>
   c.json(meta === undefined ? { success: true, data } : { success: true, data, meta })
 
-/** 201; `location` is the path of what was created, relative to the server. */
+/** 201; `location` is the path of the created resource, relative to the server. */
 export function created<T>(c: Context, location: string, data: T): Response {
   c.header('Location', location)
   return c.json({ success: true, data }, 201)

@@ -1,4 +1,4 @@
-/** Whatever goes wrong leaves as the envelope of SPECIFICATION.md §2.7, and nothing internal with it. */
+/** Turns every error into the envelope of SPECIFICATION.md §2.7, without internal details. */
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -11,23 +11,25 @@ export function errorHandler(log: Log): ErrorHandler<ControlEnv> {
   return (error, c) => answer(c, asApiError(error, c, log))
 }
 
-/** A path without a route is 404; one that other methods use is 405, with those in `Allow`. */
+/** 404 for a path without a route; 405, with `Allow`, for one that has other methods. */
 export function notFoundHandler(app: Hono<ControlEnv>): NotFoundHandler<ControlEnv> {
   return (c) => {
     const allowed = methodsOf(app, c.req.path)
     if (allowed.length === 0)
-      return answer(c, new ApiError(404, 'not_found', 'There is nothing at this path'))
+      return answer(c, new ApiError(404, 'not_found', 'No route has this path'))
     const headers = { Allow: allowed.join(', ') }
     return answer(
       c,
-      new ApiError(405, 'method_not_allowed', `${c.req.method} is not possible here`, { headers }),
+      new ApiError(405, 'method_not_allowed', `This path does not support ${c.req.method}`, {
+        headers,
+      }),
     )
   }
 }
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** Only a handler of this very method counts, not what stands in front of every path. */
+/** Counts only handlers of this method, not those mounted on every path. */
 function methodsOf(app: Hono<ControlEnv>, path: string): string[] {
   const found: string[] = methods.filter((method) =>
     app.router
@@ -41,9 +43,9 @@ function methodsOf(app: Hono<ControlEnv>, path: string): string[] {
 function asApiError(error: Error, c: Context<ControlEnv>, log: Log): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof HTTPException && error.status < 500)
-    return new ApiError(400, 'bad_request', 'The request is not valid')
+    return new ApiError(400, 'bad_request', 'The request is invalid')
   if (isUnstored(error)) {
-    log('warn', 'request refused: nothing can be stored', { path: c.req.path, error })
+    log('warn', 'request refused: the database cannot be written', { path: c.req.path, error })
     return storageUnavailable()
   }
   log('error', 'request failed', {

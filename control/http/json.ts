@@ -1,7 +1,10 @@
-/** JSON from outside: malformed and too deep documents, and texts that cannot be kept, end here. */
+/**
+ * Parses JSON from outside. Rejects malformed and too deeply nested documents, and texts that cannot be
+ * stored.
+ */
 import type { ErrorDetail } from './api-error.ts'
 
-/** No resource nests deeper than five; recursion over stored JSON stays far from the stack's end. */
+/** No resource nests deeper than five levels; recursion over stored JSON must not exhaust the stack. */
 const MAX_DEPTH = 32
 
 type Parsed =
@@ -39,8 +42,8 @@ function findProblem(value: unknown, path: string, depth: number): ErrorDetail |
 }
 
 /**
- * SQLite and C string functions end a text at NUL, and half a surrogate pair becomes U+FFFD in UTF-8:
- * two different texts could look the same.
+ * SQLite and C string functions end a text at NUL, and UTF-8 encoding turns half a surrogate pair into
+ * U+FFFD: two different texts could look the same.
  */
 function whyNotKept(text: string): string | undefined {
   if (text.includes('\0')) return 'contains a NUL character'

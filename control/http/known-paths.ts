@@ -1,7 +1,7 @@
 /**
- * A router that looks up paths without parameters in a table: most requests ask for one of those, and
- * hono's router for ambiguous routes walks every pattern each time (1.5 µs, and a new result to collect).
- * Such a path is what it says for every method: `GET /calls/originate` is 405, not a call of that name.
+ * A router that looks up paths without parameters in a table. Most requests are for one of those, and
+ * Hono's router for ambiguous routes walks every pattern each time (1.5 µs, and garbage to collect). Such a
+ * path is the same for every method: `GET /calls/originate` is 405, not a call named `originate`.
  */
 import type { Result, Router } from 'hono/router'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
@@ -10,9 +10,9 @@ import { TrieRouter } from 'hono/router/trie-router'
 
 export class KnownPathsRouter<T> implements Router<T> {
   readonly name = 'KnownPathsRouter'
-  /** hono's own choice. */
+  /** Hono's default router. */
   readonly #patterns = new SmartRouter<T>({ routers: [new RegExpRouter(), new TrieRouter()] })
-  /** Without the patterns that have parameters. */
+  /** Without patterns that have parameters. */
   readonly #literal = new SmartRouter<T>({ routers: [new RegExpRouter(), new TrieRouter()] })
   /** As many as the program has routes without parameters. */
   readonly #known = new Set<string>()
@@ -34,7 +34,7 @@ export class KnownPathsRouter<T> implements Router<T> {
     if (!this.#known.has(path)) return this.#patterns.match(method, path)
     const result = this.#literal.match(method, path)
     const ofMethod = this.#results.get(method) ?? new Map<string, Result<T>>()
-    // A client may make methods up: those that node knows are about thirty.
+    // Clients can invent methods; Node parses about thirty.
     if (ofMethod.size < this.#known.size) ofMethod.set(path, result)
     this.#results.set(method, ofMethod)
     return result

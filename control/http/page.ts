@@ -6,17 +6,17 @@ const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
 
 /**
- * The longest lists (audit, ledgers, call records, deliveries) end here, newest first: whoever counts or
- * skips more holds up calls. What is older is found by narrowing the list.
+ * The longest lists (audit, ledgers, call records, deliveries) end here, newest first: counting or skipping
+ * more rows would delay calls. A narrower filter finds older entries.
  */
 export const MAX_LISTED = 100_000
 
-/** Their rows are counted this far: one more tells that there are older ones. */
+/** Rows are counted up to here; one more shows that older ones exist. */
 export const MAX_COUNTED = MAX_LISTED + 1
 
 /**
  * A number in a query: text on the wire, an integer in the document. Digits only, because `Number` would
- * also take `1e3`, `0x10` and blanks.
+ * also accept `1e3`, `0x10` and blanks.
  */
 export const queryInteger = (digits: RegExp, message: string, minimum: number) =>
   z
@@ -25,7 +25,7 @@ export const queryInteger = (digits: RegExp, message: string, minimum: number) =
     .transform(Number)
     .meta({ type: 'integer', minimum })
 
-/** The id of something, as a filter. */
+/** An id used as a filter. */
 export const queryId = queryInteger(/^[1-9]\d{0,14}$/, 'must be an id', 1)
 
 const positiveInteger = queryInteger(/^[1-9]\d{0,8}$/, 'Expected an integer of at least 1', 1)
@@ -48,7 +48,7 @@ export const offsetOf = ({ page, limit }: Page): number => (page - 1) * limit
 
 export const pageMeta = ({ page, limit }: Page, total: number): PageMeta => ({ page, limit, total })
 
-/** Of a list that ends at `MAX_LISTED`: says so where there would be more. */
+/** For a list that ends at `MAX_LISTED`: says whether there would be more. */
 export const endingMeta = (page: Page, counted: number): PageMeta =>
   counted > MAX_LISTED
     ? { ...pageMeta(page, MAX_LISTED), truncated: true }

@@ -1,6 +1,6 @@
 /**
- * The head of a request and of its answer, past hono where node is reachable: its headers are
- * parsed already, and one that is set through `c.header()` forces a whole Response to be built.
+ * Reads and sets headers directly on Node's request and response where they exist: they are parsed already,
+ * and a header set with `c.header()` forces Hono to build a whole Response.
  */
 import type { Context } from 'hono'
 import { ApiAnswer } from './api-answer.ts'
@@ -13,20 +13,20 @@ export function requestHeader(c: Context<ControlEnv>, name: Lowercase<string>): 
   return typeof value === 'string' ? value : value?.join(', ')
 }
 
-/** To be called before the handler: afterwards a header would force a whole Response to be built. */
+/** Call it before the handler; afterwards a header would force a whole Response to be built. */
 export function setAnswerHeader(c: Context<ControlEnv>, name: string, value: string): void {
   const answer = answerOf(c)
   if (answer === undefined) c.header(name, value)
   else answer.setEarly(name, value)
 }
 
-/** The peer's address as the socket tells it. */
+/** The address of the socket's peer. */
 export function peerAddress(c: Context<ControlEnv>): string {
   const env = bindings(c)
   return env?.incoming?.socket.remoteAddress ?? env?.remoteAddress ?? '127.0.0.1'
 }
 
-/** Undefined: `app.request()` in tests has no answer of node's. */
+/** Undefined for `app.request()` in tests, which has no Node response. */
 export function answerOf(c: Context<ControlEnv>): ApiAnswer | undefined {
   const outgoing = bindings(c)?.outgoing
   return outgoing instanceof ApiAnswer ? outgoing : undefined

@@ -1,13 +1,13 @@
 /**
- * What a route says about itself, kept beside the middleware that enforces it: the scope it
- * demands and the shapes it checks. The OpenAPI document and the test that every route names its
- * scope read these notes, so neither can drift from what really runs.
+ * Notes of a route, kept with the middleware that enforces them: the scope it requires and the schemas it
+ * validates. The OpenAPI document and the test that every route names its scope read these notes, so both
+ * match what runs.
  */
 import type { Hono } from 'hono'
 import type { z } from 'zod'
 
 export interface HandlerNote {
-  /** Who may come in; a route without it on any handler is a mistake. */
+  /** Who is admitted. A route without it on any handler is a mistake. */
   readonly access?: Access
   readonly json?: z.ZodType
   readonly query?: z.ZodType
@@ -34,7 +34,10 @@ export function describeHandler(handler: object, note: HandlerNote): void {
   notes.set(handler, note)
 }
 
-/** Every route of an app with the notes of all its handlers; what stands in front of every path is left out. */
+/**
+ * Returns every route of an app with the notes of all its handlers, without middleware mounted on every
+ * path.
+ */
 export function routeNotes(app: Pick<Hono, 'routes'>): RouteNote[] {
   const routes = new Map<string, RouteNote>()
   for (const { method, path, handler } of app.routes) {

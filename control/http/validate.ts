@@ -1,6 +1,6 @@
 /**
- * Zod at the door: what passes is typed, what does not is a 400 with a path for every problem.
- * Schemas are `z.strictObject`, so that an unknown field is refused instead of ignored.
+ * Validates requests with Zod: valid input is typed, invalid input is a 400 with a path for every problem.
+ * Schemas are `z.strictObject`, so that unknown fields are rejected instead of ignored.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Context, Env, MiddlewareHandler } from 'hono'
@@ -13,13 +13,13 @@ import { describeHandler } from './route-notes.ts'
 
 type Target = 'json' | 'query' | 'param'
 
-/** What hono needs to type `c.req.valid(target)`. */
+/** The types that Hono needs for `c.req.valid(target)`. */
 interface Checked<T extends Target, S extends z.ZodType> {
   in: { [key in T]: z.input<S> }
   out: { [key in T]: z.output<S> }
 }
 
-/** Checks one part of the request. An absent body counts as `{}`. */
+/** Validates one part of the request. An absent body counts as `{}`. */
 export function validate<T extends Target, S extends z.ZodType>(
   target: T,
   schema: S,
@@ -55,7 +55,7 @@ async function readJson(c: Context): Promise<unknown> {
   const mediaType = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType !== 'application/json' && !mediaType?.endsWith('+json'))
     throw new ApiError(415, 'unsupported_media_type', 'The body must be application/json')
-  // Reading on would put U+FFFD in the place of what nobody can know.
+  // Decoding would replace invalid bytes with U+FFFD and lose information.
   if (!isUtf8(body)) throw notJson({ path: '', message: 'is not valid UTF-8' })
   const parsed = parseJson(body.toString('utf8'))
   if (parsed.kind === 'value') return parsed.value
@@ -67,7 +67,7 @@ function notJson(problem: ErrorDetail): ApiError {
   return new ApiError(400, code, 'The body is not valid JSON', { details: [problem] })
 }
 
-/** Of two values one would be ignored, and which one is nobody's guess. */
+/** Of two values one would be ignored, and the client cannot know which. */
 function once(values: Record<string, string[]>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).map(([path, [value = '', ...more]]) => {
@@ -80,16 +80,16 @@ function once(values: Record<string, string[]>): Record<string, string> {
 function withoutNul(values: Record<string, string>): Record<string, string> {
   for (const [path, value] of Object.entries(values))
     if (value.includes('\0'))
-      throw badRequest('The request is not valid', [{ path, message: 'contains a NUL character' }])
+      throw badRequest('The request is invalid', [{ path, message: 'contains a NUL character' }])
   return values
 }
 
-/** A body has up to a hundred thousand wrong fields: more than these help no reader, and each costs time. */
+/** Maximum problems reported: a body can have a hundred thousand, and each costs time. */
 const MAX_PROBLEMS = 100
 
 /**
- * One detail per problem, for the first hundred; an unknown field is named itself, not only the object that
- * holds it, and with `schema` what it was meant to be.
+ * Returns one detail per problem, for the first hundred. An unknown field is named itself, not only the
+ * object that contains it; with `schema`, a similar known name is suggested.
  */
 export function problemsOf(error: z.ZodError, schema?: z.ZodType): ErrorDetail[] {
   return error.issues
@@ -122,7 +122,7 @@ function suggestion(key: string, schema: z.ZodType | undefined): string {
 
 const fields = new WeakMap<z.ZodType, ReadonlySet<string>>()
 
-/** Every name of a field of a schema, at any depth. */
+/** Returns every field name of a schema, at any depth. */
 function fieldsOf(schema: z.ZodType): ReadonlySet<string> {
   const known = fields.get(schema)
   if (known !== undefined) return known

@@ -10,7 +10,7 @@ import type { Step } from './in-order.ts'
 const nothing: Presented = { kind: 'nothing' }
 const rejected: Presented = { kind: 'rejected' }
 
-/** What a request's credential is worth at the moment. */
+/** The result of checking a request's credential now. */
 export const judgeWith =
   (keys: KeyVerifier, sessions: Sessions, now: () => number) =>
   (authorization: string | undefined, apiKey: string | undefined, address: string): Presented => {
@@ -21,8 +21,8 @@ export const judgeWith =
   }
 
 /**
- * Finds out who asks. It refuses nobody: that is the route's word (`requires.ts`), so that public
- * routes stay public and an unknown path is 404 for everybody.
+ * Authenticates the request but never rejects it: routes decide (`requires.ts`), so that public routes stay
+ * public and an unknown path is 404 for every client.
  */
 export function authenticate(
   keys: KeyVerifier,

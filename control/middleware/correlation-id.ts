@@ -1,10 +1,10 @@
 import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
 import type { Step } from './in-order.ts'
 
-/** Visible ASCII that needs no quoting in logs: what a caller may choose is repeated to others. */
+/** Visible ASCII that needs no quoting in logs, because others read what the client chose. */
 const wellFormed = /^[\w.:/+=@-]{1,128}$/
 
-/** Echoes `X-Correlation-ID`, or makes one; the answer, the error envelope and the audit carry it. */
+/** Echoes `X-Correlation-ID` or generates one. The response, the error envelope and the audit log carry it. */
 export function correlationId(randomBytes: (size: number) => Buffer): Step {
   const newId = correlationIds(randomBytes)
   return (c) => {
@@ -15,7 +15,7 @@ export function correlationId(randomBytes: (size: number) => Buffer): Step {
   }
 }
 
-/** A random start and a counter: unique without drawing random bytes for each request. */
+/** A random start and a counter: unique without random bytes for each request. */
 export function correlationIds(randomBytes: (size: number) => Buffer): () => string {
   const start = randomBytes(9).toString('base64url')
   let count = 0

@@ -1,6 +1,6 @@
 /**
- * Cross-origin use from browsers (SPECIFICATION.md §5.6). Credentials travel in headers that a page
- * must set itself, never in cookies, so that any origin may be allowed.
+ * Cross-origin use from browsers (SPECIFICATION.md §5.6). Credentials are in headers that a page must set
+ * itself, never in cookies, so any origin is allowed.
  */
 import type { Handler } from 'hono'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -14,7 +14,7 @@ const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit-Policy, RateLimit, ' +
   'Retry-After, Location, X-Correlation-ID, Idempotency-Replayed'
 
-/** A request without `Origin` does not come from a page: it needs none of this. */
+/** A request without `Origin` does not come from a page and needs none of this. */
 export function cors(): Step {
   return (c) => {
     if (requestHeader(c, 'origin') === undefined) return
@@ -23,7 +23,7 @@ export function cors(): Step {
   }
 }
 
-/** The answer to every `OPTIONS`; it stands behind the rate limit, whose headers it carries. */
+/** Answers every `OPTIONS`. Runs after the rate limit, because the response carries its headers. */
 export const preflight: Handler<ControlEnv> = (c) =>
   c.body(null, 204, {
     'Access-Control-Allow-Origin': '*',

@@ -1,11 +1,9 @@
 /**
- * `Idempotency-Key` as Stripe does it (SPECIFICATION.md §8): the first answer is kept for 24 hours and
- * given again; the same key with another body is a conflict; a repetition that arrives while the
- * first is still running waits for it.
- *
- * An answer may hold a new token, and no form of a token but its hash may be stored. So answers are
- * encrypted under what only their caller can present again: the `Idempotency-Key` and, for a
- * machine, its own token. The database holds neither.
+ * `Idempotency-Key` as Stripe implements it (SPECIFICATION.md §8): the first response is stored for 24 hours
+ * and returned again; the same key with another body is a conflict; a repetition that arrives while the
+ * first request is running waits for it. A response may contain a new token, and a token may only be stored
+ * as a hash. So responses are encrypted with what only their caller can present again: the `Idempotency-
+ * Key` and, for a machine, its own token. The database contains neither.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -24,10 +22,10 @@ import { describeHandler } from '../http/route-notes.ts'
 const KEPT_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
-/** What an answer carries beside status and body. */
+/** The stored headers of a response. */
 const keptHeaders = ['Content-Type', 'Location', 'Cache-Control']
 
-/** Which request this is: a repetition has the same. */
+/** Identifies a request; its repetition has the same identity. */
 interface Identity {
   readonly actor: string
   readonly operation: string
@@ -37,7 +35,7 @@ interface Identity {
 interface Operation {
   readonly identity: Identity
   readonly requestHash: Buffer
-  /** What the answer is sealed under. */
+  /** The secret from which the encryption key is derived. */
   readonly secret: string
 }
 
@@ -60,9 +58,9 @@ export class Idempotency {
   readonly #now: () => number
   readonly #randomBytes: (size: number) => Buffer
   readonly #find: Statement<Identity & { after: number }, KeptAnswer>
-  /** Requests that run now; no more than the server has connections. */
+  /** Running requests; no more than the server has connections. */
   readonly #running = new Map<string, Running>()
-  /** Answers that the database did not take. */
+  /** Responses that could not be stored. */
   readonly #unstored = new Map<string, KeptAnswer>()
 
   constructor(store: Store, now: () => number, randomBytes: (size: number) => Buffer) {
@@ -81,9 +79,9 @@ export class Idempotency {
   }
 
   /**
-   * Stands behind `requires` and `validate`, in front of the handler: a request that was refused
-   * by those has not been carried out and may be repeated with the same key. `operation` names what
-   * several paths do; otherwise each path does something else.
+   * Runs after `requires` and `validate`, before the handler: a request rejected by those was not carried
+   * out and may be repeated with the same key. `operation` names what several paths do; without it, each
+   * path is its own operation.
    */
   once(operation?: string): MiddlewareHandler<ControlEnv> {
     const repeat: MiddlewareHandler<ControlEnv> = async (c, next) => {
@@ -93,7 +91,7 @@ export class Idempotency {
         throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
       const asked = await describeOperation(c, key, operation ?? `${c.req.method} ${c.req.path}`)
       const name = nameOf(asked.identity)
-      // Between the last look at what runs and the start of this one nothing may be awaited.
+      // No `await` between the last check for running requests and the start of this one.
       for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
         refuseOther(running.requestHash, asked)
         await running.ended
@@ -115,7 +113,7 @@ export class Idempotency {
     operation: Operation,
   ): Promise<void> {
     const work = this.#carryOut(c, next, operation)
-    // Who waits only wants to know when, not how it went.
+    // Waiting requests need only the end, not the result.
     const ended = work.then(nothing, nothing)
     this.#running.set(name, { requestHash: operation.requestHash, ended })
     try {
@@ -131,7 +129,7 @@ export class Idempotency {
     operation: Operation,
   ): Promise<void> {
     await next()
-    // A server error may not come again: the caller shall be able to try once more.
+    // A server error may not repeat: the client must be able to retry.
     if (c.res.status < 500) await this.#keep(c.res, operation)
   }
 
@@ -166,7 +164,7 @@ export class Idempotency {
     }
   }
 
-  /** What was asked for is done, and must not be done twice because the disk is full now. */
+  /** The request is done and must not be done twice because the disk is full now. */
   #remember(name: string, answer: KeptAnswer): void {
     this.#unstored.set(name, answer)
     const [oldest] = this.#unstored.keys()
@@ -186,7 +184,7 @@ async function describeOperation(
     requestHeader(c, 'authorization'),
     requestHeader(c, 'x-api-key'),
   )
-  // A session's token changes at every login; the answer must outlive it.
+  // A session token changes at every login; the response must remain readable.
   const token = credential?.kind === 'key' ? credential.token : ''
   const { actor, tenantId } = c.get('principal')
   return {
@@ -206,7 +204,7 @@ function replay(kept: KeptAnswer, operation: Operation): Response {
   if (opened === undefined)
     throw conflict(
       'idempotency_answer_sealed',
-      'The request was carried out, but its answer can only be read with the token that made it',
+      'The request was carried out, but its response can only be read with the token that made the request',
     )
   const headers = { ...opened.headers, 'Idempotency-Replayed': 'true' }
   return new Response(opened.body, { status: kept.status, headers })

@@ -1,10 +1,10 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ControlEnv } from '../http/control-env.ts'
 
-/** One thing that happens to every request before its route. It throws to refuse. */
+/** A step that runs for every request before its route. Throws to reject. */
 export type Step = (c: Context<ControlEnv>) => void
 
-/** Steps that a browser's question before its request does not pass: it shows no credential. */
+/** Steps that CORS preflights skip: they carry no credential. */
 export const butPreflight =
   (...steps: readonly Step[]): Step =>
   (c) => {
@@ -12,7 +12,7 @@ export const butPreflight =
     for (const step of steps) step(c)
   }
 
-/** Runs steps as one middleware: each middleware of its own would cost another 0.8 µs of promises. */
+/** Runs the steps as one middleware: separate ones would cost another 0.8 µs of promises each. */
 export const inOrder =
   (...steps: readonly Step[]): MiddlewareHandler<ControlEnv> =>
   (c, next) => {

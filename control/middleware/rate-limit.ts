@@ -1,7 +1,6 @@
 /**
- * Who may ask how often (SPECIFICATION.md §8), and the headers that say so on every
- * answer: `X-RateLimit-*`, and `RateLimit-Policy` and `RateLimit` of
- * draft-ietf-httpapi-ratelimit-headers.
+ * Limits requests per caller (SPECIFICATION.md §8), and sets the headers that report it:
+ * `X-RateLimit-*`, and `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers.
  */
 import type { Clocks } from '../../schema/clock.ts'
 import type { Context } from 'hono'
@@ -19,19 +18,20 @@ import type { Step } from './in-order.ts'
 
 const WINDOW_MS = 60_000
 
-/** Whoever shows no valid credential. Tokens cannot be guessed, so this only keeps floods away. */
+/** Requests without a valid credential. Tokens cannot be guessed, so this only stops floods. */
 const PER_ADDRESS = 12_000
 /**
- * What a node asks of `/api/ocs` is one call of a customer each: its key's `rate_limit_rpm` would refuse
- * calls. This many, 20,000 a second, is more than one process can answer; it only bounds the window.
+ * Each request of a node to `/api/ocs` is one call of a customer: the `rate_limit_rpm` of its key would
+ * reject calls. This limit, 20,000 per second, is more than one process can answer; it only bounds the
+ * window.
  */
 const PER_NODE = 1_200_000
 /** Passwords can be guessed. */
 const LOGINS_PER_ADDRESS = 10
 
-/** Callers remembered per kind. One that falls out begins anew, with an empty window. */
+/** Callers remembered per kind. An evicted one starts with an empty window. */
 const MAX_CALLERS = 20_000
-/** Their windows are large. */
+/** Fewer, because their windows are large. */
 const MAX_NODES = 100
 
 interface Bucket {
@@ -52,7 +52,7 @@ export class RateLimits {
       : bucketIn(this.#sessions, principal.actor, 'session', SESSION_RPM)
   }
 
-  /** Charging: apart from what the same key asks of other routes. */
+  /** Charging is counted apart from other requests of the same key. */
   forNode(keyId: number): Bucket {
     return bucketIn(this.#nodes, keyId, 'node', PER_NODE)
   }
@@ -104,7 +104,7 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): 
   }
 }
 
-/** Whether a request succeeds its answer knows; `app.request()` in tests has none of node's. */
+/** Only the response knows whether a request succeeded; `app.request()` in tests has no Node response. */
 function countWith(answer: ApiAnswer | undefined, used: { requests: number }): void {
   if (answer === undefined) used.requests += 1
   else answer.used = used
@@ -121,7 +121,10 @@ function bucketOf(
   return limits.forAddress(c.get('clientAddress'))
 }
 
-/** Sets the headers of what was cut off before it was a request (400, 408, 431): a hit of its address. */
+/**
+ * Sets the headers for what was rejected before it was a request (400, 408, 431), and counts a hit of its
+ * address.
+ */
 export function describeRefused(
   limits: RateLimits,
   address: string,
@@ -134,7 +137,7 @@ export function describeRefused(
   describe(bucket, time, clocks.now(), set)
 }
 
-/** The window goes by the steady clock; `present` is what other clocks say. */
+/** The window uses steady time; `present` is the time of other clocks. */
 function describe(
   { window, policy }: Bucket,
   now: number,

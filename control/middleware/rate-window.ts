@@ -1,13 +1,12 @@
 /**
- * An exact rolling window: at most `limit` hits in any `windowMs` milliseconds. The moment of each
- * hit is kept in a ring that grows up to the limit, so a caller costs memory only for what it does.
- * 0.13 µs per hit.
+ * An exact rolling window: at most `limit` hits in any `windowMs` milliseconds. The time of each hit is
+ * stored in a ring that grows up to the limit, so memory grows only with use. 0.13 µs per hit.
  */
 export class RateWindow {
   readonly #windowMs: number
   #limit: number
   #ring: Float64Array
-  /** Place of the oldest hit. */
+  /** Index of the oldest hit. */
   #start = 0
   #count = 0
   /** The clock may step back; the window does not. */
@@ -23,7 +22,7 @@ export class RateWindow {
     return this.#limit
   }
 
-  /** Counts a hit, unless the window is full: a denied hit uses no quota. */
+  /** Counts a hit unless the window is full: a denied hit uses no quota. */
   admit(now: number): boolean {
     const time = this.#forget(now)
     if (this.#count >= this.#limit) return false
@@ -43,19 +42,19 @@ export class RateWindow {
     return Math.max(0, this.#limit - this.#count)
   }
 
-  /** When the oldest hit leaves, in milliseconds; `now` when there is none. */
+  /** When the oldest hit leaves the window, in milliseconds; `now` when there is none. */
   oldestLeavesAt(now: number): number {
     this.#forget(now)
     return this.#count === 0 ? now : this.#hit(0) + this.#windowMs
   }
 
-  /** When the next hit will be admitted: with a lowered limit that takes more than one to leave. */
+  /** When the next hit will be admitted. After the limit was lowered, more than one hit must leave first. */
   opensAt(now: number): number {
     this.#forget(now)
     return this.#count < this.#limit ? now : this.#hit(this.#count - this.#limit) + this.#windowMs
   }
 
-  /** Takes effect at once; the hits so far count against the new limit. */
+  /** Takes effect immediately; earlier hits count against the new limit. */
   setLimit(limit: number): void {
     this.#limit = limit
   }
@@ -64,7 +63,7 @@ export class RateWindow {
     this.#count = 0
   }
 
-  /** A hit at `t` counts until, and without, `t + windowMs`. */
+  /** A hit at `t` counts until `t + windowMs`, exclusive. */
   #forget(now: number): number {
     const time = Math.max(now, this.#latest)
     this.#latest = time

@@ -2,7 +2,7 @@ import type { TenantScope } from '../auth/tenants.ts'
 import { requestHeader } from '../http/request-head.ts'
 import type { Step } from './in-order.ts'
 
-/** Narrows the principal to the tenant it acts in; 403 when that is not its own. */
+/** Narrows the principal to the tenant in which it acts; 403 for a foreign tenant. */
 export function tenantScope(tenants: TenantScope): Step {
   return (c) => {
     const presented = c.get('presented')

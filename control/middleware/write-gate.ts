@@ -1,6 +1,6 @@
 /**
- * Another process may hold the database's write lock, such as `tollgate seed`. Who wants to write waits here,
- * where nothing else does: inside a handler the wait would stop every call.
+ * Waits while another process, such as `tollgate seed`, holds the database's write lock. The wait is
+ * asynchronous here; inside a handler it would stop every call.
  */
 import type { MiddlewareHandler } from 'hono'
 import type { Schedule } from '../../schema/clock.ts'
@@ -14,7 +14,7 @@ interface WriteGateDeps {
 }
 
 const LOOK_MS = 20
-/** Then the request goes on: one that writes is answered 503. */
+/** Then the request continues; a write is answered with 503. */
 const LONGEST_LOOKS = 100
 
 export function writeGate({ store, schedule }: WriteGateDeps): MiddlewareHandler<ControlEnv> {

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document: paths, scopes and request shapes from what the routes enforce
- * (`routeNotes`), meaning and answers from the operations beside this file.
+ * Builds the OpenAPI 3.1 document. Paths, scopes and request bodies come from what the routes enforce
+ * (`routeNotes`); summaries and responses come from `operations/`.
  */
 import { z } from 'zod'
 import type { ErrorStatus } from '../http/api-error.ts'
@@ -20,20 +20,20 @@ type Json = Record<string, unknown>
 const meta = z
   .strictObject({
     page: z.int(),
-    limit: z.int().describe('The effective one.'),
+    limit: z.int().describe('The page size that was applied.'),
     total: z.int(),
     truncated: z
       .literal(true)
       .optional()
-      .describe('The list ends here, though there are older entries: narrow it to reach them.'),
+      .describe('The list was cut here. Filter it to see older entries.'),
   })
   .meta({ id: 'PageMeta' })
 
-/** Shapes that are met under a name of their own. */
+/** Collects the schemas of `components`. */
 class Schemas {
   readonly all: Record<string, Json> = {}
 
-  /** A schema as JSON Schema; what it names itself moves to `components`. */
+  /** Returns a schema as JSON Schema and moves its named parts to `components`. */
   of(schema: z.ZodType, io: 'input' | 'output'): Json {
     const { $schema: _, $defs, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
     for (const [name, definition] of Object.entries($defs ?? {}))
@@ -47,7 +47,7 @@ class Schemas {
   }
 }
 
-/** `$defs` of one schema become components of the document. */
+/** Points references to `$defs` at the components of the document. */
 function relocated(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(relocated)
   if (typeof json !== 'object' || json === null) return json
@@ -80,7 +80,7 @@ export function openApiDocument(
       title: 'Tollgate',
       version,
       description:
-        'Keys, users, tenants, routing, calls and money of the telephony platform. Paths without `/api/v1` are aliases.',
+        'The control API of the telephony platform: keys, users, tenants, routing, calls and billing. Paths without `/api/v1` are aliases.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'This process.' }],
@@ -162,7 +162,7 @@ function requestBody(note: RouteNote, operation: Operation, schemas: Schemas): J
 function answerObject({ status, content }: Answer, schemas: Schemas): Json {
   const location = status === 201 ? { Location: { $ref: '#/components/headers/Location' } } : {}
   return {
-    description: status === 201 ? 'Created.' : status === 202 ? 'Taken on.' : 'Success.',
+    description: status === 201 ? 'Created.' : status === 202 ? 'Accepted.' : 'Success.',
     headers: { ...headerReferences, ...location },
     content: Object.fromEntries(
       Object.entries(content).map(([type, { schema, example }]) => [
@@ -193,7 +193,7 @@ const headerReferences = Object.fromEntries(
     .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
 
-/** Names of the error answers that operations refer to. */
+/** Returns the names of the error responses that operations refer to. */
 const usedIn = (paths: Json): ReadonlySet<string> =>
   new Set(
     [...JSON.stringify(paths).matchAll(/#\/components\/responses\/(\w+)/g)].map(

@@ -1,40 +1,42 @@
-/** Headers that every answer carries, those that requests may carry, and the forms of a credential. */
+/** Headers of responses and requests, and the security schemes. */
 
 const integer = { type: 'integer', minimum: 0 }
 
 export const commonHeaders = {
   'X-Correlation-ID': {
-    description: 'As sent, or made: to be told when something went wrong.',
+    description:
+      'Identifies the request in logs; quote it when reporting a problem. Taken from the request, or generated.',
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
-    description: 'Requests in any sixty seconds.',
+    description: 'Requests allowed in any 60 seconds.',
     schema: integer,
     example: 1200,
   },
   'X-RateLimit-Remaining': {
-    description: 'How many more may come now.',
+    description: 'Requests left in the current window.',
     schema: integer,
     example: 1199,
   },
   'X-RateLimit-Reset': {
-    description: 'Unix second at which the oldest request leaves the window.',
+    description: 'Unix time in seconds at which the oldest request leaves the window.',
     schema: integer,
     example: 1767225660,
   },
-  Location: { description: 'Path of what was created.', schema: { type: 'string' } },
-  RetryAfter: { description: 'Seconds.', schema: integer, example: 12 },
+  Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait before retrying.', schema: integer, example: 12 },
 }
 
 export const tenantHeader = {
   ...{ name: 'X-Tenant-Slug', in: 'header', required: false, schema: { type: 'string' } },
-  description: 'Acts as this tenant. A credential of a tenant has no other.',
+  description: 'Acts on behalf of this tenant. A tenant credential can only name its own tenant.',
 }
 
 export const repetitionHeader = {
   ...{ name: 'Idempotency-Key', in: 'header', required: false },
   schema: { type: 'string', maxLength: 255 },
-  description: 'A repetition within 24 hours gets the first answer again.',
+  description:
+    'Makes the request safe to retry: a repeated request within 24 hours gets the first response again.',
 }
 
 export const securitySchemes = {
@@ -45,6 +47,6 @@ export const securitySchemes = {
   keyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
   session: {
     ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-    description: 'Of `POST /auth/login` for staff, `POST /client/auth/login` for customers.',
+    description: 'From `POST /auth/login` for staff, or `POST /client/auth/login` for customers.',
   },
 }

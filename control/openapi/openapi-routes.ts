@@ -1,4 +1,4 @@
-/** `/` leads to `/openapi.json`, and to the same as a page: Swagger UI, served from here and from nowhere else. */
+/** Serves `/openapi.json`, the front page at `/`, and Swagger UI at `/docs` without any external resource. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Hono } from 'hono'
@@ -12,7 +12,7 @@ import { openApiDocument } from './document.ts'
 import { operations } from './operations/index.ts'
 import { docsPage, docsScript, frontPage, pagePolicy } from './pages.ts'
 
-/** Files of the package, by the name under which they are served. */
+/** Files of swagger-ui-dist, with their content types. */
 const packaged = new Map([
   ['swagger-ui.css', 'text/css; charset=utf-8'],
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
@@ -20,7 +20,7 @@ const packaged = new Map([
 
 const fileParam = z.strictObject({ file: z.string().max(50) })
 
-/** @param app whose routes are described: all that are mounted when somebody asks first. */
+/** @param app whose routes are described as they are mounted at the first request for the document. */
 export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: string) {
   let document: string | undefined
   const describe = (): string =>
@@ -49,7 +49,7 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
       const type = packaged.get(file)
       if (type === undefined) throw notFound('File')
       c.header('Content-Type', type)
-      // It changes with the program only.
+      // It changes only with the program.
       c.header('Cache-Control', 'public, max-age=3600')
       return c.body(await readFile(pathOf(file)))
     })

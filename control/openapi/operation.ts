@@ -1,39 +1,39 @@
-/** What the OpenAPI document says of a route beyond the notes that its own handlers leave. */
+/** What the OpenAPI document says about a route beyond the notes of its handlers. */
 import type { z } from 'zod'
 import type { ErrorStatus } from '../http/api-error.ts'
 
 /** In the order of the page. */
 export const tags = {
-  System: 'Is it there, how does it do, who changed what, whom does SIP not listen to.',
-  Keys: 'Credentials of machines.',
-  Sessions: 'Logging in and out.',
-  Users: 'Accounts of the staff.',
-  Tenants: 'Customer organisations and their SIP domains.',
-  Dispatcher: 'Clusters of backend nodes, and which of them get calls.',
-  Routing: 'Carriers, and where calls come from and go to.',
-  Extensions: 'Phones.',
-  Calls: 'Live calls and the records of past ones.',
-  Agents: 'Numbers that a machine answers.',
-  Customers: 'Who pays: wallets and ledgers.',
-  Rates: 'What calls cost.',
-  Charging: 'What nodes ask before, during and after a call.',
-  Payments: 'What the payment provider tells, and what needs an eye.',
-  'Customer edge': 'What customers see of themselves.',
-  Webhooks: 'Events of calls and money, told to whoever listens.',
-  'Tools for AI agents': 'The tools of the Model Context Protocol, over plain HTTP too.',
+  System: 'Health, telemetry, audit log and SIP bans.',
+  Keys: 'Application keys: credentials for programs.',
+  Sessions: 'Login and logout.',
+  Users: 'Staff accounts.',
+  Tenants: 'Customer organisations, their SIP domains and numbers.',
+  Dispatcher: 'Sets of backend nodes, their health and state.',
+  Routing: 'Carriers, outbound routes and inbound routes.',
+  Extensions: 'PBX extensions and their registered phones.',
+  Calls: 'Live calls, call control and call records.',
+  Agents: 'AI agents that answer calls.',
+  Customers: 'Customers, wallets and ledgers.',
+  Rates: 'Rate plans and rates.',
+  Charging: 'Online charging for nodes: authorize, extend and report calls.',
+  Payments: 'Payment events, and alerts that need attention.',
+  'Customer edge': 'Self-service for customers.',
+  Webhooks: 'Call and billing events, sent to HTTP endpoints.',
+  'Tools for AI agents': 'The MCP tools over plain HTTP.',
 } as const
 
 export interface Operation {
-  /** `operationId`: what a generated client calls it. */
+  /** `operationId`: the name in generated clients. */
   readonly id: string
   readonly tag: keyof typeof tags
   readonly summary: string
   readonly answer: Answer
-  /** Beside what follows from access, shapes and method: see `errors.ts`. */
+  /** In addition to those that follow from access, schemas and method (`errors.ts`). */
   readonly refusals?: readonly ErrorStatus[]
-  /** A body that would be accepted. */
+  /** A valid example. */
   readonly body?: unknown
-  /** For a body that is no JSON object checked by a schema. */
+  /** The content type of a body that is not JSON checked by a schema. */
   readonly bodyType?: string
 }
 
@@ -43,18 +43,18 @@ export interface Answer {
 }
 
 interface Content {
-  /** Undefined: text that JSON Schema cannot describe. */
+  /** Undefined for text, which JSON Schema cannot describe. */
   readonly schema: AnswerSchema | undefined
   readonly example: unknown
 }
 
 export interface AnswerSchema {
-  /** In the envelope of SPECIFICATION.md §2.7, alone or with the figures of its page; or bare (SPECIFICATION.md §4.1). */
+  /** In the envelope of SPECIFICATION.md §2.7, without or with page metadata; or bare (§4.1). */
   readonly form: 'data' | 'list' | 'bare'
   readonly schema: z.ZodType
 }
 
-/** By `METHOD /path`, as hono has it. */
+/** By `METHOD /path`, with path parameters as Hono writes them. */
 export type Operations = Readonly<Record<string, Operation>>
 
 type Status = Answer['status']
@@ -87,7 +87,7 @@ export const text = (mediaType: string, example: string): Answer => ({
   content: { [mediaType]: { schema: undefined, example } },
 })
 
-/** One answer in several types, by `Accept`. */
+/** One response in several content types, chosen by `Accept`. */
 export const either = (first: Answer, ...others: readonly Answer[]): Answer => ({
   ...first,
   content: Object.assign(

@@ -1,6 +1,6 @@
-/** The pages for people that the API serves: where everything is, and the reference with its sign-in. */
+/** The HTML pages of the API: the front page, and the reference with its sign-in form. */
 
-/** Nothing from elsewhere; Swagger UI sets styles of its own and shows pictures from its style sheet. */
+/** Blocks external resources. Swagger UI needs inline styles, and `data:` images in its style sheet. */
 export const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -32,15 +32,15 @@ export const frontPage = (version: string): string => `<!doctype html>
       <p>This is the control API.</p>
       <dl>
         <dt><a href="/docs">API reference</a></dt>
-        <dd>Every operation, to try with the user and password that the first start printed.</dd>
+        <dd>Every operation. Sign in with the user and password printed at the first start to try them.</dd>
         <dt><a href="/openapi.json">openapi.json</a></dt>
-        <dd>The same as an OpenAPI 3.1 document, for client generators.</dd>
+        <dd>The API as an OpenAPI 3.1 document, for client generators.</dd>
         <dt><a href="/readyz">readyz</a>, <a href="/livez">livez</a>, <a href="/health">health</a></dt>
-        <dd>Whether calls are taken, whether the process answers, and its version.</dd>
+        <dd>Readiness for calls, liveness of the process, and its version.</dd>
         <dt>/metrics</dt>
-        <dd>Metrics for Prometheus, with an application key.</dd>
+        <dd>Prometheus metrics. Requires an application key.</dd>
         <dt>/mcp</dt>
-        <dd>Tools for AI agents by the Model Context Protocol, with an application key.</dd>
+        <dd>Tools for AI agents over the Model Context Protocol. Requires an application key.</dd>
       </dl>
     </main>
   </body>

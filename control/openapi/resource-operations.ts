@@ -1,9 +1,9 @@
-/** The five operations of `provisioning/resource-routes.ts`, for one resource. */
+/** Describes the five operations of `provisioning/resource-routes.ts` for one resource. */
 import { z } from 'zod'
 import { data, list, type Operation, type Operations } from './operation.ts'
 
 interface ResourceText {
-  /** With the mount: `/api/v1/customers`. */
+  /** The full path: `/api/v1/customers`. */
   readonly path: string
   /** `customer`, and `Customer` in operation ids. */
   readonly noun: string
@@ -11,7 +11,7 @@ interface ResourceText {
   readonly tag: Operation['tag']
   readonly view: z.ZodType
   readonly example: { readonly id: number } & Readonly<Record<string, unknown>>
-  /** Of a body that creates the example. */
+  /** A body that creates the example. */
   readonly body: unknown
   readonly patch: unknown
 }
@@ -22,28 +22,33 @@ export function resourceOperations(text: ResourceText): Operations {
   const { path, noun, plural, tag, view, example } = text
   const name = pascal(noun)
   const item = `${path}/:id`
+  const article = /^[aeiou]/.test(noun) ? 'an' : 'a'
   const one: Record<string, Operation> = {
     [`POST ${path}`]: {
-      ...{ id: `create${name}`, tag, summary: `Create: ${noun}`, body: text.body },
+      ...{ id: `create${name}`, tag, summary: `Create ${article} ${noun}`, body: text.body },
       answer: data(view, example, 201),
       refusals: [409],
     },
     [`GET ${path}`]: {
-      ...{ id: `list${pascal(plural)}`, tag, summary: `List: ${plural}` },
+      ...{ id: `list${pascal(plural)}`, tag, summary: `List ${plural}` },
       answer: list(view, example),
     },
     [`GET ${item}`]: {
-      ...{ id: `get${name}`, tag, summary: `Show: ${noun}` },
+      ...{ id: `get${name}`, tag, summary: `Get ${article} ${noun}` },
       answer: data(view, example),
     },
     [`PATCH ${item}`]: {
-      ...{ id: `update${name}`, tag, summary: `Change: ${noun}; absent fields stay` },
+      ...{
+        id: `update${name}`,
+        tag,
+        summary: `Update ${article} ${noun}. Absent fields keep their values.`,
+      },
       body: text.patch,
       answer: data(view, example),
       refusals: [409],
     },
     [`DELETE ${item}`]: {
-      ...{ id: `delete${name}`, tag, summary: `Remove: ${noun}` },
+      ...{ id: `delete${name}`, tag, summary: `Delete ${article} ${noun}` },
       answer: data(deleted, { id: example.id, deleted: true }),
       refusals: [409],
     },

@@ -5,12 +5,12 @@ import { extensionNumber } from './extension-body.ts'
 
 export const agentBody = z.strictObject({
   name,
-  extension: extensionNumber.describe('The number under which the agent is called.'),
-  sip_uri: sipUri.describe('Where its calls go.'),
+  extension: extensionNumber.describe('The number of the agent.'),
+  sip_uri: sipUri.describe('SIP URI to which its calls are sent.'),
   description: text(500).nullish(),
-  max_calls: limit.default(0).describe('0: unlimited. Beyond it callers get 503.'),
+  max_calls: limit.default(0).describe('0: unlimited. Further callers get 503.'),
   is_active: z.boolean().default(true),
-  tenant: reference.nullish().describe('Absent: an agent of the platform, for every tenant.'),
+  tenant: reference.nullish().describe('Absent: a platform agent, available to every tenant.'),
 })
 
 export type AgentBody = z.output<typeof agentBody>

@@ -18,7 +18,7 @@ const listQuery = z.strictObject({
     .string()
     .max(300)
     .optional()
-    .describe('Only those on this node: what its drain waits for.'),
+    .describe('Only calls on this node, for example while it drains.'),
 })
 
 const callUuid = z.guid()

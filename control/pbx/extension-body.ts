@@ -20,11 +20,13 @@ export const extensionBody = z.strictObject({
   call_recording: z
     .enum(['always', 'never', 'on_demand'])
     .default('always')
-    .describe('What is wished for. No call is recorded yet, whatever this says.'),
+    .describe('Whether calls should be recorded. Stored only: recording is not supported yet.'),
   email: z.email().max(254).nullish(),
   tenant: reference.nullish(),
-  domain: domain.nullish().describe("Absent: the key's domain, or the tenant's first."),
-  customer: reference.nullish().describe('Who pays for its calls.'),
+  domain: domain
+    .nullish()
+    .describe("Defaults to the domain of the key, or to the tenant's first domain."),
+  customer: reference.nullish().describe('The customer that pays for its calls.'),
   customer_id: reference.nullish(),
 })
 

@@ -1,11 +1,11 @@
-/** Fields that several resources share: what a name, an amount, a host or a port may be. */
+/** Fields that several resources share: names, amounts, hosts, ports and numbers. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
 import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
 import { readNumber, withoutSeparators } from '../../schema/rules/phone-number.ts'
 
-/** No control characters: texts end up in SIP headers and log lines. */
+/** No control characters: texts are used in SIP headers and log lines. */
 // eslint-disable-next-line no-control-regex -- these are what is refused
 const controlCharacter = /[\u0000-\u001f\u007f\u2028\u2029]/
 
@@ -15,18 +15,18 @@ export const text = (maxLength: number) =>
     .max(maxLength)
     .refine((value) => !controlCharacter.test(value), 'contains a control character')
 
-/** The name by which people and seed files refer to a resource; unique among its kind. */
+/** The name by which users and seed files refer to a resource; unique among its kind. */
 export const name = text(100)
   .min(1)
   .refine((value) => value === value.trim(), 'starts or ends with a space')
 
-/** Whatever a body refers to: by id, or by name as seed files do. */
+/** A reference to another resource: by id, or by name as in seed files. */
 export const reference = z.union([z.int().min(1), name], {
   error: 'must be an id (a number) or a name',
 })
 export type Reference = z.output<typeof reference>
 
-/** An amount of money: a JSON number or a decimal text, at most six decimals; read as micro-units. */
+/** An amount of money: a JSON number or decimal text, at most six decimals; parsed as micro-units. */
 export const money = (range: { readonly min?: number; readonly max?: number } = {}) =>
   z.union([z.string(), z.number()], { error: 'must be an amount' }).transform((amount, context) => {
     const micros = parseMoney(amount)
@@ -40,10 +40,10 @@ export const money = (range: { readonly min?: number; readonly max?: number } = 
     return z.NEVER
   })
 
-/** An RFC 3339 date-time, read as milliseconds UTC. */
+/** An RFC 3339 date-time, parsed as milliseconds UTC. */
 export const time = z.string().transform(readTime).meta({ format: 'date-time' })
 
-/** The same in a query, where a `+` that was not escaped comes as a space. */
+/** The same in a query, where an unescaped `+` arrives as a space. */
 export const queryTime = z
   .string()
   .transform((value, context) => readTime(value.replace(/ (?=\d\d:\d\d$)/, '+'), context))
@@ -60,14 +60,17 @@ export const port = z.int().min(1).max(65_535)
 
 const labels = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/
 
-/** A host name, written small and without the final dot. A last label of digits is a wrong IPv4 address. */
+/**
+ * A host name, normalized to lower case without the final dot. A last label of digits is a malformed IPv4
+ * address.
+ */
 function isHostName(host: string): boolean {
   return host.length <= 253 && labels.test(host) && !/(?:^|\.)\d+$/.test(host)
 }
 
 const everywhere = new Set(['0.0.0.0', '::', '255.255.255.255'])
 
-/** Where a SIP request can be sent: IPv4 address, FQDN, or IPv6 address (brackets are taken off). */
+/** A destination of SIP requests: IPv4 address, FQDN, or IPv6 address (brackets are removed). */
 export const host = z
   .string()
   .max(255)
@@ -77,7 +80,7 @@ export const host = z
     'must be an IPv4 address, an IPv6 address or a fully qualified domain name',
   )
 
-/** `sip:user@host:5060;transport=tcp`: a place of somebody else's, to which calls can be sent. */
+/** `sip:user@host:5060;transport=tcp`: a third party's address to which calls can be sent. */
 export const sipUri = z
   .string()
   .refine(
@@ -88,18 +91,18 @@ export const sipUri = z
 const sipUriShape =
   /^sip:(?:[\w.!~*'()&=+$,;?/%#-]{1,128}@)?(\[[\da-f:.]{2,45}\]|[\w.-]{1,253})(?::[1-9]\d{0,4})?(?:;transport=(?:udp|tcp))?$/i
 
-/** A SIP domain, as it stands in a Request-URI or a realm. */
+/** A SIP domain, as in a Request-URI or a realm. */
 export const domain = z
   .string()
   .max(253)
   .transform((value) => value.toLowerCase().replace(/\.$/, ''))
   .refine((value) => isHostName(value) || isIPv4(value), 'must be a domain name')
 
-/** How people write numbers: what `readNumber` leaves out is among it. */
+/** The characters in which people write numbers, including those that `readNumber` drops. */
 const numberSpelling = /^[-+0-9*#.() ]*$/
 const maxSpellingLength = 128
 
-/** A telephone number in any spelling, read in its normal form; how many of its digits, `*` and `#` there may be. */
+/** A telephone number in any notation, normalized; `least` and `most` bound its digits, `*` and `#`. */
 export function phoneNumber(
   { least, most }: { readonly least: number; readonly most: number },
   message = `must be ${least} to ${most} digits, * or #`,
@@ -117,7 +120,7 @@ export function phoneNumber(
     })
 }
 
-/** The start of a telephone number, a leading `+` does not count; the empty text starts every number. */
+/** A prefix of telephone numbers, without a leading `+`; the empty prefix matches every number. */
 export const prefix = z
   .string()
   .max(maxSpellingLength)
@@ -127,12 +130,12 @@ export const prefix = z
     if (digits !== undefined) return digits
     context.addIssue({
       code: 'custom',
-      message: 'must be at most 20 digits, * and #, with nothing but a + before them',
+      message: 'must be at most 20 digits, * and #, after an optional +',
     })
     return z.NEVER
   })
 
-/** A calling number in any spelling, read in its normal form; or the user part of a SIP address. */
+/** A calling number in any notation, normalized; or the user part of a SIP address. */
 export const numberOrUserName = z
   .string()
   .regex(/^[0-9A-Za-z*#+._() -]{1,64}$/, 'must be a number or a SIP user name')

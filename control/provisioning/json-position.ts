@@ -1,13 +1,13 @@
-/** Where a text stops being JSON (RFC 8259), for a person who has to mend it. `JSON.parse` does not always say. */
+/** Finds where a text stops being JSON (RFC 8259). `JSON.parse` does not always say. */
 
 export interface JsonProblem {
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number
   readonly column: number
   readonly message: string
 }
 
-/** The first problem of a text that `JSON.parse` refuses. Bounded: each character is read once. */
+/** Returns the first problem of a text that `JSON.parse` rejects. Bounded: reads each character once. */
 export function jsonProblem(text: string): JsonProblem {
   const { at, message } = firstProblem(text)
   const before = text.slice(0, at)
@@ -20,7 +20,7 @@ const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(
 // eslint-disable-next-line no-control-regex -- these may not stand in a string
 const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y
 
-/** What may come next. */
+/** What the grammar allows next. */
 type Expected =
   | 'a value'
   | 'a value or ]'
@@ -67,7 +67,7 @@ function firstProblem(text: string): { readonly at: number; readonly message: st
     } else return { at, message: problemAt(text, at, expected) }
     if (open.length > 0) continue
     took(space)
-    return { at, message: 'has something behind its end' }
+    return { at, message: 'has extra characters after its end' }
   }
 }
 

@@ -1,11 +1,11 @@
-/** Nothing is accepted and then ignored: a field without effect yet is refused, and named. */
+/** Rejects fields without effect, by name: nothing is accepted and then ignored. */
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 
-/** Throws 400 `not_supported` when any of `details` is there. */
+/** Throws 400 `not_supported` when `details` is not empty. */
 export function refuseUnsupported(details: readonly (ErrorDetail | false)[]): void {
   const problems = details.filter((detail) => detail !== false)
   if (problems.length === 0) return
-  throw new ApiError(400, 'not_supported', 'The body asks for what is not supported', {
+  throw new ApiError(400, 'not_supported', 'The body contains unsupported fields', {
     details: problems,
   })
 }

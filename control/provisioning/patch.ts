@@ -1,8 +1,11 @@
-/** A PATCH: absent keeps, null clears or returns to the default (SPECIFICATION.md §4.5). */
+/** PATCH: an absent field keeps its value, null clears it or restores its default (SPECIFICATION.md §4.5). */
 import { z } from 'zod'
 import { badRequest } from '../http/api-error.ts'
 
-/** The shape of a PATCH: every field of the body but those of `except`; none required, none with a default. */
+/**
+ * The schema of a PATCH: every field of the body except those of `except`; none required, none with a
+ * default.
+ */
 export function patchOf(body: z.ZodObject, except: readonly string[] = []): z.ZodObject {
   const fields = Object.entries(shapeOf(body))
     .filter(([field]) => !except.includes(field))
@@ -15,12 +18,12 @@ const shapeOf = (body: z.ZodObject): Readonly<Record<string, z.core.$ZodType>> =
 function withoutDefault(type: z.core.$ZodType): z.ZodType {
   const inner = type instanceof z.ZodDefault ? type.unwrap() : type
   if (inner instanceof z.ZodType) return inner
-  throw new TypeError('bodies are made of classic zod types')
+  throw new TypeError('body schemas must be classic zod types')
 }
 
 /**
- * The whole body after a PATCH, both as checked by their schemas. A reference replaces the other
- * spelling of itself (`carrier`, `carrier_id`). Throws 400 where null is given for a required field.
+ * Returns the whole body after a PATCH, both already validated. A reference replaces its other form
+ * (`carrier`, `carrier_id`). Throws 400 for null in a required field.
  */
 export function patched<Body extends z.ZodObject>(
   body: Body,
@@ -46,5 +49,5 @@ function cleared(body: z.ZodObject, field: string): unknown {
       const parsed = z.safeParse(type, empty)
       if (parsed.success) return parsed.data
     }
-  throw badRequest('The body is not valid', [{ path: field, message: 'cannot be cleared' }])
+  throw badRequest('The body is invalid', [{ path: field, message: 'cannot be cleared' }])
 }

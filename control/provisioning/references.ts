@@ -1,4 +1,4 @@
-/** Resources name each other by id or by name, in REST bodies and in seed files alike. */
+/** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
@@ -14,34 +14,41 @@ const nameColumns = {
 
 type Referable = keyof typeof nameColumns
 
-/** `"carrier": "loop"`, `"carrier": 3` and `"carrier_id": 3` mean the same; two that differ are refused. */
+/**
+ * `"carrier": "loop"`, `"carrier": 3` and `"carrier_id": 3` are equivalent; two different ones are
+ * rejected.
+ */
 export function either(
   field: string,
   named: Reference | null | undefined,
   numbered: Reference | null | undefined,
 ): Reference | null {
   if (named != null && numbered != null && named !== numbered)
-    throw badRequest('The body is not valid', [
-      { path: `${field}_id`, message: `is given besides ${field}: give one of them` },
+    throw badRequest('The body is invalid', [
+      { path: `${field}_id`, message: `conflicts with ${field}: give one of them` },
     ])
   return named ?? numbered ?? null
 }
 
-/** Whose row refers: a tenant's to its own and to the platform's rows, `any` where the row has no tenant itself. */
+/**
+ * The owner of the referring row. A tenant can refer to its own and to platform rows; `any` for rows
+ * without a tenant.
+ */
 export interface Owner {
   readonly tenantId: number | null | 'any'
   readonly scope: RequestScope
 }
 
-/** What a reference may mean: a row, and whose it is. */
+/** A candidate row for a reference, and its owner. */
 interface Candidate {
   readonly id: number
   readonly tenant_id: number | null
 }
 
 /**
- * The id behind a reference. A name means the tenant's own row before the platform's. What the writer cannot see does
- * not exist for it, except what the row refers to already (`current`), so that a tenant may change the rest of it. Throws 400.
+ * Returns the id of a reference. A name matches the tenant's own row before the platform's. Rows that the
+ * writer cannot see do not exist for it, except the current one (`current`), so that a tenant can change
+ * the rest of the row. Throws 400.
  */
 export function resolve(
   store: Store,
@@ -61,14 +68,14 @@ export function resolve(
   return chosen(rows, { path: kind, noun: kind, reference }, owner, current).id
 }
 
-/** What is looked for, as an error names it. */
+/** The reference, as an error message names it. */
 export interface Wanted {
   readonly path: string
   readonly noun: string
   readonly reference: Reference
 }
 
-/** The one of `rows`, all of which have the wanted name or id, that the reference means. Throws 400. */
+/** Chooses from `rows`, which all match the name or id, the one that the reference means. Throws 400. */
 export function chosen<Row extends Candidate>(
   rows: readonly Row[],
   { path, noun, reference }: Wanted,
@@ -95,7 +102,7 @@ export function chosen<Row extends Candidate>(
   )
 }
 
-/** The row of this name that a seed file means: that of the tenant which the element names, or else the platform's. */
+/** Returns the row with this name that a seed file means: of the element's tenant, or else of the platform. */
 export function identified(
   store: Store,
   kind: 'rate_plan' | 'customer' | 'carrier' | 'outbound_route' | 'inbound_route' | 'ai_agent',
@@ -109,14 +116,14 @@ export function identified(
   return first(store, query)?.id
 }
 
-/** As far as a seed file reaches. */
+/** The scope of a seed file. */
 export const everywhere: RequestScope = { tenantId: null, actor: '', now: 0 }
 
-/** Whether a row of `tenantId` may not be referred to, though the writer sees it. */
+/** Whether a row of `tenantId` must not be referred to, although the writer sees it. */
 const isForeign = (tenantId: number | null, owner: Owner): boolean =>
   owner.tenantId !== 'any' && tenantId !== null && tenantId !== owner.tenantId
 
-/** The tenant that a body's row shall belong to: the writer's own, or for a global writer the one it names. */
+/** Returns the tenant of a body's row: the writer's own, or the one that a global writer names. */
 export function tenantOf(
   store: Store,
   reference: Reference | null | undefined,
@@ -127,15 +134,14 @@ export function tenantOf(
   const row = first(store, store.db.selectFrom('tenant').select('id').where(column, '=', reference))
   if (scope.tenantId !== null && row?.id !== scope.tenantId)
     throw new ApiError(403, 'wrong_tenant', 'The credential belongs to another tenant')
-  if (row === undefined)
-    throw badReference('tenant', `there is no tenant ${JSON.stringify(reference)}`)
+  if (row === undefined) throw badReference('tenant', `unknown tenant ${JSON.stringify(reference)}`)
   return row.id
 }
 
 export const badReference = (path: string, message: string): ApiError =>
-  badRequest('The body is not valid', [{ path, message }])
+  badRequest('The body is invalid', [{ path, message }])
 
-/** Does `work` for a body as it was given: what is wrong with its `carrier_id` is told at that path, not at `carrier`. */
+/** Runs `work` for a body as given: an error about its `carrier_id` has that path, not `carrier`. */
 export function inTermsOf<T>(given: Readonly<Record<string, unknown>>, work: () => T): T {
   try {
     return work()

@@ -1,4 +1,4 @@
-/** The five routes that every resource has: create, list, read, change, remove. */
+/** The five routes of every resource: create, list, get, update, delete. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
@@ -19,24 +19,27 @@ import type { RequestScope, Resource } from './resource.ts'
 export interface ResourceRoutesDeps<View> {
   /** Below `/api/v1`: `/routing/carriers`. */
   readonly path: string
-  /** Its `:read` and `:write` are demanded. */
+  /** Requires its `:read` and `:write`. */
   readonly scope:
     'tenants' | 'dispatcher' | 'carriers' | 'routes' | 'customers' | 'rates' | 'agents'
   readonly resource: Resource<z.ZodObject, View>
   /** Milliseconds UTC. */
   readonly now: () => number
-  /** Makes what was written hold from now on. */
+  /** Puts the change into effect. */
   readonly changed: (change: { readonly before?: View; readonly after?: View }) => void
-  /** Asked about `resource.destinations` before a write. */
+  /** Looks up `resource.destinations` before a write. */
   readonly lookUp?: EnginePort['lookUp']
-  /** What an answer shows beside the row. */
+  /** Adds computed fields to a row for a response. */
   readonly show?: (view: View) => View
-  /** Fields that another scope than `scope` lets write: which of them a write has touched, judged inside its transaction. */
+  /**
+   * Fields that require another scope than `scope`: returns those that a write has changed, checked inside
+   * its transaction.
+   */
   readonly beyond?: {
     readonly store: Store
     readonly fields: (written: Written<View>) => readonly BeyondScope[]
   }
-  /** Further fields of the list's query, handed to `resource.list`. */
+  /** Further query fields of the list, passed to `resource.list`. */
   readonly filters?: Readonly<Record<string, z.ZodType>>
 }
 
@@ -46,7 +49,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
   const write = requires(`${deps.scope}:write`)
   const patch = patchOf(resource.body, resource.onlyAtCreation)
   const { beyond } = deps
-  /** Undone when the principal may not write what `work` has written. */
+  /** Rolled back when the principal may not write what `work` wrote. */
   const asAllowed = <T extends Written<View>>(principal: Principal, work: () => T): T => {
     if (beyond === undefined) return work()
     return transaction(beyond.store, () => {
@@ -146,7 +149,7 @@ export const requestScope = (
   now: now(),
 })
 
-/** The same with what DNS says of these URIs. */
+/** Adds the DNS results of these URIs to the scope. */
 export async function withLookUp(
   scope: RequestScope,
   lookUp: EnginePort['lookUp'] | undefined,
@@ -156,7 +159,7 @@ export async function withLookUp(
   return { ...scope, gatewayLedTo: await lookUp(uris) }
 }
 
-/** What is not an id names nothing: 404, as for an id of another tenant. */
+/** Anything that is not an id is 404, like an id of another tenant. */
 export const idParam = (noun: string) => z.strictObject({ id: id(noun) })
 
 export const id = (noun: string) =>

@@ -1,10 +1,10 @@
-/** Reading lists: what a search matches, and children beside their parents. */
+/** Helpers for lists: search conditions, and children of their parents. */
 import type { Expression, ExpressionBuilder, SqlBool, StringReference } from 'kysely'
 import { sql } from 'kysely'
 import type { Database } from '../../schema/database.ts'
 import { likePattern } from '../http/page.ts'
 
-/** True for rows with `part` in any of the columns, in any case (ASCII); for all rows where nothing is searched. */
+/** Matches rows with `part` in any of the columns, without regard to ASCII case; all rows without a search. */
 export function contains<T extends keyof Database>(
   row: ExpressionBuilder<Database, T>,
   columns: readonly StringReference<Database, T>[],
@@ -17,7 +17,7 @@ export function contains<T extends keyof Database>(
   )
 }
 
-/** Rows by the id of their parent, in the order given. */
+/** Groups rows by the id of their parent, keeping their order. */
 export function grouped<Row>(
   rows: readonly Row[],
   parentOf: (row: Row) => number,

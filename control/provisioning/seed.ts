@@ -1,6 +1,6 @@
 /**
- * `tollgate seed FILE.json`: a file of resources brought into the database, all or nothing. Safe to
- * repeat: an element is found again by its name and put in the place of what is stored.
+ * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to repeat:
+ * an element is found by its name and replaces the stored row.
  */
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
@@ -41,7 +41,7 @@ const sections = [
 
 type Section = (typeof sections)[number]
 
-/** How many elements of each section were new, were changed, and were stored just so already. */
+/** How many elements of each section were created, updated and unchanged. */
 export type SeedReport = Readonly<
   Record<
     Section,
@@ -49,10 +49,10 @@ export type SeedReport = Readonly<
   >
 >
 
-/** The file cannot be applied; nothing of it was. `message` is one line that names the element. */
+/** The file cannot be applied, and nothing was written. `message` is one line that names the element. */
 export class SeedRefused extends Error {
   override readonly name = 'SeedRefused'
-  /** One line each, `carriers[2].gateways[0].port: …`. */
+  /** One line per problem: `carriers[2].gateways[0].port: …`. */
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {
@@ -84,10 +84,10 @@ interface SeedPorts {
 export function applySeed(text: string, { store, ledger, now }: SeedPorts): SeedReport {
   const writers = writersOf(store, ledger)
   const elements = checked(read(text), writers)
-  // Slow by intent, so not while the write lock is held.
+  // Hashing is slow by design: do it before taking the write lock.
   const logins = elements.customers.map((body) => loginOf(store, writers.customers, body))
   const scope: RequestScope = { tenantId: null, actor: 'seed', now }
-  // So is a large table of rates, of which only the last step is done then. `checked` has seen what they are.
+  // Large rate tables too are prepared now and only moved under the lock. `checked` has validated them.
   const rates = manyRates(store, elements.rates as readonly unknown[] as readonly RateBody[])
   const sectionOf = (section: Section): SeedReport[Section] =>
     (section === 'rates' ? rates?.take(scope) : undefined) ??
@@ -103,7 +103,7 @@ export function applySeed(text: string, { store, ledger, now }: SeedPorts): Seed
   }
 }
 
-/** An element, its password's hash made already; without a password that is stored so. */
+/** An element with its password already hashed; the stored form has no password. */
 interface Element {
   readonly body: Body
   readonly newHash?: string
@@ -157,7 +157,7 @@ function apply(
   return counts
 }
 
-/** Puts an element in the place of what is stored. What it leaves as it was is not written at all. */
+/** Replaces the stored row with an element. Writes nothing when they are equal. */
 function replaced(
   { store, writer, scope }: Writing,
   id: number,
@@ -178,10 +178,10 @@ function replaced(
   return 'updated'
 }
 
-/** Thrown inside the transaction so that it is undone. */
+/** Thrown inside the transaction to roll it back. */
 const same = new Error('nothing has changed')
 
-/** Names the element in what a store refuses. */
+/** Adds the element's name to a store's errors. */
 function refusedAt(path: string, work: () => void): void {
   try {
     work()
@@ -193,7 +193,7 @@ function refusedAt(path: string, work: () => void): void {
 }
 
 function read(text: string): Readonly<Record<Section, readonly unknown[]>> {
-  // A byte order mark is what some editors put in front.
+  // Some editors write a byte order mark.
   const parsed = parseJson(text.replace(/^\uFEFF/, ''))
   if (parsed.kind === 'problem') throw new SeedRefused([lineOf('', placed(parsed.problem, text))])
   const file = seedShape.safeParse(parsed.value)
@@ -204,14 +204,14 @@ function read(text: string): Readonly<Record<Section, readonly unknown[]>> {
   return file.data
 }
 
-/** What is no JSON at all is told with its line, as an editor counts. */
+/** Reports invalid JSON with its line, as editors count them. */
 function placed(problem: ErrorDetail, text: string): ErrorDetail {
   if (problem.path !== '' || problem.message !== notJson) return problem
   const { line, column, message } = jsonProblem(text)
   return { path: '', message: `${notJson}: line ${line}, column ${column} ${message}` }
 }
 
-/** Every problem of the file at once, as far as it can be told without the database. */
+/** Returns all problems of the file that can be found without the database. */
 function checked(
   elements: Readonly<Record<Section, readonly unknown[]>>,
   writers: Writers,
@@ -230,7 +230,7 @@ function checked(
   return bodies
 }
 
-/** A field that is missing is often one that is misspelled: the first problem is the one that is shown. */
+/** A missing field is often a misspelled one: the first problem is shown. */
 const slipsFirst = (problems: readonly ErrorDetail[]): readonly ErrorDetail[] =>
   problems.toSorted((one, other) => Number(isSlip(other)) - Number(isSlip(one)))
 
@@ -262,7 +262,7 @@ const writersOf = (store: Store, ledger: LedgerPort): Writers => ({
   inbound_routes: new InboundRouteStore(store),
 })
 
-/** One value per section, made in the order of the sections. */
+/** Maps each section, in the order of the sections. */
 function bySection<T>(make: (section: Section) => T): Record<Section, T> {
   return {
     tenants: make('tenants'),

@@ -1,11 +1,11 @@
-/** What the platform has listed as a tenant's: SIP domains and telephone numbers. */
+/** Resources that the platform assigns to tenants: SIP domains and telephone numbers. */
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference } from './references.ts'
 import type { RequestScope } from './resource.ts'
 
-/** Throws 400 when a row of `tenantId` names a domain that is none of this tenant's. Null: of the platform. */
+/** Throws 400 when a row of `tenantId` names a domain of another tenant. Null for the platform. */
 export function refuseForeignDomain(
   store: Store,
   domain: string | null | undefined,
@@ -21,7 +21,7 @@ export function refuseForeignDomain(
     throw badReference('domain', 'is not a domain of this tenant')
 }
 
-/** Whether a number lies in a block of the tenant, and in no smaller one of another tenant. */
+/** Whether a number is in a number block of the tenant, and in no smaller block of another tenant. */
 export function ownsNumber(store: Store, tenantId: number, number: string): boolean {
   const digits = number.replace(/^\+/, '')
   const starts = Array.from({ length: Math.min(digits.length, 20) }, (_, index) =>
@@ -36,8 +36,8 @@ export function ownsNumber(store: Store, tenantId: number, number: string): bool
 }
 
 /**
- * Calls of the platform's trunks are charged by the customers' numbers, and click-to-call shows them: a
- * tenant's credential gives out its tenant's numbers only, beside those (`before`) that are there already.
+ * Customers' numbers decide who pays for calls of platform trunks, and click-to-call shows them: a tenant
+ * credential can assign only its tenant's numbers, besides those already assigned (`before`).
  */
 export function refuseForeignNumbers(
   store: Store,
@@ -49,11 +49,10 @@ export function refuseForeignNumbers(
   const foreign = numbers.findIndex(
     (number) => !before.includes(number) && !ownsNumber(store, tenantId, number),
   )
-  if (foreign !== -1)
-    throw badReference(`numbers.${foreign}`, 'is not a number that is listed for this tenant')
+  if (foreign !== -1) throw badReference(`numbers.${foreign}`, 'is not a number of this tenant')
 }
 
-/** Throws 403 where a tenant's credential asks for what only the platform may give. */
+/** Throws 403 when a tenant credential sets a field reserved for the platform. */
 export function refusePlatformOnly(
   { tenantId }: RequestScope,
   isAsked: boolean,
@@ -61,6 +60,6 @@ export function refusePlatformOnly(
 ): void {
   if (tenantId === null || !isAsked) return
   throw new ApiError(403, 'platform_only', 'Only a global credential may set this', {
-    details: [{ path, message: 'is set by the platform only' }],
+    details: [{ path, message: 'can only be set by the platform' }],
   })
 }

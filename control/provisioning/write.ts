@@ -1,9 +1,9 @@
-/** What every write shares: one transaction, and the database's own refusals as answers. */
+/** Wraps every write: one transaction, and constraint violations as error responses. */
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
-/** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that others still need. */
+/** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that is still referenced. */
 export function write<T>(store: Store, work: () => T): T {
   try {
     return transaction(store, work)
@@ -12,7 +12,7 @@ export function write<T>(store: Store, work: () => T): T {
   }
 }
 
-/** Where a body carries what the database calls by another name. */
+/** Maps column names to the field names of the body. */
 const fieldNames: Readonly<Record<string, string>> = {
   'customer_number.number': 'numbers',
   'tenant_domain.domain': 'domains',
@@ -30,13 +30,13 @@ const fieldNames: Readonly<Record<string, string>> = {
   "index 'dispatcher_set_name'": 'endpoint_name',
 }
 
-/** UNIQUE and foreign keys are checked by SQLite, so that no race lets a second one through. */
+/** SQLite checks UNIQUE and foreign keys, so that no race inserts a second row. */
 function asConflict(error: unknown): ApiError | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined
   if (error.code === 'SQLITE_CONSTRAINT_UNIQUE' || error.code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
     return duplicate(error.message)
   if (error.code === 'SQLITE_CONSTRAINT_FOREIGNKEY')
-    return new ApiError(409, 'in_use', 'Others still refer to it')
+    return new ApiError(409, 'in_use', 'Still referenced by other resources')
   return undefined
 }
 
@@ -45,7 +45,7 @@ function duplicate(message: string): ApiError {
   const columns = constraint.split(', ')
   const column = columns.at(-1) ?? ''
   const path = fieldNames[constraint] ?? fieldNames[column] ?? column.replace(/^.*\./, '')
-  return new ApiError(409, 'duplicate', `Another one has this ${path.replaceAll('_', ' ')}`, {
+  return new ApiError(409, 'duplicate', `Another resource has this ${path.replaceAll('_', ' ')}`, {
     details: [{ path, message: 'is already taken' }],
   })
 }

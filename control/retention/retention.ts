@@ -1,7 +1,7 @@
 /**
- * Forgets call records and audit entries that are older than they need to be, a few at a time:
- * SIP shares the thread, and a batch keeps it for two milliseconds. Records of calls from unknown sources,
- * which cost nothing, go sooner. Ledger entries stay for ever, and so does what an OCS has not been told.
+ * Deletes call records and audit entries past their retention period, in small batches: SIP shares the
+ * thread, and a batch takes two milliseconds. Records of calls from unknown sources, which cost nothing,
+ * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
  */
 import { sql } from 'kysely'
 import { compile, type Statement } from '../../schema/compiled.ts'
@@ -12,9 +12,9 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../schema/tables/refused-calls.ts'
 
 export interface RetentionPeriods {
-  /** Days after the start of a call; 0: for ever. */
+  /** Days after the start of a call; 0 keeps records forever. */
   readonly callRecordDays: number
-  /** Days; 0: for ever. */
+  /** Days; 0 keeps entries forever. */
   readonly auditDays: number
 }
 
@@ -25,16 +25,16 @@ export interface RetentionDeps {
   readonly log: Log
 }
 
-/** Between two calls of `step`. */
+/** Interval between calls of `step`. */
 export const RETENTION_STEP_MS = 100
-/** Rows of each kind per step: a thousand a second, more than calls can make. */
+/** Rows of each kind per step: a thousand per second, more than calls can produce. */
 const BATCH = 100
-/** Once nothing is left to forget. */
+/** Pause when nothing is left to delete. */
 const PAUSE_MS = 600_000
-/** After a database that takes no write now: doubled with each failure in a row, up to the pause. */
+/** Delay after a failed write; doubles with each consecutive failure, up to the pause. */
 const RETRY_MS = 1_000
 const DAY_MS = 86_400_000
-/** How long it is worth knowing which stranger tried to call. */
+/** How long records of calls from unknown sources are useful. */
 const UNKNOWN_SOURCE_DAYS = 30
 
 export class Retention {
@@ -51,7 +51,7 @@ export class Retention {
     this.#statements = prepare(deps.store)
   }
 
-  /** Removes one batch of each kind, if any is due; to be called every `RETENTION_STEP_MS`. */
+  /** Deletes one batch of each kind, if due; called every `RETENTION_STEP_MS`. */
   step(): void {
     const now = this.#deps.now()
     if (now < this.#restsUntil) return
@@ -62,9 +62,9 @@ export class Retention {
       const restMs = isUnstored(error) ? this.#retryMs : PAUSE_MS
       this.#restsUntil = now + restMs
       this.#retryMs = Math.min(this.#retryMs * 2, PAUSE_MS)
-      // A lock that another process holds for a moment is none of the operator's business.
+      // A short lock by another process is not worth a warning.
       if (restMs === RETRY_MS) return
-      this.#deps.log('warn', 'old records could not be removed', { error: String(error) })
+      this.#deps.log('warn', 'old records could not be deleted', { error: String(error) })
     }
   }
 
@@ -83,7 +83,7 @@ export class Retention {
     this.#tell()
   }
 
-  /** With the reports of nodes about them. */
+  /** With the nodes' reports about them. */
   #forgetCalls(calls: OldCalls, before: number): number {
     return transaction(this.#deps.store, () => {
       const old = calls.all({ before, batch: BATCH })
@@ -95,7 +95,7 @@ export class Retention {
     })
   }
 
-  /** Counts of calls that have no record. */
+  /** Counters of calls without a record. */
   #forgetRefused(before: number): number {
     return transaction(this.#deps.store, () => {
       const old = this.#statements.oldRefused.all({ before, batch: BATCH })
@@ -104,7 +104,7 @@ export class Retention {
     })
   }
 
-  /** The trigger of the table lets go of nothing that is younger than what stands in `setting`. */
+  /** The trigger of the table rejects deleting anything younger than `setting`. */
   #forgetEntries(before: number): number {
     return transaction(this.#deps.store, () => {
       const old = this.#statements.oldEntries.all({ before, batch: BATCH })
@@ -149,7 +149,7 @@ function prepare(store: Store) {
       .orderBy('start_stamp')
       .limit(param('batch')),
   )
-  // A literal: with a parameter SQLite would not use the index of these records.
+  // A literal: with a parameter, SQLite would not use the index of these records.
   const oldSamples: OldCalls = compile(store, (db, param) =>
     db
       .selectFrom('cdr')

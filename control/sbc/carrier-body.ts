@@ -24,7 +24,7 @@ const gatewayBody = z
       .max(65_535)
       .default(0)
       .describe(
-        '0: calls go where the SRV records of the host say, else to 5060 (5061 by TLS), and come from any port.',
+        '0: use the SRV records of the host, else port 5060 (5061 for TLS), and accept calls from any port.',
       ),
     transport: transport.default('udp'),
     netmask: z
@@ -32,7 +32,7 @@ const gatewayBody = z
       .min(8)
       .max(128)
       .optional()
-      .describe('Prefix length of the source network; absent: the address alone.'),
+      .describe('Prefix length of the source network. Defaults to the single address.'),
     inbound: z.boolean().default(true),
     outbound: z.boolean().default(true),
     priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
@@ -78,33 +78,40 @@ const auth = z.strictObject({
   type: z
     .enum(['ip', 'digest', 'register'])
     .default('ip')
-    .describe('How the carrier knows us: by address, by password, or because we register.'),
-  username: userName.nullish().describe('Required with digest and register.'),
+    .describe(
+      'How the platform authenticates to the carrier: by IP address, by digest, or by registration.',
+    ),
+  username: userName.nullish().describe('Required for `digest` and `register`.'),
   password: text(128)
     .min(1)
     .nullish()
-    .describe('Write only. Absent in a change: the stored one stays.'),
-  realm: text(253).min(1).nullish().describe('The only realm that is answered; absent: any.'),
-  from_user: userName.nullish().describe('User of our From, instead of the caller.'),
-  from_domain: domain.nullish().describe('Host of our From, instead of our address.'),
+    .describe('Write only. Absent in an update: keeps the stored password.'),
+  realm: text(253)
+    .min(1)
+    .nullish()
+    .describe('Only challenges of this realm are answered. Absent: any realm.'),
+  from_user: userName.nullish().describe('User part of the From header. Defaults to the caller.'),
+  from_domain: domain
+    .nullish()
+    .describe('Host part of the From header. Defaults to the platform’s address.'),
   expires: z
     .int()
     .min(60)
     .max(86_400)
     .nullish()
-    .describe('Seconds that a registration asks for; absent: 3600.'),
+    .describe('Requested registration lifetime in seconds. Defaults to 3600.'),
 })
 
 export const carrierBody = z.strictObject({
   name,
   tenant: reference.nullish(),
-  customer: reference.nullish().describe('Who pays for the calls that the carrier sends.'),
+  customer: reference.nullish().describe('The customer that pays for calls from this carrier.'),
   customer_id: reference.nullish(),
   payer: z
     .enum(['customer', 'from_number'])
     .default('customer')
     .describe(
-      'Who pays for the calls that it sends: its customer, or, only where there is none, the customer whose number stands in From (of the carrier’s tenant, if it has one).',
+      'The payer of calls from this carrier. `customer`: the carrier’s customer. `from_number`, only without a customer: the customer that owns the number in From, within the carrier’s tenant if it has one.',
     ),
   is_active: z.boolean().default(true),
   direction: z.enum(['in', 'out', 'both']).default('both'),
@@ -118,9 +125,11 @@ export const carrierBody = z.strictObject({
   max_cps: limit.default(0).describe('0: unlimited.'),
   rate_plan: reference
     .nullish()
-    .describe('What the carrier charges; routes with mode "lcr" compare these prices.'),
+    .describe('Prices of the carrier, compared by routes with mode "lcr".'),
   rate_plan_id: reference.nullish(),
-  inbound_set: reference.nullish().describe('Number or name; absent: inbound routes decide.'),
+  inbound_set: reference
+    .nullish()
+    .describe('Number or name of the dispatcher set for its calls. Absent: inbound routes decide.'),
   inbound_set_id: reference.nullish(),
 })
 

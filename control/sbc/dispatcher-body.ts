@@ -43,8 +43,10 @@ const probe = z
 
 export const nodeBody = z.strictObject({
   host,
-  internal_port: port.default(5060).describe('Where calls and probes go.'),
-  external_port: port.default(5080).describe('A second port from which the node may call.'),
+  internal_port: port.default(5060).describe('Port to which calls and probes are sent.'),
+  external_port: port
+    .default(5080)
+    .describe('A second port from which calls of the node are accepted.'),
   weight: z.int().min(1).max(100).default(100),
   priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
   description: text(100).nullish(),
@@ -91,19 +93,19 @@ const exampleSpy: SpyValues = {
 export const dispatcherBody = z.strictObject({
   endpoint_name: name,
   algorithm,
-  set_id: z.int().min(1).max(65_535).optional().describe('Absent: the lowest free number.'),
+  set_id: z.int().min(1).max(65_535).optional().describe('Defaults to the lowest free number.'),
   tenant: reference.nullish(),
   nodes,
   probe: probe.nullish(),
   voicemail_uri: sipUri
     .nullish()
     .describe(
-      'Where calls go that no phone of the tenant takes: of its set with the lowest number.',
+      'Receives calls that no phone of the tenant answers. The tenant’s set with the lowest number counts.',
     ),
   spy_uri: spyUri
     .nullish()
     .describe(
-      'Where a supervisor joins a call: a SIP URI with {call_uuid}, and with {mode}, {side} and {node} where wanted.',
+      'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain {mode}, {side} and {node}.',
     ),
 })
 

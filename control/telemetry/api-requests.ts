@@ -1,6 +1,6 @@
 /**
- * How many requests were answered, by route and class of status. A request costs two look-ups: its
- * route is noted before the handler runs, its status when the answer is out.
+ * Counts responses by route and status class. A request costs two look-ups: its route is noted before the
+ * handler runs, its status when the response is sent.
  */
 import type { Context } from 'hono'
 import { matchedRoutes } from 'hono/route'
@@ -10,7 +10,7 @@ import type { Step } from '../middleware/in-order.ts'
 
 export interface RequestCount {
   readonly method: string
-  /** As routed, such as `/api/v1/users/:id`; `none`: no route. */
+  /** As routed, such as `/api/v1/users/:id`, or `none`. */
   readonly route: string
   readonly statusClass: '1xx' | '2xx' | '3xx' | '4xx' | '5xx'
   readonly count: number
@@ -30,23 +30,23 @@ class RouteRequests {
 }
 
 export class ApiRequests {
-  /** By method, then route: as many as the program has routes. */
+  /** By method, then route; as many as the program has routes. */
   readonly #methods = new Map<string, Map<string, RouteRequests>>(
     [...methods, NO_ROUTE].map((method) => [method, new Map<string, RouteRequests>()]),
   )
 
-  /** The first step of a request. */
+  /** Runs before every other step. */
   note(): Step {
     return (c) => {
       const answer = answerOf(c)
       if (answer === undefined) return
-      // A path that is a route's own, without parameters, is in the table under its name.
+      // A path that is itself a route, without parameters, is in the table under its name.
       const known = this.#methods.get(c.req.method)?.get(c.req.path)
       answer.count = known ?? this.#routeOf(c.req.method, pathOf(c))
     }
   }
 
-  /** What never becomes a request of a route, such as one that is cut off (400, 408, 431). */
+  /** Counts what never becomes a request of a route, such as a rejected one (400, 408, 431). */
   get unrouted(): { add(status: number): void } {
     return this.#routeOf(NO_ROUTE, NO_ROUTE)
   }
@@ -72,6 +72,6 @@ export class ApiRequests {
   }
 }
 
-/** The first route that matches is the one that answers; what stands in front of all is none. */
+/** The first matching route responds; middleware mounted on every path does not count. */
 const pathOf = (c: Context<ControlEnv>): string =>
   matchedRoutes(c).find(({ path }) => path !== '/*')?.path ?? NO_ROUTE

@@ -1,7 +1,6 @@
 /**
- * The registry: every metric that Prometheus may scrape, each read from the one telemetry view, so
- * that both answers say the same. The text is rendered as in
- * https://prometheus.io/docs/instrumenting/exposition_formats/ (version 0.0.4).
+ * The Prometheus registry. Every metric is read from the telemetry view, so that both responses agree. The
+ * text format is https://prometheus.io/docs/instrumenting/exposition_formats/ (version 0.0.4).
  */
 import type { TelemetryView } from './telemetry-view.ts'
 
@@ -79,7 +78,7 @@ const calls: readonly Metric[] = [
   many(
     'histogram',
     'tollgate_post_dial_delay_seconds',
-    'From the INVITE to the first sign of the other side.',
+    'Seconds from the INVITE to the first response of the callee.',
     ({ calls: { post_dial_delay } }) => [
       ...post_dial_delay.buckets.map(({ le_ms, count }) => ({
         suffix: '_bucket',
@@ -125,26 +124,26 @@ const people: readonly Metric[] = [
   one(
     'gauge',
     'tollgate_registered_contacts',
-    'Bindings of phones that have not expired.',
+    'Unexpired bindings of phones.',
     (view) => view.registrations.contacts,
   ),
   one(
     'gauge',
     'tollgate_registered_extensions',
-    'Extensions with at least one of them.',
+    'Extensions with at least one binding.',
     (view) => view.registrations.extensions,
   ),
   many(
     'counter',
     'tollgate_api_refused_total',
-    'Connections, event streams and audit entries beyond their limits.',
+    'Connections, event streams and audit entries refused over their limits.',
     ({ api: { refused } }) =>
       Object.entries(refused).map(([what, value]) => ({ value, labels: { what } })),
   ),
   many(
     'counter',
     'tollgate_api_requests_total',
-    'Answered API requests by route and class of status.',
+    'API requests by route and status class.',
     (view) =>
       view.api.routes.map(({ count, method, route, status_class }) => ({
         value: count,
@@ -157,7 +156,7 @@ const billing: readonly Metric[] = [
   many(
     'counter',
     'tollgate_billing_authorizations_total',
-    'Decisions on calls: granted, overloaded, or why denied.',
+    'Charging verdicts: granted, overloaded, or the denial code.',
     (view) =>
       Object.entries(view.billing?.verdicts ?? {}).map(([verdict, value]) => ({
         value,
@@ -167,7 +166,7 @@ const billing: readonly Metric[] = [
   one(
     'gauge',
     'tollgate_billing_open_calls',
-    'Calls that hold a reservation or wait for their debit.',
+    'Calls with a reservation or a pending debit.',
     (view) => view.billing?.open_calls,
   ),
   one('gauge', 'tollgate_billing_reserved', 'Held for live calls, all currencies.', (view) =>
@@ -188,7 +187,7 @@ const billing: readonly Metric[] = [
   one(
     'gauge',
     'tollgate_billing_waiting_writes',
-    'Records that wait for the next group commit.',
+    'Records waiting for the next group commit.',
     (view) => view.billing?.waiting_writes,
   ),
   one(
@@ -200,25 +199,25 @@ const billing: readonly Metric[] = [
   one(
     'gauge',
     'tollgate_billing_commit_failures',
-    'Group commits that failed since the last success.',
+    'Consecutive failed group commits.',
     (view) => view.billing?.commit_failures,
   ),
   one(
     'gauge',
     'tollgate_outbox_call_reports',
-    'Call records that another OCS has not taken yet.',
+    'Call records waiting for the external OCS.',
     (view) => view.outbox.call_reports,
   ),
   one(
     'gauge',
     'tollgate_outbox_webhook_deliveries',
-    'Webhook deliveries that wait for their receiver, counted up to 10,000.',
+    'Waiting webhook deliveries, counted up to 10,000.',
     (view) => view.outbox.webhook_deliveries,
   ),
   one(
     'gauge',
     'tollgate_outbox_webhook_oldest_seconds',
-    'How long the oldest of them has been waiting; 0: none waits.',
+    'Age of the oldest waiting webhook delivery; 0 when none is waiting.',
     (view) => view.outbox.webhook_oldest_seconds ?? 0,
   ),
 ]
@@ -227,7 +226,7 @@ const machine: readonly Metric[] = [
   many(
     'summary',
     'tollgate_event_loop_lag_seconds',
-    'How late the event loop was over the last ten seconds.',
+    'Event-loop delay over the last ten seconds.',
     ({ event_loop }) => [
       { value: event_loop.lag_p50_ms / 1_000, labels: { quantile: '0.5' } },
       { value: event_loop.lag_p99_ms / 1_000, labels: { quantile: '0.99' } },
@@ -254,21 +253,21 @@ const machine: readonly Metric[] = [
   one(
     'gauge',
     'tollgate_uptime_seconds',
-    'Since the start of the process.',
+    'Seconds since the process started.',
     (view) => view.uptime_seconds,
   ),
   one('gauge', 'tollgate_database_bytes', 'Size of the database.', (view) => view.database.bytes),
   one(
     'gauge',
     'tollgate_database_free_bytes',
-    'Part of it that holds nothing.',
+    'Free space in the database file.',
     (view) => view.database.free_bytes,
   ),
 ]
 
 export const metrics: readonly Metric[] = [...calls, ...nodes, ...people, ...billing, ...machine]
 
-/** What the engine counts beside them, under its own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
+/** What the engine counts in addition, under its own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
 function engineMetrics(view: TelemetryView): readonly Metric[] {
   return Object.keys(view.engine).map((name) => ({
     name: `tollgate_${snakeCase(name)}`,

@@ -1,10 +1,10 @@
-/** What needs two points in time: calls per second, and how late the event loop was lately. */
+/** Measurements over time: calls per second, and the recent event-loop delay. */
 import type { LoopDelay } from '../deps.ts'
 
-/** Between two calls of `tick`. */
+/** Interval between calls of `tick`. */
 export const TICK_MS = 1_000
 const TICKS = 10
-/** Of node's measurement: part of every value that it gives. */
+/** The resolution of Node's measurement, included in every value. */
 export const LOOP_RESOLUTION_MS = 10
 
 export interface LoopLag {
@@ -15,13 +15,13 @@ export interface LoopLag {
 
 interface RecentDeps {
   readonly loopDelay: LoopDelay
-  /** Calls ever started. */
+  /** Total calls started. */
   readonly startedCalls: () => number
 }
 
 export class Recent {
   readonly #deps: RecentDeps
-  /** Calls ever started, at each of the last ticks; the oldest first. */
+  /** Total calls started at each of the last ticks, oldest first. */
   readonly #started: number[]
   #ticks = 0
   #lag: LoopLag = { p50: 0, p99: 0 }
@@ -31,7 +31,7 @@ export class Recent {
     this.#started = [deps.startedCalls()]
   }
 
-  /** To be called every `TICK_MS`. */
+  /** Called every `TICK_MS`. */
   tick(): void {
     this.#started.push(this.#deps.startedCalls())
     if (this.#started.length > TICKS + 1) this.#started.shift()

@@ -1,4 +1,4 @@
-/** What is measured: as JSON for programs, as text for Prometheus; both from one view. */
+/** Telemetry: JSON for programs, text for Prometheus, both from one view. */
 import { Hono } from 'hono'
 import { requires, requiresGlobal } from '../auth/requires.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -6,7 +6,7 @@ import { ok } from '../http/envelope.ts'
 import { prometheusText } from './metrics.ts'
 import type { Telemetry } from './telemetry.ts'
 
-/** Mounted under `/api/v1`. A tenant's credential sees its own calls and nodes only. */
+/** Mounted under `/api/v1`. A tenant credential sees only its own calls and nodes. */
 export const telemetryRoutes = (telemetry: Pick<Telemetry, 'read' | 'readForTenant'>) =>
   new Hono<ControlEnv>().get('/metrics/telemetry', requires('metrics:read'), (c) => {
     const { tenantId } = c.var.principal
@@ -14,8 +14,8 @@ export const telemetryRoutes = (telemetry: Pick<Telemetry, 'read' | 'readForTena
   })
 
 /**
- * Mounted at the root. It needs a key like everything else: an exception for the loopback would
- * also let in whatever a proxy on this machine passes on.
+ * Mounted at the root. It requires a key like everything else: an exception for loopback would also admit
+ * what a proxy on this machine forwards.
  */
 export const metricsRoute = (telemetry: Pick<Telemetry, 'read'>) =>
   new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), (c) => {

@@ -1,4 +1,4 @@
-/** The shape of `GET /api/v1/metrics/telemetry`. Totals count from the start of the process. */
+/** The schema of `GET /api/v1/metrics/telemetry`. Totals count from the start of the process. */
 import { z } from 'zod'
 
 const count = z.int().min(0)
@@ -6,8 +6,11 @@ const percentage = z.number().min(0).max(100)
 
 const calls = z.strictObject({
   active: count,
-  per_second: z.number().min(0).describe('Calls started, over the last ten seconds.'),
-  total: count.describe('Calls that ended.'),
+  per_second: z
+    .number()
+    .min(0)
+    .describe('Calls started per second, averaged over the last ten seconds.'),
+  total: count.describe('Ended calls.'),
   answered: count,
   asr_percent: percentage.nullable().describe('Answer-seizure ratio; null before the first call.'),
   acd_seconds: z.number().min(0).nullable().describe('Average duration of answered calls.'),
@@ -19,8 +22,11 @@ const calls = z.strictObject({
     sum_ms: z.number().min(0),
     buckets: z.array(
       z.strictObject({
-        le_ms: z.number().nullable().describe('Upper bound; null: above the last one.'),
-        count: count.describe('Delays up to this bound, those of lower buckets included.'),
+        le_ms: z
+          .number()
+          .nullable()
+          .describe('Upper bound of the bucket. Null for the last one, which has none.'),
+        count: count.describe('Delays up to this bound, lower buckets included.'),
       }),
     ),
   }),
@@ -40,14 +46,14 @@ const api = z.strictObject({
   requests_total: count,
   by_status_class: z.record(z.string(), count),
   refused: z.strictObject({
-    connections: count.describe('Beyond those that one address, or a listener, may have.'),
-    event_readers: count.describe('Streams beyond those that a credential, or a tenant, may have.'),
-    audit_entries: count.describe('Failed logins beyond those that the audit log takes.'),
+    connections: count.describe('Connections refused over the limit of an address or a listener.'),
+    event_readers: count.describe('Streams refused over the limit of a credential or a tenant.'),
+    audit_entries: count.describe('Failed logins not logged, over the limit of the audit log.'),
   }),
   routes: z.array(
     z.strictObject({
       method: z.string(),
-      route: z.string().describe('`none`: no route has this path.'),
+      route: z.string().describe('The path pattern, or `none` when no route matched.'),
       status_class: z.enum(['1xx', '2xx', '3xx', '4xx', '5xx']),
       count,
     }),
@@ -56,20 +62,22 @@ const api = z.strictObject({
 
 const billing = z.strictObject({
   authorizations_total: count,
-  verdicts: z.record(z.string(), count).describe('`granted`, `overloaded`, or why not.'),
+  verdicts: z
+    .record(z.string(), count)
+    .describe('Counts of `granted`, `overloaded` and each denial code.'),
   open_calls: count,
-  reserved: z.string().describe('Decimal text.'),
+  reserved: z.string().describe('Decimal number as text.'),
   moved: z.array(
     z.strictObject({
       kind: z.enum(['topup', 'debit', 'adjust', 'refund']),
       currency: z.string(),
       count,
-      amount: z.string().describe('Decimal text.'),
+      amount: z.string().describe('Decimal number as text.'),
     }),
   ),
   waiting_writes: count,
   commits_total: count,
-  commit_failures: count.describe('In a row.'),
+  commit_failures: count.describe('Consecutive failures.'),
 })
 
 export const telemetryView = z.strictObject({
@@ -79,21 +87,21 @@ export const telemetryView = z.strictObject({
   nodes: z.array(node),
   registrations: z.strictObject({ contacts: count, extensions: count }),
   api,
-  billing: billing.nullable().describe('Null: another OCS charges.'),
+  billing: billing.nullable().describe('Null when another OCS charges the calls.'),
   outbox: z
     .strictObject({
       call_reports: count,
-      webhook_deliveries: count.describe('Counted up to 10,000.'),
+      webhook_deliveries: count.describe('Waiting deliveries, counted up to 10,000.'),
       webhook_oldest_seconds: z
         .number()
         .min(0)
         .nullable()
-        .describe('Since its event; null: none waits.'),
+        .describe('Age of the oldest waiting event. Null when none is waiting.'),
     })
-    .describe('Kept until who is to be told has taken them.'),
+    .describe('Data waiting to be delivered to its receivers.'),
   event_loop: z
     .strictObject({ lag_p50_ms: z.number().min(0), lag_p99_ms: z.number().min(0) })
-    .describe('Over the last ten seconds.'),
+    .describe('Measured over the last ten seconds.'),
   process: z.strictObject({
     resident_bytes: count,
     heap_used_bytes: count,
@@ -102,12 +110,12 @@ export const telemetryView = z.strictObject({
   database: z.strictObject({ bytes: count, free_bytes: count }),
   engine: z
     .record(z.string(), z.number())
-    .describe('Sizes of the tables of the SIP server and of call control, and further totals.'),
+    .describe('Table sizes and totals of the SIP server and of call control.'),
 })
 
 export type TelemetryView = z.output<typeof telemetryView>
 
-/** What a tenant's credential sees: its own calls, and the nodes of its own sets. */
+/** What a tenant credential sees: its own calls, and the nodes of its own sets. */
 export const tenantTelemetryView = z.strictObject({
   at: z.iso.datetime(),
   calls: z.strictObject({ active: count }),

@@ -1,4 +1,4 @@
-/** Reads everything that is measured, at the moment somebody asks: nothing is pushed anywhere. */
+/** Reads all measurements on demand; nothing is pushed. */
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
 import { compile } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
@@ -16,7 +16,7 @@ type TelemetryDeps = Pick<
   'store' | 'engine' | 'ocs' | 'webhooks' | 'now' | 'steadyNow' | 'loopDelay'
 >
 
-/** Names of the engine's figures that have a place of their own in the view. */
+/** Names of the engine's figures that have their own place in the view. */
 const dispositions = {
   ANSWERED: 'calls_answered_total',
   'NO ANSWER': 'calls_no_answer_total',
@@ -47,7 +47,7 @@ export class Telemetry {
     this.#outbox = waitingReports(deps.store)
   }
 
-  /** To be called every `TICK_MS`. */
+  /** Called every `TICK_MS`. */
   tick(): void {
     this.#recent.tick()
   }
@@ -91,7 +91,7 @@ export class Telemetry {
     }
   }
 
-  /** Every call that ever started is over or active. */
+  /** Every call ever started has ended or is active. */
   #started(): number {
     const { calls_total: ended = 0, active_calls: active = 0 } = this.#deps.engine.telemetry()
     return ended + active

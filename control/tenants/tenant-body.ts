@@ -10,25 +10,25 @@ const slug = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
-    'must be 1 to 63 small letters, digits and inner hyphens',
+    'must be 1 to 63 lower-case letters, digits and inner hyphens',
   )
 
 export const tenantBody = z.strictObject({
   slug,
-  name: name.optional().describe('Shown to people; the slug where absent.'),
+  name: name.optional().describe('Display name. Defaults to the slug.'),
   is_active: z.boolean().default(true),
   domains: z
     .array(domain)
     .max(maxDomains)
-    .refine((domains) => new Set(domains).size === domains.length, 'holds a domain twice')
+    .refine((domains) => new Set(domains).size === domains.length, 'contains a duplicate domain')
     .default([]),
   numbers: z
     .array(prefix.refine((start) => start !== '', 'is empty'))
     .max(maxNumbers)
-    .refine((numbers) => new Set(numbers).size === numbers.length, 'holds a number twice')
+    .refine((numbers) => new Set(numbers).size === numbers.length, 'contains a duplicate number')
     .default([])
     .describe(
-      'Numbers that belong to the tenant, or starts of blocks: calls of the platform’s carriers to them may be routed by the tenant.',
+      'Numbers of the tenant, or prefixes of number blocks. The tenant may route calls to them from platform carriers.',
     ),
 })
 

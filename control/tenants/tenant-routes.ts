@@ -3,7 +3,7 @@ import type { ControlDeps } from '../deps.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { TenantStore } from './tenant-store.ts'
 
-/** @param reloadCustomers makes a tenant that was switched off stop paying for calls. */
+/** @param reloadCustomers takes a deactivated tenant out of charging. */
 export const tenantRoutes = (
   { store, now, engine }: Pick<ControlDeps, 'store' | 'now' | 'engine'>,
   reloadCustomers: () => void,

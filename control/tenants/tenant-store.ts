@@ -1,4 +1,4 @@
-/** Tenants and their domains, as rows. A tenant's own credential sees its own tenant only. */
+/** Tenants and their domains as rows. A tenant credential sees only its own tenant. */
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { TenantTable } from '../../schema/database.ts'
@@ -81,7 +81,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     })
   }
 
-  /** 409 as long as anything belongs to the tenant, its call records included. */
+  /** Rejects with 409 while anything belongs to the tenant, including its call records. */
   remove(id: number, scope: RequestScope): 'removed' | 'absent' {
     refuseTenantCredential(scope)
     return write(this.#store, () => {
@@ -94,7 +94,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     })
   }
 
-  /** Domains that stay are not touched: extensions refer to them. */
+  /** Keeps unchanged domains, because extensions refer to them. */
   #putDomains(tenantId: number, domains: readonly string[]): void {
     const { db } = this.#store
     const before = this.#domainsOf([tenantId]).map(({ domain }) => domain)
@@ -162,7 +162,7 @@ const columnsOf = ({ slug, name, is_active }: TenantBody) => ({
   is_active: toFlag(is_active),
 })
 
-/** A tenant neither makes tenants nor takes domains or numbers to itself. */
+/** A tenant credential cannot create tenants, nor assign domains or numbers. */
 function refuseTenantCredential(scope: RequestScope): void {
   if (scope.tenantId === null) return
   throw new ApiError(403, 'wrong_tenant', 'Only a global credential may change tenants')

@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import type { ControlEnv } from '../http/control-env.ts'
 import type { ToolCaller } from './toolbox.ts'
 
-/** Who a request that `requires(…)` has let in is, for the tools. */
+/** Returns the caller of a tool from a request that passed `requires(…)`. */
 export const callerOf = (c: Context<ControlEnv>): ToolCaller => ({
   principal: c.get('principal'),
   address: c.get('clientAddress'),

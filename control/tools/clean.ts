@@ -1,39 +1,40 @@
 /**
- * What leaves a tool is read by a language model: names, numbers and reasons come from strangers, so
- * that every text is bounded, and holds nothing that is invisible or steers a terminal.
+ * Cleans the results of tools. A language model reads them, and names, numbers and reasons come from
+ * untrusted parties: each text is bounded and contains nothing invisible and no terminal control sequence.
  */
 
 const MAX_TEXT = 512
-/** Deeper than any answer: what is below is left out. */
+/** Maximum nesting; deeper values are left out. */
 const MAX_DEPTH = 8
 const MAX_MEMBERS = 1_000
 
 /**
- * Control, format (bidirectional marks, zero-width, tags), surrogate and private characters; line separators; all
- * that is shown as nothing (fillers, the whole block of tags), but for the selectors that an emoji has.
+ * Control, format (bidirectional marks, zero-width, tags), surrogate and private-use characters, line
+ * separators, and characters without a glyph (fillers, the whole tag block), except the variation selectors
+ * of emoji.
  */
 const unsafe =
   /(?![\ufe00-\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
-/** The form of a token (`auth/keys/app-key.ts`), wherever it stands; its first 12 characters are public. */
+/** A token (`auth/keys/app-key.ts`) anywhere in a text; its first 12 characters are public. */
 const token = /(?:sbc_live_|ak_|bill_)[\w-]{64}/g
-/** A session (RFC 7519): three parts, the first two of them JSON. */
+/** A session token (RFC 7519): three parts, of which the first two are JSON. */
 const session = /eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*/g
 
-/** One text as an answer may hold it. */
+/** Cleans one text. */
 export function cleanText(text: string, maxLength = MAX_TEXT): string {
-  // Cut before the slow part, far enough behind the bound that a token across it is still seen whole.
+  // Cut before the slow part, far enough beyond the bound that a token across it is still matched.
   const start = text.length > maxLength + 2_048 ? text.slice(0, maxLength + 2_048) : text
   const shown = start
     .replace(unsafe, '\ufffd')
     .replace(token, (found) => `${found.slice(0, 12)}…`)
     .replace(session, 'eyJ…')
-  // A character outside the basic plane is not cut in two.
+  // Do not cut a character outside the basic plane in two.
   return shown.length <= maxLength
     ? shown
     : `${shown.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** A value of JSON with every text in it cleaned, keys included. */
+/** Cleans every text in a JSON value, including the keys. */
 export function clean(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return cleanText(value)
   if (typeof value !== 'object' || value === null) return value
@@ -49,7 +50,7 @@ export function clean(value: unknown, depth = 0): unknown {
 
 const MAX_ARGUMENTS = 1_000
 
-/** Arguments for the audit: one line of JSON, flat, bounded, without anything that looks like a token. */
+/** Formats arguments for the audit log: one bounded line of flat JSON without tokens. */
 export function describeArguments(given: unknown): string {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return '{}'
   const shown = Object.entries(given)

@@ -1,4 +1,4 @@
-/** The tools for AI agents, on every road that leads to them. */
+/** Mounts the tools for AI agents: over MCP and over REST. */
 import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import type { AuditLog } from '../audit/audit-log.ts'
@@ -10,7 +10,7 @@ import { mcpRoutes } from './mcp/mcp-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { Toolbox } from './toolbox.ts'
 
-/** To be mounted at the root: `/mcp` and `/api/v1/mcp/tools`. */
+/** Mounted at the root: `/mcp` and `/api/v1/mcp/tools`. */
 export function agentToolRoutes(
   deps: ControlDeps,
   access: Pick<Access, 'keys'>,

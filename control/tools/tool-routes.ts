@@ -1,4 +1,7 @@
-/** The tools over plain REST (SPECIFICATION.md §4.4): the same checks, results and audit as over MCP. */
+/**
+ * The tools over plain REST (SPECIFICATION.md §4.4), with the same checks, results and audit entries as over
+ * MCP.
+ */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -11,7 +14,7 @@ import type { Toolbox } from './toolbox.ts'
 
 const toolPath = z.strictObject({ name: z.string().max(100) })
 
-/** Any object: the tool checks it, so that a refusal is in the audit. */
+/** Any object: the tool validates it, so that a refusal is audited. */
 const toolArguments = z.record(z.string(), z.unknown())
 
 export const toolRoutes = (toolbox: Toolbox) =>
@@ -37,7 +40,7 @@ export const toolRoutes = (toolbox: Toolbox) =>
           throw new ApiError(
             404,
             'unknown_tool',
-            'There is no such tool: GET /api/v1/mcp/tools names them',
+            'Unknown tool: GET /api/v1/mcp/tools lists the tools',
           )
         if (answer.kind === 'refused') throw answer.error
         return ok(c, answer.data)

@@ -1,4 +1,4 @@
-/** What a tool for AI agents is made of (SPECIFICATION.md §4.4). */
+/** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -11,48 +11,48 @@ import type { Pause } from '../pbx/reports/cdr-store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { clean } from './clean.ts'
 
-/** What the tools work with, the same for every call. */
+/** The dependencies of all tools. */
 export interface ToolWorld extends Pick<
   ControlDeps,
   'store' | 'engine' | 'ocs' | 'now' | 'steadyNow'
 > {
   readonly keys: KeyStore
   readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant'>
-  /** Lets everything else have its turn in a long search. */
+  /** Yields to the event loop during a long search. */
   readonly pause: Pause
 }
 
-/** One call: the world, and who asks. Every row is narrowed by the principal's tenant. */
+/** One call of a tool: the dependencies and the caller. Each query is limited to the principal's tenant. */
 export interface ToolUse extends ToolWorld {
   readonly principal: Principal
-  /** For the audit: what a row was, and what it is now. */
+  /** For the audit log: the row before and after. */
   readonly changed: (change: Change) => void
 }
 
-/** What it does to the platform; clients ask a person before they run what changes something. */
+/** The effect on the platform; clients ask a person before a tool that changes something. */
 type Effect =
   | 'reads'
-  /** May be undone, and does the same when it is repeated. */
+  /** Reversible and idempotent. */
   | 'changes'
-  /** Cannot be undone, or ends what is going on. */
+  /** Irreversible, or ends something live. */
   | 'destroys'
 
 interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   readonly name: string
   readonly title: string
-  /** Read by a language model: what it does, when to use it, what comes next. */
+  /** For a language model: what the tool does, when to use it, what comes next. */
   readonly description: string
   readonly effect: Effect
-  /** Of the resources; `mcp:read`, or `mcp:write` for what changes something, comes beside them. */
+  /** Scopes of the resources. `mcp:read`, or `mcp:write` for changes, is added. */
   readonly scopes: readonly Scope[]
   readonly input: I
-  /** Of `data`. What it does not name never leaves. */
+  /** Schema of `data`. Fields that it does not name are removed. */
   readonly output: O
-  /** Throws `ApiError`s that say what to do next. */
+  /** Throws an `ApiError` that says what to do next. */
   readonly run: (input: z.output<I>, use: ToolUse) => z.input<O> | Promise<z.input<O>>
 }
 
-/** A tool as clients are told of it. */
+/** A tool as listed to clients. */
 export interface ToolListing {
   readonly name: string
   readonly title: string
@@ -79,7 +79,10 @@ export interface Tool {
   readonly name: string
   readonly scopes: readonly Scope[]
   readonly listing: ToolListing
-  /** Checks the arguments, runs, and gives only what the output schema names. Throws `ApiError`. */
+  /**
+   * Validates the arguments, runs the tool, and returns only the fields of the output schema. Throws
+   * `ApiError`.
+   */
   readonly use: (given: unknown, use: ToolUse) => Promise<ToolData>
 }
 
@@ -98,7 +101,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
     async use(given, use) {
       const parsed = input.safeParse(given ?? {})
       if (!parsed.success)
-        throw badRequest(`The arguments of ${name} are not valid`, problemsOf(parsed.error, input))
+        throw badRequest(`The arguments of ${name} are invalid`, problemsOf(parsed.error, input))
       return output.parse(clean(await spec.run(parsed.data, use)))
     },
   }
@@ -112,7 +115,7 @@ function listingOf<I extends z.ZodObject, O extends z.ZodObject>(
   return {
     name,
     title,
-    description: `${description} Needs the scopes ${scopes.join(' and ')}.`,
+    description: `${description} Requires the scopes ${scopes.join(' and ')}.`,
     inputSchema: schemaOf(input, 'input'),
     outputSchema: schemaOf(answer, 'output'),
     annotations: {
@@ -125,7 +128,10 @@ function listingOf<I extends z.ZodObject, O extends z.ZodObject>(
   }
 }
 
-/** Without what says nothing: a model reads every word. JSON Schema 2020-12 is the protocol's default. */
+/**
+ * Removes what carries no information: a model reads every word. JSON Schema 2020-12 is the protocol's
+ * default.
+ */
 function schemaOf(schema: z.ZodObject, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io,

@@ -1,4 +1,4 @@
-/** The one way to a tool, for MCP and for plain REST: scope, arguments, work, audit. */
+/** Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry. */
 import type { Log } from '../../schema/contracts/log.ts'
 import { auditedActor, type AuditLog } from '../audit/audit-log.ts'
 import { digestOf } from '../audit/digest.ts'
@@ -11,7 +11,7 @@ import { allTools } from './catalog/index.ts'
 import { cleanText, describeArguments } from './clean.ts'
 import type { Tool, ToolData, ToolListing, ToolUse, ToolWorld } from './tool.ts'
 
-/** Who calls, for the scopes, the partition and the audit. */
+/** The caller, for scopes, tenant and audit. */
 export interface ToolCaller {
   readonly principal: Principal
   readonly address: string
@@ -20,7 +20,7 @@ export interface ToolCaller {
 
 export type ToolAnswer =
   | { readonly kind: 'done'; readonly data: ToolData }
-  /** `error.message` and its details say what to do next; nothing internal is in them. */
+  /** `error.message` and its details say what to do next and contain nothing internal. */
   | { readonly kind: 'refused'; readonly error: ApiError }
 
 export class Toolbox {
@@ -39,7 +39,7 @@ export class Toolbox {
     return [...this.#tools.values()].map(({ listing }) => listing)
   }
 
-  /** Undefined: there is no such tool. Every call leaves one entry in the audit. */
+  /** Resolves with undefined for an unknown tool. Every call writes one audit entry. */
   async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
     const tool = this.#tools.get(name)
     if (tool === undefined) {
@@ -92,12 +92,12 @@ export class Toolbox {
   }
 }
 
-const unknownTool = new ApiError(404, 'unknown_tool', 'There is no such tool')
+const unknownTool = new ApiError(404, 'unknown_tool', 'Unknown tool')
 
 const failed = new ApiError(
   500,
   'internal_error',
-  'The tool failed inside; the operator finds why in the log. Trying again may help once.',
+  'The tool failed with an internal error. The log has the cause. Retry at most once.',
 )
 
 function admit({ name, scopes }: Tool, principal: Principal): void {
@@ -110,11 +110,11 @@ function admit({ name, scopes }: Tool, principal: Principal): void {
     403,
     'insufficient_scope',
     `${lackOf(name, lacking, principal)}. ` +
-      'Ask an administrator for a key that holds it; trying again will not help',
+      'Ask an administrator for a key with this scope. Retrying will not help',
   )
 }
 
-/** A message may quote what was given, or what a stranger wrote into a row. */
+/** A message may quote an argument, or text that an untrusted party stored. */
 function cleaned({ status, code, message, details, headers }: ApiError): ApiError {
   return new ApiError(status, code, cleanText(message), {
     headers,

@@ -43,7 +43,7 @@ export const rotateBody = z.strictObject({
     .min(0)
     .max(30 * daySeconds)
     .default(daySeconds)
-    .describe('How long the old secret signs too.'),
+    .describe('Seconds during which the old secret also signs.'),
 })
 
 export const deliveryQuery = z.strictObject({

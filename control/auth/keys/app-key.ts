@@ -1,4 +1,4 @@
-/** What an application key is (SPECIFICATION.md §2.1, §2.2): its token's form and its states. */
+/** Application keys (SPECIFICATION.md §2.1, §2.2): the form of their tokens, and their states. */
 import { hash } from 'node:crypto'
 
 export type KeyKind = 'sbc' | 'pbx' | 'billing'
@@ -13,7 +13,7 @@ const literals: Readonly<Record<KeyKind, string>> = {
 const RANDOM_BYTES = 48
 const tokenForm = /^(?:sbc_live_|ak_|bill_)[\w-]{64}$/
 
-/** Enough to find the few candidates of a token, far too little to guess it; not unique. */
+/** Enough to find the few candidates for a token, far too little to guess it; not unique. */
 const KEY_PREFIX_LENGTH = 12
 
 export const newToken = (kind: KeyKind, randomBytes: (size: number) => Buffer): string =>
@@ -26,7 +26,7 @@ export const keyPrefixOf = (token: string): string => token.slice(0, KEY_PREFIX_
 /** SHA-256 in base64; its bytes are the only stored form of a token. 0.3 µs, `createHash` 1.3 µs. */
 export const hashToken = (token: string): string => hash('sha256', token, 'base64')
 
-/** A key as stored, without any form of its token. Times in milliseconds UTC. */
+/** A key as stored, without its token. Times in milliseconds UTC. */
 export interface AppKey {
   readonly id: number
   readonly uuid: string
@@ -38,12 +38,12 @@ export interface AppKey {
   readonly rateLimitRpm: number
   readonly expiresAt: number | null
   readonly isActive: boolean
-  /** Set for good: nothing brings a revoked key back. */
+  /** Permanent: a revoked key cannot be restored. */
   readonly revokedAt: number | null
   readonly tenantId: number | null
   readonly tenantSlug: string | null
   readonly domain: string | null
-  /** CIDRs; empty: any address. */
+  /** CIDRs; empty for any address. */
   readonly allowedIps: readonly string[]
   readonly ownerUsername: string | null
   readonly requestCount: number
@@ -56,7 +56,7 @@ export const keyStates = ['active', 'inactive', 'expired', 'revoked'] as const
 
 type KeyFacts = Pick<AppKey, 'revokedAt' | 'isActive' | 'expiresAt'>
 
-/** SPECIFICATION.md §3.1. `expires_at` itself is the first moment at which the key is refused. */
+/** Specification §3.1. The key is rejected from `expires_at` on. */
 export function keyStateAt(key: KeyFacts, now: number): KeyState {
   if (key.revokedAt !== null) return 'revoked'
   if (key.expiresAt !== null && key.expiresAt <= now) return 'expired'

@@ -1,6 +1,6 @@
 /**
- * Keys come into being and get new tokens here, for the API and for `tollgate key create`: who
- * grants hands out no more than it holds itself.
+ * Creates keys and rotates their tokens, for the API and for `tollgate key create`. A grantor can grant no
+ * more than it has itself.
  */
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/query.ts'
@@ -14,16 +14,16 @@ import { DEFAULT_RATE_LIMIT_RPM, type KeyPatch, type NewKeyBody } from './key-bo
 import { limitsOf, refuseWider } from './key-limits.ts'
 import type { KeyStore } from './key-store.ts'
 
-/** Who hands out a key, and how far that reaches. */
+/** Who creates a key, and the grantor's limits. */
 export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {
   readonly username: string | null
-  /** Null: none. */
+  /** Null for none. */
   readonly limits: KeyLimits | null
-  /** The key that asks; it never changes its own limits for wider ones. Null: a person asks. */
+  /** The key that makes the request; it cannot widen its own limits. Null for a person. */
   readonly ownKey: { readonly id: number; readonly limits: KeyLimits } | null
 }
 
-/** Somebody at the console of the machine. */
+/** A person at the console of this machine. */
 export const consoleGrantor: Grantor = {
   scopeLabels: ['*'],
   tenantId: null,
@@ -54,7 +54,7 @@ export interface KeyMint {
   readonly randomBytes: (size: number) => Buffer
 }
 
-/** The only moment at which a token exists outside its holder's hands. */
+/** The only time at which the token exists outside its holder's hands. */
 export interface IssuedKey {
   readonly key: AppKey
   readonly token: string
@@ -87,7 +87,7 @@ export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Iss
   return { key, token }
 }
 
-/** The grantor gets a working token of this key, so it must hold all that the key holds. */
+/** The grantor gets a working token of this key, so it must have everything the key has. */
 export function rotateKey(
   mint: KeyMint,
   key: AppKey,
@@ -130,7 +130,7 @@ export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: 
   return changed
 }
 
-/** What is not said is as narrow as the credential that grants it. */
+/** Absent fields default to the limits of the granting credential. */
 const limitsFor = (body: NewKeyBody, holder: KeyLimits | null): KeyLimits => ({
   rateLimitRpm:
     body.rate_limit_rpm ?? Math.min(DEFAULT_RATE_LIMIT_RPM, holder?.rateLimitRpm ?? Infinity),
@@ -166,7 +166,8 @@ function refuseRevoked(key: AppKey): void {
 function tenantFor(store: Store, body: NewKeyBody, grantor: Grantor): number | null {
   const scope = body.tenant_scope ?? (grantor.tenantId === null ? 'global' : 'tenant')
   if (scope === 'global') {
-    if (body.tenant_slug !== undefined) throw invalid('tenant_slug', 'needs tenant_scope "tenant"')
+    if (body.tenant_slug !== undefined)
+      throw invalid('tenant_slug', 'requires tenant_scope "tenant"')
     if (grantor.tenantId !== null) throw wrongTenant()
     return null
   }
@@ -177,11 +178,11 @@ function tenantFor(store: Store, body: NewKeyBody, grantor: Grantor): number | n
   const query = store.db.selectFrom('tenant').select('id').where('slug', '=', body.tenant_slug)
   const tenant = first(store, query)
   if (grantor.tenantId !== null && tenant?.id !== grantor.tenantId) throw wrongTenant()
-  if (tenant === undefined) throw invalid('tenant_slug', 'there is no such tenant')
+  if (tenant === undefined) throw invalid('tenant_slug', 'is not a tenant')
   return tenant.id
 }
 
-/** A credential that is bound to a domain hands out keys of that domain only. */
+/** A credential that is bound to a domain can create keys of that domain only. */
 function domainFor(
   store: Store,
   domain: string | null | undefined,
@@ -191,7 +192,7 @@ function domainFor(
   const wanted = domain === undefined ? grantor.domain : domain
   if (grantor.domain !== null && wanted !== grantor.domain) throw wrongTenant()
   if (wanted === null) return null
-  if (tenantId === null) throw invalid('domain', 'needs a tenant')
+  if (tenantId === null) throw invalid('domain', 'requires a tenant')
   const query = store.db
     .selectFrom('tenant_domain')
     .select('domain')
@@ -202,7 +203,7 @@ function domainFor(
 }
 
 const invalid = (path: string, message: string): ApiError =>
-  badRequest('The body is not valid', [{ path, message }])
+  badRequest('The body is invalid', [{ path, message }])
 
 const nameTaken = (): ApiError =>
-  conflict('name_taken', 'A key of this name exists already in this tenant')
+  conflict('name_taken', 'A key with this name already exists in this tenant')

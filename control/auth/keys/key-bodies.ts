@@ -1,4 +1,4 @@
-/** What may be asked of `/application-keys` (SPECIFICATION.md §4.6). */
+/** Request bodies of `/application-keys` (SPECIFICATION.md §4.6). */
 import { z } from 'zod'
 import { domain, name, text, time } from '../../provisioning/fields.ts'
 import { pageQuery } from '../../http/page.ts'
@@ -31,19 +31,24 @@ export const newKeyBody = z.strictObject({
   scopes: scopes.default(['*:read']),
   rate_limit_rpm: rateLimit
     .optional()
-    .describe('Absent: 1200, as for the next two no more than the credential has that makes it.'),
-  expires_at: time.nullable().optional().describe('Absent: never. Null: never, for certain.'),
+    .describe('Defaults to 1200. Cannot exceed the limit of the creating credential.'),
+  expires_at: time
+    .nullable()
+    .optional()
+    .describe('Null: never. Absent: with the creating credential, or never.'),
   is_active: z.boolean().default(true),
-  /** Absent: `global`, or for a credential of a tenant that tenant. */
+  /** Absent: `global`, or the tenant of a tenant credential. */
   tenant_scope: z.enum(['global', 'tenant']).optional(),
   tenant_slug: slug.optional(),
   domain: domain.nullable().optional(),
   kind: z.enum(['sbc', 'pbx', 'billing']).default('sbc'),
-  allowed_ips: allowedIps.optional().describe('Absent: any address.'),
+  allowed_ips: allowedIps
+    .optional()
+    .describe('Absent: the addresses of the creating credential, or any.'),
 })
 export type NewKeyBody = z.output<typeof newKeyBody>
 
-/** Absent keeps, null clears (or returns to the default where a value must be). */
+/** Absent keeps the value; null clears it, or restores the default of a required one. */
 export const keyPatch = z.strictObject({
   name: name.optional(),
   description: text(500).nullable().optional(),

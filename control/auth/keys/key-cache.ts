@@ -1,14 +1,14 @@
 /**
- * What is already known about tokens, by the SHA-256 of the token. Rows and this cache change
- * together (`key-store.ts` forgets before it answers), so a revocation holds from the next request.
+ * Caches verified tokens by their SHA-256. `key-store.ts` evicts an entry before a write returns, so a
+ * revocation takes effect from the next request.
  */
 import { LRUCache } from 'lru-cache'
 import type { Accepted } from '../principal.ts'
 import type { AppKey } from './app-key.ts'
 
-/** A token that belongs to a key, with what every request of it needs. */
+/** A valid token, with what every request of it needs. */
 export interface KnownToken {
-  /** End of a rotated token's grace; null for the key's own token. Milliseconds UTC. */
+  /** End of the grace period of a rotated token; null for the key's own token. Milliseconds UTC. */
   readonly tokenExpiresAt: number | null
   readonly key: AppKey
   readonly presented: Accepted
@@ -20,7 +20,7 @@ const MAX_UNKNOWN = 10_000
 
 export class KeyCache {
   readonly #known = new LRUCache<string, KnownToken>({ max: MAX_KNOWN })
-  /** Tokens of no key: a client with a wrong token costs no database read per request. */
+  /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
   readonly #unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN })
 
   /** `hash` in base64. */
@@ -36,13 +36,13 @@ export class KeyCache {
     this.#unknown.set(hash, true)
   }
 
-  /** A key was changed. */
+  /** Called when a key was changed. */
   forget(keyId: number): void {
     for (const [hash, { key }] of this.#known.entries())
       if (key.id === keyId) this.#known.delete(hash)
   }
 
-  /** Tokens came into being, or another process wrote to the database. */
+  /** Called when tokens were created, or another process wrote to the database. */
   clear(): void {
     this.#known.clear()
     this.#unknown.clear()

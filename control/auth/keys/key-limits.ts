@@ -1,16 +1,16 @@
-/** How far a credential reaches beside its scopes: how often it may ask, until when, and from where. */
+/** Limits of a credential besides its scopes: requests per minute, expiry, and addresses. */
 import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { parseNetwork } from '../../../schema/net/ip-address.ts'
 import { overlap } from '../../../schema/net/place.ts'
 import type { KeyLimits, Principal } from '../principal.ts'
 
-/** What a session of a person may ask in a minute. A person has no expiry and no addresses. */
+/** Requests per minute of a person's session. A person has no expiry and no addresses. */
 export const SESSION_RPM = 600
 const person: KeyLimits = { rateLimitRpm: SESSION_RPM, expiresAt: null, allowedIps: [] }
 
 /**
- * Null: none. An administrator's session makes keys of any kind. So does a key of the platform with every scope,
- * no expiry and no addresses: it could make an administrator and go on as that one.
+ * Null for no limits. An admin session creates keys of any kind. So does a global key with every scope, no
+ * expiry and no addresses: it could create an admin and continue as that user.
  */
 export function limitsOf(principal: Principal): KeyLimits | null {
   if (principal.kind !== 'key') return null
@@ -20,7 +20,7 @@ export function limitsOf(principal: Principal): KeyLimits | null {
   return isAdministrator && !isBounded && limits.rateLimitRpm >= SESSION_RPM ? null : limits
 }
 
-/** Throws 403 when `wanted` reaches further than `holder` in any way. */
+/** Throws 403 when `wanted` exceeds `holder` in any way. */
 export function refuseWider(wanted: KeyLimits, holder: KeyLimits | null): void {
   const details = holder === null ? [] : widerThan(wanted, holder)
   if (details.length === 0) return
@@ -32,7 +32,7 @@ export function refuseWider(wanted: KeyLimits, holder: KeyLimits | null): void {
   )
 }
 
-/** Throws 403 for a key whose limits a person would not have: it could go on as that person. */
+/** Throws 403 for a key with limits that a person would not have: it could continue as that person. */
 export function refusePersonBy(principal: Principal): void {
   refuseWider(person, limitsOf(principal))
 }
@@ -45,7 +45,7 @@ function widerThan(wanted: KeyLimits, holder: KeyLimits): ErrorDetail[] {
       ? [
           {
             path: 'rate_limit_rpm',
-            message: `is more than the ${holder.rateLimitRpm} of the credential`,
+            message: `exceeds the ${holder.rateLimitRpm} of the credential`,
           },
         ]
       : []),
@@ -56,7 +56,7 @@ function widerThan(wanted: KeyLimits, holder: KeyLimits): ErrorDetail[] {
   ]
 }
 
-/** Every network of `inner` lies in one of `outer`; no networks are all addresses. */
+/** Whether every network of `inner` lies in one of `outer`; no networks means all addresses. */
 function isWithin(inner: readonly string[], outer: readonly string[]): boolean {
   if (outer.length === 0) return true
   return inner.length > 0 && inner.every((cidr) => outer.some((wider) => holds(wider, cidr)))

@@ -16,7 +16,7 @@ import { auditedKey, keyView } from './key-view.ts'
 
 const PATH = '/application-keys'
 
-/** Any text: what is not a uuid is not found, as a uuid of another tenant is not. */
+/** Any text: an invalid uuid is not found, like a uuid of another tenant. */
 const keyPath = z.strictObject({ uuid: z.string().max(100) })
 
 export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {

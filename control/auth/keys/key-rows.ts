@@ -1,4 +1,4 @@
-/** Application keys as rows: how each field is stored, and the conditions of a list. */
+/** Application keys as rows: the columns of each field, and the conditions of a list. */
 import { sql, type Insertable, type RawBuilder, type Selectable, type Updateable } from 'kysely'
 import { fromFlag, toFlag } from '../../../schema/columns.ts'
 import type { ApplicationKeyTable } from '../../../schema/database.ts'
@@ -7,13 +7,13 @@ import type { AppKey, KeyState } from './app-key.ts'
 
 export type KeyRow = Selectable<ApplicationKeyTable> & { readonly tenant_slug: string | null }
 
-/** What a creation decides; the rest of a row begins at its default. */
+/** Fields set at creation; the rest of a row starts with defaults. */
 export type NewKey = Omit<
   AppKey,
   'id' | 'revokedAt' | 'tenantSlug' | 'requestCount' | 'lastUsedAt'
 > & { readonly keyHash: Buffer }
 
-/** Absent keeps, null clears. */
+/** Absent keeps the value; null clears it. */
 export type KeyChange = Partial<
   Pick<
     AppKey,
@@ -94,7 +94,7 @@ export function changedColumns(change: KeyChange): Updateable<ApplicationKeyTabl
 
 export type SearchableColumn = 'name' | 'description' | 'owner_username'
 
-/** The text occurs in one of these columns; ASCII letters match in either case. */
+/** Whether the text occurs in one of these columns, without regard to ASCII case. */
 export function mentions(
   search: string,
   columns: readonly SearchableColumn[] = ['name', 'description', 'owner_username'],

@@ -1,4 +1,4 @@
-/** Application keys in the database. Every write forgets the key in the cache before it returns. */
+/** Application keys in the database. Every write evicts the key from the cache before it returns. */
 import { sql } from 'kysely'
 import { compile, type Statement } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -17,7 +17,7 @@ import {
   type SearchableColumn,
 } from './key-rows.ts'
 
-/** One token that starts with the wanted prefix: a key's own, or one in its grace. */
+/** A token that starts with the wanted prefix: a key's own, or one in its grace period. */
 export interface Candidate {
   readonly key_id: number
   readonly key_hash: Buffer
@@ -25,23 +25,23 @@ export interface Candidate {
 }
 
 export interface KeyFilter {
-  /** Only keys of this tenant; null: of all tenants and global ones. */
+  /** Only keys of this tenant; null for those of all tenants and global ones. */
   readonly tenantId: number | null
-  /** Only keys of this domain; null: of all domains. */
+  /** Only keys of this domain; null for all domains. */
   readonly domain: string | null
-  /** Within that: keys of the tenant with this slug. */
+  /** Within that, only keys of the tenant with this slug. */
   readonly tenantSlug?: string | undefined
   readonly id?: number | undefined
-  /** The whole name, as it is written. */
+  /** The exact name. */
   readonly name?: string | undefined
-  /** Part of name, description or owner, or of those that `searchIn` names. */
+  /** Part of name, description or owner, or of the columns in `searchIn`. */
   readonly search?: string | undefined
   readonly searchIn?: readonly SearchableColumn[] | undefined
   readonly state?: KeyState | undefined
   readonly kinds?: readonly KeyKind[] | undefined
 }
 
-/** Tokens of one key that may be in their grace at once; the oldest gives way. */
+/** Maximum tokens of one key in their grace period; a further one evicts the oldest. */
 const MAX_PREVIOUS_TOKENS = 10
 
 export class KeyStore {
@@ -51,7 +51,7 @@ export class KeyStore {
   readonly #candidates: Statement<{ prefix: string }, Candidate>
   readonly #byId: Statement<{ id: number }, KeyRow>
 
-  /** `onRevoked` runs in the transaction that revokes a key, once per key. */
+  /** `onRevoked` runs once per key, in the transaction that revokes it. */
   constructor(store: Store, cache: KeyCache, onRevoked: (key: AppKey) => void = () => undefined) {
     this.#store = store
     this.#cache = cache
@@ -71,7 +71,7 @@ export class KeyStore {
     this.#byId = compile(store, (_, param) => this.#rows().where('key.id', '=', param('id')))
   }
 
-  /** Prefixes are not unique: every token that starts like this one. */
+  /** Returns all tokens with this prefix; prefixes are not unique. */
   candidates(prefix: string): readonly Candidate[] {
     return this.#candidates.all({ prefix })
   }
@@ -81,7 +81,7 @@ export class KeyStore {
     return row && toKey(row)
   }
 
-  /** Keys outside `tenantId` do not exist for the asker; null: all exist. */
+  /** Keys outside `tenantId` do not exist for the caller; null for all keys. */
   byUuid(uuid: string, tenantId: number | null): AppKey | undefined {
     let query = this.#rows().where('key.uuid', '=', uuid)
     if (tenantId !== null) query = query.where('key.tenant_id', '=', tenantId)
@@ -99,7 +99,7 @@ export class KeyStore {
     }
   }
 
-  /** `'name_taken'` when the tenant has a key of this name, a revoked one included. */
+  /** Returns `'name_taken'` when the tenant has a key with this name, even a revoked one. */
   insert(key: NewKey): AppKey | 'name_taken' {
     return transaction(this.#store, () => {
       if (this.#isNameTaken(key.name, key.tenantId, undefined)) return 'name_taken'
@@ -107,7 +107,7 @@ export class KeyStore {
         this.#store,
         this.#store.db.insertInto('application_key').values(toRow(key)),
       )
-      // Somebody may have tried this token before it existed.
+      // A client may have tried this token before it existed.
       this.#cache.clear()
       return this.#existing(id)
     })
@@ -127,7 +127,7 @@ export class KeyStore {
     })
   }
 
-  /** For good, and with every token in its grace. Safe to repeat: the first moment stays. */
+  /** Permanent, and ends all tokens in their grace period. Safe to repeat: the first time is kept. */
   revoke(key: AppKey, now: number): AppKey {
     return transaction(this.#store, () => {
       const changes = execute(
@@ -145,7 +145,7 @@ export class KeyStore {
     })
   }
 
-  /** The new token takes the key's place; every older one ends at `graceEndsAt` at the latest. */
+  /** The new token replaces the key's token; every older one ends at `graceEndsAt` or earlier. */
   rotate(
     key: AppKey,
     keyPrefix: string,

@@ -1,17 +1,17 @@
 /**
- * `request_count` and `last_used_at`, written behind: a request adds to memory, whoever has the
- * timer flushes at least once a second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request
- * is a use, only those that succeed are counted (SPECIFICATION.md §2.1).
+ * Counts `request_count` and `last_used_at` in memory; `flush` writes them at least once a second and at
+ * shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are counted
+ * (SPECIFICATION.md §2.1).
  */
 import { compile, type Statement } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/query.ts'
 
-/** The longest that stored counters may lag behind. */
+/** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
 
 interface Usage {
-  /** Successful ones since the last flush. */
+  /** Successful requests since the last flush. */
   requests: number
   lastUsedAt: number
   isStored: boolean
@@ -42,7 +42,7 @@ export class KeyUsage {
     )
   }
 
-  /** Notes a use of the key. Whoever learns that the request succeeded adds it to `requests`. */
+  /** Notes a use of the key. The response adds the request to `requests` when it succeeds. */
   seen(keyId: number, now: number): Pick<Usage, 'requests'> {
     const known = this.#keys.get(keyId)
     if (known === undefined) {
@@ -55,7 +55,7 @@ export class KeyUsage {
     return known
   }
 
-  /** All or nothing: when the database refuses, the counters are kept for the next flush. */
+  /** All or nothing: after a failed write, the counters are kept for the next flush. */
   flush(): void {
     const pending = [...this.#keys].filter(([, usage]) => !usage.isStored || usage.requests > 0)
     if (pending.length === 0) return

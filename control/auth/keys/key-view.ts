@@ -1,7 +1,7 @@
 import { timeToText } from '../../../schema/columns.ts'
 import { keyStateAt, type AppKey } from './app-key.ts'
 
-/** A key as the API and the tools show it: neither the token nor its hash. */
+/** A key as the API and the tools show it, without the token and its hash. */
 export function keyView(key: AppKey, now: number) {
   return {
     uuid: key.uuid,
@@ -26,7 +26,7 @@ export function keyView(key: AppKey, now: number) {
   }
 }
 
-/** For the audit: without what changes by every use. */
+/** For the audit log: without the fields that change with every use. */
 export function auditedKey(key: AppKey, now: number) {
   const { request_count: _count, last_used_at: _use, ...rest } = keyView(key, now)
   return rest

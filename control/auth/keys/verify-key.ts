@@ -1,6 +1,6 @@
 /**
- * Is this token a valid key? SPECIFICATION.md §5.4: 12-character prefix, SHA-256 compared with the
- * stored hashes, expiry and active flag; the quota follows in `rate-limit.ts`.
+ * Verifies a token (SPECIFICATION.md §5.4): 12-character prefix, SHA-256 compared with the stored hashes,
+ * expiry and active flag. `rate-limit.ts` checks the quota afterwards.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { networkCheck } from '../../../schema/net/ip-address.ts'
@@ -21,7 +21,7 @@ export class KeyVerifier {
     this.#cache = cache
   }
 
-  /** `token` has the form of a token; expiry is judged at `now` on every request, cached or not. */
+  /** `token` has the form of a token. Expiry is checked at `now` on every request, cached or not. */
   verify(token: string, address: string, now: number): Presented {
     const known = this.#lookUp(token)
     if (known === undefined || !isValidAt(known, now)) return rejected
@@ -39,7 +39,7 @@ export class KeyVerifier {
     return found
   }
 
-  /** Walks all candidates: stopping at the first match would tell its place by time. */
+  /** Compares all candidates: stopping at the first match would reveal its position by timing. */
   #read(token: string, hash: Buffer): KnownToken | undefined {
     let match: { keyId: number; tokenExpiresAt: number | null } | undefined
     for (const candidate of this.#keys.candidates(keyPrefixOf(token)))

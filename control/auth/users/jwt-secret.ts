@@ -5,7 +5,7 @@ import { execute, first, transaction } from '../../../schema/query.ts'
 const NAME = 'jwt_secret'
 const place = { table: 'setting', column: 'value', row: NAME } as const
 
-/** The configured secret, or one that is made at the first start and kept in the database. */
+/** Returns the configured secret, or one that is generated at the first start and stored in the database. */
 export function jwtSecret(
   store: Store,
   configured: string | undefined,

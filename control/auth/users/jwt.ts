@@ -1,25 +1,25 @@
 /**
- * JSON Web Tokens (RFC 7519) for people, HS256 only. The header is compared as a constant text, so
- * no token can choose its algorithm. A synchronous HMAC takes 3 µs, WebCrypto 68 µs.
+ * JSON Web Tokens (RFC 7519) for people, HS256 only. The header is compared as constant text, so no token
+ * can choose its algorithm. A synchronous HMAC takes 3 µs, WebCrypto 68 µs.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 
 const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
 
-/** A clock that is corrected all the time may go back by so much. */
+/** Tolerance for a clock that is being corrected. */
 const LEEWAY_MS = 2_000
 
 const claimsForm = z.strictObject({
   iss: z.literal('tollgate'),
   sub: z.string(),
-  /** What the subject is: `user:<id>` or `customer:<id>`. */
+  /** The subject: `user:<id>` or `customer:<id>`. */
   kind: z.enum(['user', 'customer']),
   jti: z.string(),
   /** Seconds since the epoch, as for `exp`. */
   iat: z.number(),
   exp: z.number(),
-  /** Changes with the password, and with it every session ends. */
+  /** Changes with the password, which ends every session. */
   pwd: z.string(),
 })
 export type Claims = z.output<typeof claimsForm>
@@ -30,8 +30,8 @@ export function signJwt(claims: Claims, secret: string): string {
 }
 
 /**
- * The claims of a token that this service signed and that has not expired at `now` (milliseconds). One of
- * the future was signed before the clock was set back, and would live on for too long.
+ * Returns the claims of a token that this service signed and that has not expired at `now` (milliseconds).
+ * Rejects a token from the future: it was signed before the clock was set back and would live too long.
  */
 export function verifyJwt(token: string, secret: string, now: number): Claims | undefined {
   const [head, payload = '', signed = ''] = token.split('.')

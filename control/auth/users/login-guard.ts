@@ -1,4 +1,4 @@
-/** Five failures in fifteen minutes per name and address lock that pair (SPECIFICATION.md §4.2). */
+/** Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2). */
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../http/api-error.ts'
 import { RateWindow } from '../../middleware/rate-window.ts'
@@ -11,7 +11,7 @@ const MAX_PAIRS = 20_000
 export class LoginGuard {
   readonly #failures = new LRUCache<string, RateWindow>({ max: MAX_PAIRS })
 
-  /** Throws 429 while the pair is locked, whether the password is right or not. */
+  /** Throws 429 while the pair is locked, whether the password is correct or not. */
   refuseLocked(name: string, address: string, now: number): void {
     const window = this.#failures.get(pairOf(name, address))
     if (window === undefined || !this.isLocked(name, address, now)) return

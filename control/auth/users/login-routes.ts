@@ -1,4 +1,4 @@
-/** Logging in and out of people: staff under `/auth`, customers under `/client/auth`. */
+/** Login and logout of people: staff under `/auth`, customers under `/client/auth`. */
 import { type Clocks, earliest, latest } from '../../../schema/clock.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
@@ -76,15 +76,19 @@ interface Login {
   readonly tenant_id: number | null
 }
 
-/** At least as many passwords are verified, so that the time does not tell whether two tenants know a name. */
+/**
+ * Always verifies at least this many passwords, so that timing does not reveal whether two tenants have the
+ * name.
+ */
 const LEAST_CHECKED = 2
 
-/** Longer than any slug: what a stranger sends is remembered no longer than this. */
+/** Longer than any slug; limits how much of an untrusted text is remembered. */
 const MAX_SLUG_LENGTH = 64
 
 /**
- * The one of `known`, all of which have this name, whose password it is. Throws unless there is one and the pair is not
- * locked. Asked again after the slow check: of many attempts at once only five may learn whether they were right.
+ * Returns the one of `known`, which all have this name, whose password matches. Throws when there is none
+ * or the pair is locked. Checks the lock again after the slow check: of many attempts at once, only five
+ * may learn whether they were right.
  */
 async function check<Row extends Login>(
   c: Context<ControlEnv>,
@@ -95,9 +99,9 @@ async function check<Row extends Login>(
 ): Promise<Row> {
   const address = c.get('clientAddress')
   const slug = c.req.header('x-tenant-slug')?.slice(0, MAX_SLUG_LENGTH)
-  // A success in one tenant says nothing about the namesakes.
+  // A success in one tenant says nothing about other users with the same name.
   const pair = slug === undefined ? name : `${slug}/${name}`
-  // The password of a namesake is a guess at the others: without a count of their own it would be a free one.
+  // A password of a user with the same name is also a guess at the others; it must be counted for them too.
   const isLocked = (row: Row) =>
     known.length > 1 && guard.isLocked(pairOfRow(row, name), address, steadyNow())
   guard.refuseLocked(pair, address, steadyNow())
@@ -132,7 +136,7 @@ async function check<Row extends Login>(
 const pairOfRow = ({ tenant_id: tenantId }: Login, name: string): string =>
   `tenant ${tenantId ?? 0}/${name}`
 
-/** A wrong name and a wrong password are the same answer. */
+/** A wrong name and a wrong password get the same response. */
 const wrongLogin = (): ApiError =>
   new ApiError(401, 'invalid_credentials', 'Username or password is wrong', {
     headers: { 'WWW-Authenticate': 'Bearer' },
@@ -148,7 +152,7 @@ const customerView = (customer: CustomerLogin) => ({
   role: 'customer',
 })
 
-/** Who the presented credential is, for a person or a key. */
+/** Describes the presented credential of a person or a key. */
 function profile(principal: Principal, users: UserStore) {
   const shared = {
     scopes: principal.scopeLabels,

@@ -1,6 +1,6 @@
 /**
- * Sessions of people. The token says only who; role, tenant and whether that person may still come
- * in are read from the row on each request (5 µs), so that a change holds from the next one.
+ * Sessions of people. The token contains only the subject; role, tenant and active flag are read from the
+ * row on each request (5 µs), so that a change takes effect from the next one.
  */
 import { hash } from 'node:crypto'
 import { compile, type Statement } from '../../../schema/compiled.ts'
@@ -41,7 +41,7 @@ export class Sessions {
     return this.#sign('user', user.id, user.password_hash, now)
   }
 
-  /** `passwordHash` is the one that the login has just checked. */
+  /** `passwordHash` is the one that the login has just verified. */
   forCustomer(customer: CustomerLogin, passwordHash: string, now: number): string {
     return this.#sign('customer', customer.id, passwordHash, now)
   }
@@ -53,7 +53,7 @@ export class Sessions {
     return principal === undefined ? rejected : { kind: 'accepted', principal }
   }
 
-  /** Ends one session; its `jti` is remembered until the token would have expired anyway. */
+  /** Ends one session; its `jti` is stored until the token would have expired. */
   end(principal: UserPrincipal | CustomerPrincipal, now: number): void {
     const { db } = this.#store
     execute(this.#store, db.deleteFrom('jwt_denylist').where('expires_at', '<=', now))
@@ -121,10 +121,10 @@ export class Sessions {
   }
 }
 
-/** Tenants may have users of the same name; a slash stands in no name. */
+/** Tenants may have users with the same name; names contain no slash. */
 export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
   slug === null ? `user:${username}` : `user:${slug}/${username}`
 
-/** An argon2id hash holds a random salt: a part of its digest tells nothing of the password. */
+/** An argon2id hash contains a random salt: part of its digest reveals nothing about the password. */
 const fingerprint = (passwordHash: string): string =>
   hash('sha256', passwordHash, 'base64url').slice(0, 16)

@@ -1,4 +1,4 @@
-/** `/users`: staff accounts, for those who hold `users:read` and `users:write` (admins). */
+/** `/users`: staff accounts. Requires `users:read` or `users:write` (admins). */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { toFlag } from '../../../schema/columns.ts'
@@ -64,7 +64,8 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
         created_at: now(),
         updated_at: now(),
       })
-      if (user === undefined) throw conflict('username_taken', 'A user of this name exists already')
+      if (user === undefined)
+        throw conflict('username_taken', 'A user with this name already exists')
       c.set('change', { before: null, after: userView(user) })
       return created(c, `/api/v1/users/${user.id}`, userView(user))
     })
@@ -90,7 +91,7 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
         const { password, role, is_active: isActive } = c.req.valid('json')
         refuseEscalation(c.var.principal, user.role)
         if (role !== undefined) refuseEscalation(c.var.principal, role)
-        // Switching a user off gives nothing away.
+        // Deactivating a user grants nothing.
         if (password !== undefined || role !== undefined || isActive === true)
           refusePersonBy(c.var.principal)
         const changed = users.update(user.id, {
@@ -115,10 +116,10 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
     })
 }
 
-/** Nobody makes, changes or removes somebody who may do more than they may. */
+/** Rejects creating, changing or deleting a user with more permissions than the credential has. */
 function refuseEscalation(principal: Principal, role: UserRow['role']): void {
   if (roleScopes[role].every((label) => mayGrant(principal.scopeLabels, label))) return
-  throw new ApiError(403, 'scope_escalation', 'The role holds more than the credential does')
+  throw new ApiError(403, 'scope_escalation', 'The role has more permissions than the credential')
 }
 
 function tenantFor(
@@ -135,10 +136,8 @@ function tenantFor(
   const tenant = first(store, query)
   if (tenantId !== null && tenant?.id !== tenantId) throw wrongTenant()
   if (tenant !== undefined) return tenant.id
-  throw badRequest('The body is not valid', [
-    { path: 'tenant_slug', message: 'there is no such tenant' },
-  ])
+  throw badRequest('The body is invalid', [{ path: 'tenant_slug', message: 'is not a tenant' }])
 }
 
 const lastAdmin = (): ApiError =>
-  conflict('last_admin', 'At least one active admin of all tenants must remain')
+  conflict('last_admin', 'At least one active global admin must remain')

@@ -1,4 +1,4 @@
-/** People of the staff, and the customers' logins, in the database. */
+/** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { UserTable } from '../../../schema/database.ts'
 import { compile, type Statement } from '../../../schema/compiled.ts'
@@ -8,7 +8,7 @@ import { contains } from '../../provisioning/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
 
-/** What a login and a session need to know of a customer. */
+/** What a login and a session need of a customer. */
 export interface CustomerLogin {
   readonly id: number
   readonly name: string
@@ -18,11 +18,11 @@ export interface CustomerLogin {
   readonly tenant_id: number | null
 }
 
-/** Of as many tenants a login is tried, unless it names one: each try takes 10 ms. */
+/** Maximum tenants in which a login without a tenant is tried: each try takes 10 ms. */
 const MAX_NAMESAKES = 8
 
 export interface UserFilter {
-  /** Only users of this tenant; null: all. */
+  /** Only users of this tenant; null for all. */
   readonly tenantId: number | null
   readonly search?: string | undefined
 }
@@ -42,7 +42,10 @@ export class UserStore {
     return this.#byId.get({ id })
   }
 
-  /** Those of this name, the platform's first; of one tenant where `slug` names it. Names are stored in small letters. */
+  /**
+   * Returns the users with this name, global ones first; with `slug`, those of that tenant. Names are
+   * stored in lower case.
+   */
   byUsername(username: string, slug?: string): readonly UserRow[] {
     const query = this.#rows()
       .where('username', '=', username.toLowerCase())
@@ -87,7 +90,7 @@ export class UserStore {
     return first(this.#store, this.#store.db.selectFrom('user').select('id').limit(1)) === undefined
   }
 
-  /** `undefined`: the tenant has a user of this name already. */
+  /** `undefined` when the tenant already has a user with this name. */
   insert(user: Insertable<UserTable>): UserRow | undefined {
     const row = { ...user, username: user.username.toLowerCase() }
     return transaction(this.#store, () => {
@@ -99,7 +102,7 @@ export class UserStore {
     })
   }
 
-  /** `last_admin`: it would leave nobody who may manage users. Nothing is written then. */
+  /** `last_admin`: no user could manage users any more. Nothing is written. */
   update(id: number, change: Updateable<UserTable>): UserRow | 'last_admin' | undefined {
     return this.#keepingAnAdmin(() => {
       execute(this.#store, this.#store.db.updateTable('user').set(change).where('id', '=', id))
@@ -147,5 +150,5 @@ export class UserStore {
   }
 }
 
-/** Thrown inside the transaction so that it is undone. */
+/** Thrown inside the transaction to roll it back. */
 const lastAdmin = new Error('the last admin')

@@ -29,7 +29,7 @@ const keyFields = z.strictObject({
 })
 const key: z.ZodType<ReturnType<typeof keyView>> = keyFields.meta({ id: 'ApplicationKey' })
 const newKey = keyFields
-  .extend({ token: z.string().describe('Shown this once.') })
+  .extend({ token: z.string().describe('Shown only in this response.') })
   .meta({ id: 'NewApplicationKey' })
 const ownKey = keyFields.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
 
@@ -58,13 +58,13 @@ const session = (who: z.ZodType) =>
   z.strictObject({
     token: z.string().describe('A JWT.'),
     token_type: z.literal('Bearer'),
-    expires_in: z.int().describe('Seconds.'),
+    expires_in: z.int().describe('Lifetime in seconds.'),
     user: who,
   })
 
 const permissions = {
   scopes: z.array(z.string()),
-  permissions: z.array(z.string()).describe('The scopes, wildcards resolved.'),
+  permissions: z.array(z.string()).describe('The scopes with wildcards expanded.'),
   tenant_slug: z.string().nullable(),
   domain: z.string().nullable(),
 }
@@ -113,7 +113,7 @@ const exampleSession = (who: object) => ({
 const keys: Operations = {
   'POST /api/v1/application-keys': {
     ...{ id: 'createApplicationKey', tag: 'Keys' },
-    summary: 'Create a key; the only answer that holds its token',
+    summary: 'Create a key. Only this response contains the token.',
     body: { name: 'monitoring', scopes: ['*:read'] },
     answer: data(newKey, { ...exampleKey, token: `sbc_live_${'a'.repeat(64)}` }, 201),
   },
@@ -122,28 +122,32 @@ const keys: Operations = {
     answer: list(key, exampleKey),
   },
   'GET /api/v1/application-keys/self': {
-    ...{ id: 'getOwnKey', tag: 'Keys', summary: 'What the presented key is and may do' },
+    ...{ id: 'getOwnKey', tag: 'Keys', summary: 'Get the presented key and its permissions' },
     answer: data(ownKey, { ...exampleKey, permissions: ['calls:read'] }),
     refusals: [404],
   },
   'GET /api/v1/application-keys/:uuid': {
-    ...{ id: 'getApplicationKey', tag: 'Keys', summary: 'Show a key' },
+    ...{ id: 'getApplicationKey', tag: 'Keys', summary: 'Get a key' },
     answer: data(key, exampleKey),
   },
   'PATCH /api/v1/application-keys/:uuid': {
-    ...{ id: 'updateApplicationKey', tag: 'Keys', summary: 'Change a key; it holds at once' },
+    ...{
+      id: 'updateApplicationKey',
+      tag: 'Keys',
+      summary: 'Update a key. Takes effect immediately.',
+    },
     body: { is_active: false },
     answer: data(key, exampleKey),
     refusals: [409],
   },
   'POST /api/v1/application-keys/:uuid/rotate': {
     ...{ id: 'rotateApplicationKey', tag: 'Keys' },
-    summary: 'A new token; the old one goes on for the grace period',
+    summary: 'Rotate the token of a key. The old token stays valid during the grace period.',
     body: { grace_seconds: 3_600 },
     answer: data(newKey, { ...exampleKey, token: `sbc_live_${'b'.repeat(64)}` }, 201),
   },
   'DELETE /api/v1/application-keys/:uuid': {
-    ...{ id: 'revokeApplicationKey', tag: 'Keys', summary: 'Revoke a key for good' },
+    ...{ id: 'revokeApplicationKey', tag: 'Keys', summary: 'Revoke a key permanently' },
     answer: data(key, { ...exampleKey, state: 'revoked', is_active: false }),
   },
 }
@@ -156,14 +160,18 @@ const sessions: Operations = {
     refusals: [401],
   },
   'GET /api/v1/auth/me': {
-    ...{ id: 'getProfile', tag: 'Sessions', summary: 'Who the presented credential is' },
+    ...{
+      id: 'getProfile',
+      tag: 'Sessions',
+      summary: 'Get the principal of the presented credential',
+    },
     answer: data(profile, {
       ...{ kind: 'key', uuid: exampleKey.uuid, scopes: ['*:read'], permissions: ['calls:read'] },
       ...{ tenant_slug: null, domain: null },
     }),
   },
   'POST /api/v1/auth/logout': {
-    ...{ id: 'logout', tag: 'Sessions', summary: 'End this session' },
+    ...{ id: 'logout', tag: 'Sessions', summary: 'Log out: end this session' },
     answer: data(loggedOut, { logged_out: true }),
   },
   'POST /api/client/auth/login': {
@@ -173,11 +181,11 @@ const sessions: Operations = {
     refusals: [401],
   },
   'GET /api/client/auth/me': {
-    ...{ id: 'getCustomerProfile', tag: 'Sessions', summary: 'Which customer this is' },
+    ...{ id: 'getCustomerProfile', tag: 'Sessions', summary: 'Get the customer of this session' },
     answer: data(customerLogin, exampleLogin),
   },
   'POST /api/client/auth/logout': {
-    ...{ id: 'logoutCustomer', tag: 'Sessions', summary: "End this customer's session" },
+    ...{ id: 'logoutCustomer', tag: 'Sessions', summary: 'Log out: end this customer session' },
     answer: data(loggedOut, { logged_out: true }),
   },
 }
@@ -194,17 +202,17 @@ const users: Operations = {
     answer: list(user, exampleUser),
   },
   'GET /api/v1/users/:id': {
-    ...{ id: 'getUser', tag: 'Users', summary: 'Show a staff account' },
+    ...{ id: 'getUser', tag: 'Users', summary: 'Get a staff account' },
     answer: data(user, exampleUser),
   },
   'PATCH /api/v1/users/:id': {
-    ...{ id: 'updateUser', tag: 'Users', summary: 'Change a staff account' },
+    ...{ id: 'updateUser', tag: 'Users', summary: 'Update a staff account' },
     body: { role: 'auditor' },
     answer: data(user, exampleUser),
     refusals: [409],
   },
   'DELETE /api/v1/users/:id': {
-    ...{ id: 'deleteUser', tag: 'Users', summary: 'Remove a staff account' },
+    ...{ id: 'deleteUser', tag: 'Users', summary: 'Delete a staff account' },
     answer: data(deleted, { id: 1, deleted: true }),
     refusals: [409],
   },

@@ -29,7 +29,7 @@ const customer: z.ZodType<CustomerView> = z
     low_balance_threshold: amount,
     is_balance_low: z.boolean(),
     currency,
-    balance: decimal.describe('Exact.'),
+    balance: decimal.describe('Exact amount.'),
     balance_number: amount,
     created_at: moment,
     updated_at: moment,
@@ -42,7 +42,7 @@ const walletFields = z.strictObject({
   balance: decimal,
   balance_number: amount,
   credit_limit: amount,
-  reserved: decimal.describe('Held for live calls.'),
+  reserved: decimal.describe('Amount reserved for live calls.'),
   available: decimal,
   open_calls: count,
 })
@@ -51,7 +51,7 @@ const wallet = walletFields.meta({ id: 'Wallet' })
 export const ledgerFields = z.strictObject({
   id: z.int(),
   kind: z.enum(['topup', 'debit', 'adjust', 'refund']),
-  amount: amount.describe('What was added to the balance.'),
+  amount: amount.describe('Amount added to the balance; negative for a charge.'),
   amount_exact: decimal,
   balance_after: amount,
   balance_after_exact: decimal,
@@ -83,11 +83,15 @@ const customers: Operations = {
     patch: { max_concurrent_calls: 20 },
   }),
   'GET /api/v1/customers/:id/wallet': {
-    ...{ id: 'getWallet', tag: 'Customers', summary: 'The balance, and what live calls hold' },
+    ...{ id: 'getWallet', tag: 'Customers', summary: 'Get the wallet of a customer' },
     answer: data(wallet, exampleWallet),
   },
   'GET /api/v1/customers/:id/ledger': {
-    ...{ id: 'listLedgerEntries', tag: 'Customers', summary: 'Every change of the balance' },
+    ...{
+      id: 'listLedgerEntries',
+      tag: 'Customers',
+      summary: 'List ledger entries: every change of the balance',
+    },
     answer: list(ledgerEntry, {
       ...{ id: 1, kind: 'topup', amount: 25, amount_exact: '25.00', balance_after: 25 },
       ...{ balance_after_exact: '25.00', ref: 'pi_1', actor: 'payment', note: null },
@@ -95,7 +99,7 @@ const customers: Operations = {
     }),
   },
   'POST /api/v1/customers/:id/wallet/adjust': {
-    ...{ id: 'adjustWallet', tag: 'Customers', summary: 'Move money by hand' },
+    ...{ id: 'adjustWallet', tag: 'Customers', summary: 'Adjust the balance manually' },
     body: { amount: '10.00', kind: 'topup', reason: 'bank transfer 4711' },
     answer: data(
       walletFields
@@ -151,7 +155,7 @@ export const price = z
   .strictObject({
     number: z.string(),
     at: moment,
-    rate_plan_id: z.int().optional().describe('Not told to customers.'),
+    rate_plan_id: z.int().optional().describe('Not shown to customers.'),
     prefix: z.string(),
     currency,
     blocked: z.boolean(),
@@ -210,16 +214,20 @@ const rates: Operations = {
     patch: { rate_per_minute: '0.12' },
   }),
   'GET /api/v1/rates/lookup': {
-    ...{ id: 'lookUpRate', tag: 'Rates', summary: 'Why a call costs what it costs' },
+    ...{ id: 'lookUpRate', tag: 'Rates', summary: 'Look up the price of a call, with its parts' },
     answer: data(price, examplePrice),
     refusals: [404],
   },
   'GET /api/v1/rates/export': {
-    ...{ id: 'exportRates', tag: 'Rates', summary: 'The rates of a plan as a table' },
+    ...{ id: 'exportRates', tag: 'Rates', summary: 'Export the rates of a plan as CSV' },
     answer: text('text/csv', 'prefix,description,rate_per_minute\n49,Germany,0.10\n'),
   },
   'POST /api/v1/rates/import': {
-    ...{ id: 'importRates', tag: 'Rates', summary: 'A table of rates: all of it or nothing' },
+    ...{
+      id: 'importRates',
+      tag: 'Rates',
+      summary: 'Import rates from CSV. All rows are imported, or none.',
+    },
     bodyType: 'text/csv',
     body: 'prefix,rate_per_minute\n49,0.10\n',
     answer: data(
@@ -233,14 +241,18 @@ const rates: Operations = {
 }
 
 const grant = {
-  granted_seconds: z.int().nullable().describe('Null: without end.'),
+  granted_seconds: z.int().nullable().describe('Null when unlimited.'),
   reserved: amount,
 }
 
-/** A node asks: `402` and `403` deny the call as any status but 200 does. */
+/** Any status other than 200 denies the call. */
 const charging: Operations = {
   'GET /api/ocs/authorize': {
-    ...{ id: 'authorizeCall', tag: 'Charging', summary: 'May this call be set up?' },
+    ...{
+      id: 'authorizeCall',
+      tag: 'Charging',
+      summary: 'Authorize a call and reserve money for it',
+    },
     answer: bare(
       z
         .strictObject({
@@ -264,7 +276,7 @@ const charging: Operations = {
     refusals: [402, 404, 503],
   },
   'POST /api/ocs/extend': {
-    ...{ id: 'extendCall', tag: 'Charging', summary: 'May this call go on?' },
+    ...{ id: 'extendCall', tag: 'Charging', summary: 'Extend the grant of a live call' },
     body: { call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', used_seconds: 50 },
     answer: bare(z.strictObject({ call_uuid: z.string(), ...grant }), {
       ...{ call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', granted_seconds: 120 },
@@ -273,7 +285,7 @@ const charging: Operations = {
     refusals: [402, 404],
   },
   'POST /api/ocs/cdr': {
-    ...{ id: 'reportCall', tag: 'Charging', summary: 'A call is over; safe to repeat' },
+    ...{ id: 'reportCall', tag: 'Charging', summary: 'Report an ended call. Safe to repeat.' },
     body: {
       ...{ call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', caller: '4930100' },
       ...{ callee: '4940200', billsec: 20 },
@@ -329,7 +341,7 @@ const exampleAlert = {
 const payments: Operations = {
   'POST /api/client/payments/webhook': {
     ...{ id: 'receivePaymentEvent', tag: 'Payments' },
-    summary: "The payment provider's events, signed as Stripe signs them",
+    summary: 'Receive a payment event, signed as Stripe signs its events',
     bodyType: 'application/json',
     body: { id: 'evt_1', type: 'invoice.paid', data: { object: { id: 'in_1' } } },
     answer: data(
@@ -343,11 +355,15 @@ const payments: Operations = {
     refusals: [503],
   },
   'GET /api/v1/billing/alerts': {
-    ...{ id: 'listBillingAlerts', tag: 'Payments', summary: 'Payments that need an eye' },
+    ...{
+      id: 'listBillingAlerts',
+      tag: 'Payments',
+      summary: 'List billing alerts: payments that need attention',
+    },
     answer: list(alert, exampleAlert),
   },
   'POST /api/v1/billing/alerts/:id/resolve': {
-    ...{ id: 'resolveBillingAlert', tag: 'Payments', summary: 'It is settled' },
+    ...{ id: 'resolveBillingAlert', tag: 'Payments', summary: 'Resolve a billing alert' },
     answer: data(alert, { ...exampleAlert, resolved_at: exampleTime, resolved_by: 'user:ada' }),
   },
 }

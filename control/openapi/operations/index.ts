@@ -1,4 +1,4 @@
-/** Every operation of the API; a test fails on a route that is not described here. */
+/** All operations of the API. A test fails for a route that is not described here. */
 import type { Operations } from '../operation.ts'
 import { accessOperations } from './access.ts'
 import { billingOperations } from './billing.ts'

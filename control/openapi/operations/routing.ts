@@ -17,12 +17,16 @@ const node = z
     transport,
     is_enabled: z.boolean(),
     max_calls: count,
-    operator_state: z.enum(['active', 'inactive']).describe('What an operator asked for.'),
+    operator_state: z.enum(['active', 'inactive']).describe('The state that an operator set.'),
     destination: z.string(),
     status: probed
-      .extend({ active_calls: count.describe('The node may be stopped once this is 0.') })
+      .extend({
+        active_calls: count.describe(
+          'Live calls on this node. A drained node can be stopped when this is 0.',
+        ),
+      })
       .nullable()
-      .describe('What the engine sees; null: the node is not enabled.'),
+      .describe('Current health as the engine sees it. Null when the node is disabled.'),
   })
   .meta({ id: 'DispatcherNode' })
 
@@ -72,13 +76,17 @@ const dispatcher: Operations = {
     patch: { algorithm: 4 },
   }),
   'POST /api/v1/dispatcher/reload': {
-    ...{ id: 'reloadDispatcher', tag: 'Dispatcher', summary: 'Read sets and nodes again' },
+    ...{
+      id: 'reloadDispatcher',
+      tag: 'Dispatcher',
+      summary: 'Reload sets and nodes from the database',
+    },
     answer: data(z.strictObject({ message: z.string(), status: z.literal('synchronized') }), {
-      ...{ message: 'Dispatcher sets were read again', status: 'synchronized' },
+      ...{ message: 'Dispatcher sets were reloaded', status: 'synchronized' },
     }),
   },
   [`GET ${nodes}`]: {
-    ...{ id: 'listDispatcherNodes', tag: 'Dispatcher', summary: 'The nodes of a set' },
+    ...{ id: 'listDispatcherNodes', tag: 'Dispatcher', summary: 'List the nodes of a set' },
     answer: data(z.array(node), [exampleNode]),
   },
   [`POST ${nodes}`]: {
@@ -88,23 +96,23 @@ const dispatcher: Operations = {
     refusals: [409],
   },
   [`GET ${nodes}/:nodeId`]: {
-    ...{ id: 'getDispatcherNode', tag: 'Dispatcher', summary: 'Show a node' },
+    ...{ id: 'getDispatcherNode', tag: 'Dispatcher', summary: 'Get a node' },
     answer: data(node, exampleNode),
   },
   [`PATCH ${nodes}/:nodeId`]: {
-    ...{ id: 'updateDispatcherNode', tag: 'Dispatcher', summary: 'Change a node' },
+    ...{ id: 'updateDispatcherNode', tag: 'Dispatcher', summary: 'Update a node' },
     body: { weight: 50 },
     answer: data(node, exampleNode),
     refusals: [409],
   },
   [`DELETE ${nodes}/:nodeId`]: {
-    ...{ id: 'deleteDispatcherNode', tag: 'Dispatcher', summary: 'Take a node out of its set' },
+    ...{ id: 'deleteDispatcherNode', tag: 'Dispatcher', summary: 'Remove a node from its set' },
     answer: data(deleted, { id: 1, deleted: true }),
     refusals: [409],
   },
   [`PUT ${nodes}/:nodeId/state`]: {
     ...{ id: 'setDispatcherNodeState', tag: 'Dispatcher' },
-    summary: 'Drain a node, or take it back; live calls stay',
+    summary: "Set a node's state: drain it, or return it to service. Live calls continue.",
     body: { state: 'inactive' },
     answer: data(
       node
@@ -139,7 +147,7 @@ const carrier = z
         outbound: z.boolean(),
         priority: z.int(),
         weight: z.int(),
-        status: probed.nullable().describe('Null: it is not probed.'),
+        status: probed.nullable().describe('Null when the gateway is not probed.'),
       }),
     ),
     auth: z.strictObject({
@@ -164,7 +172,7 @@ const carrier = z
     registration: z
       .enum(['registered', 'unregistered', 'registering', 'failed'])
       .nullable()
-      .describe('Null: the carrier asks for none.'),
+      .describe('Null when the carrier requires no registration.'),
     status: z.strictObject({
       is_usable: z.boolean(),
       active_calls: count,

@@ -21,7 +21,7 @@ const ownWallet = z
 
 const ownEntry = ledgerFields
   .omit({ ref: true, actor: true })
-  .extend({ call_uuid: z.string().nullable().describe('Of the call that was charged.') })
+  .extend({ call_uuid: z.string().nullable().describe('The charged call.') })
   .meta({ id: 'OwnLedgerEntry' })
 
 const ownCall = z
@@ -46,7 +46,7 @@ const ownCall = z
 
 export const selfServiceOperations: Operations = {
   'GET /api/client/wallet': {
-    ...{ id: 'getOwnWallet', tag, summary: 'What is left' },
+    ...{ id: 'getOwnWallet', tag, summary: 'Get the wallet' },
     answer: data(ownWallet, {
       ...{ currency: 'USD', balance: '25.00', balance_number: 25, credit_limit: 0 },
       ...{ reserved: '0.00', available: '25.00', open_calls: 0 },
@@ -55,14 +55,18 @@ export const selfServiceOperations: Operations = {
     refusals: [404],
   },
   'GET /api/client/ledger': {
-    ...{ id: 'listOwnLedgerEntries', tag, summary: 'Every change of the balance' },
+    ...{
+      id: 'listOwnLedgerEntries',
+      tag,
+      summary: 'List ledger entries: every change of the balance',
+    },
     answer: list(ownEntry, {
       ...{ id: 1, kind: 'topup', amount: 25, amount_exact: '25.00', balance_after: 25 },
       ...{ balance_after_exact: '25.00', note: null, created_at: exampleTime, call_uuid: null },
     }),
   },
   'GET /api/client/cdrs': {
-    ...{ id: 'listOwnCalls', tag, summary: 'Calls, newest first' },
+    ...{ id: 'listOwnCalls', tag, summary: 'List calls, newest first' },
     answer: list(ownCall, {
       ...{ call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', direction: 'outbound' },
       ...{ caller_id_number: '4930100', destination_number: '4940200' },
@@ -72,7 +76,7 @@ export const selfServiceOperations: Operations = {
     }),
   },
   'GET /api/client/rates/lookup': {
-    ...{ id: 'lookUpOwnRate', tag, summary: 'What a call would cost' },
+    ...{ id: 'lookUpOwnRate', tag, summary: 'Look up the price of a call' },
     answer: data(price, examplePrice),
     refusals: [404],
   },

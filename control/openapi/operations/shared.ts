@@ -1,4 +1,4 @@
-/** Fields that many answers have. */
+/** Fields that many responses share. */
 import { z } from 'zod'
 
 /** RFC 3339, UTC. */
@@ -10,11 +10,11 @@ export const exampleTime = '2026-01-01T00:00:00.000Z'
 
 export const probed = z.strictObject({
   state: z.enum(['active', 'probing', 'inactive']),
-  latency_ms: z.number().nullable().describe('Smoothed round trip of the probes.'),
+  latency_ms: z.number().nullable().describe('Smoothed round-trip time of the probes.'),
   last_probe: z
     .strictObject({
       at: moment,
-      status: z.int().describe('0: no answer; `reason` says which way.'),
+      status: z.int().describe('0 when there was no response; `reason` says why.'),
       reason: z.string(),
     })
     .nullable(),

@@ -15,8 +15,11 @@ const auditEntry = z
     actor: z
       .string()
       .describe('`key:<uuid>`, `user:<username>`, `customer:<id>`, `anonymous` or `console`.'),
-    actor_name: z.string().nullable().describe('Of a key: its name then.'),
-    actor_key_prefix: z.string().nullable().describe('Of a key: the beginning of its token then.'),
+    actor_name: z.string().nullable().describe('For a key: its name at that time.'),
+    actor_key_prefix: z
+      .string()
+      .nullable()
+      .describe('For a key: the start of its token at that time.'),
     tenant_id: z.int().nullable(),
     address: z.string(),
     action: z.string(),
@@ -24,7 +27,7 @@ const auditEntry = z
     outcome: z.enum(['success', 'refused', 'failed']),
     status: z.int(),
     code: z.string().nullable(),
-    before_digest: z.string().nullable().describe('SHA-256 of the row as the API shows it.'),
+    before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
     after_digest: z.string().nullable(),
     correlation_id: z.string(),
   })
@@ -32,7 +35,7 @@ const auditEntry = z
 
 const ban = z
   .strictObject({
-    source: z.string().describe('An IPv4 address, or an IPv6 network.'),
+    source: z.string().describe('An IPv4 address or an IPv6 network.'),
     reason: z.enum(['password_guessing', 'unknown_calls', 'operator']),
     since: moment,
     until: moment,
@@ -50,50 +53,51 @@ const exampleTelemetry = {
 
 export const systemOperations: Operations = {
   'GET /health': {
-    ...{ id: 'getPublicHealth', tag, summary: 'The service answers; for everybody' },
+    ...{ id: 'getPublicHealth', tag, summary: 'Check that the service is up. Public.' },
     answer: bare(health, exampleHealth),
   },
   'GET /livez': {
-    ...{ id: 'getLiveness', tag, summary: 'The process answers' },
+    ...{ id: 'getLiveness', tag, summary: 'Check that the process is alive' },
     answer: data(z.strictObject({ status: z.literal('ok') }), { status: 'ok' }),
   },
   'GET /readyz': {
     ...{
       id: 'getReadiness',
       tag,
-      summary: 'Calls are taken; 503 before, while it drains, and while nothing can be stored',
+      summary:
+        'Check that calls are accepted. Returns 503 during startup, while draining, and while storage fails.',
     },
     answer: data(z.strictObject({ status: z.literal('ready') }), { status: 'ready' }),
     refusals: [503],
   },
   'GET /openapi.json': {
-    ...{ id: 'getOpenApiDocument', tag, summary: 'This document' },
+    ...{ id: 'getOpenApiDocument', tag, summary: 'Get this OpenAPI document' },
     answer: bare(z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
   },
   'GET /': {
-    ...{ id: 'getFrontPage', tag, summary: 'A page that links to the API reference' },
+    ...{ id: 'getFrontPage', tag, summary: 'Get the front page' },
     answer: text('text/html', '<!doctype html>'),
   },
   'GET /docs': {
-    ...{ id: 'getDocsPage', tag, summary: 'This document as a page' },
+    ...{ id: 'getDocsPage', tag, summary: 'Get the API reference as a web page' },
     answer: text('text/html', '<!doctype html>'),
   },
   'GET /docs/:file': {
-    ...{ id: 'getDocsFile', tag, summary: 'What that page is made of' },
+    ...{ id: 'getDocsFile', tag, summary: 'Get a file of the API reference page' },
     answer: either(text('text/javascript', ''), text('text/css', '')),
     refusals: [404],
   },
   'GET /metrics': {
-    ...{ id: 'getMetrics', tag, summary: 'Metrics for Prometheus, for global keys' },
+    ...{ id: 'getMetrics', tag, summary: 'Get Prometheus metrics. Requires a global key.' },
     answer: text('text/plain', '# TYPE tollgate_calls_active gauge\ntollgate_calls_active 3\n'),
   },
   'GET /api/v1/health': {
-    ...{ id: 'getHealth', tag, summary: 'The presented credential is valid' },
+    ...{ id: 'getHealth', tag, summary: 'Verify the presented credential' },
     answer: data(health, exampleHealth),
   },
   'GET /api/v1/metrics/telemetry': {
     ...{ id: 'getTelemetry', tag },
-    summary: "What is measured; a tenant's credential sees its own calls and nodes",
+    summary: 'Get telemetry. A tenant credential sees its own calls and nodes.',
     answer: data(
       z.union([
         telemetryView.meta({ id: 'Telemetry' }),
@@ -103,7 +107,7 @@ export const systemOperations: Operations = {
     ),
   },
   'GET /api/v1/guard/bans': {
-    ...{ id: 'listBans', tag, summary: 'Sources that SIP does not listen to' },
+    ...{ id: 'listBans', tag, summary: 'List banned SIP sources' },
     answer: data(z.array(ban), [
       {
         ...{ source: '203.0.113.9', reason: 'password_guessing', since: exampleTime },
@@ -112,7 +116,7 @@ export const systemOperations: Operations = {
     ]),
   },
   'POST /api/v1/guard/bans': {
-    ...{ id: 'createBan', tag, summary: 'Stop listening to an address for a while' },
+    ...{ id: 'createBan', tag, summary: 'Ban a SIP source for a period' },
     body: { address: '203.0.113.9', duration_seconds: 3600 },
     answer: data(
       z.strictObject({ address: z.string(), duration_seconds: count }),
@@ -121,14 +125,14 @@ export const systemOperations: Operations = {
     ),
   },
   'DELETE /api/v1/guard/bans/:source': {
-    ...{ id: 'deleteBan', tag, summary: 'Listen to a source again' },
+    ...{ id: 'deleteBan', tag, summary: 'Lift a ban' },
     answer: data(z.strictObject({ source: z.string(), banned: z.literal(false) }), {
       ...{ source: '203.0.113.9', banned: false },
     }),
     refusals: [404],
   },
   'GET /api/v1/audit': {
-    ...{ id: 'listAuditEntries', tag, summary: 'Who changed what, newest first' },
+    ...{ id: 'listAuditEntries', tag, summary: 'List audit log entries, newest first' },
     answer: list(auditEntry, {
       ...{ id: 1, at: exampleTime, actor: 'key:9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11' },
       ...{ actor_name: 'deploy', actor_key_prefix: 'sbc_live_a1B', tenant_id: null },

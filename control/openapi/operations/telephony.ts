@@ -16,7 +16,9 @@ const extension = z
     display_name: z.string(),
     voicemail_enabled: z.boolean(),
     status: state,
-    user_agent: z.string().describe('Of the phone that registered last; empty: none.'),
+    user_agent: z
+      .string()
+      .describe('User-Agent of the phone that registered last; empty when there is none.'),
   })
   .meta({ id: 'Extension' })
 
@@ -32,7 +34,7 @@ const extensionDetails = z
     customer: z.string().nullable(),
     voicemail_enabled: z.boolean(),
     call_recording: z.enum(['always', 'never', 'on_demand']),
-    recording_active: z.literal(false).describe('No call is recorded yet.'),
+    recording_active: z.literal(false).describe('Always false: recording is not supported yet.'),
     status: state,
     contacts: z.array(
       z.strictObject({
@@ -72,11 +74,15 @@ const extensions: Operations = {
     }),
   },
   'GET /api/v1/pbx/extensions/:id': {
-    ...{ id: 'getExtension', tag: 'Extensions', summary: 'Show an extension' },
+    ...{ id: 'getExtension', tag: 'Extensions', summary: 'Get an extension' },
     answer: bare(extension, exampleExtension),
   },
   'GET /api/v1/pbx/extensions/:id/details': {
-    ...{ id: 'getExtensionDetails', tag: 'Extensions', summary: 'An extension and its phones' },
+    ...{
+      id: 'getExtensionDetails',
+      tag: 'Extensions',
+      summary: 'Get an extension with its registered phones',
+    },
     answer: data(extensionDetails, {
       ...{ id: 1, extension: '100', domain: 'acme.example', tenant: 'acme' },
       ...{ display_name: 'Reception', email: null, customer_id: null, customer: null },
@@ -92,13 +98,13 @@ const extensions: Operations = {
     }),
   },
   'PATCH /api/v1/pbx/extensions/:id': {
-    ...{ id: 'updateExtension', tag: 'Extensions', summary: 'Change an extension' },
+    ...{ id: 'updateExtension', tag: 'Extensions', summary: 'Update an extension' },
     body: { display_name: 'Front desk' },
     answer: bare(extension, exampleExtension),
     refusals: [409],
   },
   'DELETE /api/v1/pbx/extensions/:id': {
-    ...{ id: 'deleteExtension', tag: 'Extensions', summary: 'Remove an extension' },
+    ...{ id: 'deleteExtension', tag: 'Extensions', summary: 'Delete an extension' },
     answer: bare(deleted, { id: 1, deleted: true }),
     refusals: [409],
   },
@@ -111,20 +117,24 @@ const direction = z.enum(['inbound', 'outbound', 'internal'])
 const transfer = z
   .strictObject({
     state: z.enum(['transferring', 'transferred', 'failed']),
-    call_uuid: z.string().describe('The other call: of its destination, or the one it is for.'),
+    call_uuid: z
+      .string()
+      .describe(
+        'The related call: the call to the transfer destination, or the call being transferred.',
+      ),
     destination: z.string(),
-    sip_code: z.int().nullable().describe('Why it failed.'),
+    sip_code: z.int().nullable().describe('The SIP status with which the transfer failed.'),
   })
   .nullable()
-  .describe('Null: nobody has transferred the call.')
+  .describe('Null when the call was not transferred.')
 
 const activeCall: z.ZodType<ActiveCallView> = z
   .strictObject({
-    uuid: z.string().describe('The same as `call_uuid`.'),
+    uuid: z.string().describe('Same value as `call_uuid`.'),
     call_uuid: z.string(),
     caller_id_number: z.string(),
     destination_number: z.string(),
-    duration_seconds: count.describe('Since the answer, or since the start.'),
+    duration_seconds: count.describe('Seconds since the answer, or since the start before it.'),
     state: z.enum(['DIALING', 'RINGING', 'EARLY', 'ACTIVE', 'HELD']),
     direction,
     start_stamp: moment,
@@ -134,13 +144,19 @@ const activeCall: z.ZodType<ActiveCallView> = z
     node_state: z
       .enum(['active', 'probing', 'inactive'])
       .nullable()
-      .describe('`inactive`: the node is drained, and the call goes on until it ends.'),
+      .describe('`inactive` when the node is being drained. The call continues until it ends.'),
     carrier: z.string().nullable(),
-    caller_address: z.string().nullable().describe('Peer of the calling leg.'),
-    callee_address: z.string().nullable().describe('Peer of the called leg; null: no answer yet.'),
+    caller_address: z.string().nullable().describe('Remote address of the caller leg.'),
+    callee_address: z
+      .string()
+      .nullable()
+      .describe('Remote address of the callee leg. Null before the answer.'),
     customer_id: z.int().nullable(),
     transfer,
-    cost: z.number().nullable().describe('If the call ended now; null: charged elsewhere.'),
+    cost: z
+      .number()
+      .nullable()
+      .describe('Cost if the call ended now. Null when another OCS charges the call.'),
     cost_exact: decimal.nullable(),
     currency: z.string().nullable(),
   })
@@ -175,7 +191,7 @@ const callStatus = z
 const transferred = z
   .strictObject({
     call_uuid: z.string(),
-    transfer_uuid: z.string().describe('The call to the destination.'),
+    transfer_uuid: z.string().describe('The call to the transfer destination.'),
     destination: z.string(),
     leg: z.enum(['caller', 'callee']),
     mode: z.literal('blind'),
@@ -206,14 +222,18 @@ const originate = (id: string, summary: string): Operation => ({
 const calls: Operations = {
   'POST /api/v1/pbx/calls/originate': originate(
     'originateCall',
-    'Ring an extension, then the number that it wants to talk to',
+    'Start a call: ring an extension, then dial the destination',
   ),
   'POST /api/v1/telephony/originate': originate(
     'originateTelephonyCall',
-    'The same under its other name',
+    'Alias of `POST /api/v1/pbx/calls/originate`',
   ),
   'GET /api/v1/pbx/calls/:uuid': {
-    ...{ id: 'getCall', tag: 'Calls', summary: 'How far a call has come, or how it ended' },
+    ...{
+      id: 'getCall',
+      tag: 'Calls',
+      summary: 'Get the state of a live call, or how a call ended',
+    },
     answer: data(callStatus, {
       ...{ call_uuid: callUuid, status: 'completed', caller_id_number: '4930100' },
       ...{ destination_number: '4940200', direction: 'outbound', start_stamp: exampleTime },
@@ -223,7 +243,7 @@ const calls: Operations = {
     }),
   },
   'GET /api/v1/pbx/calls/active': {
-    ...{ id: 'listActiveCalls', tag: 'Calls', summary: 'Live calls' },
+    ...{ id: 'listActiveCalls', tag: 'Calls', summary: 'List live calls' },
     answer: bare(z.array(activeCall), [
       {
         ...{ uuid: callUuid, call_uuid: callUuid, caller_id_number: '4930100' },
@@ -237,7 +257,7 @@ const calls: Operations = {
     ]),
   },
   'POST /api/v1/telephony/hangup': {
-    ...{ id: 'hangUpCall', tag: 'Calls', summary: 'End a live call' },
+    ...{ id: 'hangUpCall', tag: 'Calls', summary: 'Hang up a live call' },
     body: { call_uuid: callUuid, cause: 16 },
     answer: data(z.strictObject({ call_uuid: z.string(), status: z.literal('ending') }), {
       ...{ call_uuid: callUuid, status: 'ending' },
@@ -246,12 +266,12 @@ const calls: Operations = {
   },
   'POST /api/v1/telephony/transfer': transferCall(
     'transferCall',
-    'Give one party of an answered call somebody else to talk to',
+    'Transfer one party of an answered call',
     { call_uuid: callUuid, destination: '101' },
   ),
   'POST /api/v1/pbx/calls/:uuid/transfer': transferCall(
     'transferCallByPath',
-    'The same under its other name',
+    'Alias of `POST /api/v1/telephony/transfer`',
     { destination: '101' },
   ),
 }
@@ -301,16 +321,19 @@ const callRecord: z.ZodType<CdrView> = z
 
 const report = z
   .strictObject({
-    total_calls: count.describe('Of the whole filter, as the next.'),
+    total_calls: count.describe('Calls that match the filter, on all pages.'),
     total_billsec: count,
     total_refused: z
       .strictObject({ unknown_source: count, overload: count })
       .optional()
       .describe(
-        'Calls of the period that were refused without a record, if there are any; not with filters, and not for credentials of a tenant.',
+        'Calls of the period that were refused without a record. Absent when there are none, when a filter is set, and for tenant credentials.',
       ),
     records: z.array(callRecord),
-    truncated: z.literal(true).optional().describe('Without `page` at most 10,000 are shown.'),
+    truncated: z
+      .literal(true)
+      .optional()
+      .describe('True when the list was cut at 10,000 records because `page` was absent.'),
     meta: z.strictObject({ page: z.int(), limit: z.int(), total: count }).optional(),
   })
   .meta({ id: 'CallReport' })
@@ -330,7 +353,7 @@ const exampleRecord = {
 const reports: Operations = {
   'GET /api/v1/reports/cdrs': {
     ...{ id: 'listCallRecords', tag: 'Calls' },
-    summary: 'Call records of a period; of any length as CSV or NDJSON',
+    summary: 'List the call records of a period. CSV and NDJSON have no length limit.',
     answer: either(
       bare(report, { total_calls: 1, total_billsec: 20, records: [exampleRecord] }),
       text('text/csv', 'call_uuid,caller_id_number\r\n'),

@@ -18,7 +18,7 @@ const tool = z
       idempotentHint: z.boolean(),
       openWorldHint: z.literal(false),
     }),
-    scopes: z.array(scope).describe('All of them are needed.'),
+    scopes: z.array(scope).describe('All of them are required.'),
   })
   .meta({ id: 'Tool' })
 
@@ -37,16 +37,16 @@ const exampleTool = {
 
 export const toolOperations: Operations = {
   'GET /api/v1/mcp/tools': {
-    ...{ id: 'listTools', tag, summary: 'The tools that MCP clients find at /mcp' },
+    ...{ id: 'listTools', tag, summary: 'List the tools that MCP clients find at /mcp' },
     answer: data(z.strictObject({ tools: z.array(tool), total: z.int() }), {
       tools: [exampleTool],
       total: 1,
     }),
   },
   'POST /api/v1/mcp/tools/:name': {
-    ...{ id: 'callTool', tag, summary: 'Calls one tool; its schemas stand in the list' },
+    ...{ id: 'callTool', tag, summary: 'Call a tool. The list has its input and output schemas.' },
     answer: data(z.record(z.string(), z.unknown()), {
-      message: 'The dispatcher sets were read again.',
+      message: 'The dispatcher sets were reloaded.',
       status: 'synchronized',
     }),
     body: { setId: 1 },

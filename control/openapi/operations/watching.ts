@@ -24,9 +24,11 @@ const message = z
     direction: z.enum(['received', 'sent']),
     leg: count.describe('Index into `legs`.'),
     transport: z.string(),
-    address: z.string().describe('The peer of a received message, our own side of a sent one.'),
+    address: z
+      .string()
+      .describe('The remote address of a received message; the local address of a sent one.'),
     summary: z.string(),
-    text: z.string().describe('Without credentials and media keys.'),
+    text: z.string().describe('The message, with credentials and media keys removed.'),
   })
   .meta({ id: 'TraceMessage' })
 
@@ -41,8 +43,8 @@ const decision = z
 
 const trace = z.strictObject({
   call_uuid: z.string(),
-  legs: z.array(z.string()).describe('Call-IDs, the caller’s first.'),
-  is_complete: z.boolean().describe('False: the first messages are forgotten already.'),
+  legs: z.array(z.string()).describe('Call-IDs of the legs; the first belongs to the caller leg.'),
+  is_complete: z.boolean().describe('False when the first messages are no longer stored.'),
   entries: z.array(z.discriminatedUnion('kind', [message, decision])),
 })
 
@@ -51,8 +53,7 @@ const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '49
 export const watchingOperations: Operations = {
   'GET /api/v1/events': {
     ...{ id: 'watchEvents', tag: 'Calls' },
-    summary:
-      'What happens to calls, nodes and phones: a stream; a list for whoever accepts JSON only',
+    summary: 'Stream events of calls, nodes and phones (server-sent events), or list them as JSON',
     answer: either(
       data(z.strictObject({ events: z.array(event), last_event_id: z.string() }), {
         events: [{ id: 'mk1x2y3z-41', type: 'call.ringing', data: ringing }],
@@ -67,11 +68,12 @@ export const watchingOperations: Operations = {
   },
   'POST /api/v1/telephony/spy': {
     ...{ id: 'spyOnCall', tag: 'Calls' },
-    summary: 'Let a supervisor into a live call, where its PBX can do it (`spy_uri` of the set)',
+    summary:
+      'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of the set).',
     body: { call_uuid: exampleCall, supervisor_extension: '100', mode: 'listen' },
     answer: data(
       z.strictObject({
-        spy_uuid: z.string().describe('The supervisor’s own call.'),
+        spy_uuid: z.string().describe('The call of the supervisor.'),
         call_uuid: z.string(),
         mode: z.enum(['listen', 'whisper', 'barge']),
         side: z.enum(['caller', 'callee', 'both']),
@@ -87,7 +89,8 @@ export const watchingOperations: Operations = {
   },
   'GET /api/v1/calls/:uuid/trace': {
     ...{ id: 'traceCall', tag: 'Calls' },
-    summary: 'The messages of a call on all its legs, and what was decided between them',
+    summary:
+      'Get the SIP trace of a call: the messages of all legs, and the decisions between them',
     answer: data(trace, {
       ...{ call_uuid: exampleCall, legs: ['a84b4c76e66710'], is_complete: true },
       entries: [

@@ -19,7 +19,7 @@ const endpointFields = z.strictObject({
 })
 const endpoint = endpointFields.meta({ id: 'WebhookEndpoint' })
 const withSecret = endpointFields
-  .extend({ secret: z.string().describe('Signs what is sent; shown this once.') })
+  .extend({ secret: z.string().describe('The signing secret. Shown only in this response.') })
   .meta({ id: 'WebhookEndpointWithSecret' })
 
 const delivery = z
@@ -34,7 +34,7 @@ const delivery = z
     last_status: z.int().nullable(),
     last_error: z.string().nullable(),
     created_at: moment,
-    payload: z.unknown().describe('What was sent.'),
+    payload: z.unknown().describe('The request body.'),
   })
   .meta({ id: 'WebhookDelivery' })
 
@@ -54,7 +54,7 @@ const path = '/api/v1/webhooks'
 
 export const webhookOperations: Operations = {
   [`POST ${path}`]: {
-    ...{ id: 'createWebhookEndpoint', tag, summary: 'Listen to events' },
+    ...{ id: 'createWebhookEndpoint', tag, summary: 'Create an endpoint' },
     body: { url: 'https://crm.example/hook', events: ['call.ended'] },
     answer: data(withSecret, exampleSecret, 201),
     refusals: [409],
@@ -64,34 +64,38 @@ export const webhookOperations: Operations = {
     answer: list(endpoint, exampleEndpoint),
   },
   [`GET ${path}/:id`]: {
-    ...{ id: 'getWebhookEndpoint', tag, summary: 'Show an endpoint' },
+    ...{ id: 'getWebhookEndpoint', tag, summary: 'Get an endpoint' },
     answer: data(endpoint, exampleEndpoint),
   },
   [`PATCH ${path}/:id`]: {
-    ...{ id: 'updateWebhookEndpoint', tag, summary: 'Change an endpoint' },
+    ...{ id: 'updateWebhookEndpoint', tag, summary: 'Update an endpoint' },
     body: { is_active: false },
     answer: data(endpoint, exampleEndpoint),
   },
   [`DELETE ${path}/:id`]: {
-    ...{ id: 'deleteWebhookEndpoint', tag, summary: 'Listen no more' },
+    ...{ id: 'deleteWebhookEndpoint', tag, summary: 'Delete an endpoint' },
     answer: data(deleted, { id: 1, deleted: true }),
   },
   [`POST ${path}/:id/rotate`]: {
-    ...{ id: 'rotateWebhookSecret', tag, summary: 'A new secret; the old one signs on beside it' },
+    ...{
+      id: 'rotateWebhookSecret',
+      tag,
+      summary: 'Rotate the secret. The old one stays valid during the overlap.',
+    },
     body: { overlap_seconds: 86_400 },
     answer: data(withSecret, exampleSecret),
   },
   [`POST ${path}/:id/test`]: {
-    ...{ id: 'testWebhookEndpoint', tag, summary: 'Send an event for a test' },
+    ...{ id: 'testWebhookEndpoint', tag, summary: 'Send a test event' },
     answer: data(z.strictObject({ webhook_id: z.string() }), { webhook_id: 'msg_1' }, 202),
     refusals: [409],
   },
   [`GET ${path}/:id/deliveries`]: {
-    ...{ id: 'listWebhookDeliveries', tag, summary: 'What came of the deliveries' },
+    ...{ id: 'listWebhookDeliveries', tag, summary: 'List deliveries' },
     answer: list(delivery, exampleDelivery),
   },
   [`POST ${path}/:id/deliveries/:deliveryId/retry`]: {
-    ...{ id: 'retryWebhookDelivery', tag, summary: 'Deliver once more' },
+    ...{ id: 'retryWebhookDelivery', tag, summary: 'Retry a delivery' },
     answer: data(delivery, exampleDelivery, 202),
     refusals: [409],
   },

@@ -17,15 +17,15 @@ import { mayShow, sourceExtension } from './source-extension.ts'
 const number = phoneNumber({ least: 2, most: 32 })
 
 const originateBody = z.strictObject({
-  source_extension: extensionNumber.describe('Its phones ring first.'),
+  source_extension: extensionNumber.describe('Extension whose phones ring first.'),
   destination_number: number,
   caller_id_number: number
     .optional()
-    .describe('One of the tenant’s numbers. Absent: the extension itself.'),
+    .describe('One of the tenant’s numbers. Defaults to the extension.'),
   caller_id_name: text(100).optional(),
-  domain: domain.optional().describe('Where several domains have this extension.'),
-  auto_answer: z.boolean().default(false).describe('Asks the phone to pick up by itself.'),
-  timeout_seconds: z.int().min(5).max(180).default(60).describe('How long the extension rings.'),
+  domain: domain.optional().describe('Required when several domains have this extension.'),
+  auto_answer: z.boolean().default(false).describe('Asks the phone to answer automatically.'),
+  timeout_seconds: z.int().min(5).max(180).default(60).describe('Ring timeout of the extension.'),
 })
 
 export function originateRoutes(

@@ -20,10 +20,13 @@ import { sourceExtension } from './source-extension.ts'
 
 const spyBody = z.strictObject({
   call_uuid: z.guid(),
-  supervisor_extension: extensionNumber.describe('Its phones ring.'),
+  supervisor_extension: extensionNumber.describe('Extension whose phones ring.'),
   mode: z.enum(['listen', 'whisper', 'barge']),
-  side: z.enum(['caller', 'callee', 'both']).default('both').describe('Who hears a whisper.'),
-  domain: domain.optional().describe('Where several domains have this extension.'),
+  side: z
+    .enum(['caller', 'callee', 'both'])
+    .default('both')
+    .describe('The party that hears a whisper.'),
+  domain: domain.optional().describe('Required when several domains have this extension.'),
 })
 
 export function spyRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine'>) {

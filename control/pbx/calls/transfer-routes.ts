@@ -21,7 +21,7 @@ const what = z.strictObject({
   leg: z
     .enum(['caller', 'callee'])
     .default('caller')
-    .describe('Who is moved to the destination; the other one leaves when it answers.'),
+    .describe('The party to transfer. The other party is released when the destination answers.'),
   mode: z.literal('blind').default('blind'),
 })
 const transferBody = what.extend({ call_uuid: z.guid() })

@@ -12,7 +12,7 @@ const wanted = text(255).min(1)
 export const matchQuery = {
   caller: wanted.optional().describe("The caller's number, with or without `+`."),
   called: wanted.optional().describe('The called number, with or without `+`.'),
-  customer_id: queryId.optional().describe('The customer that pays.'),
+  customer_id: queryId.optional().describe('The paying customer.'),
   carrier: wanted.optional().describe("A carrier's name."),
   node: wanted
     .optional()
@@ -21,7 +21,7 @@ export const matchQuery = {
   call_id: wanted.optional().describe('The SIP Call-ID of the caller’s leg.'),
   call_uuid: wanted
     .optional()
-    .describe('That of a call which a node has reported may be any text.'),
+    .describe('Any text: nodes choose the uuid of calls that they report.'),
 }
 
 export type CdrMatch = z.output<z.ZodObject<typeof matchQuery>>

@@ -21,11 +21,11 @@ const reportQuery = z.strictObject({
   end_date: queryTime,
   disposition: z.enum(dispositions).optional(),
   ...matchQuery,
-  order: z
-    .enum(['oldest', 'newest'])
-    .default('oldest')
-    .describe('Which records come first, by the time at which the calls began.'),
-  format: z.enum(['json', 'csv', 'ndjson']).optional().describe('Wins over the `Accept` header.'),
+  order: z.enum(['oldest', 'newest']).default('oldest').describe('Order by start time.'),
+  format: z
+    .enum(['json', 'csv', 'ndjson'])
+    .optional()
+    .describe('Takes precedence over the `Accept` header.'),
   page: pageQuery.page.unwrap().optional(),
   limit: pageQuery.limit.unwrap().optional(),
 })

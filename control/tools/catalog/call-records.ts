@@ -1,11 +1,11 @@
-/** Call records for tools: one by its uuid, and the newest of a period, read in slices. */
+/** Reads call records for the tools: one by its uuid, or the newest of a period, in slices. */
 import { first, all } from '../../../schema/query.ts'
 import type { CdrFilter, CdrRow } from '../../pbx/reports/cdr-store.ts'
 import type { ToolUse } from '../tool.ts'
 
-/** Rows read at once: about 5 ms, after which SIP has its turn. */
+/** Rows per read: about 5 ms, after which the event loop is free for SIP. */
 const SLICE = 500
-/** Rows that one search looks at. */
+/** Maximum rows examined by one search. */
 const MAX_SCANNED = 10_000
 
 export function findRecord(uuid: string, use: ToolUse): CdrRow | undefined {
@@ -13,20 +13,20 @@ export function findRecord(uuid: string, use: ToolUse): CdrRow | undefined {
 }
 
 interface Search extends Omit<CdrFilter, 'tenantId'> {
-  /** Part of the caller's or the called number; undefined: all. */
+  /** Part of the calling or the called number; undefined matches all. */
   readonly number: string | undefined
   readonly limit: number
-  /** Where an earlier search stopped; undefined: from the newest on. */
+  /** Where an earlier search stopped; undefined starts at the newest record. */
   readonly after: Position | undefined
 }
 
 interface Found {
   readonly rows: readonly CdrRow[]
-  /** The last record that was looked at; undefined: the period holds no older one. */
+  /** The last record examined; undefined when the period has no older one. */
   readonly stoppedAt: Position | undefined
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function searchRecords(search: Search, use: ToolUse): Promise<Found> {
   const rows: CdrRow[] = []
   let position: Position = search.after ?? { start_stamp: search.before, id: 0 }
@@ -45,7 +45,7 @@ export async function searchRecords(search: Search, use: ToolUse): Promise<Found
   return { rows, stoppedAt: position }
 }
 
-/** Whatever comes next is older than this record. */
+/** Records older than this one. */
 interface Position {
   readonly start_stamp: number
   readonly id: number

@@ -1,4 +1,4 @@
-/** Live calls: what is going on now, and the end of one by hand. */
+/** Tools for live calls: list them, hang one up. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
@@ -16,7 +16,7 @@ export const liveCall = z.object({
   destination_number: z.string(),
   start_stamp: time,
   answer_stamp: time.nullable(),
-  duration_seconds: z.int().describe('Since the answer, or since the start before it.'),
+  duration_seconds: z.int().describe('Since the answer, or since the start if not answered.'),
   set_id: z.int().nullable(),
   node: z.string().nullable(),
   carrier: z.string().nullable(),
@@ -26,7 +26,7 @@ export const liveCall = z.object({
 export const listActiveCalls = defineTool({
   name: 'list_active_calls',
   title: 'List live calls',
-  description: `Lists the calls that are going on now, oldest first, at most ${MAX_ROWS}; total counts all that match.`,
+  description: `Lists the live calls, oldest first, at most ${MAX_ROWS}. total counts all matching calls.`,
   effect: 'reads',
   scopes: ['calls:read'],
   input: z.strictObject({
@@ -50,14 +50,14 @@ export const hangUpCall = defineTool({
   name: 'hangup_call',
   title: 'Hang up a call',
   description:
-    'Ends one live call on both sides; it cannot be undone. With dry_run true it only tells which call would end. ' +
-    'Do that first, and have a person confirm it.',
+    'Hangs up one live call on both legs. This cannot be undone. With dry_run true, it only returns the call that would end. ' +
+    'Do a dry run first, and have a person confirm it.',
   effect: 'destroys',
   scopes: ['calls:control'],
   input: z.strictObject({
     call_uuid: callUuid,
     cause: z.int().min(1).max(127).default(16).describe('Q.850; 16 is normal clearing.'),
-    dry_run: z.boolean().default(false).describe('True: nothing is ended.'),
+    dry_run: z.boolean().default(false).describe('True: returns the call without ending it.'),
   }),
   output: z.object({
     status: z.enum(['ending', 'would_end']),
@@ -75,11 +75,7 @@ export const hangUpCall = defineTool({
         use.changed({ before: view, after: null })
         return { status: 'ending' as const, dry_run, call: view }
       case 'already_ending':
-        throw new ApiError(
-          409,
-          'call_ending',
-          'The call is ending already: there is nothing left to do',
-        )
+        throw new ApiError(409, 'call_ending', 'The call is already ending')
       case 'not_found':
         throw notLive()
     }
@@ -90,10 +86,10 @@ const notLive = (): ApiError =>
   new ApiError(
     404,
     'not_found',
-    'No live call has this uuid. list_active_calls shows the live ones, get_call finds one that has ended',
+    'No live call has this uuid. list_active_calls lists live calls; get_call finds ended ones',
   )
 
-/** A live call of the asker's tenant. */
+/** Returns a live call of the caller's tenant. */
 export function findCall(uuid: string, use: ToolUse): ActiveCall | undefined {
   const call = use.engine.calls.find(uuid)
   return call !== undefined && isVisible(call, use) ? call : undefined
@@ -102,7 +98,7 @@ export function findCall(uuid: string, use: ToolUse): ActiveCall | undefined {
 const isVisible = (call: ActiveCall, { principal: { tenantId } }: ToolUse): boolean =>
   tenantId === null || call.tenantId === tenantId
 
-/** `now` by the steady clock. */
+/** `now` is steady time. */
 export function viewOf(call: ActiveCall, now: number) {
   const since = call.answeredAt ?? call.startedAt
   return {

@@ -1,4 +1,4 @@
-/** Dispatcher sets and nodes as an agent sees and drains them (SPECIFICATION.md §2.6, §3.2). */
+/** Tools for dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2). */
 import { z } from 'zod'
 import { all } from '../../../schema/query.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
@@ -12,26 +12,29 @@ const flags = { active: 'ACTIVE', probing: 'PROBING', inactive: 'INACTIVE' } as 
 const node = z.object({
   id: z.int(),
   setId: z.int(),
-  destination: z.string().describe('As set_dispatcher_state takes it.'),
+  destination: z.string().describe('SIP URI, as set_dispatcher_state expects it.'),
   flags: z.enum(['ACTIVE', 'PROBING', 'INACTIVE']),
   priority: z.int().describe('A lower number is preferred.'),
   weight: z.int(),
-  latencyMs: z.number().nullable().describe('Smoothed round trip of OPTIONS; null: no answer yet.'),
+  latencyMs: z
+    .number()
+    .nullable()
+    .describe('Smoothed round-trip time of OPTIONS. Null before the first answer.'),
   description: z.string().nullable(),
-  activeCalls: z.int().describe('A drained node may be stopped once this is 0.'),
+  activeCalls: z.int().describe('A drained node can be stopped when this is 0.'),
 })
 
 export const getDispatcherStatus = defineTool({
   name: 'get_dispatcher_status',
   title: 'Dispatcher status',
   description:
-    'Shows the nodes of one dispatcher set, or of all sets: state, latency and live calls. ' +
-    'PROBING nodes have failed OPTIONS and get no calls until they answer again; INACTIVE ones were taken out by an operator.',
+    'Returns the nodes of one dispatcher set, or of all sets, with state, latency and live calls. ' +
+    'PROBING nodes have failed OPTIONS and get no calls until they answer again. INACTIVE nodes were taken out of service by an operator.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
-  input: z.strictObject({ setId: setId.optional().describe('Absent: all sets.') }),
+  input: z.strictObject({ setId: setId.optional().describe('Defaults to all sets.') }),
   output: z.object({
-    setId: z.int().nullable().describe('Null: all sets.'),
+    setId: z.int().nullable().describe('Null for all sets.'),
     totalNodes: z.int(),
     activeNodes: z.int(),
     probingNodes: z.int(),
@@ -54,8 +57,8 @@ export const listSbcEndpoints = defineTool({
   name: 'list_sbc_endpoints',
   title: 'List SBC endpoints',
   description:
-    'Lists where this SBC sends calls: the nodes of all dispatcher sets with their addresses. ' +
-    'get_dispatcher_status tells how they are.',
+    'Lists the nodes to which this SBC sends calls, in all dispatcher sets, with their addresses. ' +
+    'get_dispatcher_status returns their state.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
   input: z.strictObject({}),
@@ -89,9 +92,9 @@ export const setDispatcherState = defineTool({
   name: 'set_dispatcher_state',
   title: 'Set the state of a node',
   description:
-    'Takes a node out of service (inactive: live calls go on, no new ones), puts it back (active), or has it prove ' +
-    'itself first (probing). It holds from the next INVITE. The last active node of a set cannot be taken out. ' +
-    'Look the destination up with get_dispatcher_status first, and have a person confirm it.',
+    'Takes a node out of service (inactive: live calls continue, no new calls), returns it to service (active), or returns it ' +
+    'after successful probes (probing). Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
+    'Look up the destination with get_dispatcher_status first, and have a person confirm it.',
   effect: 'destroys',
   scopes: ['dispatcher:write'],
   input: z.strictObject({
@@ -113,7 +116,7 @@ export const setDispatcherState = defineTool({
       case 'changed':
         use.changed({ before, after: statesIn(theSet(wanted, use)) })
         return {
-          message: `The node is ${state} from the next call on.`,
+          message: `The node is ${state} from the next call.`,
           setId: wanted,
           destination,
           newState: state,
@@ -122,8 +125,8 @@ export const setDispatcherState = defineTool({
         throw new ApiError(
           409,
           'last_active_node',
-          'This is the last active node of the set, and without it every call would be refused. ' +
-            'Nothing changed: bring another node of the set back to active first',
+          'This is the last active node of the set. Without it, every call would be refused. ' +
+            'Nothing changed: set another node of the set to active first',
         )
       case 'unknown_set':
       case 'unknown_destination':
@@ -141,8 +144,8 @@ export const reloadDispatchers = defineTool({
   name: 'reload_dispatchers',
   title: 'Reload dispatchers',
   description:
-    'Reads the dispatcher sets from the database into memory again. Live calls are not touched. ' +
-    'Changes through the API hold without it; it is for changes made to the database by hand.',
+    'Reloads the dispatcher sets from the database. Live calls are not affected. ' +
+    'Changes through the API take effect without it. Use it after editing the database directly.',
   effect: 'changes',
   scopes: ['dispatcher:reload'],
   input: z.strictObject({}),
@@ -150,11 +153,11 @@ export const reloadDispatchers = defineTool({
   run(_, { engine }) {
     engine.dispatcher.reload()
     engine.reloadRouting()
-    return { message: 'The dispatcher sets were read again.', status: 'synchronized' as const }
+    return { message: 'The dispatcher sets were reloaded.', status: 'synchronized' as const }
   },
 })
 
-/** A tenant sees the sets that are its own. */
+/** Limits a tenant to its own sets. */
 function visibleSets({ engine, store, principal: { tenantId } }: ToolUse): readonly SetStatus[] {
   const sets = engine.dispatcher.status()
   if (tenantId === null) return sets
@@ -176,7 +179,7 @@ function theSet(wanted: number, use: ToolUse): SetStatus {
   )
 }
 
-/** What the operator's word changes, for the audit. */
+/** The state that an operator changes, for the audit log. */
 const statesIn = ({ setId: set, nodes }: SetStatus) => ({
   set_id: set,
   nodes: nodes.map(({ destination, state }) => ({ destination, state })),

@@ -1,4 +1,4 @@
-/** Why a call went as it did: from the words of its record to what an operator does about it. */
+/** Explains a call record: its outcome, the reason, and what an operator can do. */
 import { z } from 'zod'
 import type { CdrRow } from '../../pbx/reports/cdr-store.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
@@ -8,72 +8,78 @@ import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
 import { callRecord, noCall } from './record-tools.ts'
 import { callUuid } from './shapes.ts'
 
-/** `denial_code` of a record → why, and what helps. */
+/** `denial_code` of a record → reason and advice. */
 const denials: Readonly<Record<string, readonly [why: string, advice: string]>> = {
   insufficient_funds: [
-    'The customer has too little money left.',
-    'get_customer_balance shows it; a person may top the wallet up.',
+    'The customer has insufficient funds.',
+    'get_customer_balance shows the balance. A person can top up the wallet.',
   ],
-  customer_inactive: ['The customer is switched off.', 'Only a person may switch it on again.'],
+  customer_inactive: ['The customer is inactive.', 'A person must activate it again.'],
   destination_blocked: [
-    'A blocked prefix or route forbids this destination.',
+    'A blocked prefix or route covers this destination.',
     'lookup_rate shows whether the rate is blocked.',
   ],
   concurrent_limit: [
-    'The customer had as many calls as it may have at once.',
+    'The customer reached its limit of concurrent calls.',
     'list_active_calls shows them.',
   ],
-  cps_limit: ['The customer started calls faster than it may.', 'Spread them over more time.'],
-  daily_spend_limit: ['The customer spent its limit of the day.', 'It opens again at 0:00 UTC.'],
+  cps_limit: [
+    'The customer exceeded its limit of calls per second.',
+    'Spread the calls over more time.',
+  ],
+  daily_spend_limit: [
+    'The customer reached its daily spending limit.',
+    'The limit resets at 00:00 UTC.',
+  ],
   unknown_caller: [
-    'No customer has the caller number, so there is no payer.',
-    'A person adds the number to a customer.',
+    'No customer owns the calling number, so the call has no payer.',
+    'A person can add the number to a customer.',
   ],
   payer_of_other_tenant: [
-    'The call would have been paid by a customer of another tenant than its source.',
-    'Look whose customer has the caller number, or is named by carrier or extension.',
+    'The paying customer belongs to another tenant than the source of the call.',
+    'Check which customer owns the calling number, or is set on the carrier or extension.',
   ],
   no_payer: [
-    'The carrier has no customer, so there is no payer.',
-    'A person names its customer, or sets payer to from_number.',
+    'The carrier has no customer, so the call has no payer.',
+    'A person can set its customer, or set payer to from_number.',
   ],
   no_rate: ['The rate plan has no rate for this number.', 'lookup_rate confirms it.'],
-  max_call_seconds: ['The call reached the longest duration of the customer.', 'Nothing is wrong.'],
-  ocs_unreachable: ['Charging did not answer in time.', 'Look at the charging system.'],
+  max_call_seconds: ['The call reached the maximum duration of the customer.', 'Nothing is wrong.'],
+  ocs_unreachable: ['The charging system did not answer in time.', 'Check the charging system.'],
   no_candidate: [
     'No node of the dispatcher set was in service.',
     'get_dispatcher_status shows the nodes.',
   ],
-  node_limit: ['Every node had as many calls as it may have.', 'get_dispatcher_status shows them.'],
-  no_gateway: ['No carrier gateway was usable for this number.', 'Look at carriers and routes.'],
-  carrier_limit: ['The carrier had as many calls as it may have.', 'Raise its limit or wait.'],
-  agent_limit: ['The AI agent had as many calls as it may have.', 'Raise its limit or wait.'],
+  node_limit: ['Every node reached its limit of calls.', 'get_dispatcher_status shows them.'],
+  no_gateway: ['No carrier gateway was usable for this number.', 'Check the carriers and routes.'],
+  carrier_limit: ['The carrier reached its limit of calls.', 'Raise the limit or wait.'],
+  agent_limit: ['The AI agent reached its limit of calls.', 'Raise the limit or wait.'],
   unknown_source: [
-    'The source is neither a carrier, a node nor trusted.',
-    'If it should be, a person adds it as a gateway.',
+    'The source is not a carrier, a node or a trusted address.',
+    'If it is a carrier, a person can add it as a gateway.',
   ],
   unknown_extension: ['No phone is registered for this extension.', 'Check the registration.'],
-  no_number: ['The request named no number.', 'The caller must dial one.'],
+  no_number: ['The request contains no number.', 'The caller must dial a number.'],
   malformed_number: [
-    'What was dialled is no telephone number.',
-    'Only digits, *, # and a leading + count; a number rule of the carrier may help.',
+    'The dialled text is not a telephone number.',
+    'Only digits, *, # and a leading + are allowed. A number rule of the carrier may help.',
   ],
   unknown_name: [
-    'A user name was called, and only numbers can be.',
-    'A number rule of the carrier may turn the name into a number.',
+    'The call is to a user name; only numbers can be called.',
+    'A number rule of the carrier can map the name to a number.',
   ],
-  unknown_agent: ['There is no such AI agent in service.', 'Check the agent.'],
+  unknown_agent: ['The AI agent does not exist or is inactive.', 'Check the agent.'],
   overload: ['The platform was overloaded.', 'get_telemetry shows its load.'],
-  draining: ['The process was about to stop.', 'Nothing is wrong if it was restarted.'],
-  loop: ['The call came back to where it had been.', 'Check the routes of the node.'],
+  draining: ['The process was stopping.', 'Nothing is wrong if it was restarted.'],
+  loop: ['The call looped: it returned to this platform.', 'Check the routes of the node.'],
 }
 
 export const explainCall = defineTool({
   name: 'explain_call',
   title: 'Explain a call',
   description:
-    'Tells why one call went as it did: who ended or refused it, which destinations were tried with what answer, ' +
-    'what it cost at which rate, and what to look at next.',
+    'Explains the outcome of one call: who ended or refused it, which destinations were tried and what they answered, ' +
+    'what it cost at which rate, and what to check next.',
   effect: 'reads',
   scopes: ['calls:read', 'cdrs:read'],
   input: z.strictObject({ call_uuid: callUuid }),
@@ -98,7 +104,7 @@ export const explainCall = defineTool({
     if (live !== undefined)
       return {
         outcome: 'live' as const,
-        explanation: 'The call is going on; it has no record before its end.',
+        explanation: 'The call is live. It has no record until it ends.',
         advice: null,
         charge: null,
         live: liveView(live, use.steadyNow()),
@@ -126,12 +132,12 @@ function verdict(row: CdrRow, attempts: number) {
     return {
       outcome: 'failed' as const,
       explanation: `The call failed with ${row.sip_code}.${tried}`,
-      advice: 'The attempts of the record say what each destination answered.',
+      advice: 'The attempts of the record show what each destination answered.',
     }
   const whys = {
-    BUSY: 'The called side was busy.',
-    CANCELED: 'The caller gave up before the answer.',
-    'NO ANSWER': 'Nobody answered.',
+    BUSY: 'The callee was busy.',
+    CANCELED: 'The caller cancelled before the answer.',
+    'NO ANSWER': 'The callee did not answer.',
   } as const
   return {
     outcome: 'not_answered' as const,
@@ -145,8 +151,8 @@ function answered(row: CdrRow, tried: string) {
     row.denial_code === null ? undefined : (denials[row.denial_code] ?? [row.denial_code, null])
   return {
     explanation:
-      `The call was answered and lasted ${row.billsec} s; it was ended by the ${row.hangup_by}.` +
-      (cut === undefined ? tried : ` It was cut: ${cut[0]}`),
+      `The call was answered and lasted ${row.billsec} s. It was ended by the ${row.hangup_by}.` +
+      (cut === undefined ? tried : ` The platform ended it: ${cut[0]}`),
     advice: cut?.[1] ?? null,
   }
 }

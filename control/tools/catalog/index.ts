@@ -1,4 +1,4 @@
-/** Every tool, in the order in which clients are told of them: those of SPECIFICATION.md §4.4 first. */
+/** All tools, in the order in which clients list them: first those of SPECIFICATION.md §4.4. */
 import type { Tool } from '../tool.ts'
 import { hangUpCall, listActiveCalls } from './call-tools.ts'
 import {

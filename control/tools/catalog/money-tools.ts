@@ -1,4 +1,4 @@
-/** What a customer has left and what a call would cost. No tool moves money. */
+/** Tools for balances and prices. No tool moves money. */
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
@@ -13,13 +13,13 @@ import { requestScope } from '../../provisioning/resource-routes.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { time } from './shapes.ts'
 
-const amount = z.string().describe('Decimal text, exact.')
+const amount = z.string().describe('Exact decimal number as text.')
 
 export const getCustomerBalance = defineTool({
   name: 'get_customer_balance',
-  title: "A customer's balance",
+  title: 'Get the balance of a customer',
   description:
-    'Shows what a customer has, what its live calls hold of that, and what it may still spend (available).',
+    'Returns the balance of a customer, the amount reserved for its live calls, and the amount available.',
   effect: 'reads',
   scopes: ['wallets:read'],
   input: z.strictObject({ customer: reference.describe('Id (a number) or exact name.') }),
@@ -51,14 +51,14 @@ export const getCustomerBalance = defineTool({
 
 export const lookupRate = defineTool({
   name: 'lookup_rate',
-  title: 'What a call would cost',
+  title: 'Look up the price of a call',
   description:
-    'Tells the rate that holds now for a number, and explains the price of a call of some length part by part. ' +
-    'Give the rate plan, or a customer to use its plan.',
+    'Returns the current rate for a number, and the price of a call of a given duration, part by part. ' +
+    'Give the rate plan, or a customer to use its rate plan.',
   effect: 'reads',
   scopes: ['rates:read'],
   input: z.strictObject({
-    number: phoneNumber({ least: 1, most: 64 }).describe('The called number, as it is dialled.'),
+    number: phoneNumber({ least: 1, most: 64 }).describe('The called number, as dialled.'),
     rate_plan: reference.optional().describe('Id or name.'),
     customer: reference.optional().describe('Id or name; its rate plan is used.'),
     duration: z.int().min(0).max(86_400).default(60).describe('Seconds.'),
@@ -69,14 +69,14 @@ export const lookupRate = defineTool({
     rate_plan_id: z.int(),
     prefix: z.string(),
     currency: z.string(),
-    blocked: z.boolean().describe('Calls to it are refused.'),
+    blocked: z.boolean().describe('Calls to this number are refused.'),
     rate_per_minute_exact: amount,
     first_increment: z.int(),
     increment: z.int(),
     duration: z.int(),
     charged_seconds: z.int(),
     parts: z.array(z.object({ part: z.string(), seconds: z.int(), amount_exact: amount })),
-    cost_exact: amount.nullable().describe('Null: blocked.'),
+    cost_exact: amount.nullable().describe('Null when blocked.'),
   }),
   run({ number, rate_plan, customer, duration }, use) {
     const ocs = chargingOf(use)
@@ -88,7 +88,7 @@ export const lookupRate = defineTool({
         404,
         'no_rate',
         'The rate plan has no rate for this number: calls to it are refused. ' +
-          'Check that the number is in the form that the rates have (usually with country code, without +)',
+          'Check that the number has the same format as the rates (usually with country code, without +)',
       )
     return { number, at: timeToText(at), rate_plan_id: planId, ...explanation(quote, duration) }
   },
@@ -99,7 +99,7 @@ function chargingOf({ ocs }: ToolUse): OcsPort {
   throw new ApiError(
     503,
     'charging_elsewhere',
-    'Another system charges the calls of this platform: customers and rates are there, not here',
+    'Another system charges the calls of this platform. Customers and rates are in that system',
   )
 }
 
@@ -109,7 +109,7 @@ function theCustomer(wanted: string | number, use: ToolUse) {
   const customer =
     id === null ? undefined : new CustomerStore(use.store, chargingOf(use).ledger).find(scope, id)
   if (customer !== undefined) return customer
-  throw new ApiError(404, 'not_found', 'There is no such customer')
+  throw new ApiError(404, 'not_found', 'Customer not found')
 }
 
 function thePlan(
@@ -128,7 +128,7 @@ function thePlan(
     'no_rate_plan',
     customer === undefined
       ? `Give rate_plan or customer. Rate plans: ${planNames(use)}`
-      : 'The customer has no rate plan: its calls are refused. Give rate_plan to look at another',
+      : 'The customer has no rate plan: its calls are refused. Give rate_plan to use another plan',
   )
 }
 

@@ -1,4 +1,4 @@
-/** Calls that are over: found in a period, and one with everything that is known of it. */
+/** Tools for call records: search a period, or get one call. */
 import { z } from 'zod'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
@@ -25,7 +25,7 @@ export const callRecord = z.object({
   sip_code: z.int(),
   hangup_cause: z.string(),
   hangup_by: z.enum(['caller', 'callee', 'system', 'api']),
-  denial_code: z.string().nullable().describe('Why this platform refused or cut the call.'),
+  denial_code: z.string().nullable().describe('Why this platform refused or ended the call.'),
   post_dial_delay_ms: z.number().nullable(),
   set_id: z.int().nullable(),
   node: z.string().nullable(),
@@ -38,7 +38,7 @@ export const callRecord = z.object({
   attempts: z.array(
     z.object({
       destination: z.string(),
-      status: z.int().describe('0: no answer.'),
+      status: z.int().describe('0 when there was no response.'),
       reason: z.string(),
       start_stamp: time,
       end_stamp: time,
@@ -52,15 +52,15 @@ export const searchCdrs = defineTool({
   name: 'search_cdrs',
   title: 'Search call records',
   description:
-    'Finds calls that began in a period, newest first. When the answer has a cursor, there may be older ones: ' +
-    'call again with it and otherwise the same arguments. explain_call tells more about one of them.',
+    'Finds calls that started in a period, newest first. If the result has a cursor, there may be older calls: ' +
+    'call again with the cursor and the same arguments. explain_call explains one call.',
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: z.strictObject({
-    start_date: timeInput.optional().describe('RFC 3339; absent: a day before end_date.'),
-    end_date: timeInput.optional().describe('RFC 3339, itself not included; absent: now.'),
+    start_date: timeInput.optional().describe('RFC 3339. Defaults to one day before end_date.'),
+    end_date: timeInput.optional().describe('RFC 3339, exclusive. Defaults to now.'),
     disposition: z.enum(dispositions).optional(),
-    number: text(64).min(1).optional().describe("Part of the caller's or the called number."),
+    number: text(64).min(1).optional().describe('Part of the calling or the called number.'),
     limit: z.int().min(1).max(MAX_ROWS).default(20),
     cursor: z
       .string()
@@ -69,7 +69,7 @@ export const searchCdrs = defineTool({
   }),
   output: z.object({
     records: z.array(callRecord),
-    cursor: z.string().nullable().describe('Null: the whole period was searched.'),
+    cursor: z.string().nullable().describe('Null when the whole period was searched.'),
   }),
   async run({ start_date, end_date, disposition, number, limit, cursor }, use) {
     const part = number === undefined ? undefined : numberOrText(number)
@@ -98,9 +98,9 @@ function positionOf(cursor: string | undefined) {
 
 export const getCall = defineTool({
   name: 'get_call',
-  title: 'One call',
+  title: 'Get a call',
   description:
-    'Shows one call by its uuid: as it is now (live), or its record when it is over. The other of the two is null.',
+    'Returns one call by its uuid: its live state, or its call record after it ended. The other one is null.',
   effect: 'reads',
   scopes: ['calls:read', 'cdrs:read'],
   input: z.strictObject({ call_uuid: callUuid }),

@@ -1,4 +1,4 @@
-/** Application keys of the SBC form (SPECIFICATION.md §2.1): found, and revoked for good. */
+/** Tools for SBC application keys (SPECIFICATION.md §2.1): list and revoke. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
@@ -29,12 +29,14 @@ export const listSbcApiKeys = defineTool({
   name: 'list_sbc_api_keys',
   title: 'List SBC API keys',
   description:
-    'Lists the application keys of the SBC (tokens that begin with sbc_live_) with scopes, expiry and usage, ' +
-    `at most ${MAX_ROWS}; total counts all that match. Use it to audit keys, and to find the uuid for revoke_sbc_api_key.`,
+    'Lists the application keys of the SBC (tokens start with sbc_live_) with scopes, expiry and usage, ' +
+    `at most ${MAX_ROWS}. total counts all matching keys. Use it to audit keys, and to find the uuid for revoke_sbc_api_key.`,
   effect: 'reads',
   scopes: ['keys:read'],
   input: z.strictObject({
-    search: text(100).optional().describe('Part of the key name or of the owner; absent: all.'),
+    search: text(100)
+      .optional()
+      .describe('Part of the key name or of the owner. Defaults to all keys.'),
   }),
   output: z.object({ apiKeys: z.array(sbcKey), total: z.int() }),
   run({ search }, { keys, now, principal: { tenantId, domain } }) {
@@ -54,8 +56,8 @@ export const revokeSbcApiKey = defineTool({
   name: 'revoke_sbc_api_key',
   title: 'Revoke an SBC API key',
   description:
-    'Revokes one SBC application key for good: it is refused from the next request on, and nothing brings it back. ' +
-    'Repeating it changes nothing. Look the key up with list_sbc_api_keys first, and have a person confirm it.',
+    'Revokes one SBC application key permanently: its requests are rejected from now on, and this cannot be undone. ' +
+    'Repeating it has no effect. Look up the key with list_sbc_api_keys first, and have a person confirm it.',
   effect: 'destroys',
   scopes: ['keys:write'],
   input: z.strictObject({
@@ -77,7 +79,7 @@ export const revokeSbcApiKey = defineTool({
     use.changed({ before: auditedKey(key, use.now()), after: auditedKey(revoked, use.now()) })
     const wasRevoked = key.revokedAt !== null
     return {
-      message: wasRevoked ? 'The key had been revoked before.' : 'The key is revoked for good.',
+      message: wasRevoked ? 'The key was already revoked.' : 'The key is permanently revoked.',
       uuid,
       name,
       key_prefix: keyPrefix,
@@ -88,7 +90,7 @@ export const revokeSbcApiKey = defineTool({
   },
 })
 
-/** The one SBC key that is meant; a name may stand for keys of several tenants. */
+/** Returns the one matching SBC key; a name can match keys of several tenants. */
 function theKey(identifier: string, { keys, now, principal }: ToolUse): AppKey {
   const { tenantId, domain } = principal
   const byUuid = keys.byUuid(identifier.toLowerCase(), tenantId)
@@ -101,7 +103,7 @@ function theKey(identifier: string, { keys, now, principal }: ToolUse): AppKey {
     throw new ApiError(
       404,
       'not_found',
-      'No SBC key has this uuid or exact name. list_sbc_api_keys shows the keys that you can reach',
+      'No SBC key has this uuid or exact name. list_sbc_api_keys lists the keys that you can access',
     )
   if (other !== undefined)
     throw new ApiError(

@@ -1,4 +1,4 @@
-/** Fields that the answers of several tools share. */
+/** Fields shared by the results of several tools. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 
@@ -7,7 +7,7 @@ export const time = z.string().meta({ format: 'date-time' })
 export const timeOrNull = (ms: number | null): string | null =>
   ms === null ? null : timeToText(ms)
 
-/** Rows in one answer: a model reads all of them. */
+/** Maximum rows in one result: a model reads all of them. */
 export const MAX_ROWS = 200
 
 export const setId = z.int().min(1).max(65_535).describe('Number of a dispatcher set.')

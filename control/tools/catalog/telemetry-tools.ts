@@ -1,4 +1,4 @@
-/** How the platform is doing, in one answer that a model can read. */
+/** The health of the platform in one result that a model can read. */
 import { z } from 'zod'
 import { defineTool } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
@@ -14,8 +14,11 @@ const node = z.object({
 
 const calls = z.object({
   active: z.int(),
-  per_second: z.number().optional().describe('Calls started, over the last ten seconds.'),
-  total: z.int().optional().describe('Calls that ended since the start.'),
+  per_second: z
+    .number()
+    .optional()
+    .describe('Calls started per second, averaged over the last ten seconds.'),
+  total: z.int().optional().describe('Calls ended since the process started.'),
   answered: z.int().optional(),
   asr_percent: z.number().nullable().optional().describe('Answer-seizure ratio.'),
   acd_seconds: z.number().nullable().optional().describe('Average duration of answered calls.'),
@@ -26,12 +29,14 @@ const platform = z.object({
   uptime_seconds: z.number(),
   event_loop: z
     .object({ lag_p50_ms: z.number(), lag_p99_ms: z.number() })
-    .describe('Over the last ten seconds; above 20 ms the process is overloaded.'),
+    .describe('Over the last ten seconds. Above 20 ms, the process is overloaded.'),
   registrations: z.object({ contacts: z.int(), extensions: z.int() }),
   authorizations: z
     .record(z.string(), z.int())
     .nullable()
-    .describe('Verdicts of charging since the start; null: another OCS charges.'),
+    .describe(
+      'Charging verdicts since the process started. Null when another OCS charges the calls.',
+    ),
   api_requests_by_status_class: z.record(z.string(), z.int()),
   resident_bytes: z.int(),
   database_bytes: z.int(),
@@ -41,8 +46,8 @@ export const getTelemetry = defineTool({
   name: 'get_telemetry',
   title: 'Telemetry',
   description:
-    'Shows how the platform is doing: live calls, success rates, nodes, event-loop lag, verdicts of charging. ' +
-    'A credential of one tenant sees its own calls and nodes only.',
+    'Returns the health of the platform: live calls, success rates, nodes, event-loop lag and charging verdicts. ' +
+    'A tenant credential sees only its own calls and nodes.',
   effect: 'reads',
   scopes: ['metrics:read'],
   input: z.strictObject({}),
@@ -50,7 +55,7 @@ export const getTelemetry = defineTool({
     at: time,
     calls,
     nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
-    platform: platform.nullable().describe("Null: not shown to a tenant's credential."),
+    platform: platform.nullable().describe('Null for tenant credentials.'),
   }),
   run(_, { telemetry, principal: { tenantId } }) {
     if (tenantId !== null) {

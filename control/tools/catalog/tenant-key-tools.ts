@@ -1,4 +1,4 @@
-/** Application keys of the tenant-scoped form (SPECIFICATION.md §2.2): listed and looked up, masked. */
+/** Tools for tenant application keys (SPECIFICATION.md §2.2): list and look up, masked. */
 import { z } from 'zod'
 import type { AppKey, KeyKind } from '../../auth/keys/app-key.ts'
 import { keyView } from '../../auth/keys/key-view.ts'
@@ -7,7 +7,7 @@ import { text } from '../../provisioning/fields.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
 
-/** Everything that is not an SBC key. */
+/** The kinds that are not SBC keys. */
 const kinds: readonly KeyKind[] = ['pbx', 'billing']
 
 const tenantKey = z.object({
@@ -17,7 +17,7 @@ const tenantKey = z.object({
   name: z.string(),
   description: z.string().nullable(),
   key_prefix: z.string(),
-  masked_key: z.string().describe('The token with its secret part hidden.'),
+  masked_key: z.string().describe('The token with its secret part masked.'),
   scopes: z.array(z.string()),
   tenant_scope: z.enum(['global', 'tenant']),
   tenant_slug: z.string().nullable(),
@@ -35,12 +35,14 @@ export const listApiKeys = defineTool({
   name: 'list_api_keys',
   title: 'List tenant API keys',
   description:
-    'Lists the application keys of tenants (tokens that begin with ak_ or bill_), secrets masked, ' +
-    `at most ${MAX_ROWS}; total counts all that match. SBC keys are in list_sbc_api_keys.`,
+    'Lists the application keys of tenants (tokens start with ak_ or bill_) with masked secrets, ' +
+    `at most ${MAX_ROWS}. total counts all matching keys. list_sbc_api_keys lists SBC keys.`,
   effect: 'reads',
   scopes: ['keys:read'],
   input: z.strictObject({
-    search: text(100).optional().describe('Part of the name or of the description; absent: all.'),
+    search: text(100)
+      .optional()
+      .describe('Part of the name or of the description. Defaults to all keys.'),
   }),
   output: z.object({ apiKeys: z.array(tenantKey), total: z.int() }),
   run({ search }, { keys, now, principal: { tenantId, domain } }) {
@@ -53,9 +55,9 @@ export const listApiKeys = defineTool({
 
 export const getApiKeyStatus = defineTool({
   name: 'get_api_key_status',
-  title: 'Status of a tenant API key',
+  title: 'Get the status of a tenant API key',
   description:
-    'Tells the state of one tenant key: prefix, scopes, creation, expiry and last use. ' +
+    'Returns the state of one tenant key: prefix, scopes, creation, expiry and last use. ' +
     'Give key_id (from list_api_keys) or the exact name.',
   effect: 'reads',
   scopes: ['keys:read'],
@@ -83,7 +85,7 @@ function theKey(id: number | undefined, name: string | undefined, use: ToolUse):
     throw new ApiError(
       404,
       'not_found',
-      'No tenant key is like this. list_api_keys shows the keys that you can reach',
+      'No tenant key matches. list_api_keys lists the keys that you can access',
     )
   if (other !== undefined)
     throw new ApiError(

@@ -1,4 +1,4 @@
-/** `/mcp`: Streamable HTTP for MCP clients, both protocol eras, without sessions. */
+/** `/mcp`: Streamable HTTP for MCP clients of both protocol eras, without sessions. */
 import { createMcpHandler, type AuthInfo } from '@modelcontextprotocol/server'
 import { Hono } from 'hono'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -13,12 +13,12 @@ import { mcpServer } from './server.ts'
 export interface McpRoutesDeps {
   readonly toolbox: Toolbox
   readonly version: string
-  /** Names by which a proxy in front of the API is reached. */
+  /** Host names under which a proxy serves the API. */
   readonly allowedHosts: readonly string[]
   readonly log: Log
 }
 
-/** Streams that wait for news; there is none, so that few are worth a connection. */
+/** Limit of streams that wait for notifications. There are none, so few streams are worth a connection. */
 const MAX_SUBSCRIPTIONS = 64
 
 export function mcpRoutes({ toolbox, version, allowedHosts, log }: McpRoutesDeps) {
@@ -40,9 +40,9 @@ export function mcpRoutes({ toolbox, version, allowedHosts, log }: McpRoutesDeps
     },
   )
 
-  // For every method, because the protocol has answers of its own for those that it does not use.
+  // For every method, because the protocol defines responses for unused ones.
   return new Hono<ControlEnv>().all('/mcp', ownPages(allowedHosts), requires('mcp:read'), (c) => {
-    // Tool calls write entries of their own; the rest changes nothing.
+    // Tool calls write their own audit entries; nothing else here changes anything.
     c.set('isAudited', true)
     const caller = callerOf(c)
     const { actor, scopeLabels } = caller.principal

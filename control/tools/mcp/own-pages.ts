@@ -1,6 +1,6 @@
 /**
- * Keeps web pages of strangers out (MCP specification, Streamable HTTP, security warning): a page that
- * has its name resolve to this machine is told by its `Host`, any other one by its `Origin`.
+ * Blocks foreign web pages (MCP specification, Streamable HTTP, security warning). A page whose name
+ * resolves to this machine (DNS rebinding) is recognized by its `Host`, any other by its `Origin`.
  */
 import { isIP } from 'node:net'
 import type { MiddlewareHandler } from 'hono'
@@ -9,12 +9,12 @@ import { ApiError } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { requestHeader } from '../../http/request-head.ts'
 
-/** Names of this machine that nobody outside can give to another one. */
+/** Names of this machine that DNS cannot assign to another one. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 /**
- * 403 for a `Host` that is neither an address (no name was resolved, so none can be rebound), nor
- * localhost, nor one of `names`; and for an `Origin` that is not on this machine or this very host.
+ * Rejects with 403 a `Host` that is not an address (an address cannot be rebound), localhost or one of
+ * `names`, and an `Origin` on another machine than this one or this host.
  */
 export function ownPages(names: readonly string[]): MiddlewareHandler<ControlEnv> {
   const allowed = new Set(names.map((name) => name.toLowerCase()))
@@ -35,13 +35,13 @@ const refused = (header: string): ApiError =>
   new ApiError(
     403,
     'origin_not_allowed',
-    `The ${header} of this request is not allowed; the operator can name more hosts in MCP_ALLOWED_HOSTS`,
+    `The ${header} of this request is not allowed. The operator can add hosts in MCP_ALLOWED_HOSTS`,
   )
 
-/** Lower case, without port and brackets. */
+/** Returns the host in lower case, without port and brackets. */
 function hostNameOf(authority: string | undefined): string | undefined {
   return parseHostPort(authority ?? '')?.host.toLowerCase()
 }
 
-/** Undefined: nothing of the web, such as the origin `null` of a sandboxed page. */
+/** Undefined when not a web origin, such as the origin `null` of a sandboxed page. */
 const authorityOf = (url: string): string | undefined => /^https?:\/\/([^/]+)/i.exec(url)?.[1]

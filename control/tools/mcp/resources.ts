@@ -1,11 +1,11 @@
-/** What a client may attach to a conversation: the answers of tools that need no arguments. */
+/** Resources that a client may attach to a conversation: the results of tools without arguments. */
 
 export interface ToolResource {
   readonly uri: string
   readonly name: string
   readonly title: string
   readonly description: string
-  /** Whose data it is; reading it demands the same scopes, and leaves the same audit entry. */
+  /** The tool whose data it is; reading it requires the same scopes and writes the same audit entry. */
   readonly tool: string
 }
 
@@ -14,21 +14,21 @@ export const resources: readonly ToolResource[] = [
     uri: 'tollgate://dispatcher/sets',
     name: 'dispatcher-sets',
     title: 'Dispatcher sets',
-    description: 'All nodes of all dispatcher sets, as they are now.',
+    description: 'The current state of all nodes of all dispatcher sets.',
     tool: 'get_dispatcher_status',
   },
   {
     uri: 'tollgate://calls/active',
     name: 'active-calls',
     title: 'Live calls',
-    description: 'The calls that are going on now.',
+    description: 'The current calls.',
     tool: 'list_active_calls',
   },
   {
     uri: 'tollgate://telemetry',
     name: 'telemetry',
     title: 'Telemetry',
-    description: 'How the platform is doing now.',
+    description: 'The current health of the platform.',
     tool: 'get_telemetry',
   },
 ]

@@ -1,10 +1,10 @@
-/** What an MCP server stands on: the toolbox of this process, or a running process's API. */
+/** What an MCP server calls: the toolbox of this process, or the API of a running process. */
 import type { ToolListing } from '../tool.ts'
 import type { ToolAnswer } from '../toolbox.ts'
 
 export interface ToolHost {
   readonly version: string
   readonly list: () => readonly ToolListing[] | Promise<readonly ToolListing[]>
-  /** Undefined: there is no such tool. */
+  /** Resolves with undefined for an unknown tool. */
   readonly call: (name: string, given: unknown) => Promise<ToolAnswer | undefined>
 }

@@ -202,7 +202,7 @@ test.each([
     'line 1, column 23 has a text that does not end in its line',
   ],
   ['a bare word', '{"tenants": [yes]}', 'line 1, column 14 has "y" where a value or ] is expected'],
-  ['two documents', '{}\n{}', 'line 2, column 1 has something behind its end'],
+  ['two documents', '{}\n{}', 'line 2, column 1 has extra characters after its end'],
 ])('what is wrong with JSON with %s is told with line and column', (_, text, line) => {
   expect(() => seedFile(emptyStore(), text, now)).toThrow(`the file: is not valid JSON: ${line}`)
 })

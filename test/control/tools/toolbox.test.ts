@@ -65,7 +65,7 @@ const refusals: readonly [
   ['revoke_sbc_api_key', { identifier: 'nobody' }, ['*'], 404, /list_sbc_api_keys/],
   ['revoke_sbc_api_key', { identifier: 'twin' }, ['*'], 409, /Nothing was revoked.*uuid/],
   ['revoke_sbc_api_key', { identifier: 'phone' }, ['*'], 404, /list_sbc_api_keys/],
-  ['revoke_sbc_api_key', {}, ['*'], 400, /not valid/],
+  ['revoke_sbc_api_key', {}, ['*'], 400, /invalid/],
   ['revoke_sbc_api_key', { identifier: 'twin' }, ['*:read'], 403, /mcp:write and keys:write/],
   ['list_sbc_api_keys', {}, ['mcp:read'], 403, /Ask an administrator/],
   ['list_sbc_api_keys', { sarch: 'x' }, ['*'], 400, /sarch/],
@@ -79,7 +79,7 @@ const refusals: readonly [
     { state: 'inactive', setId: 2, destination: 'sip:10.0.0.3:5060;transport=udp' },
     ['*'],
     409,
-    /bring another node/,
+    /set another node/,
   ],
   [
     'set_dispatcher_state',
@@ -197,7 +197,7 @@ test('explain_call says who refused a call and what helps', async () => {
     (await rig.tool('explain_call', { call_uuid })).data<object>()
   expect(await explain(deniedCall)).toMatchObject({
     outcome: 'refused_by_platform',
-    explanation: expect.stringMatching(/402.*too little money/),
+    explanation: expect.stringMatching(/402.*insufficient funds/),
     advice: expect.stringContaining('get_customer_balance'),
   })
   expect(await explain(endedCall)).toMatchObject({

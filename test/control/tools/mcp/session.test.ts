@@ -118,7 +118,7 @@ test.each(eras)('a refusal is a result that says what to do next (%s)', async (e
   const wrong = await ask('get_dispatcher_status', { setId: 'one' })
   expect([wrong.isError, textOf(wrong)]).toEqual([
     true,
-    expect.stringMatching(/^.*not valid\.\nsetId: /),
+    expect.stringMatching(/^.*invalid\.\nsetId: /),
   ])
   const forbidden = await ask('revoke_sbc_api_key', { identifier: 'root' })
   expect([forbidden.isError, textOf(forbidden)]).toEqual([

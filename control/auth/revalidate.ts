@@ -1,4 +1,4 @@
-/** Answers that go on for minutes: whether whoever began one would be let in once more. */
+/** Revalidates the credential of a response that lasts minutes, such as an event stream. */
 import type { Context } from 'hono'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
@@ -7,8 +7,11 @@ import type { Access } from './access.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'
 
-/** To be asked again while the answer to `c` goes on; false: its credential or its tenant holds no longer. */
-export function standingOf(
+/**
+ * Returns a check to repeat while the response to `c` lasts: false once its credential or tenant is no
+ * longer valid.
+ */
+export function revalidator(
   c: Context<ControlEnv>,
   scope: Scope,
   { verifier, sessions, tenants }: Pick<Access, 'verifier' | 'sessions' | 'tenants'>,
@@ -28,7 +31,7 @@ export function standingOf(
       admitScope(acting, scope)
       return acting.tenantId === tenantId
     } catch {
-      // It is refused, or nobody can tell: a timer asks, and it may not end the process.
+      // Rejected, or undecidable. A timer calls this, so it must not throw.
       return false
     }
   }
