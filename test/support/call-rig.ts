@@ -56,9 +56,12 @@ export interface CallRigOptions {
    * `without Trying`: as from a drachtio-server, which keeps 100 back.
    */
   readonly app?: 'in process' | 'in bursts' | 'late' | 'without Trying' | 'tcp'
-  /** While a test waits, time goes on from deadline to deadline. */
-  readonly timePasses?: boolean
-  /** Below 90 the server's own minimum goes down with it. */
+  /**
+   * `idle` lets time pass until every transaction of SIP has ended, and then nothing is left in the
+   * server either. What comes to a peer again meanwhile gets the same answer again.
+   */
+  readonly withSipTimers?: boolean
+  /** Default: 1800. */
   readonly sessionSeconds?: number
   /** A TCP listener beside the one for UDP, which needs sockets. */
   readonly withTcp?: boolean
@@ -74,7 +77,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const {
     app = 'in process',
     servers,
-    timePasses = false,
+    withSipTimers = false,
     withTcp,
     registrar,
     sessionSeconds = 1_800,
@@ -82,7 +85,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   } = options
   const time = new ManualTime(startedAt)
   const hasSockets = app === 'tcp' || servers !== undefined || withTcp === true
-  const world: World = hasSockets ? socketWorld(time) : new VirtualWorld(time, timePasses)
+  const world: World = hasSockets ? socketWorld(time) : new VirtualWorld(time)
   const address = { host: '127.0.0.1', port: 0 }
   const server = createSipServer(
     {
@@ -91,9 +94,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
         ...(withTcp === true ? [{ protocol: 'tcp', ...address } as const] : []),
       ],
       secret: 'cymru',
-      minSessionSeconds: Math.min(90, sessionSeconds),
       ...(hasSockets
-        ? { admin: address, timers: timePasses ? fastTimers : {} }
+        ? { admin: address, timers: withSipTimers ? fastTimers : {} }
         : { now: time.now }),
     },
     world.machine,
@@ -261,7 +263,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
 
   const peers: SipPeer[] = []
   const openPeer = async () => {
-    const open = timePasses ? SipPeer.openPatient : SipPeer.open
+    const open = withSipTimers ? SipPeer.openPatient : SipPeer.open
     const peer = await open(listener, {}, world.network)
     peers.push(peer)
     return peer
@@ -288,11 +290,12 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** Waits until nothing of any call is left anywhere. */
     idle: async (): Promise<void> => {
       const left = (): readonly (readonly [string, number])[] => {
-        const { clients: _c, applications: _a, ...tables } = timePasses ? server.stats() : {}
+        const { clients: _c, applications: _a, ...tables } = withSipTimers ? server.stats() : {}
         const sizes = { calls: calls.size, ...client.stats(), ...tables }
         return Object.entries(sizes).filter(([, size]) => size !== 0)
       }
-      await world.until(() => left().length === 0)
+      const isEmpty = (): boolean => left().length === 0
+      await (withSipTimers ? world.untilSipTimersEnd(isEmpty) : world.until(isEmpty))
       expect(left()).toEqual([])
     },
     /** Waits until everything that the peer has sent so far has been handled. */

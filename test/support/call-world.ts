@@ -7,9 +7,18 @@ import type { VirtualWorld } from './virtual-world.ts'
 import { patienceMs, turnOfEventLoop } from './waiting.ts'
 
 /** The network, the clock and the waiting of one rig. */
-export type World = Pick<VirtualWorld, 'moved' | 'soon' | 'settle' | 'advance' | 'until'> & {
+export type World = Pick<
+  VirtualWorld,
+  'moved' | 'soon' | 'settle' | 'advance' | 'until' | 'untilSipTimersEnd'
+> & {
   readonly machine?: Machine
   readonly network: PeerNetwork
+}
+
+async function within(holds: () => boolean): Promise<boolean> {
+  const deadline = performance.now() + patienceMs
+  while (!holds() && performance.now() < deadline) await sleep(10)
+  return holds()
 }
 
 /** Sockets and the real clock; only call control goes by `time`. */
@@ -22,11 +31,8 @@ export const socketWorld = (time: ManualTime): World => ({
     time.advance(ms)
     return turnOfEventLoop()
   },
-  until: async (holds) => {
-    const deadline = performance.now() + patienceMs
-    while (!holds() && performance.now() < deadline) await sleep(10)
-    return holds()
-  },
+  until: within,
+  untilSipTimersEnd: within,
 })
 
 type Link = (client: InProcessClient, world: World) => InProcessClient

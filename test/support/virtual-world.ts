@@ -14,21 +14,18 @@ const host = '127.0.0.1'
 const turnsUntilQuiet = 10
 /** What has gathered by then came in one read. */
 const turnsOfOneRead = 4
-/** A wait that lets time pass gives up after this. Milliseconds. */
-const patienceMs = 600_000
+/** By then every transaction of SIP has ended. Milliseconds. */
+const sipTimersMs = 70_000
 
 export class VirtualWorld {
   readonly time: ManualTime
-  readonly #timePasses: boolean
   readonly #ports = new Map<number, (text: string, from: number) => void>()
   #lastPort = 40_000
   #underway = 0
   #moves = 0
 
-  /** @param timePasses whether time goes on to the next deadline while a test waits */
-  constructor(time: ManualTime, timePasses: boolean) {
+  constructor(time: ManualTime) {
     this.time = time
-    this.#timePasses = timePasses
   }
 
   /** For the SIP server: UDP only. How busy this machine is does not concern it. */
@@ -112,11 +109,10 @@ export class VirtualWorld {
     }
   }
 
-  /** Whether this comes to hold; false when nothing moves any more. */
+  /** Whether this comes to hold; false when nothing moves any more. Time stands. */
   async until(holds: () => boolean): Promise<boolean> {
-    const end = this.time.now() + patienceMs
     for (let seen = -1, quietTurns = 0; !holds(); quietTurns++) {
-      if (quietTurns > turnsUntilQuiet && !this.#toNextDeadline(end)) return false
+      if (quietTurns > turnsUntilQuiet) return false
       await turnOfEventLoop()
       if (this.#moves !== seen || this.#underway > 0) quietTurns = 0
       seen = this.#moves
@@ -124,12 +120,14 @@ export class VirtualWorld {
     return true
   }
 
-  /** Time goes on to the next deadline, if it may. */
-  #toNextDeadline(end: number): boolean {
+  /** The same, while time goes on from deadline to deadline until SIP has given up everything. */
+  async untilSipTimersEnd(holds: () => boolean): Promise<boolean> {
     const { time } = this
-    if (!this.#timePasses || time.next === undefined || time.next > end) return false
-    time.advance(time.next - time.now())
-    this.moved()
+    const end = time.now() + sipTimersMs
+    while (!(await this.until(holds))) {
+      if (time.next === undefined || time.next > end) return false
+      time.advance(time.next - time.now())
+    }
     return true
   }
 

@@ -33,7 +33,7 @@ async function hangUp(caller: SipPeer, leg: Leg): Promise<void> {
 }
 
 test('while the wallet is asked: nothing is sent to any node', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const node = await rig.node()
   let decide: (verdict: Verdict) => void = () => undefined
   rig.answers.authorize = () =>
@@ -103,7 +103,7 @@ test('why the caller gives up is what the phone hears: it has missed no call tha
 })
 
 test('crossing the answer: one end, and the answered leg is acknowledged and hung up', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const node = await rig.node()
   const { caller, leg } = await invite()
   const received = await node.next('INVITE')
@@ -127,7 +127,7 @@ test('crossing the answer: one end, and the answered leg is acknowledged and hun
 })
 
 test('before the server has told that the INVITE to the node has left', async () => {
-  rig = await startCallRig({ app: 'late', timePasses: true })
+  rig = await startCallRig({ app: 'late', withSipTimers: true })
   const node = await rig.node()
   let decide: (verdict: Verdict) => void = () => undefined
   rig.answers.authorize = () =>
@@ -148,7 +148,7 @@ test('before the server has told that the INVITE to the node has left', async ()
 })
 
 test('unheard until our answer is on its way: the server refuses it, and the node is hung up', async () => {
-  rig = await startCallRig({ app: 'late', timePasses: true })
+  rig = await startCallRig({ app: 'late', withSipTimers: true })
   const node = await rig.node()
   const { caller, leg } = await invite()
   const received = await node.next('INVITE')
@@ -162,7 +162,7 @@ test('unheard until our answer is on its way: the server refuses it, and the nod
 })
 
 test('in the same read as the answer: the answered leg is hung up', async () => {
-  rig = await startCallRig({ app: 'in bursts', timePasses: true })
+  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
   const node = await rig.node()
   const { caller, leg } = await invite()
   const received = await node.next('INVITE')

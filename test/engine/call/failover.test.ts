@@ -56,7 +56,7 @@ test.each([
 })
 
 test('a silent node is left after NODE_TIMEOUT_MS; what it says later is taken back', async () => {
-  const { caller, first, second, leg, invite } = await start({ timePasses: true })
+  const { caller, first, second, leg, invite } = await start({ withSipTimers: true })
   await rig.advance(1_400)
   expect(second.inbox).toEqual([])
   await rig.advance(200)
@@ -201,7 +201,7 @@ test('ringing ends after RING_TIMEOUT: 480 for the caller, CANCEL for the node',
 })
 
 test('an answer without Contact fails the call with 502, and the node is hung up', async () => {
-  const { caller, first, second, invite } = await start({ timePasses: true })
+  const { caller, first, second, invite } = await start({ withSipTimers: true })
   const lines = [
     'SIP/2.0 200 OK',
     ...invite.all('Via').map((via) => `Via: ${via}`),

@@ -1,11 +1,17 @@
 /** Session timers of both legs (RFC 4028): whoever vanishes in mid-call is noticed. */
 import { afterEach, expect, test } from 'vitest'
-import { type CallRig, startCallRig, talk } from '../../support/call-rig.ts'
+import { type CallRig, granted, startCallRig, talk } from '../../support/call-rig.ts'
 import { type PeerMessage, sdp, type SipPeer } from '../../support/sip-peer.ts'
 
 let rig: CallRig
 
 afterEach(() => rig.stop())
+
+/** Sessions of 90 s, refreshed after 45; money is no matter. */
+async function start(): Promise<void> {
+  rig = await startCallRig({ withSipTimers: true, sessionSeconds: 90 })
+  rig.answers.authorize = () => Promise.resolve(granted(3_600))
+}
 
 /** Not a copy of the INVITE that began the call. */
 const refreshOf = (peer: SipPeer): Promise<PeerMessage> =>
@@ -18,12 +24,14 @@ const timedOut = {
 }
 
 test('a called phone that vanishes in mid-call: the caller gets BYE, and there is one record', async () => {
-  rig = await startCallRig({ timePasses: true, sessionSeconds: 2 })
+  await start()
   const { caller, node } = await talk(rig)
+  await rig.advance(45_000)
   // Both are asked; the node hears it, and says nothing.
   const [refresh, unanswered] = await Promise.all([refreshOf(caller), refreshOf(node)])
   caller.reply(refresh, 200, { body: sdp('offer') })
-  expect(unanswered.get('Session-Expires')).toBe('2;refresher=uac')
+  expect(unanswered.get('Session-Expires')).toBe('90;refresher=uac')
+  await rig.advance(45_000)
   const bye = await caller.next('BYE')
   expect(bye.get('Reason')).toBe('Q.850;cause=102;text="RECOVERY ON TIMER EXPIRE"')
   caller.reply(bye, 200)
@@ -34,26 +42,29 @@ test('a called phone that vanishes in mid-call: the caller gets BYE, and there i
 })
 
 test('a caller that vanishes: the called side gets BYE', async () => {
-  rig = await startCallRig({ timePasses: true, sessionSeconds: 2 })
+  await start()
   const { caller, node } = await talk(rig)
+  await rig.advance(45_000)
   const refresh = await refreshOf(node)
   node.reply(refresh, 200, { body: sdp('answer') })
   expect((await refreshOf(caller)).body).toBe(sdp('answer'))
+  await rig.advance(45_000)
   node.reply(await node.next('BYE'), 200)
   expect(await rig.record()).toMatchObject(timedOut)
   await rig.idle()
 })
 
 test('parties that answer the refreshes talk on', async () => {
-  rig = await startCallRig({ timePasses: true, sessionSeconds: 2 })
+  await start()
   const { caller, node, leg } = await talk(rig)
-  const answerTwo = async (peer: typeof caller, body: string): Promise<void> => {
-    for (let round = 0; round < 2; round++) {
-      peer.reply(await refreshOf(peer), 200, { body })
-      await peer.next('ACK')
-    }
+  const answer = async (peer: SipPeer, body: string): Promise<void> => {
+    peer.reply(await refreshOf(peer), 200, { body })
+    await peer.next('ACK')
   }
-  await Promise.all([answerTwo(caller, sdp('offer')), answerTwo(node, sdp('answer'))])
+  for (let round = 0; round < 2; round++) {
+    await rig.advance(45_000)
+    await Promise.all([answer(caller, sdp('offer')), answer(node, sdp('answer'))])
+  }
   caller.request('BYE', leg)
   await caller.next('200 BYE')
   node.reply(await node.next('BYE'), 200)
@@ -61,7 +72,7 @@ test('parties that answer the refreshes talk on', async () => {
 })
 
 test('each leg gets its own timer: what the caller offers does not reach the called side', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))

@@ -9,7 +9,7 @@ let rig: CallRig
 afterEach(() => rig.stop())
 
 test('the callee hangs up: the caller gets BYE with its reason', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const { caller, node, nodeLeg } = await talk(rig)
   await rig.advance(1)
   node.request('BYE', nodeLeg, { headers: ['Reason: Q.850;cause=16;text="bye"', 'Server: x'] })
@@ -28,7 +28,7 @@ test('the callee hangs up: the caller gets BYE with its reason', async () => {
 })
 
 test('a customer who may call no more: both legs get BYE at the next heartbeat', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const { caller, node } = await talk(rig)
   rig.answers.revoked = [{ callUuid: 'uuid-1', code: 'customer_inactive' }]
   await rig.advance(5_100)
@@ -48,7 +48,7 @@ test('a customer who may call no more: both legs get BYE at the next heartbeat',
 test.each(['in process', 'in bursts'] as const)(
   'crossing BYEs (%s) are both answered and end the call once',
   async (app) => {
-    rig = await startCallRig({ app, timePasses: true })
+    rig = await startCallRig({ app, withSipTimers: true })
     const { caller, node, leg, nodeLeg } = await talk(rig)
     caller.request('BYE', leg)
     node.request('BYE', nodeLeg)
@@ -63,7 +63,7 @@ test.each(['in process', 'in bursts'] as const)(
 
 // drachtio-srf's promises lose a `destroy` that comes with the message that they report.
 test('a BYE in the same read as the answer it follows is not lost', async () => {
-  rig = await startCallRig({ app: 'in bursts', timePasses: true })
+  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))
@@ -79,7 +79,7 @@ test('a BYE in the same read as the answer it follows is not lost', async () => 
 })
 
 test('a callee that hangs up before the ACK: the caller gets its BYE only after the ACK', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))
@@ -101,7 +101,7 @@ test('a callee that hangs up before the ACK: the caller gets its BYE only after 
 })
 
 test('a callee that hangs up in the read of its answer: the caller is answered, then hung up', async () => {
-  rig = await startCallRig({ app: 'in bursts', timePasses: true })
+  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))
@@ -128,11 +128,13 @@ test('a BYE that the connection takes with it leaves no dialog behind', async ()
 })
 
 test('a caller that never acknowledges: both legs end, and nothing is left', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
   caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
   node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  // 64·T1 (RFC 3261 §13.3.1.4).
+  await rig.advance(32_000)
   node.reply(await node.next('BYE'), 200)
   caller.reply(await caller.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({
@@ -144,7 +146,7 @@ test('a caller that never acknowledges: both legs end, and nothing is left', asy
 })
 
 test('an empty wallet ends both legs with the reason of the specification', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   rig.answers.authorize = () => Promise.resolve(granted(20))
   rig.answers.extend = () => Promise.resolve({ kind: 'denied', code: 'insufficient_funds' })
   const { caller, node } = await talk(rig)
@@ -166,7 +168,7 @@ test('an empty wallet ends both legs with the reason of the specification', asyn
 })
 
 test('a hang-up from the API ends both legs with its cause; a second one changes nothing', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const { caller, node } = await talk(rig)
   expect(rig.calls.hangUp('nobody', 16)).toBe('not_found')
   expect(rig.calls.hangUp('uuid-1', 31)).toBe('ending')
@@ -197,7 +199,7 @@ test('a hang-up from the API while it rings: CANCEL for the node, 480 for the ca
 })
 
 test('a drain waits for live calls, then hangs them up', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const { caller, node } = await talk(rig)
   let isDrained = false
   const drained = rig.calls.drain(rig.time.now() + 30_000).then(() => (isDrained = true))

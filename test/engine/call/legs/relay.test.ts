@@ -204,7 +204,7 @@ test('an INVITE without offer: the callee offers, the ACK of the caller answers'
 
 // Here the library has only a promise to give, and a BYE in the same read comes before it.
 test('an INVITE without offer, and a BYE in the read of the ACK: the call ends', async () => {
-  rig = await startCallRig({ app: 'in bursts', timePasses: true })
+  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))
@@ -221,11 +221,12 @@ test('an INVITE without offer, and a BYE in the read of the ACK: the call ends',
 })
 
 test('an INVITE without offer that nobody acknowledges: both legs end', async () => {
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
   caller.request('INVITE', caller.leg(rig.uri('1555')))
   node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('offer') })
+  await rig.advance(32_000)
   await node.next('ACK')
   node.reply(await node.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({ hangupCause: 'RECOVERY_ON_TIMER_EXPIRE' })

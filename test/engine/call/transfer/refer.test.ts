@@ -20,7 +20,7 @@ afterEach(() => rig.stop())
 
 test('the new party is called on the account of who transfers, and talks to who stays', async () => {
   // Fast timers: in the end nothing may be left in the server's tables, either.
-  rig = await startCallRig({ timePasses: true })
+  rig = await startCallRig({ withSipTimers: true })
   const { a, b, bLeg, c, toC } = await transferring(rig)
   expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
   expect(toC.body).toBe(sdp('answer of b'))

@@ -68,7 +68,7 @@ test.each(['', ';early-only'])(
   async (more) => {
     await rig.stop()
     // Fast timers: in the end nothing may be left in the server's tables, either.
-    rig = await startCallRig({ timePasses: true })
+    rig = await startCallRig({ withSipTimers: true })
     const calls = await ringing()
     const { a, a2Leg, b, bLeg, c } = calls
     await referTo(calls, more)
