@@ -33,7 +33,7 @@ export interface ControlSettings {
   readonly mcpAllowedHosts: readonly string[]
   /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
   readonly reservedNetworks: readonly string[]
-  /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are believed. */
+  /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are trusted. */
   readonly trustedProxies: readonly string[]
 }
 

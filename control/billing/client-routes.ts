@@ -1,7 +1,6 @@
 /**
- * What a customer sees of himself on the edge: wallet, ledger, calls, prices. Every query is bound to
- * the customer of the session; nothing in a request can name another. Nodes, carriers and who acted for
- * the house stay inside.
+ * What a customer sees on the edge: wallet, ledger, calls and prices. Every query is bound to the customer
+ * of the session; no field of a request can name another. Nodes, carriers and actors are not shown.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'

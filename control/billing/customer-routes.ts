@@ -1,4 +1,4 @@
-/** `/customers`: who pays, what he has left, and every change to it. */
+/** `/customers`: the payers of calls, their balances, and every change of a balance. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { MAX_AMOUNT_UNITS, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
@@ -100,7 +100,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
           })
         const scope = requestScope(c.var.principal, now)
         const before = walletView(found(customers.find(scope, id), noun), ocs)
-        // With the caller's own reference the ledger itself refuses to move the money twice.
+        // The client's key is part of the reference, so the ledger refuses to move the money twice.
         const key = c.req.header('idempotency-key')
         const ref =
           key === undefined
@@ -129,7 +129,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
     )
 }
 
-/** Prices are chosen by those who may set them or give money away; a login shows wallet and calls. */
+/** Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it needs theirs. */
 const worthMoney = ({ given, before, after }: Written<CustomerView>) => {
   const login = ['wallets:read', 'cdrs:read'] as const
   const setsPassword = typeof given['password'] === 'string'
@@ -159,13 +159,16 @@ function refuse(moved: MoneyMoved): void {
         `Only ${moneyToDecimal(moved.availableMicros)} can be deducted`,
       )
     case 'balance_out_of_range':
-      throw conflict('balance_out_of_range', 'The balance would be larger than can be stored')
+      throw conflict(
+        'balance_out_of_range',
+        'The balance would exceed the largest that can be stored',
+      )
     case 'unknown_customer':
       throw notFound(noun)
   }
 }
 
-/** The stored balance, and what live calls hold of it. */
+/** The stored balance, and what is reserved for live calls. */
 function walletView(customer: CustomerView, ocs: Pick<OcsPort, 'balanceOf'>) {
   const live = ocs.balanceOf(customer.id)
   const { id, currency, balance, balance_number, credit_limit } = customer

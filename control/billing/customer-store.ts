@@ -1,4 +1,4 @@
-/** Customers with their numbers and wallet, as rows. Money moves through the ledger only. */
+/** Customers with their numbers and wallets, as rows. Money moves through the ledger only. */
 import type { Selectable } from 'kysely'
 import {
   exactSum,
@@ -167,7 +167,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     })
   }
 
-  /** Only who never moved money or made a call: their records keep referring to him. */
+  /** Removes a customer without calls and ledger entries, since these refer to it for good. */
   remove(id: number, scope: RequestScope): 'removed' | 'absent' {
     if (this.#row(scope, id) === undefined) return 'absent'
     const { db } = this.#store
@@ -181,7 +181,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     })
   }
 
-  /** The plan decides the currency; null where neither body nor plan names one. */
+  /** Resolves references. The plan decides the currency; null: neither body nor plan names one. */
   #refer(body: CustomerBody, scope: RequestScope, currentPlan?: number | null) {
     const tenantId = tenantOf(this.#store, body.tenant, scope)
     const reference = either('rate_plan', body.rate_plan, body.rate_plan_id)
@@ -196,14 +196,14 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
 
   #changeCurrency(customerId: number, currency: string): void {
     if (this.#hasEntries(customerId))
-      throw new ApiError(409, 'currency_fixed', 'The wallet holds another currency already')
+      throw new ApiError(409, 'currency_fixed', 'The wallet already holds another currency')
     execute(
       this.#store,
       this.#store.db.updateTable('wallet').set({ currency }).where('customer_id', '=', customerId),
     )
   }
 
-  /** Safe to repeat: the ledger takes one opening entry per customer. */
+  /** Posts the opening balance. Safe to repeat: the ledger takes one opening entry per customer. */
   #creditOnce(customerId: number, balanceMicros: number | undefined, scope: RequestScope): void {
     if (balanceMicros === undefined || balanceMicros === 0) return
     const wallets = this.#store.db.selectFrom('wallet').select('id')
@@ -220,7 +220,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     })
   }
 
-  /** There is something to call for again. */
+  /** A higher credit limit leaves something to spend. */
   #endDepletion(customerId: number): void {
     const wallets = this.#store.db.updateTable('wallet').set({ is_depleted: 0 })
     execute(this.#store, wallets.where('customer_id', '=', customerId))
@@ -238,7 +238,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
 
   #putNumbers(customerId: number, numbers: readonly string[]): void {
     const { db } = this.#store
-    // A `+` decides nothing: who pays must not depend on it.
+    // A `+` makes no difference: the payer must not depend on it.
     const digits = numbers.map((number) => number.replace(/^\+/, ''))
     const others = db
       .selectFrom('customer_number')
@@ -302,7 +302,7 @@ const numberTaken = (index: number): ApiError =>
     details: [{ path: `numbers.${index}`, message: 'is already taken' }],
   })
 
-/** Without a password in the body the stored one stays; null takes it away. */
+/** Without a password in the body the stored one stays; null removes it. */
 function columnsOf(body: CustomerBody, passwordHash: string | undefined) {
   const { password } = body
   const secret =

@@ -1,4 +1,4 @@
-/** What nodes ask and report, and what they get: the shapes of `/api/ocs/*` (SPECIFICATION.md §13.3). */
+/** Requests and answers of `/api/ocs/*` (SPECIFICATION.md §13.3). */
 import { z } from 'zod'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
@@ -6,13 +6,13 @@ import type { NodeExtension, NodeGrant, ReportAnswer } from '../../schema/contra
 import { readUserPart, withoutSeparators } from '../../schema/rules/phone-number.ts'
 
 const callUuid = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters')
-/** Nodes hand on what stands in a URI. Empty for a caller who withholds the number. */
+/** Nodes send the user part of a URI as it is. Empty: the caller withholds the number. */
 const caller = z
   .string()
   .max(128)
   .transform((user) => readUserPart(user).text)
 const calleeText = z.string().min(1).max(128)
-/** A name has a price, too: that of its digits, so that a letter makes no number cheaper. */
+/** A name has the price of its digits, so that a letter makes no number cheaper. */
 const callee = calleeText.transform((user, context) => {
   const { kind, text } = readUserPart(user)
   if (kind === 'number') return text
@@ -20,20 +20,20 @@ const callee = calleeText.transform((user, context) => {
   context.addIssue({ code: 'custom', message: 'must be a telephone number or a user name' })
   return z.NEVER
 })
-/** Of a call that has been: no record is refused for what it was called. */
+/** Of an ended call: no record is refused for its spelling. */
 const endedCallee = calleeText.transform((user) => {
   const { text } = readUserPart(user)
   return withoutSeparators(text) || text
 })
 const time = z.iso.datetime({ offset: true })
 
-/** Fields that this service does not know are ignored: nodes of other makes send their own. */
+/** Unknown fields are ignored: nodes of other makes send their own. */
 export const authorizeQuery = z.object({
   caller,
   callee,
-  /** Absent: a new one is made, and returned. */
+  /** Absent: a new one is generated and returned. */
   call_uuid: callUuid.optional(),
-  /** The customer that the node knows already, by a carrier or an extension. */
+  /** The customer that the node already knows, by a carrier or an extension. */
   customer_id: z.coerce.number().int().positive().optional(),
 })
 
@@ -71,7 +71,7 @@ export const cdrBody = z.object({
   unauthorized_by_ocs: z.boolean().optional(),
 })
 
-/** The record of a reported call; what the node left out follows from `billsec` and the time of the report. */
+/** The record of a reported call; missing fields follow from `billsec` and the time of the report. */
 export function reportedRecord(body: z.output<typeof cdrBody>, now: number): CallRecord {
   const isAnswered = wasAnswered(body)
   // Nodes that round down, or to the nearest second, report short calls as 0.
@@ -109,7 +109,7 @@ export function reportedRecord(body: z.output<typeof cdrBody>, now: number): Cal
   }
 }
 
-/** `billsec` 0 alone says nothing: anything else that tells of an answer counts. */
+/** With `billsec` 0, any other sign of an answer counts. */
 function wasAnswered({
   billsec,
   disposition,

@@ -1,4 +1,4 @@
-/** Charging over HTTP for nodes with a key of scope `ocs`: bare answers (SPECIFICATION.md §2.7), mounted at `/api/ocs`. */
+/** Charging over HTTP for nodes with a key of scope `ocs`: answers without envelope (SPECIFICATION.md §2.7), mounted at `/api/ocs`. */
 import { Hono } from 'hono'
 import type { DenialCode, OcsPort } from '../../schema/contracts/ocs.ts'
 import { requiresGlobal } from '../auth/requires.ts'
@@ -23,8 +23,8 @@ interface OcsRoutesDeps {
 }
 
 export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
-  // Asking reserves money, so that reading is not enough even for the GET.
-  // A node speaks for the calls of every tenant, so its key is a global one.
+  // Authorizing reserves money, so even the GET needs the scope to write.
+  // A node asks for calls of every tenant, so its key is global.
   const node = requiresGlobal('ocs:write')
   return new Hono<ControlEnv>()
     .get('/authorize', node, validate('query', authorizeQuery), (c) => {
@@ -52,7 +52,7 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
       const answer = await ocs.reportFromNode(record, JSON.stringify(body))
       if (answer.kind === 'unstored') throw overloaded()
       if (answer.kind === 'conflict')
-        throw conflict('cdr_conflict', 'The call was reported before with another duration')
+        throw conflict('cdr_conflict', 'The call was already reported with another duration')
       return c.json(settledView(body.call_uuid, answer))
     })
 }
@@ -61,15 +61,15 @@ const denials: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
   insufficient_funds: [402, 'The balance does not cover this call'],
   customer_inactive: [403, 'The customer is not active'],
   destination_blocked: [403, 'Calls to this destination are blocked'],
-  concurrent_limit: [403, 'The customer has as many calls open as allowed'],
-  cps_limit: [403, 'The customer starts more calls per second than allowed'],
-  daily_spend_limit: [403, "The customer's daily spending limit is reached"],
+  concurrent_limit: [403, 'The customer has reached its limit of open calls'],
+  cps_limit: [403, 'The customer has reached its limit of calls per second'],
+  daily_spend_limit: [403, 'The customer has reached its daily spending limit'],
   max_call_seconds: [403, 'The call has reached its longest allowed duration'],
-  payer_of_other_tenant: [403, 'A customer of another tenant would pay'],
-  no_payer: [403, 'The source has no customer, and its calls name none'],
+  payer_of_other_tenant: [403, 'The paying customer belongs to another tenant'],
+  no_payer: [403, 'The source of the call has no customer'],
   unknown_caller: [404, 'The caller belongs to no customer'],
   no_rate: [404, 'There is no rate for this destination'],
-  unknown_call: [404, 'No such call is open'],
+  unknown_call: [404, 'There is no open call with this uuid'],
 }
 
 function denied(code: DenialCode): ApiError {
@@ -78,6 +78,6 @@ function denied(code: DenialCode): ApiError {
 }
 
 const overloaded = (): ApiError =>
-  new ApiError(503, 'overloaded', 'Records cannot be stored at the moment', {
+  new ApiError(503, 'overloaded', 'Records cannot be stored at present', {
     headers: { 'Retry-After': '5' },
   })

@@ -11,31 +11,32 @@ export interface AuthorizationRequest {
   readonly callUuid: string
   readonly caller: string
   readonly callee: string
-  /** The customer that the source of the call already determines (a carrier's, an extension's). */
+  /** The customer of the call's source (a carrier, an extension); null: From may name one. */
   readonly customerId: number | null
   /**
-   * Set: a customer of another tenant (or of none of several) is not made to pay
-   * (`payer_of_other_tenant`). An OCS elsewhere knows no tenants.
+   * Set: the payer must belong to this tenant, or to one of these (`payer_of_other_tenant`), and From names
+   * customers of these only. A `customerId` may also be a customer of the platform, which has set it. An
+   * external OCS knows no tenants.
    */
   readonly payerTenantId?: number | readonly number[] | null
-  /** False: without `customerId` there is no payer, whatever number calls (`no_payer`). Default: true. */
+  /** False: From names no payer (`no_payer` without `customerId`). Default: true. */
   readonly mayNamePayer?: boolean
-  /** Milliseconds UTC. */
+  /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
   readonly startedAt: number
 }
 
-/** Who pays, and at what price; copied into the call's record. */
+/** The payer and the price; copied into the call's record. */
 export interface Account {
   readonly customerId: number | null
   readonly tenantId: number | null
   readonly ratePrefix: string | null
   readonly currency: string | null
-  /** The OCS did not answer and the fail mode let the call pass. */
+  /** The OCS did not answer, and the fail mode allowed the call. */
   readonly isUnauthorizedByOcs: boolean
 }
 
 export type Verdict =
-  /** `grantedSeconds` counts from the answer; Infinity when the call costs nothing. */
+  /** `grantedSeconds` counts from the answer; Infinity: the call is free. */
   | { readonly kind: 'granted'; readonly account: Account; readonly grantedSeconds: number }
   /** Any OCS answer but 200; `code` such as `insufficient_funds`, `unknown_caller`, `no_rate`. */
   | { readonly kind: 'denied'; readonly code: string; readonly account: Account | null }
@@ -43,7 +44,7 @@ export type Verdict =
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }
 
 export type Extension =
-  /** The whole grant since the answer, not the addition. */
+  /** The whole grant since the answer, not what was added. */
   | { readonly kind: 'granted'; readonly grantedSeconds: number }
   | { readonly kind: 'denied'; readonly code: string }
 
@@ -57,24 +58,23 @@ export interface Charging {
   /** Reserves the first part of a call. Safe to repeat: a known `callUuid` gets the same answer. */
   authorize(request: AuthorizationRequest): Promise<Verdict>
   /**
-   * Asks for more than `usedSeconds`; called before the grant runs out. Denied: nothing is added, and
-   * the call may use up what it was granted. The same question again adds nothing.
+   * Asks for more than `usedSeconds` before the grant runs out. Denied: nothing is added, and the call may
+   * use up its grant. Safe to repeat: the same request again adds nothing.
    */
   extend(callUuid: string, usedSeconds: number): Promise<Extension>
   /**
-   * The call is about to be answered. Resolves with true when a crash can no longer lose it, and never
-   * rejects; only then may the caller hear of the answer. False: that was not possible in
-   * `JOURNAL_WAIT_MS`, and nothing of it is stored.
+   * Stores a call that is about to be answered. Resolves with true when no crash can lose it: only then may
+   * the caller get the answer. False: not stored within `JOURNAL_WAIT_MS`, and not later. Never rejects.
    */
   answered(call: OpenCall): Promise<boolean>
   /**
-   * These answered calls were alive at `nowMs`; at least every 10 s. Answers which of them must end
-   * now, because their customer may call no more.
+   * Notes that these answered calls were alive at `nowMs`; called at least every 10 s. Returns those that must
+   * end now, because their customer was deactivated.
    */
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[]
   /**
-   * The call has ended: stores its record, takes the cost and forgets reservation and journal in one
-   * transaction. Resolves when that is durable. Safe to repeat: the record is unique by `callUuid`.
+   * Settles an ended call: stores its record, debits its cost and removes its journal entry in one transaction,
+   * and releases its reservation. Resolves when that is durable. Safe to repeat: one record per `callUuid`.
    */
   report(record: CallRecord): Promise<void>
 }

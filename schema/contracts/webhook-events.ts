@@ -1,4 +1,4 @@
-/** What accounting webhooks tell (SPECIFICATION.md §6.2). */
+/** Events of accounting webhooks (SPECIFICATION.md §6.2). */
 
 export const eventTypes = [
   'call.authorized',
@@ -16,21 +16,21 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number]
 
-/** Sent on request to one endpoint, whatever it listens for. */
+/** Sent on request to one endpoint, whatever events it selects. */
 export const testEventType = 'webhook.test'
 
 export interface OutgoingEvent {
   readonly type: EventType
-  /** Whose event it is; null: the platform's, which endpoints of a tenant do not hear. */
+  /** Null: an event of the platform, which is not sent to endpoints of tenants. */
   readonly tenantId: number | null
   /** In the API's own spelling. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Where events go. */
+/** Takes events. */
 export interface EventSink {
-  /** Somebody listens: an event that nobody hears need not be put together. */
+  /** Whether an endpoint selects this event; false: it need not be built. */
   wants(type: EventType, tenantId: number | null): boolean
-  /** Runs inside a transaction of the caller: the event exists if and only if that commits. */
+  /** Writes an event inside the open transaction: it exists if and only if that commits. */
   write(event: OutgoingEvent): void
 }

@@ -1,4 +1,4 @@
-/** What happened to money and needs somebody's eye: kept until somebody says that it is settled. */
+/** Alerts about payments: kept until an operator resolves them. */
 import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { AlertKind, BillingAlertTable } from '../../../schema/database.ts'
@@ -32,7 +32,7 @@ export class AlertStore {
     this.#store = store
   }
 
-  /** Once per event and kind. Runs inside a transaction of the caller. */
+  /** Raises an alert, once per event and kind, inside the open transaction. */
   raise(alert: Alert, now: number): void {
     const row = {
       kind: alert.kind,
@@ -54,7 +54,7 @@ export class AlertStore {
     )
   }
 
-  /** A payment that nobody could be credited with has found its customer. */
+  /** Resolves the alerts of a payment that has been credited after all. */
   settle(references: readonly string[], by: string, now: number): void {
     execute(
       this.#store,
@@ -67,7 +67,7 @@ export class AlertStore {
     )
   }
 
-  /** One of these payments was too large for its wallet. */
+  /** Whether one of these payments was too large for its wallet. */
   isTooLarge(references: readonly string[]): boolean {
     const query = this.#store.db
       .selectFrom('billing_alert')
@@ -77,7 +77,7 @@ export class AlertStore {
     return first(this.#store, query) !== undefined
   }
 
-  /** Safe to repeat: the first word stays. */
+  /** Safe to repeat: the first resolution stays. */
   resolve(id: number, by: string, now: number): AlertView | undefined {
     execute(
       this.#store,

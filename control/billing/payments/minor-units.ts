@@ -1,6 +1,6 @@
 /** Amounts as Stripe writes them, in the smallest unit of their currency. */
 
-/** UGX and ISK have no decimals either, but Stripe keeps writing them with two. */
+/** UGX and ISK have no decimals either, but Stripe writes them with two. */
 const withoutDecimals: ReadonlySet<string> = new Set([
   ...['BIF', 'CLP', 'DJF', 'GNF', 'JPY', 'KMF', 'KRW', 'MGA'],
   ...['PYG', 'RWF', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'],

@@ -1,12 +1,12 @@
 /**
- * What a payment provider's event means. Its payload is the provider's and changes with its versions:
- * only the few fields that matter here are read, everything else is let be.
+ * Parses a payment provider's event. The payload changes with the provider's versions, so only the few
+ * fields that matter here are read.
  */
 import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import { z } from 'zod'
 import { minorUnitsToMicros } from './minor-units.ts'
 
-/** How an event names the customer; the first that is given decides. */
+/** How an event names the customer; the first given field decides. */
 export interface CustomerHint {
   /** `metadata.customer_id` or `client_reference_id`: the id, or else the name. */
   readonly idOrName: string | null
@@ -14,7 +14,7 @@ export interface CustomerHint {
 }
 
 export interface Payment {
-  /** Names of this payment, the one that its ledger entry is called by first. Never empty. */
+  /** Names of this payment; the first one names its ledger entry. */
   readonly references: readonly [string, ...string[]]
   readonly customer: CustomerHint
   readonly amountMicros: number
@@ -22,11 +22,11 @@ export interface Payment {
   readonly currency: string
 }
 
-/** What happened to money that was paid before, or to what makes it come. */
+/** What happened to an earlier payment or to a subscription. */
 export interface Notice {
   readonly alert: 'refund' | 'dispute' | 'subscription_ended'
   readonly reference: string
-  /** Names of the payment that it is about. */
+  /** Names of that payment. */
   readonly references: readonly string[]
   readonly customer: CustomerHint
   readonly amountMicros: number | null
@@ -42,11 +42,11 @@ interface Identified {
 export type PaymentEvent =
   | (Identified & { readonly meaning: 'paid'; readonly payment: Payment })
   | (Identified & { readonly meaning: 'notice'; readonly notice: Notice })
-  /** Nothing was paid with it, or not yet: another event will tell. */
+  /** Nothing was paid, or not yet: another event follows. */
   | (Identified & { readonly meaning: 'nothing' })
-  /** A kind that this service does not listen for. */
+  /** A kind that is not handled here. */
   | (Identified & { readonly meaning: 'unknown' })
-  /** A kind that matters, in a shape that is not understood. */
+  /** A kind that is handled here, in an unknown shape. */
   | (Identified & { readonly meaning: 'unreadable'; readonly problem: string })
 
 const envelope = z.object({
@@ -76,7 +76,7 @@ type Reader = (object: Record<string, unknown>) => Meaning
 
 const nothing: Meaning = { meaning: 'nothing' }
 
-/** The id of another object, which some accounts have expanded in place. */
+/** The id of another object, or that object itself where the provider expands it. */
 const link = z
   .union([z.string().max(255), z.object({ id: z.string().max(255) })])
   .nullish()
@@ -110,7 +110,7 @@ const session = z.object({
   metadata,
 })
 
-/** Unpaid ones use a slow way of paying: their payment intent tells when the money is there. */
+/** An unpaid session uses a slow payment method: its payment intent follows when the money arrives. */
 const readSession = reader(session, (object) => {
   const isPaid = object.payment_status === 'paid'
   if (!isPaid || !object.amount_total || object.currency == null) return nothing
@@ -135,8 +135,8 @@ const intent = z.object({
 })
 
 /**
- * By metadata only: the intent of an invoice carries none, and newer versions do not name the invoice
- * either, so that an address alone would credit one payment twice.
+ * Identified by metadata only: the intent of an invoice has none, and in newer versions does not name the
+ * invoice either, so an address alone would credit one payment twice.
  */
 const readIntent = reader(intent, (object) =>
   paid(
@@ -205,7 +205,7 @@ const refund = z.object({
 const readRefund = (kind: string): Reader =>
   reader(refund, (object) =>
     notice('refund', object, {
-      // A charge tells what was given back of it; a refund is itself that amount.
+      // A charge has the refunded part as a field; a refund is that amount.
       amount: object.amount_refunded ?? object.amount,
       detail: [kind, object.id, object.status, object.reason].filter(Boolean).join(' '),
     }),
@@ -266,7 +266,7 @@ function paid(
   }
 }
 
-/** As everywhere in the API. */
+/** The same limit as everywhere in the API. */
 const maxAmountMicros = MAX_AMOUNT_UNITS * 1_000_000
 
 interface Noticed {

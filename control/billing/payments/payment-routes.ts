@@ -1,4 +1,4 @@
-/** Where the payment provider tells what was paid, and the alerts that come of it. */
+/** The payment provider's webhook, and the alerts about payments. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -36,7 +36,7 @@ export function paymentWebhookRoutes(deps: PaymentRoutesDeps) {
   const { paymentWebhookSecret: secret } = deps.settings
   return new Hono<ControlEnv>().post('/payments/webhook', openToAll(), async (c) => {
     if (secret === undefined)
-      throw new ApiError(503, 'payments_not_configured', 'Payments are not set up here')
+      throw new ApiError(503, 'payments_not_configured', 'No payment provider is set up')
     const body = await readBody(c)
     if (!isSignedByStripe(body, c.req.header('stripe-signature'), secret, deps.now()))
       throw new ApiError(400, 'invalid_signature', 'The signature is missing, wrong or too old')
@@ -64,7 +64,7 @@ const alertQuery = z.strictObject({
   customer_id: queryId.optional(),
 })
 
-/** Mounted under `/api/v1`. Payments of nobody belong to no tenant: only a global credential sees them. */
+/** Mounted under `/api/v1`. A payment without a customer has no tenant, so only a global credential sees alerts. */
 export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'now'>) {
   const alerts = new AlertStore(store)
   return new Hono<ControlEnv>()

@@ -1,7 +1,7 @@
 /**
- * Credits what customers paid through a payment provider. Events come late, doubled and in any order,
- * and one payment raises several: event and payment are each remembered in the transaction that
- * credits, so that a payment counts once however often and under whatever name it is told.
+ * Credits what customers paid through a payment provider. Events arrive late, twice and in any order, and
+ * one payment raises several. The transaction that credits stores the event and every name of the payment,
+ * so a payment counts once.
  */
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
@@ -21,7 +21,7 @@ export interface PaymentsDeps {
 
 export type PaymentOutcome = PaymentEventTable['outcome']
 
-/** For the ledger and for alerts that settle themselves. */
+/** In the ledger, and of alerts that a later event resolves. */
 const actor = 'payment'
 
 export class Payments {
@@ -33,14 +33,14 @@ export class Payments {
     this.#alerts = new AlertStore(deps.store)
   }
 
-  /** Durable, and known to the next authorize, when it returns. */
+  /** Handles an event. When it returns, the result is durable and the next authorization sees it. */
   receive(event: PaymentEvent): PaymentOutcome {
-    // What nobody listens for is not remembered either: the provider has many kinds.
+    // Unknown kinds are not stored: the provider has many.
     if (event.meaning === 'unknown') return 'ignored'
     try {
       return transaction(this.#deps.store, () => this.#settle(event))
     } catch (error) {
-      // The balance in memory may already hold what the database has undone.
+      // The balance in memory may include what the database rolled back.
       this.#deps.ocs.reloadCustomers()
       throw error
     }
@@ -72,7 +72,7 @@ export class Payments {
     if (credited !== undefined) return this.#again(event, payment, credited)
     const customerId = this.#customerOf(payment.customer)
     if (customerId === undefined) {
-      const detail = `no single customer is known by what the payment says (${shown(payment.customer)})`
+      const detail = `the payment does not identify a single customer (${shown(payment.customer)})`
       return this.#alert(event, { kind: 'unknown_customer', detail, ...factsOf(payment) })
     }
     const currency = this.#deps.ocs.balanceOf(customerId)?.currency
@@ -85,7 +85,7 @@ export class Payments {
   }
 
   #post(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
-    // An operator may have seen to it since: crediting it later as well would double it.
+    // An operator may have credited it since: crediting it here too would double it.
     if (this.#alerts.isTooLarge(payment.references))
       return this.#tooLarge(event, payment, customerId)
     const { amountMicros, references } = payment
@@ -107,14 +107,15 @@ export class Payments {
   }
 
   #tooLarge(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
-    const detail = 'the balance would be larger than can be stored; it will not be credited'
+    const detail =
+      'the balance would exceed the largest that can be stored; it will not be credited'
     return this.#alert(event, {
       kind: 'balance_out_of_range',
       ...{ customerId, detail, ...factsOf(payment) },
     })
   }
 
-  /** Another event of a payment that was credited: it may bring new names, never new money. */
+  /** Another event of a credited payment: it may add names, never money. */
   #again(event: PaymentEvent, payment: Payment, credited: CreditedPayment): PaymentOutcome {
     this.#name(payment.references, credited)
     if (credited.amount_micros === payment.amountMicros) return 'duplicate'
@@ -156,7 +157,7 @@ export class Payments {
     return 'alert'
   }
 
-  /** An event that ended in an alert is judged anew when it is sent again: its cause may be mended. */
+  /** An event that raised an alert is handled again when it is sent again: the cause may be gone. */
   #isSettled(eventId: string): boolean {
     const query = this.#deps.store.db
       .selectFrom('payment_event')
@@ -197,8 +198,8 @@ export class Payments {
   }
 
   /**
-   * An id or a name that is given and wrong is not mended by an address. Customers of several tenants may share a name
-   * or an address: one that does not tell a single customer tells none, so that no tenant draws another's payments to itself.
+   * A wrong id or name is not corrected by an address. Customers of several tenants may share a name or an
+   * address: only one that identifies a single customer counts, so no tenant attracts another's payments.
    */
   #customerOf({ idOrName, email }: CustomerHint): number | undefined {
     if (idOrName === null)

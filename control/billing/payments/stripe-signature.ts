@@ -1,11 +1,11 @@
 /**
  * Stripe's webhook signatures: `Stripe-Signature: t=<unix seconds>,v1=<hex>[,v1=…]`, each `v1` an
- * HMAC-SHA256 over `<t>.<body as received>` under the whole secret. While a secret is rotated there
- * are several; one right one is enough.
+ * HMAC-SHA256 over `<t>.<body as received>` with the whole secret as key. During a rotation there are
+ * several; one valid signature is enough.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Stripe's own library believes times of the future; here both directions end. */
+/** Applies to past and future times; Stripe's own library accepts any future time. */
 const toleranceSeconds = 300
 /** Longer headers, or more signatures, are not Stripe's. */
 const maxHeaderLength = 4_096
@@ -21,7 +21,7 @@ export function isSignedByStripe(
   if (signed === undefined) return false
   const isFresh = Math.abs(Math.floor(now / 1_000) - Number(signed.time)) <= toleranceSeconds
   const expected = createHmac('sha256', secret).update(`${signed.time}.`).update(body).digest()
-  // Every signature is compared: where it stands in the list must not tell by time.
+  // Every signature is compared, so that timing does not reveal a position in the list.
   const isRight = signed.signatures.map((hex) => isSame(hex, expected)).includes(true)
   return isFresh && isRight
 }

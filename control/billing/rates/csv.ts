@@ -1,4 +1,4 @@
-/** Comma-separated values as RFC 4180 has them; `;` and tab serve as well, the header line tells. */
+/** Comma-separated values (RFC 4180). The header line decides whether `,`, `;` or tab separates. */
 
 export interface CsvRecord {
   /** Of the first line of the record; the header is line 1. */
@@ -8,10 +8,10 @@ export interface CsvRecord {
 
 export type CsvStep =
   | { readonly kind: 'record'; readonly record: CsvRecord }
-  /** Nothing behind it can be read. */
+  /** Nothing after it can be parsed. */
   | { readonly kind: 'problem'; readonly line: number; readonly message: string }
 
-/** Reads record by record. Empty lines are passed over; LF and CRLF end a line. */
+/** Parses record by record. Skips empty lines; LF and CRLF end a line. */
 export function* parseCsv(text: string): Generator<CsvStep> {
   const separator = separatorOf(text)
   const scan = new RegExp(`"((?:[^"]|"")*)"|([^"\\r\\n${separator}][^\\r\\n${separator}]*)|`, 'y')
@@ -49,7 +49,7 @@ const countLines = (text: string): number => text.split('\n').length - 1
 
 const isEmpty = (cells: readonly string[]): boolean => cells.length === 1 && cells[0] === ''
 
-/** One line, without its end. */
+/** One line, without its line end. */
 export const csvLine = (cells: readonly (string | number | null)[]): string =>
   cells.map((cell) => csvCell(cell === null ? '' : String(cell))).join(',')
 

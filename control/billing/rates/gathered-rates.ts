@@ -1,6 +1,6 @@
 /**
- * Many rates on their way into the database: gathered in a temporary table first, which needs no lock, so that
- * the one transaction that makes them hold is short.
+ * Stages many rates in a temporary table, which needs no lock, so that the one transaction that puts them
+ * into force is short.
  */
 import type { Store } from '../../../schema/open.ts'
 import type { rateColumns } from './rate-store.ts'
@@ -19,7 +19,7 @@ const columns = [...identity, ...terms]
 
 let tables = 0
 
-/** A table of this connection alone, outside the database file. Each import has its own. */
+/** Creates a table of this connection, outside the database file. Each import has its own. */
 export function gatherRates({ sqlite }: Pick<Store, 'sqlite'>) {
   const table = `temp.gathered_rates_${(tables += 1)}`
   sqlite.exec(`CREATE TABLE ${table} (${columns.join(', ')})`)
@@ -31,13 +31,13 @@ export function gatherRates({ sqlite }: Pick<Store, 'sqlite'>) {
   })
   return {
     add: addAll,
-    /** Rates of a plan that was not there yet when they were gathered. */
+    /** Replaces the placeholder of a plan that did not exist yet. */
     setPlan: (placeholder: number, planId: number): void => {
       sqlite
         .prepare(`UPDATE ${table} SET rate_plan_id = ? WHERE rate_plan_id = ?`)
         .run(planId, placeholder)
     },
-    /** Into the rates themselves, inside a transaction of the caller. Those that say nothing new are left alone; answers how many say something. */
+    /** Upserts the staged rates, inside the open transaction. Returns how many rows are new or changed. */
     take: (): number =>
       sqlite
         .prepare(

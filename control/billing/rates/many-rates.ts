@@ -1,6 +1,6 @@
 /**
- * The rates of a seed file, when they are many. One by one they would hold the write lock for seconds, and no
- * call could be journalled meanwhile.
+ * Writes many rates of a seed file at once. One by one they would hold the write lock for seconds, and no call
+ * could be journalled meanwhile.
  */
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/query.ts'
@@ -13,7 +13,7 @@ import type { RateBody } from './rate-body.ts'
 import { rateColumns } from './rate-store.ts'
 
 export interface ManyRates {
-  /** Inside a transaction of the caller. Undefined: nothing is written; one by one they will say what is wrong. */
+  /** Writes them inside the open transaction. Undefined: nothing is written, and writing them one by one finds the fault. */
   take(scope: RequestScope): Taken | undefined
   drop(): void
 }
@@ -27,7 +27,7 @@ interface Taken {
 /** Fewer are written one by one. */
 const MANY = 1_000
 
-/** Undefined: they are few, or something is wrong with one of them. */
+/** Undefined: there are few, or one of them is not valid. */
 export function manyRates(store: Store, bodies: readonly RateBody[]): ManyRates | undefined {
   if (bodies.length < MANY) return undefined
   const plans = new Map<Reference, number>()
@@ -50,7 +50,7 @@ export function manyRates(store: Store, bodies: readonly RateBody[]): ManyRates 
   }
 }
 
-/** Fills `plans`: what the bodies call their plans, and a number below zero for each. */
+/** Fills `plans`: the references of the bodies, with a number below zero for each. */
 function withoutTwins(bodies: readonly RateBody[], plans: Map<Reference, number>) {
   const keys = new Set<string>()
   try {
@@ -75,7 +75,7 @@ function withoutTwins(bodies: readonly RateBody[], plans: Map<Reference, number>
   }
 }
 
-/** Undefined: there is no such plan, or two of the references mean the same one. */
+/** Undefined: a plan does not exist, or two references mean the same plan. */
 function resolved(
   store: Store,
   references: readonly Reference[],

@@ -1,8 +1,8 @@
-/** Why a call costs what it costs, part by part. */
+/** Explains a price, part by part. */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { Quote } from '../../../schema/contracts/ocs.ts'
 
-/** The rate that holds, and how it makes the price of `seconds`. A blocked prefix has no price. */
+/** The rate in force, and the parts of the price of `seconds`. A blocked prefix has no price. */
 export function explanation({ rate, costMicros, parts }: Quote, seconds: number) {
   const { tariff, isBlocked, effectiveFrom, effectiveTo } = rate
   return {

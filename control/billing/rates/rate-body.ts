@@ -23,19 +23,22 @@ export const rateBody = z.strictObject({
   rate_plan_id: reference.nullish(),
   tenant: reference
     .nullish()
-    .describe('Whose plan; needed where several tenants have one of this name.'),
+    .describe('The tenant of the plan; needed where several tenants have a plan of this name.'),
   prefix: prefix.describe('Start of the called number; empty: every number.'),
   description: text(200).nullish(),
   rate_per_minute: price,
   connect_fee: price.default(0),
-  first_increment: seconds.min(0).default(0).describe('Seconds that are charged at least.'),
+  first_increment: seconds
+    .min(0)
+    .default(0)
+    .describe('The least number of seconds that is charged.'),
   first_rate_per_minute: price
     .optional()
     .describe('Price of the first increment; absent: `rate_per_minute`.'),
-  increment: seconds.min(1).default(1).describe('Seconds by which the rest is charged.'),
+  increment: seconds.min(1).default(1).describe('Seconds of each further step that is charged.'),
   blocked: z.boolean().default(false).describe('Calls to this prefix are refused.'),
   effective_from: time.nullish(),
-  effective_to: time.nullish().describe('The first moment at which it no longer holds.'),
+  effective_to: time.nullish().describe('The first moment at which the rate no longer applies.'),
 })
 
 export type RateBody = z.output<typeof rateBody>

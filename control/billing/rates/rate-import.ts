@@ -1,4 +1,4 @@
-/** `POST /rates/import`: a table of rates, all or nothing, with an error for every wrong line. */
+/** `POST /rates/import`: imports a table of rates, all or nothing, and reports each invalid line. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag, moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -16,7 +16,7 @@ export const rateCsvColumns = [
   ...(['first_rate_per_minute', 'increment', 'blocked', 'effective_from', 'effective_to'] as const),
 ]
 
-/** Beside those: the plan of a line, where one file holds several. */
+/** Also known: the plan of a line, where one file holds several. */
 const knownColumns = new Set<string>([...rateCsvColumns, 'rate_plan'])
 
 export interface ImportReport {
@@ -26,15 +26,15 @@ export interface ImportReport {
   readonly removed: number
 }
 
-/** `planOf` answers the plan of a line by what its cell names (undefined: nothing), or why there is none. */
+/** Returns the plan that a line's cell names (undefined: an empty cell), or why there is none. */
 export type PlanOf = (name: string | undefined) => number | ErrorDetail
 
 const maxRates = 250_000
 const maxReportedProblems = 100
-/** Lines between two turns of the event loop: a few milliseconds, so that calls are answered meanwhile. */
+/** Lines per turn of the event loop: a few milliseconds, so that calls do not wait. */
 const slice = 500
 
-/** Checks every line. Throws 400 with the first hundred problems, each with its line. */
+/** Parses and checks every line. Throws 400 with the first hundred problems, each with its line. */
 export async function readRates(text: string, planOf: PlanOf): Promise<readonly GatheredRate[]> {
   const rates: GatheredRate[] = []
   const problems: ErrorDetail[] = []
@@ -74,7 +74,7 @@ function headerOf({ line, cells }: CsvRecord): readonly string[] {
       .map((name) => ({ path, message: `the column ${JSON.stringify(name)} is not known` })),
     ...names
       .filter((name, index) => names.indexOf(name) < index)
-      .map((name) => ({ path, message: `the column ${name} is there twice` })),
+      .map((name) => ({ path, message: `the column ${name} appears twice` })),
     ...(['prefix', 'rate_per_minute'] as const)
       .filter((name) => !names.includes(name))
       .map((name) => ({ path, message: `the column ${name} is missing` })),
@@ -85,13 +85,13 @@ function headerOf({ line, cells }: CsvRecord): readonly string[] {
 
 type RateColumns = ReturnType<typeof rateColumns>
 
-/** What a line has of its own; everything else are its terms. */
+/** Columns that differ from line to line; the others are its terms. */
 const ownColumns = ['prefix', 'description'] as const
 const ownBody = rateBody.pick({ prefix: true, description: true })
-/** Terms remembered at once. */
+/** Terms kept at once. */
 const maxTerms = 10_000
 
-/** Reads the lines of one table. Most repeat the terms of another, and those are checked once. */
+/** Parses the lines of one table. Most lines repeat the terms of another; equal terms are checked once. */
 class LineReader {
   readonly #header: readonly string[]
   readonly #planOf: PlanOf
@@ -122,7 +122,7 @@ class LineReader {
   }
 
   #columns(cells: readonly string[], path: string): RateColumns | ErrorDetail[] {
-    // No cell holds a NUL: the table was refused then.
+    // No cell contains NUL: such a table is refused.
     const key = this.#termCells.map((index) => cells[index]).join('\0')
     const terms = this.#terms.get(key)
     if (terms !== undefined) {
@@ -159,7 +159,7 @@ const flags: Readonly<Record<string, boolean>> = {
   ...{ false: false, no: false, '0': false },
 }
 
-/** The cells as the JSON body would have them; an empty cell is an absent field. */
+/** The cells as fields of a JSON body; an empty cell is an absent field. */
 function bodyOf(named: Readonly<Record<string, string>>): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   for (const [name, cell] of Object.entries(named)) {
@@ -174,13 +174,13 @@ function bodyOf(named: Readonly<Record<string, string>>): Record<string, unknown
 const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =>
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
-/** Lets calls have their turn. */
+/** Gives other work a turn. */
 export const pause = (): Promise<void> => nextTurn()
 
 /**
- * Stores the rates, all or nothing: a rate of the same plan, prefix and start is replaced. With
- * `replace` the other rates of these plans are removed. The lines are gathered in a temporary table
- * first, a slice at a time, so that the one transaction that makes them hold is short.
+ * Stores the rates, all or nothing: a rate with the same plan, prefix and start is replaced. `replace` also
+ * removes the other rates of these plans. The lines are staged first, a slice at a time, so that the one
+ * transaction is short.
  */
 export async function storeRates(
   store: Store,

@@ -84,7 +84,7 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     )
   }
 
-  /** The currency stays while customers pay in it, since their wallets are in it, or carriers charge. */
+  /** Refuses a new currency while wallets of customers, or prices of carriers, are in the old one. */
   replace(id: number, body: RatePlanBody, scope: RequestScope): void {
     const { name, currency, decimals } = body
     write(this.#store, () => {
@@ -99,7 +99,7 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     })
   }
 
-  /** Takes the plan's rates with it; 409 while a customer or a carrier has it. */
+  /** Removes the plan and its rates; 409 while a customer or a carrier has it. */
   remove(id: number, scope: RequestScope): 'removed' | 'absent' {
     if (this.find(scope, id) === undefined) return 'absent'
     write(this.#store, () =>

@@ -1,4 +1,4 @@
-/** `/rate-plans` and `/rates`: prices, their import and export, and the explanation of one. */
+/** `/rate-plans` and `/rates`: prices, their import, export and look-up. */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
@@ -45,9 +45,9 @@ const importQuery = z.strictObject({
   mode: z.enum(['merge', 'replace']).default('merge'),
 })
 
-/** Which price is asked for. */
+/** The price to look up. */
 export const lookupFields = {
-  /** A `+` that was not escaped arrives as a space. */
+  /** An unescaped `+` arrives as a space. */
   number: z
     .string()
     .transform((number) => number.replace(/^ (?!\+)/, '+'))
@@ -142,7 +142,7 @@ function planFor(
   })
 }
 
-/** References are refused as if they stood in a body; these do not. */
+/** References are resolved as fields of a body; these come from the query. */
 function inQuery<T>(work: () => T): T {
   try {
     return work()
@@ -151,7 +151,7 @@ function inQuery<T>(work: () => T): T {
   }
 }
 
-/** The plan that a line names, or else the request; each name is looked up once. */
+/** Finds the plan that a line names, else the one that the request names; each name once. */
 function planFinder(store: Store, plan: NamedPlan, scope: RequestScope): PlanOf {
   const known = new Map<string | undefined, ReturnType<PlanOf>>()
   return (name) => {
@@ -171,7 +171,7 @@ function planFinder(store: Store, plan: NamedPlan, scope: RequestScope): PlanOf 
   }
 }
 
-/** The body as text. 415 for another type, 400 for what is not UTF-8. */
+/** Reads the body as text. 415: another type; 400: not UTF-8. */
 async function csvText(c: Context<ControlEnv>): Promise<string> {
   const type = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!['text/csv', 'application/csv', 'text/plain'].includes(type))
@@ -188,7 +188,7 @@ async function csvText(c: Context<ControlEnv>): Promise<string> {
 
 const exportSlice = 1_000
 
-/** Header and lines, read a slice at a time: a large plan neither fills memory nor holds up calls. */
+/** Streams header and lines, a slice at a time: a large plan neither fills memory nor delays calls. */
 function exported(rates: RateStore, planId: number): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let after = 0

@@ -46,7 +46,7 @@ export interface RateView {
   readonly effective_to: string | null
 }
 
-/** Of one plan only, where one is named. */
+/** Limited to a plan, if one is named. */
 export interface RateSlice extends Slice {
   readonly rate_plan?: string | undefined
   readonly rate_plan_id?: number | undefined
@@ -91,7 +91,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     return row === undefined ? undefined : rateView(row)
   }
 
-  /** Rates of a plan behind the one with id `after`, in the order of their ids. */
+  /** Rates of a plan with an id above `after`, in the order of ids. */
   page(planId: number, after: number, limit: number): RateRow[] {
     const query = this.#store.db
       .selectFrom('rate')
@@ -196,7 +196,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
 
 type RateTerms = Omit<RateBody, 'rate_plan' | 'rate_plan_id'>
 
-/** What contradicts itself in a rate, or undefined. */
+/** A contradiction in a rate; undefined: there is none. */
 export function rateProblem(body: RateTerms): ErrorDetail | undefined {
   const { effective_from: from, effective_to: to } = body
   if (from != null && to != null && to <= from)

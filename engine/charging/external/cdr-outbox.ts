@@ -1,7 +1,7 @@
 /**
- * Reports to an external OCS that it has not acknowledged yet. They are rows, written with the CDR in
- * one transaction and deleted after the OCS answered 200: none is lost while it is away, and since it
- * knows calls by their uuid, a report that arrives twice is charged once.
+ * CDRs that an external OCS has not acknowledged yet. They are rows, written in the transaction of the call
+ * record and deleted after the OCS answered 200. None is lost while the OCS is away; one that arrives twice
+ * is charged once, because it has the uuid of its call.
  */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
@@ -28,7 +28,7 @@ export interface CdrOutboxDeps {
 const maxInFlight = 8
 /** A row that the OCS refuses is tried again after 1, 2, 4 … seconds, at most ten minutes. */
 const rowBackOff = { firstMs: 1_000, longestMs: 10 * 60_000 } as const
-/** While the OCS does not answer at all, one row asks whether it is back. */
+/** While the OCS does not answer, one row at a time probes it. */
 const silenceBackOff = { firstMs: 200, longestMs: 30_000 } as const
 
 export class CdrOutbox {
@@ -44,7 +44,7 @@ export class CdrOutbox {
     this.#statements = outboxStatements(deps.store)
   }
 
-  /** Puts a report into the outbox. Runs inside a transaction of the caller, who calls `wake` after it. */
+  /** Puts a report into the outbox, inside the open transaction; `wake` is to be called after its commit. */
   write(record: CallRecord): void {
     const body = JSON.stringify(reportBody(record))
     this.#statements.insert.run({ callUuid: record.callUuid, body, at: this.#deps.now() })
@@ -56,7 +56,7 @@ export class CdrOutbox {
     this.wake()
   }
 
-  /** The clock of the last run may have been ahead: a report must not wait for that time to come. */
+  /** The clock of the last run may have been ahead: reports do not wait for its times. */
   #bringForward(): void {
     const now = this.#deps.now()
     const latest = now + rowBackOff.longestMs
@@ -71,7 +71,7 @@ export class CdrOutbox {
     this.#cancelWakeUp?.()
   }
 
-  /** Sends what is due, as far as there is room. */
+  /** Sends what is due, up to the limit in flight. */
   wake(): void {
     if (this.#isStopped || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
     this.#sendDue()
@@ -90,7 +90,7 @@ export class CdrOutbox {
     if (rows.length === 0 && this.#inFlight.size === 0) this.#sleep()
   }
 
-  /** Until the next row is due; at most so long that a clock that was set back does no harm. */
+  /** Sleeps until the next row is due; a minute at most, in case the clock was set back. */
   #sleep(): void {
     const next = this.#statements.next.get({})?.at
     if (next === undefined || next === null) return
@@ -107,7 +107,7 @@ export class CdrOutbox {
   async #deliver(row: OutboxRow): Promise<void> {
     this.#inFlight.add(row.call_uuid)
     const answer = await this.#deps.post(row.body)
-    if (answer.kind === 'silence') return this.#heardNothing(row, answer.reason)
+    if (answer.kind === 'silence') return this.#unanswered(row, answer.reason)
     if (this.#silences > 0) this.#deps.log('info', 'charging: the OCS answers again', {})
     this.#silences = 0
     if (answer.status === 200) this.#acknowledged(row, answer.body)
@@ -132,8 +132,8 @@ export class CdrOutbox {
     this.#postpone(row, `status ${status}`, delayMs)
   }
 
-  #heardNothing(row: OutboxRow, reason: string): void {
-    // Rows that were on their way together meet one silence, not as many.
+  #unanswered(row: OutboxRow, reason: string): void {
+    // Rows in flight together count as one silence.
     if (this.#silences === 0 || this.#cancelWakeUp === undefined) {
       const delayMs = backOff(silenceBackOff, this.#silences, this.#deps.random())
       if (this.#silences === 0)
@@ -149,7 +149,7 @@ export class CdrOutbox {
     this.#write(callUuid, () => this.#statements.postpone.run({ callUuid, at, error }))
   }
 
-  /** The row counts as in flight until its new state is committed: no other delivery may read the old one. */
+  /** The row is in flight until its new state is committed, so that no delivery reads the old one. */
   #write(callUuid: string, run: () => void): void {
     this.#deps.group.add({
       run,

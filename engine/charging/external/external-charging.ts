@@ -1,4 +1,4 @@
-/** Charging by an OCS elsewhere (`OCS_URL`): asked over HTTP, told by an outbox that survives restarts. */
+/** Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives restarts. */
 import {
   callJournal,
   JOURNAL_WAIT_MS,
@@ -27,7 +27,7 @@ export interface ExternalChargingDeps {
   readonly url: string
   readonly token: string | undefined
   readonly timeoutMs: number
-  /** What no answer means for a new call: refused, or let through and marked in its CDR. */
+  /** A new call without an answer of the OCS is refused, or allowed and marked in its CDR. */
   readonly failMode: 'closed' | 'open'
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
@@ -38,11 +38,11 @@ export interface ExternalChargingDeps {
 }
 
 const retryAfterSeconds = 5
-/** With fail mode `open` a call whose extension meets silence goes on for this long. */
+/** With fail mode `open`, a call goes on for this long when its extension gets no answer. */
 const blindGrantSeconds = 60
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
-/** Uuids of refused calls are remembered until their CDR is stored, the newest so many. */
+/** Uuids of denied calls are kept until their CDR is stored, at most this many, the newest. */
 const maxDenied = 50_000
 
 export class ExternalCharging implements Charging {
@@ -73,7 +73,7 @@ export class ExternalCharging implements Charging {
     this.#signOfLife = new SignOfLife(this.#group, this.#journal)
   }
 
-  /** Closes what the last run left open, and goes on delivering its reports. */
+  /** Closes the calls that the last run left open, and resumes delivery of CDRs. */
   start(): { readonly recoveredCalls: number } {
     const left = this.#journal.entries()
     for (const entry of left)
@@ -85,7 +85,7 @@ export class ExternalCharging implements Charging {
     return { recoveredCalls: left.length }
   }
 
-  /** Writes what waits; undelivered reports stay in the outbox. Answers what the database did not take. */
+  /** Writes what waits; undelivered CDRs stay in the outbox. Returns what the database did not store. */
   stop(): readonly unknown[] {
     this.#outbox.stop()
     this.#client.close()
@@ -124,7 +124,7 @@ export class ExternalCharging implements Charging {
   async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
     const body = JSON.stringify({ call_uuid: callUuid, used_seconds: Math.ceil(usedSeconds) })
     let answer = await this.#client.post('/api/ocs/extend', body)
-    // One lost connection must not end a call that is paid for.
+    // One lost connection must not end a paid call.
     if (answer.kind === 'silence') answer = await this.#client.post('/api/ocs/extend', body)
     if (answer.kind === 'answered')
       return answer.status === 200
@@ -140,21 +140,21 @@ export class ExternalCharging implements Charging {
     return this.#group.written(() => this.#journal.open(call, null, answeredMs), JOURNAL_WAIT_MS)
   }
 
-  /** An OCS elsewhere ends a call by its answer to the next extension. */
+  /** An external OCS ends a call by its answer to the next extension. */
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
     this.#signOfLife.tell(callUuids, nowMs)
     return []
   }
 
   report(record: CallRecord): Promise<void> {
-    // A call that the OCS refused is nothing to it. One that it did not answer may hold a reservation.
-    // What is free of charge it was never asked about, and must not charge.
+    // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a reservation.
+    // It never authorized a free call, and must not charge it.
     const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
-    const isNews = isAccepted && record.isFree !== true
+    const isReported = isAccepted && record.isFree !== true
     return new Promise((resolve, reject) => {
       this.#group.add({
         content: record,
-        run: () => this.#store(record, isNews),
+        run: () => this.#store(record, isReported),
         done: () => {
           this.#outbox.wake()
           resolve()
@@ -164,10 +164,10 @@ export class ExternalCharging implements Charging {
     })
   }
 
-  #store(record: CallRecord, isNews: boolean): void {
+  #store(record: CallRecord, isReported: boolean): void {
     this.#journal.close(record.callUuid)
     const isFirst = this.#insert(record, { costMicros: 0, currency: record.currency })
-    if (isFirst && isNews) this.#outbox.write(record)
+    if (isFirst && isReported) this.#outbox.write(record)
   }
 
   #rememberDenied(callUuid: string): void {

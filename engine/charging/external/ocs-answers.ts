@@ -1,14 +1,14 @@
-/** What the answers of an external OCS mean. It may be of another make: only the status is certain. */
+/** Parses answers of an external OCS. It may be of another make: only the status is certain. */
 import { parseMoney } from '../../../schema/columns.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 
 export interface Grant {
   readonly account: Account
-  /** Infinity where the OCS names no limit. */
+  /** Infinity: the OCS names no limit. */
   readonly grantedSeconds: number
 }
 
-/** Reads a 200 to authorize. Undefined: the body itself says that the call is not authorized. */
+/** Reads a 200 to authorize. Undefined: the body says that the call is not authorized. */
 export function readGrant(body: unknown, customerId: number | null): Grant | undefined {
   const answer = fields(body)
   if (answer.authorized === false) return undefined
@@ -29,7 +29,7 @@ export function readGrantedSeconds(body: unknown): number {
   return typeof seconds === 'number' && seconds >= 0 ? seconds : Infinity
 }
 
-/** Why it was denied, as one snake_case word. */
+/** The denial code, one snake_case word. */
 export function readDenialCode(body: unknown, status: number): string {
   const code = text(fields(body).code)
   return code !== undefined && /^[a-z][a-z0-9_]{0,63}$/.test(code) ? code : `ocs_status_${status}`

@@ -1,4 +1,4 @@
-/** JSON over HTTP to one OCS: connections kept alive, every wait and every size bounded. */
+/** JSON over HTTP to one OCS: persistent connections, bounded waits and sizes. */
 import http from 'node:http'
 import https from 'node:https'
 import type { Schedule } from '../../../schema/clock.ts'
@@ -15,13 +15,13 @@ export interface OcsClientOptions {
 }
 
 export type HttpAnswer =
-  /** `body` is the JSON of the answer, undefined where it holds none. */
+  /** `body` is the parsed JSON; undefined: the answer has none. */
   | { readonly kind: 'answered'; readonly status: number; readonly body: unknown }
-  /** Refused, timed out, cut off: nobody knows whether the request arrived. */
+  /** Refused, timed out or cut off: the request may have arrived, or not. */
   | { readonly kind: 'silence'; readonly reason: string }
 
 const maxConnections = 64
-/** Requests beyond these are not even queued: the OCS has no chance to answer them in time. */
+/** Further requests are not queued: the OCS could not answer them in time. */
 const maxPending = 1_000
 const maxBodyBytes = 64 * 1024
 
@@ -50,7 +50,7 @@ export class OcsClient {
     return this.#send('POST', path, json)
   }
 
-  /** Cuts every connection; what is pending ends in silence. */
+  /** Closes every connection; pending requests end in silence. */
   close(): void {
     this.#agent.destroy()
   }
@@ -60,8 +60,8 @@ export class OcsClient {
     this.#pending += 1
     try {
       const attempt = await this.#exchange(method, path, json)
-      // The peer may close an idle connection in the moment it is used again: that is no answer of
-      // the OCS. Every request here is safe to repeat.
+      // The peer may close an idle connection just as it is used again: that is not the OCS's answer.
+      // Every request here is safe to repeat.
       return attempt === 'stale' ? notStale(await this.#exchange(method, path, json)) : attempt
     } finally {
       this.#pending -= 1

@@ -1,4 +1,4 @@
-/** The outbox in SQL; transactions are the caller's. */
+/** The outbox in SQL. The statements run in the caller's transaction. */
 import { compile, type Param } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
 

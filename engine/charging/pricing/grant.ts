@@ -1,18 +1,18 @@
-/** How long a caller may talk for an amount: the exact inverse of the price. */
+/** How long a call may last for an amount: the exact inverse of the price. */
 import type { Tariff } from '../../../schema/call-journal.ts'
 import { baseMicros, multiplyDivide, quantumMicros } from './price.ts'
 
-/** A grant covers at least this long, so that a call asks for more about once a minute. */
+/** The shortest grant, so that a call asks for more about once a minute. */
 const grantSeconds = 60
 
 /**
- * The most whole seconds whose price is within `budgetMicros`, which is `MAX_COST_MICROS` at most. 0: not even the first second;
- * Infinity: from there on the tariff charges nothing.
+ * The most whole seconds whose price is within `budgetMicros` (at most `MAX_COST_MICROS`). 0: not even the
+ * first second; Infinity: the tariff charges nothing more.
  */
 export function affordableSeconds(tariff: Tariff, budgetMicros: number): number {
   if (budgetMicros < 0) return 0
   const quantum = quantumMicros(tariff)
-  // Prices are multiples of the quantum, so what lies above the last multiple buys nothing.
+  // Prices are multiples of the quantum: the rest above the last multiple buys nothing.
   const spendable = budgetMicros - (budgetMicros % quantum) - baseMicros(tariff)
   if (spendable < 0) return 0
   const { incrementSeconds, ratePerMinuteMicros } = tariff
@@ -26,6 +26,6 @@ function incrementsFor(micros: number, { incrementSeconds, ratePerMinuteMicros }
   return Number((BigInt(micros) * 60n) / (BigInt(incrementSeconds) * BigInt(ratePerMinuteMicros)))
 }
 
-/** How much one grant asks for, in seconds: the first increment, but no less than a minute. */
+/** The length of one grant in seconds: the first increment, a minute at least. */
 export const grantLength = (tariff: Tariff): number =>
   Math.max(tariff.firstIncrementSeconds, grantSeconds)

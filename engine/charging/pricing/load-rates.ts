@@ -16,10 +16,10 @@ interface RateRow extends Selectable<RateColumns> {
 export const loadRates = (store: Store): RateTable =>
   new RateTable(all(store, rateRows(store)).map(rateOf))
 
-/** Rates read at once: about 5 ms. */
+/** Rates per slice: about 5 ms. */
 const sliceLength = 1_000
 
-/** All of them, a slice at a time; between two slices others may write. */
+/** All rates, a slice at a time; rates may be written between two slices. */
 export function* rateSlices(store: Store): Generator<readonly Rate[]> {
   for (let after = 0; ;) {
     const query = rateRows(store).where('rate.id', '>', after).orderBy('rate.id').limit(sliceLength)
@@ -31,7 +31,7 @@ export function* rateSlices(store: Store): Generator<readonly Rate[]> {
   }
 }
 
-/** The rates of one plan and prefix: what a single write changes. */
+/** The rates of one plan and prefix, with or without `+`. */
 export function loadPrefix(store: Store, planId: number, prefix: string): Rate[] {
   const rows = rateRows(store)
     .where('rate_plan_id', '=', planId)

@@ -1,14 +1,14 @@
-/** What a call costs, in integer micro-units. Exact: no floating point takes part in money. */
+/** What a call costs, in integer micro-units. Exact: money uses no floating point. */
 import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import type { Tariff } from '../../../schema/call-journal.ts'
 import type { PricePart } from '../../../schema/contracts/ocs.ts'
 
-/** No call costs more: up to here every price is exact. A grant ends there. */
+/** The most that a call can cost: up to here every price is exact, and grants end here. */
 export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
 
 /**
- * The price of `seconds` of talk: connect fee + first increment + every further increment begun, each
- * part rounded up to a micro-unit, the sum rounded up to the plan's decimals. No talk costs nothing.
+ * The price of `seconds` of talk: connect fee + first increment + each further increment begun. Each part is
+ * rounded up to a micro-unit, the sum to the plan's decimals. 0 seconds cost nothing.
  *
  * @param seconds whole seconds from answer to end, 0 and up.
  */
@@ -18,7 +18,7 @@ export function costMicros(tariff: Tariff, seconds: number): number {
   return Math.min(price, MAX_COST_MICROS)
 }
 
-/** What an answered call costs at least, before rounding: connect fee and first increment. */
+/** The least price of an answered call, before rounding: connect fee and first increment. */
 export const baseMicros = (tariff: Tariff): number =>
   tariff.connectFeeMicros +
   multiplyDivide(tariff.firstIncrementSeconds, tariff.firstRatePerMinuteMicros, 60, 'up')
@@ -56,8 +56,8 @@ function roundUp(tariff: Tariff, micros: number): number {
 }
 
 /**
- * `a × b ÷ c` rounded to an integer. Products beyond 2^53 are computed with BigInt; a result beyond it,
- * which is more than any call costs, stops there.
+ * `a × b ÷ c`, rounded to an integer. Products beyond 2^53 are computed as BigInt; a result beyond 2^53, more
+ * than any call costs, is cut there.
  */
 export function multiplyDivide(a: number, b: number, c: number, rounding: 'up' | 'down'): number {
   const product = a * b

@@ -1,9 +1,9 @@
-/** Every rate in memory: which one holds for a number of a plan at a time. */
+/** All rates in memory: finds the one of a plan for a number at a time. */
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 
 /**
- * Longest prefix by one map look-up per prefix length that the plan uses: about 15 at most, and
- * without the memory of a trie (0.3 µs in a plan of 100,000 rates).
+ * Finds the longest prefix by one map look-up per prefix length of the plan, about 15 at most: 0.3 µs in a
+ * plan of 100,000 rates, without the memory of a trie.
  */
 export class RateTable {
   readonly #plans = new Map<number, Plan>()
@@ -23,13 +23,13 @@ export class RateTable {
 
   /**
    * The rate with the longest prefix of `number` that is in force at `at` (milliseconds UTC). A leading
-   * `+` counts neither in numbers nor in prefixes; the empty prefix matches every number.
+   * `+` is ignored in numbers and in prefixes; the empty prefix matches every number.
    */
   find(planId: number, number: string, at: number): Rate | undefined {
     return this.#plans.get(planId)?.find(withoutPlus(number), at)
   }
 
-  /** Puts `rates` in the place of all rates of one plan and prefix. */
+  /** Replaces all rates of one plan and prefix. */
   replace(planId: number, prefix: string, rates: readonly Rate[]): void {
     const plan = this.#plans.get(planId) ?? new Plan()
     this.#plans.set(planId, plan)
@@ -51,7 +51,7 @@ class Plan {
     this.#note(prefix.length)
   }
 
-  /** Without a pass over the others; a length that no prefix has any more costs one look-up a call. */
+  /** Does not visit other prefixes; a length that is no longer used costs one look-up per call. */
   replace(prefix: string, rates: readonly Rate[]): void {
     if (rates.length === 0) this.#byPrefix.delete(prefix)
     else this.#byPrefix.set(prefix, rates.toSorted(newestFirst))
@@ -75,7 +75,7 @@ class Plan {
   }
 }
 
-/** Among rates of one prefix, the newest first. */
+/** Where to insert a rate among those of its prefix, the newest first. */
 function placeOf(rate: Rate, rates: readonly Rate[]): number {
   const index = rates.findIndex((other) => newestFirst(other, rate) > 0)
   return index < 0 ? rates.length : index

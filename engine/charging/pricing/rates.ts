@@ -1,4 +1,4 @@
-/** The rate table in force, and how it follows the database: at once, by one prefix, or gently. */
+/** The rate table in force. Follows the database at once, by one prefix, or in slices. */
 import type { Store } from '../../../schema/open.ts'
 import { loadPrefix, loadRates, rateSlices } from './load-rates.ts'
 import { RateTable } from './rate-table.ts'
@@ -6,10 +6,10 @@ import { RateTable } from './rate-table.ts'
 export class Rates {
   readonly #store: Store
   #table: RateTable
-  /** Whole tables taken over so far: one that was begun before another is not put in its place. */
+  /** Whole tables loaded so far: a table in slices does not replace one that was loaded later. */
   #loads = 0
   #lastGentle: Promise<void> = Promise.resolve()
-  /** Prefixes that were written while a table is being loaded gently; undefined: none is. */
+  /** Prefixes that were written while a table loads in slices; undefined: none loads. */
   #writtenMeanwhile: [planId: number, prefix: string][] | undefined
 
   constructor(store: Store) {
@@ -27,13 +27,13 @@ export class Rates {
     this.#loads += 1
   }
 
-  /** The same for one prefix of a plan, at no cost for the others. */
+  /** Takes over the rates of one prefix of a plan. */
   reloadPrefix(planId: number, prefix: string): void {
     this.#table.replace(planId, prefix, loadPrefix(this.#store, planId, prefix))
     this.#writtenMeanwhile?.push([planId, prefix])
   }
 
-  /** The same as `reload`, a slice at a time; `pause` lets calls have their turn. Resolves when they hold. */
+  /** As `reload`, in slices; `pause` runs between them. Resolves when the rates apply. */
   reloadGently(pause: () => Promise<void>): Promise<void> {
     const work = this.#lastGentle.then(() => this.#loadGently(pause))
     this.#lastGentle = work.catch(() => undefined)
@@ -50,7 +50,7 @@ export class Rates {
       await pause()
     }
     this.#writtenMeanwhile = undefined
-    // What was loaded whole since then is newer than what was read here.
+    // A table that was loaded whole meanwhile is newer.
     if (this.#loads !== loads) return
     for (const [planId, prefix] of written)
       table.replace(planId, prefix, loadPrefix(this.#store, planId, prefix))

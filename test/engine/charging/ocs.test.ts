@@ -140,9 +140,9 @@ test('a top-up in mid-call is there for the next extension', async () => {
   expect(await ocs.extend('a', 55)).toEqual({ kind: 'granted', grantedSeconds: 80 })
 })
 
-test('a call that nobody knows is not extended', async () => {
+test('an unknown call is not extended', async () => {
   const { ocs } = customerWith(oneUnit)
-  expect(await ocs.extend('nobody', 1)).toEqual({ kind: 'denied', code: 'unknown_call' })
+  expect(await ocs.extend('unknown', 1)).toEqual({ kind: 'denied', code: 'unknown_call' })
 })
 
 test('the moment that cutting a call takes is not charged beyond the wallet', async () => {
@@ -201,7 +201,7 @@ test('an emergency call costs nothing, though its caller and its number have a p
   expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
 })
 
-test('a call between phones of one house was never authorized and costs nothing, whatever it dials', async () => {
+test('a call between phones of one tenant was never authorized and costs nothing, whatever it dials', async () => {
   const { ocs, time, customerId } = customerWith(oneUnit)
   const inside = { direction: 'internal', customerId, calledNumber: '4930123' } as const
   const stored = ocs.report(endedCall('a', 60, inside))

@@ -160,7 +160,7 @@ test('no answer lets the call through with fail mode open, and marks it', async 
   })
 })
 
-test('nobody listening is no answer', async () => {
+test('a closed port is no answer', async () => {
   const ocs = await ocsThat(() => granted)
   await ocs.stop()
   const { charging } = chargingBy(ocs.url)
@@ -189,7 +189,7 @@ test('an extension asks for more and gets the whole grant since the answer', asy
   })
 })
 
-test('an extension that is denied, or that finds nobody with fail mode closed, is denied', async () => {
+test('an extension that is denied, or gets no answer with fail mode closed, is denied', async () => {
   const ocs = await ocsThat(() => ({
     kind: 'answer',
     status: 402,

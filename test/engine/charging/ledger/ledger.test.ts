@@ -60,7 +60,7 @@ test('a deduction takes nothing that is promised to a live call', async () => {
   expect(deduct(-400_000, 'two')).toEqual({ kind: 'moved', balanceMicros: 600_000n })
 })
 
-test('money for nobody is refused, and a customer without a wallet gets one', () => {
+test('money for an unknown customer is refused, and a customer without a wallet gets one', () => {
   const store = freshStore()
   addCustomer(store, { name: 'acme' })
   store.sqlite.exec('DELETE FROM wallet')
