@@ -49,7 +49,7 @@ interface Content {
 }
 
 export interface AnswerSchema {
-  /** In the envelope of SPECIFICATION.md §2.7, without or with page metadata; or bare (§4.1). */
+  /** In the envelope of SPECIFICATION.md §2.7, without or with page metadata; or bare (SPECIFICATION.md §4.1). */
   readonly form: 'data' | 'list' | 'bare'
   readonly schema: z.ZodType
 }

@@ -56,7 +56,7 @@ export const keyStates = ['active', 'inactive', 'expired', 'revoked'] as const
 
 type KeyFacts = Pick<AppKey, 'revokedAt' | 'isActive' | 'expiresAt'>
 
-/** Specification §3.1. The key is rejected from `expires_at` on. */
+/** SPECIFICATION.md §3.1. The key is rejected from `expires_at` on. */
 export function keyStateAt(key: KeyFacts, now: number): KeyState {
   if (key.revokedAt !== null) return 'revoked'
   if (key.expiresAt !== null && key.expiresAt <= now) return 'expired'
