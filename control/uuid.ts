@@ -1,4 +1,4 @@
-/** A random UUID, version 4 (RFC 9562 §5.4). `randomBytes` has to be cryptographically secure. */
+/** Returns a random UUID, version 4 (RFC 9562 §5.4). `randomBytes` must be cryptographically secure. */
 export function newUuid(randomBytes: (size: number) => Buffer): string {
   const bytes = randomBytes(16)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)

@@ -1,4 +1,4 @@
-/** AI agents as a body (SPECIFICATION.md §4.7). */
+/** Request body of AI agents (SPECIFICATION.md §4.7). */
 import { z } from 'zod'
 import { limit, name, reference, sipUri, text } from '../provisioning/fields.ts'
 import { extensionNumber } from './extension-body.ts'

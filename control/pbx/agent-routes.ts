@@ -1,4 +1,4 @@
-/** `/telephony/ai-agents`: numbers behind which a SIP URI stands. */
+/** `/telephony/ai-agents`: AI agents, each a number with a SIP URI. */
 import type { ControlDeps } from '../deps.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { AgentStore } from './agent-store.ts'

@@ -1,4 +1,4 @@
-/** AI agents, as rows. */
+/** AI agents as rows. */
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { AiAgentTable } from '../../schema/tables/agent.ts'
@@ -28,7 +28,7 @@ export interface AgentView {
   readonly is_active: boolean
   readonly created_at: string
   readonly updated_at: string
-  /** What the engine counts. */
+  /** The engine's call counts. */
   readonly active_calls?: number
 }
 

@@ -1,4 +1,4 @@
-/** Live calls: what is going on (SPECIFICATION.md §2.5), and the end of one by hand. */
+/** Live calls: list them (SPECIFICATION.md §2.5) and hang one up. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -52,13 +52,13 @@ export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs
       const call = find(c.var.principal, uuid)
       const result = calls.hangUp(uuid, cause)
       if (result === 'not_found') throw notFound('call')
-      if (result === 'already_ending') throw conflict('call_ending', 'The call is ending already')
+      if (result === 'already_ending') throw conflict('call_ending', 'The call is already ending')
       c.set('change', { before: activeCallView(deps)(call), after: null })
       return ok(c, { call_uuid: uuid, status: 'ending' })
     })
 }
 
-/** Written at once: about 5 ms. There may be 20,000 calls, and SIP shares the thread. */
+/** Rows written per slice: about 5 ms. There may be 20,000 calls, and SIP shares the thread. */
 const SLICE = 500
 
 async function listOf(

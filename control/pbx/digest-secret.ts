@@ -1,4 +1,7 @@
-/** What is stored of a SIP password: the secrets A1 of HTTP digest, one per hash (RFC 8760, RFC 7616 §3.4.2). */
+/**
+ * The stored form of a SIP password: the secrets A1 of HTTP digest, one per hash (RFC 8760, RFC 7616
+ * §3.4.2).
+ */
 import { createHash } from 'node:crypto'
 
 export interface DigestSecrets {
@@ -6,7 +9,7 @@ export interface DigestSecrets {
   readonly sha256: string
 }
 
-/** Small hexadecimal H(user:realm:password). The realm is the domain of the extension. */
+/** H(user:realm:password) in lower-case hexadecimal. The realm is the domain of the extension. */
 export function digestSecrets(user: string, realm: string, password: string): DigestSecrets {
   const a1 = `${user}:${realm}:${password}`
   const hashed = (algorithm: string) => createHash(algorithm).update(a1, 'utf8').digest('hex')

@@ -1,4 +1,4 @@
-/** Extensions as a body (SPECIFICATION.md §2.3 and §8). */
+/** Request body of extensions (SPECIFICATION.md §2.3 and §8). */
 import { z } from 'zod'
 import { domain, reference, text } from '../provisioning/fields.ts'
 

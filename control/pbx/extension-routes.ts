@@ -1,6 +1,6 @@
 /**
- * `/pbx/extensions`: the phones' accounts. Answers have the bare shapes of SPECIFICATION.md §4.1
- * instead of the envelope; errors have the envelope as everywhere.
+ * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1 instead of
+ * the envelope; errors have the envelope.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -39,7 +39,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
   const statusOf = ({ domain, extension }: ExtensionView): ExtensionStatus =>
     registrations.statusOf(domain, extension)
   const show = (view: ExtensionView): Shape => shapeOf(view, statusOf(view))
-  /** Undone when the principal may not choose who pays. */
+  /** Rolled back when the principal may not choose the payer. */
   const asAllowed = <T extends Written<ExtensionView>>(principal: Principal, work: () => T): T =>
     transaction(deps.store, () => {
       const written = work()
@@ -76,7 +76,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     .get(`${path}/:id/details`, read, one, (c) => {
       const { id } = c.req.valid('param')
       const view = found(extensions.find(requestScope(c.var.principal, now), id), noun)
-      // Tollgate does not touch media, so that `call_recording` is only a wish.
+      // `call_recording` is only stored: Tollgate does not handle media.
       return ok(c, { ...view, recording_active: false, ...detailsOf(statusOf(view)) })
     })
 
@@ -91,7 +91,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
         inTermsOf(changes, () => extensions.replace(id, body, scope))
         return { given: changes, before, after: found(extensions.find(scope, id), noun) }
       })
-      // A phone that knows only the old password is not this extension's any more.
+      // Phones with the old password lose their registration.
       if (changes['password'] !== undefined) end(before)
       c.set('change', { before, after })
       return c.json(show(after))
@@ -108,7 +108,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     })
 }
 
-/** Chosen by those who say which numbers a customer pays for. */
+/** Requires the scope that assigns numbers to paying customers. */
 const whoPays = ({ before, after }: Written<ExtensionView>) =>
   fieldsWhere([
     after.customer_id !== null && after.customer_id !== before?.customer_id,
@@ -116,14 +116,14 @@ const whoPays = ({ before, after }: Written<ExtensionView>) =>
     ['customers:write'],
   ])
 
-/** What SPECIFICATION.md §4.1 lists, and nothing else. */
+/** The fields of SPECIFICATION.md §4.1, and no others. */
 interface Shape {
   readonly id: number
   readonly extension: string
   readonly display_name: string
   readonly voicemail_enabled: boolean
   readonly status: ExtensionStatus['status']
-  /** Empty as long as no phone is registered: the specification has a string here. */
+  /** Empty while no phone is registered: the specification has a string here. */
   readonly user_agent: string
 }
 
@@ -136,7 +136,7 @@ const shapeOf = (view: ExtensionView, { status, userAgent }: ExtensionStatus): S
   user_agent: userAgent ?? '',
 })
 
-/** What an operator looks at when a phone does not ring. */
+/** Details for an operator whose phone does not ring. */
 const detailsOf = ({ status, contacts }: ExtensionStatus) => ({
   status,
   contacts: contacts.map(({ uri, userAgent, source, expiresAt }) => ({

@@ -1,4 +1,4 @@
-/** Extensions, as rows. The password becomes digest secrets and is not kept. */
+/** Extensions as rows. The password is stored only as digest secrets. */
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { ExtensionTable } from '../../schema/database.ts'
@@ -19,7 +19,7 @@ interface Row extends Selectable<ExtensionTable> {
   readonly customer: string | null
 }
 
-/** Everything that is known of an extension, but for its secrets. */
+/** All fields of an extension except its secrets. */
 export interface ExtensionView {
   readonly id: number
   readonly extension: string
@@ -44,7 +44,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     this.#store = store
   }
 
-  /** `search`: part of number, name or e-mail address. */
+  /** `search` is part of a number, name or e-mail address. */
   list(scope: RequestScope, { limit, offset, search }: Slice): Rows<ExtensionView> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['extension', 'display_name', 'extension.email'], search),
@@ -106,7 +106,10 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     })
   }
 
-  /** Without a password the secrets stay; a new number or domain needs one, because they hold both. */
+  /**
+   * Without a password the secrets stay. A new number or domain requires one, because the secrets contain
+   * both.
+   */
   replace(id: number, body: ExtensionBody, scope: RequestScope): void {
     write(this.#store, () => {
       const before = this.find(scope, id)

@@ -1,4 +1,4 @@
-/** In which SIP domain an extension lives. */
+/** Determines the SIP domain of an extension. */
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
 import { wrongTenant } from '../auth/tenants.ts'
@@ -17,9 +17,9 @@ interface Wish {
 }
 
 /**
- * The domain that the writer is bound to, or that the body names, or else the first one of the
- * tenant (in the order in which its domains are shown). Without a tenant there has to be a domain
- * that is the only one at all. Throws 400, and 403 for a domain that the writer may not use.
+ * Returns the domain that the writer is bound to, or that the body names, or else the tenant's first one
+ * (in display order). Without a tenant, there must be a domain that is the only one at all. Throws 400, and
+ * 403 for a domain that the writer may not use.
  */
 export function homeOf(store: Store, { tenant, domain }: Wish, scope: RequestScope): Home {
   const tenantId = tenantOf(store, tenant, scope)
@@ -38,7 +38,7 @@ export function homeOf(store: Store, { tenant, domain }: Wish, scope: RequestSco
   )
   const [home] = found
   if (home === undefined)
-    throw badReference('domain', wanted === null ? noDomain(tenantId) : 'is not known')
+    throw badReference('domain', wanted === null ? noDomain(tenantId) : 'is unknown')
   if (tenantId === null && found.length > 1)
     throw badReference('tenant', 'is required, or a domain: there are several')
   return { tenantId: home.tenant_id, domain: home.domain }

@@ -1,9 +1,9 @@
-/** Extensions and AI agents share the numbers of their tenant: who dials one must not mean two. */
+/** Extensions and AI agents share the numbers of their tenant, so that a number has one destination. */
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
-/** Throws 409 when the other kind has this number in this tenant. `tenantId` null: the platform's. */
+/** Throws 409 when the other kind has this number in this tenant. `tenantId` null for the platform. */
 export function refuseTakenNumber(
   store: Store,
   other: 'extension' | 'ai_agent',
@@ -20,7 +20,7 @@ export function refuseTakenNumber(
   )
   if (taken === undefined) return
   const owner = other === 'extension' ? 'an extension' : 'an AI agent'
-  throw new ApiError(409, 'duplicate', 'Another one has this extension', {
-    details: [{ path: 'extension', message: `is the number of ${owner} already` }],
+  throw new ApiError(409, 'duplicate', 'Another resource has this extension', {
+    details: [{ path: 'extension', message: `is already the number of ${owner}` }],
   })
 }

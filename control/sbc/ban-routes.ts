@@ -1,4 +1,4 @@
-/** `/guard/bans`: sources that SIP does not listen to, and the operator's word about them. */
+/** `/guard/bans`: lists banned SIP sources, bans a source, and lifts a ban. */
 import { isIP } from 'node:net'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -25,7 +25,7 @@ const newBan = z.strictObject({
     .max(30 * day)
     .default(600),
 })
-/** An address, or a source as the list shows it. */
+/** An address, or a source as in the list. */
 const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
 
 export function banRoutes({ engine }: Pick<ControlDeps, 'engine'>) {

@@ -1,4 +1,4 @@
-/** Carriers with their gateways as a body (SPECIFICATION.md §4.7). */
+/** Request body of carriers with their gateways (SPECIFICATION.md §4.7). */
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/rules/number-rule.ts'
@@ -41,9 +41,17 @@ const gatewayBody = z
   .superRefine(({ host: address, netmask }, context) => {
     if (netmask === undefined) return
     if (!isAddress(address))
-      context.addIssue({ code: 'custom', path: ['netmask'], message: 'needs an address as host' })
+      context.addIssue({
+        code: 'custom',
+        path: ['netmask'],
+        message: 'requires an IP address as host',
+      })
     else if (isIPv4(address) && netmask > 32)
-      context.addIssue({ code: 'custom', path: ['netmask'], message: 'is at most 32 for IPv4' })
+      context.addIssue({
+        code: 'custom',
+        path: ['netmask'],
+        message: 'must be at most 32 for IPv4',
+      })
   })
   .transform((gateway) => ({
     ...gateway,
@@ -71,7 +79,7 @@ const callerId = z
     message: 'is required with mode "fixed"',
   })
 
-/** Ends up between quotes in digest credentials, and in SIP URIs. */
+/** Used in quotes in digest credentials, and in SIP URIs. */
 const userName = z.string().regex(/^[0-9A-Za-z*+._@-]{1,128}$/, 'must be a SIP user name')
 
 const auth = z.strictObject({
@@ -135,14 +143,14 @@ export const carrierBody = z.strictObject({
 
 export type CarrierBody = z.output<typeof carrierBody>
 
-/** Fields of the shape that nothing acts on yet. */
+/** Fields of the schema that have no effect yet. */
 export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail | false)[] => [
   ...withoutEffect(body.auth),
   body.media === 'anchor' && { path: 'media', message: 'media "anchor" is not supported yet' },
   body.codecs != null && { path: 'codecs', message: 'codecs are not supported yet' },
 ]
 
-/** A password is not asked for here: a change may leave the stored one. */
+/** The password is checked elsewhere: an update may keep the stored one. */
 function withoutEffect({ type, ...fields }: CarrierBody['auth']): (ErrorDetail | false)[] {
   const credentials = ['username', 'password', 'realm'] as const
   const useless = type === 'ip' ? [...credentials, 'expires' as const] : ['expires' as const]

@@ -1,4 +1,4 @@
-/** A carrier with what the engine sees of it. */
+/** A carrier with its status from the engine. */
 import { timeToText } from '../../schema/columns.ts'
 import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
@@ -6,10 +6,10 @@ import type { CarrierView } from './carrier-store.ts'
 import { probedStatusView } from './probed-status.ts'
 
 interface LiveCarrierView extends CarrierView {
-  /** Null: the carrier asks for none. */
+  /** Null when the carrier requires no registration. */
   readonly registration: CarrierRegistrationStatus['state'] | null
   readonly status: {
-    /** Active, and probes of at least one gateway do not fail. */
+    /** Active, and at least one gateway does not fail its probes. */
     readonly is_usable: boolean
     readonly active_calls: number
     readonly registration: ReturnType<typeof detailsOf> | null

@@ -1,4 +1,4 @@
-/** Carriers and their gateways, as rows. Gateways that stay keep their id. */
+/** Carriers and their gateways as rows. Unchanged gateways keep their id. */
 import type { Selectable } from 'kysely'
 import { gatewayClaim } from '../../schema/ownership/claims.ts'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
@@ -35,7 +35,7 @@ interface CarrierRow extends Selectable<CarrierTable> {
 
 interface GatewayView extends GatewayBody {
   readonly id: number
-  /** What probes say; null: it is not probed. */
+  /** Probe results; null when not probed. */
   readonly status?: ProbedStatusView | null
 }
 
@@ -147,7 +147,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     const customer = either('customer', body.customer, body.customer_id)
     const set = either('inbound_set', body.inbound_set, body.inbound_set_id)
     if (customer !== null && body.payer === 'from_number')
-      throw badReference('payer', 'is "from_number", but there is a customer who pays')
+      throw badReference('payer', 'is "from_number", but the carrier has a customer')
     const columns = {
       name: body.name,
       tenant_id: tenantId,
@@ -176,7 +176,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     refuseForeignPlaces(this.#store, owner, claims, this.#reserved, path)
   }
 
-  /** Least cost compares plain numbers, so carriers that may meet in a route have one currency. */
+  /** Least-cost routing compares plain numbers, so carriers that may meet in a route must share a currency. */
   #ratePlanOf(body: CarrierBody, owner: CarrierOwner, before?: CarrierView): number | null {
     const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
     const id = resolve(this.#store, 'rate_plan', plan, owner, before?.rate_plan_id)
@@ -190,7 +190,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       .where('currency', '<>', (row) =>
         row.selectFrom('rate_plan as own').select('own.currency').where('own.id', '=', id),
       )
-      // Routes of the platform do not lead to tenants' carriers.
+      // Platform routes cannot use carriers of tenants.
       .where((row) =>
         row.or([
           row('carrier.tenant_id', 'is', null),
@@ -199,7 +199,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       )
     const other = first(this.#store, others.limit(1))
     if (other === undefined) return id
-    throw badReference('rate_plan', `must be in ${other.currency}, as those of other carriers`)
+    throw badReference('rate_plan', `must be in ${other.currency}, like those of other carriers`)
   }
 
   isNewSecret(id: number, { auth: { password } }: CarrierBody): boolean {
@@ -215,7 +215,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return first(this.#store, query)?.auth_password != null
   }
 
-  /** Absent, it stays. It is sealed for its row, so the row comes first. */
+  /** Absent, the stored one stays. It is encrypted for its row, so the row is written first. */
   #putPassword(id: number, { type, password }: CarrierBody['auth']): void {
     if (type !== 'ip' && password === undefined) return
     const place = { table: 'carrier', column: 'auth_password', row: id } as const
@@ -253,11 +253,11 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     }
   }
 
-  /** SPECIFICATION.md §10.1: ambiguous gateways of one owner are refused when they are written. */
+  /** SPECIFICATION.md §10.1: rejects ambiguous gateways of one owner. */
   #refuseAmbiguous(carrierId: number, body: CarrierBody, tenantId: number | null): void {
     for (const [index, gateway] of body.gateways.entries()) {
       const twin = body.gateways.findIndex((each) => gatewayKey(each) === gatewayKey(gateway))
-      if (twin < index) throw badReference(`gateways.${index}.host`, `repeats gateways.${twin}`)
+      if (twin < index) throw badReference(`gateways.${index}.host`, `duplicates gateways.${twin}`)
     }
     if (!body.is_active || body.direction === 'out') return
     const others = this.#inboundGatewaysBeside(carrierId, tenantId)
@@ -307,7 +307,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   }
 }
 
-/** What a view needs, beside the row itself. */
+/** The columns of a view, besides the row itself. */
 const names = [
   ...(['tenant.slug', 'customer.name as customer'] as const),
   'rate_plan.name as rate_plan',
@@ -320,11 +320,16 @@ interface CarrierOwner {
 
 function ambiguous(index: number, rival: string): ApiError {
   const owner = `the carrier ${JSON.stringify(rival)}`
-  return new ApiError(409, 'ambiguous_gateway', 'A source would belong to two carriers', {
-    details: [
-      { path: `gateways.${index}.host`, message: `${owner} has the same network and port` },
-    ],
-  })
+  return new ApiError(
+    409,
+    'ambiguous_gateway',
+    'The source would be ambiguous between two carriers',
+    {
+      details: [
+        { path: `gateways.${index}.host`, message: `${owner} has the same network and port` },
+      ],
+    },
+  )
 }
 
 const gatewayKey = (gateway: Pick<GatewayBody, 'host' | 'port' | 'transport' | 'netmask'>) =>
@@ -336,7 +341,7 @@ const gatewayColumnsOf = ({ inbound, outbound, ...gateway }: GatewayBody) => ({
   is_outbound: toFlag(outbound),
 })
 
-/** All but the password; a carrier that knows us by address has none. */
+/** All fields except the password; a carrier with auth "ip" has none. */
 function authColumnsOf(auth: CarrierBody['auth'], hasPassword: boolean) {
   const keepsPassword = auth.password === undefined && hasPassword
   if (auth.type !== 'ip' && auth.username == null)

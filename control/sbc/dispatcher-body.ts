@@ -1,11 +1,11 @@
-/** Dispatcher sets and their nodes as a body (SPECIFICATION.md §2.6, §4.7 and §8). */
+/** Request bodies of dispatcher sets and nodes (SPECIFICATION.md §2.6, §4.7 and §8). */
 import { z } from 'zod'
 import { renderSpyUri, type SpyValues } from '../../schema/rules/spy-uri.ts'
 import { host, limit, name, port, reference, sipUri, text } from '../provisioning/fields.ts'
 
 /**
- * SPECIFICATION.md §2.6: failover, round robin, weight, random, Call-ID hash. Forms send them as text: by a pattern,
- * because generators of clients give 8 and "8" of two lists the same name.
+ * SPECIFICATION.md §2.6: failover, round robin, weight, random, Call-ID hash. HTML forms send text; a
+ * pattern accepts it, because client generators would give 8 and "8" of two enums the same name.
  */
 const algorithms =
   'must be 8 (failover), 4 (round robin), 9 (weight), 6 (random) or 0 (Call-ID hash)'
@@ -17,7 +17,7 @@ const algorithm = z
 
 export const transport = z.enum(['udp', 'tcp', 'tls'])
 
-/** `404`, `"404"` or `"200-299"`: final answers to OPTIONS that mean "up". */
+/** `404`, `"404"` or `"200-299"`: final responses to OPTIONS that mean "up". */
 const okCode = z
   .union([z.int(), z.string()], { error: 'must be a status or a range of them' })
   .transform(String)
@@ -26,7 +26,7 @@ const okCode = z
     return from !== undefined && Number(from) <= Number(to)
   }, 'must be a final SIP status such as 404, or a range such as "200-299"')
 
-/** Absent values are the process's (`PROBE_…` settings). */
+/** Absent values default to the settings of the process (`PROBE_…`). */
 const probe = z
   .strictObject({
     interval_ms: z.int().min(100).max(60_000).optional(),
@@ -38,7 +38,7 @@ const probe = z
   .refine(
     ({ interval_ms, timeout_ms }) =>
       interval_ms === undefined || timeout_ms === undefined || timeout_ms <= interval_ms,
-    { path: ['timeout_ms'], message: 'is longer than interval_ms' },
+    { path: ['timeout_ms'], message: 'must not exceed interval_ms' },
   )
 
 export const nodeBody = z.strictObject({
@@ -69,13 +69,13 @@ const nodes = z
         context.addIssue({
           code: 'custom',
           path: [index, 'host'],
-          message: 'is in the set already, with the same port and transport',
+          message: 'is already in the set with the same port and transport',
         })
       seen.add(key)
     }
   })
 
-/** One that is filled in has to be a SIP URI. */
+/** Once the placeholders are replaced, it must be a SIP URI. */
 const spyUri = z
   .string()
   .max(300)
@@ -111,6 +111,6 @@ export const dispatcherBody = z.strictObject({
 
 export type DispatcherBody = z.output<typeof dispatcherBody>
 
-/** What makes a node the same node after a change: where its calls go. */
+/** Identifies a node across an update: the destination of its calls. */
 export const nodeKey = (node: Pick<NodeBody, 'host' | 'internal_port' | 'transport'>): string =>
   `${node.host} ${node.internal_port} ${node.transport}`

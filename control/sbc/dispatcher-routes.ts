@@ -1,4 +1,4 @@
-/** `/dispatcher`: sets, their state as the engine sees it, and what an operator may do to a node. */
+/** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -43,7 +43,7 @@ export function dispatcherRoutes({
   const read = requires('dispatcher:read')
   const write = requires('dispatcher:write')
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
-  /** The next INVITE is answered from what is stored now; live calls keep their node. */
+  /** Reloads the engine: the next INVITE uses the stored sets; live calls keep their node. */
   const changed = () => {
     engine.dispatcher.reload()
     engine.reloadRouting()
@@ -62,7 +62,7 @@ export function dispatcherRoutes({
   return new Hono<ControlEnv>()
     .post('/dispatcher/reload', requires('dispatcher:reload'), (c) => {
       changed()
-      return ok(c, { message: 'Dispatcher sets were read again', status: 'synchronized' })
+      return ok(c, { message: 'Dispatcher sets were reloaded', status: 'synchronized' })
     })
 
     .route(
@@ -158,16 +158,19 @@ export function dispatcherRoutes({
     )
 }
 
-/** For the audit: without what changes by itself, such as latencies. */
+/** For the audit log: without volatile fields such as latencies. */
 const lasting = ({ status, ...node }: NodeView) => ({ ...node, state: status?.state ?? null })
 
-/** The engine's verdict as an answer; it knows every enabled node, because each write reloads it. */
+/**
+ * Maps the engine's result to a response. The engine knows every enabled node, because each write reloads
+ * it.
+ */
 function refuse(result: SetStateResult): void {
   switch (result) {
     case 'changed':
       return
     case 'last_active_node':
-      throw conflict('last_active_node', 'The set would be left without a node in service')
+      throw conflict('last_active_node', 'The set would have no node in service')
     case 'unknown_set':
     case 'unknown_destination':
       throw conflict('node_disabled', 'The node is not enabled')

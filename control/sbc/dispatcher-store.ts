@@ -1,4 +1,4 @@
-/** Dispatcher sets and nodes, as rows. Nodes keep their id and the operator's state over a change. */
+/** Dispatcher sets and nodes as rows. An update keeps the ids and operator states of unchanged nodes. */
 import { fromFlag, toFlag } from '../../schema/columns.ts'
 import { nodeClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
@@ -28,7 +28,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   readonly #isUnresolvable: (nodeId: number) => boolean
   readonly #reserved: ReservedNetworks
 
-  /** `isUnresolvable`: what the engine knows of a node's name, which a seed file does not. */
+  /** `isUnresolvable`: whether DNS does not know the node's name; unknown for a seed file. */
   constructor(
     store: Store,
     isUnresolvable: (nodeId: number) => boolean = () => false,
@@ -114,7 +114,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     })
   }
 
-  /** Without `set_id` the set keeps its number. */
+  /** Without `set_id`, the set keeps its number. */
   replace(id: number, body: DispatcherBody, scope: RequestScope): void {
     writeWithinLimits(this.#store, scope, () => {
       const before = this.find(scope, id)
@@ -154,7 +154,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     })
   }
 
-  /** Adds one node. Answers its id; 409 when the set has it already. */
+  /** Adds one node and returns its id; 409 when the set already has it. */
   insertNode(scope: RequestScope, id: number, node: NodeBody): number {
     return writeWithinLimits(this.#store, scope, () => {
       const set = this.find(scope, id)
@@ -173,7 +173,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       this.#refuseGateway(node, set, scope)
       const after = nodes.map((each) => {
         if (each.id !== nodeId) return each
-        // At another host it is another node, of which nothing is known.
+        // With another host it is another node, without a known state.
         return { ...each, ...node, id: node.host === each.host ? nodeId : undefined }
       })
       this.#refuseEmptySet(nodes, after)
@@ -199,15 +199,15 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   /**
-   * SPECIFICATION.md §3.2: a set always has a node in service; taking the last one out is refused. One whose name DNS does not
-   * know is not in service, but a set that has no other may be changed.
+   * SPECIFICATION.md §3.2: a set always has a node in service; removing the last one is rejected. A node
+   * whose name DNS does not know is not in service, but a set without any may still be changed.
    */
   #refuseEmptySet(before: readonly MemberState[], after: readonly MemberState[]): void {
     const isReachable = (node: MemberState): boolean =>
       isInService(node) && (node.id === undefined || !this.#isUnresolvable(node.id))
     const isKept = after.some(isReachable) || !before.some(isReachable)
     if (after.some(isInService) && isKept) return
-    throw new ApiError(409, 'last_active_node', 'The set would be left without a node in service')
+    throw new ApiError(409, 'last_active_node', 'The set would have no node in service')
   }
 
   #refuseGateway(node: NodeBody, { tenant }: DispatcherView, scope: RequestScope): void {
@@ -228,8 +228,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   /**
-   * A name is unique among all that the writer sees: a tenant's among its own sets (the index holds that), one that is
-   * written by the platform among all sets (SPECIFICATION.md §2.6).
+   * A name is unique among the sets that the writer sees: a tenant's among its own (enforced by the index),
+   * one written by the platform among all (SPECIFICATION.md §2.6).
    */
   #refuseTakenName(name: string, except: number | undefined, { tenantId }: RequestScope): void {
     if (tenantId !== null) return
@@ -239,12 +239,12 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       .where('endpoint_name', '=', name)
       .where('id', '<>', except ?? 0)
     if (first(this.#store, query.limit(1)) === undefined) return
-    throw new ApiError(409, 'duplicate', 'Another one has this endpoint name', {
+    throw new ApiError(409, 'duplicate', 'Another set has this endpoint name', {
       details: [{ path: 'endpoint_name', message: 'is already taken' }],
     })
   }
 
-  /** A carrier or inbound route whose calls go to the set: its name, where the asker may know it. */
+  /** A carrier or inbound route that uses the set; its name, where the caller may see it. */
   #userOf(setId: number, { tenantId }: RequestScope): string | undefined {
     const { db } = this.#store
     const carriers = db
@@ -260,7 +260,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return user && (tenantId === null || user.tenant_id === tenantId ? user.name : 'The platform')
   }
 
-  /** Who sends calls to a set goes on doing so when its number changes. */
+  /** References to a set follow its new number. */
   #renumber(from: number, to: number): void {
     const { db } = this.#store
     execute(
@@ -284,7 +284,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return set
   }
 
-  /** Nodes that stay are changed in place, so that live calls and probe state keep their node. */
+  /** Updates unchanged nodes in place, so that live calls and probe state keep their node. */
   #putNodes(setRowId: number, nodes: readonly NodeBody[]): void {
     const { db } = this.#store
     const before = new Map(this.#nodesOf([setRowId]).map((row) => [nodeKey(row), row]))
@@ -325,7 +325,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     const numbers = new Set(taken.map(({ set_id }) => set_id))
     for (let candidate = 1; candidate <= 65_535; candidate += 1)
       if (!numbers.has(candidate)) return candidate
-    throw new ApiError(409, 'no_free_set_id', 'Every dispatcher set id is taken')
+    throw new ApiError(409, 'no_free_set_id', 'All dispatcher set ids are in use')
   }
 
   #views(rows: readonly SetRow[]): DispatcherView[] {
@@ -350,7 +350,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 }
 
-/** Where the calls of a set may go. */
+/** The destinations of a set's calls. */
 function destinationsOf({ nodes, voicemail_uri, spy_uri }: DispatcherBody): WrittenDestination[] {
   const members = nodes.flatMap((node, index) =>
     node.is_enabled ? [{ path: `nodes.${index}.host`, uri: nodeUri(node) }] : [],
@@ -363,7 +363,7 @@ function destinationsOf({ nodes, voicemail_uri, spy_uri }: DispatcherBody): Writ
 }
 
 interface MemberState extends Pick<NodeView, 'is_enabled' | 'operator_state'> {
-  /** Undefined: a new one. */
+  /** Undefined for a new one. */
   readonly id?: number | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Dispatcher sets as the API shows them: as their body, with ids and what the engine needs to know. */
+/** Dispatcher sets as the API shows them: their body, ids, and what the engine needs. */
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
@@ -14,14 +14,14 @@ export interface NodeView extends Required<NodeBody> {
   readonly id: number
   /** `sip:<host>:<port>;transport=udp` */
   readonly destination: string
-  /** What an operator asked for. */
+  /** The state that an operator set. */
   readonly operator_state: 'active' | 'inactive'
-  /** What the engine sees; null: it does not use the node, because it is not enabled. */
+  /** The state in the engine; null when the node is disabled. */
   readonly status?: NodeStatusView | null
 }
 
 interface NodeStatusView extends ProbedStatusView {
-  /** An operator may stop a drained node once this is 0. */
+  /** A drained node can be stopped when this is 0. */
   readonly active_calls: number
 }
 
@@ -39,7 +39,7 @@ export interface DispatcherView {
   readonly updated_at: string
 }
 
-/** A node as its body. */
+/** A node as its request body. */
 export function nodeDocument(node: NodeView): NodeBody {
   const {
     id: _id,
@@ -51,7 +51,7 @@ export function nodeDocument(node: NodeView): NodeBody {
   return body
 }
 
-/** The set with what the engine sees of each node. */
+/** The set with the engine's state of each node. */
 export function withStatus(set: DispatcherView, [seen]: readonly SetStatus[]): DispatcherView {
   const byNode = new Map(seen?.nodes.map((status) => [status.nodeId, status]))
   const nodes = set.nodes.map((node) => {

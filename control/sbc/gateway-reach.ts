@@ -1,4 +1,7 @@
-/** Refuses destinations that lead to a carrier's gateway: it is reached by priced routes only (SPECIFICATION.md §10.2). */
+/**
+ * Rejects destinations that are a carrier's gateway, which only priced routes may use (SPECIFICATION.md
+ * §10.2).
+ */
 import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { carrierGateways } from '../../schema/carrier-gateways.ts'
 import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'
@@ -9,15 +12,15 @@ import type { RequestScope } from '../provisioning/resource.ts'
 import type { NodeBody } from './dispatcher-body.ts'
 
 export interface WrittenDestination {
-  /** Inside the body: `nodes.0.host`. */
+  /** The path in the body: `nodes.0.host`. */
   readonly path: string
   readonly uri: string
 }
 
 /**
- * Throws 409 for the first destination at a gateway, by address, network or name, or by what DNS has said
- * of its name (`scope.gatewayLedTo`). A name that DNS did not tell in time is accepted, as in a seed file,
- * which has no engine to ask: where it leads is asked again when a call goes there. `tenantId`: whose row it is.
+ * Throws 409 for the first destination at a gateway, by address, network or name, or by the DNS result of
+ * its name (`scope.gatewayLedTo`). A name that DNS did not resolve in time is accepted, as in a seed file,
+ * which has no engine to ask; it is checked again for each call. `tenantId` is the owner of the row.
  */
 export function refuseGateways(
   store: Store,
@@ -32,14 +35,14 @@ export function refuseGateways(
     const sender = senderOf(tenantId)
     const gateway = gatewayNamedBy(gateways, uri, sender) ?? scope.gatewayLedTo?.(uri, sender)
     if (gateway === undefined) continue
-    // Another tenant's carrier is not named.
+    // The name of another tenant's carrier is not revealed.
     const isNamed = scope.tenantId === null || gateway.tenantId === scope.tenantId
     const carrier = isNamed ? `the carrier ${JSON.stringify(gateway.carrier)}` : 'a carrier'
     throw new ApiError(409, 'carrier_gateway', "A destination is a carrier's gateway", {
       details: [
         {
           path,
-          message: `leads to a gateway of ${carrier}, which outbound routes call, as they have a price`,
+          message: `is a gateway of ${carrier}: only outbound routes, which have a price, may call it`,
         },
       ],
     })
@@ -47,8 +50,8 @@ export function refuseGateways(
 }
 
 /**
- * The same for a carrier that is written after what leads to it: throws 409 where one of its new gateways
- * is a destination of the same owner. Those of others stay: calls do not go there any more.
+ * The reverse check for a carrier: throws 409 when one of its new gateways is an existing destination of
+ * the same owner. Destinations of other owners remain, but calls no longer go there.
  */
 export function refuseReachedGateways(
   store: Store,
@@ -63,15 +66,15 @@ export function refuseReachedGateways(
     throw new ApiError(
       409,
       'carrier_gateway',
-      'A gateway is the destination of calls without a price',
+      'A gateway is already a destination of calls without a price',
       {
-        details: [{ path, message: `is where calls of ${name} go` }],
+        details: [{ path, message: `is a destination of ${name}` }],
       },
     )
   }
 }
 
-/** Of one owner: a tenant, or the platform. */
+/** Rows of one owner: a tenant, or the platform. */
 function storedDestinations(store: Store, tenantId: number | null) {
   const { db } = store
   const agents = all(

@@ -1,12 +1,12 @@
-/** What OPTIONS tell of a dispatcher node or a carrier's gateway, as the API shows it. */
+/** Probe results of a dispatcher node or a carrier gateway, as the API shows them. */
 import { timeToText } from '../../schema/columns.ts'
 import type { NodeState, ProbedStatus } from '../../schema/contracts/dispatcher.ts'
 
 export interface ProbedStatusView {
   readonly state: NodeState
-  /** Smoothed round trip of the probes. */
+  /** Smoothed round-trip time of the probes. */
   readonly latency_ms: number | null
-  /** Status 0: no answer; `reason` says which way. */
+  /** Status 0 when there was no response; `reason` says why. */
   readonly last_probe: {
     readonly at: string
     readonly status: number

@@ -1,4 +1,4 @@
-/** `/routing/carriers`, `/outbound-routes`, `/inbound-routes`: where calls come from and where they may go. */
+/** `/routing/carriers`, `/outbound-routes`, `/inbound-routes`. */
 import { Hono } from 'hono'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -50,7 +50,7 @@ export function routingRoutes({
     )
 }
 
-/** Who pays is chosen by those who say which numbers a customer pays for. */
+/** Setting the payer requires the scope that assigns numbers to customers. */
 const whoPays = ({ before, after }: Written<CarrierView>) =>
   fieldsWhere(
     [
@@ -61,7 +61,7 @@ const whoPays = ({ before, after }: Written<CarrierView>) =>
     [after.payer === 'from_number' && before?.payer !== after.payer, 'payer', ['customers:write']],
   )
 
-/** Calls by an emergency route ask no wallet: where it goes, and for what numbers, is worth money. */
+/** Emergency calls use no wallet: the route's carrier and prefix are worth money. */
 const freeCalls = ({ before, after }: Written<OutboundRouteView>) =>
   fieldsWhere([
     after.emergency && JSON.stringify(after) !== JSON.stringify(before),

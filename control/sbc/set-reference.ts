@@ -1,10 +1,13 @@
-/** Carriers and inbound routes name a dispatcher set by its number or its name. */
+/** References of carriers and inbound routes to a dispatcher set, by number or name. */
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
 import type { Reference } from '../provisioning/fields.ts'
 import { chosen, type Owner } from '../provisioning/references.ts'
 
-/** The number of an existing set that the writer can see, or that the row has already. Throws 400 at `path`. */
+/**
+ * Returns the number of an existing set that the writer can see or that the row already has. Throws 400 at
+ * `path`.
+ */
 export function resolveSet(
   store: Store,
   path: string,

@@ -1,7 +1,7 @@
 /**
- * Whose an address is. A tenant's gateways and nodes may be neither at a place of the platform's nor of
- * another tenant's: its calls would be taken for theirs, or go out at their expense. What the platform
- * writes is not checked here: it wins where calls are recognized.
+ * Checks the ownership of addresses. A tenant's gateways and nodes must not be at an address of the
+ * platform or of another tenant: its calls would be taken for theirs, or be charged to them. Addresses
+ * written by the platform are not checked: they take precedence when calls are recognized.
  */
 import { storedClaims, type Claim, type StoredClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
@@ -10,10 +10,10 @@ import { ApiError } from '../http/api-error.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import { refusePlatformOnly } from '../provisioning/tenancy.ts'
 
-/** Of the platform's own programs, such as trusted sources: no tenant may claim a part of them. */
+/** Of the platform's own programs, such as trusted sources; no tenant may claim part of them. */
 export type ReservedNetworks = readonly Location[]
 
-/** Reads networks in CIDR notation. */
+/** Parses networks in CIDR notation. */
 export const reservedNetworks = (networks: readonly string[]): ReservedNetworks =>
   networks.map((network) => {
     const [host = '', bits = '128'] = network.split('/')
@@ -21,12 +21,12 @@ export const reservedNetworks = (networks: readonly string[]): ReservedNetworks 
   })
 
 /**
- * The shortest prefixes that a tenant's credential may write. Sources within a carrier's network are never
- * banned, and no other tenant may have an address there: a tenant could take half of the internet.
+ * The shortest prefixes that a tenant credential may write. Sources within a carrier's network are never
+ * banned, and no other tenant may have an address there: a tenant could claim half of the internet.
  */
 const LEAST_PREFIX = { 4: 24, 6: 48 } as const
 
-/** Throws 409 at `path(index)` when a place of `claims`, of a row of `owner`, belongs to another owner. */
+/** Throws 409 at `path(index)` when an address of `claims`, for a row of `owner`, belongs to another owner. */
 export function refuseForeignPlaces(
   store: Store,
   owner: { readonly tenantId: number | null; readonly scope: RequestScope },
@@ -36,19 +36,19 @@ export function refuseForeignPlaces(
 ): void {
   const { tenantId, scope } = owner
   if (tenantId === null) return
-  // The platform may share a machine out among tenants, by ports; a tenant cannot know who is there.
+  // The platform may share a machine among tenants, by ports; a tenant cannot know the others.
   const isOfTenant = scope.tenantId !== null
   const stored = storedClaims(store)
   const own = stored.filter((claim) => claim.tenantId === tenantId)
   const others = stored.filter((claim) => claim.tenantId !== tenantId)
   for (const [index, claim] of claims.entries()) {
-    // A row that stood before the other claim may still be changed.
+    // A row that is older than the other claim may still be changed.
     if (own.some((before) => isIn(claim, before))) continue
     refusePlatformOnly(scope, isWide(claim), path(index).replace(/host$/, 'netmask'))
     const isReserved = isOfTenant && reserved.some((network) => overlap(claim.location, network))
     if (isReserved || others.some((other) => isForeign(claim, other, isOfTenant)))
       throw new ApiError(409, 'address_taken', 'The address belongs to another source', {
-        details: [{ path: path(index), message: 'is at an address of another owner' }],
+        details: [{ path: path(index), message: 'is an address of another owner' }],
       })
   }
 }

@@ -1,6 +1,7 @@
 /**
- * How many sets, nodes and gateways a tenant's credential may make. Each node is probed, each name is looked up, and set
- * ids are few: without a bound one tenant could take them from the others. The platform may give a tenant more.
+ * Limits the sets, nodes and gateways of a tenant credential. Each node is probed, each name is looked up,
+ * and set ids are few: without a limit, one tenant could take them all. The platform may give a tenant
+ * more.
  */
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/query.ts'
@@ -12,7 +13,7 @@ const limits = { sets: 100, nodes: 300, gateways: 300 } as const
 
 type Counts = Readonly<Record<keyof typeof limits, number>>
 
-/** As `write`; throws 409 when the tenant of a tenant's credential gets more than it may have. */
+/** Like `write`, but throws 409 when a tenant credential exceeds the limits of its tenant. */
 export function writeWithinLimits<T>(store: Store, { tenantId }: RequestScope, work: () => T): T {
   if (tenantId === null) return write(store, work)
   return write(store, () => {
@@ -23,7 +24,7 @@ export function writeWithinLimits<T>(store: Store, { tenantId }: RequestScope, w
   })
 }
 
-/** What the platform has given beyond the bound stays, and may be changed. */
+/** Resources given by the platform beyond the limit stay and may be changed. */
 function refuseMore(before: Counts, after: Counts): void {
   for (const kind of ['sets', 'nodes', 'gateways'] as const)
     if (after[kind] > limits[kind] && after[kind] > before[kind])

@@ -1,6 +1,7 @@
 /**
- * Delivers what waits, at least once. Every endpoint has room of its own, and so has every tenant, so that one
- * whose receivers are slow or dead delays only its own deliveries; calls never wait for any of it.
+ * Delivers waiting events at least once. Every endpoint and every tenant has its own limit of concurrent
+ * requests, so that slow or dead receivers delay only their own deliveries. Calls never wait for a
+ * delivery.
  */
 import { type Clocks, latest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -14,42 +15,42 @@ export interface DelivererDeps extends Clocks {
   readonly deliveries: DeliveryStore
   readonly group: GroupCommit
   readonly send: Send
-  /** From 0 up to 1. */
+  /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   readonly schedule: Schedule
-  /** The receiver wants no more (410); runs inside the transaction that records its answer. */
+  /** The receiver has unsubscribed (410); runs in the transaction that records its response. */
   readonly onGone: (endpointId: number) => void
-  /** The same, committed. */
+  /** The same, after the commit. */
   readonly afterGone: () => void
   readonly log: Log
 }
 
-/** Requests under way at once: per endpoint, of the platform's endpoints, of those of one tenant, and of all tenants. */
+/** Concurrent requests: per endpoint, of the platform's endpoints, of one tenant's, and of all tenants'. */
 const maxPerEndpoint = 16
 const maxOfPlatform = 64
 const maxPerTenant = 32
 const maxOfTenants = 256
-/** New deliveries are looked for at most so often. */
+/** Minimum interval between searches for new deliveries. */
 const pauseMs = 10
-/** What another process has written is noticed this soon. */
+/** Maximum delay until writes of another process are noticed. */
 const longestSleepMs = 60_000
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 const longestDelayMs = 24 * hour
-/** Between the attempts: ten of them, over three days. */
+/** Delays between the attempts: ten attempts over three days. */
 const delaysMs: readonly number[] = [
   ...[5 * second, minute, 5 * minute, 30 * minute],
   ...[2 * hour, 6 * hour, 12 * hour, longestDelayMs, longestDelayMs],
 ]
-/** A receiver may put off its next attempt for so long. */
+/** Maximum delay that a receiver may request. */
 const longestRetryAfterMs = hour
 
 export class Deliverer {
   readonly #deps: DelivererDeps
   readonly #inFlight = new Map<number, Set<number>>()
   #endpoints: readonly EndpointRow[] = []
-  /** Requests under way by tenant; null: of the platform. */
+  /** Concurrent requests by tenant; null for the platform. */
   readonly #byOwner = new Map<number | null, number>()
   #count = 0
   #turn = 0
@@ -67,7 +68,7 @@ export class Deliverer {
     this.wake()
   }
 
-  /** The clock of the last run may have been ahead: a delivery must not wait for that time to come. */
+  /** The clock of the last run may have been ahead: deliveries must not wait for that time. */
   #bringForward(): void {
     const { deliveries, group, steadyNow } = this.#deps
     const now = steadyNow()
@@ -93,7 +94,7 @@ export class Deliverer {
     return this.#count
   }
 
-  /** There may be something to deliver. */
+  /** Called when there may be something to deliver. */
   wake(): void {
     if (this.#isRunning) this.#wakeAt(this.#deps.steadyNow() + pauseMs)
   }
@@ -109,7 +110,7 @@ export class Deliverer {
     }, delayMs)
   }
 
-  /** Who comes first changes with every turn. */
+  /** The first tenant rotates with every turn. */
   #sendDue(): void {
     const count = this.#endpoints.length
     this.#turn = count === 0 ? 0 : (this.#turn + 1) % count
@@ -123,7 +124,7 @@ export class Deliverer {
     const now = this.#deps.steadyNow()
     const busy = this.#inFlight.get(endpoint.id) ?? new Set<number>()
     const room = Math.min(maxPerEndpoint - busy.size, this.#roomOf(endpoint.tenant_id))
-    // An answer will wake this again.
+    // A response calls `wake` again.
     if (room <= 0) return
     const due = this.#deps.deliveries
       .due(endpoint.id, now, room + busy.size)
@@ -158,11 +159,11 @@ export class Deliverer {
       kind: 'failed',
       reason: String(error),
     }))
-    // What was under way at the end is told again after the next start.
+    // Deliveries in flight at the end are repeated after the next start.
     if (this.#isRunning) this.#note(endpoint, delivery, sent)
   }
 
-  /** The row counts as in flight until its new state is committed: nobody may read the old one. */
+  /** In flight until its new state is committed: until then the stored state is outdated. */
   #note(endpoint: EndpointRow, delivery: DueDelivery, sent: Sent): void {
     const isGone = sent.kind === 'answered' && sent.status === 410
     const attempt = this.#judge(delivery, sent)
@@ -196,7 +197,7 @@ export class Deliverer {
     const delayMs = delaysMs[attempts]
     if (status === 410 || delayMs === undefined)
       return { ...outcome, state: 'failed', nextAttemptAt: steadyNow }
-    // Up to a quarter more, so that those that failed together do not come back together.
+    // Up to a quarter more, so that deliveries that failed together do not retry together.
     const jittered = Math.round(delayMs * (1 + 0.25 * this.#deps.random()))
     const asked = sent.kind === 'answered' ? (sent.retryAfterMs ?? 0) : 0
     const waitMs = Math.max(jittered, Math.min(asked, longestRetryAfterMs))

@@ -1,4 +1,4 @@
-/** Deliveries as rows: what is due, what came of it, and what is old enough to be forgotten. */
+/** Deliveries as rows: due ones, results, and expiry. */
 import { sql } from 'kysely'
 import { timeToText } from '../../schema/columns.ts'
 import { compile, type Param } from '../../schema/compiled.ts'
@@ -28,11 +28,11 @@ export interface Attempt {
 export interface WebhookBacklog {
   /** At most `maxCounted`. */
   readonly pending: number
-  /** Since the event; null: nothing waits. */
+  /** Age of the oldest event; null when nothing waits. */
   readonly oldestMs: number | null
 }
 
-/** A count that goes beyond this is not finished: it would hold up calls. */
+/** Maximum counted: counting more would delay calls. */
 const maxCounted = 10_000
 
 export type DeliveryView = ReturnType<typeof deliveryView>
@@ -46,17 +46,17 @@ export class DeliveryStore {
     this.#statements = prepare(store)
   }
 
-  /** Longest due first. */
+  /** Longest overdue first. */
   due(endpointId: number, now: number, limit: number): DueDelivery[] {
     return this.#statements.due.all({ endpointId, now, limit })
   }
 
-  /** When the next one of this endpoint is due, milliseconds UTC. */
+  /** When the next delivery of this endpoint is due, in milliseconds UTC. */
   nextAt(endpointId: number): number | null {
     return this.#statements.next.get({ endpointId })?.at ?? null
   }
 
-  /** Runs inside a transaction of the caller. */
+  /** Runs in the caller's transaction. */
   record(attempt: Attempt): void {
     this.#statements.record.run(attempt)
   }
@@ -98,7 +98,7 @@ export class DeliveryStore {
     return row && deliveryView(row)
   }
 
-  /** Due at once, with all its attempts before it. */
+  /** Makes it due now and keeps its attempts. */
   retry(id: number, now: number): void {
     execute(
       this.#store,
@@ -109,7 +109,7 @@ export class DeliveryStore {
     )
   }
 
-  /** What was to be due after `latest` is due now. */
+  /** Makes deliveries due after `latest` due now. */
   bringForward(now: number, latest: number): void {
     execute(
       this.#store,
@@ -122,8 +122,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Looks at `limit` events behind `after` and forgets those made before `before` for good, and those
-   * up to `upTo` that nobody waits for. Answers where to go on; 0: it came to the end.
+   * Examines `limit` events after `after`. Deletes those created before `before`, and those up to `upTo`
+   * without a waiting delivery. Returns where to continue; 0 at the end.
    */
   prune(
     after: number,
@@ -187,7 +187,7 @@ const deliveryView = (row: JoinedRow) => ({
   payload: JSON.parse(row.body) as unknown,
 })
 
-/** Written out: SQLite chooses a partial index by constants, not by parameters. */
+/** A literal: SQLite chooses a partial index by constants, not by parameters. */
 const pending = sql.lit<'pending'>('pending')
 
 function prepare(store: Store) {

@@ -1,4 +1,4 @@
-/** Endpoints as rows: where, what for, and with which secrets. */
+/** Endpoints as rows: URL, event types and secrets. */
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { WebhookEndpointTable } from '../../schema/database.ts'
@@ -19,7 +19,7 @@ export interface EndpointChange {
   readonly is_active?: boolean
 }
 
-/** Of one tenant, or of the platform: every event is written once for each of those that hear it. */
+/** Of one tenant or of the platform: each event is written once per subscribed owner. */
 const maxEndpoints = 200
 
 export class EndpointStore {
@@ -47,7 +47,7 @@ export class EndpointStore {
     return first(this.#store, this.#visible(tenantId).selectAll().where('id', '=', id))
   }
 
-  /** With their secrets in clear; one that cannot be read is left out and told. */
+  /** With decrypted secrets; an endpoint with an unreadable secret is left out and reported. */
   active(onDamaged: (endpointId: number) => void = () => undefined): EndpointRow[] {
     const rows = all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
     return rows.flatMap((row) => {
@@ -63,14 +63,14 @@ export class EndpointStore {
         .where('tenant_id', 'is', tenantId)
         .select((row) => row.fn.countAll<number>().as('n'))
       if ((first(this.#store, count)?.n ?? 0) >= maxEndpoints)
-        throw new ApiError(409, 'too_many_endpoints', `There are ${maxEndpoints} endpoints already`)
+        throw new ApiError(409, 'too_many_endpoints', `There are already ${maxEndpoints} endpoints`)
       const row = {
         tenant_id: tenantId,
         url: body.url,
         description: body.description,
         events: JSON.stringify(body.events),
         is_active: toFlag(body.is_active),
-        // Sealed for its row, which is not there yet.
+        // Encrypted for its row, which does not exist yet.
         secret: '',
         created_at: now,
         updated_at: now,
@@ -81,7 +81,7 @@ export class EndpointStore {
     })
   }
 
-  /** An endpoint that is switched on again is as if it had never been off. */
+  /** Reactivating an endpoint resets its failure state. */
   update(id: number, change: EndpointChange, now: number): void {
     const { url, description, events, is_active: isActive } = change
     this.#set(id, {
@@ -106,17 +106,17 @@ export class EndpointStore {
     })
   }
 
-  /** Runs inside a transaction of the caller. */
+  /** Runs in the caller's transaction. */
   disable(id: number, reason: 'gone' | 'backlog', now: number): void {
     this.#set(id, { is_active: 0, disabled_reason: reason, updated_at: now })
   }
 
-  /** Nobody sees it from now on; `sweep` takes it away. */
+  /** Hides it immediately; `sweep` deletes it. */
   remove(id: number, now: number): void {
     this.#set(id, { is_active: 0, removed_at: now })
   }
 
-  /** Takes away removed endpoints and at most `limit` of their deliveries. Answers whether any is left. */
+  /** Deletes removed endpoints and at most `limit` of their deliveries. Returns whether any remain. */
   sweep(limit: number): boolean {
     const { db } = this.#store
     const removed = db
@@ -172,11 +172,11 @@ type SecretColumn = 'secret' | 'previous_secret'
 const placeOf = (row: number, column: SecretColumn) =>
   ({ table: 'webhook_endpoint', column, row }) as const
 
-/** The types that an endpoint listens for. Only this store writes them. */
+/** The event types of an endpoint. Only this store writes them. */
 export const typesOf = (row: Pick<EndpointRow, 'events'>): readonly (EventType | '*')[] =>
   JSON.parse(row.events) as (EventType | '*')[]
 
-/** Secrets that sign at `now`, the newest first; of an active endpoint, in clear. */
+/** Decrypted secrets of an active endpoint that sign at `now`, newest first. */
 export const secretsOf = (row: EndpointRow, now: number): readonly string[] =>
   row.previous_secret !== null && (row.previous_secret_expires_at ?? 0) > now
     ? [row.secret, row.previous_secret]

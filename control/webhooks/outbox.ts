@@ -1,6 +1,6 @@
 /**
- * Events on their way out. They are written in the transaction that makes them true, so that what is
- * told has happened, and what has happened is told.
+ * The outbox of events. Events are written in the transaction that makes them true, so that an event is
+ * sent if and only if it happened.
  */
 import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
@@ -12,7 +12,7 @@ import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts
 export interface OutboxDeps extends Clocks {
   readonly store: Store
   readonly randomBytes: (size: number) => Buffer
-  /** Something was written; it is not committed yet. */
+  /** Something was written, but is not committed yet. */
   readonly onWrite: () => void
 }
 
@@ -33,7 +33,7 @@ export class Outbox implements EventSink {
     this.#newId = idsFrom(deps.randomBytes)
   }
 
-  /** Takes over who listens for what. */
+  /** Updates the subscriptions. */
   setEndpoints(endpoints: readonly EndpointRow[]): void {
     const listeners = new Map<EventType | '*', Listener[]>()
     for (const endpoint of endpoints)
@@ -58,7 +58,7 @@ export class Outbox implements EventSink {
     if (listeners.size > 0) this.writeTo([...listeners], type, data)
   }
 
-  /** For these endpoints alone, whatever they listen for. Answers the event's id. */
+  /** Writes it for these endpoints, whatever their subscriptions. Returns the event's id. */
   writeTo(endpointIds: readonly number[], type: string, data: OutgoingEvent['data']): string {
     const now = this.#deps.now()
     const messageId = this.#newId()
@@ -78,7 +78,7 @@ const isFor = (listener: Listener, tenantId: number | null): boolean =>
 const hears = (listeners: readonly Listener[] | undefined, tenantId: number | null): boolean =>
   listeners?.some((listener) => isFor(listener, tenantId)) === true
 
-/** Unique over restarts by a random start, and without random bytes for every event. */
+/** Unique across restarts by a random start, without random bytes per event. */
 function idsFrom(randomBytes: (size: number) => Buffer): () => string {
   const start = randomBytes(15).toString('base64url')
   let count = 0
@@ -100,7 +100,7 @@ function prepare(store: Store) {
     delivery: compile(
       store,
       (db, param: Param<{ endpointId: number; eventId: number; now: number }>) =>
-        // An endpoint that is gone must not keep a call from being stored.
+        // A deleted endpoint must not prevent a call from being stored.
         db
           .insertInto('webhook_delivery')
           .columns(['endpoint_id', 'event_id', 'next_attempt_at'])

@@ -1,4 +1,4 @@
-/** One POST to a receiver: connections kept alive, every wait and every size bounded, no redirects. */
+/** Sends one POST to a receiver: keep-alive connections, bounded waits and sizes, no redirects. */
 import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
@@ -7,7 +7,7 @@ import { guardedLookup, hostOf, isPublicAddress, type Resolve } from './targets.
 
 export interface SenderDeps {
   readonly resolve: Resolve
-  /** Receivers inside private networks are served too. */
+  /** Allows receivers in private networks. */
   readonly allowPrivate: boolean
   readonly schedule: Schedule
   readonly timeoutMs?: number
@@ -17,7 +17,7 @@ export type Sent =
   | {
       readonly kind: 'answered'
       readonly status: number
-      /** The receiver asks to be left alone for so long. */
+      /** The delay that the receiver requests. */
       readonly retryAfterMs: number | undefined
     }
   | { readonly kind: 'failed'; readonly reason: string }
@@ -28,9 +28,9 @@ export type Send = (
   body: string,
 ) => Promise<Sent>
 
-/** From the request to the end of the answer, name and connection included. */
+/** From the request to the end of the response, including DNS and connection. */
 const defaultTimeoutMs = 10_000
-/** What a receiver says in its body is not read; a long one costs it the connection. */
+/** The response body is discarded; a long one closes the connection. */
 const maxAnswerBytes = 16_384
 const maxReasonLength = 200
 
@@ -45,7 +45,7 @@ export class Sender {
     this.#agents = { http: new http.Agent(pool), https: new https.Agent(pool) }
   }
 
-  /** Cuts every connection. */
+  /** Closes every connection. */
   close(): void {
     this.#agents.http.destroy()
     this.#agents.https.destroy()
@@ -54,11 +54,11 @@ export class Sender {
   readonly send: Send = async (address, headers, body) => {
     const url = new URL(address)
     const host = hostOf(url)
-    // Addresses that are written out are never looked up.
+    // Literal addresses are never looked up.
     if (isIP(host) !== 0 && !this.#deps.allowPrivate && !isPublicAddress(host))
       return { kind: 'failed', reason: 'the target is a private address' }
     const first = await this.#exchange(url, headers, body)
-    // The receiver may close an idle connection in the moment it is used again.
+    // The receiver may close an idle connection just when it is reused.
     return first.kind === 'stale' ? notStale(await this.#exchange(url, headers, body)) : first
   }
 
@@ -76,7 +76,7 @@ export class Sender {
       })
       const { schedule, timeoutMs = defaultTimeoutMs } = this.#deps
       const cancel = schedule(
-        () => request.destroy(new Error(`no answer within ${timeoutMs} ms`)),
+        () => request.destroy(new Error(`no response within ${timeoutMs} ms`)),
         timeoutMs,
       )
       request.on('response', (response) => {
@@ -99,7 +99,7 @@ export class Sender {
 const notStale = (sent: Sent | { readonly kind: 'stale' }): Sent =>
   sent.kind === 'stale' ? { kind: 'failed', reason: 'connection closed by the receiver' } : sent
 
-/** Read to its end, so that the connection can be used again. */
+/** Reads it to the end, so that the connection can be reused. */
 function discard(response: http.IncomingMessage): void {
   let length = 0
   response.on('data', (chunk: Buffer) => {
@@ -109,7 +109,7 @@ function discard(response: http.IncomingMessage): void {
   response.on('error', () => undefined)
 }
 
-/** Seconds only: a date would need the receiver's clock. */
+/** Seconds only: a date would depend on the receiver's clock. */
 function retryAfter({ headers }: http.IncomingMessage): number | undefined {
   const seconds = headers['retry-after']
   return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined

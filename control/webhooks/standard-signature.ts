@@ -10,7 +10,7 @@ const secretBytes = 32
 export const newSecret = (randomBytes: (size: number) => Buffer): string =>
   prefix + randomBytes(secretBytes).toString('base64')
 
-/** The value of `webhook-signature`: one signature for each secret that holds, the newest first. */
+/** Returns the value of `webhook-signature`: one signature per valid secret, newest first. */
 export function signatures(
   secrets: readonly string[],
   id: string,

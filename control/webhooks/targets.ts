@@ -1,7 +1,7 @@
 /**
- * Where webhooks may go. Whoever may create an endpoint must not reach the inside of our network with
- * it, so private and special addresses are refused: as literals when the endpoint is written, and as
- * answers of DNS at every connection, for a name may change what it means between check and use.
+ * Restricts the targets of webhooks. Creating an endpoint must not give access to internal networks, so
+ * private and special addresses are rejected: as literals when the endpoint is written, and as DNS results
+ * at every connection, because a name can change between check and use.
  */
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net'
 import type { LookupAddress } from 'node:dns'
@@ -27,7 +27,7 @@ for (const [network, length] of [
 ] as const)
   special.addSubnet(network, length, 'ipv4')
 
-/** Only global unicast is public; of that, what is documentation or wraps an IPv4 address is not. */
+/** Only global unicast is public, except documentation ranges and ranges that embed an IPv4 address. */
 const publicIpv6 = new BlockList()
 publicIpv6.addSubnet('2000::', 3, 'ipv6')
 for (const [network, length] of [
@@ -44,7 +44,7 @@ export function isPublicAddress(address: string): boolean {
   return publicIpv6.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 
-/** Why an endpoint may not have this URL; undefined: it may. Names are judged when they are resolved. */
+/** Why an endpoint may not have this URL; undefined when it may. Names are checked when they are resolved. */
 export function problemOfUrl(text: string, allowPrivate: boolean): string | undefined {
   if (!URL.canParse(text)) return 'must be a URL'
   const url = new URL(text)
@@ -64,10 +64,7 @@ const isLocalName = (host: string): boolean =>
 
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
 
-/**
- * The `lookup` of a connection: it connects to nothing but an address that was judged here. One
- * private answer spoils them all.
- */
+/** The `lookup` of a connection: returns only addresses that were checked. One private result rejects all. */
 export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
   const judged = async (host: string): Promise<Found | Error> => {
     try {

@@ -1,4 +1,4 @@
-/** `/webhooks` as bodies and queries. */
+/** Request bodies and queries of `/webhooks`. */
 import { z } from 'zod'
 import { pageQuery } from '../http/page.ts'
 import { reference, text } from '../provisioning/fields.ts'

@@ -1,4 +1,4 @@
-/** `/webhooks`: endpoints of accounting webhooks, and what came of their deliveries. */
+/** `/webhooks`: endpoints of accounting webhooks, and their deliveries. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
@@ -70,7 +70,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       (c) => {
         const scope = requestScope(c.var.principal, now)
         const before = found(endpoints.find(scope, c.req.valid('param').id), noun)
-        // Absent fields are not there at all: the body was parsed from JSON.
+        // Absent fields are missing, not undefined: the body was parsed from JSON.
         const change = c.req.valid('json') as EndpointChange
         refuseUnheard(c.var.principal, change.events ?? typesOf(before))
         endpoints.update(before.id, change, now())
@@ -150,10 +150,10 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
 
 function refuseInactive({ is_active: isActive }: { readonly is_active: 0 | 1 }): void {
   if (isActive === 1) return
-  throw conflict('endpoint_inactive', 'The endpoint is switched off')
+  throw conflict('endpoint_inactive', 'The endpoint is inactive')
 }
 
-/** What an event tells is read with this scope elsewhere. */
+/** The scope that reads the same data elsewhere, per event type. */
 const readScopes: Readonly<Record<string, Scope>> = {
   call: 'cdrs:read',
   wallet: 'wallets:read',
@@ -161,16 +161,16 @@ const readScopes: Readonly<Record<string, Scope>> = {
   key: 'keys:read',
 }
 
-/** Throws 403 unless the principal may read what an endpoint hears. */
+/** Throws 403 unless the principal may read the events of an endpoint. */
 function refuseUnheard(principal: Principal, types: readonly (EventType | '*')[]): void {
-  // It hears of what comes later, too.
+  // It also receives event types that are added later.
   if (types.includes('*') && !mayGrant(principal.scopeLabels, '*:read'))
     throw new ApiError(
       403,
       'insufficient_scope',
-      'Only a credential with *:read hears every event',
+      'Only a credential with *:read can receive every event',
       {
-        details: [{ path: 'events', message: 'holds "*": name the events instead' }],
+        details: [{ path: 'events', message: 'contains "*": list the events instead' }],
       },
     )
   const scopes = new Set(types.flatMap((type) => readScopes[type.split('.', 1)[0] ?? ''] ?? []))

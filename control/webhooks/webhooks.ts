@@ -1,6 +1,6 @@
 /**
- * Accounting webhooks (SPECIFICATION.md §6.2): events of calls, money, nodes and keys, signed as Standard
- * Webhooks, told to whoever listens.
+ * Accounting webhooks (SPECIFICATION.md §6.2): events of calls, money, nodes and keys, sent to endpoints
+ * and signed as Standard Webhooks.
  */
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -22,30 +22,30 @@ import type { Resolve } from './targets.ts'
 
 export interface WebhooksDeps extends Clocks {
   readonly store: Store
-  /** From 0 up to 1. */
+  /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
   readonly schedule: Schedule
   readonly resolve: Resolve
-  /** Receivers inside private networks are allowed. */
+  /** Allows receivers in private networks. */
   readonly allowPrivate: boolean
   readonly log: Log
 }
 
-const housekeepingMs = 60_000
-/** Of a removed endpoint, so many deliveries go at once: about 2 ms. */
+const maintenanceIntervalMs = 60_000
+/** Deliveries of a removed endpoint that are deleted at once: about 2 ms. */
 const sweepSlice = 200
 const sweepPauseMs = 20
-/** The database takes nothing at present. */
+/** Retry interval while the database cannot be written. */
 const retryMs = 1_000
-/** Events looked at per turn. */
+/** Events examined per turn. */
 const pruneSlice = 2_000
-/** Every attempt is over by then; what waits for an endpoint that is switched off goes too. */
+/** Every attempt has ended by then; deliveries waiting for an inactive endpoint are deleted too. */
 const keptMs = 7 * 86_400_000
-/** Of what everybody has got, this many events are kept to look at. */
+/** Delivered events that are kept for inspection. */
 const keptEvents = 100_000
-/** An endpoint for which more waits is switched off. */
+/** An endpoint with more waiting deliveries is deactivated. */
 const maxPending = 1_000_000
 
 export class Webhooks {
@@ -58,7 +58,7 @@ export class Webhooks {
   readonly deliveries: DeliveryStore
   #pruned = 0
   #cancelSweep: (() => void) | undefined
-  #cancelHousekeeping: (() => void) | undefined
+  #cancelMaintenance: (() => void) | undefined
 
   constructor(deps: WebhooksDeps) {
     const { store, schedule, log } = deps
@@ -83,7 +83,7 @@ export class Webhooks {
     this.reload()
   }
 
-  /** Where whatever makes an event true writes it, in its own transaction. */
+  /** The code that makes an event true writes it here, in its own transaction. */
   get sink(): EventSink {
     return this.#outbox
   }
@@ -94,26 +94,26 @@ export class Webhooks {
 
   start(): void {
     this.#deliverer.start()
-    this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)
+    this.#cancelMaintenance = this.#deps.schedule(() => this.#maintain(), maintenanceIntervalMs)
     this.#sweep()
   }
 
-  /** Takes no further delivery up. Those under way may arrive a second time after the next start. */
+  /** Starts no further delivery. Those in flight may be repeated after the next start. */
   stop(): void {
-    this.#cancelHousekeeping?.()
+    this.#cancelMaintenance?.()
     this.#cancelSweep?.()
     this.#deliverer.stop()
     this.#sender.close()
     this.#group.flush()
   }
 
-  /** An event of something that is in no transaction: it is written with the next group. */
+  /** Writes an event that belongs to no transaction, with the next group commit. */
   announce(event: OutgoingEvent): void {
     if (!this.#outbox.wants(event.type, event.tenantId)) return
     this.#group.add({ run: () => this.#outbox.write(event) })
   }
 
-  /** Answers the id of the message that is on its way. */
+  /** Returns the id of the message. */
   sendTest(endpointId: number): string {
     const data = { endpoint_id: endpointId, note: 'This is a test.' }
     return transaction(this.#deps.store, () =>
@@ -126,19 +126,19 @@ export class Webhooks {
     this.#deliverer.wake()
   }
 
-  /** Hears nothing more from now on. What waited for it goes bit by bit: there may be a million of it. */
+  /** It receives nothing more. Its waiting deliveries are deleted in batches: there may be a million. */
   remove(endpointId: number): void {
     this.endpoints.remove(endpointId, this.#deps.now())
     this.reload()
     this.#sweep()
   }
 
-  /** What waits for receivers, and how long the oldest of it does. */
+  /** Counts waiting deliveries and the age of the oldest. */
   backlog(): WebhookBacklog {
     return this.deliveries.backlog(this.#deps.now())
   }
 
-  /** Takes over the endpoints as they are stored now. */
+  /** Loads the stored endpoints. */
   reload(): void {
     const active = this.endpoints.active((endpoint) =>
       this.#deps.log('error', 'webhook: the secret of an endpoint is damaged, it gets nothing', {
@@ -153,8 +153,8 @@ export class Webhooks {
     return { inFlight: this.#deliverer.inFlight, waitingWrites: this.#group.stats().waiting }
   }
 
-  #keepHouse(): void {
-    this.#cancelHousekeeping = this.#deps.schedule(() => this.#keepHouse(), housekeepingMs)
+  #maintain(): void {
+    this.#cancelMaintenance = this.#deps.schedule(() => this.#maintain(), maintenanceIntervalMs)
     this.#group.add({ run: () => this.#prune() })
     const drowning = this.endpoints
       .active()
@@ -181,7 +181,7 @@ export class Webhooks {
       pauseMs === undefined ? undefined : this.#deps.schedule(() => this.#sweep(), pauseMs)
   }
 
-  /** When to go on; undefined: nothing is left. */
+  /** When to continue; undefined when nothing remains. */
   #sweepSlice(): number | undefined {
     try {
       const isLeft = transaction(this.#deps.store, () => this.endpoints.sweep(sweepSlice))

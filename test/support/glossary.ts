@@ -5,9 +5,6 @@
 
 /** Folders and files that still use such words. Remove an entry once it is converted; never add one. */
 export const notYetConverted: readonly string[] = [
-  'control/pbx',
-  'control/sbc',
-  'control/webhooks',
   'engine/README.md',
   'engine/call',
   'engine/commands',

@@ -6,7 +6,7 @@ import type { NodeState } from '../../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../../deps.ts'
 import { transferView } from './transfer-view.ts'
 
-/** For any number of calls at one moment. */
+/** Prepares the view of any number of calls at one time. */
 export function activeCallView({
   engine,
   steadyNow,
@@ -48,14 +48,14 @@ interface CostView {
   readonly currency: string | null
 }
 
-/** What it would cost if it ended now. Who charges elsewhere knows it there. */
+/** The cost if the call ended now; unknown when another OCS charges the call. */
 function costOf(ocs: ControlDeps['ocs'], callUuid: string, seconds: number): CostView {
   if (ocs === undefined) return { cost: null, cost_exact: null, currency: null }
   const { costMicros, currency } = ocs.costSoFar(callUuid, seconds)
   return { cost: moneyToNumber(costMicros), cost_exact: moneyToDecimal(costMicros), currency }
 }
 
-/** By destination. Calls on a node in maintenance go on until they end by themselves. */
+/** By destination. Calls on a node in maintenance continue until they end. */
 const nodeStates = ({ dispatcher }: Pick<ControlDeps['engine'], 'dispatcher'>) =>
   new Map<string, NodeState>(
     dispatcher.status().flatMap(({ nodes }) => nodes.map((node) => [node.destination, node.state])),

@@ -1,4 +1,7 @@
-/** `GET /pbx/calls/{uuid}`: how far a call has come, while it lives and afterwards (SPECIFICATION.md §12.2). */
+/**
+ * `GET /pbx/calls/{uuid}`: the state of a live call, or the result of an ended one (SPECIFICATION.md
+ * §12.2).
+ */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
@@ -25,7 +28,7 @@ type Status =
   | 'failed'
   | 'canceled'
 
-/** That of a call which a node has reported may be any text. */
+/** The uuid of a call that a node reported may be any text. */
 const path = z.strictObject({ uuid: z.string().max(200) })
 
 export function callStatusRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine'>) {

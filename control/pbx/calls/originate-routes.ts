@@ -1,4 +1,4 @@
-/** Click-to-call (SPECIFICATION.md §4.1): the extension's phones ring first, then the number is called. */
+/** Click-to-call (SPECIFICATION.md §4.1): rings the phones of the extension first, then calls the number. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Context } from 'hono'
@@ -41,7 +41,7 @@ export function originateRoutes(
     const source = sourceExtension(store, c.var.principal, body.source_extension, body.domain)
     const shown = body.caller_id_number
     if (shown !== undefined && !mayShow(store, source.tenantId, shown))
-      throw badRequest('The body is not valid', [
+      throw badRequest('The body is invalid', [
         { path: 'caller_id_number', message: 'is not a number of this tenant' },
       ])
     const callUuid = startedOrThrow(

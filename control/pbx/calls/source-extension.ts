@@ -1,4 +1,4 @@
-/** Whose phone rings first in click-to-call, and which numbers it may show. */
+/** Finds the extension that rings first in click-to-call, and checks its caller ID. */
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/query.ts'
 import type { Principal } from '../../auth/principal.ts'
@@ -12,7 +12,7 @@ export interface SourceExtension {
   readonly extension: string
 }
 
-/** 404 when there is none that the principal may use, 400 when several domains have one. */
+/** Throws 404 when the principal can use no such extension, 400 when several domains have one. */
 export function sourceExtension(
   store: Store,
   principal: Pick<Principal, 'tenantId' | 'domain'>,
@@ -34,7 +34,10 @@ export function sourceExtension(
   return { tenantId: found.tenant_id, domain: found.domain, extension }
 }
 
-/** The tenant's own: its numbers, those of its customers, and its extensions. A leading `+` makes no difference. */
+/**
+ * The tenant's own numbers: its numbers, those of its customers, and its extensions. A leading `+` is
+ * ignored.
+ */
 export function mayShow(store: Store, tenantId: number, number: string): boolean {
   const digits = number.replace(/^\+/, '')
   const forms = [digits, `+${digits}`]

@@ -1,6 +1,6 @@
 /**
- * `POST /telephony/spy`: a supervisor joins a live call. Tollgate mixes no media: the node that has the
- * call does it, where its dispatcher set says how it is asked (`spy_uri`).
+ * `POST /telephony/spy`: connects a supervisor to a live call. Tollgate does not mix media: the node of the
+ * call does, if its dispatcher set has a `spy_uri`.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -63,7 +63,11 @@ function spyUriOf(store: Store, { setId }: ActiveCall): string | null {
 }
 
 const unavailable = (mode: string): ApiError =>
-  new ApiError(501, 'spy_mode_unavailable', `The PBX of this call lets no supervisor ${mode}`)
+  new ApiError(
+    501,
+    'spy_mode_unavailable',
+    `The PBX of this call does not support the mode ${mode}`,
+  )
 
 function startedOrThrow(result: SpyResult, mode: string): string {
   switch (result.kind) {
@@ -74,7 +78,7 @@ function startedOrThrow(result: SpyResult, mode: string): string {
     case 'spy_mode_unavailable':
       throw unavailable(mode)
     case 'call_not_answered':
-      throw conflict(result.kind, 'Nobody has answered the call yet')
+      throw conflict(result.kind, 'The call is not answered yet')
     case 'unknown_extension':
       throw notFound('extension')
     case 'extension_unregistered':
@@ -83,7 +87,7 @@ function startedOrThrow(result: SpyResult, mode: string): string {
     case 'overload':
     case 'storage_unavailable':
     default:
-      throw new ApiError(503, result.kind, 'No call is started at the moment', {
+      throw new ApiError(503, result.kind, 'New calls are not accepted at the moment', {
         headers: { 'Retry-After': '5' },
       })
   }

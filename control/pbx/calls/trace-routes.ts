@@ -1,4 +1,4 @@
-/** `GET /calls/{uuid}/trace`: who sent which message when, and what was decided between them. */
+/** `GET /calls/{uuid}/trace`: the SIP messages of a call, and the decisions between them. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
@@ -31,7 +31,7 @@ export function traceRoutes(engine: Pick<EnginePort, 'trace'>) {
   )
 }
 
-/** What carriers charge the platform is not its tenants' business. */
+/** Carrier prices are hidden from tenants. */
 function viewOf(entry: TraceEntry, legs: readonly string[], hidden: readonly string[]) {
   const at = timeToText(entry.at)
   if (entry.kind === 'decision')

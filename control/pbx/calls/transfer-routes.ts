@@ -1,7 +1,7 @@
 /**
- * `POST /telephony/transfer`: one party of an answered call is given somebody else to talk to. The
- * other party goes on until the destination has answered. A phone that leaves pays for the new call as
- * if it had transferred by itself (SPECIFICATION.md §12.2); otherwise whoever pays for the call goes on paying.
+ * `POST /telephony/transfer`: transfers one party of an answered call. The other party stays connected
+ * until the destination answers. A transferred phone pays for the new call as if it had sent REFER itself
+ * (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
  */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
@@ -30,7 +30,7 @@ const path = z.strictObject({ uuid: z.guid() })
 export function transferRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
   const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
     const { tenantId } = c.var.principal
-    // A phone that leaves pays for a new call.
+    // A transferred phone pays for a new call.
     admitScope(c.var.principal, 'calls:originate')
     const call = engine.calls.find(uuid)
     if (call === undefined || (tenantId !== null && call.tenantId !== tenantId))
@@ -71,11 +71,11 @@ function startedOrThrow(result: TransferResult): string {
     case 'not_answered':
       throw conflict('call_not_answered', 'The call is not answered yet')
     case 'already_ending':
-      throw conflict('call_ending', 'The call is ending already')
+      throw conflict('call_ending', 'The call is already ending')
     case 'transfer_in_progress':
-      throw conflict(result.kind, 'The call is being transferred already')
+      throw conflict(result.kind, 'The call is already being transferred')
     case 'not_transferable':
-      throw conflict(result.kind, 'No party of the call is a phone or node that could pay')
+      throw conflict(result.kind, 'No party of the call is a phone or node with a paying customer')
     case 'denied':
     default:
       throw refusedStart(result.code)

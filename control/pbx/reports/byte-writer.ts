@@ -1,7 +1,7 @@
-/** Gathers texts as UTF-8 in one block of memory that is used again for the next piece. */
+/** Encodes texts as UTF-8 in one reused block of memory. */
 
 const FIRST_BYTES = 1_048_576
-/** UTF-8 of a string takes at most this many bytes per character. */
+/** Maximum UTF-8 bytes per character of a string. */
 const WIDEST = 3
 
 export class ByteWriter {
@@ -14,7 +14,7 @@ export class ByteWriter {
     this.#length += this.#block.write(text, this.#length)
   }
 
-  /** What has been added since the last time, as a block of its own. */
+  /** Returns the bytes added since the last call, as a block of their own. */
   take(): Uint8Array<ArrayBuffer> {
     const taken = new Uint8Array(this.#length)
     taken.set(this.#block.subarray(0, this.#length))

@@ -1,4 +1,4 @@
-/** Which calls a report shows besides those of its period: by number, payer, carrier, node, cause or Call-ID. */
+/** Filters of a report besides its period: number, payer, carrier, node, cause or Call-ID. */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
 import type { z } from 'zod'
 import type { Database } from '../../../schema/database.ts'
@@ -8,7 +8,7 @@ import { text } from '../../provisioning/fields.ts'
 
 const wanted = text(255).min(1)
 
-/** Spread into a query schema. All that are given must hold. */
+/** Spread into a query schema. All given filters must match. */
 export const matchQuery = {
   caller: wanted.optional().describe("The caller's number, with or without `+`."),
   called: wanted.optional().describe('The called number, with or without `+`.'),
@@ -26,7 +26,7 @@ export const matchQuery = {
 
 export type CdrMatch = z.output<z.ZodObject<typeof matchQuery>>
 
-/** Undefined: nothing is asked for. */
+/** Undefined when no filter is given. */
 export function matchOf(query: CdrMatch): CdrMatch | undefined {
   const { caller, called, customer_id, carrier, node, cause, call_id, call_uuid } = query
   const match = { caller, called, customer_id, carrier, node, cause, call_id, call_uuid }
@@ -56,13 +56,13 @@ export function matches(
   return eb.and(conditions)
 }
 
-/** Numbers are stored in their normal form, with and without `+`; what is no number, as it was dialled. */
+/** Numbers are stored normalized, with and without `+`; anything else is stored as dialled. */
 function spellings(number: string): string[] {
   const digits = numberOrText(number).replace(/^\+/, '')
   return [number, digits, `+${digits}`]
 }
 
-/** Stored as `sip:host:port;transport=udp`. What is asked for may end before the port, or before the transport. */
+/** Stored as `sip:host:port;transport=udp`. The filter may end before the port or before the transport. */
 function isOnNode(eb: ExpressionBuilder<Database, 'cdr'>, node: string): Expression<SqlBool> {
   const address = likePattern(node.toLowerCase().replace(/^sips?:/, '')).slice(1, -1)
   return eb.or(

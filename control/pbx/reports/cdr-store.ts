@@ -1,6 +1,6 @@
 /**
- * Call records of a period, in the order in which the calls began. Everything is read in slices of a
- * few milliseconds: a report may cover millions of calls, and no read may hold the database for long.
+ * Call records of a period, ordered by start time. Everything is read in slices of a few milliseconds: a
+ * report may cover millions of calls, and no read may block the database for long.
  */
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { CdrTable, Database } from '../../../schema/database.ts'
@@ -10,16 +10,16 @@ import { type CdrMatch, matches } from './cdr-match.ts'
 
 import type { RefusalReason } from '../../../schema/tables/refused-calls.ts'
 
-/** The calls of a principal that began in a period. Times in milliseconds UTC; `before` is outside. */
+/** The calls of a principal that started in a period. Times in milliseconds UTC; `before` is exclusive. */
 export interface CdrFilter {
-  /** Null: all tenants. */
+  /** Null for all tenants. */
   readonly tenantId: number | null
   readonly from: number
   readonly before: number
   readonly disposition: CdrTable['disposition'] | undefined
-  /** What else a call must be; undefined: any call. */
+  /** Further filters; undefined for none. */
   readonly match?: CdrMatch | undefined
-  /** By the time at which the calls began; undefined: the oldest first. */
+  /** Order by start time; undefined for oldest first. */
   readonly order?: 'oldest' | 'newest' | undefined
 }
 
@@ -31,32 +31,32 @@ export interface CdrTotals {
 }
 
 /**
- * A part of the records in their order, behind `start` up to and including `end`; `end` undefined:
- * all that are left.
+ * A range of the records in order, after `start` up to and including `end`; undefined `end` for all
+ * remaining ones.
  */
 export interface Window {
   readonly start: Position
   readonly end: Position | undefined
 }
 
-/** Records counted at once: about 2 ms. The index has all that is counted. */
+/** Records counted per slice: about 2 ms. The index contains everything counted. */
 const COUNTED = 5_000
-/** Records looked at in turn, when most may not be meant: about 4 ms. */
+/** Records examined per slice when most may not match: about 4 ms. */
 const LOOKED_AT = 1_000
 
 /** Calls of the period that were refused without a record, by reason. */
 export type RefusedTotals = Readonly<Record<RefusalReason, number>>
 
-/** Lets everything else have its turn between two slices. */
+/** Yields to the event loop between two slices. */
 export type Pause = () => Promise<void>
 
-/** Where a slice begins: behind this record. */
+/** A slice starts after this record. */
 export interface Position {
   readonly startStamp: number
   readonly id: number
 }
 
-/** Which columns reports show, and where each stands in `CdrValues`: 0, 1, 2 … in this order. */
+/** The columns of reports, and the index of each in `CdrValues`: 0, 1, 2 … in this order. */
 export const at = {
   ...({ id: 0, start_stamp: 1, call_uuid: 2, caller_id_number: 3 } as const),
   ...({ destination_number: 4, billsec: 5, disposition: 6, mos_score: 7, cost_micros: 8 } as const),
@@ -70,7 +70,7 @@ export const at = {
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
 
-/** A record as an array: reading it takes 4 µs, as an object 10. */
+/** A record as an array: reading it takes 4 µs, as an object 10 µs. */
 export type CdrValues = {
   readonly [column in keyof Columns as Columns[column]]: Selectable<CdrTable>[column]
 }
@@ -85,30 +85,30 @@ export class CdrStore {
     this.#filter = filter
   }
 
-  /** Before the first record; ids begin at 1. */
+  /** Before the first record; ids start at 1. */
   get beginning(): Position {
     const { order, from, before } = this.#filter
     return { startStamp: order === 'newest' ? before : from, id: 0 }
   }
 
-  /** What is left behind `start`, in parts that can be counted in one go. */
+  /** Yields what remains after `start`, in ranges that can be counted at once. */
   *countable(start: Position): Generator<Window, void, undefined> {
     yield* this.#windows(start, this.#filter.match === undefined ? COUNTED : LOOKED_AT)
   }
 
-  /** The same in parts that can be read in slices: one, where every record is meant. */
+  /** The same in ranges that can be read in slices; a single range when every record matches. */
   *readable(start: Position): Generator<Window, void, undefined> {
     if (this.#filter.match === undefined) yield { start, end: undefined }
     else yield* this.#windows(start, LOOKED_AT)
   }
 
-  /** The first `count` records of a window. */
+  /** The first `count` records of a range. */
   rows({ start, end }: Window, count: number): CdrValues[] {
     const query = this.#ordered(this.#meant(start, end)).select(columns).limit(count)
     return rawRows<CdrValues>(this.#store, query)
   }
 
-  /** The `count`-th record of a window; undefined: it has not so many. */
+  /** The `count`-th record of a range; undefined when it has fewer. */
   advance({ start, end }: Window, count: number): Position | undefined {
     return count === 0 ? start : this.#nth(this.#meant(start, end), count)
   }
@@ -123,8 +123,8 @@ export class CdrStore {
   }
 
   /**
-   * Of whole minutes. Undefined when there are none, and for a part of the calls: nothing else is known of
-   * them, of which tenant they were neither.
+   * Counts whole minutes. Undefined when there are none, and with filters: these calls have no other
+   * fields, not even a tenant.
    */
   refused(): RefusedTotals | undefined {
     const { tenantId, from, before, disposition, match } = this.#filter
@@ -179,7 +179,7 @@ export class CdrStore {
     return match === undefined ? query : query.where((eb) => matches(eb, match))
   }
 
-  /** Of two upper bounds SQLite would seek by one and read up to it: there is only one at a time. */
+  /** Only one upper bound at a time: with two, SQLite would seek by one and read up to it. */
   #behind({ startStamp, id }: Position, end?: Position): CdrQuery {
     const { tenantId, from, before, disposition, order } = this.#filter
     const isNewestFirst = order === 'newest'

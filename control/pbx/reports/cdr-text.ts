@@ -1,6 +1,6 @@
 /**
- * Call records as lines of text. What `viewOf` says is written at once: a report of a day has a
- * million of them, and an object for each would cost more than all the rest. Bench: `reports`.
+ * Call records as lines of text. Writes the fields of `viewOf` directly: a report of a day has a million
+ * records, and an object for each would cost more than everything else. Bench: `reports`.
  */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import { at, type CdrValues } from './cdr-store.ts'
@@ -9,7 +9,7 @@ import { Memory, SecondTexts } from './memory.ts'
 
 const quote = (text: string): string => JSON.stringify(text)
 
-/** What JSON has to escape; everything else may stand between quotes as it is. */
+/** The characters that JSON must escape; all others are copied. */
 const needsEscape = /["\\\p{Cc}\p{Cs}]/u
 
 const quoted = (text: string): string => (needsEscape.test(text) ? quote(text) : `"${text}"`)
@@ -29,7 +29,7 @@ export class CdrText {
   )
   readonly #times = new SecondTexts(timeToText)
 
-  /** Slugs of tenants by their id. */
+  /** Slugs of tenants by id. */
   constructor(slugs: ReadonlyMap<number, string>) {
     this.#slugs = slugs
   }
@@ -57,7 +57,7 @@ export class CdrText {
     )
   }
 
-  /** One line, with its end. Only texts that come from elsewhere may hold what CSV has to escape. */
+  /** One line with its end. Only texts from outside may need escaping in CSV. */
   csv(row: CdrValues): string {
     const answeredAt = row[at.answer_stamp]
     return (
@@ -82,7 +82,7 @@ export class CdrText {
     return tenantId === null ? null : (this.#slugs.get(tenantId) ?? null)
   }
 
-  /** For what stands in many records. */
+  /** For values that repeat in many records. */
   #word(text: string | null): string {
     return text === null ? 'null' : this.#words.of(text)
   }
@@ -96,8 +96,8 @@ export class CdrText {
   }
 
   /**
-   * `insertCallRecord` wrote them, each ending in `,"startedAt":<ms>,"endedAt":<ms>}`. Inside of a text
-   * these quotes would be escaped, so they can be found without reading the rest.
+   * `insertCallRecord` wrote the attempts, each ending in `,"startedAt":<ms>,"endedAt":<ms>}`. Inside a
+   * text these quotes would be escaped, so the ends are found without parsing.
    */
   #attempts(json: string): string {
     let text = ''
@@ -156,8 +156,8 @@ const columns = [
 export const csvHeader = `${columns.join(',')}\r\n`
 
 /**
- * RFC 4180. What a spreadsheet would run as a formula is made text: callers choose names. Some read a
- * semicolon as the end of a cell, whatever stands around it, and wide characters like narrow ones.
+ * RFC 4180. Text that a spreadsheet would run as a formula is prefixed, because callers choose names. Some
+ * spreadsheets take a semicolon as the end of a cell, and full-width characters as ASCII.
  */
 function csvCell(value: string): string {
   if (plain.test(value)) return value
@@ -165,9 +165,9 @@ function csvCell(value: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Nearly all are. */
+/** Almost all texts are plain. */
 const plain = /^(?:\+?\d*|\w[\w.:@= -]*)$/
 
 const hasFormula = /(?:^|[;\t\r\n])[^\S\t\r\n]*[=@+\-＝＠＋－]|^[\t\r]/
-/** A number with its sign is none. */
+/** A signed number is not a formula. */
 const formulas = /(^|[;\t\r\n])(?=[^\S\t\r\n]*(?:[=@＝＠]|[+\-＋－](?!\d*$))|[\t\r])/g

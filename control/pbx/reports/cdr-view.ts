@@ -47,7 +47,7 @@ interface StoredAttempt {
   readonly endedAt: number
 }
 
-/** Written by `insertCallRecord` and by nobody else. */
+/** Only `insertCallRecord` writes them. */
 const attemptsOf = (json: string) =>
   (JSON.parse(json) as StoredAttempt[]).map((attempt) => ({
     destination: attempt.destination,

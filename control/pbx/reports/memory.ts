@@ -1,6 +1,6 @@
-/** Texts that are made again and again, remembered. */
+/** Caches texts that repeat. */
 
-/** More different ones are not worth it: then it begins anew. */
+/** Maximum entries; beyond that, the cache is cleared. */
 const MAX_REMEMBERED = 10_000
 
 export class Memory<Key, Value> {
@@ -21,10 +21,10 @@ export class Memory<Key, Value> {
   }
 }
 
-/** Power of two. Records are in order: what is asked for lies within some hours. */
+/** Power of two. Records are ordered, so repeated lookups lie within some hours. */
 const SECONDS = 16_384
 
-/** Times as text; those of one second differ in their end only. */
+/** Times as text; those of one second differ only in their end. */
 export class SecondTexts {
   readonly #toText: (ms: number) => string
   readonly #seconds = new Float64Array(SECONDS).fill(-1)

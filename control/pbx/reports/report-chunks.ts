@@ -1,6 +1,6 @@
 /**
- * A report as bytes, one piece after the other: nothing is made before somebody asks for it. Each piece
- * takes a few milliseconds, so that others have their turn between them.
+ * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that other work
+ * can run between them.
  */
 import type { Store } from '../../../schema/open.ts'
 import type { Page } from '../../http/page.ts'
@@ -18,29 +18,29 @@ import { CdrText, csvHeader } from './cdr-text.ts'
 export interface ReportRequest {
   readonly filter: CdrFilter
   readonly format: 'json' | 'csv' | 'ndjson'
-  /** Only JSON has pages; undefined: the first `MAX_RECORDS`. */
+  /** Only JSON has pages; undefined for the first `MAX_RECORDS`. */
   readonly page: Page | undefined
 }
 
-/** Who makes reports. */
+/** Produces reports. */
 export interface ReportMaker {
-  /** The pieces in order. `return` is to be called when no more of them are wanted. */
+  /** The pieces in order. Call `return` when no more are needed. */
   open(request: ReportRequest): AsyncGenerator<Uint8Array, void>
   stop(): Promise<void>
 }
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Without `page` and `limit` JSON holds no more than this (SPECIFICATION.md §4.1). */
+/** Maximum records in JSON without `page` and `limit` (SPECIFICATION.md §4.1). */
 const MAX_RECORDS = 10_000
-/** Records written at once: about 4 ms, 0.4 MB. */
+/** Records per piece: about 4 ms, 0.4 MB. */
 const SLICE = 500
-/** The first ones come sooner: the code may be cold, and the disk. */
+/** The first pieces are smaller, because code and disk may be cold. */
 const FIRST_SLICE = 50
 
 const nothing: Bytes = new Uint8Array(0)
 
-/** Empty pieces: there is nothing to send yet. */
+/** An empty piece: nothing to send yet. */
 export function* reportChunks(
   store: Pick<Store, 'sqlite' | 'db'>,
   request: ReportRequest,
@@ -59,14 +59,14 @@ export function* reportChunks(
     for (const row of rows) writer.add(line(row))
     yield writer.take()
   }
-  // An empty report has its header, too.
+  // An empty report has a header too.
   yield writer.take()
 }
 
 const csvLine = (text: CdrText) => (row: CdrValues) => text.csv(row)
 const jsonLine = (text: CdrText) => (row: CdrValues) => `${text.json(row)}\n`
 
-/** Totals stand behind the records: whoever waits for them first waits for a million records. */
+/** Totals come after the records: a client that waits for them reads all records first. */
 function* jsonChunks(
   cdrs: CdrStore,
   text: CdrText,
@@ -127,7 +127,7 @@ function* slices(
     }
 }
 
-/** Behind the first `offset` records; undefined: there are not so many. */
+/** The position after the first `offset` records; undefined when there are fewer. */
 function* positionOf(
   cdrs: CdrStore,
   offset: number,
@@ -143,7 +143,7 @@ function* positionOf(
   return undefined
 }
 
-/** Over the whole filter, whatever part of it is shown. */
+/** Over all matching records, whichever part is shown. */
 function* totalsOf(cdrs: CdrStore): Generator<Bytes, CdrTotals, undefined> {
   let calls = 0
   let billsec = 0

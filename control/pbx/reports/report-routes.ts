@@ -1,6 +1,6 @@
 /**
- * `GET /reports/cdrs` (SPECIFICATION.md §4.1): the calls that began in a period, in the bare shape,
- * with totals over the whole filter; as CSV or NDJSON of any length where `format` or `Accept` asks for it.
+ * `GET /reports/cdrs` (SPECIFICATION.md §4.1): the calls that started in a period, in the bare shape, with
+ * totals of all matching records; or as CSV or NDJSON of any length, chosen by `format` or `Accept`.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -38,7 +38,7 @@ export function reportRoutes(reports: Reports) {
     async (c) => {
       const query = c.req.valid('query')
       if (query.end_date < query.start_date)
-        throw badRequest('The period is not valid', [
+        throw badRequest('The period is invalid', [
           { path: 'end_date', message: 'must not be before start_date' },
         ])
       const { tenantId } = c.var.principal
@@ -53,7 +53,7 @@ export function reportRoutes(reports: Reports) {
 
 type Format = ReportRequest['format']
 
-/** By the `Accept` header, of equal wishes the first; JSON, as the specification has it, for whoever does not ask. */
+/** Chooses by `Accept`; the first of equal preferences, and JSON by default, as specified. */
 function formatOf(accept: string | undefined): Format {
   let best: { readonly format: Format; readonly quality: number } | undefined
   for (const range of (accept ?? '').toLowerCase().split(',')) {
@@ -85,20 +85,20 @@ const headersOf = (format: Format) => ({
   ...(format !== 'json' && { 'Content-Disposition': `attachment; filename="cdrs.${format}"` }),
 })
 
-/** Either of the two asks for paging. */
+/** Either parameter requests paging. */
 function pageOf({ page, limit }: { page?: number | undefined; limit?: number | undefined }) {
   if (page === undefined && limit === undefined) return undefined
   return { page: page ?? 1, limit: limit ?? 50 }
 }
 
-/** Pieces that lie ready for the reader; a slow one makes the report wait, not the memory grow. */
+/** Pieces buffered for the reader; a slow reader delays the report instead of filling memory. */
 const READY = 1
 
-/** Waits for the first piece: what fails there is still an error of its own. */
+/** Waits for the first piece: an error there still has its own response. */
 async function bodyOf(reports: Reports, request: ReportRequest): Promise<ReadableStream> {
   const pieces = reports.open(request)
   if (pieces === undefined)
-    throw new ApiError(503, 'too_many_reports', 'Too many reports are under way', {
+    throw new ApiError(503, 'too_many_reports', 'Too many reports are in progress', {
       headers: { 'Retry-After': '10' },
     })
   let ready: IteratorResult<Uint8Array, void> | undefined = await pieces.next()

@@ -1,4 +1,4 @@
-/** Reports from the thread of `report-worker.ts`, which is started anew when it has ended. */
+/** Runs reports in the thread of `report-worker.ts`, and restarts the thread after it ends. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -10,11 +10,11 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** Reports are made in pieces; more memory than this would be a fault. */
+/** Reports are produced in pieces; needing more memory than this would be a bug. */
 const MAX_HEAP_MB = 256
 /**
- * Pieces of a report that are asked for at once. With one the thread would rest after each until this
- * thread, which has calls to serve, comes to ask for the next: as long as a piece takes.
+ * Pieces of a report requested at once. With one, the thread would idle after each until this thread, which
+ * serves calls, requests the next.
  */
 const ASKED_AHEAD = 3
 
@@ -23,7 +23,7 @@ export class ReportThread implements ReportMaker {
   readonly #path: string
   readonly #log: Log
   #worker: Worker | undefined
-  /** By report; in the order of what was asked, which is that of the answers. */
+  /** By report; responses have the order of the requests. */
   readonly #waiting = new Map<number, Waiting[]>()
   #lastReport = 0
 
@@ -63,14 +63,14 @@ export class ReportThread implements ReportMaker {
 
   #ask(worker: Worker, ask: Ask): Promise<Told> {
     const told = new Promise<Told>((resolve, reject) => {
-      // Another thread has nothing of this report: it would seem to be at its end.
+      // A new thread does not know this report: it would seem to have ended.
       if (worker !== this.#worker) return reject(ended())
       const waiting = this.#waiting.get(ask.report)
       if (waiting === undefined) this.#waiting.set(ask.report, [{ resolve, reject }])
       else waiting.push({ resolve, reject })
       worker.postMessage(ask, [])
     })
-    // Of several that fail only the first is waited for.
+    // When several fail, only the first is awaited.
     told.catch(() => undefined)
     return told
   }
@@ -90,10 +90,10 @@ export class ReportThread implements ReportMaker {
   #told(told: Told): void {
     const waiting = this.#waiting.get(told.report)?.shift()
     if (told.error === undefined) waiting?.resolve(told)
-    else waiting?.reject(new Error(`a report failed: ${told.error}`))
+    else waiting?.reject(new Error(`report failed: ${told.error}`))
   }
 
-  /** The next report starts another one. */
+  /** The next report starts a new thread. */
   #lost(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
     const waiting = [...this.#waiting.values()].flat()
@@ -102,4 +102,4 @@ export class ReportThread implements ReportMaker {
   }
 }
 
-const ended = (): Error => new Error('the thread of reports has ended')
+const ended = (): Error => new Error('the report thread has ended')

@@ -1,6 +1,6 @@
 /**
- * The thread that makes reports, with a connection of its own that can only read: calls do not wait for
- * it. Nothing is read between two pieces, so that a slow reader holds no old state of the database.
+ * The thread that produces reports, with a read-only connection of its own: calls do not wait for it. No
+ * read spans two pieces, so that a slow reader does not pin an old snapshot of the database.
  */
 import { setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../../../schema/database.ts'
 import { reportChunks, type ReportRequest } from './report-chunks.ts'
 
-/** `request` comes with the first of a report; `isOver`: nothing more is wanted of it. */
+/** `request` comes with the first message of a report; `isOver` ends the report. */
 export interface Ask {
   readonly report: number
   readonly request?: ReportRequest
@@ -19,12 +19,12 @@ export interface Ask {
 
 export interface Told {
   readonly report: number
-  /** Undefined: the report has ended. */
+  /** Undefined when the report has ended. */
   readonly bytes?: Uint8Array
   readonly error?: string
 }
 
-/** Where there is not enough for both, calls come first. Linux counts it for this thread alone. */
+/** A lower priority than the calls. On Linux it applies to this thread only. */
 if (process.platform === 'linux') setPriority(0, 2)
 
 const { path } = workerData as { readonly path: string }
@@ -38,7 +38,7 @@ parentPort?.on('message', ({ report, request, isOver }: Ask) => {
   return void step(report)
 })
 
-/** One piece; others have their turn before the next attempt at one that is not ready. */
+/** Produces one piece. When it is not ready, other work runs before the next attempt. */
 async function step(report: number): Promise<void> {
   let told = next(report)
   while (told === undefined) {
@@ -50,7 +50,7 @@ async function step(report: number): Promise<void> {
   parentPort?.postMessage(told, buffer instanceof ArrayBuffer ? [buffer] : [])
 }
 
-/** Undefined: not ready yet. */
+/** Undefined when not ready yet. */
 function next(report: number): Told | undefined {
   try {
     const piece = reports.get(report)?.next()

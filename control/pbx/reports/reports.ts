@@ -1,6 +1,6 @@
 /**
- * Who makes reports: a thread beside the one that has the calls, where the program has one. Reports of
- * a database in memory are made here, a piece at a time.
+ * Runs reports in a thread of their own, where the program has one. Reports of an in-memory database run in
+ * this thread, piece by piece.
  */
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -16,7 +16,7 @@ export interface ReportsDeps {
   readonly log: Log
 }
 
-/** Beside the bundle; there is none when the program runs from its sources. */
+/** Next to the bundle; absent when the program runs from its sources. */
 const threadFile = new URL('./report-worker.js', import.meta.url)
 
 export function openReports(deps: ReportsDeps): Reports {
@@ -28,21 +28,21 @@ export function openReports(deps: ReportsDeps): Reports {
   return new Reports(maker, deps.now)
 }
 
-/** Each holds about two megabytes. */
+/** Each uses about two megabytes. */
 const MAX_REPORTS = 16
-/** One tenant's slow readers leave room for the others. */
+/** Slow readers of one tenant must leave room for the others. */
 const MAX_OF_TENANT = 4
-/** Nobody has asked for its next piece for so long: its reader may be gone. */
+/** A report is closed when its next piece is not requested for so long: its reader may be gone. */
 const IDLE_MS = 60_000
 
 interface Open {
   readonly pieces: AsyncGenerator<Uint8Array, void>
-  /** Null: of the platform. */
+  /** Null for the platform. */
   readonly tenantId: number | null
   askedAt: number
 }
 
-/** The reports that are under way: a bounded number. */
+/** The open reports; bounded. */
 export class Reports {
   readonly #maker: ReportMaker
   readonly #now: () => number
@@ -53,7 +53,7 @@ export class Reports {
     this.#now = now
   }
 
-  /** Undefined: too many are under way. The first piece is to be asked for at once. */
+  /** Undefined when too many are open. Request the first piece immediately. */
   open(request: ReportRequest): AsyncGenerator<Uint8Array, void> | undefined {
     const { tenantId } = request.filter
     if (!this.#hasRoom(tenantId)) this.#closeIdle()
@@ -73,8 +73,9 @@ export class Reports {
         yield piece
         open.askedAt = this.#now()
       }
-      // Without an error its reader would take it for the whole report.
-      if (!this.#open.has(open)) throw new Error('a report nobody read for a minute was closed')
+      // Without an error, its reader would take it for the whole report.
+      if (!this.#open.has(open))
+        throw new Error('the report was closed: it was not read for a minute')
     } finally {
       this.#open.delete(open)
     }

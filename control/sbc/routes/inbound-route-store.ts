@@ -1,4 +1,4 @@
-/** Inbound routes, as rows. */
+/** Inbound routes as rows. */
 import { sql, type Selectable, type SqlBool } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { InboundRouteTable } from '../../../schema/database.ts'

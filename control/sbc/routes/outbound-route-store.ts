@@ -1,4 +1,4 @@
-/** Outbound routes, as rows. */
+/** Outbound routes as rows. */
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { OutboundRouteTable } from '../../../schema/database.ts'
@@ -124,10 +124,10 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     const customer = either('customer', body.customer, body.customer_id)
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')
-      throw badReference('carrier', 'is required, unless mode is "block"')
+      throw badReference('carrier', 'is required unless mode is "block"')
     const carrierId = resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id)
-    // An emergency asks no wallet, and a call by the platform's carrier is priced by what was dialled: neither is sent
-    // as another number.
+    // Emergency calls use no wallet, and calls over a platform carrier are priced by the dialled number:
+    // neither may be sent as another number.
     const isFree = body.emergency && before?.emergency === true
     if (scope.tenantId !== null && (isFree || this.#isOfPlatform(carrierId)))
       for (const field of ['prefix', 'strip', 'prepend'] as const)

@@ -1,4 +1,4 @@
-/** Outbound and inbound routes as bodies (SPECIFICATION.md §4.7 and §10.2). */
+/** Request bodies of outbound and inbound routes (SPECIFICATION.md §4.7 and §10.2). */
 import { z } from 'zod'
 import { extensionNumber } from '../../pbx/extension-body.ts'
 import { domain, name, prefix, reference } from '../../provisioning/fields.ts'

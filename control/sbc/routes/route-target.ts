@@ -1,4 +1,4 @@
-/** Where an inbound route sends its calls: a dispatcher set, an extension or an AI agent. */
+/** The target of an inbound route: a dispatcher set, an extension or an AI agent. */
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/query.ts'
 import { badReference, chosen, either, type Owner } from '../../provisioning/references.ts'
@@ -11,7 +11,7 @@ interface StoredTarget {
   readonly target: string
 }
 
-/** As shown; one of the three is not null. */
+/** As shown; exactly one of the three is not null. */
 export interface RouteTarget {
   readonly set_id: number | null
   readonly extension: string | null
@@ -24,7 +24,10 @@ interface StoredRoute extends RouteTarget {
   readonly id: number
 }
 
-/** What the body names, as far as the writer sees it; what the route has already stays. Throws 400. */
+/**
+ * Resolves the target of a body, as far as the writer can see it; the route's current target stays allowed.
+ * Throws 400.
+ */
 export function resolveTarget(
   store: Store,
   body: InboundRouteBody,
@@ -63,7 +66,7 @@ function extensionTarget(
       .limit(2),
   )
   if (only === undefined)
-    throw badReference('extension', `there is no extension ${JSON.stringify(extension)}`)
+    throw badReference('extension', `unknown extension ${JSON.stringify(extension)}`)
   if (second !== undefined)
     throw badReference('extension_domain', 'is required: several domains have this extension')
   return { target_type: 'extension', target: `${extension}@${only.domain}` }
@@ -80,7 +83,7 @@ function agentTarget(
     store,
     db.selectFrom('ai_agent').select(['id', 'tenant_id']).where('name', '=', agent),
   )
-  // The platform's own route may go to anybody's agent, as it may go to anybody's extension.
+  // A platform route may use agents and extensions of every tenant.
   const writer: Owner = { ...owner, tenantId: owner.tenantId ?? 'any' }
   const current = before?.agent === agent ? agentOf(store, before.id) : undefined
   const { id } = chosen(rows, { path: 'agent', noun: 'agent', reference: agent }, writer, current)

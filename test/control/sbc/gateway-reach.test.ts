@@ -123,9 +123,7 @@ test('a carrier is refused where its owner has calls go without a price, in the 
   expect((await call('POST', '/dispatcher', here)).status).toBe(201)
   expect((await call('POST', '/routing/carriers', carrier)).body).toMatchObject({
     ...{ statusCode: 409, code: 'carrier_gateway' },
-    details: [
-      { path: 'gateways.0.host', message: 'is where calls of the dispatcher set "pbx" go' },
-    ],
+    details: [{ path: 'gateways.0.host', message: 'is a destination of the dispatcher set "pbx"' }],
   })
   const other = { name: 'south', gateways: [{ host: '198.51.100.1' }] }
   const { id } = (await call('POST', '/routing/carriers', other)).data<{ id: number }>()

@@ -242,7 +242,7 @@ test('a carrier names its price list; those that may compete have one currency',
   const refused = await call('POST', '/routing/carriers', south)
   expect(refused.body).toMatchObject({
     statusCode: 400,
-    details: [{ path: 'rate_plan', message: 'must be in USD, as those of other carriers' }],
+    details: [{ path: 'rate_plan', message: 'must be in USD, like those of other carriers' }],
   })
   expect((await call('PATCH', '/rate-plans/1', { currency: 'EUR' })).status).toBe(409)
   expect((await call('DELETE', '/rate-plans/1')).status).toBe(409)
