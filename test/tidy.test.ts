@@ -309,6 +309,12 @@ const bans: readonly Ban[] = [
     ],
   },
   {
+    what: 'moving money',
+    pattern: /\binsertInto\('ledger_entry'\)|\bset\(\{[^}]*\b(balance_micros|is_depleted)\b/g,
+    instead: 'post it through a `LedgerPort` (schema/contracts/ocs.ts)',
+    rim: ['engine/charging/ledger'],
+  },
+  {
     what: 'silencing a check',
     pattern:
       /@ts-(ignore|expect-error|nocheck)|(ox|es)lint-disable(?!-next-line [\w/-]+ -- \S)|prettier-ignore/g,

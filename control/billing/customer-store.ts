@@ -61,7 +61,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   readonly #store: Store
   readonly #ledger: LedgerPort
 
-  /** @param ledger where opening balances are posted. */
+  /** @param ledger the only way to a balance. */
   constructor(store: Store, ledger: LedgerPort) {
     this.#store = store
     this.#ledger = ledger
@@ -161,7 +161,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       const numbers = this.#numbersOf([id]).map(({ number }) => number)
       refuseForeignNumbers(this.#store, scope, body.numbers, numbers)
       this.#putNumbers(id, body.numbers)
-      if (before && body.credit_limit > before.credit_limit_micros) this.#endDepletion(id)
+      if (before && body.credit_limit > before.credit_limit_micros) this.#ledger.endDepletion(id)
       if (currency !== null && currency !== before?.currency) this.#changeCurrency(id, currency)
       this.#creditOnce(id, body.balance, scope)
     })
@@ -218,12 +218,6 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       note: 'opening balance',
       at: scope.now,
     })
-  }
-
-  /** A higher credit limit leaves something to spend. */
-  #endDepletion(customerId: number): void {
-    const wallets = this.#store.db.updateTable('wallet').set({ is_depleted: 0 })
-    execute(this.#store, wallets.where('customer_id', '=', customerId))
   }
 
   #hasEntries(customerId: number): boolean {

@@ -105,6 +105,8 @@ export type ReportAnswer =
 export interface LedgerPort {
   /** Posts one entry in a transaction, or in the one that is open. */
   post(entry: LedgerEntry): unknown
+  /** Ends the depletion of a customer's wallet: a higher credit limit leaves something to spend. */
+  endDepletion(customerId: number): void
 }
 
 export interface LedgerEntry {

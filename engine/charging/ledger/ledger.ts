@@ -66,6 +66,7 @@ export function createLedger(store: Store): Ledger {
       const wallet = statements.balance.get({ walletId })
       return wallet === undefined ? null : BigInt(wallet.balance)
     },
+    endDepletion: (customerId) => void statements.endDepletion.run({ customerId }),
     deplete: (walletId) => statements.deplete.run({ walletId }).changes === 1,
     post: (entry) =>
       store.sqlite.inTransaction ? write(entry) : transaction(store, () => write(entry)),
@@ -121,6 +122,12 @@ function prepare(store: Store) {
         .set({ is_depleted: 1 })
         .where('id', '=', param('walletId'))
         .where('is_depleted', '=', 0),
+    ),
+    endDepletion: compile(store, (db, param: Param<{ customerId: number }>) =>
+      db
+        .updateTable('wallet')
+        .set({ is_depleted: 0 })
+        .where('customer_id', '=', param('customerId')),
     ),
     find: compile(store, (db, param: Param<{ kind: EntryKind; ref: string }>) =>
       db
