@@ -5,6 +5,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
+import { allScopes } from '../control/auth/scopes.ts'
+import { allTools } from '../control/tools/catalog/index.ts'
+import { eventTypes } from '../schema/contracts/webhook-events.ts'
+import { openControl } from './support/control.ts'
 
 const filesUnder = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -247,4 +251,60 @@ test('the map of test/support names each of its files', () => {
   const named = textOf.get('test/README.md') ?? ''
   const helpers = readdirSync('test/support').filter((name) => /(?<!\.test)\.ts$/.test(name))
   expect(helpers.filter((name) => !named.includes(`\`${name}\``))).toEqual([])
+})
+
+const contracts = ['README.md', 'GUIDE.md', 'SPECIFICATION.md', 'SECURITY.md']
+
+test('codes, fields, metrics and settings that documents name are in the code', () => {
+  const code = tree
+    .filter((path) => /^(?:engine|control|schema)\/.*\.(?:ts|json)$/.test(path))
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n')
+  const words = new Set(code.split(/[^A-Za-z0-9_]+/))
+  const complaints = contracts.flatMap((document) =>
+    [...proseOf(document).matchAll(/`([A-Za-z]+(?:_[A-Za-z0-9]+)+)(?:[={][^`]*)?`/g)]
+      .map(([, name = '']) => name)
+      // Figures of the engine get the prefix when they are scraped.
+      .filter((name) => !words.has(name) && !words.has(name.replace(/^tollgate_/, '')))
+      .map((name) => `${document}: ${name}`),
+  )
+  expect(complaints).toEqual([])
+})
+
+test('SPECIFICATION.md lists every scope and event, and the tools of its table exist', () => {
+  const specification = textOf.get('SPECIFICATION.md') ?? ''
+  const section = (number: string): string =>
+    specification.split(`<a id="s${number}">`)[1]?.split('<a id="s')[0] ?? ''
+  const words = new Set(section('5.9').split(/[^a-z:]+/))
+  const parts = new Set(allScopes.flatMap((scope) => [scope.split(':')[0] ?? '', scope]))
+  const plain = [...parts].filter((part) => !/:(?:read|write)$/.test(part))
+  expect(plain.filter((part) => !words.has(part))).toEqual([])
+  expect(eventTypes.filter((type) => !section('6.2').includes(`\`${type}\``))).toEqual([])
+  const tools = [...section('4.4').matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => name)
+  expect(tools).toHaveLength(8)
+  expect(tools.filter((name) => !allTools.some((tool) => tool.name === name))).toEqual([])
+})
+
+test('every operation of the API that a document names is one', async () => {
+  const { app } = openControl()
+  const answer = await app.request('/openapi.json')
+  const { paths } = (await answer.json()) as { paths: Record<string, object> }
+  const shapes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(
+      (method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '*')}`,
+    ),
+  )
+  const named = /`(GET|POST|PATCH|PUT|DELETE) (?:https?:\/\/<edge>)?(\/[\w/{}.-]*)[^`]*`/g
+  const complaints = [...contracts, 'DECISIONS.md', 'ARCHITECTURE.md'].flatMap((document) =>
+    [...proseOf(document).matchAll(named)]
+      .map(([, method = '', path = '']) => {
+        const plain = path.replaceAll(/\{\w+\}/g, '*').replace(/^\/api(?!\/(?:v1|client|ocs))/, '')
+        const spellings = [plain, `/api/v1${plain}`, `/api${plain}`]
+        return spellings.some((spelling) => shapes.includes(`${method} ${spelling}`))
+          ? ''
+          : `${document}: ${method} ${path}`
+      })
+      .filter((complaint) => complaint !== ''),
+  )
+  expect(complaints).toEqual([])
 })
