@@ -1,5 +1,5 @@
 /** The only place where the SIP core meets sockets and the clock. */
-import type { Output } from './core/output.ts'
+import type { Output } from './core/outbox.ts'
 import type { Flow, HopQuestion, HopTarget } from './flow.ts'
 import { decodeMessage } from './message/decode.ts'
 import type { Log } from './options.ts'
@@ -25,7 +25,7 @@ export interface Ports {
   close(flow: Flow): void
   deliver(clientId: number, payload: string): void
   disconnect(clientId: number): void
-  summon(clientId: number, uri: string): void
+  dialOut(clientId: number, uri: string): void
   resolve(question: HopQuestion, reference: string): void
 }
 
@@ -182,8 +182,8 @@ export class Driver {
         return this.#ports.deliver(output.clientId, output.payload)
       case 'disconnect':
         return this.#ports.disconnect(output.clientId)
-      case 'summon':
-        return this.#ports.summon(output.clientId, output.uri)
+      case 'dial-out':
+        return this.#ports.dialOut(output.clientId, output.uri)
       case 'resolve':
         return this.#ports.resolve(output.question, output.reference)
       case 'close':

@@ -262,7 +262,7 @@ class EmbeddedServer implements SipServer {
       close: (flow) => this.#transports.get(flow.listener)?.close(flow),
       deliver: (clientId, payload) => this.#clients.deliver(clientId, payload),
       disconnect: (clientId) => this.#clients.disconnect(clientId),
-      summon: (clientId, uri) => this.#dialer.dial(clientId, uri),
+      dialOut: (clientId, uri) => this.#dialer.dial(clientId, uri),
       resolve: (question, reference) => this.#resolver.resolve(question, reference),
     }
   }

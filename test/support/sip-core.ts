@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { SipMessage } from '../../engine/sip-server/message/message.ts'
-import type { Output } from '../../engine/sip-server/core/output.ts'
+import type { Output } from '../../engine/sip-server/core/outbox.ts'
 import type { Flow, HopTarget, Listener } from '../../engine/sip-server/flow.ts'
 import type { NewRequest, RequestRoute } from '../../engine/sip-server/index.ts'
 import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'

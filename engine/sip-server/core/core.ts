@@ -1,207 +1,294 @@
 /**
  * The SIP core: bytes, commands and `now` go in, outputs and the next deadline come out. It owns no
- * socket, timer, clock or source of randomness.
+ * socket, timer, clock or source of randomness. Here its parts are joined; each knows only those that
+ * it is given.
  */
-import type { Flow, HopTarget } from '../flow.ts'
+import { DialogTable } from '../dialog/dialog-table.ts'
+import type { Flow, HopTarget, Listener } from '../flow.ts'
 import { checkResponse } from '../message/check.ts'
 import { hostPort } from '../message/host.ts'
 import { endsLinesWithLineFeeds, parseAppMessage, parseMessage } from '../message/parse.ts'
+import type { CallLimits, Log, NewRequest, RequestRoute } from '../options.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { Timers } from '../transaction/timers.ts'
 import { decodeCommand, type SipCommand } from '../wire/command.ts'
-import { encodeAuthenticated, encodeNo, encodeNok, encodeOk, encodePong } from '../wire/event.ts'
 import { sortAppHeaders } from './app-headers.ts'
-import type { CallTimesByDirection } from './call-times.ts'
-import { Departure } from './applications/departure.ts'
-import { receiveRequest, returnFlow } from './uas/receive-request.ts'
-import { receiveResponse } from './uac/receive-response.ts'
-import { answerStateless, respond } from './uas/send-response.ts'
-import type { AppRequest } from './uac/command-answers.ts'
-import { cancelOutbound, sendInDialog, sendOutOfDialog } from './uac/send-request.ts'
-import type { Output } from './output.ts'
-import { startProxy } from './proxy/start-proxy.ts'
-import { completeVias } from './uas/request-text.ts'
-import { sendAck } from './uac/send-ack.ts'
-import { Stack, type StackOptions } from './stack.ts'
-import type { TrafficTotals } from './traffic.ts'
+import { Applications } from './applications/applications.ts'
+import { ApplicationEvents, type CommandRef } from './applications/events.ts'
+import { LostApplications } from './applications/lost-applications.ts'
+import { CallTimes, type CallTimesByDirection } from './call-times.ts'
+import { HopFinder } from './hop-finder.ts'
+import { Identifiers } from './identifiers.ts'
+import { LocalBye } from './local-bye.ts'
+import { advertised } from './next-hop.ts'
+import { Outbox, type Output } from './outbox.ts'
+import { OwnRoutes, type SealOptions } from './proxy/own-routes.ts'
+import { Proxy } from './proxy/proxy.ts'
+import { RegistrationFlows } from './registration-flows.ts'
+import { RequestWriter } from './request-writer.ts'
+import { SessionTimers } from './session/session-timers.ts'
+import { Subscriptions } from './session/subscriptions.ts'
+import { Traffic, type TrafficTotals } from './traffic.ts'
+import { Transactions } from './transactions.ts'
+import { OutboundRequests } from './uac/outbound-request.ts'
+import { ResponseReceiver } from './uac/receive-response.ts'
+import { RequestSender, type RequestCommand } from './uac/send-request.ts'
+import { InboundRequests } from './uas/inbound-request.ts'
+import { InDialogRequests } from './uas/in-dialog-requests.ts'
+import { CancelReceiver } from './uas/receive-cancel.ts'
+import { RequestReceiver } from './uas/receive-request.ts'
+import { Responder } from './uas/responder.ts'
+
+export interface CoreOptions extends SealOptions {
+  readonly listeners: () => readonly Listener[]
+  readonly timers: Timers
+  readonly limits: CallLimits
+  /** The shortest session interval that is accepted (Min-SE, RFC 4028 §5). */
+  readonly minSessionSeconds: number
+  /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
+  readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
+  /** Which application gets a new request; undefined: any that asked for its method, in turn. */
+  readonly routeRequest?: ((request: NewRequest) => RequestRoute | undefined) | undefined
+  /** How long the calls of an application that has gone go on. Milliseconds; default: they end at once. */
+  readonly graceMs?: number | undefined
+  /** What applications must quote. */
+  readonly secret: string
+  /** Compares in constant time. */
+  readonly sameSecret: (given: string, expected: string) => boolean
+  /** An unguessable token of letters and digits: branches and tags. */
+  readonly token: () => string
+  /** Reported to applications; starts with `v<major>.<minor>.<patch>`. */
+  readonly version: string
+  readonly log: Log
+}
 
 export class SipCore {
-  readonly #stack: Stack
+  readonly traffic: TrafficTotals
+  readonly callTimes: CallTimesByDirection = { inbound: new CallTimes(), outbound: new CallTimes() }
+  readonly #options: CoreOptions
+  readonly #traffic = new Traffic()
+  readonly #outbox = new Outbox(this.#traffic)
+  readonly #dialogs = new DialogTable()
+  readonly #inbound = new InboundRequests()
+  readonly #outbound = new OutboundRequests()
+  readonly #applications: Applications
+  readonly #events: ApplicationEvents
+  readonly #transactions: Transactions
+  readonly #registrationFlows: RegistrationFlows
+  readonly #hops: HopFinder
+  readonly #responder: Responder
+  readonly #requests: RequestReceiver
+  readonly #sender: RequestSender
+  readonly #proxy: Proxy
+  readonly #lostApplications: LostApplications
 
-  constructor(options: StackOptions) {
-    this.#stack = new Stack(options)
+  constructor(options: CoreOptions) {
+    const { listeners, minSessionSeconds, log, limits } = options
+    this.#options = options
+    this.traffic = this.#traffic
+    const outbox = this.#outbox
+    const dialogs = this.#dialogs
+    const ids = new Identifiers(options.token)
+    const applications = new Applications({
+      routeRequest: options.routeRequest,
+      dialOut: (clientId, uri) => outbox.push({ kind: 'dial-out', clientId, uri }),
+    })
+    const events = new ApplicationEvents(applications, outbox, ids)
+    const transactions = new Transactions(options.timers, outbox)
+    const { deadlines } = transactions
+    const registrationFlows = new RegistrationFlows(deadlines)
+    const hops = new HopFinder(listeners, registrationFlows, outbox, ids)
+    const writer = new RequestWriter(hops, ids, minSessionSeconds)
+    const localBye = new LocalBye(dialogs, writer, transactions, events)
+    const sessions = new SessionTimers({
+      ...{ transactions, writer, localBye, ids, minSessionSeconds, log },
+    })
+    const subscriptions = new Subscriptions(dialogs, this.#outbound, deadlines)
+    const shared = { transactions, dialogs, ids, applications, events, localBye, log }
+    const settings = { sessions, subscriptions, minSessionSeconds }
+    const { inbound: callTimesIn, outbound: callTimesOut } = this.callTimes
+    this.#responder = new Responder({
+      ...{ ...shared, ...settings, outbox, registrationFlows },
+      requests: this.#inbound,
+      callTimes: callTimesIn,
+    })
+    const uas = { ...shared, ...settings, requests: this.#inbound, responder: this.#responder }
+    const ownRoutes = new OwnRoutes(options)
+    this.#proxy = new Proxy({ ...uas, hops, ownRoutes, callTimesIn, callTimesOut })
+    this.#requests = new RequestReceiver({
+      ...uas,
+      proxy: this.#proxy,
+      cancels: new CancelReceiver(uas),
+      inDialog: new InDialogRequests({ ...uas, proxy: this.#proxy }),
+      traffic: this.#traffic,
+      isFull: () => this.#isFull(limits),
+      refusesCall: options.refusesCall,
+    })
+    this.#sender = new RequestSender({
+      ...{ ...shared, hops, writer },
+      requests: this.#outbound,
+      responses: new ResponseReceiver({ ...shared, ...settings, callTimes: callTimesOut }),
+    })
+    this.#lostApplications = new LostApplications({
+      ...{ ...shared, deadlines, responder: this.#responder },
+      ...{ inbound: this.#inbound, outbound: this.#outbound, graceMs: options.graceMs ?? 0 },
+    })
+    this.#applications = applications
+    this.#events = events
+    this.#transactions = transactions
+    this.#registrationFlows = registrationFlows
+    this.#hops = hops
   }
 
   /** One whole SIP message from the network. Nothing in it can make this throw. */
   receive(text: string, flow: Flow, now: number): void {
-    const stack = this.#stack
     const message = parseMessage(text)
     if (message.kind === 'malformed') {
       const request = message.message
-      stack.traffic.unreadable(request !== undefined)
-      stack.options.log('debug', 'malformed message', {
-        from: flow.address,
-        reason: message.reason,
-      })
-      if (request?.kind !== 'request' || request.via === undefined) return
-      const vias = completeVias(request, request.via, flow)
-      return answerStateless(stack, request, vias, returnFlow(request.via, flow), message)
+      this.#traffic.unreadable(request !== undefined)
+      const { reason } = message
+      this.#options.log('debug', 'malformed message', { from: flow.address, reason })
+      if (request?.kind === 'request') this.#requests.refuseMalformed(request, flow, message)
+      return
     }
-    stack.traffic.received(message)
-    if (endsLinesWithLineFeeds(text)) stack.traffic.withLineFeeds += 1
-    if (message.kind === 'request') return receiveRequest(stack, message, flow, now)
-    if (checkResponse(message)) receiveResponse(stack, message, flow, now)
-    else stack.traffic.faulty.responses += 1
+    this.#traffic.received(message)
+    if (endsLinesWithLineFeeds(text)) this.#traffic.withLineFeeds += 1
+    if (message.kind === 'request') return this.#requests.receive(message, flow, now)
+    if (checkResponse(message)) this.#transactions.receiveResponse(message, flow, now)
+    else this.#traffic.faulty.responses += 1
   }
 
   /** The transport could not send an output that carried `reference`. */
   sendFailed(reference: string, reason: string, now: number): void {
-    const stack = this.#stack
-    stack.options.log('debug', 'send failed', { reason })
-    stack.clientTransactions.get(reference)?.transportFailed(now)
-    stack.serverTransactions.get(reference)?.transportFailed(now)
+    this.#options.log('debug', 'send failed', { reason })
+    this.#transactions.sendFailed(reference, now)
   }
 
   /** A stream connection is gone: nothing can come back for the requests that were sent on it. */
   connectionClosed(flow: Flow, now: number): void {
-    this.#stack.registrationFlows.connectionClosed(flow.connectionId)
-    for (const transaction of this.#stack.clientTransactions.onConnection(flow))
-      transaction.transportFailed(now)
-    for (const dialog of this.#stack.dialogs.onConnection(flow.connectionId))
-      dialog.connectionLost()
+    this.#registrationFlows.connectionClosed(flow.connectionId)
+    this.#transactions.connectionClosed(flow, now)
+    for (const dialog of this.#dialogs.onConnection(flow.connectionId)) dialog.connectionLost()
   }
 
   /** Where a host name is reached, the preferred place first; none: it cannot be resolved. */
   resolved(reference: string, targets: readonly HopTarget[], now: number): void {
-    this.#stack.resolved(reference, targets, now)
+    this.#hops.resolved(reference, targets, now)
   }
 
   /** `isInProcess`: the application hears of 100 Trying, and takes its calls with it when it goes. */
   clientConnected(clientId: number, isInProcess: boolean): void {
-    this.#stack.applications.connected(clientId, isInProcess)
+    this.#applications.connected(clientId, isInProcess)
   }
 
-  /**
-   * What the application left unanswered is refused; its dialogs end after the grace, or at once when
-   * it lived in this process: nobody else knows them.
-   */
   clientDisconnected(clientId: number, now: number): void {
-    const { applications, options } = this.#stack
-    const graceMs = applications.isInProcess(clientId) ? 0 : (options.graceMs ?? 0)
-    Departure.of(this.#stack, clientId, graceMs, now)
+    this.#lostApplications.disconnected(clientId, now)
   }
 
-  /** Ends what goes on without its application: the server is about to stop. */
+  /** Ends the calls that go on without their application: the server is about to stop. */
   endOrphans(now: number): void {
-    for (const departure of [...this.#stack.departures.values()]) departure.onTimer('grace', now)
+    this.#lostApplications.endAll(now)
   }
 
   /** One wire payload from a connected application. */
   command(clientId: number, payload: string, now: number): void {
-    const stack = this.#stack
-    const { applications } = stack
     const decoded = decodeCommand(payload)
-    const reply = (payload: string): void => stack.push({ kind: 'deliver', clientId, payload })
     const { id, command } = decoded
-    if (command === undefined) return this.#expel(clientId, id, decoded.problem)
-    if (command.kind === 'authenticate') {
-      if (!stack.options.sameSecret(command.secret, stack.options.secret))
-        return this.#expel(clientId, id, 'incorrect secret')
-      applications.authenticate(clientId, command.tags)
-      reply(this.#welcome(id))
-      return applications.release(clientId).forEach(reply)
-    }
-    if (!applications.isAuthenticated(clientId))
-      return this.#expel(clientId, id, 'not authenticated')
+    const ref = { clientId, id }
+    if (command === undefined) return this.#events.closeWithError(ref, decoded.problem)
+    if (command.kind === 'authenticate')
+      return this.#authenticate(ref, command.secret, command.tags)
+    if (!this.#applications.isAuthenticated(clientId))
+      return this.#events.closeWithError(ref, 'not authenticated')
     switch (command.kind) {
       case 'ping':
-        return reply(encodePong(stack.nextId(), id))
+        return this.#events.pong(ref)
       case 'route':
-        applications.addRoute(clientId, command.verb)
-        return reply(encodeOk(stack.nextId(), id))
+        this.#applications.addRoute(clientId, command.verb)
+        return this.#events.ok(ref)
       case 'remove-route':
-        applications.removeRoute(clientId, command.verb)
-        return reply(encodeOk(stack.nextId(), id))
+        this.#applications.removeRoute(clientId, command.verb)
+        return this.#events.ok(ref)
       case 'proxy':
-        return startProxy(stack, clientId, id, command, now)
+        return this.#proxy.command(ref, command, now)
       case 'sip':
-        return this.#sip(clientId, id, command, now)
+        return this.#sip({ ...ref, ...command }, command, now)
     }
   }
 
   /** Fires everything due at `now`. */
   handleTimeout(now: number): void {
-    this.#stack.deadlines.expire(now)
+    this.#transactions.deadlines.expire(now)
   }
 
   nextDeadline(): number | undefined {
-    return this.#stack.deadlines.next()
+    return this.#transactions.deadlines.next()
   }
 
   nextOutput(): Output | undefined {
-    return this.#stack.nextOutput()
+    return this.#outbox.take()
   }
 
-  get traffic(): TrafficTotals {
-    return this.#stack.traffic
-  }
-
-  get callTimes(): CallTimesByDirection {
-    return this.#stack.callTimes
-  }
-
-  /** Confirmed dialogs by who sent the INVITE: the peer (`inbound`), or we. */
+  /** Confirmed dialogs by which side sent the INVITE: the peer (`inbound`), or we. */
   dialogCounts(): { readonly inbound: number; readonly outbound: number } {
-    const { dialogs } = this.#stack
+    const dialogs = this.#dialogs
     return { inbound: dialogs.countConfirmed('uas'), outbound: dialogs.countConfirmed('uac') }
   }
 
   /** Sizes of all tables: with no call and no transaction they are zero. */
   stats(): Record<string, number> {
-    return this.#stack.stats()
+    return {
+      applications: this.#applications.size,
+      clientTransactions: this.#transactions.clientCount,
+      serverTransactions: this.#transactions.serverCount,
+      dialogs: this.#dialogs.size,
+      ...this.#inbound.sizes,
+      outboundRequests: this.#outbound.size,
+      departures: this.#lostApplications.size,
+      forwarding: this.#proxy.size,
+      resolving: this.#hops.resolving,
+      answered: this.#dialogs.countUnacknowledged(),
+      subscribing: this.#outbound.subscribingCount,
+      registrationFlows: this.#registrationFlows.size,
+      deadlines: this.#transactions.deadlines.size,
+      outputs: this.#outbox.size,
+    }
   }
 
-  #sip(clientId: number, id: string, command: SipCommand, now: number): void {
-    const stack = this.#stack
-    const { transactionId, dialogId, routeUrl } = command
-    const request: AppRequest = { clientId, id, transactionId, dialogId, routeUrl }
-    const message = parseAppMessage(command.message)
-    if (message === undefined)
-      return stack.deliver(clientId, encodeNok(stack.nextId(), id, 'unreadable SIP message'))
+  #isFull({ maxUnanswered, maxDialogs }: CallLimits): boolean {
+    const unanswered = this.#inbound.size + this.#proxy.size
+    return unanswered >= maxUnanswered || this.#dialogs.size >= maxDialogs
+  }
+
+  #authenticate(ref: CommandRef, secret: string, tags: readonly string[]): void {
+    const { sameSecret, secret: expected, version, listeners } = this.#options
+    if (!sameSecret(secret, expected)) return this.#events.closeWithError(ref, 'incorrect secret')
+    this.#applications.authenticate(ref.clientId, tags)
+    const all = listeners()
+    this.#events.authenticated(ref, {
+      hostports: all.map((own) => `${own.protocol}/${advertised(own)}`),
+      version,
+      localHostports: all.map((own) => `${own.protocol}/${hostPort(own.address, own.port)}`),
+    })
+  }
+
+  #sip(command: RequestCommand, { message: text }: SipCommand, now: number): void {
+    const message = parseAppMessage(text)
+    if (message === undefined) return this.#events.refuse(command, 'unreadable SIP message')
+    const { transactionId, dialogId } = command
     if (message.kind === 'response') {
       if (transactionId === '')
-        return this.#expel(clientId, id, 'a response needs a transaction id')
-      return respond(stack, { clientId, id, transactionId }, message, now)
+        return this.#events.closeWithError(command, 'a response needs a transaction id')
+      return this.#responder.respond(command, message, now)
     }
+    const { method } = message
     if (dialogId !== '')
-      return message.method === 'ACK'
-        ? sendAck(stack, request, message, now)
-        : sendInDialog(stack, request, message, now)
-    if (transactionId === '') return sendOutOfDialog(stack, request, message, now)
-    if (message.method === 'CANCEL')
-      return cancelOutbound(stack, request, sortAppHeaders(message, '').lines, now)
-    stack.deliver(
-      clientId,
-      encodeNok(stack.nextId(), id, 'a request cannot quote a transaction id, unless it is CANCEL'),
-    )
-  }
-
-  /** A breach of the protocol ends the connection. */
-  #expel(clientId: number, id: string, reason: string): void {
-    const payload = encodeNo(this.#stack.nextId(), id, reason)
-    this.#stack.push({ kind: 'deliver', clientId, payload })
-    this.#stack.push({ kind: 'disconnect', clientId })
-  }
-
-  #welcome(commandId: string): string {
-    const { listeners, version } = this.#stack.options
-    const all = listeners()
-    const hostports = all.map(
-      (own) => `${own.protocol}/${hostPort(own.advertisedHost, own.advertisedPort)}`,
-    )
-    const localHostports = all.map((own) => `${own.protocol}/${hostPort(own.address, own.port)}`)
-    return encodeAuthenticated(this.#stack.nextId(), commandId, {
-      hostports,
-      version,
-      localHostports,
-    })
+      return method === 'ACK'
+        ? this.#sender.ack(command, message, now)
+        : this.#sender.inDialog(command, message, now)
+    if (transactionId === '') return this.#sender.outOfDialog(command, message, now)
+    if (method === 'CANCEL')
+      return this.#sender.cancel(command, sortAppHeaders(message, '').lines, now)
+    this.#events.refuse(command, 'a request cannot quote a transaction id, unless it is CANCEL')
   }
 }

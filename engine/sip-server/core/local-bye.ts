@@ -1,54 +1,51 @@
 /** BYEs that the stack sends by itself; the application learns of them as `unsolicited` requests. */
+import type { DialogTable } from '../dialog/dialog-table.ts'
 import type { Dialog } from '../dialog/dialog.ts'
-import type { ClientUser } from '../transaction/context.ts'
-import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
-import { encodeUnsolicited } from '../wire/event.ts'
-import { composeFor, flowInDialog } from './compose.ts'
-import { tellStop } from './applications/call-details.ts'
-import type { Stack } from './stack.ts'
+import type { ApplicationEvents } from './applications/events.ts'
+import type { RequestWriter } from './request-writer.ts'
+import type { Transactions } from './transactions.ts'
 
 /** Its BYE ends no call. */
-export const otherFork = 'Call completed elsewhere'
+export const otherBranch = 'Call completed elsewhere'
 export const sessionExpired = 'Session timer expired'
 
-const reasonFor = (text: string) =>
-  text === sessionExpired ? 'session-expired' : 'system-initiated-termination'
+export class LocalBye {
+  readonly #dialogs: DialogTable
+  readonly #writer: RequestWriter
+  readonly #transactions: Transactions
+  readonly #events: ApplicationEvents
 
-const deaf: Omit<ClientUser, 'onTerminated'> = {
-  onResponse: () => undefined,
-  onFailure: () => undefined,
-}
+  constructor(
+    dialogs: DialogTable,
+    writer: RequestWriter,
+    transactions: Transactions,
+    events: ApplicationEvents,
+  ) {
+    this.#dialogs = dialogs
+    this.#writer = writer
+    this.#transactions = transactions
+    this.#events = events
+  }
 
-/** RFC 3261 §13.3.1.4: no ACK for our 2xx within 64·T1. */
-export function endUnacknowledged(stack: Stack, dialog: Dialog, now: number): void {
-  dialog.reliable2xx = undefined
-  sendLocalBye(stack, dialog, 'ACK timeout', 'tell', now)
-}
+  /** Ends a dialog from our side. `tell`: its application still counts on it. */
+  send(dialog: Dialog, text: string, audience: 'tell' | 'silent', now: number): void {
+    if (dialog.state === 'terminated') return
+    this.#dialogs.remove(dialog)
+    // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
+    if (dialog.usage !== 'invite') return
+    // A peer that cannot be reached by it ends by its own timers.
+    const flow = this.#writer.flowInDialog(dialog)
+    const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
+    const sent = this.#writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
+    this.#transactions.sendUnattended(sent, sent.branch, flow, now)
+    if (text !== otherBranch) this.#tellStop(text, sent.text, now)
+    if (audience === 'tell')
+      this.#events.unsolicited(dialog.clientId, dialog.id, sent.text, flow, now)
+  }
 
-/** Ends a dialog from our side. `tell`: its application still believes in it. */
-export function sendLocalBye(
-  stack: Stack,
-  dialog: Dialog,
-  text: string,
-  audience: 'tell' | 'silent',
-  now: number,
-): void {
-  if (dialog.state === 'terminated') return
-  stack.forget(dialog)
-  // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
-  if (dialog.usage !== 'invite') return
-  // A peer that cannot be reached by it ends by its own timers.
-  const flow = flowInDialog(stack, dialog)
-  dialog.localCseq += 1
-  const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
-  const sent = composeFor(stack, dialog, 'BYE', dialog.localCseq, flow, { lines, body: '' })
-  const onTerminated = (): void => stack.clientTransactions.remove(sent.branch)
-  const user = { ...deaf, onTerminated }
-  const transaction = new NonInviteClientTransaction(sent, sent.branch, flow, user, stack, now)
-  stack.clientTransactions.add(sent.branch, transaction)
-  if (text !== otherFork) tellStop(stack, 'application', reasonFor(text), sent.text, now)
-  if (audience === 'silent') return
-  const meta = stack.applicationMeta(sent.text, flow, now)
-  const event = { id: stack.nextId(), meta, dialogId: dialog.id, text: sent.text }
-  stack.deliver(dialog.clientId, encodeUnsolicited(event))
+  #tellStop(why: string, bye: string, now: number): void {
+    const isExpired = why === sessionExpired
+    const reason = isExpired ? 'session-expired' : 'system-initiated-termination'
+    this.#events.callStopped('application', reason, bye, now)
+  }
 }

@@ -9,7 +9,7 @@ import {
   type Listener,
   type Protocol,
 } from '../flow.ts'
-import { bareUri } from '../dialog/dialog.ts'
+import { bareUri } from '../dialog/route-set.ts'
 import { hostPort } from '../message/host.ts'
 import { parseUri } from '../message/uri.ts'
 

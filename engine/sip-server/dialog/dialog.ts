@@ -1,20 +1,22 @@
 /**
- * One dialog as one side sees it: RFC 3261 §12. Identifiers, sequence numbers, route set and
- * targets; no messages are sent from here.
+ * One dialog as one side sees it: RFC 3261 §12. Identifiers, sequence numbers, route set and targets,
+ * and which requests are pending in it. Its state changes only here. It sends no messages.
  */
 import type { Flow } from '../flow.ts'
 import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
-import { parseUri } from '../message/uri.ts'
-import type { LongDeadline } from './long-deadline.ts'
+import type { Deadlines } from '../transaction/deadlines.ts'
+import { LongDeadline } from './long-deadline.ts'
+import { PendingRequests, type Conflict } from './pending-requests.ts'
 import type { Reliable1xx } from './reliable-1xx.ts'
 import type { Reliable2xx } from './reliable-2xx.ts'
+import { routeBy, type RoutedRequest } from './route-set.ts'
 import type { SessionTimer } from './session-timer.ts'
 
 /** The party that sent the INVITE is `uac`; the dialog's id carries that party's tag. */
 export type DialogRole = 'uac' | 'uas'
 
-export type DialogState = 'early' | 'confirmed' | 'terminated'
+type DialogState = 'early' | 'confirmed' | 'terminated'
 
 /** What holds the dialog open: a call, or a subscription (RFC 6665). */
 export type DialogUsage = 'invite' | 'subscription'
@@ -22,6 +24,8 @@ export type DialogUsage = 'invite' | 'subscription'
 interface DialogStart {
   readonly role: DialogRole
   readonly usage: DialogUsage
+  /** Default: `early`. */
+  readonly state?: 'early' | 'confirmed'
   readonly clientId: number
   readonly callId: string
   /** Header values that name the two parties, each with its tag; `remote` may lack one (RFC 2543). */
@@ -30,7 +34,7 @@ interface DialogStart {
   readonly localTag: string
   readonly remoteTag: string
   readonly localCseq: number
-  /** -1 while the other side has not sent a request. */
+  /** -1 until the other side has sent a request. */
   readonly remoteCseq: number
   readonly routeSet: readonly string[]
   readonly remoteTarget: string
@@ -41,19 +45,17 @@ interface DialogStart {
   readonly isFlowBound: boolean
 }
 
-/** What an application asked for and what has to wait. */
-interface Held {
-  send(now: number): void
-  /** The dialog has ended. */
-  refuse(): void
+/** An INVITE of ours that was answered with 2xx and waits for the application's ACK. */
+export interface AnsweredInvite {
+  readonly flow: Flow
+  /** It began the dialog, and was cancelled too late. */
+  readonly isUnwanted: boolean
+  /** Sends the ACK, and again for every copy of the 2xx (§13.2.2.4). Returns the text. */
+  acknowledge(dialog: Dialog, lines: string, body: string): string
 }
 
-interface Route {
-  readonly uri: string
-  readonly routes: readonly string[]
-  /** Where the request goes next: a strict router stands in the Request-URI (RFC 3261 §12.2.1.1). */
-  readonly hop: string
-}
+/** A peer that invents tags must not fill the memory. */
+const MAX_BRANCHES = 16
 
 export class Dialog {
   readonly id: string
@@ -61,73 +63,116 @@ export class Dialog {
   readonly key: string
   readonly role: DialogRole
   readonly usage: DialogUsage
-  /** The application that has it; of a subscription another one may take over. */
-  clientId: number
   readonly callId: string
   readonly localTag: string
   readonly local: string
-  state: DialogState = 'early'
   readonly remoteTag: string
   readonly remote: string
-  localCseq: number
-  remoteCseq: number
-  contact: string
-  flow: Flow
-  isFlowBound: boolean
-  /** Where the next request goes as far as it is known, while bound to no flow; the core's to set. */
-  way: Flow | undefined
-  /** A re-INVITE of ours, or of the peer, that has no final response yet (§14). */
-  hasLocalInvite = false
-  hasRemoteInvite = false
-  /** An UPDATE of ours with an offer, and any UPDATE of the peer, without final response (RFC 3311 §5). */
-  hasLocalOffer = false
-  hasRemoteUpdate = false
-  /** The offer of the INVITE was answered in a provisional response; as UAS: in one that is not reliable. */
-  hasEarlyAnswer = false
-  /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
-  unacknowledgedRSeq: number | undefined
-  /** Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same id. */
-  forks: Map<string, Dialog> | undefined
-  /** The 2xx of ours that still waits for its ACK. */
-  reliable2xx: Reliable2xx | undefined
-  /** As UAS: the provisional responses that wait for their PRACK. */
-  reliable1xx: Reliable1xx | undefined
-  /** Of a subscription: when it ends unless it is renewed. */
-  expiry: LongDeadline | undefined
-  /** Absent: it lives until somebody ends it (RFC 4028). */
-  session: SessionTimer | undefined
-  /** Re-INVITEs of the application, while one of the stack's own is under way. */
-  held: Held[] = noneHeld
+  readonly pending = new PendingRequests()
+  #clientId: number
+  #state: DialogState
+  #localCseq: number
+  #remoteCseq: number
+  #contact: string
+  #flow: Flow
+  #isFlowBound: boolean
   readonly #routeSet: readonly string[]
   #remoteTarget: string
-  #route: Route | undefined
+  #route: RoutedRequest | undefined
+  #nextHop: Flow | undefined
+  /** A provisional response has answered the offer of the INVITE; as UAS: an unreliable one. */
+  #hasEarlyAnswer = false
+  /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
+  #unacknowledgedRSeq: number | undefined
+  /** Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same id. */
+  #branches: Map<string, Dialog> | undefined
+  #answeredInvite: AnsweredInvite | undefined
+  #reliable2xx: Reliable2xx | undefined
+  #reliable1xx: Reliable1xx | undefined
+  #subscriptionEnd: LongDeadline | undefined
+  #session: SessionTimer | undefined
 
   constructor(start: DialogStart) {
     this.role = start.role
     this.usage = start.usage
-    this.clientId = start.clientId
     this.callId = detachString(start.callId)
     this.local = detachString(start.local)
     this.remote = detachString(start.remote)
     this.localTag = detachString(start.localTag)
     this.remoteTag = detachString(start.remoteTag)
-    this.localCseq = start.localCseq
-    this.remoteCseq = start.remoteCseq
+    this.#clientId = start.clientId
+    this.#state = start.state ?? 'early'
+    this.#localCseq = start.localCseq
+    this.#remoteCseq = start.remoteCseq
     this.#routeSet = start.routeSet.map(detachString)
     this.#remoteTarget = detachString(start.remoteTarget)
-    this.contact = detachString(start.contact)
-    this.flow = start.flow
-    this.isFlowBound = start.isFlowBound
+    this.#contact = detachString(start.contact)
+    this.#flow = start.flow
+    this.#isFlowBound = start.isFlowBound
     const inviterTag = start.role === 'uac' ? this.localTag : this.remoteTag
     this.id = detachString(dialogId(this.callId, inviterTag))
     this.key = detachString(dialogKey(this.callId, this.localTag))
   }
 
+  /** The application that has it. */
+  get clientId(): number {
+    return this.#clientId
+  }
+
+  get state(): DialogState {
+    return this.#state
+  }
+
+  /** Moves a subscription to another application. */
+  takeOver(clientId: number): void {
+    this.#clientId = clientId
+  }
+
+  confirm(): void {
+    if (this.#state === 'early') this.#state = 'confirmed'
+  }
+
+  /** Ends the dialog: stops its timers and refuses what is held. `DialogTable.remove` calls it. */
+  end(): void {
+    this.#state = 'terminated'
+    this.#answeredInvite = undefined
+    this.#reliable2xx?.stop()
+    this.#reliable1xx?.stop()
+    this.#session?.stop()
+    this.#subscriptionEnd?.cancel()
+    this.pending.refuseHeld()
+  }
+
+  // ---- sequence numbers and targets (§12.2) ----
+
+  get localCseq(): number {
+    return this.#localCseq
+  }
+
+  get remoteCseq(): number {
+    return this.#remoteCseq
+  }
+
+  /** §12.2.1.1: the number of the next request of ours. */
+  nextLocalCseq(): number {
+    this.#localCseq += 1
+    return this.#localCseq
+  }
+
   /** §12.2.2: a request with a number below the last one is out of order. Equal numbers belong to ACK. */
   acceptsCseq(number: number): boolean {
-    if (number < this.remoteCseq) return false
-    this.remoteCseq = number
+    if (number < this.#remoteCseq) return false
+    this.#remoteCseq = number
     return true
+  }
+
+  /** Our Contact in this dialog. */
+  get contact(): string {
+    return this.#contact
+  }
+
+  changeContact(contact: string): void {
+    this.#contact = contact
   }
 
   /** §12.2.1.2 and §12.2.2: target refresh requests and their 2xx move the remote target. */
@@ -136,46 +181,203 @@ export class Dialog {
     if (target === undefined || target === this.#remoteTarget) return
     this.#remoteTarget = detachString(target)
     this.#route = undefined
-    this.way = undefined
+    this.#nextHop = undefined
   }
 
-  /** The connection is gone: requests go to the remote target again, over a new one. */
+  /** §12.2.1.1: Request-URI and Route of the next request. */
+  nextRequestRoute(): RoutedRequest {
+    return (this.#route ??= routeBy(this.#routeSet, this.#remoteTarget))
+  }
+
+  /** By which the peer was heard. */
+  get flow(): Flow {
+    return this.#flow
+  }
+
+  /** Requests go back by `flow` instead of to the remote target. */
+  get isFlowBound(): boolean {
+    return this.#isFlowBound
+  }
+
+  /** Where the next request goes while it is bound to no flow; undefined: not known yet. */
+  get nextHop(): Flow | undefined {
+    return this.#nextHop
+  }
+
+  rememberNextHop(flow: Flow): void {
+    this.#nextHop = flow
+  }
+
+  /** A request of the peer came by `flow`: a connection is used from then on. */
+  heardBy(flow: Flow): void {
+    if (flow.connectionId !== 0) this.#isFlowBound = true
+    if (this.#isFlowBound) this.#flow = flow
+  }
+
+  /** Requests go to the remote target again, over a new connection. */
   connectionLost(): void {
-    this.isFlowBound = false
-    this.flow = { ...this.flow, connectionId: 0 }
+    this.#isFlowBound = false
+    this.#flow = { ...this.#flow, connectionId: 0 }
   }
 
-  /** The dialog of this INVITE with that remote tag, itself or a fork (§12.1.2). */
+  // ---- pending requests (§14) ----
+
+  /** An INVITE in either direction has no final response or no ACK yet. */
+  get isInvitePending(): boolean {
+    const { hasLocalInvite, hasRemoteInvite } = this.pending
+    const isUnacknowledged = this.#reliable2xx !== undefined || this.#answeredInvite !== undefined
+    return hasLocalInvite || hasRemoteInvite || isUnacknowledged
+  }
+
+  /** A request of ours goes out. */
+  localRequestBegins(method: string, hasBody: boolean): void {
+    this.pending.localBegins(method, hasBody)
+    if (method === 'PRACK') this.#unacknowledgedRSeq = undefined
+    else if (method === 'BYE') this.#session?.stop()
+  }
+
+  /** A request of the peer was accepted. */
+  remoteRequestBegins(request: SipMessage): void {
+    this.pending.remoteBegins(request.method)
+    if (refreshesTarget.has(request.method)) this.refreshTarget(request)
+  }
+
+  /** It has its final response. */
+  remoteRequestEnds(method: string): void {
+    this.pending.remoteEnds(method)
+    if (method === 'INVITE') this.#reliable1xx?.stop()
+  }
+
+  /** Why a request of the peer must wait. */
+  conflictOf(request: SipMessage): Conflict | undefined {
+    const unanswered = this.#isOfferUnanswered ? this.role : undefined
+    return this.pending.conflictOf(request, this.#state === 'early', unanswered)
+  }
+
+  /**
+   * The offer of the first INVITE has no answer yet. RFC 3262 §5 wants the answer in a reliable
+   * provisional response; drachtio-server, and peers that send an UPDATE then, accept any.
+   */
+  get #isOfferUnanswered(): boolean {
+    if (this.#state !== 'early' || this.usage !== 'invite' || this.#hasEarlyAnswer) return false
+    return this.role === 'uac' || this.#reliable1xx?.hasAgreed !== true
+  }
+
+  // ---- responses that must arrive (§13, RFC 3262) ----
+
+  /** Our 2xx to an INVITE is repeated until its ACK. */
+  answeredWith(reliable2xx: Reliable2xx): void {
+    this.#state = 'confirmed'
+    this.#reliable2xx = reliable2xx
+  }
+
+  /** The 2xx that an ACK with that number acknowledges; undefined: none waits for it. */
+  takeAck(cseq: number | undefined): Reliable2xx | undefined {
+    const awaiting = this.#reliable2xx
+    if (awaiting === undefined || awaiting.cseq !== cseq) return undefined
+    awaiting.stop()
+    this.#reliable2xx = undefined
+    return awaiting
+  }
+
+  /** As UAS: the provisional responses that wait for their PRACK. */
+  get reliable1xx(): Reliable1xx | undefined {
+    return this.#reliable1xx
+  }
+
+  /** Those of the INVITE with that number. */
+  reliable1xxOf(cseq: number, begin: () => Reliable1xx): Reliable1xx {
+    const current = this.#reliable1xx
+    return current?.cseq === cseq ? current : (this.#reliable1xx = begin())
+  }
+
+  /** As UAS: an unreliable provisional response has carried a session description. */
+  answeredEarly(): void {
+    this.#hasEarlyAnswer = true
+  }
+
+  /** As UAC: notes which PRACK belongs to which branch, and whether the offer is answered. */
+  provisionalReceived(response: SipMessage): void {
+    const branch = this.branchOf(response.toTag) ?? this
+    if (response.has('RSeq')) branch.#unacknowledgedRSeq = Number(response.get('RSeq'))
+    if (response.bodyStart < response.text.length) branch.#hasEarlyAnswer = true
+  }
+
+  get answeredInvite(): AnsweredInvite | undefined {
+    return this.#answeredInvite
+  }
+
+  /** As UAC: the 2xx to `invite` has come. */
+  awaitAck(invite: AnsweredInvite): void {
+    this.#answeredInvite = invite
+  }
+
+  ackSent(): void {
+    this.#answeredInvite = undefined
+  }
+
+  // ---- branches of one INVITE (§12.1.2) ----
+
+  /** The dialog of this INVITE with that remote tag. */
   branchOf(remoteTag: string): Dialog | undefined {
     const tag = remoteTag.toLowerCase()
-    return this.remoteTag.toLowerCase() === tag ? this : this.forks?.get(tag)
+    return this.remoteTag.toLowerCase() === tag ? this : this.#branches?.get(tag)
   }
 
-  releaseHeld(now: number): void {
-    const { held } = this
-    this.held = noneHeld
-    for (const command of held) command.send(now)
+  addBranch(branch: Dialog): void {
+    this.#branches ??= new Map()
+    if (this.#branches.size < MAX_BRANCHES)
+      this.#branches.set(branch.remoteTag.toLowerCase(), branch)
   }
 
-  /** Nothing of it may act any more. */
-  ended(): void {
-    this.reliable2xx?.stop()
-    this.reliable1xx?.stop()
-    this.session?.stop()
-    this.expiry?.cancel()
-    const { held } = this
-    this.held = noneHeld
-    for (const command of held) command.refuse()
+  /** This one was answered. Until the transaction ends, a branch that has lost may still answer. */
+  succeeds(early: Dialog): void {
+    this.#branches = early.#branches
+    if (early.remoteTag !== this.remoteTag) this.#branches ??= new Map()
+    this.#branches?.set(early.remoteTag.toLowerCase(), early)
   }
 
-  /** §12.2.1.1: Request-URI and Route of the next request; a strict router takes the first route's place. */
-  nextRequestRoute(): Route {
-    return (this.#route ??= routeBy(this.#routeSet, this.#remoteTarget))
+  get hasBranches(): boolean {
+    return this.#branches !== undefined && this.#state === 'early'
+  }
+
+  forgetBranches(): void {
+    this.#branches = undefined
+  }
+
+  /** The early dialog that a request of the application means, by its To tag or by its PRACK's RSeq. */
+  branchFor(toTag: string, rseq: number | undefined): Dialog {
+    const named = this.branchOf(toTag)
+    if (named || rseq === undefined) return named ?? this
+    const branches = [this, ...(this.#branches?.values() ?? [])]
+    return branches.find((branch) => branch.#unacknowledgedRSeq === rseq) ?? this
+  }
+
+  // ---- sessions and subscriptions ----
+
+  /** Absent: the session has no timer (RFC 4028). */
+  get session(): SessionTimer | undefined {
+    return this.#session
+  }
+
+  startSession(timer: SessionTimer): void {
+    this.#session = timer
+  }
+
+  /** A subscription lives on until `at` unless it is renewed again (RFC 6665). */
+  renewSubscription(at: number, deadlines: Deadlines, onExpired: () => void, now: number): void {
+    if (this.usage !== 'subscription' || this.#state === 'terminated') return
+    this.#subscriptionEnd ??= new LongDeadline(deadlines, onExpired)
+    this.#subscriptionEnd.set(at, now)
   }
 }
 
-/** Shared by the dialogs that hold nothing; never written to. */
-const noneHeld: Held[] = []
+/** §12.2.2, RFC 3311 §5.2, RFC 6665 §4.4.1. */
+const refreshesTarget = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY'])
+
+/** What may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication (RFC 3515 §2.4.4). */
+export const isSubscribing = (method: string): boolean =>
+  method === 'SUBSCRIBE' || method === 'REFER'
 
 /** The id that drachtio applications know: Call-ID and the tag of the party that sent the INVITE. */
 export const dialogId = (callId: string, inviterTag: string): string =>
@@ -184,23 +386,3 @@ export const dialogId = (callId: string, inviterTag: string): string =>
 /** Call-ID and our tag: tags are compared without case (§19.3). */
 export const dialogKey = (callId: string, localTag: string): string =>
   `${callId} ${localTag.toLowerCase()}`
-
-/**
- * The way of a request for `uri` by a route set. A strict router that comes next stands in the
- * Request-URI, and what the request is for behind all others (RFC 3261 §8.1.2, §12.2.1.1, §16.6 step 6).
- */
-export function routeBy(routeSet: readonly string[], uri: string): Route {
-  const [first, ...rest] = routeSet
-  if (first === undefined || isLoose(first)) return { uri, routes: routeSet, hop: first ?? uri }
-  return { uri: bareUri(first), routes: [...rest, `<${uri}>`], hop: first }
-}
-
-const isLoose = (route: string): boolean => parseUri(bareUri(route))?.params.has('lr') ?? false
-
-/** The URI inside `<…>`, or the value itself. */
-export function bareUri(value: string): string {
-  const open = value.indexOf('<')
-  if (open === -1) return value.trim()
-  const close = value.indexOf('>', open)
-  return value.slice(open + 1, close === -1 ? undefined : close)
-}

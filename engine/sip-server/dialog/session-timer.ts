@@ -3,6 +3,7 @@
  * refresh is made of is the core's matter.
  */
 import type { Deadlines } from '../transaction/deadlines.ts'
+import { detachString } from '../message/detach-string.ts'
 import { LongDeadline } from './long-deadline.ts'
 
 export interface SessionTerms {
@@ -15,21 +16,17 @@ export interface SessionTerms {
 
 export interface SessionUser {
   onRefreshDue(now: number): void
-  /** Nobody refreshed in time. */
+  /** No refresh came in time. */
   onExpired(now: number): void
 }
 
 export class SessionTimer {
-  /** What a re-INVITE that changes nothing offers; '': unknown. */
-  localSdp = ''
-  /** The peer takes UPDATE, which needs no offer (§7.4). */
-  takesUpdate = false
-  /** The peer's last word on the shortest interval. */
-  minSeconds = 0
+  #localSdp = ''
+  #takesUpdate = false
+  #minSeconds = 0
   /** Status of the refusal since the session was refreshed; 0: none. */
-  refusedWith = 0
-  /** A refresh under way, to be given up with the session. */
-  abandonRefresh: (() => void) | undefined
+  #refusedWith = 0
+  #abandonRefresh: (() => void) | undefined
   #terms: SessionTerms
   #expiresAt = 0
   #isRefreshNext = false
@@ -47,10 +44,63 @@ export class SessionTimer {
     return this.#terms
   }
 
+  /** What a re-INVITE that changes nothing offers; '': unknown. */
+  get localSdp(): string {
+    return this.#localSdp
+  }
+
+  noteLocalSdp(sdp: string): void {
+    if (sdp !== '') this.#localSdp = detachString(sdp)
+  }
+
+  /** The peer takes UPDATE, which needs no offer (§7.4). */
+  get takesUpdate(): boolean {
+    return this.#takesUpdate
+  }
+
+  /** Undefined: the peer does not say. */
+  noteTakesUpdate(takesUpdate: boolean | undefined): void {
+    this.#takesUpdate = takesUpdate ?? this.#takesUpdate
+  }
+
+  /** The peer's last word on the shortest interval. */
+  get minSeconds(): number {
+    return this.#minSeconds
+  }
+
+  /** 422: lengthens the interval to what the peer takes; false: the peer asks for nothing new (§7.4). */
+  lengthen(minSeconds: number, now: number): boolean {
+    if (minSeconds <= this.#minSeconds) return false
+    this.#minSeconds = minSeconds
+    const terms = this.#terms
+    this.renew({ ...terms, seconds: Math.max(terms.seconds, minSeconds) }, now)
+    return true
+  }
+
+  /** Notes the refusal of a refresh; false: the same refusal came before, since the last refresh. */
+  refused(status: number): boolean {
+    const isNew = this.#refusedWith !== status
+    this.#refusedWith = status
+    return isNew
+  }
+
+  get isRefreshing(): boolean {
+    return this.#abandonRefresh !== undefined
+  }
+
+  /** `abandon` is called if the session ends before the refresh. */
+  refreshBegins(abandon: () => void): void {
+    this.#abandonRefresh = abandon
+  }
+
+  refreshEnds(): void {
+    this.#abandonRefresh = undefined
+  }
+
   /** The session was refreshed. */
   renew(terms: SessionTerms, now: number): void {
     this.#terms = terms
-    this.refusedWith = 0
+    this.#refusedWith = 0
     const { seconds, isOurs } = terms
     // §10: BYE before the other side counts the session as expired.
     this.#expiresAt = now + (seconds - Math.min(32, seconds / 3)) * 1_000
@@ -68,8 +118,8 @@ export class SessionTimer {
 
   stop(): void {
     this.#deadline.cancel()
-    this.abandonRefresh?.()
-    this.abandonRefresh = undefined
+    this.#abandonRefresh?.()
+    this.#abandonRefresh = undefined
   }
 
   #onDue(now: number): void {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Output } from '../../../engine/sip-server/core/output.ts'
+import type { Output } from '../../../engine/sip-server/core/outbox.ts'
 import { Driver, type DrivenCore } from '../../../engine/sip-server/driver.ts'
 import type { Flow } from '../../../engine/sip-server/flow.ts'
 import { thisMachine } from '../../../engine/sip-server/machine.ts'
@@ -56,7 +56,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
         log.push(`disconnect ${clientId}`)
         driver.clientDisconnected(clientId)
       },
-      summon: (clientId, uri) => log.push(`summon ${clientId} at ${uri}`),
+      dialOut: (clientId, uri) => log.push(`dial out ${clientId} at ${uri}`),
       resolve: ({ host }, reference) => log.push(`resolve ${host} as ${reference}`),
     },
     {

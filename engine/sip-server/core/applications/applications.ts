@@ -1,4 +1,7 @@
-/** The connected applications: who asked for which SIP method, and whose turn it is. */
+/** The connected applications: which SIP methods each asked for, and which one gets a request. */
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import type { NewRequest, RequestRoute } from '../../options.ts'
 
 const isDetail = (verb: string): boolean => verb.startsWith('cdr:')
 
@@ -10,14 +13,26 @@ interface Application {
   readonly verbs: Set<string>
 }
 
+interface RoutingOptions {
+  /** Which application gets a new request; undefined: any that asked for its method, in turn. */
+  readonly routeRequest?: ((request: NewRequest) => RequestRoute | undefined) | undefined
+  /** Connects to an application. */
+  readonly dialOut?: (clientId: number, uri: string) => void
+}
+
 export class Applications {
+  readonly #options: RoutingOptions
   readonly #applications = new Map<number, Application>()
   /** Applications per verb in the order in which they asked for it. */
   readonly #routes = new Map<string, number[]>()
   /** What waits for an application that this server connects to, until it has authenticated. */
   readonly #held = new Map<number, string[]>()
-  #summoned = 0
+  #dialledOut = 0
   #detailRoutes = 0
+
+  constructor(options: RoutingOptions = {}) {
+    this.#options = options
+  }
 
   connected(clientId: number, isInProcess: boolean): void {
     this.#applications.set(clientId, {
@@ -56,10 +71,10 @@ export class Applications {
    * An id for an application that this server will connect to, for one request. Ids of those that
    * connect by themselves are positive, these are negative.
    */
-  summon(): number {
-    this.#summoned += 1
-    this.#held.set(-this.#summoned, [])
-    return -this.#summoned
+  reserve(): number {
+    this.#dialledOut += 1
+    this.#held.set(-this.#dialledOut, [])
+    return -this.#dialledOut
   }
 
   /** Keeps what is for an application that has not come yet; false: it is there. */
@@ -99,8 +114,23 @@ export class Applications {
   }
 
   /**
+   * The application that gets a new request. `unwanted`: none asked for the method; `away`: those that it
+   * is meant for are not connected.
+   */
+  choose(request: SipMessage, source: Flow): number | 'unwanted' | 'away' {
+    const { routeRequest, dialOut } = this.#options
+    const route = routeRequest?.(asSeen(request, source))
+    if (route !== undefined && 'uri' in route) {
+      const clientId = this.reserve()
+      dialOut?.(clientId, route.uri)
+      return clientId
+    }
+    return this.next(request.method, route?.tag) ?? (route === undefined ? 'unwanted' : 'away')
+  }
+
+  /**
    * The next application for this verb, in turn; with a tag, among those that authenticated with
-   * it. Undefined: nobody wants it.
+   * it. Undefined: none wants it.
    * @param verb a SIP method, or `cdr:…`
    */
   next(verb: string, tag?: string): number | undefined {
@@ -113,7 +143,7 @@ export class Applications {
     return first
   }
 
-  /** Whether anybody asked for `cdr:…`. */
+  /** Whether any asked for `cdr:…`. */
   get wantDetails(): boolean {
     return this.#detailRoutes > 0
   }
@@ -135,3 +165,12 @@ export class Applications {
     return at === -1 ? undefined : clients.at(-1)
   }
 }
+
+const asSeen = (request: SipMessage, { listener, address, port }: Flow): NewRequest => ({
+  method: request.method,
+  uri: request.uri,
+  protocol: listener.protocol,
+  sourceAddress: address,
+  sourcePort: port,
+  get: (name) => request.get(name),
+})

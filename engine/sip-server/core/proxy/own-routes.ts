@@ -1,7 +1,7 @@
 /**
  * Our entries in the route sets of calls that we forward. Each is sealed for its call, so that a
- * Route with our address does not make an open relay of this server: only who was given it in a
- * Record-Route can use it, and only for that call.
+ * Route with our address does not make an open relay of this server: only a party that was given it in
+ * a Record-Route can use it, and only for that call.
  *
  * A seal has no age. The route set of a dialog never changes (RFC 3261 §12.2), and we keep no state
  * that would tell how long the call lasts: one that expires would cut the longest calls off from their
@@ -9,10 +9,9 @@
  * an application has let its owner place, until this process ends and its key with it.
  */
 import { isReliable, type Flow, type Listener } from '../../flow.ts'
-import { bareUri } from '../../dialog/dialog.ts'
+import { bareUri } from '../../dialog/route-set.ts'
 import { parseUri } from '../../message/uri.ts'
 import { flowTo, hopOf, ownUri } from '../next-hop.ts'
-import type { StackOptions } from '../stack.ts'
 
 /** What one of our Route values stands for. */
 export interface OwnRoute {
@@ -23,16 +22,20 @@ export interface OwnRoute {
   readonly flow: Flow | undefined
 }
 
+/** How entries are sealed, and which listeners they may name. */
+export interface SealOptions {
+  readonly listeners: () => readonly Listener[]
+  /** What only this server can make of a text: letters and digits. */
+  readonly seal: (text: string) => string
+  readonly sameSecret: (given: string, expected: string) => boolean
+}
+
 export class OwnRoutes {
-  readonly #seal: (text: string) => string
-  readonly #sameSecret: (given: string, expected: string) => boolean
-  readonly #listeners: () => readonly Listener[]
+  readonly #options: SealOptions
   #areGiven = false
 
-  constructor(options: Pick<StackOptions, 'seal' | 'sameSecret' | 'listeners'>) {
-    this.#seal = options.seal
-    this.#sameSecret = options.sameSecret
-    this.#listeners = options.listeners
+  constructor(options: SealOptions) {
+    this.#options = options
   }
 
   /** Some request carries one: until then no Route needs to be looked at. */
@@ -44,7 +47,7 @@ export class OwnRoutes {
   entry(listener: Listener, callId: string, connectionId: number, isSecure: boolean): string {
     this.#areGiven = true
     const user = connectionId === 0 ? '' : `c${connectionId}`
-    const seal = this.#seal(`${connectionId} ${callId}`)
+    const seal = this.#options.seal(`${connectionId} ${callId}`)
     return `<${ownUri(listener, user, isSecure)};lr;seal=${seal}>`
   }
 
@@ -54,14 +57,17 @@ export class OwnRoutes {
     const seal = uri?.params.get('seal')
     if (uri === undefined || seal === undefined) return undefined
     const connectionId = /^c\d{1,15}$/.test(uri.user) ? Number(uri.user.slice(1)) : 0
-    if (!this.#sameSecret(seal, this.#seal(`${connectionId} ${callId}`))) return undefined
+    if (!this.#options.sameSecret(seal, this.#options.seal(`${connectionId} ${callId}`)))
+      return undefined
     const protocol = hopOf(value)?.protocol
-    const listener = this.#listeners().find(
-      (own) =>
-        own.protocol === protocol &&
-        own.advertisedHost === uri.host &&
-        own.advertisedPort === uri.port,
-    )
+    const listener = this.#options
+      .listeners()
+      .find(
+        (own) =>
+          own.protocol === protocol &&
+          own.advertisedHost === uri.host &&
+          own.advertisedPort === uri.port,
+      )
     if (listener === undefined) return undefined
     const isStream = connectionId !== 0 && isReliable(listener.protocol)
     return { flow: isStream ? { ...flowTo(listener, '', 0), connectionId } : undefined }

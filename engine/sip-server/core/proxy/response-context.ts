@@ -5,53 +5,62 @@
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
+import type { ApplicationEvents } from '../applications/events.ts'
+import type { CallTimes } from '../call-times.ts'
+import { elsewhere, type HopFinder } from '../hop-finder.ts'
+import type { Identifiers } from '../identifiers.ts'
+import { isSips } from '../next-hop.ts'
+import { viaOf } from '../request-writer.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
-import { answer } from '../uas/send-response.ts'
-import { tellForwarded } from '../applications/call-details.ts'
-import type { Stack } from '../stack.ts'
+import type { Responder } from '../uas/responder.ts'
 import { bestOf, challengesOfOthers, type BranchEnd } from './best-response.ts'
-import { Branch, type BranchUser, type Patience } from './branch.ts'
-import { forwardedResponse } from './forwarded-text.ts'
-import { redirections } from './redirections.ts'
-import { composeForward, keyOf, type Forwarding, type Target } from './target.ts'
-import { avoidUntil, byTcp, isSamePlace, wantsTcp } from '../uac/ways.ts'
-import { findWays } from './ways.ts'
+import { forwardedRequest, forwardedResponse } from './forwarded-text.ts'
+import type { OwnRoutes } from './own-routes.ts'
+import { ProxyBranch, type BranchPorts, type BranchUser, type Patience } from './proxy-branch.ts'
+import { keyOf, redirections, type Target } from './target.ts'
 
-export interface ForwardOptions extends Forwarding {
+export interface ForwardOptions {
+  /** What the forwarded request carries. */
+  readonly maxForwards: number
+  /** Later requests of the dialog come this way too. */
+  readonly staysInDialog: boolean
+  /** Headers of the application. */
+  readonly added: readonly (readonly [string, string])[]
   readonly isParallel: boolean
   /** 3xx Contacts become further targets (§16.7 step 4). */
   readonly followsRedirects: boolean
   readonly patience: Patience
-  readonly report?: Report
+  /** A final response came from a destination. */
+  readonly onFinal?: (text: string, flow: Flow, now: number) => void
+  /** The caller has its final response. */
+  readonly onDone?: () => void
 }
 
-/** Who wants to know how it goes. */
-export interface Report {
-  /** A final response came from a destination. */
-  readonly final: (text: string, flow: Flow, now: number) => void
-  /** The caller has its final response. */
-  readonly done: () => void
+export interface ForwardPorts extends BranchPorts {
+  readonly hops: HopFinder
+  readonly ids: Identifiers
+  readonly responder: Responder
+  readonly events: ApplicationEvents
+  readonly ownRoutes: OwnRoutes
+  /** Of calls that come in. */
+  readonly callTimesIn: CallTimes
 }
 
 /** The present branch of a target, and what else can be done when it fails. */
 interface Attempt {
   readonly target: Target
-  readonly way: Flow
-  readonly otherWays: readonly Flow[]
+  readonly flow: Flow
+  readonly others: readonly Flow[]
 }
 
-/** A place that has said no would say it by another transport, too. */
-const waysElsewhere = ({ way, otherWays }: Attempt): readonly Flow[] =>
-  otherWays.filter((other) => !isSamePlace(other, way))
-
 export class ResponseContext implements BranchUser {
-  readonly #stack: Stack
+  readonly #ports: ForwardPorts
   readonly #inbound: InboundRequest
   readonly #options: ForwardOptions
   #waiting: Target[]
   /** Everything that was tried or is to be tried: a redirection cannot go in circles. */
   readonly #known: Set<string>
-  readonly #active = new Map<Branch, Attempt>()
+  readonly #active = new Map<ProxyBranch, Attempt>()
   /** Targets that are being looked up. */
   #lookups = 0
   readonly #ends: BranchEnd[] = []
@@ -59,12 +68,12 @@ export class ResponseContext implements BranchUser {
   #isAnswered = false
 
   constructor(
-    stack: Stack,
+    ports: ForwardPorts,
     inbound: InboundRequest,
     targets: readonly Target[],
     options: ForwardOptions,
   ) {
-    this.#stack = stack
+    this.#ports = ports
     this.#inbound = inbound
     this.#options = options
     this.#waiting = [...targets]
@@ -72,7 +81,6 @@ export class ResponseContext implements BranchUser {
   }
 
   start(now: number): void {
-    this.#stack.forwarding.add(this)
     this.#inbound.handOver(this)
     this.#next(now)
   }
@@ -85,7 +93,7 @@ export class ResponseContext implements BranchUser {
     this.#next(now)
   }
 
-  onBranchResponse(branch: Branch, response: SipMessage, flow: Flow, now: number): void {
+  onBranchResponse(branch: ProxyBranch, response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
     if (status < 200) {
       if (!this.#isAnswered) this.#forward(response, '', now)
@@ -94,11 +102,12 @@ export class ResponseContext implements BranchUser {
     const attempt = this.#active.get(branch)
     this.#active.delete(branch)
     const isNews = !this.#isAnswered && (attempt !== undefined || status < 300)
-    if (isNews) this.#options.report?.final(response.text, flow, now)
+    if (isNews) this.#options.onFinal?.(response.text, flow, now)
     if (status < 300) return this.#accepted(response, now)
     if (attempt === undefined || this.#isAnswered) return
     // RFC 3263 §4.3: another server of the same name may do it.
-    if (status === 503 && this.#tryAny(waysElsewhere(attempt), attempt.target, now)) return
+    const { target, others } = attempt
+    if (status === 503 && this.#tryAny(elsewhere(others, attempt.flow), target, now)) return
     this.#refused(response)
     if (status >= 600) this.#giveUpOthers(now)
     // A challenge is for the caller: another destination could not use its answer.
@@ -106,27 +115,27 @@ export class ResponseContext implements BranchUser {
     this.#next(now)
   }
 
-  onBranchFailure(branch: Branch, status: 408 | 503, now: number): void {
+  onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void {
     const attempt = this.#active.get(branch)
     this.#active.delete(branch)
     if (this.#isAnswered || attempt === undefined) return
-    const { target, way, otherWays } = attempt
-    if (way.connectMs !== undefined) this.#stack.avoided.avoid(way, avoidUntil(way, undefined, now))
-    // Who was silent would be so by another transport, too.
-    const ways = status === 408 ? waysElsewhere(attempt) : otherWays
-    if (this.#tryAny(ways, target, now)) return
+    const { target, flow, others } = attempt
+    if (flow.connectMs !== undefined) this.#ports.hops.failed(flow, undefined, now)
+    // A silent target would be silent by another transport, too.
+    const flows = status === 408 ? elsewhere(others, flow) : others
+    if (this.#tryAny(flows, target, now)) return
     this.#ends.push({ status, message: undefined })
     this.#next(now)
   }
 
-  /** §16.7 step 5: every 2xx to an INVITE goes back at once, copies and those of other forks too. */
+  /** §16.7 step 5: every 2xx to an INVITE goes back at once, copies and those of other branches too. */
   #accepted(response: SipMessage, now: number): void {
     const isFirst = !this.#isAnswered
     this.#isAnswered = true
     if (isFirst || this.#inbound.request.method === 'INVITE') this.#forward(response, '', now)
     if (!isFirst) return
     this.#giveUpOthers(now)
-    this.#close()
+    this.#options.onDone?.()
   }
 
   #refused(response: SipMessage): void {
@@ -138,7 +147,7 @@ export class ResponseContext implements BranchUser {
     else this.#waiting.push(...further)
   }
 
-  /** More destinations, or, when there are none and nobody is left to wait for, the best answer. */
+  /** More destinations, or, when there are none and no branch is left to wait for, the best answer. */
   #next(now: number): void {
     while (this.#waiting.length > 0 && (this.#options.isParallel || this.#isIdle)) {
       const target = this.#waiting.shift()
@@ -154,34 +163,63 @@ export class ResponseContext implements BranchUser {
   #lookUp(target: Target, now: number): void {
     let isNow = true
     this.#lookups += 1
-    findWays(this.#stack, target, now, (ways, at) => {
+    const found = (flows: readonly Flow[], at: number): void => {
       this.#lookups -= 1
       const mayStart = !this.#isAnswered && !this.#wasCancelled
-      if (!mayStart || !this.#tryAny(ways, target, at))
+      if (!mayStart || !this.#tryAny(flows, target, at))
         this.#ends.push({ status: 503, message: undefined })
       if (!isNow) this.#next(at)
-    })
+    }
+    if (target.flow) found([target.flow], now)
+    else this.#ports.hops.find(target.hop, now, found)
     isNow = false
   }
 
-  /** False: there is none, or nobody wants it any more. */
-  #tryAny(ways: readonly Flow[], target: Target, now: number): boolean {
-    const [way, ...otherWays] = ways
-    if (way === undefined || this.#wasCancelled) return false
-    const sent = composeForward(this.#stack, this.#inbound, target, way, this.#options)
+  /** False: there is none, or the caller has given up. */
+  #tryAny(flows: readonly Flow[], target: Target, now: number): boolean {
+    const [flow, ...others] = flows
+    if (flow === undefined || this.#wasCancelled) return false
+    const sent = this.#compose(target, flow)
     // §18.1.1: what is too large for a datagram goes by TCP, if the destination has it.
-    const [tcp] = wantsTcp(target.hop, sent.text) ? byTcp(this.#stack, way, now) : []
-    if (tcp) this.#begin({ target, way: tcp, otherWays: ways }, undefined, now)
-    else this.#begin({ target, way, otherWays }, sent, now)
+    const [first = flow] = this.#ports.hops.tcpFirst(target.hop, sent.text, [flow], now)
+    if (first === flow) this.#begin({ target, flow, others }, sent, now)
+    else this.#begin({ target, flow: first, others: flows }, this.#compose(target, first), now)
     return true
   }
 
-  #begin(attempt: Attempt, composed: SentRequest | undefined, now: number): void {
-    const { target, way } = attempt
-    const sent = composed ?? composeForward(this.#stack, this.#inbound, target, way, this.#options)
-    const branch = new Branch(this.#stack, sent, way, this, this.#options.patience)
+  #begin(attempt: Attempt, sent: SentRequest, now: number): void {
+    const { patience } = this.#options
+    const branch = new ProxyBranch(this.#ports, sent, attempt.flow, this, patience)
     this.#active.set(branch, attempt)
     branch.start(now)
+  }
+
+  /** The request as it goes to one destination (§16.6). */
+  #compose(target: Target, flow: Flow): SentRequest {
+    const { request, echo } = this.#inbound
+    const { maxForwards, staysInDialog, added } = this.#options
+    const branch = this.#ports.ids.branch()
+    return forwardedRequest(request, {
+      uri: target.uri,
+      routes: target.routes,
+      via: viaOf(flow.listener, branch),
+      branch,
+      vias: echo.vias,
+      maxForwards,
+      added,
+      ownRoutes: staysInDialog ? this.#ownRoutes(target, flow) : [],
+    })
+  }
+
+  /** RFC 5658: one entry for each side, where they differ; the nearest to the destination first. */
+  #ownRoutes(target: Target, to: Flow): readonly string[] {
+    const { transaction, request } = this.#inbound
+    const isSecure = isSips(target.routes[0] ?? target.uri)
+    const entryOf = ({ listener, connectionId }: Flow): string =>
+      this.#ports.ownRoutes.entry(listener, request.callId, connectionId, isSecure)
+    const near = entryOf(to)
+    const far = entryOf(transaction.flow)
+    return near === far ? [near] : [near, far]
   }
 
   #giveUpOthers(now: number): void {
@@ -197,16 +235,16 @@ export class ResponseContext implements BranchUser {
     // Step 6: that one destination cannot serve says nothing about this server, so 503 becomes 500.
     if (best?.message === undefined || best.status === 503) this.#answer(best?.status ?? 408, now)
     else this.#forward(best.message, challengesOfOthers(best, this.#ends), now)
-    this.#close()
+    this.#options.onDone?.()
   }
 
   #answer(status: number, now: number): void {
-    const stack = this.#stack
+    const { responder } = this.#ports
     const inbound = this.#inbound
-    if (this.#wasCancelled) answer(stack, inbound, 487, 'Request Terminated', '', now)
-    else if (status !== 408) answer(stack, inbound, 500, 'Server Internal Error', '', now)
+    if (this.#wasCancelled) responder.answer(inbound, 487, 'Request Terminated', '', now)
+    else if (status !== 408) responder.answer(inbound, 500, 'Server Internal Error', '', now)
     else if (inbound.request.method === 'INVITE')
-      answer(stack, inbound, 408, 'Request Timeout', '', now)
+      responder.answer(inbound, 408, 'Request Timeout', '', now)
     // RFC 4320 §4.2: the sender has given up by now, a 408 would only disturb.
     else inbound.abandon(now)
   }
@@ -214,23 +252,18 @@ export class ResponseContext implements BranchUser {
   #forward(response: SipMessage, lines: string, now: number): void {
     const text = forwardedResponse(response, lines)
     if (text === undefined) return
+    const { transactions, callTimesIn, events } = this.#ports
     const { transaction, request } = this.#inbound
-    const { method, toTag } = request
     const isOver = transaction.state !== 'proceeding' && transaction.state !== 'trying'
     // RFC 6026 §7.1: the transaction sends its final response; further 2xx pass beside it.
-    if (isOver) return this.#stack.send(text, transaction.flow, '')
+    if (isOver) return transactions.send(text, transaction.flow, '')
     transaction.respond(response.status, text, now)
-    const isCall = method === 'INVITE' && toTag === ''
-    if (isCall) this.#stack.callTimes.inbound.responded(this.#inbound, response.status, now)
+    const isCall = request.method === 'INVITE' && request.toTag === ''
+    if (isCall) callTimesIn.responded(this.#inbound, response.status, now)
     if (response.status < 200) return
     this.#inbound.finished()
     if (response.status >= 300) this.#inbound.refused()
     if (isCall && !this.#wasCancelled)
-      tellForwarded(this.#stack, response.status, response.text, text, now)
-  }
-
-  #close(): void {
-    this.#stack.forwarding.delete(this)
-    this.#options.report?.done()
+      events.forwardedCallAnswered(response.status, response.text, text, now)
   }
 }

@@ -1,11 +1,9 @@
-/** One destination of a forwarded request, and the request as it goes there (RFC 3261 §16.6). */
+/** The destinations of a forwarded request, those of redirections included (RFC 3261 §16.5, §16.7 step 4). */
+import { bareUri } from '../../dialog/route-set.ts'
 import type { Flow } from '../../flow.ts'
-import type { SentRequest } from '../../transaction/sent-request.ts'
-import type { InboundRequest } from '../uas/inbound-request.ts'
-import { viaOf } from '../compose.ts'
-import { isSips } from '../next-hop.ts'
-import type { Stack } from '../stack.ts'
-import { forwardedRequest } from './forwarded-text.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseNameAddr } from '../../message/name-addr.ts'
+import { parseUri } from '../../message/uri.ts'
 
 export interface Target {
   /** Request-URI. */
@@ -14,58 +12,36 @@ export interface Target {
   readonly routes: readonly string[]
   /** URI of the next hop. */
   readonly hop: string
-  /** The only way there, where it is known. */
-  readonly way?: Flow | undefined
-}
-
-export interface Forwarding {
-  /** What the forwarded request carries. */
-  readonly maxForwards: number
-  /** Later requests of the dialog come this way too. */
-  readonly staysInDialog: boolean
-  /** Headers of the application. */
-  readonly added: readonly (readonly [string, string])[]
+  /** The only flow that leads there, where it is known. */
+  readonly flow?: Flow | undefined
 }
 
 export const keyOf = ({ uri, hop }: Target): string => `${uri} ${hop}`
 
-export function composeForward(
-  stack: Stack,
-  { request, echo, transaction }: InboundRequest,
-  target: Target,
-  way: Flow,
-  { maxForwards, staysInDialog, added }: Forwarding,
-): SentRequest {
-  const branch = stack.newBranch()
-  return forwardedRequest(request, {
-    uri: target.uri,
-    routes: target.routes,
-    via: viaOf(way.listener, branch),
-    branch,
-    vias: echo.vias,
-    maxForwards,
-    added,
-    ownRoutes: staysInDialog
-      ? ownRoutes(
-          stack,
-          request.callId,
-          way,
-          transaction.flow,
-          isSips(target.routes[0] ?? target.uri),
-        )
-      : [],
-  })
+/** Destinations of one request, those of redirections included. */
+export const MAX_TARGETS = 32
+
+/** Contacts that are not known yet, by descending q; they are known afterwards. */
+export function redirections(response: SipMessage, known: Set<string>): readonly Target[] {
+  const targets: Target[] = []
+  for (const { uri } of contactsOf(response)) {
+    const target = { uri, routes: [], hop: uri }
+    if (known.size >= MAX_TARGETS) break
+    if (known.has(keyOf(target))) continue
+    known.add(keyOf(target))
+    targets.push(target)
+  }
+  return targets
 }
 
-/** RFC 5658: one entry for each side, where they differ; the nearest to the destination first. */
-function ownRoutes(
-  stack: Stack,
-  callId: string,
-  to: Flow,
-  from: Flow,
-  isSecure: boolean,
-): readonly string[] {
-  const near = stack.ownRoutes.entry(to.listener, callId, to.connectionId, isSecure)
-  const far = stack.ownRoutes.entry(from.listener, callId, from.connectionId, isSecure)
-  return near === far ? [near] : [near, far]
+function contactsOf(response: SipMessage): readonly { readonly uri: string; readonly q: number }[] {
+  const contacts: { uri: string; q: number }[] = []
+  for (const value of response.list('Contact')) {
+    const uri = bareUri(value)
+    const scheme = parseUri(uri)?.scheme
+    if (scheme !== 'sip' && scheme !== 'sips') continue
+    const q = Number(parseNameAddr(value)?.params.get('q') ?? 1)
+    contacts.push({ uri: uri.split('?', 1)[0] ?? uri, q: Number.isFinite(q) ? q : 1 })
+  }
+  return contacts.toSorted((a, b) => b.q - a.q)
 }

@@ -1,87 +1,76 @@
 /** The dialogs that responses to a request of ours begin: one for each branch that answers (RFC 3261 §12.1.2). */
+import { isIP } from 'node:net'
+import type { DialogTable } from '../../dialog/dialog-table.ts'
 import { Dialog } from '../../dialog/dialog.ts'
 import { isReliable, type Flow } from '../../flow.ts'
-import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
+import { parseUri } from '../../message/uri.ts'
+import type { SentRequest } from '../../transaction/sent-request.ts'
 import { tagOf } from '../app-headers.ts'
-import type { Stack } from '../stack.ts'
-import { isBehindNat } from './behind-nat.ts'
 import type { OutboundRequest } from './outbound-request.ts'
-
-/** A peer that invents tags must not fill the memory. */
-const MAX_FORKS = 16
 
 /** A provisional response with a tag. Other branches get an early dialog each, under the same id. */
 export function formEarlyDialog(
-  stack: Stack,
+  dialogs: DialogTable,
   outbound: OutboundRequest,
   response: SipMessage,
   flow: Flow,
 ): void {
   const first = outbound.dialog
-  if (first === undefined) {
-    outbound.dialog = dialogFrom(outbound, response, flow)
-    return stack.dialogs.add(outbound.dialog)
-  }
-  const { toTag } = response
-  if (first.branchOf(toTag)) return
-  first.forks ??= new Map()
-  if (first.forks.size < MAX_FORKS)
-    first.forks.set(detachString(toTag.toLowerCase()), dialogFrom(outbound, response, flow))
+  if (first?.branchOf(response.toTag)) return
+  const dialog = dialogFrom(outbound, response, flow, 'early')
+  if (first) return first.addBranch(dialog)
+  outbound.formed(dialog)
+  dialogs.add(dialog)
 }
 
 /** A 2xx; the route set is taken again from it (§13.2.2.4). */
 export function formDialog(
-  stack: Stack,
-  outbound: OutboundRequest,
-  response: SipMessage,
-  flow: Flow,
-): void {
-  const before = outbound.dialog
-  const dialog = confirmedDialog(outbound, response, flow)
-  if (before) {
-    stack.dialogs.remove(before)
-    before.ended()
-    // Until the transaction ends, a branch that has lost may still answer.
-    if (before.remoteTag !== dialog.remoteTag) before.forks ??= new Map()
-    before.forks?.set(before.remoteTag.toLowerCase(), before)
-    dialog.forks = before.forks
-  }
-  outbound.dialog = dialog
-  stack.dialogs.add(dialog)
-}
-
-/** In no table yet. */
-export function confirmedDialog(
+  dialogs: DialogTable,
   outbound: OutboundRequest,
   response: SipMessage,
   flow: Flow,
 ): Dialog {
-  const dialog = dialogFrom(outbound, response, flow)
-  dialog.state = 'confirmed'
-  const early = outbound.dialog?.branchOf(response.toTag)
+  const early = outbound.dialog
+  const dialog = confirmedDialog(outbound, response, flow)
   if (early) {
-    // What was sent in the early dialog (PRACK, UPDATE) has used up numbers.
-    dialog.localCseq = early.localCseq
-    dialog.remoteCseq = early.remoteCseq
+    dialogs.remove(early)
+    dialog.succeeds(early)
   }
+  outbound.formed(dialog)
+  dialogs.add(dialog)
   return dialog
 }
 
-function dialogFrom(outbound: OutboundRequest, response: SipMessage, flow: Flow): Dialog {
+/** In no table yet. */
+export const confirmedDialog = (
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+): Dialog => dialogFrom(outbound, response, flow, 'confirmed')
+
+function dialogFrom(
+  outbound: OutboundRequest,
+  response: SipMessage,
+  flow: Flow,
+  state: 'early' | 'confirmed',
+): Dialog {
   const { sent } = outbound
   const routeSet = response.list('Record-Route').toReversed()
+  // What was sent in the early dialog (PRACK, UPDATE) has used up numbers.
+  const early = outbound.dialog?.branchOf(response.toTag)
   return new Dialog({
     role: 'uac',
     usage: sent.method === 'INVITE' ? 'invite' : 'subscription',
+    state,
     clientId: outbound.clientId,
     callId: sent.callId,
     local: sent.from,
     remote: response.get('To') ?? sent.to,
     localTag: tagOf(sent.from),
     remoteTag: response.toTag,
-    localCseq: sent.cseq,
-    remoteCseq: -1,
+    localCseq: early?.localCseq ?? sent.cseq,
+    remoteCseq: early?.remoteCseq ?? -1,
     routeSet,
     // A 2xx without Contact is against §12.1.1: the INVITE's own target is the best guess.
     remoteTarget: response.contact?.uri ?? sent.uri,
@@ -93,13 +82,25 @@ function dialogFrom(outbound: OutboundRequest, response: SipMessage, flow: Flow)
   })
 }
 
-/** The early dialog in which an application's request is meant: all branches have the same id. */
-export function branchFor(dialog: Dialog, message: SipMessage): Dialog {
-  if (dialog.forks === undefined || dialog.state !== 'early') return dialog
-  const named = dialog.branchOf(tagOf(message.get('To') ?? ''))
-  if (named) return named
-  if (message.method !== 'PRACK') return dialog
-  const rseq = Number.parseInt(message.get('RAck') ?? '', 10)
-  const branches = [dialog, ...dialog.forks.values()]
-  return branches.find(({ unacknowledgedRSeq }) => unacknowledgedRSeq === rseq) ?? dialog
+/**
+ * By UDP and without a route set: the peer of an INVITE that had to leave by another way than its
+ * Request-URI names (a phone that registered from behind NAT), and one that gives a private Contact
+ * from a public address. ACK and BYE go to where the answer came from (RFC 3581, RFC 5626 §5.3).
+ */
+function isBehindNat(sent: SentRequest, response: SipMessage, flow: Flow): boolean {
+  const contact = parseUri(response.contact?.uri ?? '')
+  if (contact === undefined || leadsTo(contact, flow)) return false
+  if (isPrivate(contact.host) && !isPrivate(flow.address)) return true
+  if (sent.routes.length > 0) return false
+  const target = parseUri(sent.uri)
+  if (target === undefined) return false
+  // A name may stand for this very address; one that the peer gives again leads nowhere new.
+  return isIP(target.host) === 0 ? target.host === contact.host : !leadsTo(target, flow)
 }
+
+const leadsTo = (uri: { readonly host: string; readonly port: number }, flow: Flow): boolean =>
+  uri.host === flow.address && (uri.port === 0 ? 5_060 : uri.port) === flow.port
+
+/** RFC 1918, RFC 6598. */
+const isPrivate = (host: string): boolean =>
+  /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/.test(host)

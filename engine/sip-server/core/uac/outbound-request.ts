@@ -1,57 +1,114 @@
 /** One request of an application, until its final response; an INVITE also until its ACK is settled. */
-import { dialogId as dialogIdOf, dialogKey, type Dialog } from '../../dialog/dialog.ts'
+import {
+  dialogId as dialogIdOf,
+  dialogKey,
+  isSubscribing,
+  type AnsweredInvite,
+  type Dialog,
+} from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
 import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteClientTransaction } from '../../transaction/invite-client.ts'
-import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import { silenceMs, transactionTimeoutMs } from '../../transaction/timers.ts'
 import { tagOf } from '../app-headers.ts'
 import type { TimedCall } from '../call-times.ts'
-import type { Composed } from '../compose.ts'
-import { isSubscribing } from '../session/subscription.ts'
-import type { Stack } from '../stack.ts'
-import { LostAttempt } from './lost-attempt.ts'
-import {
-  deliverLocalFailure,
-  endFork,
-  handleResponse,
-  transactionEnded,
-} from './receive-response.ts'
-import { sendCancel } from './send-cancel.ts'
-import { avoidUntil, isSamePlace, retarget } from './ways.ts'
+import { elsewhere, type HopFinder } from '../hop-finder.ts'
+import type { Identifiers } from '../identifiers.ts'
+import { retarget, type Composed, type RequestWriter } from '../request-writer.ts'
+import type { ClientTransaction, Transactions } from '../transactions.ts'
+
+/** What a request needs on its way. */
+export interface OutboundPorts {
+  readonly transactions: Transactions
+  readonly hops: HopFinder
+  readonly writer: RequestWriter
+  readonly ids: Identifiers
+  readonly requests: OutboundRequests
+  readonly responses: OutboundUser
+}
+
+/** Hears what comes of a request. */
+export interface OutboundUser {
+  onResponse(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void
+  /** No target has answered. */
+  onLocalFailure(outbound: OutboundRequest, status: number, reason: string, now: number): void
+  /** A target that was given up has accepted the INVITE after all. */
+  onLateAnswer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void
+  onTerminated(outbound: OutboundRequest, now: number): void
+}
+
+/** Requests that wait for their final response. */
+export class OutboundRequests {
+  readonly #byId = new Map<string, OutboundRequest>()
+  /** SUBSCRIBE and REFER outside dialogs, by `dialogKey`. */
+  readonly #subscribing = new Map<string, OutboundRequest>()
+
+  add(outbound: OutboundRequest): void {
+    this.#byId.set(outbound.transactionId, outbound)
+    const key = subscribingKey(outbound)
+    if (key !== undefined) this.#subscribing.set(detachString(key), outbound)
+  }
+
+  remove(outbound: OutboundRequest): void {
+    this.#byId.delete(outbound.transactionId)
+    const key = subscribingKey(outbound)
+    if (key !== undefined) this.#subscribing.delete(key)
+  }
+
+  find(transactionId: string): OutboundRequest | undefined {
+    return this.#byId.get(transactionId)
+  }
+
+  /** The request that a NOTIFY with this Call-ID and To tag would belong to. */
+  subscribing(callId: string, localTag: string): OutboundRequest | undefined {
+    return this.#subscribing.get(dialogKey(callId, localTag))
+  }
+
+  ofClient(clientId: number): readonly OutboundRequest[] {
+    return [...this.#byId.values()].filter((outbound) => outbound.clientId === clientId)
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  get subscribingCount(): number {
+    return this.#subscribing.size
+  }
+}
+
+const subscribingKey = ({ isInitial, sent }: OutboundRequest): string | undefined =>
+  isInitial && isSubscribing(sent.method) ? dialogKey(sent.callId, tagOf(sent.from)) : undefined
 
 type Timer = 'timerC' | 'cancelTimeout' | 'silence'
 
-export class OutboundRequest implements ClientUser, TimedCall {
+export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   readonly transactionId: string
   readonly clientId: number
-  /** After the final response only what a late answer of another fork needs. */
-  sent: SentRequest
-  contact: string
-  /** The dialog that it was sent in, or that its responses have begun. */
-  dialog: Dialog | undefined
   readonly isInitial: boolean
   /** Of the session timer that it asks for. */
   readonly sessionSeconds: number | undefined
-  flow: Flow
-  hasFinal = false
-  wasCancelled = false
   readonly startedAt: number
   hasRung = false
-  /** The ACK of its 2xx as sent: repeated for every copy of the 2xx. */
-  ack: { readonly text: string; readonly flow: Flow } | undefined
-  /** Tag of the answer that counts; another tag in a 2xx is another fork (RFC 3261 §13.2.2.4). */
-  answeredTag: string | undefined
-  /** Last RSeq per tag of reliable provisionals: copies are not passed on (RFC 3262 §4). */
-  lastRSeq: Map<string, number> | undefined
-  readonly #stack: Stack
-  #transaction: InviteClientTransaction | NonInviteClientTransaction | undefined
+  readonly #ports: OutboundPorts
+  #sent: SentRequest
+  #contact: string
+  #dialog: Dialog | undefined
+  #flow: Flow
+  #hasFinal = false
+  #wasCancelled = false
+  /** The ACK of its 2xx as sent. */
+  #ack: { readonly text: string; readonly flow: Flow } | undefined
+  #answeredTag: string | undefined
+  /** Last RSeq per tag of reliable provisionals. */
+  #lastRSeq: Map<string, number> | undefined
+  #transaction: ClientTransaction | undefined
   #heldCancel: string | undefined
-  #hasWay = true
+  #hasTarget = true
   #timerC: Deadline<Timer> | undefined
   #cancelTimeout: Deadline<Timer> | undefined
   /** Where it may still go if this target fails (RFC 3263 §4.3); undefined: nowhere. */
@@ -59,62 +116,100 @@ export class OutboundRequest implements ClientUser, TimedCall {
   #silence: Deadline<Timer> | undefined
 
   constructor(
-    stack: Stack,
+    ports: OutboundPorts,
     clientId: number,
     composed: Composed,
     dialog: Dialog | undefined,
     now: number,
   ) {
-    this.#stack = stack
-    this.transactionId = stack.newTransactionId()
+    this.#ports = ports
+    this.transactionId = ports.ids.transactionId()
     this.clientId = clientId
     this.startedAt = now
-    this.sent = composed.sent
-    this.contact = composed.contact
-    this.flow = composed.flow
-    this.dialog = dialog
+    this.#sent = composed.sent
+    this.#contact = composed.contact
+    this.#flow = composed.flow
+    this.#dialog = dialog
     this.isInitial = dialog === undefined
     this.sessionSeconds = composed.sessionSeconds
   }
 
-  /** The dialog id that responses carry: from the first one on for what can form a dialog (1.4). */
+  /** After the final response only what a late answer of another branch needs. */
+  get sent(): SentRequest {
+    return this.#sent
+  }
+
+  get contact(): string {
+    return this.#contact
+  }
+
+  get flow(): Flow {
+    return this.#flow
+  }
+
+  /** The dialog that it was sent in, or that its responses have begun. */
+  get dialog(): Dialog | undefined {
+    return this.#dialog
+  }
+
+  get hasFinal(): boolean {
+    return this.#hasFinal
+  }
+
+  get wasCancelled(): boolean {
+    return this.#wasCancelled
+  }
+
+  get isUnwanted(): boolean {
+    return this.#wasCancelled && this.isInitial
+  }
+
+  /** It begins a call. */
+  get isCall(): boolean {
+    return this.isInitial && this.#sent.method === 'INVITE'
+  }
+
+  /** The dialog id that responses carry: from the first one on for what can form a dialog. */
   get dialogId(): string {
-    if (this.dialog) return this.dialog.id
-    const { method, callId, from } = this.sent
+    if (this.#dialog) return this.#dialog.id
+    const { method, callId, from } = this.#sent
     if (method !== 'INVITE' && method !== 'SUBSCRIBE') return ''
     return dialogIdOf(callId, tagOf(from))
+  }
+
+  /** A response, or a NOTIFY before it, has begun a dialog. */
+  formed(dialog: Dialog): void {
+    this.#dialog = dialog
   }
 
   /** It will go along the first of `flows`; the others stand by. None: it cannot be sent. */
   aim(flows: readonly Flow[]): void {
     const [first, ...others] = flows
-    this.#hasWay = first !== undefined
+    this.#hasTarget = first !== undefined
     if (others.length > 0) this.#others = others
-    if (first === undefined || first === this.flow) return
-    const { listener } = this.flow
-    if (first.listener !== listener) this.#rewrite(listener, first.listener, this.sent.branch)
-    this.flow = first
+    if (first === undefined || first === this.#flow) return
+    const { listener } = this.#flow
+    if (first.listener !== listener) this.#rewrite(listener, first.listener, this.#sent.branch)
+    this.#flow = first
   }
 
   start(now: number): void {
-    const { sent, flow } = this
-    if (!this.#hasWay) return this.onFailure('transport', now)
+    if (!this.#hasTarget) return this.onFailure('transport', now)
     if (this.#heldCancel !== undefined) return this.#failLocally(487, 'Request Terminated', now)
-    this.#transaction =
-      sent.method === 'INVITE'
-        ? new InviteClientTransaction(sent, flow, this, this.#stack, now)
-        : new NonInviteClientTransaction(sent, sent.branch, flow, this, this.#stack, now)
-    this.#stack.clientTransactions.add(sent.branch, this.#transaction)
-    if (this.#others) this.#watchSilence(now)
+    const { transactions } = this.#ports
+    this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
+    const { deadlines, timers } = transactions
+    if (this.#others) this.#silence = deadlines.start(this, 'silence', silenceMs(timers), now)
   }
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {
     this.#silence?.cancel()
     if (response.status === 503 && this.#others && this.#moveOn(now, response)) return
-    if (this.sent.method === 'INVITE') this.#superviseInvite(response.status, now)
-    handleResponse(this.#stack, this, response, flow, now)
-    const isFirstFinal = response.status >= 200 && this.sent.text !== ''
-    if (isFirstFinal && this.sent.method === 'INVITE') this.sent = remains(this.sent, this.dialog)
+    if (this.#sent.method === 'INVITE') this.#superviseInvite(response.status, now)
+    this.#ports.responses.onResponse(this, response, flow, now)
+    const isFirstFinal = response.status >= 200 && this.#sent.text !== ''
+    if (isFirstFinal && this.#sent.method === 'INVITE')
+      this.#sent = remains(this.#sent, this.#dialog)
   }
 
   onFailure(failure: ClientFailure, now: number): void {
@@ -125,21 +220,21 @@ export class OutboundRequest implements ClientUser, TimedCall {
   }
 
   onTerminated(now: number): void {
-    this.#stack.clientTransactions.remove(this.sent.branch)
-    transactionEnded(this.#stack, this, now)
+    this.#ports.transactions.endClient(this.#sent.branch)
+    this.#ports.responses.onTerminated(this, now)
   }
 
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel('', now)
     if (timer === 'silence') return void this.#moveOn(now)
-    this.#stack.clientTransactions.remove(this.sent.branch)
+    this.#ports.transactions.endClient(this.#sent.branch)
     this.#failLocally(487, 'Request Terminated', now)
   }
 
   /** §9.1: not before a provisional response; until then it is held, and the INVITE not repeated. */
   cancel(lines: string, now: number): void {
-    if (this.wasCancelled) return
-    this.wasCancelled = true
+    if (this.#wasCancelled) return
+    this.#wasCancelled = true
     const transaction = this.#transaction
     if (transaction instanceof InviteClientTransaction && transaction.state === 'proceeding')
       return this.#sendCancel(lines, now)
@@ -147,76 +242,101 @@ export class OutboundRequest implements ClientUser, TimedCall {
     if (transaction instanceof InviteClientTransaction) transaction.stopRetransmitting()
   }
 
+  /** RFC 3262 §4: a reliable provisional that came before, or out of order, is not passed on. */
+  isRepeatedReliable(response: SipMessage): boolean {
+    const value = response.get('RSeq')
+    const rseq = value === undefined ? Number.NaN : Number(value)
+    if (Number.isNaN(rseq)) return false
+    this.#lastRSeq ??= new Map()
+    const last = this.#lastRSeq.get(response.toTag)
+    if (last !== undefined && rseq !== last + 1) return true
+    this.#lastRSeq.set(detachString(response.toTag), rseq)
+    return false
+  }
+
+  /** §13.2.2.4: whether a 2xx is the first one, a copy of it, or one of another branch. */
+  noteAnswer(tag: string): 'first' | 'copy' | 'other-branch' {
+    if (this.#answeredTag === undefined) {
+      this.#answeredTag = tag
+      return 'first'
+    }
+    return this.#answeredTag === tag ? 'copy' : 'other-branch'
+  }
+
+  acknowledge(dialog: Dialog, lines: string, body: string): string {
+    const { writer, transactions } = this.#ports
+    const flow = writer.flowInDialog(dialog)
+    const { text } = writer.numbered(dialog, 'ACK', this.#sent.cseq, flow, { lines, body })
+    if (dialog === this.#dialog) this.#ack = { text, flow }
+    dialog.ackSent()
+    transactions.send(text, flow, '')
+    return text
+  }
+
+  /** For a copy of the 2xx. */
+  repeatAck(): void {
+    if (this.#ack) this.#ports.transactions.send(this.#ack.text, this.#ack.flow, '')
+  }
+
   /** The application has its final response. */
   finished(): void {
-    this.hasFinal = true
+    this.#hasFinal = true
     this.#timerC?.cancel()
     this.#cancelTimeout?.cancel()
     this.#timerC = this.#cancelTimeout = undefined
     this.#silence?.cancel()
-    this.#stack.outbound.delete(this.transactionId)
-    const { dialog, sent } = this
-    if (this.isInitial && isSubscribing(sent.method))
-      this.#stack.subscribing.delete(dialogKey(sent.callId, tagOf(sent.from)))
-    if (this.isInitial || dialog === undefined) return
-    if (sent.method === 'INVITE') dialog.hasLocalInvite = false
-    else if (sent.method === 'UPDATE') dialog.hasLocalOffer = false
+    this.#ports.requests.remove(this)
+    if (!this.isInitial) this.#dialog?.pending.localEnds(this.#sent.method)
   }
 
   #superviseInvite(status: number, now: number): void {
     if (status >= 200) return
     // §16.6 step 11 as a UAC: an INVITE that rings for ever is cancelled.
+    const { deadlines, timers } = this.#ports.transactions
     this.#timerC?.cancel()
-    this.#timerC = this.#stack.deadlines.start(this, 'timerC', this.#stack.timers.cMs, now)
+    this.#timerC = deadlines.start(this, 'timerC', timers.cMs, now)
     if (this.#heldCancel === undefined) return
     this.#sendCancel(this.#heldCancel, now)
     this.#heldCancel = undefined
   }
 
   #sendCancel(lines: string, now: number): void {
-    const stack = this.#stack
-    sendCancel(stack, this.sent, this.flow, lines, now)
+    const { transactions } = this.#ports
+    transactions.cancel(this.#sent, this.#flow, lines, now)
     // §9.1: without a final response 64·T1 later the INVITE counts as cancelled.
-    const timeoutMs = transactionTimeoutMs(stack.timers)
-    this.#cancelTimeout = stack.deadlines.start(this, 'cancelTimeout', timeoutMs, now)
+    const timeoutMs = transactionTimeoutMs(transactions.timers)
+    this.#cancelTimeout = transactions.deadlines.start(this, 'cancelTimeout', timeoutMs, now)
   }
 
   /** This target has failed: on to the next one, unless the application no longer wants any. */
   #moveOn(now: number, refusal?: SipMessage): boolean {
-    const ways = this.#others ?? []
-    // A target that has said no would say it by another transport, too.
-    const [next, ...others] = refusal ? ways.filter((way) => !isSamePlace(way, this.flow)) : ways
-    const isTooLate = this.hasFinal || this.wasCancelled || (this.isInitial && this.dialog)
+    const flows = this.#others ?? []
+    const [next, ...others] = refusal ? elsewhere(flows, this.#flow) : flows
+    const isTooLate = this.#hasFinal || this.#wasCancelled || (this.isInitial && this.#dialog)
     if (next === undefined || isTooLate) return false
-    const stack = this.#stack
-    const { sent, flow } = this
-    stack.avoided.avoid(flow, avoidUntil(flow, refusal, now))
-    this.#transaction?.handOver(
-      new LostAttempt(stack, sent, flow, (response, from, at) =>
-        endFork(stack, this, response, from, at),
-      ),
-    )
+    const { hops, transactions, responses, ids } = this.#ports
+    const sent = this.#sent
+    const flow = this.#flow
+    hops.failed(flow, refusal, now)
+    const onAnswer = (response: SipMessage, from: Flow, at: number): void =>
+      responses.onLateAnswer(this, response, from, at)
+    this.#transaction?.handOver(new AbandonedAttempt(transactions, sent, flow, onAnswer))
     this.#timerC?.cancel()
     this.#others = others.length > 0 ? others : undefined
-    this.#rewrite(flow.listener, next.listener, stack.newBranch())
-    this.flow = next
+    this.#rewrite(flow.listener, next.listener, ids.branch())
+    this.#flow = next
     this.start(now)
     return true
   }
 
-  #watchSilence(now: number): void {
-    const { deadlines, timers } = this.#stack
-    this.#silence = deadlines.start(this, 'silence', silenceMs(timers), now)
-  }
-
   #rewrite(from: Listener, to: Listener, branch: string): void {
     const { sent, contact } = retarget(this, from, to, branch)
-    this.sent = sent
-    this.contact = contact
+    this.#sent = sent
+    this.#contact = contact
   }
 
   #failLocally(status: number, reason: string, now: number): void {
-    if (!this.hasFinal) deliverLocalFailure(this.#stack, this, status, reason, now)
+    if (!this.#hasFinal) this.#ports.responses.onLocalFailure(this, status, reason, now)
   }
 }
 
@@ -233,3 +353,43 @@ const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => 
   credentials: '',
   text: '',
 })
+
+/**
+ * An attempt that was given up for the next target (RFC 3263 §4.3), until its transaction ends. The
+ * application does not hear of it; a target that begins to ring is cancelled, one that answers gets ACK and BYE.
+ */
+class AbandonedAttempt implements ClientUser {
+  readonly #transactions: Transactions
+  readonly #sent: SentRequest
+  readonly #flow: Flow
+  readonly #onAnswer: (response: SipMessage, flow: Flow, now: number) => void
+  #isCancelled = false
+
+  constructor(
+    transactions: Transactions,
+    sent: SentRequest,
+    flow: Flow,
+    onAnswer: (response: SipMessage, flow: Flow, now: number) => void,
+  ) {
+    this.#transactions = transactions
+    this.#sent = sent
+    this.#flow = flow
+    this.#onAnswer = onAnswer
+  }
+
+  onResponse(response: SipMessage, flow: Flow, now: number): void {
+    if (this.#sent.method !== 'INVITE' || response.status >= 300) return
+    if (response.status >= 200) return this.#onAnswer(response, flow, now)
+    if (this.#isCancelled) return
+    this.#isCancelled = true
+    this.#transactions.cancel(this.#sent, this.#flow, '', now)
+  }
+
+  onFailure(): void {
+    // The application heard of another target instead.
+  }
+
+  onTerminated(): void {
+    this.#transactions.endClient(this.#sent.branch)
+  }
+}

@@ -1,121 +1,136 @@
 /** Requests that an application asks for; what their responses do is in receive-response.ts. */
-import { dialogKey, type Dialog } from '../../dialog/dialog.ts'
-import { detachString } from '../../message/detach-string.ts'
+import type { DialogTable } from '../../dialog/dialog-table.ts'
+import type { Dialog } from '../../dialog/dialog.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { cancelOf } from '../../transaction/sent-request.ts'
-import { composeInDialog, composeOutOfDialog, type Composed } from '../compose.ts'
-import type { Stack } from '../stack.ts'
-import { tellAttempt, tellStop } from '../applications/call-details.ts'
-import { acknowledge, refuse, type AppRequest } from './command-answers.ts'
-import { tagOf } from '../app-headers.ts'
-import { isSubscribing } from '../session/subscription.ts'
-import { branchFor } from './form-dialog.ts'
-import { OutboundRequest } from './outbound-request.ts'
-import { lookUp, waysOf } from './ways.ts'
+import { contentTypeLine, sortAppHeaders, tagOf } from '../app-headers.ts'
+import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
+import type { LocalBye } from '../local-bye.ts'
+import { advertised } from '../next-hop.ts'
+import type { Composed } from '../request-writer.ts'
+import { OutboundRequest, type OutboundPorts } from './outbound-request.ts'
 
-/** An application's request outside any dialog. */
-export function sendOutOfDialog(
-  stack: Stack,
-  command: AppRequest,
-  message: SipMessage,
-  now: number,
-): void {
-  const composed = composeOutOfDialog(stack, command, message)
-  if ('problem' in composed) return refuse(stack, command, composed.problem)
-  if (message.method === 'INVITE') tellAttempt(stack, 'application', composed.sent.text, now)
-  const outbound = new OutboundRequest(stack, command.clientId, composed, undefined, now)
-  const { callId, from } = composed.sent
-  if (isSubscribing(message.method))
-    stack.subscribing.set(detachString(dialogKey(callId, tagOf(from))), outbound)
-  launch(stack, command, outbound, composed, now)
+/** What an application asks for: where the answer goes, and what it quotes. */
+export interface RequestCommand extends CommandRef {
+  readonly transactionId: string
+  readonly dialogId: string
+  readonly routeUrl: string
 }
 
-/** An application's request inside a dialog; its ACK takes another way (send-ack.ts). */
-export function sendInDialog(
-  stack: Stack,
-  command: AppRequest,
-  message: SipMessage,
-  now: number,
-): void {
-  const found = stack.dialogs.find(command.dialogId)
-  if (found === undefined || found.clientId !== command.clientId)
-    return refuse(stack, command, 'Server error: unable to find dialog for dialog id provided')
-  const dialog = branchFor(found, message)
-  if (message.method === 'INVITE' && dialog.hasLocalInvite)
-    return holdOrRefuse(stack, dialog, command, message)
-  if (message.method === 'BYE') dialog.session?.stop()
-  const composed = composeInDialog(stack, dialog, message)
-  if ('problem' in composed) return refuse(stack, command, composed.problem)
-  if (message.method === 'INVITE') dialog.hasLocalInvite = true
-  else if (message.method === 'UPDATE') dialog.hasLocalOffer = composed.body !== ''
-  else if (message.method === 'PRACK') dialog.unacknowledgedRSeq = undefined
-  if (message.method === 'BYE')
-    tellStop(stack, 'application', 'normal-release', composed.sent.text, now)
-  const outbound = new OutboundRequest(stack, command.clientId, composed, dialog, now)
-  launch(stack, command, outbound, composed, now)
+interface SenderPorts extends OutboundPorts {
+  readonly dialogs: DialogTable
+  readonly events: ApplicationEvents
+  readonly localBye: LocalBye
 }
 
-const MAX_HELD = 4
+const unknownDialog = 'Server error: unable to find dialog for dialog id provided'
 
-/** The application cannot know of a refresh of the stack's own (RFC 4028): its re-INVITE comes next. */
-function holdOrRefuse(
-  stack: Stack,
-  dialog: Dialog,
-  command: AppRequest,
-  message: SipMessage,
-): void {
-  const refuseNow = (): void =>
-    refuse(stack, command, 'a re-INVITE is already in progress in this dialog')
-  const isRefresh = dialog.session?.abandonRefresh !== undefined
-  if (!isRefresh || dialog.held.length >= MAX_HELD) return refuseNow()
-  const held = {
-    send: (at: number) => sendInDialog(stack, command, message, at),
-    refuse: refuseNow,
+export class RequestSender {
+  readonly #ports: SenderPorts
+
+  constructor(ports: SenderPorts) {
+    this.#ports = ports
   }
-  dialog.held = [...dialog.held, held]
+
+  outOfDialog(command: RequestCommand, message: SipMessage, now: number): void {
+    const { events, writer } = this.#ports
+    const composed = writer.outOfDialog(command.routeUrl, message)
+    if ('problem' in composed) return events.refuse(command, composed.problem)
+    if (message.method === 'INVITE') events.callAttempted('application', composed.sent.text, now)
+    this.#launch(command, composed, undefined, now)
+  }
+
+  /** Any request but ACK. */
+  inDialog(command: RequestCommand, message: SipMessage, now: number): void {
+    const { events, writer } = this.#ports
+    const found = this.#dialogOf(command)
+    if (found === undefined) return events.refuse(command, unknownDialog)
+    const dialog = found.hasBranches ? branchFor(found, message) : found
+    const { method } = message
+    if (method === 'INVITE' && dialog.pending.hasLocalInvite)
+      return this.#holdOrRefuse(dialog, command, message)
+    const composed = writer.inDialog(dialog, message)
+    if ('problem' in composed) return events.refuse(command, composed.problem)
+    dialog.localRequestBegins(method, composed.body !== '')
+    if (method === 'BYE')
+      events.callStopped('application', 'normal-release', composed.sent.text, now)
+    this.#launch(command, composed, dialog, now)
+  }
+
+  /** The ACK of a 2xx: end to end, in the dialog, with the number of its INVITE (RFC 3261 §13.2.2.4). */
+  ack(command: RequestCommand, message: SipMessage, now: number): void {
+    const { events, ids, dialogs } = this.#ports
+    const dialog = this.#dialogOf(command)
+    const invite = dialog?.answeredInvite
+    if (dialog === undefined || invite === undefined) {
+      const problem = dialogs.find(command.dialogId)
+        ? 'Server error: ACK for non-success final response is automatically generated by server'
+        : unknownDialog
+      return events.refuse(command, problem)
+    }
+    const { body } = message
+    const headers = sortAppHeaders(message, advertised(dialog.flow.listener))
+    const lines = headers.lines + (contentTypeLine(headers, body) ?? '')
+    const text = invite.acknowledge(dialog, lines, body)
+    events.requestSent(command, ids.transactionId(), text, invite.flow, now)
+    // A late offer is answered here.
+    dialog.session?.noteLocalSdp(body)
+    // RFC 3261 §15: a call that was cancelled too late is acknowledged and then ended.
+    if (invite.isUnwanted)
+      this.#ports.localBye.send(dialog, 'ACK-BYE due to cancel race condition', 'tell', now)
+  }
+
+  /** CANCEL of an INVITE that the application has sent. */
+  cancel(command: RequestCommand, lines: string, now: number): void {
+    const { events, ids, requests } = this.#ports
+    const { transactionId, clientId } = command
+    const outbound = requests.find(transactionId)
+    if (outbound === undefined || outbound.clientId !== clientId || !outbound.isCall)
+      return events.refuse(command, `unable to cancel unknown transaction id: ${transactionId}`)
+    outbound.cancel(lines, now)
+    const text = cancelOf(outbound.sent, lines)
+    events.callStopped('application', 'call-canceled', text, now)
+    events.requestSent(command, ids.transactionId(), text, outbound.flow, now)
+  }
+
+  #dialogOf({ dialogId, clientId }: RequestCommand): Dialog | undefined {
+    const dialog = this.#ports.dialogs.find(dialogId)
+    return dialog?.clientId === clientId ? dialog : undefined
+  }
+
+  /** The application cannot know of a refresh of the stack's own (RFC 4028): its re-INVITE comes next. */
+  #holdOrRefuse(dialog: Dialog, command: RequestCommand, message: SipMessage): void {
+    const refuse = (): void =>
+      this.#ports.events.refuse(command, 'a re-INVITE is already in progress in this dialog')
+    const send = (at: number): void => this.inDialog(command, message, at)
+    const isHeld = dialog.session?.isRefreshing === true && dialog.pending.hold({ send, refuse })
+    if (!isHeld) refuse()
+  }
+
+  /** The application learns the transaction id before anything can come back under it. */
+  #launch(
+    command: RequestCommand,
+    composed: Composed,
+    dialog: Dialog | undefined,
+    now: number,
+  ): void {
+    const { events, hops, requests } = this.#ports
+    const outbound = new OutboundRequest(this.#ports, command.clientId, composed, dialog, now)
+    requests.add(outbound)
+    const { question, target, sent } = composed
+    if (question === undefined) outbound.aim(hops.tcpFirst(target, sent.text, [composed.flow], now))
+    events.requestSent(command, outbound.transactionId, outbound.sent.text, outbound.flow, now)
+    if (question === undefined) return outbound.start(now)
+    hops.lookUp(question, (flows, later) => {
+      outbound.aim(hops.tcpFirst(target, sent.text, flows, later))
+      outbound.start(later)
+    })
+  }
 }
 
-/** CANCEL of an INVITE that the application has sent. */
-export function cancelOutbound(
-  stack: Stack,
-  command: AppRequest,
-  lines: string,
-  now: number,
-): void {
-  const outbound = stack.outbound.get(command.transactionId)
-  if (
-    outbound === undefined ||
-    outbound.clientId !== command.clientId ||
-    outbound.sent.method !== 'INVITE' ||
-    !outbound.isInitial
-  )
-    return refuse(
-      stack,
-      command,
-      `unable to cancel unknown transaction id: ${command.transactionId}`,
-    )
-  outbound.cancel(lines, now)
-  const text = cancelOf(outbound.sent, lines)
-  tellStop(stack, 'application', 'call-canceled', text, now)
-  acknowledge(stack, command, outbound.flow, stack.newTransactionId(), { text }, now)
-}
-
-/** The application learns the transaction id before anything can come back under it. */
-function launch(
-  stack: Stack,
-  command: AppRequest,
-  outbound: OutboundRequest,
-  composed: Composed,
-  now: number,
-): void {
-  stack.outbound.set(outbound.transactionId, outbound)
-  const { question } = composed
-  if (question === undefined) outbound.aim(waysOf(stack, composed, [composed.flow], now))
-  const { sent, flow } = outbound
-  acknowledge(stack, command, flow, outbound.transactionId, sent, now)
-  if (question === undefined) return outbound.start(now)
-  lookUp(stack, question, (flows, later) => {
-    outbound.aim(waysOf(stack, composed, flows, later))
-    outbound.start(later)
-  })
+/** The early dialog that a request is meant for: the branches of an INVITE have the same id. */
+function branchFor(dialog: Dialog, message: SipMessage): Dialog {
+  const isPrack = message.method === 'PRACK'
+  const rseq = isPrack ? Number.parseInt(message.get('RAck') ?? '', 10) : undefined
+  return dialog.branchFor(tagOf(message.get('To') ?? ''), rseq)
 }

@@ -1,109 +1,255 @@
-/** A request from the network, until an application has answered it. */
+/** Requests from the network, until an application has answered them. */
 import { dialogId, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
+import type { Log } from '../../options.ts'
 import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
-import { InviteServerTransaction } from '../../transaction/invite-server.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
+import { tagOf } from '../app-headers.ts'
 import type { TimedCall } from '../call-times.ts'
-import type { ResponseContext } from '../proxy/response-context.ts'
-import type { Stack } from '../stack.ts'
-import type { Vias } from './request-text.ts'
-import { echoOf, type Echo } from './response-text.ts'
-import { answer } from './send-response.ts'
+import type { Identifiers } from '../identifiers.ts'
+import type { ServerTransaction, Transactions } from '../transactions.ts'
+import { echoOf, type Echo, type Vias } from './message-text.ts'
+
+/** A received request with what is needed to answer it. */
+export interface Arrival {
+  readonly request: SipMessage
+  readonly vias: Vias
+  /** Of its server transaction. */
+  readonly key: string
+  /** Where its responses go. */
+  readonly flow: Flow
+  /** Where it came from. */
+  readonly source: Flow
+}
+
+/** Answers a request in place of the application. */
+interface Forwarder {
+  cancel(now: number): void
+}
+
+export interface InboundPorts {
+  readonly transactions: Transactions
+  readonly ids: Identifiers
+  readonly requests: InboundRequests
+  readonly log: Log
+  /** The application has not answered in time. */
+  readonly onSilence: (inbound: InboundRequest, now: number) => void
+}
+
+/** Requests that wait for an answer, and those outside dialogs until their transaction has ended. */
+export class InboundRequests {
+  /** By the id that the application quotes. */
+  readonly #byId = new Map<string, InboundRequest>()
+  /** By server transaction: where a CANCEL goes. */
+  readonly #byKey = new Map<string, InboundRequest>()
+  /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (§8.2.2.2). */
+  readonly #merged = new Map<string, string>()
+  /** Until then no request can have come round. */
+  #hasForwarded = false
+
+  add(inbound: InboundRequest): void {
+    this.#byId.set(inbound.transactionId, inbound)
+    this.#byKey.set(inbound.transaction.key, inbound)
+  }
+
+  /** The request that this application has to answer. */
+  find(transactionId: string, clientId: number): InboundRequest | undefined {
+    const inbound = this.#byId.get(transactionId)
+    return inbound?.clientId === clientId ? inbound : undefined
+  }
+
+  byTransaction(key: string): InboundRequest | undefined {
+    return this.#byKey.get(key)
+  }
+
+  ofClient(clientId: number): readonly InboundRequest[] {
+    return [...this.#byId.values()].filter((inbound) => inbound.clientId === clientId)
+  }
+
+  /** The INVITE that is unanswered in this dialog. */
+  inviteIn(dialog: Dialog): InboundRequest | undefined {
+    return [...this.#byId.values()].find(
+      (inbound) => inbound.dialog === dialog && inbound.request.method === 'INVITE',
+    )
+  }
+
+  /** No application has to answer it any more. */
+  handedOver({ transactionId }: InboundRequest): void {
+    this.#byId.delete(transactionId)
+  }
+
+  remove({ transactionId, transaction }: InboundRequest): void {
+    this.#byId.delete(transactionId)
+    this.#byKey.delete(transaction.key)
+  }
+
+  /** RFC 3261 §8.2.2.2: the same request came before by another way, or has come round. */
+  isMerged(request: SipMessage): boolean {
+    const key = mergeKey(request, request.method)
+    const hasComeRound = this.#hasForwarded && this.#merged.has(spiralKey(key, request.uri))
+    return hasComeRound || this.#merged.has(key)
+  }
+
+  /** Returns the key for `forgetMerge`. */
+  addMerge(request: SipMessage, transactionKey: string): string {
+    const key = mergeKey(request, request.method)
+    this.#merged.set(key, transactionKey)
+    return key
+  }
+
+  /**
+   * A forwarded request may come back with another Request-URI, as a spiral (§6): not for the same, which
+   * would go round for ever (§16.3 step 4).
+   */
+  addSpiral(merge: string, uri: string, transactionKey: string): string {
+    const key = detachString(spiralKey(merge, uri))
+    this.#merged.set(key, transactionKey)
+    this.#hasForwarded = true
+    return key
+  }
+
+  forgetMerge(key: string, transactionKey: string): void {
+    if (this.#merged.get(key) === transactionKey) this.#merged.delete(key)
+  }
+
+  /** The transaction of the INVITE that a CANCEL means by Call-ID, From tag and CSeq. */
+  invitedBy(cancel: SipMessage): string | undefined {
+    return this.#merged.get(mergeKey(cancel, 'INVITE'))
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  get sizes(): Readonly<Record<'inboundRequests' | 'inboundByKey' | 'merged', number>> {
+    const [inboundRequests, inboundByKey] = [this.#byId.size, this.#byKey.size]
+    return { inboundRequests, inboundByKey, merged: this.#merged.size }
+  }
+}
+
+const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
+
+/** What two copies of one request have in common, whichever way they came. */
+const mergeKey = (request: SipMessage, method: string): string =>
+  detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
 
 export class InboundRequest implements TimedCall {
   readonly transactionId: string
   readonly clientId: number
   readonly request: SipMessage
-  readonly transaction: InviteServerTransaction | NonInviteServerTransaction
+  readonly transaction: ServerTransaction
   /** What every response copies. */
   readonly echo: Echo
-  /** The dialog that it came in, or that the application's answer has begun. */
-  dialog: Dialog | undefined
   readonly isInitial: boolean
-  /** Who answers it instead of the application: it is forwarded. */
-  forwardedBy: ResponseContext | undefined
-  /** The application has said something about it, so the dialog id is known to it. */
-  wasAnswered = false
-  wasCancelled = false
   readonly startedAt: number
   hasRung = false
-  readonly #stack: Stack
+  #dialog: Dialog | undefined
+  #forwarder: Forwarder | undefined
+  #wasAnswered = false
+  #wasCancelled = false
+  readonly #ports: InboundPorts
   readonly #end: ServerEnd
   readonly #applicationTimer: Deadline<'application'>
 
+  /** `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in. */
   constructor(
-    stack: Stack,
-    start: {
-      readonly clientId: number
-      readonly request: SipMessage
-      readonly vias: Vias
-      readonly key: string
-      readonly flow: Flow
-      readonly dialog: Dialog | undefined
-    },
+    ports: InboundPorts,
+    { request, vias, key, flow }: Arrival,
+    clientId: number,
+    dialog: Dialog | undefined,
     now: number,
   ) {
-    const { request, dialog, key } = start
-    const isInvite = request.method === 'INVITE'
-    this.#stack = stack
-    this.transactionId = stack.newTransactionId()
-    this.clientId = start.clientId
+    const { ids, transactions } = ports
+    const { deadlines, timers } = transactions
+    this.#ports = ports
+    this.transactionId = ids.transactionId()
+    this.clientId = clientId
     this.request = request
-    this.echo = echoOf(request, start.vias)
-    this.dialog = dialog
+    this.echo = echoOf(request, vias)
+    this.#dialog = dialog
     this.isInitial = dialog === undefined
     this.startedAt = now
-    const localTag = dialog?.localTag ?? stack.options.token()
-    this.#end = new ServerEnd(stack, key, localTag, request.toTag === '' ? mergeKey(request) : '')
-    const Transaction = isInvite ? InviteServerTransaction : NonInviteServerTransaction
-    this.transaction = new Transaction(key, start.flow, this.#end, stack)
-    const { applicationMs } = stack.timers
-    this.#applicationTimer = stack.deadlines.start(this, 'application', applicationMs, now)
+    this.#end = new ServerEnd(ports, key, dialog?.localTag ?? ids.token())
+    if (request.toTag === '') this.#end.merge(request)
+    this.transaction = transactions.startServer(key, request.method === 'INVITE', flow, this.#end)
+    this.#applicationTimer = deadlines.start(this, 'application', timers.applicationMs, now)
+    ports.requests.add(this)
   }
 
-  /** Our tag; the application may choose it in its first response. */
+  /** Our tag. */
   get localTag(): string {
     return this.#end.toTag
   }
 
-  set localTag(tag: string) {
-    this.#end.toTag = detachString(tag)
+  /** Takes our tag from the application's first response: later the caller has seen one. */
+  chooseTag(to: string): void {
+    const tag = this.isInitial && !this.#wasAnswered ? tagOf(to) : ''
+    if (tag !== '') this.#end.toTag = detachString(tag)
+  }
+
+  /** The dialog that it came in, or that the application's answer has begun. */
+  get dialog(): Dialog | undefined {
+    return this.#dialog
+  }
+
+  formed(dialog: Dialog): void {
+    this.#dialog = dialog
   }
 
   /** The id by which the application knows the dialog of this request. */
   get dialogId(): string {
-    return this.dialog?.id ?? dialogId(this.request.callId, this.request.fromTag)
+    return this.#dialog?.id ?? dialogId(this.request.callId, this.request.fromTag)
+  }
+
+  /** It begins a call. */
+  get isCall(): boolean {
+    return this.isInitial && this.request.method === 'INVITE'
+  }
+
+  /** The application has responded, so the dialog id is known to it. */
+  get wasAnswered(): boolean {
+    return this.#wasAnswered
+  }
+
+  respondedTo(): void {
+    this.#wasAnswered = true
+  }
+
+  get wasCancelled(): boolean {
+    return this.#wasCancelled
+  }
+
+  cancelled(): void {
+    this.#wasCancelled = true
+  }
+
+  /** Answers it instead of the application. */
+  get forwarder(): Forwarder | undefined {
+    return this.#forwarder
   }
 
   /** It is forwarded: its answer comes from elsewhere, and the application owes none. */
-  handOver(context: ResponseContext): void {
-    this.forwardedBy = context
+  handOver(forwarder: Forwarder): void {
+    this.#forwarder = forwarder
     this.#end.forwarded(this.request.uri)
     this.#applicationTimer.cancel()
-    this.#stack.inbound.delete(this.transactionId)
+    this.#ports.requests.handedOver(this)
   }
 
-  /** Nobody will answer it; a non-INVITE request may end so (RFC 4320 §4.2). */
+  /** It ends without an answer, as a non-INVITE request may (RFC 4320 §4.2). */
   abandon(now: number): void {
     this.finished()
     if (this.transaction instanceof NonInviteServerTransaction) this.transaction.abandon(now)
   }
 
-  /** The application owes nothing any more. */
+  /** It has its final response. */
   finished(): void {
     this.#applicationTimer.cancel()
-    this.#stack.inbound.delete(this.transactionId)
-    this.#stack.inboundByKey.delete(this.transaction.key)
-    const { dialog } = this
-    if (dialog === undefined) return
-    if (this.request.method === 'UPDATE') dialog.hasRemoteUpdate = false
-    if (this.request.method !== 'INVITE') return
-    if (!this.isInitial) dialog.hasRemoteInvite = false
-    dialog.reliable1xx?.stop()
+    this.#ports.requests.remove(this)
+    this.#dialog?.remoteRequestEnds(this.request.method)
   }
 
   /**
@@ -114,60 +260,46 @@ export class InboundRequest implements TimedCall {
     this.#end.forgetMerge()
   }
 
-  /** The application is silent: the peer must not wait for ever. */
   onTimer(_timer: 'application', now: number): void {
-    const [status, reason] =
-      this.request.method === 'INVITE'
-        ? ([480, 'Temporarily Unavailable'] as const)
-        : ([500, 'Server Internal Error'] as const)
-    answer(this.#stack, this, status, reason, '', now)
+    this.#ports.onSilence(this, now)
   }
 }
 
 /** What outlives the answer: a server transaction lingers for 64·T1, the request that it had does not. */
-export class ServerEnd implements ServerUser {
+class ServerEnd implements ServerUser {
   toTag: string
-  readonly #stack: Stack
+  readonly #ports: InboundPorts
   readonly #key: string
   /** Of a request outside dialogs; else ''. */
-  #mergeKey: string
+  #mergeKey = ''
 
-  constructor(stack: Stack, key: string, toTag: string, mergeKey = '') {
-    this.#stack = stack
+  constructor(ports: InboundPorts, key: string, toTag: string) {
+    this.#ports = ports
     this.#key = key
     this.toTag = toTag
-    this.#mergeKey = mergeKey
   }
 
   onAckTimeout(): void {
-    this.#stack.options.log('debug', 'no ACK for a failure response', { transaction: this.#key })
+    this.#ports.log('debug', 'no ACK for a failure response', { transaction: this.#key })
   }
 
   onTerminated(): void {
-    this.#stack.serverTransactions.delete(this.#key)
+    this.#ports.transactions.endServer(this.#key)
     this.forgetMerge()
   }
 
-  /**
-   * A forwarded request may come back with another Request-URI, as a spiral (§6): not for the same, which
-   * would go round for ever (§16.3 step 4).
-   */
+  merge(request: SipMessage): void {
+    this.#mergeKey = this.#ports.requests.addMerge(request, this.#key)
+  }
+
   forwarded(uri: string): void {
-    if (this.#mergeKey === '') return
+    const merge = this.#mergeKey
+    if (merge === '') return
     this.forgetMerge()
-    this.#mergeKey = detachString(spiralKey(this.#mergeKey, uri))
-    this.#stack.merged.set(this.#mergeKey, this.#key)
-    this.#stack.hasForwarded = true
+    this.#mergeKey = this.#ports.requests.addSpiral(merge, uri, this.#key)
   }
 
   forgetMerge(): void {
-    const { merged } = this.#stack
-    if (merged.get(this.#mergeKey) === this.#key) merged.delete(this.#mergeKey)
+    if (this.#mergeKey !== '') this.#ports.requests.forgetMerge(this.#mergeKey, this.#key)
   }
 }
-
-export const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
-
-/** RFC 3261 §8.2.2.2: what two copies of one request have in common, whichever way they came. */
-export const mergeKey = (request: SipMessage, method = request.method): string =>
-  detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)

@@ -2,10 +2,9 @@
 import { Reliable1xx } from '../../dialog/reliable-1xx.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags, parseRAck } from '../../message/simple-fields.ts'
-import { encodeRequestEvent } from '../../wire/event.ts'
+import type { TransactionContext } from '../../transaction/context.ts'
 import type { AppHeaders } from '../app-headers.ts'
-import { hashOf } from '../hash.ts'
-import type { Stack } from '../stack.ts'
+import type { Identifiers } from '../identifiers.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
 const requires100rel = (request: SipMessage): boolean =>
@@ -28,50 +27,28 @@ export const takes100rel = ({ request }: InboundRequest): boolean =>
 
 /** The response's own header lines and number; undefined: too many wait for their PRACK. */
 export function prepareReliable(
-  stack: Stack,
-  inbound: InboundRequest,
+  { dialog, request, transaction }: InboundRequest,
   { requires100rel: isRequired }: AppHeaders,
+  context: TransactionContext,
+  ids: Identifiers,
   onUnacknowledged: (now: number) => void,
 ): { readonly reliable: Reliable1xx; readonly rseq: number; readonly lines: string } | undefined {
-  const { dialog } = inbound
-  if (dialog === undefined) return undefined
-  const cseq = inbound.request.cseq?.number ?? 0
-  const before = dialog.reliable1xx
-  const reliable = before?.cseq === cseq ? before : begin(stack, inbound, cseq, onUnacknowledged)
-  dialog.reliable1xx = reliable
-  const rseq = reliable.nextRSeq
-  if (rseq === undefined) return undefined
+  const cseq = request.cseq?.number ?? 0
+  const begin = (): Reliable1xx =>
+    // §3: chosen at random from 1 to 2^31-1, with room above it.
+    new Reliable1xx(cseq, (ids.number() >>> 1) | 1, transaction.flow, context, onUnacknowledged)
+  const reliable = dialog?.reliable1xxOf(cseq, begin)
+  const rseq = reliable?.nextRSeq
+  if (reliable === undefined || rseq === undefined) return undefined
   return { reliable, rseq, lines: `${isRequired ? '' : 'Require: 100rel\r\n'}RSeq: ${rseq}\r\n` }
 }
 
-function begin(
-  stack: Stack,
-  { transaction }: InboundRequest,
-  cseq: number,
-  onUnacknowledged: (now: number) => void,
-): Reliable1xx {
-  // §3: chosen at random from 1 to 2^31-1, with room above it.
-  const first = (hashOf(stack.options.token()) >>> 1) | 1
-  return new Reliable1xx(cseq, first, transaction.flow, stack, onUnacknowledged)
-}
-
-/** The INVITE has ended otherwise: the application is told as if its caller had given up. */
-export function tellGivenUp(
-  stack: Stack,
-  inbound: InboundRequest,
-  reason: string,
-  now: number,
-): void {
-  const { request, transaction, transactionId, dialogId, clientId } = inbound
-  const text =
-    `CANCEL ${request.uri} SIP/2.0\r\nVia: ${request.get('Via') ?? ''}\r\n` +
-    `Max-Forwards: 70\r\nFrom: ${request.get('From') ?? ''}\r\nTo: ${request.get('To') ?? ''}\r\n` +
-    `Call-ID: ${request.callId}\r\nCSeq: ${request.cseq?.number ?? 0} CANCEL\r\n` +
-    `Reason: ${reason}\r\nContent-Length: 0\r\n\r\n`
-  const meta = stack.networkMeta(text, transaction.flow, now)
-  const event = { id: stack.nextId(), meta, transactionId, dialogId, text }
-  stack.deliver(clientId, encodeRequestEvent(event))
-}
+/** A CANCEL as the caller of `request` would have sent it. */
+export const cancelText = (request: SipMessage, reason: string): string =>
+  `CANCEL ${request.uri} SIP/2.0\r\nVia: ${request.get('Via') ?? ''}\r\n` +
+  `Max-Forwards: 70\r\nFrom: ${request.get('From') ?? ''}\r\nTo: ${request.get('To') ?? ''}\r\n` +
+  `Call-ID: ${request.callId}\r\nCSeq: ${request.cseq?.number ?? 0} CANCEL\r\n` +
+  `Reason: ${reason}\r\nContent-Length: 0\r\n\r\n`
 
 /** A PRACK in a dialog; false: there is nothing that it could acknowledge. */
 export function takePrack(

@@ -46,10 +46,10 @@ test('a tag of nobody is answered with 480', () => {
 test('an application that is connected to gets its request once it has authenticated', () => {
   const server = start(() => ({ uri: 'tcp://192.0.2.9:9023' }))
   invite(server, 'a')
-  const summon = server.other.find(({ kind }) => kind === 'summon')
-  expect(summon).toMatchObject({ uri: 'tcp://192.0.2.9:9023' })
+  const dialOut = server.other.find(({ kind }) => kind === 'dial-out')
+  expect(dialOut).toMatchObject({ uri: 'tcp://192.0.2.9:9023' })
   expect(server.takeDelivered()).toEqual([])
-  const clientId = summon?.kind === 'summon' ? summon.clientId : 0
+  const clientId = dialOut?.kind === 'dial-out' ? dialOut.clientId : 0
   server.core.clientConnected(clientId, false)
   server.command('authenticate|cymru|', clientId)
   const [welcome, request] = server.takeDelivered()
@@ -65,8 +65,8 @@ test.each(['before it connects', 'before it authenticates'])(
   (when) => {
     const server = start(() => ({ uri: 'tcp://192.0.2.9:9023' }))
     invite(server, 'a')
-    const summon = server.other.find(({ kind }) => kind === 'summon')
-    const clientId = summon?.kind === 'summon' ? summon.clientId : 0
+    const dialOut = server.other.find(({ kind }) => kind === 'dial-out')
+    const clientId = dialOut?.kind === 'dial-out' ? dialOut.clientId : 0
     server.takeSent()
     if (when === 'before it authenticates') {
       server.core.clientConnected(clientId, false)

@@ -4,22 +4,20 @@ import type { SipMessage } from '../../message/message.ts'
 import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteClientTransaction } from '../../transaction/invite-client.ts'
-import { NonInviteClientTransaction } from '../../transaction/non-invite-client.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import { transactionTimeoutMs } from '../../transaction/timers.ts'
 import { tagOf } from '../app-headers.ts'
-import type { TimedCall } from '../call-times.ts'
-import { sendCancel } from '../uac/send-cancel.ts'
-import type { Stack } from '../stack.ts'
+import type { CallTimes, TimedCall } from '../call-times.ts'
+import type { ClientTransaction, Transactions } from '../transactions.ts'
 
 type Timer = 'timerC' | 'cancelTimeout' | 'provisionalTimeout' | 'finalTimeout'
 
-/** Who forwards: every branch tells it what came of it. */
+/** Forwards a request: every branch tells it what came of it. */
 export interface BranchUser {
-  /** Any response but 100; after a final one only copies of a 2xx, and 2xx of other forks. */
-  onBranchResponse(branch: Branch, response: SipMessage, flow: Flow, now: number): void
+  /** Any response but 100; after a final one only copies of a 2xx, and 2xx of branches further on. */
+  onBranchResponse(branch: ProxyBranch, response: SipMessage, flow: Flow, now: number): void
   /** It ended without a final answer, exactly once: silence is a 408, no way to send a 503. */
-  onBranchFailure(branch: Branch, status: 408 | 503, now: number): void
+  onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void
 }
 
 export interface Patience {
@@ -29,22 +27,34 @@ export interface Patience {
   readonly finalMs: number | undefined
 }
 
-export class Branch implements ClientUser, TimedCall {
+export interface BranchPorts {
+  readonly transactions: Transactions
+  /** Of calls that go out. */
+  readonly callTimesOut: CallTimes
+}
+
+export class ProxyBranch implements ClientUser, TimedCall {
   startedAt = 0
   hasRung = false
   readonly #sent: SentRequest
-  readonly #stack: Stack
+  readonly #ports: BranchPorts
   readonly #user: BranchUser
   readonly #patience: Patience
   readonly #flow: Flow
-  #transaction: InviteClientTransaction | NonInviteClientTransaction | undefined
+  #transaction: ClientTransaction | undefined
   #isOver = false
   #wasCancelled = false
   #holdsCancel = false
   #timers: Partial<Record<Timer, Deadline<Timer>>> = {}
 
-  constructor(stack: Stack, sent: SentRequest, flow: Flow, user: BranchUser, patience: Patience) {
-    this.#stack = stack
+  constructor(
+    ports: BranchPorts,
+    sent: SentRequest,
+    flow: Flow,
+    user: BranchUser,
+    patience: Patience,
+  ) {
+    this.#ports = ports
     this.#sent = sent
     this.#flow = flow
     this.#user = user
@@ -52,20 +62,15 @@ export class Branch implements ClientUser, TimedCall {
   }
 
   start(now: number): void {
-    const sent = this.#sent
-    const stack = this.#stack
+    const { transactions } = this.#ports
     this.startedAt = now
-    this.#transaction =
-      sent.method === 'INVITE'
-        ? new InviteClientTransaction(sent, this.#flow, this, stack, now)
-        : new NonInviteClientTransaction(sent, sent.branch, this.#flow, this, stack, now)
-    stack.clientTransactions.add(sent.branch, this.#transaction)
+    this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
     const { provisionalMs, finalMs } = this.#patience
     if (provisionalMs !== undefined) this.#watch('provisionalTimeout', provisionalMs, now)
     if (finalMs !== undefined) this.#watch('finalTimeout', finalMs, now)
   }
 
-  /** Nobody waits for its answer any more. Only an INVITE can be cancelled (§9.1). */
+  /** Its answer is not waited for any more. Only an INVITE can be cancelled (§9.1). */
   cancel(now: number): void {
     if (this.#isOver || this.#wasCancelled || this.#sent.method !== 'INVITE') return
     this.#wasCancelled = true
@@ -78,7 +83,7 @@ export class Branch implements ClientUser, TimedCall {
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
-    if (!this.#isOver && this.#isCall) this.#stack.callTimes.outbound.responded(this, status, now)
+    if (!this.#isOver && this.#isCall) this.#ports.callTimesOut.responded(this, status, now)
     if (status < 200) {
       if (this.#sent.method === 'INVITE') this.#ringing(now)
       this.#timers.provisionalTimeout?.cancel()
@@ -96,14 +101,14 @@ export class Branch implements ClientUser, TimedCall {
 
   onTerminated(): void {
     this.#stopTimers()
-    this.#stack.clientTransactions.remove(this.#sent.branch)
+    this.#ports.transactions.endClient(this.#sent.branch)
   }
 
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel(now)
     if (timer === 'cancelTimeout') {
       // §9.1: without a final response 64·T1 after the CANCEL the INVITE counts as cancelled.
-      this.#stack.clientTransactions.remove(this.#sent.branch)
+      this.#ports.transactions.endClient(this.#sent.branch)
       return this.#fail(408, now)
     }
     // A destination that says nothing in its time is given up: what it says later is not waited for.
@@ -115,7 +120,7 @@ export class Branch implements ClientUser, TimedCall {
   #ringing(now: number): void {
     if (!this.#isOver) {
       this.#timers.timerC?.cancel()
-      this.#watch('timerC', this.#stack.timers.cMs, now)
+      this.#watch('timerC', this.#ports.transactions.timers.cMs, now)
     }
     if (!this.#holdsCancel) return
     this.#holdsCancel = false
@@ -123,8 +128,9 @@ export class Branch implements ClientUser, TimedCall {
   }
 
   #sendCancel(now: number): void {
-    sendCancel(this.#stack, this.#sent, this.#flow, '', now)
-    this.#watch('cancelTimeout', transactionTimeoutMs(this.#stack.timers), now)
+    const { transactions } = this.#ports
+    transactions.cancel(this.#sent, this.#flow, '', now)
+    this.#watch('cancelTimeout', transactionTimeoutMs(transactions.timers), now)
   }
 
   /** It begins a call: it changes none. */
@@ -140,7 +146,7 @@ export class Branch implements ClientUser, TimedCall {
   }
 
   #watch(name: Timer, delayMs: number, now: number): void {
-    this.#timers[name] = this.#stack.deadlines.start(this, name, delayMs, now)
+    this.#timers[name] = this.#ports.transactions.deadlines.start(this, name, delayMs, now)
   }
 
   #stopTimers(): void {

@@ -2,7 +2,7 @@
 import type { SipMessage } from '../message/message.ts'
 import { dialogKey, type Dialog, type DialogRole } from './dialog.ts'
 
-export class Dialogs {
+export class DialogTable {
   readonly #byId = new Map<string, Dialog>()
   readonly #byLocalTag = new Map<string, Dialog>()
 
@@ -11,11 +11,12 @@ export class Dialogs {
     this.#byLocalTag.set(dialog.key, dialog)
   }
 
+  /** Ends the dialog. */
   remove(dialog: Dialog): void {
-    dialog.state = 'terminated'
-    // A later dialog may have taken the same id: an upstream fork that came twice.
+    // A later dialog may have taken the same id: an INVITE that an upstream proxy forked and that came twice.
     if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id)
     if (this.#byLocalTag.get(dialog.key) === dialog) this.#byLocalTag.delete(dialog.key)
+    dialog.end()
   }
 
   find(id: string): Dialog | undefined {
@@ -24,15 +25,14 @@ export class Dialogs {
 
   /**
    * RFC 3261 §12: Call-ID, local tag (To) and remote tag (From). Our tags are unique, so the remote
-   * one only has to agree; before the 2xx each fork of an INVITE of ours brings its own.
+   * one only has to agree; before the 2xx each branch of an INVITE of ours brings its own.
    */
   ofRequest(request: SipMessage): Dialog | undefined {
     const dialog = this.#byLocalTag.get(dialogKey(request.callId, request.toTag))
     if (dialog === undefined || dialog.state === 'terminated') return undefined
     const { fromTag } = request
     if (dialog.remoteTag === fromTag) return dialog
-    const isFork = dialog.role === 'uac' && dialog.state === 'early'
-    if (isFork) return dialog.branchOf(fromTag) ?? dialog
+    if (dialog.role === 'uac' && dialog.state === 'early') return dialog.branchOf(fromTag) ?? dialog
     return dialog.remoteTag.toLowerCase() === fromTag.toLowerCase() ? dialog : undefined
   }
 
@@ -48,6 +48,13 @@ export class Dialogs {
     let count = 0
     for (const dialog of this.#byId.values())
       if (dialog.role === role && dialog.state === 'confirmed') count += 1
+    return count
+  }
+
+  /** Those whose 2xx waits for the application's ACK. Linear: for statistics and tests. */
+  countUnacknowledged(): number {
+    let count = 0
+    for (const { answeredInvite } of this.#byId.values()) if (answeredInvite) count += 1
     return count
   }
 

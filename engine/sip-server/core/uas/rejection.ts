@@ -1,10 +1,11 @@
-/** What a readable request asks that nobody here can do: RFC 3261 §8.2.2.3 and §8.2.3. */
+/** Why a readable request is rejected before an application sees it: RFC 3261 §8.2.2.3, §8.2.3 and §14.2. */
+import type { Conflict } from '../../dialog/pending-requests.ts'
 import { trimBlanks } from '../../message/headers.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
 import { knowsTimer, sessionExpiresOf } from '../session/terms.ts'
 
-export interface Objection {
+export interface Rejection {
   readonly status: number
   readonly reason: string
   /** Whole header lines that say what would do. */
@@ -12,7 +13,7 @@ export interface Objection {
 }
 
 /**
- * Extensions that a peer may insist on: what they ask is done by applications, or needs nothing beyond
+ * Extensions that a peer may insist on: applications do what they ask, or it needs nothing beyond
  * passing headers on; session timers and reliable provisional responses are this server's work.
  */
 const understood: ReadonlySet<string> = new Set(
@@ -23,7 +24,10 @@ const understood: ReadonlySet<string> = new Set(
 )
 
 /** The answer to a request outside or inside a dialog; never asked for ACK and CANCEL (§8.2.2.3). */
-export function objectionTo(request: SipMessage, minSessionSeconds: number): Objection | undefined {
+export function rejectionFor(
+  request: SipMessage,
+  minSessionSeconds: number,
+): Rejection | undefined {
   return (
     unknownExtension(request) ??
     unknownEncoding(request) ??
@@ -33,7 +37,7 @@ export function objectionTo(request: SipMessage, minSessionSeconds: number): Obj
 }
 
 /** RFC 4028 §9; a sender without the extension could do nothing with the answer. */
-function shortSession(request: SipMessage, minSeconds: number): Objection | undefined {
+function shortSession(request: SipMessage, minSeconds: number): Rejection | undefined {
   if (request.method !== 'INVITE' && request.method !== 'UPDATE') return undefined
   if (!request.has('Session-Expires')) return undefined
   const seconds = sessionExpiresOf(request)?.seconds
@@ -42,7 +46,7 @@ function shortSession(request: SipMessage, minSeconds: number): Objection | unde
   return { status: 422, reason: 'Session Interval Too Small', lines }
 }
 
-function unknownExtension(request: SipMessage): Objection | undefined {
+function unknownExtension(request: SipMessage): Rejection | undefined {
   // A new INVITE is a call: its application judges what it asks, and keeps the record of the refusal.
   const isCall = request.method === 'INVITE' && request.toTag === ''
   if (isCall || !request.has('Require')) return undefined
@@ -51,14 +55,14 @@ function unknownExtension(request: SipMessage): Objection | undefined {
   return { status: 420, reason: 'Bad Extension', lines: `Unsupported: ${unknown.join(', ')}\r\n` }
 }
 
-function unknownEncoding(request: SipMessage): Objection | undefined {
+function unknownEncoding(request: SipMessage): Rejection | undefined {
   const encoding = request.get('Content-Encoding')
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return undefined
   return unsupported('Accept-Encoding: identity\r\n')
 }
 
 /** A session is described in SDP, alone or beside other parts, unless the body may be ignored (§20.11). */
-function unknownBody(request: SipMessage): Objection | undefined {
+function unknownBody(request: SipMessage): Rejection | undefined {
   if (request.method !== 'INVITE' || request.bodyStart === request.text.length) return undefined
   const type = trimBlanks((request.get('Content-Type') ?? '').split(';', 1)[0] ?? '').toLowerCase()
   if (type === 'application/sdp' || type.startsWith('multipart/')) return undefined
@@ -67,8 +71,19 @@ function unknownBody(request: SipMessage): Objection | undefined {
   return unsupported('Accept: application/sdp, multipart/mixed\r\n')
 }
 
-const unsupported = (lines: string): Objection => ({
+const unsupported = (lines: string): Rejection => ({
   status: 415,
   reason: 'Unsupported Media Type',
   lines,
 })
+
+/** A request that must wait for another in its dialog. */
+export const rejectionOf = (conflict: Conflict, now: number): Rejection =>
+  conflict === 'glare'
+    ? { status: 491, reason: 'Request Pending', lines: '' }
+    : {
+        status: 500,
+        reason: 'Server Internal Error',
+        // §14.2: a time between 0 and 10 seconds, chosen at random.
+        lines: `Retry-After: ${Math.floor(now % 10)}\r\n`,
+      }

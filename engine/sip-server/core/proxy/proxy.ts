@@ -1,0 +1,208 @@
+/**
+ * Forwards requests: by the `proxy` command of an application, and those of calls that it forwarded before
+ * and stayed in (RFC 3261 §16).
+ */
+import { bareUri, routeBy } from '../../dialog/route-set.ts'
+import { defaultPort, type Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseAppMessage } from '../../message/parse.ts'
+import { parseOptionTags } from '../../message/simple-fields.ts'
+import { parseUri } from '../../message/uri.ts'
+import type { ProxyCommand } from '../../wire/command.ts'
+import type { CommandRef } from '../applications/events.ts'
+import { hopOf } from '../next-hop.ts'
+import { viaOf } from '../request-writer.ts'
+import type { InboundRequest, InboundRequests } from '../uas/inbound-request.ts'
+import type { Vias } from '../uas/message-text.ts'
+import type { Rejection } from '../uas/rejection.ts'
+import { addedHeaders, forwardedRequest } from './forwarded-text.ts'
+import { ResponseContext, type ForwardOptions, type ForwardPorts } from './response-context.ts'
+import { MAX_TARGETS, type Target } from './target.ts'
+
+const DEFAULT_HOPS = 70
+
+/** What to do with a request that follows our Record-Route. */
+type NextStep =
+  | { readonly kind: 'forward'; readonly target: Target; readonly maxForwards: number }
+  | { readonly kind: 'too-many-hops' }
+
+interface ProxyPorts extends ForwardPorts {
+  readonly requests: InboundRequests
+}
+
+export class Proxy {
+  readonly #ports: ProxyPorts
+  /** Requests that are being forwarded, until their caller has a final response. */
+  #forwarding = 0
+
+  constructor(ports: ProxyPorts) {
+    this.#ports = ports
+  }
+
+  get size(): number {
+    return this.#forwarding
+  }
+
+  /** The `proxy` command: an unanswered request goes on to other destinations. */
+  command(ref: CommandRef, command: ProxyCommand, now: number): void {
+    const { requests, responder, events } = this.#ports
+    const { transactionId, destinations, fullResponse } = command
+    const inbound = requests.find(transactionId, ref.clientId)
+    if (inbound === undefined || inbound.dialog !== undefined)
+      return events.refuse(ref, `Unknown transaction id: ${transactionId}`)
+    const { request } = inbound
+    const rejection = rejectionFor(request)
+    if (rejection !== undefined) {
+      const { status, reason, lines } = rejection
+      responder.answer(inbound, status, reason, lines, now)
+      return events.refuse(ref, `Rejected with ${status} ${reason}`)
+    }
+    const unusable = destinations.find((destination) => hopOf(destination) === undefined)
+    if (unusable !== undefined || destinations.length > MAX_TARGETS) {
+      responder.answer(inbound, 500, 'Server Internal Error', '', now)
+      const what = unusable ?? `more than ${MAX_TARGETS} destinations`
+      return events.refuse(ref, `error proxying request to ${what}`)
+    }
+    const added = parseAppMessage(command.message)
+    this.#start(inbound, this.#targetsOf(request, destinations), now, {
+      maxForwards: (request.maxForwards ?? DEFAULT_HOPS) - 1,
+      staysInDialog: command.remainInDialog,
+      added: added === undefined ? [] : addedHeaders(added),
+      isParallel: command.simultaneous,
+      followsRedirects: command.followRedirects,
+      patience: { provisionalMs: command.provisionalTimeoutMs, finalMs: command.finalTimeoutMs },
+      ...(fullResponse && {
+        onFinal: (text, flow, at) => events.forwarded(ref, text, flow, at),
+        onDone: () => events.forwardingDone(ref),
+      }),
+    })
+    if (!fullResponse) events.forwardingDone(ref)
+  }
+
+  /** For a request with a To tag; undefined: it does not come by a route of ours. */
+  nextStep(request: SipMessage, source: Flow): NextStep | undefined {
+    const target = this.#targetOf(request, source)
+    if (target === undefined) return undefined
+    const hops = request.maxForwards ?? DEFAULT_HOPS
+    if (hops === 0) return { kind: 'too-many-hops' }
+    return { kind: 'forward', target, maxForwards: hops - 1 }
+  }
+
+  /** Forwards a request that has a server transaction of its own. */
+  forward(
+    inbound: InboundRequest,
+    { target, maxForwards }: Extract<NextStep, { kind: 'forward' }>,
+    now: number,
+  ): void {
+    const { method, text } = inbound.request
+    if (method === 'BYE') this.#ports.events.callStopped('network', 'normal-release', text, now)
+    this.#start(inbound, [target], now, {
+      maxForwards,
+      staysInDialog: false,
+      added: [],
+      isParallel: false,
+      followsRedirects: false,
+      patience: { provisionalMs: undefined, finalMs: undefined },
+    })
+  }
+
+  /** The ACK of a 2xx, if it follows our Record-Route. It is not answered, so it needs no transaction. */
+  forwardAck(ack: SipMessage, viasOf: () => Vias, source: Flow, now: number): void {
+    const step = this.nextStep(ack, source)
+    if (step?.kind !== 'forward') return
+    const { transactions, ids, hops } = this.#ports
+    const { target, maxForwards } = step
+    const send = ([flow]: readonly Flow[]): void => {
+      if (flow === undefined) return
+      const branch = ids.branch()
+      const { text } = forwardedRequest(ack, {
+        uri: target.uri,
+        routes: target.routes,
+        via: viaOf(flow.listener, branch),
+        branch,
+        vias: viasOf().lines,
+        maxForwards,
+        ownRoutes: [],
+        added: [],
+      })
+      transactions.send(text, flow, '')
+    }
+    if (target.flow) send([target.flow])
+    else hops.find(target.hop, now, send)
+  }
+
+  #start(
+    inbound: InboundRequest,
+    targets: readonly Target[],
+    now: number,
+    options: ForwardOptions,
+  ): void {
+    this.#forwarding += 1
+    const onDone = (): void => {
+      this.#forwarding -= 1
+      options.onDone?.()
+    }
+    new ResponseContext(this.#ports, inbound, targets, { ...options, onDone }).start(now)
+  }
+
+  #targetOf(request: SipMessage, source: Flow): Target | undefined {
+    const { ownRoutes } = this.#ports
+    if (!ownRoutes.areGiven) return undefined
+    const { callId } = request
+    const routes = [...request.list('Route')]
+    let { uri } = request
+    // §16.4: a strict router before us has put our entry into the Request-URI and the target behind.
+    const last = routes.at(-1)
+    if (last !== undefined && ownRoutes.read(uri, callId)) {
+      uri = bareUri(last)
+      routes.unshift(`<${request.uri}>`)
+      routes.pop()
+    }
+    let isOurs = false
+    let flow: Flow | undefined
+    for (let [first] = routes; first !== undefined; [first] = routes) {
+      const own = ownRoutes.read(first, callId)
+      if (own === undefined) break
+      isOurs = true
+      if (own.flow !== undefined && own.flow.connectionId !== source.connectionId) flow = own.flow
+      routes.shift()
+    }
+    if (!isOurs) return undefined
+    const routed = routeBy(routes, uri)
+    return { ...routed, hop: bareUri(routed.hop), flow }
+  }
+
+  /**
+   * The Request-URI stays what the caller wrote, unless it names this server: then it becomes the
+   * destination. A Route that led here is used up (§16.4).
+   */
+  #targetsOf(request: SipMessage, destinations: readonly string[]): readonly Target[] {
+    const isOurs = this.#namesThisServer(request.uri)
+    const [first, ...others] = request.list('Route')
+    const isRouteOurs = first !== undefined && this.#namesThisServer(bareUri(first))
+    const routes = first === undefined ? [] : isRouteOurs ? others : [first, ...others]
+    return destinations.map((destination) => {
+      const hop = bareUri(destination)
+      return { uri: isOurs ? hop : request.uri, routes, hop }
+    })
+  }
+
+  #namesThisServer(text: string): boolean {
+    const uri = parseUri(text)
+    if (uri === undefined || uri.scheme === 'tel') return false
+    return this.#ports.hops.listeners().some((own) => {
+      const isHost = uri.host === own.advertisedHost || uri.host === own.address
+      const port = uri.port === 0 ? defaultPort(own.protocol) : uri.port
+      return isHost && (port === own.port || port === own.advertisedPort)
+    })
+  }
+}
+
+/** RFC 3261 §16.3 steps 3 and 5. */
+function rejectionFor(request: SipMessage): Rejection | undefined {
+  if (request.maxForwards === 0) return { status: 483, reason: 'Too Many Hops', lines: '' }
+  const required = parseOptionTags(request.all('Proxy-Require'))
+  if (required.length === 0) return undefined
+  const lines = `Unsupported: ${required.join(', ')}\r\n`
+  return { status: 420, reason: 'Bad Extension', lines }
+}

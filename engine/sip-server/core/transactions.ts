@@ -1,0 +1,141 @@
+/** The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. */
+import { isReliable, type Flow } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { ClientUser, ServerUser, TransactionContext } from '../transaction/context.ts'
+import { Deadlines } from '../transaction/deadlines.ts'
+import { InviteClientTransaction } from '../transaction/invite-client.ts'
+import { InviteServerTransaction } from '../transaction/invite-server.ts'
+import { clientKey } from '../transaction/matching.ts'
+import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
+import { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
+import { cancelOf, type SentRequest } from '../transaction/sent-request.ts'
+import type { Timers } from '../transaction/timers.ts'
+import type { Outbox } from './outbox.ts'
+
+export type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
+export type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
+
+export class Transactions implements TransactionContext {
+  readonly timers: Timers
+  readonly deadlines = new Deadlines()
+  readonly #outbox: Outbox
+  readonly #clients = new Map<string, ClientTransaction>()
+  /** Client transactions on streams by the peer whose answer they wait for. */
+  readonly #byPeer = new Map<string, Set<ClientTransaction>>()
+  readonly #servers = new Map<string, ServerTransaction>()
+
+  constructor(timers: Timers, outbox: Outbox) {
+    this.timers = timers
+    this.#outbox = outbox
+  }
+
+  send(text: string, flow: Flow, reference: string): void {
+    this.#outbox.send(text, flow, reference)
+  }
+
+  repeat(text: string, flow: Flow, reference: string): void {
+    this.#outbox.repeat(text, flow, reference)
+  }
+
+  /** Sends a request. Its user calls `endClient` when the transaction has terminated. */
+  startClient(sent: SentRequest, flow: Flow, user: ClientUser, now: number): ClientTransaction {
+    const transaction =
+      sent.method === 'INVITE'
+        ? new InviteClientTransaction(sent, flow, user, this, now)
+        : new NonInviteClientTransaction(sent, sent.branch, flow, user, this, now)
+    this.#add(sent.branch, transaction)
+    return transaction
+  }
+
+  /** Sends a request whose response has no effect. */
+  sendUnattended(sent: SentRequest, key: string, flow: Flow, now: number): void {
+    const user: ClientUser = {
+      onResponse: () => undefined,
+      onFailure: () => undefined,
+      onTerminated: () => this.endClient(key),
+    }
+    this.#add(key, new NonInviteClientTransaction(sent, key, flow, user, this, now))
+  }
+
+  /** RFC 3261 §9.1: the INVITE itself ends with 487. `lines` holds whole header lines such as Reason. */
+  cancel(invite: SentRequest, flow: Flow, lines: string, now: number): void {
+    const request = { ...invite, method: 'CANCEL', text: cancelOf(invite, lines) }
+    this.sendUnattended(request, clientKey(invite.branch, 'CANCEL'), flow, now)
+  }
+
+  endClient(key: string): void {
+    const transaction = this.#clients.get(key)
+    if (transaction === undefined) return
+    this.#clients.delete(key)
+    const { flow } = transaction
+    if (!isReliable(flow.listener.protocol)) return
+    const peer = peerOf(flow)
+    const others = this.#byPeer.get(peer)
+    others?.delete(transaction)
+    if (others?.size === 0) this.#byPeer.delete(peer)
+  }
+
+  /** §17.1.3: branch of the top Via and method of the CSeq; strays are dropped. */
+  receiveResponse(response: SipMessage, flow: Flow, now: number): void {
+    const branch = response.via?.branch
+    if (branch === undefined) return
+    const transaction = this.#clients.get(clientKey(branch, response.method))
+    if (transaction?.method === response.method) transaction.receive(response, flow, now)
+  }
+
+  /** For a received request. Its user calls `endServer` when the transaction has terminated. */
+  startServer(key: string, isInvite: boolean, flow: Flow, user: ServerUser): ServerTransaction {
+    const Transaction = isInvite ? InviteServerTransaction : NonInviteServerTransaction
+    const transaction = new Transaction(key, flow, user, this)
+    this.#servers.set(key, transaction)
+    return transaction
+  }
+
+  server(key: string): ServerTransaction | undefined {
+    return this.#servers.get(key)
+  }
+
+  endServer(key: string): void {
+    this.#servers.delete(key)
+  }
+
+  /** The transport could not send an output with that reference. */
+  sendFailed(reference: string, now: number): void {
+    this.#clients.get(reference)?.transportFailed(now)
+    this.#servers.get(reference)?.transportFailed(now)
+  }
+
+  /** Nothing can come back for requests that went out on this connection, or that were to open it. */
+  connectionClosed(flow: Flow, now: number): void {
+    for (const transaction of [...(this.#byPeer.get(peerOf(flow)) ?? [])]) {
+      const { connectionId, hostName } = transaction.flow
+      const isOpener = connectionId === 0 && isOpenFor(hostName, flow.hostName)
+      if (connectionId === flow.connectionId || isOpener) transaction.transportFailed(now)
+    }
+  }
+
+  get clientCount(): number {
+    return this.#clients.size
+  }
+
+  get serverCount(): number {
+    return this.#servers.size
+  }
+
+  #add(key: string, transaction: ClientTransaction): void {
+    this.#clients.set(key, transaction)
+    const { flow } = transaction
+    if (!isReliable(flow.listener.protocol)) return
+    const peer = peerOf(flow)
+    const others = this.#byPeer.get(peer)
+    if (others) others.add(transaction)
+    else this.#byPeer.set(peer, new Set([transaction]))
+  }
+}
+
+/** By TLS an address may have a connection for each of its names; one without a name is for all. */
+const isOpenFor = (wanted: string | undefined, open: string | undefined): boolean =>
+  open === undefined || open === wanted?.toLowerCase()
+
+const peerOf = ({ listener, address, port }: Flow): string =>
+  `${listener.protocol} ${listener.port} ${address} ${port}`

@@ -1,0 +1,156 @@
+/** Requests of the peer in a dialog: RFC 3261 §12.2.2, §14.2, §15; ACK of our 2xx (§13.3.1.4). */
+import type { DialogTable } from '../../dialog/dialog-table.ts'
+import type { Dialog } from '../../dialog/dialog.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { InviteServerTransaction } from '../../transaction/invite-server.ts'
+import type { Applications } from '../applications/applications.ts'
+import type { ApplicationEvents } from '../applications/events.ts'
+import type { Proxy } from '../proxy/proxy.ts'
+import type { Subscriptions } from '../session/subscriptions.ts'
+import type { Transactions } from '../transactions.ts'
+import type { Arrival, InboundRequests } from './inbound-request.ts'
+import { completeVias, messageText, requestText } from './message-text.ts'
+import { rejectionOf, type Rejection } from './rejection.ts'
+import { takePrack } from './reliable-provisional.ts'
+import type { Responder } from './responder.ts'
+
+interface InDialogPorts {
+  readonly transactions: Transactions
+  readonly dialogs: DialogTable
+  readonly requests: InboundRequests
+  readonly applications: Applications
+  readonly events: ApplicationEvents
+  readonly responder: Responder
+  readonly subscriptions: Subscriptions
+  readonly proxy: Proxy
+}
+
+const noSuchCall: Rejection = {
+  status: 481,
+  reason: 'Call/Transaction Does Not Exist',
+  lines: '',
+}
+
+export class InDialogRequests {
+  readonly #ports: InDialogPorts
+
+  constructor(ports: InDialogPorts) {
+    this.#ports = ports
+  }
+
+  /**
+   * For a failure an ACK belongs to the transaction, for a 2xx to the dialog (§17, §13). It is never
+   * answered, whatever is wrong with it.
+   */
+  ack(ack: SipMessage, key: string, flow: Flow, now: number): void {
+    const { transactions, dialogs, proxy, events } = this.#ports
+    const transaction = transactions.server(key)
+    // A sender that reuses the INVITE's branch for the ACK of a 2xx finds the transaction Accepted.
+    if (transaction instanceof InviteServerTransaction && transaction.state !== 'accepted')
+      return transaction.acknowledged(now)
+    const dialog = dialogs.ofRequest(ack)
+    const { via } = ack
+    if (dialog === undefined && via)
+      return proxy.forwardAck(ack, () => completeVias(ack, via, flow), flow, now)
+    // None waiting: a copy, which the application has seen already.
+    const answer = dialog?.takeAck(ack.cseq?.number)
+    if (dialog === undefined || answer === undefined) return
+    const { transactionId } = answer
+    const passed = { transactionId, dialogId: dialog.id, text: messageText(ack) }
+    events.request(dialog.clientId, passed, ack.text, flow, now)
+  }
+
+  accept(arrival: Arrival, now: number): void {
+    const { request, source } = arrival
+    const { dialogs, subscriptions, applications, responder } = this.#ports
+    const dialog = dialogs.ofRequest(request) ?? subscriptions.dialogOfEarlyNotify(request, source)
+    if (dialog === undefined) return void responder.refuse(arrival, noSuchCall)
+    if (!applications.isAuthenticated(dialog.clientId) && !this.#takeOver(dialog, request))
+      return this.#answerOrphan(dialog, arrival)
+    const rejection = this.#rejectionIn(dialog, request, now)
+    if (rejection) return void responder.refuse(arrival, rejection)
+    dialog.remoteRequestBegins(request)
+    if (request.method === 'NOTIFY') subscriptions.notified(dialog, request, now)
+    dialog.heardBy(source)
+    this.#deliver(dialog, arrival, now)
+  }
+
+  #rejectionIn(dialog: Dialog, request: SipMessage, now: number): Rejection | undefined {
+    const { method } = request
+    // §15: the called side must not end what it has not answered; the application knows of no dialog.
+    if (method === 'BYE' && dialog.state === 'early' && dialog.role === 'uac') return noSuchCall
+    // §12.2.2: an older number is out of order.
+    if (!dialog.acceptsCseq(request.cseq?.number ?? 0))
+      return { status: 500, reason: 'Server Internal Error', lines: '' }
+    const conflict = dialog.conflictOf(request)
+    if (conflict) return rejectionOf(conflict, now)
+    const isPrackLost = method === 'PRACK' && !takePrack(dialog.reliable1xx, request, now)
+    return isPrackLost ? noSuchCall : undefined
+  }
+
+  #deliver(dialog: Dialog, arrival: Arrival, now: number): void {
+    const { events, dialogs, responder } = this.#ports
+    const { request, vias, source } = arrival
+    const { clientId, id: dialogId } = dialog
+    const { method } = request
+    const inbound = responder.begin(arrival, clientId, dialog, now)
+    if (method === 'BYE' && dialog.state === 'early' && dialog.role === 'uas') {
+      responder.answer(inbound, 200, 'OK', '', now)
+      return this.#endEarly(dialog, request, now)
+    }
+    // The dialog ends when the BYE arrives (§15.1.2), whatever the application answers.
+    if (method === 'BYE') {
+      events.callStopped('network', 'normal-release', request.text, now)
+      const hasInvite = dialog.pending.hasRemoteInvite
+      dialogs.remove(dialog)
+      if (hasInvite) this.#endReinvite(dialog, now)
+    }
+    const { transactionId } = inbound
+    const passed = { transactionId, dialogId, text: requestText(request, vias) }
+    events.request(clientId, passed, request.text, source, now)
+  }
+
+  /**
+   * §15.1.2: a BYE in an early dialog ends its INVITE, too. For the application, which has no dialog
+   * yet, its caller has given up.
+   */
+  #endEarly(dialog: Dialog, bye: SipMessage, now: number): void {
+    const { requests, dialogs, events, responder } = this.#ports
+    const invite = requests.inviteIn(dialog)
+    if (invite === undefined) return dialogs.remove(dialog)
+    invite.cancelled()
+    events.callStopped('network', 'call-canceled', bye.text, now)
+    responder.answer(invite, 487, 'Request Terminated', '', now)
+    responder.tellGivenUp(invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
+  }
+
+  /** The same for a re-INVITE that the application has not answered. It hears of the BYE. */
+  #endReinvite(dialog: Dialog, now: number): void {
+    const { requests, responder } = this.#ports
+    const invite = requests.inviteIn(dialog)
+    if (invite) responder.answer(invite, 487, 'Request Terminated', '', now)
+  }
+
+  /** A subscription whose application has gone is renewed by any that asked for SUBSCRIBE. */
+  #takeOver(dialog: Dialog, request: SipMessage): boolean {
+    if (dialog.usage !== 'subscription' || dialog.role !== 'uas') return false
+    const next = this.#ports.applications.next(request.method)
+    if (next === undefined) return false
+    dialog.takeOver(next)
+    return true
+  }
+
+  /** The application of the dialog has gone: the peer may end it, and hears that it cannot be changed. */
+  #answerOrphan(dialog: Dialog, arrival: Arrival): void {
+    const { responder, dialogs } = this.#ports
+    if (arrival.request.method !== 'BYE')
+      return void responder.refuse(arrival, {
+        status: 503,
+        reason: 'Service Unavailable',
+        lines: 'Retry-After: 5\r\n',
+      })
+    dialogs.remove(dialog)
+    responder.refuse(arrival, { status: 200, reason: 'OK' })
+  }
+}

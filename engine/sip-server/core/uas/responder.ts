@@ -1,0 +1,348 @@
+/** Responses: an application's, and those that the stack gives by itself. */
+import type { DialogTable } from '../../dialog/dialog-table.ts'
+import { Dialog, isSubscribing } from '../../dialog/dialog.ts'
+import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
+import type { SessionTerms } from '../../dialog/session-timer.ts'
+import { isReliable as isStream, requestFlow, type Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { reasonPhrase } from '../../message/reason-phrases.ts'
+import { parseUri } from '../../message/uri.ts'
+import { contentTypeLine, sortAppHeaders, type AppHeaders } from '../app-headers.ts'
+import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
+import type { CallTimes } from '../call-times.ts'
+import { hashOf } from '../identifiers.ts'
+import type { LocalBye } from '../local-bye.ts'
+import { advertised, isSips, ownUri } from '../next-hop.ts'
+import type { RegistrationFlows } from '../registration-flows.ts'
+import type { SessionTimers } from '../session/session-timers.ts'
+import {
+  grantedSeconds,
+  grantLines,
+  isLastNotify,
+  type Subscriptions,
+} from '../session/subscriptions.ts'
+import { linesOfAnswer, termsOfAnswer } from '../session/terms.ts'
+import type { Outbox } from '../outbox.ts'
+import { InboundRequest, type Arrival, type InboundPorts } from './inbound-request.ts'
+import { echoOf, responseText } from './message-text.ts'
+import type { Rejection } from './rejection.ts'
+import { cancelText, isToBeReliable, prepareReliable, takes100rel } from './reliable-provisional.ts'
+
+interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
+  readonly dialogs: DialogTable
+  readonly outbox: Outbox
+  readonly events: ApplicationEvents
+  readonly sessions: SessionTimers
+  readonly subscriptions: Subscriptions
+  readonly registrationFlows: RegistrationFlows
+  readonly localBye: LocalBye
+  readonly callTimes: CallTimes
+  readonly minSessionSeconds: number
+}
+
+/** The answer of an application to `transactionId`. */
+export interface ResponseCommand extends CommandRef {
+  readonly transactionId: string
+}
+
+const unknownTransaction = 'Response not sent due to unknown transaction'
+
+export class Responder {
+  readonly #ports: ResponderPorts
+  readonly #inboundPorts: InboundPorts
+
+  constructor(ports: ResponderPorts) {
+    this.#ports = ports
+    this.#inboundPorts = {
+      ...ports,
+      onSilence: (inbound, now) => this.#answerSilence(inbound, now),
+    }
+  }
+
+  /** Begins the server transaction of a request that `clientId` is to answer; 0: no application. */
+  begin(
+    arrival: Arrival,
+    clientId: number,
+    dialog: Dialog | undefined,
+    now: number,
+  ): InboundRequest {
+    const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
+    // §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating.
+    if (arrival.request.method === 'INVITE') this.answer(inbound, 100, 'Trying', '', now)
+    return inbound
+  }
+
+  /** Sends an application's response, and tells the application what was sent. */
+  respond(command: ResponseCommand, message: SipMessage, now: number): void {
+    const { events, requests } = this.#ports
+    const inbound = requests.find(command.transactionId, command.clientId)
+    if (inbound === undefined) return events.refuse(command, unknownTransaction)
+    const { status } = message
+    const headers = sortAppHeaders(message, advertised(inbound.transaction.flow.listener))
+    const isReliable = isToBeReliable(inbound, status, headers)
+    if (isReliable && !takes100rel(inbound))
+      return events.refuse(command, 'Remote endpoint does not support 100rel')
+    const isAnswer = status >= 200 && status < 300 && inbound.request.method === 'INVITE'
+    const waiting = isAnswer ? inbound.dialog?.reliable1xx : undefined
+    if (waiting?.mustHoldAnswer === true) {
+      const refuse = (): void => events.refuse(command, unknownTransaction)
+      const send = (at: number): void => this.respond(command, message, at)
+      if (!waiting.hold({ send, refuse })) refuse()
+      return
+    }
+    if (headers.to !== undefined) inbound.chooseTag(headers.to)
+    const contact =
+      headers.contact ?? (needsContact(inbound, status) ? ownContact(inbound) : undefined)
+    if (status > 100 && status < 300) this.#formDialog(inbound, contact ?? ownContact(inbound))
+    if (isReliable) this.#sendReliable(command, inbound, message, headers, contact, now)
+    else this.#send(command, inbound, message, headers, contact, now)
+  }
+
+  /** A provisional response that is repeated until its PRACK (RFC 3262 §3). */
+  #sendReliable(
+    command: ResponseCommand,
+    inbound: InboundRequest,
+    message: SipMessage,
+    headers: AppHeaders,
+    contact: string | undefined,
+    now: number,
+  ): void {
+    const { events, transactions, ids } = this.#ports
+    const giveUp = (at: number): void => {
+      this.answer(inbound, 503, 'Service Unavailable', '', at)
+      this.tellGivenUp(inbound, 'SIP ;cause=503 ;text="PRACK timeout"', at)
+    }
+    const prepared = prepareReliable(inbound, headers, transactions, ids, giveUp)
+    if (prepared === undefined)
+      return events.refuse(command, 'too many provisional responses wait for their PRACK')
+    const text = this.#textOf(inbound, message, headers, contact, prepared.lines)
+    const { dialogId } = inbound
+    const send = (at: number): void => this.#transmit(inbound, message.status, text, at)
+    inbound.respondedTo()
+    prepared.reliable.add({ rseq: prepared.rseq, text, sdp: message.body, send }, now)
+    this.#tellSent(command, inbound, dialogId, text, now)
+  }
+
+  #send(
+    command: ResponseCommand,
+    inbound: InboundRequest,
+    message: SipMessage,
+    headers: AppHeaders,
+    contact: string | undefined,
+    now: number,
+  ): void {
+    const { status, body } = message
+    const { request } = inbound
+    const isSuccess = status >= 200 && status < 300
+    const terms = isSuccess ? this.#termsFor(inbound, headers) : undefined
+    const termLines = terms ? linesOfAnswer(terms, headers.requiresTimer) : ''
+    const text = this.#textOf(inbound, message, headers, contact, termLines)
+    if (status > 100) inbound.respondedTo()
+    const { dialogId } = inbound
+    if (status < 200 && body !== '') inbound.dialog?.answeredEarly()
+    this.#transmit(inbound, status, text, now)
+    if (isSuccess) this.#accepted(inbound, message, now)
+    this.#afterResponse(inbound, status, text, now)
+    const { dialog } = inbound
+    if (terms && dialog) {
+      const localSdp = body === '' ? (dialog.reliable1xx?.lastSdp ?? '') : body
+      this.#ports.sessions.refreshed(dialog, terms, { peer: request, localSdp }, now)
+    }
+    if (isSuccess && dialog && isSubscribing(request.method))
+      this.#ports.subscriptions.renew(dialog, grantedSeconds(request, message), now)
+    this.#tellSent(command, inbound, dialogId, text, now)
+  }
+
+  #accepted({ request, transaction }: InboundRequest, response: SipMessage, now: number): void {
+    const flow = requestFlow(transaction.flow)
+    this.#ports.registrationFlows.accepted(request, response, flow, now)
+  }
+
+  #textOf(
+    inbound: InboundRequest,
+    message: SipMessage,
+    headers: AppHeaders,
+    contact: string | undefined,
+    extraLines: string,
+  ): string {
+    const { status, body } = message
+    const reason = message.reason === '' ? reasonPhrase(status) : message.reason
+    const contactLine = contact === undefined ? '' : `Contact: ${contact}\r\n`
+    const tag = status > 100 ? inbound.localTag : ''
+    const isGrant = inbound.request.method === 'SUBSCRIBE' && status >= 200 && status < 300
+    const lines =
+      contactLine +
+      (isGrant ? grantLines(inbound.request, headers.lines) : headers.lines) +
+      extraLines +
+      (contentTypeLine(headers, body) ?? '')
+    return responseText(inbound.echo, status, reason, tag, lines, body)
+  }
+
+  #transmit(inbound: InboundRequest, status: number, text: string, now: number): void {
+    inbound.transaction.respond(status, text, now)
+    if (inbound.isCall) this.#ports.callTimes.responded(inbound, status, now)
+  }
+
+  #tellSent(
+    command: ResponseCommand,
+    inbound: InboundRequest,
+    dialogId: string,
+    text: string,
+    now: number,
+  ): void {
+    const { transactionId, transaction } = inbound
+    const passed = { transactionId, dialogId: hasDialogId(inbound) ? dialogId : '', text }
+    this.#ports.events.responseSent(command, passed, transaction.flow, now)
+  }
+
+  /** RFC 4028 §9: an answer to what may refresh the session says for how long. */
+  #termsFor(inbound: InboundRequest, { sessionExpires }: AppHeaders): SessionTerms | undefined {
+    const { request, dialog } = inbound
+    const isUpdate = request.method === 'UPDATE' && dialog?.state === 'confirmed'
+    if (request.method !== 'INVITE' && !isUpdate) return undefined
+    const current = dialog?.session?.terms
+    return termsOfAnswer(request, sessionExpires, current, this.#ports.minSessionSeconds)
+  }
+
+  /** A response of the stack's own (100, 487, 480, 503, …) to a request with a transaction. */
+  answer(
+    inbound: InboundRequest,
+    status: number,
+    reason: string,
+    lines: string,
+    now: number,
+  ): void {
+    const tag = status > 100 ? inbound.localTag : ''
+    const text = responseText(inbound.echo, status, reason, tag, lines)
+    inbound.transaction.respond(status, text, now)
+    this.#afterResponse(inbound, status, text, now)
+  }
+
+  /** The application is silent: the peer must not wait for ever. */
+  #answerSilence(inbound: InboundRequest, now: number): void {
+    if (inbound.request.method === 'INVITE')
+      this.answer(inbound, 480, 'Temporarily Unavailable', '', now)
+    else this.answer(inbound, 500, 'Server Internal Error', '', now)
+  }
+
+  /**
+   * RFC 3261 §8.2.7: a refusal that keeps no state; its tag is the same for every copy of the request.
+   * Returns what was sent. An ACK is never answered.
+   */
+  refuse(
+    { request, vias, flow }: Pick<Arrival, 'request' | 'vias' | 'flow'>,
+    { status, reason, lines = '' }: Omit<Rejection, 'lines'> & { readonly lines?: string },
+  ): string {
+    if (request.method === 'ACK') return ''
+    const tag = `s${hashOf(vias.completed + request.callId).toString(36)}`
+    const text = responseText(echoOf(request, vias), status, reason, tag, lines)
+    this.#ports.outbox.send(text, flow, '')
+    return text
+  }
+
+  /** The INVITE has ended otherwise: the application is told as if its caller had given up. */
+  tellGivenUp(inbound: InboundRequest, reason: string, now: number): void {
+    const { transaction, transactionId, dialogId, clientId } = inbound
+    const text = cancelText(inbound.request, reason)
+    const passed = { transactionId, dialogId, text }
+    this.#ports.events.request(clientId, passed, text, transaction.flow, now)
+  }
+
+  /** §12.1.1: a provisional response with a tag begins an early dialog, a 2xx the dialog itself. */
+  #formDialog(inbound: InboundRequest, contact: string): void {
+    const { request, transaction, localTag } = inbound
+    const { method } = request
+    if (!inbound.isInitial) {
+      if (method === 'INVITE') inbound.dialog?.changeContact(contact)
+      return
+    }
+    if (inbound.dialog || (method !== 'INVITE' && !isSubscribing(method))) return
+    const routeSet = request.list('Record-Route')
+    const dialog = new Dialog({
+      role: 'uas',
+      usage: method === 'INVITE' ? 'invite' : 'subscription',
+      clientId: inbound.clientId,
+      callId: request.callId,
+      local: `${request.get('To') ?? ''};tag=${localTag}`,
+      remote: request.get('From') ?? '',
+      localTag,
+      remoteTag: request.fromTag,
+      localCseq: 0,
+      remoteCseq: request.cseq?.number ?? 0,
+      routeSet,
+      remoteTarget: request.contact?.uri ?? '',
+      contact,
+      flow: requestFlow(transaction.flow),
+      isFlowBound: isBehindNat(request, transaction.flow, routeSet),
+    })
+    inbound.formed(dialog)
+    this.#ports.dialogs.add(dialog)
+  }
+
+  #afterResponse(inbound: InboundRequest, status: number, text: string, now: number): void {
+    if (status < 200) return
+    const { events, dialogs } = this.#ports
+    inbound.finished()
+    if (status >= 300) inbound.refused()
+    const { dialog, request } = inbound
+    if (request.method === 'PRACK') dialog?.reliable1xx?.settled(now)
+    if (inbound.isCall && !inbound.wasCancelled)
+      events.callAnswered('application', 'uas', status, text, now)
+    if (dialog === undefined) return
+    if (status >= 300) {
+      if (inbound.isInitial) dialogs.remove(dialog)
+      return
+    }
+    if (dialog.usage === 'subscription') {
+      dialog.confirm()
+      // RFC 6665 §4.1.3.
+      if (request.method === 'NOTIFY' && isLastNotify(request)) dialogs.remove(dialog)
+    }
+    // The peer may have hung up while the application was answering its re-INVITE.
+    if (request.method === 'INVITE' && dialog.state !== 'terminated')
+      this.#repeatUntilAck(inbound, dialog, text, now)
+  }
+
+  #repeatUntilAck(inbound: InboundRequest, dialog: Dialog, text: string, now: number): void {
+    const { transactions, localBye } = this.#ports
+    const { request, transactionId, transaction } = inbound
+    const cseq = request.cseq?.number ?? 0
+    const response = { cseq, transactionId, text, flow: transaction.flow }
+    // RFC 3261 §13.3.1.4: no ACK for our 2xx within 64·T1.
+    const giveUp = (at: number): void => localBye.send(dialog, 'ACK timeout', 'tell', at)
+    dialog.answeredWith(new Reliable2xx(response, transactions, giveUp, now))
+  }
+}
+
+/** RFC 3261 §12.1.1: what begins a dialog, early ones too; also the requests inside refresh it. */
+function needsContact({ request: { method } }: InboundRequest, status: number): boolean {
+  if (status <= 100 || status >= 300) return false
+  return method === 'INVITE' || (status >= 200 && isSubscribing(method))
+}
+
+/** Where requests of this dialog reach us: the listener that took its first one. */
+function ownContact(inbound: InboundRequest): string {
+  if (inbound.dialog) return inbound.dialog.contact
+  const { listener } = inbound.transaction.flow
+  const { request } = inbound
+  const [nearest] = request.list('Record-Route')
+  const isSecure = isSips(request.uri) || isSips(nearest ?? request.contact?.uri)
+  return `<${ownUri(listener, parseUri(request.uri)?.user ?? '', isSecure)}>`
+}
+
+/** R1 (wire/README.md) names the dialog for INVITE, SUBSCRIBE and everything inside dialogs. */
+const hasDialogId = ({ isInitial, request: { method } }: InboundRequest): boolean =>
+  !isInitial || method === 'INVITE' || isSubscribing(method)
+
+/**
+ * A stream is answered on its connection. By UDP, a peer whose own Via names another address than
+ * the one its packets come from sits behind NAT, and its Contact leads nowhere (RFC 3581, RFC 5626).
+ */
+function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
+  if (isStream(flow.listener.protocol)) return true
+  const via = request.via
+  if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
+  const contact = parseUri(request.contact?.uri ?? '')
+  const isContactReached = contact?.host === flow.address
+  return !isContactReached && via.host !== flow.address
+}
