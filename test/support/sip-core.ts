@@ -47,8 +47,8 @@ export interface SentMessage {
 /** A payload that the application received. */
 export interface Delivered extends WireEvent {
   readonly clientId: number
-  /** Prefer the fields by name. */
-  readonly tokens: readonly string[]
+  /** As it was delivered. */
+  readonly payload: string
 }
 
 export class VirtualServer {
@@ -186,23 +186,18 @@ export class VirtualServer {
     return this.delivered.map(({ clientId }) => clientId)
   }
 
-  #note(delivered: Delivered): void {
-    const isDetail = delivered.kind.startsWith('cdr:')
-    ;(isDetail ? this.details : this.delivered).push(delivered)
+  #note(clientId: number, payload: string): void {
+    const delivered = { clientId, payload, ...readEvent(payload) }
+    ;(delivered.kind.startsWith('cdr:') ? this.details : this.delivered).push(delivered)
   }
 
   #drain(): void {
     for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
       if (output.kind === 'send') this.sent.push({ ...output, at: this.now })
-      else if (output.kind === 'deliver') this.#note(split(output.clientId, output.payload))
+      else if (output.kind === 'deliver') this.#note(output.clientId, output.payload)
       else this.other.push(output)
     }
   }
-}
-
-function split(clientId: number, payload: string): Delivered {
-  const [leader = ''] = payload.split('\r\n')
-  return { clientId, tokens: leader.split('|'), ...readEvent(payload) }
 }
 
 /** Builds a SIP message; `lines` are whole header lines without line ends. */

@@ -33,7 +33,7 @@ function register(
     `Contact: ${options.contact ?? contact}`,
   ])
   server.receive(request, flow)
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(`sip|${transactionId}|\r\n${sip(`SIP/2.0 ${status} OK`, [answer])}`)
   server.takeSent()
   server.takeDelivered()
@@ -123,7 +123,7 @@ test('in a dialog whose connection was lost, requests take the connection of a l
     body: sdp,
   }).replace('<sip:alice@203.0.113.7:5060>', contact)
   server.receive(invite, tcpCaller)
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
   server.core.connectionClosed(tcpCaller, server.now)
   const again: Flow = { ...tcpCaller, port: 41_000, connectionId: 8 }
@@ -146,10 +146,10 @@ test('the very connection of a registration can be asked for: two phones may sho
   server.core.connectionClosed(other, server.now)
   server.takeDelivered()
   expect(flowOfInvite(server, uri, nextHop(other))).toBeUndefined()
-  expect(server.takeDelivered().at(-1)?.tokens.slice(3)).toEqual([
-    'NOK',
-    'the connection of the registration is closed',
-  ])
+  expect(server.takeDelivered().at(-1)).toMatchObject({
+    verdict: 'NOK',
+    reason: 'the connection of the registration is closed',
+  })
   expect(flowOfInvite(server, uri, nextHop(tcpCaller))).toEqual(tcpCaller)
 })
 
@@ -188,7 +188,7 @@ test('in a dialog whose WebSocket is gone a request fails at once, and the dialo
   const shown = '<sip:x1@y2.invalid;transport=ws>'
   const invite = requestOf('INVITE', { via, body: sdp })
   server.receive(invite.replace('<sip:alice@203.0.113.7:5060>', shown), browser)
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
   const answer = server.takeSent().at(-1)?.text ?? ''
   server.receive(requestOf('ACK', { via: `${via}a`, toTag: tagIn(header(answer, 'To')) }), browser)

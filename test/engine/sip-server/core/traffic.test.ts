@@ -47,7 +47,7 @@ test('copies that are sent are counted by what they are copies of', () => {
   server.advance(500)
   server.receive(requestOf('INVITE', { body: sdp }))
   server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
-  respond(server, server.takeDelivered().at(-1)?.tokens[8] ?? '', 200)
+  respond(server, server.takeDelivered().at(-1)?.transactionId ?? '', 200)
   server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
   expect(server.core.traffic.repeatedOut).toEqual({ requests: 0, responses: 4 })
   for (const method of ['INVITE', 'OPTIONS'])

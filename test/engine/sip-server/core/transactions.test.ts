@@ -8,7 +8,7 @@ const ask = (server: VirtualServer, peer: string): string =>
 const finals = (server: VirtualServer): string[] =>
   server
     .takeDelivered()
-    .filter(({ tokens }) => tokens[1] === 'sip')
+    .filter(({ kind }) => kind === 'sip')
     .map(({ sip: text }) => text.slice(0, text.indexOf('\r\n')))
 
 // RFC 3261 §18.4: the transaction user is told at once, not after 32 s.

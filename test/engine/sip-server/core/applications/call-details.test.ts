@@ -24,11 +24,11 @@ function start(): VirtualServer {
 
 /** Leaders without id and time, and the first word or words of the message. */
 const told = (server: VirtualServer): string[] =>
-  server.details.splice(0).map(({ tokens, sip }) => {
-    const [, kind, source, time, ...rest] = tokens
+  server.details.splice(0).map(({ kind, source, time, reason, sip }) => {
     expect(time).toMatch(/^\d\d:\d\d:\d\d\.\d{6}$/)
     const [first = '', second = ''] = sip.split(' ')
-    return [kind, source, ...rest, first === 'SIP/2.0' ? second : first].join(' ')
+    const what = first === 'SIP/2.0' ? second : first
+    return [kind, source, ...(reason === '' ? [] : [reason]), what].join(' ')
   })
 
 test('an incoming call: attempt, start as uas, stop with the BYE', () => {
@@ -66,7 +66,7 @@ test('an incoming call that no application takes', () => {
     'cdr:attempt network INVITE',
     `cdr:stop application call-rejected ${String(status)}`,
   ])
-  expect(server.takeDelivered().filter(({ tokens }) => tokens[1] === 'sip')).toEqual([])
+  expect(server.takeDelivered().filter(({ kind }) => kind === 'sip')).toEqual([])
 })
 
 test('a request that no application takes is no call unless it is an INVITE', () => {
@@ -83,7 +83,7 @@ const call = (server: VirtualServer): { readonly sent: string; readonly id: stri
     `sip|||sip:192.0.2.20\r\nINVITE sip:b@192.0.2.20 SIP/2.0\r\nContent-Type: application/sdp\r\n\r\n${sdp}`,
   )
   const [answer] = server.takeDelivered()
-  return { sent: server.takeSent()[0]?.text ?? '', id: answer?.tokens[10] ?? '' }
+  return { sent: server.takeSent()[0]?.text ?? '', id: answer?.transactionId ?? '' }
 }
 
 test('an outgoing call: attempt, start as uac, stop with the BYE of the application', () => {
@@ -91,7 +91,7 @@ test('an outgoing call: attempt, start as uac, stop with the BYE of the applicat
   const { sent } = call(server)
   const extra = ['Contact: <sip:b@192.0.2.20>']
   server.receive(responseOf(sent, 200, { toTag: 'b', body: sdp, extra }), callee)
-  const dialogId = server.takeDelivered().at(-1)?.tokens[9] ?? ''
+  const dialogId = server.takeDelivered().at(-1)?.dialogId ?? ''
   server.command(`sip||${dialogId}\r\nACK sip:b@192.0.2.20 SIP/2.0\r\n\r\n`)
   server.command(`sip||${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
   expect(told(server)).toEqual([
@@ -150,7 +150,7 @@ test('each kind goes to one of those that asked for it, in turn; to nobody when 
     receivers.push(
       ...server.details
         .splice(0)
-        .flatMap(({ clientId, tokens }) => (tokens[1] === 'cdr:attempt' ? [clientId] : [])),
+        .flatMap(({ clientId, kind }) => (kind === 'cdr:attempt' ? [clientId] : [])),
     )
   }
   expect(receivers).toEqual([recorder, other, recorder])

@@ -53,10 +53,10 @@ test('an application that is connected to gets its request once it has authentic
   server.core.clientConnected(clientId, false)
   server.command('authenticate|cymru|', clientId)
   const [welcome, request] = server.takeDelivered()
-  expect(welcome?.tokens[3]).toBe('OK')
+  expect(welcome?.verdict).toBe('OK')
   expect(request?.sip).toMatch(/^INVITE /)
   server.takeSent()
-  server.command(`sip|${request?.tokens[8] ?? ''}|\r\nSIP/2.0 486 Busy Here\r\n\r\n`, clientId)
+  server.command(`sip|${request?.transactionId ?? ''}|\r\nSIP/2.0 486 Busy Here\r\n\r\n`, clientId)
   expect(server.takeStartLines()).toEqual(['SIP/2.0 486 Busy Here'])
 })
 
@@ -71,7 +71,7 @@ test.each(['before it connects', 'before it authenticates'])(
     if (when === 'before it authenticates') {
       server.core.clientConnected(clientId, false)
       server.command('authenticate|wrong|', clientId)
-      expect(server.takeDelivered().map(({ tokens }) => tokens[3])).toEqual(['NO'])
+      expect(server.takeDelivered().map(({ verdict }) => verdict)).toEqual(['NO'])
     }
     server.disconnect(clientId)
     expect(server.takeStartLines()).toEqual(['SIP/2.0 480 Temporarily Unavailable'])

@@ -33,7 +33,7 @@ function proxied(
   const { destinations = ['sip:192.0.2.20'], headers = [] } = options
   server.receive(requestOf(method, { extra: ['Supported: 100rel', 'X-Kept: yes'], ...request }))
   server.takeSent()
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   const message = ['INVITE sip:ignored SIP/2.0', ...headers, 'Content-Length: 0', '', ''].join(
     '\r\n',
   )
@@ -56,11 +56,12 @@ function answerFrom(
 const startLines = (messages: readonly SentMessage[]): string[] =>
   messages.map(({ text, flow }) => `${text.slice(0, text.indexOf('\r\n'))} > ${flow.address}`)
 
-const tokensOf = (server: VirtualServer): string[] =>
-  server.takeDelivered().map(({ tokens, sip }) => {
-    const [, , ...rest] = tokens
-    return `${rest[1]} ${rest.at(-1)} ${sip.slice(0, sip.indexOf('\r\n'))}`.trim()
-  })
+const repliesTo = (server: VirtualServer): string[] =>
+  server
+    .takeDelivered()
+    .map(({ verdict, reason, sip }) =>
+      `${verdict} ${reason} ${sip.slice(0, sip.indexOf('\r\n'))}`.trim(),
+    )
 
 test('a forwarded request has our Via on top of the completed ones, one hop less and nothing lost', () => {
   const { sent } = proxied({ request: { body: sdp, extra: ['Supported: 100rel', 'X-Kept: yes'] } })
@@ -120,7 +121,7 @@ test('provisional answers go back at once without our Via, Trying does not; 2xx 
   ])
   expect(header(text, 'To')).toBe('<sip:18005551212@198.51.100.10>;tag=b1')
   expect(text.endsWith(sdp)).toBe(true)
-  expect(tokensOf(server)).toEqual(['OK continue SIP/2.0 200 Reason', 'OK done'])
+  expect(repliesTo(server)).toEqual(['OK continue SIP/2.0 200 Reason', 'OK done'])
 })
 
 test('every copy of a 2xx to an INVITE goes back, because only the caller can acknowledge it', () => {
@@ -136,9 +137,9 @@ test('every copy of a 2xx to an INVITE goes back, because only the caller can ac
 test('without fullResponse the application hears `done` as soon as the request has left', () => {
   const { server, sent } = proxied({ words: '|||serial||' })
   expect(sent).toHaveLength(1)
-  expect(tokensOf(server)).toEqual(['OK done'])
+  expect(repliesTo(server)).toEqual(['OK done'])
   answerFrom(server, sent[0], 200, { toTag: 'b1' })
-  expect(tokensOf(server)).toEqual([])
+  expect(repliesTo(server)).toEqual([])
 })
 
 test('a failure is acknowledged hop by hop, and the next destination is tried', () => {
@@ -151,7 +152,7 @@ test('a failure is acknowledged hop by hop, and the next destination is tried', 
   ])
   answerFrom(server, next[1], 200, { toTag: 'b2' })
   expect(startLines(server.takeSent())).toEqual(['SIP/2.0 200 Reason > 203.0.113.7'])
-  expect(tokensOf(server)).toEqual([
+  expect(repliesTo(server)).toEqual([
     'OK continue SIP/2.0 480 Reason',
     'OK continue SIP/2.0 200 Reason',
     'OK done',
@@ -258,7 +259,7 @@ test('a silent destination is given up after the provisional timeout; silence ev
   expect(startLines(server.takeSent())).toContain('INVITE sip:192.0.2.21 SIP/2.0 > 192.0.2.21')
   server.advance(2_000)
   expect(startLines(server.takeSent())).toContain('SIP/2.0 408 Request Timeout > 203.0.113.7')
-  expect(tokensOf(server)).toEqual(['OK done'])
+  expect(repliesTo(server)).toEqual(['OK done'])
 })
 
 test('a destination that rings longer than the final timeout is cancelled for the next one', () => {
@@ -320,27 +321,27 @@ test('a destination that is this server, or a registered connection that is clos
 test('a request that may go no further is refused with 483, and the application is told', () => {
   const server = new VirtualServer()
   server.receive(requestOf('INVITE').replace('Max-Forwards: 70', 'Max-Forwards: 0'))
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(
     `proxy|${transactionId}||fullResponse||serial|||sip:192.0.2.20\r\nINVITE sip:x SIP/2.0\r\n\r\n`,
   )
   expect(server.takeStartLines()).toContain('SIP/2.0 483 Too Many Hops')
-  expect(server.takeDelivered()[0]?.tokens.slice(3)).toEqual([
-    'NOK',
-    'Rejected with 483 Too Many Hops',
-  ])
+  expect(server.takeDelivered()[0]).toMatchObject({
+    verdict: 'NOK',
+    reason: 'Rejected with 483 Too Many Hops',
+  })
 })
 
 test('an extension that a proxy would have to know is refused with 420', () => {
   const { server, sent } = proxied({ request: { extra: ['Proxy-Require: nothing-we-know'] } })
   expect(header(sent[0]?.text ?? '', 'Unsupported')).toBe('nothing-we-know')
-  expect(tokensOf(server)).toEqual(['NOK Rejected with 420 Bad Extension'])
+  expect(repliesTo(server)).toEqual(['NOK Rejected with 420 Bad Extension'])
 })
 
 test('a destination that cannot be read is an error, for the caller 500', () => {
   const { server, sent } = proxied({ destinations: ['sip:192.0.2.20', 'sip:[nonsense'] })
   expect(startLines(sent)).toEqual(['SIP/2.0 500 Server Internal Error > 203.0.113.7'])
-  expect(tokensOf(server)).toEqual(['NOK error proxying request to sip:[nonsense'])
+  expect(repliesTo(server)).toEqual(['NOK error proxying request to sip:[nonsense'])
 })
 
 test('only the application that holds the request can forward it, and only once', () => {
@@ -350,7 +351,8 @@ test('only the application that holds the request can forward it, and only once'
     'proxy|nothing||fullResponse||serial|||sip:192.0.2.20\r\nINVITE sip:x SIP/2.0\r\n\r\n',
   )
   const [answer] = server.takeDelivered()
-  expect(answer?.tokens.slice(2)).toEqual([again, 'NOK', 'Unknown transaction id: nothing'])
+  const reason = 'Unknown transaction id: nothing'
+  expect(answer).toMatchObject({ commandId: again, verdict: 'NOK', reason })
 })
 
 test('a timeout of a request that is no INVITE is not answered with 408 (RFC 4320)', () => {

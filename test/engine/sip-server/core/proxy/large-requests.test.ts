@@ -22,7 +22,7 @@ function forward(
   const filling = `X-Filling: ${'x'.repeat(bytes - bare.length)}`
   server.receive(requestOf(method, { body: sdp, extra: [filling] }))
   server.takeSent()
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(`proxy|${transactionId}|${words}|${destination}\r\n`)
   return server.takeSent()[0]
 }

@@ -26,7 +26,7 @@ function forwardedCall(from = caller): Call {
     from === tcpCaller ? { via: 'SIP/2.0/TCP 203.0.113.7:5060;branch=z9hG4bK-INVITE-1' } : {}
   server.receive(requestOf('INVITE', via), from)
   server.takeSent()
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(
     `proxy|${transactionId}|remainInDialog|fullResponse||serial|||sip:192.0.2.20\r\n` +
       'INVITE sip:x SIP/2.0\r\n\r\n',
@@ -177,7 +177,7 @@ test('a registration that is forwarded leaves its way back in Path', () => {
   const server = new VirtualServer()
   server.command('route|register')
   server.receive(requestOf('REGISTER', { uri: 'sip:198.51.100.10' }))
-  const transactionId = server.takeDelivered().at(-1)?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered().at(-1)?.transactionId ?? ''
   server.command(
     `proxy|${transactionId}|remainInDialog|fullResponse||serial|||sip:192.0.2.20\r\n` +
       'REGISTER sip:x SIP/2.0\r\n\r\n',

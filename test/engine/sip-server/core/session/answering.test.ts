@@ -69,7 +69,10 @@ test.each([
   expect(bye?.text).toMatch(/^BYE sip:alice@203\.0\.113\.7:5060 SIP/)
   expect(header(bye?.text ?? '', 'Reason')).toBe('SIP ;cause=200 ;text="Session timer expired"')
   const [told] = server.takeDelivered()
-  expect(told?.tokens.slice(8, 10)).toEqual(['unsolicited', 'c1@203.0.113.7;from-tag=f1'])
+  expect(told).toMatchObject({
+    transactionId: 'unsolicited',
+    dialogId: 'c1@203.0.113.7;from-tag=f1',
+  })
   expect(server.core.stats()['dialogs']).toBe(0)
 })
 
@@ -82,7 +85,7 @@ test.each(['INVITE', 'UPDATE'])(
     const body = method === 'INVITE' ? sdp : ''
     const extra = [supported, 'Session-Expires: 90;refresher=uac']
     server.receive(requestOf(method, { toTag, cseq: 2, branch: 'z9hG4bK-r', body, extra }))
-    respond(server, server.takeDelivered()[0]?.tokens[8] ?? '', 200)
+    respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
     const ok = server.takeSent().at(-1)?.text ?? ''
     expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([
       '90;refresher=uac',
@@ -102,7 +105,7 @@ test('a refused refresh does not count', () => {
   const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
   server.advance(45_000)
   server.receive(requestOf('UPDATE', { toTag, cseq: 2, extra: [supported] }))
-  respond(server, server.takeDelivered()[0]?.tokens[8] ?? '', 500)
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 500)
   server.takeSent()
   server.advance(15_000)
   expect(server.takeStartLines()[0]).toMatch(/^BYE /)
@@ -168,7 +171,7 @@ test('a caller that has vanished is noticed by the refresh: BYE, and the applica
   // Nobody needs the INVITE any more.
   server.advance(20_000)
   expect(server.takeStartLines().filter((line) => !line.startsWith('BYE'))).toEqual([])
-  expect(server.takeDelivered()[0]?.tokens[8]).toBe('unsolicited')
+  expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
   server.advance(64_000)
   expect(server.core.stats()).toMatchObject({ dialogs: 0, clientTransactions: 0, deadlines: 0 })
 })
@@ -179,7 +182,7 @@ test.each([408, 481])('a refresh that is answered %i ends the dialog', (status) 
   server.advance(45_000)
   server.receive(responseOf(server.takeSent()[0]?.text ?? '', status))
   expect(server.takeStartLines().map((line) => line.split(' ')[0])).toEqual(['ACK', 'BYE'])
-  expect(server.takeDelivered()[0]?.tokens[8]).toBe('unsolicited')
+  expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
 })
 
 test('UPDATE that the caller does not take after all is followed by a re-INVITE', () => {
@@ -273,7 +276,7 @@ test('the BYE of either side ends the timer with the dialog', () => {
   const server = new VirtualServer()
   const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
   server.receive(requestOf('BYE', { toTag, cseq: 2 }))
-  respond(server, server.takeDelivered()[0]?.tokens[8] ?? '', 200)
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
   server.advance(600_000)
   expect(server.core.stats()['deadlines']).toBe(0)
 })

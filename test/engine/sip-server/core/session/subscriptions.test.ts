@@ -28,10 +28,10 @@ function notify(server: VirtualServer, request: string, cseq: number, value: str
   server.takeDelivered()
   server.receive(calleeRequest(request, 'NOTIFY', cseq, state(value)), callee)
   const told = server.takeDelivered()[0]
-  const transactionId = told?.tokens[8] ?? ''
+  const transactionId = told?.transactionId ?? ''
   if (told) server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [])}`)
   server.takeDelivered()
-  return { dialogId: told?.tokens[9], answer: server.takeStartLines()[0] }
+  return { dialogId: told?.dialogId, answer: server.takeStartLines()[0] }
 }
 
 test.each(['SUBSCRIBE', 'REFER'])(
@@ -109,10 +109,10 @@ test('one that nobody renews lapses, without a word', () => {
 test('an application that notifies: its last NOTIFY ends the dialog', () => {
   const server = new VirtualServer()
   server.receive(requestOf('SUBSCRIBE', { extra: [event, 'Expires: 600'] }))
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 202 Accepted', ['Expires: 600'])}`)
   const toTag = tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))
-  const dialogId = server.takeDelivered()[0]?.tokens[11] ?? ''
+  const dialogId = server.takeDelivered()[0]?.dialogId ?? ''
   for (const value of ['active;expires=600', 'terminated']) {
     server.command(`sip||${dialogId}\r\n${sip('NOTIFY sip:p SIP/2.0', state(value))}`)
     const sent = server.takeSent()[0]?.text ?? ''
@@ -127,9 +127,9 @@ test('a REFER outside a dialog reaches the application, which can report in the 
   const server = new VirtualServer()
   server.receive(requestOf('REFER', { extra: ['Refer-To: <sip:c@example.com>'] }))
   const [refer] = server.takeDelivered()
-  server.command(`sip|${refer?.tokens[8] ?? ''}|\r\n${sip('SIP/2.0 202 Accepted', [])}`)
+  server.command(`sip|${refer?.transactionId ?? ''}|\r\n${sip('SIP/2.0 202 Accepted', [])}`)
   expect(header(server.takeSent()[0]?.text ?? '', 'Contact')).not.toBe('')
-  const dialogId = server.takeDelivered()[0]?.tokens[11] ?? ''
+  const dialogId = server.takeDelivered()[0]?.dialogId ?? ''
   server.command(`sip||${dialogId}\r\n${sip('NOTIFY sip:p SIP/2.0', state('active'))}`)
   expect(server.takeStartLines()).toEqual(['NOTIFY sip:alice@203.0.113.7:5060 SIP/2.0'])
 })
@@ -141,8 +141,8 @@ test('a REFER in a call, and the end of what it subscribed to, leave the call al
   server.takeDelivered()
   server.receive(requestOf('REFER', { toTag, cseq: 2, extra: ['Refer-To: <sip:c@example.com>'] }))
   const [refer] = server.takeDelivered()
-  expect(refer?.tokens[9]).toBe('c1@203.0.113.7;from-tag=f1')
-  server.command(`sip|${refer?.tokens[8] ?? ''}|\r\n${sip('SIP/2.0 202 Accepted', [])}`)
+  expect(refer?.dialogId).toBe('c1@203.0.113.7;from-tag=f1')
+  server.command(`sip|${refer?.transactionId ?? ''}|\r\n${sip('SIP/2.0 202 Accepted', [])}`)
   server.takeSent()
   server.command(
     `sip||c1@203.0.113.7;from-tag=f1\r\n${sip('NOTIFY sip:p SIP/2.0', state('terminated;reason=noresource'))}`,
@@ -176,7 +176,7 @@ test.each([
 ])('a subscription of more than a day, %s, is granted for a day and kept so long', (_, lines) => {
   const server = new VirtualServer()
   server.receive(requestOf('SUBSCRIBE', { extra: [event, 'Expires: 4294967295'] }))
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [...lines, 'X-A: b'])}`)
   const granted = server.takeSent()[0]?.text ?? ''
   expect(granted.match(/^Expires: .*$/gm)).toEqual(['Expires: 86400'])
@@ -213,7 +213,7 @@ test.each([
       }),
     )
   const accept = (): string => {
-    const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+    const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
     server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', ['Expires: 600'])}`)
     server.takeDelivered()
     return server.takeSent()[0]?.text ?? ''

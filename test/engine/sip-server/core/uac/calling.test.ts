@@ -22,12 +22,8 @@ function invite(
   server.command(`sip||\r\n${sip(`INVITE ${uri} SIP/2.0`, lines, sdp)}`)
   const [sent] = server.takeSent()
   const [reply] = server.takeDelivered()
-  return {
-    sent: sent as SentMessage,
-    text: sent?.text ?? '',
-    transactionId: reply?.tokens[10] ?? '',
-    reply,
-  }
+  const transactionId = reply?.transactionId ?? ''
+  return { sent: sent as SentMessage, text: sent?.text ?? '', transactionId, reply }
 }
 
 const dialogIdOf = (text: string): string =>
@@ -95,7 +91,7 @@ test('an unanswered INVITE is repeated with doubling back-off and ends as 408 af
   expect(events.map(({ sip: text }) => text.split('\r\n')[0])).toEqual([
     'SIP/2.0 408 Request Timeout',
   ])
-  expect(events[0]?.tokens[8]).toBe(transactionId)
+  expect(events[0]?.transactionId).toBe(transactionId)
   expect(server.core.stats()['outboundRequests']).toBe(0)
 })
 
@@ -113,14 +109,15 @@ test('every provisional carries transaction and dialog id; 100 is for an applica
   expect(server.takeDelivered()).toEqual([])
   answer(server, text, 180)
   const [event] = server.takeDelivered()
-  expect(event?.tokens.slice(8, 10)).toEqual([transactionId, dialogIdOf(text)])
+  expect(event).toMatchObject({ transactionId, dialogId: dialogIdOf(text) })
   server.advance(10_000)
   expect(server.takeSent()).toEqual([])
 
   const near = new VirtualServer({ isInProcess: true })
   const { text: sent, transactionId: id } = invite(near)
   answer(near, sent, 100)
-  expect(near.takeDelivered()[0]?.tokens.slice(8, 10)).toEqual([id, dialogIdOf(sent)])
+  const expected = { transactionId: id, dialogId: dialogIdOf(sent) }
+  expect(near.takeDelivered()[0]).toMatchObject(expected)
 })
 
 // RFC 3261 §17.1.1.3.
@@ -188,7 +185,7 @@ test('CANCEL waits for a provisional, then goes with the branch of the INVITE', 
     `sip|${transactionId}|\r\n${sip('CANCEL sip:bob@192.0.2.20 SIP/2.0', ['Reason: SIP;cause=200'])}`,
   )
   expect(server.takeSent()).toEqual([])
-  expect(server.takeDelivered()[0]?.tokens.slice(2, 4)).toEqual([id, 'OK'])
+  expect(server.takeDelivered()[0]).toMatchObject({ commandId: id, verdict: 'OK' })
   answer(server, text, 180)
   const [cancel] = server.takeSent()
   expect(cancel?.text.startsWith('CANCEL sip:bob@192.0.2.20 SIP/2.0\r\n')).toBe(true)
@@ -227,7 +224,7 @@ test('a 200 that crosses the CANCEL is passed on, and ended once the application
     'ACK sip:bob@192.0.2.20:5060 SIP/2.0',
     'BYE sip:bob@192.0.2.20:5060 SIP/2.0',
   ])
-  expect(server.takeDelivered().at(-1)?.tokens[8]).toBe('unsolicited')
+  expect(server.takeDelivered().at(-1)?.transactionId).toBe('unsolicited')
   expect(server.core.stats()['dialogs']).toBe(0)
 })
 
@@ -289,7 +286,7 @@ test('a response whose To has a second tag belongs to its request and to the dia
   server.takeDelivered()
   const ok = responseOf(reinvite?.text ?? '', 200, { extra: [contact], body: sdp })
   server.receive(ok.replace(/^To: .*$/m, '$&;tag=another'), callee)
-  expect(server.takeDelivered().map(({ tokens }) => tokens[9])).toEqual([dialogId])
+  expect(server.takeDelivered().map(({ dialogId }) => dialogId)).toEqual([dialogId])
   acknowledge(server, text)
   expect(server.takeSent().map((sent) => tagIn(header(sent.text, 'To')))).toEqual(['bt'])
 })
@@ -331,7 +328,7 @@ test('a host name is looked up first; without an address the request ends as 503
   server.resolved('gone.example', [])
   const [event] = server.takeDelivered()
   expect(event?.sip).toContain('SIP/2.0 503')
-  expect(event?.tokens[8]).toBe(second.transactionId)
+  expect(event?.transactionId).toBe(second.transactionId)
   expect(transactionId).not.toBe(second.transactionId)
 })
 
@@ -355,14 +352,15 @@ test.each([
 ])('a request to %s is refused: %s', (uri, reason) => {
   const server = new VirtualServer()
   const id = server.command(`sip||\r\n${sip(`OPTIONS ${uri} SIP/2.0`, [])}`)
-  expect(server.takeDelivered()[0]?.tokens.slice(2)).toEqual([id, 'NOK', reason])
+  expect(server.takeDelivered()[0]).toMatchObject({ commandId: id, verdict: 'NOK', reason })
   expect(server.takeSent()).toEqual([])
 })
 
 test('a body of unknown type is refused, and SDP is recognized', () => {
   const server = new VirtualServer()
   server.command('sip||\r\nMESSAGE sip:bob@192.0.2.20 SIP/2.0\r\n\r\nhello')
-  expect(server.takeDelivered()[0]?.tokens.slice(3)).toEqual(['NOK', 'missing content-type'])
+  const refusal = { verdict: 'NOK', reason: 'missing content-type' }
+  expect(server.takeDelivered()[0]).toMatchObject(refusal)
 })
 
 test('a reliable provisional is passed on once, and its PRACK goes in the early dialog', () => {

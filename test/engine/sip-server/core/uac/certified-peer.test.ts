@@ -27,7 +27,7 @@ test('in a dialog whose connection was lost, the new one is for the same name', 
   const contact = `Contact: <sip:bob@${callee.address}:5061;transport=tls>`
   const content = { toTag: 'bt', extra: [contact], body: sdp }
   server.receive(responseOf(invite.text, 200, content), connection)
-  const dialogId = server.takeDelivered().at(-1)?.tokens[9] ?? ''
+  const dialogId = server.takeDelivered().at(-1)?.dialogId ?? ''
   server.command(`sip||${dialogId}\r\n${sip('ACK sip:placeholder SIP/2.0', [])}`)
   expect(server.takeSent().map(({ flow }) => flow)).toEqual([connection])
 

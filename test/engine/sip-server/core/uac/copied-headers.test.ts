@@ -11,7 +11,7 @@ function invite(server: VirtualServer, lines: readonly string[], nextHop = '') {
   server.command(`sip|||${nextHop}\r\n${text}`)
   const [sent] = server.takeSent()
   const [reply] = server.takeDelivered()
-  return { text: sent?.text ?? '', to: sent?.flow.address, answer: reply?.tokens.slice(3, 5) }
+  return { text: sent?.text ?? '', to: sent?.flow.address, reply }
 }
 
 const own = '<sip:198.51.100.10:5060;lr>'
@@ -21,8 +21,8 @@ test.each([
   ['by another transport', ['Route: <sip:pbx@198.51.100.10;transport=tcp;lr>']],
   ['several times', [`route: ${own}, <sip:198.51.100.10;lr>`, `Route: ${own}`]],
 ])('a Route that led the caller to this server is used up: %s', (_, lines) => {
-  const { text, to, answer } = invite(new VirtualServer(), lines)
-  expect([to, answer?.[0]]).toEqual(['192.0.2.20', 'OK'])
+  const { text, to, reply } = invite(new VirtualServer(), lines)
+  expect([to, reply?.verdict]).toEqual(['192.0.2.20', 'OK'])
   expect(text).not.toContain('Route:')
 })
 
@@ -39,6 +39,9 @@ test('next to a next hop, too', () => {
 })
 
 test('a Route that nobody can read is an error as before', () => {
-  const { answer } = invite(new VirtualServer(), ['Route: <mailto:x>'])
-  expect(answer).toEqual(['NOK', 'invalid request-uri: <mailto:x>'])
+  const { reply } = invite(new VirtualServer(), ['Route: <mailto:x>'])
+  expect(reply).toMatchObject({
+    verdict: 'NOK',
+    reason: 'invalid request-uri: <mailto:x>',
+  })
 })

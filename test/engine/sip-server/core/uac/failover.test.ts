@@ -29,7 +29,7 @@ function send(
   server.command(`sip||\r\n${request}`)
   const [reply] = server.takeDelivered()
   server.resolved('pbx.example', targets)
-  return { transactionId: reply?.tokens[10] ?? '', echo: reply?.sip ?? '' }
+  return { transactionId: reply?.transactionId ?? '', echo: reply?.sip ?? '' }
 }
 
 const branchOf = (text: string): string => /;branch=([^;\r]+)/.exec(text)?.[1] ?? ''

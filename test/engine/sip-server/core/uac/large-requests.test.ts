@@ -47,7 +47,7 @@ test('Via and Contact say TCP, the application hears what was sent, and connecti
   expect(header(text, 'Via')).toMatch(/^SIP\/2\.0\/TCP /)
   expect(header(text, 'Contact')).toBe('<sip:a@198.51.100.10:5060;transport=tcp>')
   expect(reply?.sip).toBe(text)
-  expect(reply?.tokens[6]).toBe('tcp')
+  expect(reply?.protocol).toBe('tcp')
 })
 
 test('a peer without TCP gets it by UDP at once, and the next ones without the detour', () => {

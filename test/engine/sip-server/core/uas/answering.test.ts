@@ -17,14 +17,10 @@ test('an INVITE gets 100 Trying at once and goes to the application with its sou
   server.receive(requestOf('INVITE', { body: sdp }))
   expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
   const [event] = server.takeDelivered()
-  expect(event?.tokens.slice(2, 7)).toEqual([
-    'network',
-    expect.any(String),
-    'udp',
-    '203.0.113.7',
-    '5060',
-  ])
-  expect(event?.tokens.slice(9)).toEqual(['', '198.51.100.10', '5060', ''])
+  expect(event).toMatchObject({
+    ...{ source: 'network', protocol: 'udp', address: '203.0.113.7', port: '5060' },
+    ...{ dialogId: '', localAddress: '198.51.100.10', localPort: '5060' },
+  })
   expect(event?.sip).toContain(sdp)
 })
 
@@ -44,13 +40,11 @@ test('the answer to a response names transaction and dialog, and shows tag and C
   const transactionId = invited(server)
   const id = respond(server, transactionId, 200)
   const [reply] = server.takeDelivered()
-  expect(reply?.tokens.slice(1, 4)).toEqual(['response', id, 'OK'])
-  expect(reply?.tokens.slice(10, 14)).toEqual([
-    transactionId,
-    'c1@203.0.113.7;from-tag=f1',
-    '',
-    'Msg sent:',
-  ])
+  expect(reply).toMatchObject({
+    ...{ kind: 'response', commandId: id, verdict: 'OK' },
+    ...{ transactionId, dialogId: 'c1@203.0.113.7;from-tag=f1' },
+  })
+  expect(reply?.payload).toContain(`|${transactionId}|c1@203.0.113.7;from-tag=f1||Msg sent:|\r\n`)
   expect(header(reply?.sip ?? '', 'Contact')).toBe(contact)
   expect(tagIn(header(reply?.sip ?? '', 'To'))).not.toBe('')
 })
@@ -59,7 +53,7 @@ test('the answer to a response names transaction and dialog, and shows tag and C
 test.each([180, 183])('a %i to an INVITE says where its early dialog is reached', (status) => {
   const server = new VirtualServer()
   server.receive(requestOf('INVITE', { body: sdp }))
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   respond(server, transactionId, 100)
   respond(server, transactionId, status)
   const sent = server.takeSent().map(({ text }) => header(text, 'Contact'))
@@ -78,7 +72,7 @@ test('the application may give the Contact of an early dialog itself', () => {
 test('all responses to one INVITE carry the same tag, and 100 carries none', () => {
   const server = new VirtualServer()
   server.receive(requestOf('INVITE', { body: sdp }))
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   for (const status of [180, 183, 200]) respond(server, transactionId, status)
   const tags = server.takeSent().map(({ text }) => tagIn(header(text, 'To')))
   expect(tags[0]).toBe('')
@@ -128,7 +122,7 @@ test('the ACK of a 200 reaches the application once, with the dialog id and its 
   server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-ack2', body: sdp }))
   const events = server.takeDelivered()
   expect(events).toHaveLength(1)
-  expect(events[0]?.tokens[9]).toBe('c1@203.0.113.7;from-tag=f1')
+  expect(events[0]?.dialogId).toBe('c1@203.0.113.7;from-tag=f1')
   expect(events[0]?.sip).toContain(sdp)
 })
 
@@ -139,7 +133,10 @@ test('an answer that nobody acknowledges ends with BYE after 64*T1, and the appl
   const lines = server.takeStartLines()
   expect(lines.at(-1)).toBe('BYE sip:alice@203.0.113.7:5060 SIP/2.0')
   const [event] = server.takeDelivered()
-  expect(event?.tokens.slice(8, 10)).toEqual(['unsolicited', 'c1@203.0.113.7;from-tag=f1'])
+  expect(event).toMatchObject({
+    transactionId: 'unsolicited',
+    dialogId: 'c1@203.0.113.7;from-tag=f1',
+  })
   expect(header(event?.sip ?? '', 'Reason')).toBe('SIP ;cause=200 ;text="ACK timeout"')
   expect(server.core.stats()['dialogs']).toBe(0)
 })
@@ -173,9 +170,9 @@ test('CANCEL is answered 200, the INVITE 487, and the application is told', () =
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
   const [event] = server.takeDelivered()
   expect(event?.sip.startsWith('CANCEL ')).toBe(true)
-  expect(event?.tokens.slice(8, 11)).toEqual([transactionId, '', ''])
+  expect(event).toMatchObject({ transactionId, dialogId: '', localAddress: '' })
   const id = respond(server, transactionId, 487)
-  expect(server.takeDelivered()[0]?.tokens.slice(2, 4)).toEqual([id, 'NOK'])
+  expect(server.takeDelivered()[0]).toMatchObject({ commandId: id, verdict: 'NOK' })
 })
 
 test('a CANCEL that comes after the 200 changes nothing', () => {

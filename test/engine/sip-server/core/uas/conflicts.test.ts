@@ -139,7 +139,7 @@ test('an answer in a response that is not reliable will do, for the caller and f
 test('a request in a dialog may be answered 1xx and then finally', () => {
   const { server, ask } = established()
   ask('INFO')
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   for (const status of [183, 202])
     server.command(`sip|${transactionId}|\r\n${sip(`SIP/2.0 ${status} X`, [])}`)
   expect(server.takeStartLines()).toEqual(['SIP/2.0 183 X', 'SIP/2.0 202 X'])

@@ -189,7 +189,7 @@ test.each(['INVITE', 'OPTIONS', 'MESSAGE', 'SUBSCRIBE', 'REFER'])(
 test('what one request leaves behind to be recognized by goes with its transaction', () => {
   const server = new VirtualServer()
   server.receive(requestOf('OPTIONS'))
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   server.command(`sip|${transactionId}|\r\nSIP/2.0 200 OK\r\n\r\n`)
   server.advance(32_001)
   expect(server.core.stats()['merged']).toBe(0)

@@ -64,7 +64,7 @@ test('a re-INVITE moves the remote target: the BYE of ours goes to the new Conta
       'Contact: <sip:alice@203.0.113.9:5070>',
     ),
   )
-  const transactionId = server.takeDelivered()[0]?.tokens[8] ?? ''
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
   respond(server, transactionId, 200)
   acknowledge(server, toTag)
   server.takeSent()
@@ -100,16 +100,16 @@ test('a BYE from the caller ends the dialog before the application has answered 
   server.takeDelivered()
   server.receive(requestOf('BYE', { toTag, cseq: 2 }))
   const [event] = server.takeDelivered()
-  expect(event?.tokens[9]).toBe('c1@203.0.113.7;from-tag=f1')
+  expect(event?.dialogId).toBe('c1@203.0.113.7;from-tag=f1')
   expect(server.core.stats()['dialogs']).toBe(0)
   const id = server.command(
     `sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`,
   )
-  expect(server.takeDelivered()[0]?.tokens.slice(2, 5)).toEqual([
-    id,
-    'NOK',
-    'Server error: unable to find dialog for dialog id provided',
-  ])
+  expect(server.takeDelivered()[0]).toMatchObject({
+    commandId: id,
+    verdict: 'NOK',
+    reason: 'Server error: unable to find dialog for dialog id provided',
+  })
 })
 
 // RFC 3261 §15.1.2; the application has no dialog yet in which it could hear of a BYE.
@@ -123,13 +123,13 @@ test('a BYE before the answer ends the INVITE, and its application hears of it a
   server.receive(bye)
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
   const [told, ...others] = server.takeDelivered()
-  expect([told?.tokens[8], told?.sip.split(' ', 1)[0], others]).toEqual([
+  expect([told?.transactionId, told?.sip.split(' ', 1)[0], others]).toEqual([
     ...[transactionId, 'CANCEL', []],
   ])
   server.receive(bye)
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK'])
   respond(server, transactionId, 200)
-  expect(server.takeDelivered()[0]?.tokens[3]).toBe('NOK')
+  expect(server.takeDelivered()[0]?.verdict).toBe('NOK')
   server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-INVITE-1' }))
   server.advance(64_000)
   const { applications: _, ...tables } = server.core.stats()
@@ -147,6 +147,6 @@ test('a BYE ends a re-INVITE that waits for the application', () => {
   expect(server.takeStartLines()).toEqual(['SIP/2.0 487 Request Terminated'])
   expect(server.takeDelivered().map(({ sip: text }) => text.split(' ', 1)[0])).toEqual(['BYE'])
   respond(server, transactionId, 200)
-  expect(server.takeDelivered()[0]?.tokens[3]).toBe('NOK')
+  expect(server.takeDelivered()[0]?.verdict).toBe('NOK')
   expect(server.takeStartLines()).toEqual([])
 })

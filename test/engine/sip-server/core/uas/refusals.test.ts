@@ -135,7 +135,7 @@ test('after every call has ended and 64*T1 have passed, all tables are empty', (
     server.receive(requestOf('ACK', { ...names, toTag, branch: `z9hG4bK-a${call}` }))
     server.takeDelivered()
     server.receive(requestOf('BYE', { ...names, toTag, cseq: 2, branch: `z9hG4bK-b${call}` }))
-    respond(server, server.takeDelivered()[0]?.tokens[8] ?? '', 200)
+    respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
   }
   server.advance(70_000)
   const { applications, ...tables } = server.core.stats()
@@ -174,5 +174,5 @@ test('a provisional response that asks to be reliable is refused instead of sent
   const server = new VirtualServer()
   const id = respond(server, invited(server), 183, ['Require: 100rel'])
   expect(server.takeSent()).toEqual([])
-  expect(server.takeDelivered().at(-1)?.tokens.slice(2, 4)).toEqual([id, 'NOK'])
+  expect(server.takeDelivered().at(-1)).toMatchObject({ commandId: id, verdict: 'NOK' })
 })

@@ -11,7 +11,7 @@ const dialogId = 'c1@203.0.113.7;from-tag=f1'
 const ringing = (server: VirtualServer, lines: string[] = [supported]): string =>
   invited(server, requestOf('INVITE', { body: sdp, extra: lines }))
 
-/** The application's response; returns what left, and the tokens of the reply. */
+/** The application's response; returns what left, and the reply. */
 function respond(
   server: VirtualServer,
   transactionId: string,
@@ -19,8 +19,8 @@ function respond(
   { lines = [required], body = '' }: { lines?: string[]; body?: string } = {},
 ) {
   server.command(`sip|${transactionId}|\r\n${sip(`SIP/2.0 ${status} X`, lines, body)}`)
-  const reply = server.takeDelivered().find(({ tokens }) => tokens[1] === 'response')
-  return { sent: server.takeSent().map(({ text }) => text), tokens: reply?.tokens ?? [] }
+  const reply = server.takeDelivered().find(({ kind }) => kind === 'response')
+  return { sent: server.takeSent().map(({ text }) => text), reply }
 }
 
 const rseqOf = (text: string | undefined): number => Number(header(text ?? '', 'RSeq'))
@@ -35,7 +35,7 @@ function prack(server: VirtualServer, text: string | undefined, rack?: string, c
 /** The application answers the request that it was given last. */
 function answerPrack(server: VirtualServer): void {
   const event = server.takeDelivered().at(-1)
-  server.command(`sip|${event?.tokens[8] ?? ''}|\r\n${sip('SIP/2.0 200 OK', [])}`)
+  server.command(`sip|${event?.transactionId ?? ''}|\r\n${sip('SIP/2.0 200 OK', [])}`)
 }
 
 test('it carries RSeq, Require and Contact, and is repeated with doubling back-off until its PRACK', () => {
@@ -64,9 +64,10 @@ test('a caller that requires it gets every provisional so, whatever the applicat
 
 test('a caller that does not know it is not sent one: the application is told', () => {
   const server = new VirtualServer()
-  const { sent, tokens } = respond(server, ringing(server, []), 180)
+  const { sent, reply } = respond(server, ringing(server, []), 180)
   expect(sent).toEqual([])
-  expect(tokens.slice(3, 5)).toEqual(['NOK', 'Remote endpoint does not support 100rel'])
+  const reason = 'Remote endpoint does not support 100rel'
+  expect(reply).toMatchObject({ verdict: 'NOK', reason })
 })
 
 test('the PRACK reaches the application as a request of its own in the dialog', () => {
@@ -76,8 +77,8 @@ test('the PRACK reaches the application as a request of its own in the dialog', 
   prack(server, sent[0])
   const [event] = server.takeDelivered()
   expect(event?.sip.startsWith('PRACK ')).toBe(true)
-  expect(event?.tokens[9]).toBe(dialogId)
-  expect(event?.tokens[8]).not.toBe(transactionId)
+  expect(event?.dialogId).toBe(dialogId)
+  expect(event?.transactionId).not.toBe(transactionId)
   expect(server.takeSent()).toEqual([])
 })
 
@@ -86,7 +87,7 @@ test('the next one waits for the PRACK of the first, and counts on by one', () =
   const transactionId = ringing(server)
   const first = respond(server, transactionId, 180)
   const second = respond(server, transactionId, 183, { body: sdp })
-  expect([first.sent.length, second.sent.length, second.tokens[3]]).toEqual([1, 0, 'OK'])
+  expect([first.sent.length, second.sent.length, second.reply?.verdict]).toEqual([1, 0, 'OK'])
   prack(server, first.sent[0])
   const [next] = server.takeSent()
   expect(next?.text.startsWith('SIP/2.0 183')).toBe(true)
@@ -120,12 +121,12 @@ test('the 200 does not overtake a session description, and follows the answer to
   const transactionId = ringing(server)
   const early = respond(server, transactionId, 183, { body: sdp })
   const ok = respond(server, transactionId, 200, { lines: [], body: sdp })
-  expect([ok.sent, ok.tokens]).toEqual([[], []])
+  expect(ok).toEqual({ sent: [], reply: undefined })
   prack(server, early.sent[0])
   expect(server.takeSent()).toEqual([])
   answerPrack(server)
   expect(server.takeSent().map(({ text }) => header(text, 'CSeq'))).toEqual(['2 PRACK', '1 INVITE'])
-  expect(server.takeDelivered().map(({ tokens }) => tokens[3])).toEqual(['OK', 'OK'])
+  expect(server.takeDelivered().map(({ verdict }) => verdict)).toEqual(['OK', 'OK'])
 })
 
 test('without a description it does not wait; a PRACK that comes later is welcome all the same', () => {
@@ -163,9 +164,11 @@ test('without PRACK the INVITE ends with 503 after 64*T1, and the application as
   const lines = server.takeStartLines()
   expect(lines.at(-1)).toBe('SIP/2.0 503 Service Unavailable')
   const events = server.takeDelivered()
-  expect(events.find(({ sip: text }) => text.startsWith('CANCEL'))?.tokens[8]).toBe(transactionId)
+  expect(events.find(({ sip: text }) => text.startsWith('CANCEL'))?.transactionId).toBe(
+    transactionId,
+  )
   // The answer that was held is refused.
-  expect(events.some(({ tokens }) => tokens[3] === 'NOK')).toBe(true)
+  expect(events.some(({ verdict }) => verdict === 'NOK')).toBe(true)
   expect(server.core.stats()).toMatchObject({ dialogs: 0, inboundRequests: 0 })
 })
 
@@ -199,6 +202,9 @@ test('the early dialog can be used by the application', () => {
 test('more than can wait are refused', () => {
   const server = new VirtualServer()
   const transactionId = ringing(server)
-  const replies = Array.from({ length: 20 }, () => respond(server, transactionId, 180).tokens[3])
+  const replies = Array.from(
+    { length: 20 },
+    () => respond(server, transactionId, 180).reply?.verdict,
+  )
   expect(replies.filter((reply) => reply === 'NOK')).toHaveLength(4)
 })
