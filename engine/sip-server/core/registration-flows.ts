@@ -8,23 +8,25 @@ import { parseNameAddr } from '../message/name-addr.ts'
 import { parseUri } from '../message/uri.ts'
 import type { Deadline, Deadlines, Timed } from '../transaction/deadlines.ts'
 
-interface Registration {
-  readonly flow: Flow
-  readonly expiresAt: number
+/** A connection that phones have registered over. */
+interface Connection {
+  flow: Flow
+  /** That of the registration that lasts longest. */
+  expiresAt: number
+  readonly contacts: Set<string>
 }
 
 /** RFC 3261 §10.2.1.1. */
 const DEFAULT_SECONDS = 3_600
-/** Expired ones go at most so much later; deadlines are made for few different delays. */
+/** Expired ones are removed at most so much later; deadlines are made for few different delays. */
 const SWEEP_MS = 30_000
 
 export class RegistrationFlows implements Timed<'sweep'> {
   readonly #deadlines: Deadlines
   /** By user and host of the Contact. */
-  readonly #registrations = new Map<string, Registration>()
-  readonly #byConnection = new Map<number, Set<string>>()
-  /** Connections that somebody has registered over, by id, and their ids by the peer's address. */
-  readonly #connections = new Map<number, Registration>()
+  readonly #registrations = new Map<string, { connection: Connection; expiresAt: number }>()
+  readonly #connections = new Map<number, Connection>()
+  /** Ids of connections by the peer's address. */
   readonly #byPeer = new Map<string, number>()
   #sweep: Deadline<'sweep'> | undefined
 
@@ -47,13 +49,13 @@ export class RegistrationFlows implements Timed<'sweep'> {
   /** The connection behind which `uri` is registered; undefined: none that fits its transport. */
   find(uri: string): Flow | undefined {
     if (this.#registrations.size === 0) return undefined
-    const flow = this.#registrations.get(keyOf(uri) ?? '')?.flow
+    const flow = this.#registrations.get(keyOf(uri) ?? '')?.connection.flow
     const transport = parseUri(uri)?.params.get('transport')?.toLowerCase()
     return flow && fits(flow.listener.protocol, transport) ? flow : undefined
   }
 
   /**
-   * The very connection from that address, if somebody has registered over it: two phones behind
+   * The very connection from that address, if a phone has registered over it: two phones behind
    * two NATs may show the same Contact.
    */
   from(protocol: Protocol, address: string, port: number): Flow | undefined {
@@ -61,9 +63,10 @@ export class RegistrationFlows implements Timed<'sweep'> {
   }
 
   connectionClosed(connectionId: number): void {
-    this.#forgetConnection(connectionId)
-    for (const key of this.#byConnection.get(connectionId) ?? []) this.#remove(key)
-    this.#calmDown()
+    this.#forget(this.#connections.get(connectionId))
+    if (this.#connections.size > 0) return
+    this.#sweep?.cancel()
+    this.#sweep = undefined
   }
 
   get size(): number {
@@ -72,53 +75,37 @@ export class RegistrationFlows implements Timed<'sweep'> {
 
   onTimer(_timer: 'sweep', now: number): void {
     for (const [key, { expiresAt }] of this.#registrations) if (expiresAt <= now) this.#remove(key)
-    for (const [id, { expiresAt }] of this.#connections)
-      if (expiresAt <= now) this.#forgetConnection(id)
-    this.#sweep =
-      this.#registrations.size + this.#connections.size === 0
-        ? undefined
-        : this.#deadlines.start(this, 'sweep', SWEEP_MS, now)
+    for (const connection of this.#connections.values())
+      if (connection.expiresAt <= now) this.#forget(connection)
+    const isEmpty = this.#connections.size === 0
+    this.#sweep = isEmpty ? undefined : this.#deadlines.start(this, 'sweep', SWEEP_MS, now)
   }
 
   #add(key: string, flow: Flow, expiresAt: number, now: number): void {
-    this.#registrations.set(key, { flow, expiresAt })
-    this.#sweep ??= this.#deadlines.start(this, 'sweep', SWEEP_MS, now)
-    const keys = this.#byConnection.get(flow.connectionId)
-    if (keys) keys.add(key)
-    else this.#byConnection.set(flow.connectionId, new Set([key]))
-    this.#keepConnection(flow, expiresAt)
-  }
-
-  /** As long as the longest of the registrations that came by it. */
-  #keepConnection(flow: Flow, expiresAt: number): void {
     const { listener, address, port, connectionId } = flow
-    const present = this.#connections.get(connectionId)?.expiresAt ?? 0
-    this.#connections.set(connectionId, { flow, expiresAt: Math.max(expiresAt, present) })
+    const known = this.#connections.get(connectionId)
+    const connection = known ?? { flow, expiresAt, contacts: new Set() }
+    connection.flow = flow
+    connection.expiresAt = Math.max(expiresAt, connection.expiresAt)
+    connection.contacts.add(key)
+    this.#connections.set(connectionId, connection)
     this.#byPeer.set(peerKey(listener.protocol, address, port), connectionId)
-  }
-
-  #forgetConnection(connectionId: number): void {
-    const flow = this.#connections.get(connectionId)?.flow
-    if (flow === undefined) return
-    this.#connections.delete(connectionId)
-    const peer = peerKey(flow.listener.protocol, flow.address, flow.port)
-    if (this.#byPeer.get(peer) === connectionId) this.#byPeer.delete(peer)
+    this.#registrations.set(key, { connection, expiresAt })
+    this.#sweep ??= this.#deadlines.start(this, 'sweep', SWEEP_MS, now)
   }
 
   #remove(key: string): void {
-    const registration = this.#registrations.get(key)
-    if (registration === undefined) return
+    this.#registrations.get(key)?.connection.contacts.delete(key)
     this.#registrations.delete(key)
-    const { connectionId } = registration.flow
-    const keys = this.#byConnection.get(connectionId)
-    keys?.delete(key)
-    if (keys?.size === 0) this.#byConnection.delete(connectionId)
   }
 
-  #calmDown(): void {
-    if (this.#registrations.size + this.#connections.size > 0) return
-    this.#sweep?.cancel()
-    this.#sweep = undefined
+  #forget(connection: Connection | undefined): void {
+    if (connection === undefined) return
+    const { listener, address, port, connectionId } = connection.flow
+    this.#connections.delete(connectionId)
+    const peer = peerKey(listener.protocol, address, port)
+    if (this.#byPeer.get(peer) === connectionId) this.#byPeer.delete(peer)
+    for (const key of connection.contacts) this.#registrations.delete(key)
   }
 }
 

@@ -182,19 +182,9 @@ function underKnownName(hop: NextHop | Problem, { address, hostName }: Flow): Ne
   return { ...hop, flow: { ...hop.flow, hostName } }
 }
 
-interface Parts {
-  readonly method: string
-  readonly uri: string
+type Parts = Omit<SentRequest, 'via' | 'text'> & {
   readonly listener: Listener
-  readonly branch: string
-  readonly routes: readonly string[]
-  readonly maxForwards: string
-  readonly from: string
-  readonly to: string
-  readonly callId: string
-  readonly cseq: number
   readonly lines: string
-  readonly credentials: string
   readonly body: string
 }
 

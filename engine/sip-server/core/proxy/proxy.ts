@@ -14,7 +14,7 @@ import { hopOf } from '../next-hop.ts'
 import { viaOf } from '../request-writer.ts'
 import type { InboundRequest, InboundRequests } from '../uas/inbound-request.ts'
 import type { Vias } from '../uas/message-text.ts'
-import type { Rejection } from '../uas/rejection.ts'
+import { tooManyHops, type Rejection } from '../uas/rejection.ts'
 import { addedHeaders, forwardedRequest } from './forwarded-text.ts'
 import { ResponseContext, type ForwardOptions, type ForwardPorts } from './response-context.ts'
 import { MAX_TARGETS, type Target } from './target.ts'
@@ -54,7 +54,7 @@ export class Proxy {
     const rejection = rejectionFor(request)
     if (rejection !== undefined) {
       const { status, reason, lines } = rejection
-      responder.answer(inbound, status, reason, lines, now)
+      responder.answer(inbound, status, reason, lines ?? '', now)
       return events.refuse(ref, `Rejected with ${status} ${reason}`)
     }
     const unusable = destinations.find((destination) => hopOf(destination) === undefined)
@@ -200,7 +200,7 @@ export class Proxy {
 
 /** RFC 3261 §16.3 steps 3 and 5. */
 function rejectionFor(request: SipMessage): Rejection | undefined {
-  if (request.maxForwards === 0) return { status: 483, reason: 'Too Many Hops', lines: '' }
+  if (request.maxForwards === 0) return tooManyHops
   const required = parseOptionTags(request.all('Proxy-Require'))
   if (required.length === 0) return undefined
   const lines = `Unsupported: ${required.join(', ')}\r\n`

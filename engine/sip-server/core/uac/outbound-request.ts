@@ -320,7 +320,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     hops.failed(flow, refusal, now)
     const onAnswer = (response: SipMessage, from: Flow, at: number): void =>
       responses.onLateAnswer(this, response, from, at)
-    this.#transaction?.handOver(new AbandonedAttempt(transactions, sent, flow, onAnswer))
+    this.#transaction?.handOver(abandonedAttempt(transactions, sent, flow, onAnswer))
     this.#timerC?.cancel()
     this.#others = others.length > 0 ? others : undefined
     this.#rewrite(flow.listener, next.listener, ids.branch())
@@ -355,41 +355,24 @@ const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => 
 })
 
 /**
- * An attempt that was given up for the next target (RFC 3263 §4.3), until its transaction ends. The
- * application does not hear of it; a target that begins to ring is cancelled, one that answers gets ACK and BYE.
+ * Hears of an attempt that was given up for the next target (RFC 3263 §4.3). The application does not; a
+ * target that begins to ring is cancelled, one that answers gets ACK and BYE.
  */
-class AbandonedAttempt implements ClientUser {
-  readonly #transactions: Transactions
-  readonly #sent: SentRequest
-  readonly #flow: Flow
-  readonly #onAnswer: (response: SipMessage, flow: Flow, now: number) => void
-  #isCancelled = false
-
-  constructor(
-    transactions: Transactions,
-    sent: SentRequest,
-    flow: Flow,
-    onAnswer: (response: SipMessage, flow: Flow, now: number) => void,
-  ) {
-    this.#transactions = transactions
-    this.#sent = sent
-    this.#flow = flow
-    this.#onAnswer = onAnswer
-  }
-
-  onResponse(response: SipMessage, flow: Flow, now: number): void {
-    if (this.#sent.method !== 'INVITE' || response.status >= 300) return
-    if (response.status >= 200) return this.#onAnswer(response, flow, now)
-    if (this.#isCancelled) return
-    this.#isCancelled = true
-    this.#transactions.cancel(this.#sent, this.#flow, '', now)
-  }
-
-  onFailure(): void {
-    // The application heard of another target instead.
-  }
-
-  onTerminated(): void {
-    this.#transactions.endClient(this.#sent.branch)
+function abandonedAttempt(
+  transactions: Transactions,
+  sent: SentRequest,
+  flow: Flow,
+  onAnswer: (response: SipMessage, flow: Flow, now: number) => void,
+): ClientUser {
+  let isCancelled = false
+  return {
+    onResponse: (response, from, now) => {
+      if (sent.method !== 'INVITE' || response.status >= 300) return
+      if (response.status >= 200) return onAnswer(response, from, now)
+      if (!isCancelled) transactions.cancel(sent, flow, '', now)
+      isCancelled = true
+    },
+    onFailure: () => undefined,
+    onTerminated: () => transactions.endClient(sent.branch),
   }
 }

@@ -11,7 +11,7 @@ import type { Subscriptions } from '../session/subscriptions.ts'
 import type { Transactions } from '../transactions.ts'
 import type { Arrival, InboundRequests } from './inbound-request.ts'
 import { completeVias, messageText, requestText } from './message-text.ts'
-import { rejectionOf, type Rejection } from './rejection.ts'
+import { noSuchCall, rejectionOf, unavailable, type Rejection } from './rejection.ts'
 import { takePrack } from './reliable-provisional.ts'
 import type { Responder } from './responder.ts'
 
@@ -24,12 +24,6 @@ interface InDialogPorts {
   readonly responder: Responder
   readonly subscriptions: Subscriptions
   readonly proxy: Proxy
-}
-
-const noSuchCall: Rejection = {
-  status: 481,
-  reason: 'Call/Transaction Does Not Exist',
-  lines: '',
 }
 
 export class InDialogRequests {
@@ -82,7 +76,7 @@ export class InDialogRequests {
     if (method === 'BYE' && dialog.state === 'early' && dialog.role === 'uac') return noSuchCall
     // §12.2.2: an older number is out of order.
     if (!dialog.acceptsCseq(request.cseq?.number ?? 0))
-      return { status: 500, reason: 'Server Internal Error', lines: '' }
+      return { status: 500, reason: 'Server Internal Error' }
     const conflict = dialog.conflictOf(request)
     if (conflict) return rejectionOf(conflict, now)
     const isPrackLost = method === 'PRACK' && !takePrack(dialog.reliable1xx, request, now)
@@ -144,13 +138,8 @@ export class InDialogRequests {
   /** The application of the dialog has gone: the peer may end it, and hears that it cannot be changed. */
   #answerOrphan(dialog: Dialog, arrival: Arrival): void {
     const { responder, dialogs } = this.#ports
-    if (arrival.request.method !== 'BYE')
-      return void responder.refuse(arrival, {
-        status: 503,
-        reason: 'Service Unavailable',
-        lines: 'Retry-After: 5\r\n',
-      })
-    dialogs.remove(dialog)
-    responder.refuse(arrival, { status: 200, reason: 'OK' })
+    const isBye = arrival.request.method === 'BYE'
+    if (isBye) dialogs.remove(dialog)
+    responder.refuse(arrival, isBye ? { status: 200, reason: 'OK' } : unavailable(5))
   }
 }

@@ -110,7 +110,7 @@ function lines(request: SipMessage, name: string): string {
     .join('')
 }
 
-/** `tag` is added to a To without one; `rest` holds whole header lines. */
+/** `tag` is added to a To without one, except for 100; `rest` holds whole header lines. */
 export function responseText(
   echo: Echo,
   status: number,
@@ -122,7 +122,7 @@ export function responseText(
   const routes = status > 100 && status < 300 ? echo.recordRoutes : ''
   const timestamp = status === 100 ? echo.timestamp : ''
   return (
-    `SIP/2.0 ${status} ${reason}\r\n${echo.vias}${parties(echo, tag)}${echo.ids}${routes}${timestamp}` +
+    `SIP/2.0 ${status} ${reason}\r\n${echo.vias}${parties(echo, status > 100 ? tag : '')}${echo.ids}${routes}${timestamp}` +
     rest +
     contentLengthLine(body) +
     body

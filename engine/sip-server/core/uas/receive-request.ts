@@ -13,7 +13,7 @@ import type { Arrival, InboundRequests } from './inbound-request.ts'
 import type { InDialogRequests } from './in-dialog-requests.ts'
 import { completeVias, requestText } from './message-text.ts'
 import type { CancelReceiver } from './receive-cancel.ts'
-import { rejectionFor, type Rejection } from './rejection.ts'
+import { noSuchCall, rejectionFor, tooManyHops, unavailable, type Rejection } from './rejection.ts'
 import type { Responder } from './responder.ts'
 
 interface ReceiverPorts {
@@ -40,11 +40,6 @@ const knownMethods = new Set(
   ).split(' '),
 )
 
-/** A caller that obeyed a longer time would leave us idle as soon as a part of the load is refused. */
-const overloaded = { status: 503, reason: 'Service Unavailable', lines: 'Retry-After: 1\r\n' }
-const unavailable = { status: 503, reason: 'Service Unavailable', lines: 'Retry-After: 5\r\n' }
-const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' }
-
 export class RequestReceiver {
   readonly #ports: ReceiverPorts
 
@@ -62,9 +57,10 @@ export class RequestReceiver {
     if (running) return running.repeated(now)
 
     const arrival = arrivalOf(request, via, key, source)
-    // §21.5.4, before anything is looked at that a refusal does not need.
+    // §21.5.4, before anything is looked at that a refusal does not need. A caller that obeyed a longer
+    // time would leave us idle as soon as a part of the load is refused.
     if (method === 'INVITE' && refusesCall?.(request, source) === true)
-      return void responder.refuse(arrival, overloaded)
+      return void responder.refuse(arrival, unavailable(1))
     const fault = checkRequest(request, source.listener.protocol)
     if (fault) {
       if (fault.status !== 416) traffic.faulty.requests += 1
@@ -75,43 +71,44 @@ export class RequestReceiver {
   }
 
   /** A message that cannot be read as a request, but has a Via by which its sender can be told. */
-  refuseMalformed(request: SipMessage, source: Flow, refusal: Omit<Rejection, 'lines'>): void {
+  refuseMalformed(request: SipMessage, source: Flow, refusal: Rejection): void {
     const { via } = request
     if (via) this.#ports.responder.refuse(arrivalOf(request, via, '', source), refusal)
   }
 
   #accept(arrival: Arrival, now: number): void {
     const { request } = arrival
-    const { method } = request
-    const { inDialog, responder, requests, traffic, isFull } = this.#ports
+    const { inDialog, responder } = this.#ports
     const isInDialog = request.toTag !== ''
     if (isInDialog && this.#forward(arrival, now)) return
-    if (!knownMethods.has(method))
-      return void responder.refuse(arrival, {
-        status: 501,
-        reason: 'Not Implemented',
-        lines: `Allow: ${this.#allowed()}\r\n`,
-      })
-    const rejection = rejectionFor(request, this.#ports.minSessionSeconds)
-    if (rejection) return void responder.refuse(arrival, rejection)
+    const rejection = this.#rejectionFor(request, isInDialog)
+    if (rejection) responder.refuse(arrival, rejection)
+    else if (isInDialog) inDialog.accept(arrival, now)
+    else this.#begin(arrival, now)
+  }
 
-    if (isInDialog) return inDialog.accept(arrival, now)
+  #rejectionFor(request: SipMessage, isInDialog: boolean): Rejection | undefined {
+    if (!knownMethods.has(request.method))
+      return { status: 501, reason: 'Not Implemented', lines: this.#allowLine() }
+    const rejection = rejectionFor(request, this.#ports.minSessionSeconds)
+    return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(request))
+  }
+
+  /** Outside dialogs. */
+  #rejectionForNew(request: SipMessage): Rejection | undefined {
+    const { method } = request
+    const { requests, traffic, isFull } = this.#ports
     // §12.2.2 and RFC 3262 §3: these exist only in dialogs.
-    if (method === 'BYE' || method === 'UPDATE' || method === 'PRACK')
-      return void responder.refuse(arrival, noSuchCall)
+    if (method === 'BYE' || method === 'UPDATE' || method === 'PRACK') return noSuchCall
     // §8.2.2.2
-    if (requests.isMerged(request))
-      return void responder.refuse(arrival, { status: 482, reason: 'Loop Detected' })
+    if (requests.isMerged(request)) return { status: 482, reason: 'Loop Detected' }
     // §8.1.1.8: without a Contact there is no way back into the dialog.
     if (method === 'INVITE' && !request.has('Contact'))
-      return void responder.refuse(arrival, { status: 400, reason: 'Missing Contact Header' })
-
-    // §21.5.4; requests in dialogs were let through above, so that calls can end.
-    if (isFull()) {
-      if (method === 'INVITE') traffic.refusedWhenFull += 1
-      return void responder.refuse(arrival, unavailable)
-    }
-    this.#begin(arrival, now)
+      return { status: 400, reason: 'Missing Contact Header' }
+    // §21.5.4; requests in dialogs pass, so that calls can end.
+    if (!isFull()) return undefined
+    if (method === 'INVITE') traffic.refusedWhenFull += 1
+    return unavailable(5)
   }
 
   /** A request of a call that was forwarded, and in which this server stayed. */
@@ -121,7 +118,7 @@ export class RequestReceiver {
     if (step === undefined) return false
     if (step.kind === 'forward')
       proxy.forward(responder.begin(arrival, 0, undefined, now), step, now)
-    else responder.refuse(arrival, { status: 483, reason: 'Too Many Hops' })
+    else responder.refuse(arrival, tooManyHops)
     return true
   }
 
@@ -140,27 +137,24 @@ export class RequestReceiver {
 
   /** No application takes it; those that ask for call details hear of the call all the same. */
   #refuseUntaken(arrival: Arrival, why: 'unwanted' | 'away', now: number): void {
-    const { responder, events } = this.#ports
+    const { responder, events, applications } = this.#ports
     const { method } = arrival.request
+    const methods = applications.methods()
+    const isNeverWanted = methods.length > 0 && !methods.includes(method)
     const refusal =
       why === 'away'
         ? { status: 480, reason: 'Temporarily Unavailable' }
-        : this.#refusalOfUnwanted(method)
+        : isNeverWanted
+          ? { status: 405, reason: 'Method Not Allowed', lines: this.#allowLine() }
+          : unavailable(5)
     const text = responder.refuse(arrival, refusal)
     if (method === 'INVITE') events.callStopped('application', 'call-rejected', text, now)
   }
 
-  /** No application asked for the method: all are away, or none ever wants it. */
-  #refusalOfUnwanted(method: string): Rejection {
-    const methods = this.#ports.applications.methods()
-    return methods.length > 0 && !methods.includes(method)
-      ? { status: 405, reason: 'Method Not Allowed', lines: `Allow: ${this.#allowed()}\r\n` }
-      : unavailable
-  }
-
-  #allowed(): string {
+  #allowLine(): string {
     const inDialog = ['ACK', 'BYE', 'CANCEL', 'INFO', 'PRACK', 'UPDATE']
-    return [...new Set([...this.#ports.applications.methods(), ...inDialog])].join(', ')
+    const allowed = new Set([...this.#ports.applications.methods(), ...inDialog])
+    return `Allow: ${[...allowed].join(', ')}\r\n`
   }
 }
 

@@ -9,8 +9,17 @@ export interface Rejection {
   readonly status: number
   readonly reason: string
   /** Whole header lines that say what would do. */
-  readonly lines: string
+  readonly lines?: string
 }
+
+export const noSuchCall: Rejection = { status: 481, reason: 'Call/Transaction Does Not Exist' }
+export const tooManyHops: Rejection = { status: 483, reason: 'Too Many Hops' }
+/** A sender may try again after so many seconds. */
+export const unavailable = (seconds: number): Rejection => ({
+  status: 503,
+  reason: 'Service Unavailable',
+  lines: `Retry-After: ${seconds}\r\n`,
+})
 
 /**
  * Extensions that a peer may insist on: applications do what they ask, or it needs nothing beyond
@@ -80,7 +89,7 @@ const unsupported = (lines: string): Rejection => ({
 /** A request that must wait for another in its dialog. */
 export const rejectionOf = (conflict: Conflict, now: number): Rejection =>
   conflict === 'glare'
-    ? { status: 491, reason: 'Request Pending', lines: '' }
+    ? { status: 491, reason: 'Request Pending' }
     : {
         status: 500,
         reason: 'Server Internal Error',

@@ -45,6 +45,15 @@ export interface ResponseCommand extends CommandRef {
   readonly transactionId: string
 }
 
+/** An application's response on its way to the caller. */
+interface Answer {
+  readonly command: ResponseCommand
+  readonly inbound: InboundRequest
+  readonly message: SipMessage
+  readonly headers: AppHeaders
+  readonly contact: string | undefined
+}
+
 const unknownTransaction = 'Response not sent due to unknown transaction'
 
 export class Responder {
@@ -94,19 +103,14 @@ export class Responder {
     const contact =
       headers.contact ?? (needsContact(inbound, status) ? ownContact(inbound) : undefined)
     if (status > 100 && status < 300) this.#formDialog(inbound, contact ?? ownContact(inbound))
-    if (isReliable) this.#sendReliable(command, inbound, message, headers, contact, now)
-    else this.#send(command, inbound, message, headers, contact, now)
+    const answer = { command, inbound, message, headers, contact }
+    if (isReliable) this.#sendReliable(answer, now)
+    else this.#send(answer, now)
   }
 
   /** A provisional response that is repeated until its PRACK (RFC 3262 §3). */
-  #sendReliable(
-    command: ResponseCommand,
-    inbound: InboundRequest,
-    message: SipMessage,
-    headers: AppHeaders,
-    contact: string | undefined,
-    now: number,
-  ): void {
+  #sendReliable(answer: Answer, now: number): void {
+    const { command, inbound, message, headers } = answer
     const { events, transactions, ids } = this.#ports
     const giveUp = (at: number): void => {
       this.answer(inbound, 503, 'Service Unavailable', '', at)
@@ -115,7 +119,7 @@ export class Responder {
     const prepared = prepareReliable(inbound, headers, transactions, ids, giveUp)
     if (prepared === undefined)
       return events.refuse(command, 'too many provisional responses wait for their PRACK')
-    const text = this.#textOf(inbound, message, headers, contact, prepared.lines)
+    const text = textOf(answer, prepared.lines)
     const { dialogId } = inbound
     const send = (at: number): void => this.#transmit(inbound, message.status, text, at)
     inbound.respondedTo()
@@ -123,59 +127,29 @@ export class Responder {
     this.#tellSent(command, inbound, dialogId, text, now)
   }
 
-  #send(
-    command: ResponseCommand,
-    inbound: InboundRequest,
-    message: SipMessage,
-    headers: AppHeaders,
-    contact: string | undefined,
-    now: number,
-  ): void {
-    const { status, body } = message
+  #send(answer: Answer, now: number): void {
+    const { command, inbound, message, headers } = answer
     const { request } = inbound
+    const { status, body } = message
     const isSuccess = status >= 200 && status < 300
     const terms = isSuccess ? this.#termsFor(inbound, headers) : undefined
-    const termLines = terms ? linesOfAnswer(terms, headers.requiresTimer) : ''
-    const text = this.#textOf(inbound, message, headers, contact, termLines)
+    const text = textOf(answer, terms ? linesOfAnswer(terms, headers.requiresTimer) : '')
     if (status > 100) inbound.respondedTo()
     const { dialogId } = inbound
     if (status < 200 && body !== '') inbound.dialog?.answeredEarly()
     this.#transmit(inbound, status, text, now)
-    if (isSuccess) this.#accepted(inbound, message, now)
+    const { sessions, subscriptions, registrationFlows } = this.#ports
+    if (isSuccess)
+      registrationFlows.accepted(request, message, requestFlow(inbound.transaction.flow), now)
     this.#afterResponse(inbound, status, text, now)
     const { dialog } = inbound
     if (terms && dialog) {
       const localSdp = body === '' ? (dialog.reliable1xx?.lastSdp ?? '') : body
-      this.#ports.sessions.refreshed(dialog, terms, { peer: request, localSdp }, now)
+      sessions.refreshed(dialog, terms, { peer: request, localSdp }, now)
     }
     if (isSuccess && dialog && isSubscribing(request.method))
-      this.#ports.subscriptions.renew(dialog, grantedSeconds(request, message), now)
+      subscriptions.renew(dialog, grantedSeconds(request, message), now)
     this.#tellSent(command, inbound, dialogId, text, now)
-  }
-
-  #accepted({ request, transaction }: InboundRequest, response: SipMessage, now: number): void {
-    const flow = requestFlow(transaction.flow)
-    this.#ports.registrationFlows.accepted(request, response, flow, now)
-  }
-
-  #textOf(
-    inbound: InboundRequest,
-    message: SipMessage,
-    headers: AppHeaders,
-    contact: string | undefined,
-    extraLines: string,
-  ): string {
-    const { status, body } = message
-    const reason = message.reason === '' ? reasonPhrase(status) : message.reason
-    const contactLine = contact === undefined ? '' : `Contact: ${contact}\r\n`
-    const tag = status > 100 ? inbound.localTag : ''
-    const isGrant = inbound.request.method === 'SUBSCRIBE' && status >= 200 && status < 300
-    const lines =
-      contactLine +
-      (isGrant ? grantLines(inbound.request, headers.lines) : headers.lines) +
-      extraLines +
-      (contentTypeLine(headers, body) ?? '')
-    return responseText(inbound.echo, status, reason, tag, lines, body)
   }
 
   #transmit(inbound: InboundRequest, status: number, text: string, now: number): void {
@@ -212,8 +186,7 @@ export class Responder {
     lines: string,
     now: number,
   ): void {
-    const tag = status > 100 ? inbound.localTag : ''
-    const text = responseText(inbound.echo, status, reason, tag, lines)
+    const text = responseText(inbound.echo, status, reason, inbound.localTag, lines)
     inbound.transaction.respond(status, text, now)
     this.#afterResponse(inbound, status, text, now)
   }
@@ -231,7 +204,7 @@ export class Responder {
    */
   refuse(
     { request, vias, flow }: Pick<Arrival, 'request' | 'vias' | 'flow'>,
-    { status, reason, lines = '' }: Omit<Rejection, 'lines'> & { readonly lines?: string },
+    { status, reason, lines = '' }: Rejection,
   ): string {
     if (request.method === 'ACK') return ''
     const tag = `s${hashOf(vias.completed + request.callId).toString(36)}`
@@ -312,6 +285,19 @@ export class Responder {
     const giveUp = (at: number): void => localBye.send(dialog, 'ACK timeout', 'tell', at)
     dialog.answeredWith(new Reliable2xx(response, transactions, giveUp, now))
   }
+}
+
+function textOf({ inbound, message, headers, contact }: Answer, extraLines: string): string {
+  const { status, body } = message
+  const reason = message.reason === '' ? reasonPhrase(status) : message.reason
+  const contactLine = contact === undefined ? '' : `Contact: ${contact}\r\n`
+  const isGrant = inbound.request.method === 'SUBSCRIBE' && status >= 200 && status < 300
+  const lines =
+    contactLine +
+    (isGrant ? grantLines(inbound.request, headers.lines) : headers.lines) +
+    extraLines +
+    (contentTypeLine(headers, body) ?? '')
+  return responseText(inbound.echo, status, reason, inbound.localTag, lines, body)
 }
 
 /** RFC 3261 §12.1.1: what begins a dialog, early ones too; also the requests inside refresh it. */
