@@ -1,9 +1,9 @@
-/** Answered calls that have not ended, kept so that a crash loses none of them. */
+/** The journal of answered calls that have not ended, so that a crash loses none of them. */
 import { billedSeconds, type CallRecord } from './call-record.ts'
 import { compile, type Param } from './compiled.ts'
 import type { Store } from './open.ts'
 
-/** Everything of a call's record that is known once it is answered. */
+/** The fields of a call record that are known at the answer. */
 export type OpenCall = Omit<
   CallRecord,
   | 'answeredAt'
@@ -16,7 +16,7 @@ export type OpenCall = Omit<
   | 'isRecovered'
 > & { readonly answeredAt: number }
 
-/** A price as it was when a call started: later changes of the rate do not touch the call. */
+/** The price at the start of a call: later changes of the rate do not affect the call. */
 export interface Tariff {
   readonly prefix: string
   readonly currency: string
@@ -25,30 +25,30 @@ export interface Tariff {
   readonly firstRatePerMinuteMicros: number
   readonly incrementSeconds: number
   readonly ratePerMinuteMicros: number
-  /** A price is rounded up to this many decimals, 0 to 6. */
+  /** Decimals to which a price is rounded up, 0 to 6. */
   readonly decimals: number
 }
 
 export interface JournalEntry {
   readonly call: OpenCall
   readonly tariff: Tariff | null
-  /** From the answer to the last sign of life, by the steady clock of the process that wrote both. */
+  /** From the answer to the last heartbeat, in steady time of the process that wrote both. */
   readonly talkedMs: number
 }
 
-/** A call that is answered waits so long for its entry; then it is refused. */
+/** How long an answered call waits for its entry; then it is rejected. */
 export const JOURNAL_WAIT_MS = 2_000
 
 export interface CallJournal {
-  /** Safe to repeat. `answeredMs` by the steady clock, as for signs of life (schema/clock.ts). */
+  /** Safe to repeat. `answeredMs` is steady time, like the heartbeats (schema/clock.ts). */
   open(call: OpenCall, tariff: Tariff | null, answeredMs: number): void
   alive(callUuids: readonly string[], nowMs: number): void
   close(callUuid: string): void
-  /** What the last run left open, oldest first. */
+  /** Calls that the last run left open, oldest first. */
   entries(): JournalEntry[]
 }
 
-/** Statements only: the caller opens the transaction. */
+/** Only statements: the caller opens the transaction. */
 export function callJournal(store: Store): CallJournal {
   const open = compile(
     store,
@@ -106,7 +106,10 @@ export function callJournal(store: Store): CallJournal {
   }
 }
 
-/** The record of a call that a crash cut off: it ended at its last sign of life, and lasted a second at least. */
+/**
+ * Builds the record of a call that a crash interrupted: it ended at its last heartbeat and lasted at least
+ * a second.
+ */
 export function recoveredRecord({ call, talkedMs }: JournalEntry): CallRecord {
   return {
     ...call,

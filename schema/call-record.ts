@@ -3,10 +3,10 @@ import { compile, type Param } from './compiled.ts'
 import type { CdrTable } from './database.ts'
 import type { Store } from './open.ts'
 
-/** The record of one ended call (CDR) as the code sees it; `cdr` is how it is stored. */
+/** The record of an ended call (CDR); `cdr` is its stored form. */
 export type Disposition = 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
 
-/** One candidate that was tried. Times are milliseconds UTC; status 0: no answer of any kind. */
+/** One destination that was tried. Times in milliseconds UTC; status 0 when there was no response. */
 export interface Attempt {
   readonly destination: string
   readonly status: number
@@ -26,7 +26,7 @@ export interface CallRecord {
   readonly answeredAt: number | null
   readonly endedAt: number
   readonly postDialDelayMs: number | null
-  /** Whole seconds that are charged: `billedSeconds`; 0 when never answered. */
+  /** Charged whole seconds (`billedSeconds`); 0 when not answered. */
   readonly billsec: number
   readonly disposition: Disposition
   readonly sipCode: number
@@ -44,17 +44,17 @@ export interface CallRecord {
   readonly sourceAddress: string
   readonly isRecovered: boolean
   readonly isUnauthorizedByOcs: boolean
-  /** An emergency, or a call inside a house: nobody was asked, and nobody pays. Not stored. */
+  /** An emergency call, or a call within a tenant: not authorized and not charged. Not stored. */
   readonly isFree?: boolean
 }
 
 /**
- * The seconds that an answered call is charged for: started seconds count whole, and there is at least
- * one, so that connect fee and first increment are always due (SPECIFICATION.md §13.1).
+ * Returns the charged seconds of an answered call: rounded up to whole seconds, and at least one, so that
+ * connect fee and first increment are always due (SPECIFICATION.md §13.1).
  */
 export const billedSeconds = (talkedMs: number): number => Math.max(1, Math.ceil(talkedMs / 1_000))
 
-/** What a call cost, and in which currency; null: nobody pays for it. */
+/** Cost and currency of a call; null when it is not charged. */
 export interface CallCost {
   readonly costMicros: number
   readonly currency: string | null
@@ -64,7 +64,7 @@ type CdrColumns = Omit<CdrTable, 'id' | 'mos_score' | 'jitter_ms' | 'packet_loss
 type Flags = 'is_recovered' | 'is_unauthorized_by_ocs'
 type CdrValues = CdrColumns & Record<Flags, 0 | 1>
 
-/** Stores a record once: false when the call already has one, which then stays as it is. */
+/** Stores a record once. False when the call already has a record, which stays unchanged. */
 export function insertCallRecord(store: Store): (record: CallRecord, cost: CallCost) => boolean {
   const insert = compile(store, (db, param: Param<CdrValues>) =>
     db
@@ -117,7 +117,7 @@ function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     answer_stamp: record.answeredAt,
     end_stamp: record.endedAt,
     post_dial_delay_ms: record.postDialDelayMs,
-    // Never shorter than what is charged.
+    // Never shorter than the charged time.
     duration: Math.max(record.billsec, Math.ceil((record.endedAt - record.startedAt) / 1_000)),
     billsec: record.billsec,
     disposition: record.disposition,

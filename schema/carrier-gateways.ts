@@ -1,4 +1,4 @@
-/** The gateways of all carriers, whatever their state: none of them is reached but by a priced route. */
+/** Reads the gateways of all carriers in any state: only priced routes may call them. */
 import type { Store } from './open.ts'
 import { all } from './query.ts'
 import type { CarrierGateway } from './rules/gateway-reach.ts'

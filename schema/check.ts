@@ -1,12 +1,12 @@
-/** Whether a database is whole: SQLite's own checks, and that its money adds up. Reads only. */
+/** Checks a database: SQLite's own checks, and that its money adds up. Reads only. */
 import type Sqlite from 'better-sqlite3'
 import { newestVersion } from './migrations/index.ts'
 import type { Store } from './open.ts'
 
-/** More complaints than this tell nothing new. */
+/** Maximum faults reported; more add nothing. */
 const limit = 20
 
-/** One line per fault; empty: none. */
+/** Returns one line per fault; empty when there is none. */
 export function findDamage(sqlite: Sqlite.Database): string[] {
   const version = Number(sqlite.pragma('user_version', { simple: true }))
   if (version < newestVersion)
@@ -37,7 +37,7 @@ function brokenReferences(sqlite: Sqlite.Database): string[] {
     .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to no row of ${parent}`)
 }
 
-/** A balance is the sum of its ledger entries, and the newest entry says so too. */
+/** A balance is the sum of its ledger entries, and equals the balance in the newest entry. */
 export function wrongBalances(store: Pick<Store, 'sqlite'>): string[] {
   const rows = store.sqlite
     .prepare<[], { id: number; balance: string; total: string }>(

@@ -1,13 +1,13 @@
 /**
- * The two clocks. Whatever is measured goes by the steady one: talk, grants, limits, windows, deadlines. The
- * machine's clock may be set at any time, and only dates what is stored, shown or agreed with others.
+ * The two clocks. Durations use steady time: talk, grants, limits, windows, deadlines. The system clock may
+ * be set at any time; it only dates what is stored, shown or agreed with other systems.
  */
 export interface Clocks {
-  /** Milliseconds UTC by the clock of the machine. */
+  /** Milliseconds UTC of the system clock. */
   readonly now: () => number
   /**
-   * Milliseconds UTC at the start of the process, plus what has passed since. Never set, never steps; it
-   * stands while the machine sleeps.
+   * Milliseconds UTC at the start of the process plus the time passed since. Never set and never steps; it
+   * stops while the machine sleeps.
    */
   readonly steadyNow: () => number
 }
@@ -17,10 +17,10 @@ export type Schedule = (work: () => void, delayMs: number) => Cancel
 export type Cancel = () => void
 
 /**
- * For what must end in time, such as tokens: a clock that was set back does not let them live on, nor does
- * a machine that slept.
+ * For what must end in time, such as tokens: neither a clock that was set back nor a machine that slept
+ * extends it.
  */
 export const latest = ({ now, steadyNow }: Clocks): number => Math.max(now(), steadyNow())
 
-/** For what must not be forgotten too early: a clock that was set forward forgets nothing. */
+/** For what must not expire too early: a clock that was set forward expires nothing. */
 export const earliest = ({ now, steadyNow }: Clocks): number => Math.min(now(), steadyNow())

@@ -1,21 +1,21 @@
-/** How money, time and truth are stored, and how they leave: translated here and nowhere else. */
+/** Converts money, times and booleans between their stored and their API forms. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Flag } from './database.ts'
 
 /**
- * Money is stored in millionths of the currency's unit, as integers of 64 bits. A single amount (a price, a
- * cost, a top-up, a limit) is a safe integer in memory, up to nine billion units; what is added up
- * (balances, reservations, totals) is a bigint.
+ * Money is stored in millionths of the currency unit, as 64-bit integers. A single amount (a price, a cost,
+ * a top-up, a limit) is a safe integer in memory, up to nine billion units; sums (balances, reservations,
+ * totals) are bigints.
  */
 const microsPerUnit = 1_000_000
 
 /** The largest single amount: nine billion units. */
 export const MAX_AMOUNT_UNITS = 9_000_000_000
 
-/** No balance goes beyond it, either way: nine trillion units, and then it would not fit into 64 bits. */
+/** The largest balance, positive or negative: nine trillion units. Beyond it, 64 bits would overflow. */
 export const MAX_SUM_MICROS = 9_000_000_000_000_000_000n
 
-/** The JSON number that is nearest to an amount: exact to the last of six decimals up to nine billion units. */
+/** Returns the JSON number nearest to an amount: exact to six decimals up to nine billion units. */
 export const moneyToNumber = (micros: number | bigint): number =>
   typeof micros === 'number' ? micros / microsPerUnit : Number(moneyToDecimal(micros))
 
@@ -30,13 +30,13 @@ export function moneyToDecimal(micros: number | bigint): string {
   return `${isNegative ? '-' : ''}${digits.slice(0, -6)}.${shown}`
 }
 
-/** A sum as text, to be read by `BigInt`: as a number it would be rounded beyond nine billion units. */
+/** A sum as text, for `BigInt`: a number would be rounded beyond nine billion units. */
 export const exactSum = (column: string): RawBuilder<string> =>
   sql<string>`CAST(${sql.ref(column)} AS TEXT)`
 
 /**
- * Micro-units of a decimal text or JSON number; undefined for what is not an amount, has more than six
- * decimals, or is too large to be exact.
+ * Returns the micro-units of a decimal text or JSON number. Undefined when it is not an amount, has more
+ * than six decimals, or is too large to be exact.
  */
 export function parseMoney(amount: string | number): number | undefined {
   if (typeof amount === 'number') return parseMoneyNumber(amount)
@@ -51,7 +51,8 @@ export function parseMoney(amount: string | number): number | undefined {
 function parseMoneyNumber(amount: number): number | undefined {
   const micros = Math.round(amount * microsPerUnit)
   if (!Number.isSafeInteger(micros)) return undefined
-  // The double nearest to a six-decimal amount is reached again from its micro-units; others are finer.
+  // The double nearest to a six-decimal amount survives the conversion to micro-units and back; other
+  // doubles have more decimals.
   return micros / microsPerUnit === amount ? micros + 0 : undefined
 }
 
@@ -60,11 +61,11 @@ export const timeToText = (ms: number): string => new Date(ms).toISOString()
 
 const dateTime = /^(\d{4})-(\d{2})-(\d{2})[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/
 
-/** Milliseconds UTC of an RFC 3339 date-time; undefined for anything else. */
+/** Returns milliseconds UTC of an RFC 3339 date-time; undefined for anything else. */
 export function parseTime(text: string): number | undefined {
   const match = dateTime.exec(text)
   if (match === null) return undefined
-  // `Date` would read 31 February as 3 March.
+  // `Date` would accept 31 February as 3 March.
   const [year = 0, month = 0, day = 0] = match.slice(1, 4).map(Number)
   if (new Date(Date.UTC(year, month - 1, day)).getUTCDate() !== day) return undefined
   const ms = Date.parse(text.replace(' ', 'T'))

@@ -70,7 +70,7 @@ export interface Database {
   audit_entry: AuditEntryTable
 }
 
-/** One value per name that the process itself generated and must keep, such as the JWT secret. */
+/** Values that the process generated and must keep, such as the JWT secret. */
 interface SettingTable {
   name: string
   value: string
@@ -90,7 +90,7 @@ interface TenantDomainTable {
   tenant_id: number
 }
 
-/** A number, or the start of a block of numbers, belongs to one tenant; of several starts the longest counts. */
+/** A number or number prefix of a tenant; the longest matching prefix counts. */
 interface TenantNumberTable {
   /** Without a leading `+`. */
   prefix: string
@@ -129,7 +129,7 @@ interface WalletTable {
   currency: string
   /** Always the sum of the wallet's ledger entries. */
   balance_micros: Sum
-  /** It was told that nothing is left to call for, and no money has come since. */
+  /** Whether a depletion event was sent and no money has been added since. */
   is_depleted: Defaulted<Flag>
   updated_at: number
 }
@@ -153,7 +153,7 @@ export interface RatePlanTable {
   tenant_id: number | null
   name: string
   currency: Defaulted<string>
-  /** A price is rounded up to this many decimals. */
+  /** Decimals to which a price is rounded up. */
   decimals: Defaulted<number>
   created_at: number
 }
@@ -180,7 +180,7 @@ export interface DispatcherSetTable {
   tenant_id: number | null
   /** 8 failover, 4 round robin, 9 weight, 6 random, 0 Call-ID hash. */
   algorithm: number
-  /** Null: the process's default (`PROBE_…` settings). */
+  /** Null for the default of the process (`PROBE_…` settings). */
   probe_interval_ms: number | null
   probe_timeout_ms: number | null
   probe_fail_threshold: number | null
@@ -206,7 +206,7 @@ export interface DispatcherNodeTable {
   is_enabled: Defaulted<Flag>
   /** 0: unlimited. */
   max_calls: Defaulted<number>
-  /** What an operator asked for; `inactive` survives restarts, probe state does not. */
+  /** The state that an operator set. `inactive` survives restarts; probe state does not. */
   operator_state: Defaulted<'active' | 'inactive'>
 }
 
@@ -215,13 +215,13 @@ export interface CarrierTable {
   name: string
   tenant_id: number | null
   customer_id: number | null
-  /** Who pays for its calls: its customer, or the customer whose number stands in From. */
+  /** The payer of its calls: its customer, or the customer that owns the number in From. */
   payer: Defaulted<'customer' | 'from_number'>
   is_active: Defaulted<Flag>
   direction: Defaulted<'in' | 'out' | 'both'>
   auth_type: Defaulted<'ip' | 'digest' | 'register'>
   auth_username: string | null
-  /** Sealed (`schema/secrets`). */
+  /** Encrypted (`schema/secrets`). */
   auth_password: string | null
   auth_realm: string | null
   auth_from_user: string | null
@@ -238,7 +238,7 @@ export interface CarrierTable {
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>
   inbound_set_id: number | null
-  /** Its prices, as a least-cost route compares them; null: not known. */
+  /** The carrier's prices, compared by least-cost routes; null when unknown. */
   rate_plan_id: number | null
   created_at: number
   updated_at: number
@@ -329,7 +329,7 @@ export interface CdrTable {
   sip_code: number
   hangup_cause: string
   hangup_by: 'caller' | 'callee' | 'system' | 'api'
-  /** Why the system refused or cut the call, such as `insufficient_funds`; null otherwise. */
+  /** Why the platform refused or ended the call, such as `insufficient_funds`; null otherwise. */
   denial_code: string | null
   set_id: number | null
   node: string | null
@@ -345,33 +345,33 @@ export interface CdrTable {
   jitter_ms: number | null
   packet_loss_pct: number | null
   source_address: string
-  /** The call was closed by a restart, at its last sign of life. */
+  /** A restart closed the call, at its last heartbeat. */
   is_recovered: Defaulted<Flag>
   is_unauthorized_by_ocs: Defaulted<Flag>
 }
 
-/** Answered calls that have not ended: what `kill -9` must not lose. */
+/** Answered calls that have not ended; `kill -9` must not lose them. */
 interface CallJournalTable {
   call_uuid: string
   /** JSON of the `OpenCall` (see call-journal.ts). */
   call: string
-  /** JSON of the `Tariff` at which the call started; null: the price is somebody else's, or none. */
+  /** JSON of the `Tariff` at the start of the call; null when another OCS charges it, or it is free. */
   tariff: string | null
   answered_at: number
   alive_at: number
 }
 
-/** What nodes reported to `POST /api/ocs/cdr`: the same call again gets the same numbers. */
+/** Reports of nodes to `POST /api/ocs/cdr`: a repeated report gets the same numbers. */
 export interface OcsReportTable {
   call_uuid: string
   billsec: number
-  /** 1: another duration than the accepted one; nothing was taken for it, it is kept for audit. */
+  /** 1: another duration than the accepted one; not charged, kept for audit. */
   is_conflict: Flag
   cost_micros: number
   /** Null: the call has no wallet. */
   balance_after_micros: Sum | null
   currency: string | null
-  /** JSON of a conflicting body; null where the CDR tells the same. */
+  /** JSON of a conflicting body; null where the CDR has the same data. */
   body: string | null
   reported_at: number
 }

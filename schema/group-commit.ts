@@ -1,6 +1,6 @@
 /**
- * Many small writes in one synchronous transaction: one fsync for a group instead of one for each.
- * A group is written 10 ms after its first write, or at once when it is full.
+ * Groups many small writes into one synchronous transaction: one fsync per group instead of one per write.
+ * A group is committed 10 ms after its first write, or immediately when full.
  */
 import type { Schedule } from './clock.ts'
 import type { Store } from './open.ts'
@@ -10,20 +10,23 @@ export interface GroupCommitDeps {
   readonly store: Pick<Store, 'sqlite' | 'storage'>
   readonly schedule: Schedule
   /**
-   * A group could not be written and is tried again; nothing of it is lost meanwhile. Not called for every
-   * attempt: after the first failure, the second, the fourth and so on.
+   * Called when a group could not be written and will be retried; nothing is lost meanwhile. Not called for
+   * every attempt: after the first failure, the second, the fourth and so on.
    */
   readonly onFailure: (error: unknown, waiting: number) => void
 }
 
 interface Write<T> {
-  /** Only statements, no memory: it runs again when its group has to be repeated. */
+  /** Only statements, without side effects: it runs again when its group is retried. */
   readonly run: () => T
   /** Called once, after the commit, in the order of the writes. */
   readonly done?: (result: T) => void
-  /** This write alone can never be stored: a constraint refuses it. Absent: `onFailure` hears of it. */
+  /**
+   * Called when this write can never be stored, because it violates a constraint. Absent: `onFailure` is
+   * called.
+   */
   readonly refused?: (error: unknown) => void
-  /** What is lost if the process ends before the write is stored; absent: nothing that matters. */
+  /** What is lost if the process ends before the write is stored; absent when unimportant. */
   readonly content?: unknown
 }
 
@@ -37,9 +40,9 @@ interface Pending {
 const groupWaitMs = 10
 const groupRows = 100
 const retryDelaysMs = [50, 100, 250, 500, 1_000] as const
-/** Another process has the write lock: as a rule for a moment. */
+/** Another process holds the write lock, usually for a moment. */
 const busyRetryMs = 20
-/** Such a wait is worth a line in the log after about a second. */
+/** After about a second, such a wait is logged. */
 const busyFailuresBeforeLog = 64
 
 export class GroupCommit {
@@ -58,7 +61,7 @@ export class GroupCommit {
     this.#writeGroup = (group) => runAll.immediate(group)
   }
 
-  /** Queues a write for the next group. The returned function takes it out again, unless it is stored already. */
+  /** Queues a write for the next group. The returned function removes it, unless it is already stored. */
   add<T>(write: Write<T>): () => void {
     let result: { readonly value: T } | undefined
     const pending: Pending = {
@@ -77,8 +80,8 @@ export class GroupCommit {
   }
 
   /**
-   * Queues a write. Resolves with true once it is durable, and with false when it was not stored within
-   * `withinMs`, or can never be: nothing of it is stored then.
+   * Queues a write. Resolves with true once it is durable, or with false when it was not stored within
+   * `withinMs` or never can be; then nothing of it is stored.
    */
   written(run: () => void, withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
@@ -103,7 +106,7 @@ export class GroupCommit {
     })
   }
 
-  /** Writes what is queued now. False: it could not be written and stays queued. */
+  /** Writes the queue now. False when it could not be written and remains queued. */
   flush(): boolean {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
@@ -111,14 +114,20 @@ export class GroupCommit {
     return true
   }
 
-  /** A full group at once, others soon. While groups fail, or wait for their turn, there is a timer for them. */
+  /**
+   * Writes a full group immediately, others soon. While groups fail or wait for the lock, a timer retries
+   * them.
+   */
   #writeSoon(): void {
     if (this.#failures > 0) return
     if (this.#pending.length === groupRows) this.#writeNext()
     else this.#cancelTimer ??= this.#deps.schedule(() => this.#writeNext(), groupWaitMs)
   }
 
-  /** One group; what was kept waiting by a full disk comes group by group, so that calls have their turn. */
+  /**
+   * Writes one group. After a full disk, groups are written one at a time, so that calls are served in
+   * between.
+   */
   #writeNext(): void {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
@@ -145,7 +154,7 @@ export class GroupCommit {
     return true
   }
 
-  /** One write of the group is refused for ever; the others must not wait for it. */
+  /** One write of the group can never be stored; the others must not wait for it. */
   #commitOneByOne(group: readonly Pending[]): boolean {
     return group.every((write) => this.#commit([write]))
   }
@@ -172,13 +181,13 @@ export class GroupCommit {
   #withdraw(write: Pending): void {
     const index = this.#pending.indexOf(write)
     if (index >= 0) this.#pending.splice(index, 1)
-    // Nothing is left that could fail.
+    // Nothing after this can fail.
     if (this.#pending.length > 0 || this.#failures === 0) return
     this.#failures = 0
     this.#deps.store.storage.working(this)
   }
 
-  /** Writes in the queue. */
+  /** Number of queued writes. */
   get waiting(): number {
     return this.#pending.length
   }
@@ -188,7 +197,7 @@ export class GroupCommit {
     return this.#pending.flatMap(({ content }) => (content === undefined ? [] : [content]))
   }
 
-  /** Present queue, groups written since the start, and failures since the last success. */
+  /** Current queue, groups written since the start, and consecutive failures. */
   stats(): { readonly waiting: number; readonly commits: number; readonly failures: number } {
     return { waiting: this.#pending.length, commits: this.#commits, failures: this.#failures }
   }

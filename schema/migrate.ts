@@ -1,4 +1,4 @@
-/** Brings a database to this program's schema: each migration in one transaction, checksums kept. */
+/** Migrates a database to this program's schema: each migration in one transaction, with checksums. */
 import { createHash } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
 import type Sqlite from 'better-sqlite3'
@@ -10,17 +10,17 @@ import { asRefusal, DatabaseRefused } from './refusal.ts'
 export interface MigrationReport {
   readonly from: number
   readonly to: number
-  /** Names of the migrations that this call applied. */
+  /** Names of the migrations applied by this call. */
   readonly applied: readonly string[]
   /** Path of the copy that was made before existing data was migrated. */
   readonly copy: string | null
 }
 
 /**
- * Applies what is missing. Safe to repeat and to interrupt: a migration and its mark are one transaction.
+ * Applies the missing migrations. Safe to repeat and to interrupt: a migration and its mark are one transaction.
  *
- * @param now milliseconds UTC, written as the time of application and into the copy's name.
- * @throws {DatabaseRefused} the database is newer, damaged, or was migrated by an altered program.
+ * @param now milliseconds UTC, used as the time of application and in the copy's name.
+ * @throws {DatabaseRefused} the database is newer, damaged, or was migrated by a modified program.
  */
 export function migrate(
   sqlite: Sqlite.Database,
@@ -63,11 +63,11 @@ function verifyChecksums(sqlite: Sqlite.Database, known: readonly Migration[]): 
   }
 }
 
-/** `VACUUM INTO` makes a consistent copy even while others write; it refuses to overwrite. */
+/** `VACUUM INTO` makes a consistent copy even while others write, and never overwrites. */
 function copyBefore(sqlite: Sqlite.Database, version: number, now: number): string | null {
   if (sqlite.memory) return null
   const copy = `${sqlite.name}.v${version}-${new Date(now).toISOString().replaceAll(/[:.]/g, '')}`
-  // For its owner alone, like the database. SQLite writes into an empty file, and keeps its mode.
+  // Readable by its owner only, like the database. SQLite writes into an empty file and keeps its mode.
   closeSync(openSync(copy, 'wx', 0o600))
   sqlite.prepare('VACUUM INTO ?').run(copy)
   return copy
@@ -75,7 +75,7 @@ function copyBefore(sqlite: Sqlite.Database, version: number, now: number): stri
 
 function applyOne(sqlite: Sqlite.Database, migration: Migration, now: number): void {
   const apply = sqlite.transaction(() => {
-    // Another process may have migrated between our look and this lock.
+    // Another process may have migrated since the first check.
     if (Number(sqlite.pragma('user_version', { simple: true })) >= migration.version) return
     sqlite.exec(markTable)
     for (const relaxed of migration.relaxed ?? []) relax(sqlite, relaxed)
@@ -92,7 +92,7 @@ function applyOne(sqlite: Sqlite.Database, migration: Migration, now: number): v
   else withoutForeignKeys(sqlite, () => apply.immediate())
 }
 
-/** Inside a transaction the switch has no effect. */
+/** Inside a transaction the pragma has no effect. */
 function withoutForeignKeys(sqlite: Sqlite.Database, work: () => void): void {
   const before = Number(sqlite.pragma('foreign_keys', { simple: true }))
   sqlite.pragma('foreign_keys = OFF')
@@ -110,7 +110,7 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
   applied_at INTEGER NOT NULL
 ) STRICT`
 
-/** Without `relaxed` it is that of the text alone, as it always was. */
+/** Without `relaxed`, the checksum covers only the text, as in earlier versions. */
 function checksumOf({ relaxed, sql }: Migration): Buffer {
   const text = relaxed === undefined ? sql : `${JSON.stringify(relaxed)}${sql}`
   return createHash('sha256').update(text).digest()

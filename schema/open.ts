@@ -1,4 +1,4 @@
-/** Opens the database file and refuses, untouched, whatever is not Tollgate's or is too new. */
+/** Opens the database file. Rejects, without changing it, a file of another program or of a newer version. */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -10,26 +10,26 @@ import { Secrets } from './secrets/secrets.ts'
 import { Storage } from './storage/storage.ts'
 
 export interface Store {
-  /** The one handle of the process; transactions on it are synchronous. */
+  /** The only handle of the process; transactions on it are synchronous. */
   readonly sqlite: Sqlite.Database
   /** Builds and types queries on the same handle. */
   readonly db: Kysely<Database>
-  /** Seals the texts that must not stand in the file in clear. */
+  /** Encrypts the texts that must not be stored in clear. */
   readonly secrets: Secrets
-  /** Whether it takes what is written. */
+  /** Whether writes succeed. */
   readonly storage: Storage
   close(): void
 }
 
 export interface OpenOptions {
-  /** How long a statement waits for another process's write lock. Milliseconds, 0 and up. */
+  /** How long a statement waits for another process's write lock. Milliseconds, 0 or more. */
   readonly busyTimeoutMs?: number
-  /** 32 bytes as base64 or hexadecimal digits; absent: kept in a file beside the database. */
+  /** 32 bytes as base64 or hexadecimal digits; absent when stored in a file next to the database. */
   readonly secretKey?: string | undefined
 }
 
 /**
- * Opens (and creates, but not its folder) the database at `path`; `:memory:` works. Does not migrate.
+ * Opens the database at `path`, or creates it (not its folder); `:memory:` works. Does not migrate.
  *
  * @throws {DatabaseRefused} the file is not a database, damaged, another program's, or newer than this program.
  */
@@ -45,23 +45,23 @@ export function openDatabase(path: string, options: OpenOptions = {}): Store {
   }
 }
 
-/** A folder that is missing is a slip of the pen, or a disk that is not mounted. */
+/** A missing folder is a typing error, or a disk that is not mounted. */
 function refuseWithoutFolder(path: string): void {
   const folder = dirname(path)
   if (existsSync(folder)) return
   throw new DatabaseRefused(
-    `cannot use database ${path}: the folder ${folder} does not exist; create it, or say --create`,
+    `cannot use database ${path}: the folder ${folder} does not exist; create it, or use --create`,
   )
 }
 
 /**
- * Makes the folder of the database at `path`, and those above it.
+ * Creates the folder of the database at `path`, and those above it.
  *
- * @throws {DatabaseRefused} it cannot be made.
+ * @throws {DatabaseRefused} it cannot be created.
  */
 export function createFolderOf(path: string): void {
   const missing: string[] = []
-  // Not by mkdir's own recursion: under /proc, where nothing can be made, it never ends.
+  // Not `mkdir` with `recursive`: under /proc, where nothing can be created, it never returns.
   for (let folder = dirname(path); !existsSync(folder); folder = dirname(folder))
     missing.unshift(folder)
   try {
@@ -72,7 +72,10 @@ export function createFolderOf(path: string): void {
   }
 }
 
-/** People's names and calls are in it: only its owner may read it. SQLite gives its side files the same mode. */
+/**
+ * The database contains names and calls: only its owner may read it. SQLite gives its side files the same
+ * mode.
+ */
 function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
@@ -98,14 +101,14 @@ function closeHandle(sqlite: Sqlite.Database): void {
   try {
     sqlite.pragma('optimize')
   } catch {
-    // A full disk, or another process's lock: the statistics stay as they are.
+    // A full disk, or a lock of another process: the statistics stay unchanged.
   }
   sqlite.close()
 }
 
 /**
- * Reads the 100 bytes that every SQLite file starts with (sqlite.org/fileformat2.html §1.3), so
- * that a file which is not ours is refused before SQLite may write to it.
+ * Reads the 100 bytes at the start of every SQLite file (sqlite.org/fileformat2.html §1.3), so that a
+ * foreign file is rejected before SQLite can write to it.
  */
 export function refuseByHeader(path: string): void {
   if (!existsSync(path)) return
@@ -140,7 +143,7 @@ export function refuseNewer(path: string, version: number, known: number): void 
   )
 }
 
-/** Damage is looked for in files up to this size, so that the start of a large one is not delayed. */
+/** Files up to this size are checked for damage; checking a larger one would delay the start. */
 const quickCheckLimitBytes = 64 * 1024 * 1024
 
 function refuseByContent(path: string, sqlite: Sqlite.Database): void {

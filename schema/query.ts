@@ -1,6 +1,6 @@
 /**
- * Runs a Kysely query at once, on the handle itself: inside whatever synchronous transaction is
- * open. For the control API; statements of the call path are kept by `compiled.ts`.
+ * Runs a Kysely query synchronously on the handle, inside any open transaction. For the control API;
+ * `compiled.ts` keeps the statements of the call path.
  */
 import type { Compilable } from 'kysely'
 import type { SqlValue } from './compiled.ts'
@@ -11,10 +11,10 @@ export function all<R>(store: Pick<Store, 'sqlite'>, query: Compilable<R>): R[] 
   return store.sqlite.prepare<SqlValue[], R>(sql).all(...parameters.map(toSqlValue))
 }
 
-/** Each row as an array, in the order of the selected columns: twice as fast to read as an object. */
+/** Returns each row as an array, in the order of the selected columns: twice as fast to read as an object. */
 export function rawRows<V>(store: Pick<Store, 'sqlite'>, query: Compilable): V[] {
   const { sql, parameters } = query.compile()
-  // The caller says which columns it has selected.
+  // The caller knows the selected columns.
   return store.sqlite
     .prepare(sql)
     .raw()
@@ -26,13 +26,13 @@ export function first<R>(store: Pick<Store, 'sqlite'>, query: Compilable<R>): R 
   return store.sqlite.prepare<SqlValue[], R>(sql).get(...parameters.map(toSqlValue))
 }
 
-/** Runs an INSERT, UPDATE or DELETE without `returning`. Answers how many rows it touched. */
+/** Runs an INSERT, UPDATE or DELETE without `returning`. Returns the number of affected rows. */
 export function execute<R>(store: Store, query: Compilable<R>): number {
   const { sql, parameters } = query.compile()
   return store.sqlite.prepare<SqlValue[]>(sql).run(...parameters.map(toSqlValue)).changes
 }
 
-/** Runs an INSERT. Answers the id of the new row. */
+/** Runs an INSERT. Returns the id of the new row. */
 export function insert<R>(store: Store, query: Compilable<R>): number {
   const { sql, parameters } = query.compile()
   const { lastInsertRowid } = store.sqlite
@@ -42,8 +42,8 @@ export function insert<R>(store: Store, query: Compilable<R>): number {
 }
 
 /**
- * All or nothing: what `work` throws undoes what it wrote. Takes the write lock first, so that
- * what it reads is still true when it writes; inside another transaction it is a savepoint.
+ * Runs `work` in a transaction; an exception rolls it back. Takes the write lock first, so that what it
+ * reads is still true when it writes. Inside another transaction it is a savepoint.
  */
 export function transaction<T>(store: Store, work: () => T): T {
   return store.sqlite.transaction(work).immediate()

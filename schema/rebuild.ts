@@ -1,10 +1,10 @@
 /**
- * Takes a constraint out of a table. SQLite has no statement for it: the table is made anew from its own text, with one
- * part replaced, and keeps rows, indexes and triggers (sqlite.org/lang_altertable.html §7).
+ * Removes a constraint from a table. SQLite has no statement for that: the table is rebuilt from its own
+ * SQL with one part replaced, and keeps rows, indexes and triggers (sqlite.org/lang_altertable.html §7).
  */
 import type Sqlite from 'better-sqlite3'
 
-/** `part` of the statement that made `table` becomes `replacement`. */
+/** Replaces `part` of the statement that created `table` with `replacement`. */
 export interface Relaxed {
   readonly table: string
   readonly part: string
@@ -24,7 +24,7 @@ export function relax(sqlite: Sqlite.Database, { table, part, replacement }: Rel
     .get(table)
   const [before = '', after, ...more] = made?.split(part) ?? []
   if (after === undefined || more.length > 0)
-    throw new Error(`the table ${table} does not have "${part}" once`)
+    throw new Error(`the table ${table} does not contain "${part}" exactly once`)
   const copy = `${table}_rebuilt`
   const named = `${before}${replacement}${after}`.replace(
     /^CREATE TABLE "?\w+"?/,
@@ -43,11 +43,13 @@ export function relax(sqlite: Sqlite.Database, { table, part, replacement }: Rel
   for (const sql of attached) sqlite.exec(sql)
 }
 
-/** @throws {Error} a row refers to one that is not there. */
+/**
+ * @throws {Error} a row has a dangling reference.
+ */
 export function refuseDangling(sqlite: Sqlite.Database): void {
   const [dangling] = sqlite
     .prepare<[], { table: string; parent: string }>('PRAGMA foreign_key_check')
     .all()
   if (dangling === undefined) return
-  throw new Error(`a row of ${dangling.table} refers to a row of ${dangling.parent} that is gone`)
+  throw new Error(`a row of ${dangling.table} refers to a missing row of ${dangling.parent}`)
 }

@@ -1,15 +1,15 @@
-/** The database file cannot be used as it is. `message` is one line for the operator. */
+/** The database file cannot be used. `message` is one line for the operator. */
 export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused'
 }
 
 const unusable = new Set([
   ...['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_CANTOPEN', 'SQLITE_READONLY'],
-  // Of the file system, where the file is made.
+  // From the file system, while creating the file.
   ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC'],
 ])
 
-/** Turns SQLite's own complaints about a file into a `DatabaseRefused`; any other error is returned as it is. */
+/** Maps SQLite's errors about a file to a `DatabaseRefused`; returns any other error unchanged. */
 export function asRefusal(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
   const code = String(error.code)

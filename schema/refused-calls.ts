@@ -1,9 +1,9 @@
-/** Calls that were refused without a record: how many in each minute, and why. */
+/** Counts calls that were refused without a record, by minute and reason. */
 import { compile, type Statement } from './compiled.ts'
 import type { Store } from './open.ts'
 import type { RefusedCallsTable } from './tables/refused-calls.ts'
 
-/** Adds to what is counted for that minute. */
+/** Adds to the counter of that minute. */
 export function addRefusedCalls(store: Store): (row: Readonly<RefusedCallsTable>) => void {
   const add: Statement<RefusedCallsTable, unknown> = compile(store, (db, param) =>
     db

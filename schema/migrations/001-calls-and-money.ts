@@ -1,4 +1,4 @@
-/** Tenants, customers and money; dispatcher, carriers and routes; calls; who may use the API. */
+/** Tenants, customers and money; dispatcher, carriers and routes; calls; credentials. */
 export const sql = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 

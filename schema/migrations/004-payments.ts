@@ -1,4 +1,4 @@
-/** What payment providers told: events, the payments that they speak of, and what somebody must look at. */
+/** Events of payment providers, the payments they credit, and alerts that need attention. */
 export const sql = `
 CREATE TABLE payment_event (
   event_id TEXT PRIMARY KEY,

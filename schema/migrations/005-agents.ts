@@ -1,4 +1,4 @@
-/** AI agents: an extension number behind which a SIP URI stands. */
+/** AI agents: extension numbers with a SIP URI. */
 export const sql = `
 CREATE TABLE ai_agent (
   id INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** Accounting webhooks: who is told, what there is to tell, and how far that has come. */
+/** Accounting webhooks: endpoints, events and deliveries. */
 export const sql = `
 CREATE TABLE webhook_endpoint (
   id INTEGER PRIMARY KEY,

@@ -1,6 +1,6 @@
 /**
- * Each list of a tenant is read in the order of an index; the audit lets go of what is older than
- * its retention, and of nothing else.
+ * Indexes for the lists of a tenant. The audit log allows deleting entries past their retention, and no
+ * others.
  */
 export const sql = `
 CREATE INDEX user_tenant ON user (tenant_id);

@@ -1,4 +1,4 @@
-/** Reports count calls and seconds by these indexes alone, and read them in the order of a page. */
+/** Covering indexes for the totals of reports, which also give the order of their pages. */
 export const sql = `
 DROP INDEX cdr_start;
 DROP INDEX cdr_tenant_start;

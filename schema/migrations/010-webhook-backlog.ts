@@ -1,4 +1,4 @@
-/** What waits for receivers is counted by its own index; a removed endpoint goes away bit by bit. */
+/** An index to count waiting deliveries; removed endpoints are deleted in batches. */
 export const sql = `
 ALTER TABLE webhook_endpoint ADD COLUMN removed_at INTEGER;
 CREATE INDEX webhook_delivery_pending ON webhook_delivery (event_id) WHERE state = 'pending';

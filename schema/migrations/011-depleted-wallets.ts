@@ -1,4 +1,4 @@
-/** Whether subscribers know already that a wallet has nothing left to call for. */
+/** Whether the depletion of a wallet was already reported. */
 export const sql = `
 ALTER TABLE wallet ADD COLUMN is_depleted INTEGER NOT NULL DEFAULT 0 CHECK (is_depleted IN (0, 1));
 UPDATE wallet SET is_depleted = 1

@@ -1,4 +1,4 @@
-/** A name is unique in its tenant, and among what belongs to the platform; others may have it too. */
+/** Names are unique per tenant and among platform rows; different tenants may use the same name. */
 import type { Relaxed } from '../rebuild.ts'
 
 const uniqueName = { part: 'name TEXT NOT NULL UNIQUE', replacement: 'name TEXT NOT NULL' } as const
@@ -23,7 +23,7 @@ export const relaxed: readonly Relaxed[] = [
   },
 ]
 
-/** By name first: the same index gives a list of all tenants its order. */
+/** By name first: the index also orders a list of all tenants. */
 export const sql = `
 CREATE UNIQUE INDEX rate_plan_name ON rate_plan (name, ifnull(tenant_id, 0));
 CREATE INDEX rate_plan_order ON rate_plan (name);

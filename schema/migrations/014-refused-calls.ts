@@ -1,6 +1,6 @@
 /**
- * Calls that have no record are counted by minute and reason; samples of those from unknown sources are
- * found by themselves, because they are kept for a shorter time than other records.
+ * Calls without a record are counted by minute and reason. Samples of those from unknown sources have their
+ * own index, because their retention is shorter.
  */
 export const sql = `
 CREATE TABLE refused_calls (

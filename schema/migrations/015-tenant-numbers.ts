@@ -1,4 +1,4 @@
-/** Which telephone numbers, or blocks of them, belong to a tenant. */
+/** Telephone numbers and number blocks of tenants. */
 export const sql = `
 CREATE TABLE tenant_number (
   prefix TEXT PRIMARY KEY CHECK (prefix <> ''),

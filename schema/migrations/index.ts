@@ -21,7 +21,7 @@ export interface Migration {
   /** 1, 2, 3 … without gaps. */
   readonly version: number
   readonly name: string
-  /** Constraints that it takes out, before `sql` runs. */
+  /** Constraints to remove before `sql` runs. */
   readonly relaxed?: readonly Relaxed[]
   readonly sql: string
 }

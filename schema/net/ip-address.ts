@@ -9,7 +9,7 @@ export interface IpAddress {
 
 export interface Network {
   readonly address: IpAddress
-  /** Bits that must agree: 0 to 32, or to 128. */
+  /** Number of leading bits that must match: 0 to 32, or to 128. */
   readonly prefixLength: number
 }
 
@@ -23,7 +23,7 @@ export function parseAddress(text: string): IpAddress | undefined {
   return family === 6 && !plain.includes('%') ? parseIpv6(plain) : undefined
 }
 
-/** Reads a CIDR: `10.0.0.0/8`, `fd00::/8`, or one address. Bits behind the prefix are ignored. */
+/** Parses a CIDR: `10.0.0.0/8`, `fd00::/8`, or one address. Host bits are ignored. */
 export function parseNetwork(text: string): Network | undefined {
   const [host = '', length, ...rest] = text.split('/')
   const address = parseAddress(host)
@@ -37,7 +37,7 @@ export function parseNetwork(text: string): Network | undefined {
   return isValid ? { address, prefixLength } : undefined
 }
 
-/** Whether two addresses agree in their first bits. */
+/** Whether two addresses have the same leading bits. */
 export const agree = (one: IpAddress, other: IpAddress, bits: number): boolean =>
   one.family === other.family &&
   one.words.every((word, index) => {
@@ -45,7 +45,7 @@ export const agree = (one: IpAddress, other: IpAddress, bits: number): boolean =
     return shared === 0 || (word ^ (other.words[index] ?? 0)) >>> (32 - shared) === 0
   })
 
-/** Prepares the check whether an address lies in any of these CIDRs. No CIDR: every address does. */
+/** Returns a check whether an address is in any of these CIDRs. Without CIDRs, every address is. */
 export function networkCheck(texts: readonly string[]): (address: string) => boolean {
   if (texts.length === 0) return () => true
   const networks = texts.map(parseNetwork).filter((network) => network !== undefined)
@@ -56,7 +56,7 @@ export function networkCheck(texts: readonly string[]): (address: string) => boo
   }
 }
 
-/** Equal for exactly the addresses that agree in the first `prefixLength` bits. */
+/** Equal for exactly those addresses with the same first `prefixLength` bits. */
 export function networkKey({ family, words }: IpAddress, prefixLength: number): string {
   const kept = words.map((word, index) => {
     const bits = Math.min(Math.max(prefixLength - index * 32, 0), 32)

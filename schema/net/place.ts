@@ -1,4 +1,4 @@
-/** Places on the network as they are written down: a host name, an address or a network, and ports. */
+/** Places on the network: a host name, an address or a network, with ports. */
 import { agree, parseAddress, type Network } from './ip-address.ts'
 
 export interface Place {
@@ -9,7 +9,7 @@ export interface Place {
   readonly ports: 'any' | readonly number[]
 }
 
-/** Read once where many places are compared. */
+/** Parsed once, for comparing many places. */
 export type Location = Network | { readonly name: string }
 
 export function locationOf({ host, netmask }: Omit<Place, 'ports'>): Location {
@@ -18,7 +18,7 @@ export function locationOf({ host, netmask }: Omit<Place, 'ports'>): Location {
   return { address, prefixLength: Math.min(netmask, address.family === 4 ? 32 : 128) }
 }
 
-/** Whether two places have an address in common, as far as it can be told: names are compared as names. */
+/** Whether two places have an address in common, as far as can be known: names are compared as names. */
 export function overlap(one: Location, other: Location): boolean {
   if ('name' in one || 'name' in other)
     return 'name' in one && 'name' in other && one.name === other.name

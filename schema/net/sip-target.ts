@@ -1,29 +1,29 @@
-/** Where a SIP URI sends a request: host, port and transport. Control plane and engine read it alike. */
+/** The destination of a SIP URI: host, port and transport, parsed alike by control plane and engine. */
 import { isIP } from 'node:net'
 import { parseHostPort, plainHost, readUri } from '../../engine/sip-server/message/index.ts'
 
 export interface SipTarget {
-  /** Small letters, IPv6 without brackets, no final dot; `maddr` stands in the place of the host. */
+  /** Lower case, IPv6 without brackets, no final dot; `maddr` replaces the host. */
   readonly host: string
-  /** 0: none given. */
+  /** 0 when absent. */
   readonly port: number
-  /** Small letters; undefined: none given. */
+  /** Lower case; undefined when absent. */
   readonly transport: string | undefined
   readonly isSecure: boolean
 }
 
-/** Reads a SIP URI, alone or as a name-addr. Undefined: it is none, or could be read in two ways. */
+/** Parses a SIP URI, alone or as a name-addr. Undefined when invalid or ambiguous. */
 export function sipTarget(value: string): SipTarget | undefined {
   const open = value.lastIndexOf('<')
   const close = open === -1 ? value.length : value.indexOf('>', open)
   const text = value.slice(open + 1, close).trim()
   if (close === -1 || /[\s<>"]|@.*@/.test(text)) return undefined
-  // The user part may be that of a template (`spy-uri.ts`): it does not tell where a request goes.
+  // The user part may contain placeholders (`spy-uri.ts`); it does not affect the destination.
   const { scheme, hostPort, params } = readUri(text)
   const place = parseHostPort(hostPort)
   const [maddr, ...more] = valuesOf(params, 'maddr')
   const [transport, ...transports] = valuesOf(params, 'transport')
-  // RFC 3261 §19.1.1: a parameter stands once. Of two, another reader could take the other one.
+  // RFC 3261 §19.1.1: a parameter occurs once. Of two, another parser could use the other one.
   if (place === undefined || more.length > 0 || transports.length > 0) return undefined
   const host = plainHost(maddr ?? place.host)
   if (isIP(host) === 0 && !isName.test(host)) return undefined
@@ -31,14 +31,14 @@ export function sipTarget(value: string): SipTarget | undefined {
 }
 
 /**
- * RFC 3261 §25.1: the last label of a name is no number. `203.0.28935`, `0xcb007107` and `203.0.113.007` are addresses to
- * some readers.
+ * RFC 3261 §25.1: the last label of a name is not a number. Some parsers read `203.0.28935`, `0xcb007107`
+ * and `203.0.113.007` as addresses.
  */
 const isName = /^(?!(?:.*\.)?(?:\d+|0x[\da-f]*)$)[\w.-]+$/
 
 /**
- * The names behind which the addresses of a target stand: its host, and where its SRV records are
- * (RFC 3263 §4.2). None for an address.
+ * Returns the names that determine the addresses of a target: its host, and its SRV names (RFC 3263 §4.2).
+ * None for an address.
  */
 export function namesBehind({ host, port, transport, isSecure }: SipTarget): readonly string[] {
   if (isIP(host) !== 0) return []

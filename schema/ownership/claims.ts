@@ -1,6 +1,6 @@
 /**
- * Which addresses gateways and nodes claim, and whose they are: what the API refuses, and what a start
- * and `tollgate check` name. At recognition the platform's claim wins, then that of the older row.
+ * The addresses that gateways and nodes claim, and their owners: conflicts that the API rejects, and that a
+ * start and `tollgate check` report. At recognition the platform's claim wins, then that of the older row.
  */
 import { isIP } from 'node:net'
 import { fromFlag } from '../columns.ts'
@@ -8,19 +8,19 @@ import type { Store } from '../open.ts'
 import { all } from '../query.ts'
 import { isSameSource, locationOf, overlap, type Location, type Place } from '../net/place.ts'
 
-/** Where calls go, and perhaps come from. */
+/** A destination of calls, and possibly a source. */
 export interface Claim extends Place {
   readonly kind: 'gateway' | 'node'
   readonly location: Location
   /** Calls from there are recognized as its own. */
   readonly isSource: boolean
-  /** The other end knows us by user and password, so its places may be shared. */
+  /** The peer authenticates with user and password, so its addresses may be shared. */
   readonly hasCredentials: boolean
 }
 
 export interface StoredClaim extends Claim {
   readonly id: number
-  /** Of the carrier or set. */
+  /** The name of the carrier or set. */
   readonly name: string
   readonly tenantId: number | null
 }
@@ -60,7 +60,7 @@ interface NodeParts {
 export function nodeClaim(node: NodeParts): Claim {
   const { host, internal_port, external_port, transport, is_enabled } = node
   const netmask = isIP(host) === 6 ? 128 : 32
-  // On loopback every program connects from the same address.
+  // On loopback, every program connects from the same address.
   const isByPort = transport === 'udp' || host.startsWith('127.') || host === '::1'
   return {
     ...{ kind: 'node', host, netmask, location: locationOf({ host, netmask }) },
@@ -69,7 +69,7 @@ export function nodeClaim(node: NodeParts): Claim {
   }
 }
 
-/** Of all gateways and nodes, carriers first, the older ones before the younger. */
+/** Returns the claims of all gateways and nodes: carriers first, older rows first. */
 export function storedClaims(store: Store): StoredClaim[] {
   const { db } = store
   const gateways = db
@@ -99,10 +99,10 @@ export function storedClaims(store: Store): StoredClaim[] {
   ]
 }
 
-/** More lines than this tell nothing new. */
+/** Maximum lines; more add nothing. */
 const limit = 20
 
-/** One line for every row of a tenant that claims what is not its own, and so does not get it. */
+/** Returns one line per row of a tenant that claims an address of another owner, and so does not get it. */
 export function brokenClaims(store: Store): string[] {
   return [...lostSources(store), ...foreignDomains(store), ...foreignNumbers(store)].slice(0, limit)
 }

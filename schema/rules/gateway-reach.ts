@@ -1,6 +1,6 @@
 /**
- * Whether a request would arrive at a carrier's gateway. A gateway is reached by priced routes only: by
- * any other way its numbers would cost nothing. The API refuses by this what the engine would refuse.
+ * Whether a request would reach a carrier's gateway. Only priced routes may call a gateway, because any
+ * other path would be free. The API rejects what the engine would reject.
  */
 import { isIP } from 'node:net'
 import { plainHost } from '../../engine/sip-server/message/index.ts'
@@ -11,21 +11,24 @@ import { sipTarget, type SipTarget } from '../net/sip-target.ts'
 export interface CarrierGateway extends GatewaySource {
   /** Name of its carrier. */
   readonly carrier: string
-  /** Whose carrier it is; null: the platform's. */
+  /** Owner of the carrier; null for the platform. */
   readonly tenantId: number | null
 }
 
-/** Whose agent, set or phone would send the request: a tenant's or the platform's; or it is not known. */
+/** The owner of the agent, set or phone that sends the request: a tenant, the platform, or unknown. */
 export type Sender = number | 'platform' | 'unknown'
 
-/** The gateway to which a URI leads by what DNS just said; undefined: to none, or DNS said nothing in time. */
+/**
+ * Returns the gateway at the DNS addresses of a URI; undefined when there is none, or DNS did not answer in
+ * time.
+ */
 export type GatewayLedTo = (uri: string, sender: Sender) => CarrierGateway | undefined
 
 export const senderOf = (tenantId: number | null): Sender => tenantId ?? 'platform'
 
 /**
- * The names of gateways of the platform and of the sender's tenant count, and those of other tenants too:
- * their carriers would charge them. Not for the platform, which no tenant may hinder.
+ * Gateway names of the platform and of the sender's tenant count, and those of other tenants too: their
+ * carriers would charge them. For the platform, names of tenants do not count: no tenant may restrict it.
  */
 export const isNamed = (
   { host, tenantId }: CarrierGateway,
@@ -37,10 +40,10 @@ export const isNamed = (
   (tenantId === null || sender !== 'platform') &&
   plainHost(host) === target.host
 
-/** A name of every machine: there the port tells who is meant. */
+/** A name that exists on every machine: only the port identifies the peer. */
 const EVERY_MACHINE = 'localhost'
 
-/** The gateway that a URI names as it is written, without DNS; undefined: none. */
+/** Returns the gateway that a URI names literally, without DNS; undefined when there is none. */
 export function gatewayNamedBy(
   gateways: readonly CarrierGateway[],
   uri: string,
@@ -56,10 +59,10 @@ export function gatewayNamedBy(
 }
 
 /**
- * Whether the address of a target is that of a gateway, which stands at `gatewayAddress`. Of the
- * platform's carriers and of those of the sender's tenant the whole network counts, at any port: a
- * carrier has more than one. Of another tenant's carrier only its very place does, so that no tenant
- * can make the nodes and phones of others unreachable.
+ * Whether the address of a target belongs to the gateway at `gatewayAddress`. For carriers of the platform
+ * and of the sender's tenant, the whole network counts at any port, because a carrier has several. For
+ * carriers of other tenants only the exact address and port do, so that no tenant can make nodes and phones
+ * of others unreachable.
  */
 export function isGatewayAddress(
   gateway: CarrierGateway,
@@ -80,23 +83,23 @@ export function isGatewayAddress(
   return (isWide && !isLoopback(address)) || isPort(gateway, target.port)
 }
 
-/** Every program of the machine has the same address there. */
+/** Every program of the machine has this address. */
 const isLoopback = ({ family, words }: IpAddress): boolean =>
   family === 4
     ? (words[0] ?? 0) >>> 24 === 127
     : words.every((word, index) => word === (index === 3 ? 1 : 0))
 
-/** 0: not known, as SRV records tell it. */
+/** 0 when unknown, because SRV records determine it. */
 function isPort({ host, port, transport }: CarrierGateway, wanted: number): boolean {
   if (wanted === 0 || (port === 0 && isIP(host) === 0)) return true
   const usual = transport === 'tls' ? 5_061 : 5_060
   return wanted === (port === 0 ? usual : port)
 }
 
-/** What a URI without a port means (RFC 3261 §19.1.2); 0: SRV records say it. */
+/** The default port of a URI (RFC 3261 §19.1.2); 0 when SRV records determine it. */
 export function wantedPort({ host, port, transport, isSecure }: SipTarget): number {
   if (port !== 0) return port
-  // A name without a dot is one of this machine or network: no domain, so no records of a domain.
+  // A name without a dot is local to this machine or network and has no domain records.
   if (isIP(host) === 0 && host.includes('.')) return 0
   return isSecure || transport === 'tls' ? 5_061 : 5_060
 }

@@ -1,20 +1,20 @@
 /**
- * From where the calls of a carrier's gateway come: network and port. The engine recognizes by it,
- * the API refuses by it what could not be told apart; so both see the same (SPECIFICATION.md §10.1).
+ * The source of a carrier gateway's calls: network and port. The engine recognizes calls by it, and the API
+ * rejects ambiguous ones, so both agree (SPECIFICATION.md §10.1).
  */
 import { networkKey, parseAddress, type Network } from '../net/ip-address.ts'
 
 export interface GatewaySource {
   /** Address or host name. */
   readonly host: string
-  /** 0: any. */
+  /** 0 for any. */
   readonly port: number
   readonly transport: 'udp' | 'tcp' | 'tls'
   /** Prefix length of the network around `host`. */
   readonly netmask: number
 }
 
-/** The source port that belongs to a gateway; 0: any, as connections come from any port. */
+/** The source port of a gateway; 0 for any, because connections come from any port. */
 export function recognizedPort({
   port,
   transport,
@@ -23,9 +23,8 @@ export function recognizedPort({
 }
 
 /**
- * The network that is recognized as a gateway at this address of it; undefined when that is no
- * address. A host name stands for single addresses: a mask around whatever it resolves to would
- * let strangers in.
+ * Returns the network that is recognized as the gateway; undefined when `address` is not an address. A host
+ * name covers single addresses: a mask around whatever it resolves to would admit unknown sources.
  */
 export function recognizedNetwork(
   { host, netmask }: Pick<GatewaySource, 'host' | 'netmask'>,
@@ -40,15 +39,14 @@ export function recognizedNetwork(
 }
 
 /**
- * Whether the same call could come from either, with nothing to prefer one. Networks of different
- * size are no conflict, because the smaller one wins; neither are one port and any port. A host
- * name is compared as a name.
+ * Whether the same call could come from either without a preference. Networks of different size do not
+ * conflict, because the smaller one wins; nor do a port and any port. A host name is compared as a name.
  */
 export function isAmbiguous(one: GatewaySource, other: GatewaySource): boolean {
   return identityOf(one) === identityOf(other)
 }
 
-/** Equal for gateways that the same packets belong to. */
+/** Equal for gateways with the same source packets. */
 function identityOf(gateway: GatewaySource): string {
   const network = recognizedNetwork(gateway, gateway.host)
   const source = network

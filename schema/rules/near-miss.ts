@@ -1,6 +1,9 @@
 /** Finds the known name that a misspelled one resembles. */
 
-/** Of `known`, the one that `word` differs from by a slip: two letters at most, or a missing or added part. */
+/**
+ * Returns the name of `known` that `word` misspells: at most two letters differ, or a part is missing or
+ * added.
+ */
 export function nearMiss(word: string, known: Iterable<string>): string | undefined {
   if (word.length > MAX_LENGTH) return undefined
   let nearest: string | undefined
@@ -23,7 +26,7 @@ function hasOtherEnd(one: string, other: string): boolean {
   return short.includes('_') && long.startsWith(`${short}_`)
 }
 
-/** Letters put in, left out or replaced, and neighbours swapped (optimal string alignment). */
+/** Edit distance: inserted, deleted and replaced letters, and swapped neighbours (optimal string alignment). */
 function slipsBetween(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > MAX_SLIPS) return Infinity
   let before: number[] = []

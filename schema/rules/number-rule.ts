@@ -1,15 +1,15 @@
 /**
- * Rules that rewrite a telephone number, as carriers store them: the first rule whose `match` is
- * found replaces what it matched with `replace`. `match` is a small part of JavaScript's regular
- * expressions, chosen so that no rule takes longer than a millisecond on any number.
+ * Rules that rewrite a telephone number, as carriers store them: the first matching rule replaces its match
+ * with `replace`. `match` is a small subset of JavaScript's regular expressions, chosen so that no rule
+ * takes longer than a millisecond on any number.
  */
 export interface NumberRule {
   readonly match: string
-  /** `$1` to `$9` stand for the groups of `match`. */
+  /** `$1` to `$9` refer to the groups of `match`. */
   readonly replace: string
 }
 
-/** `in`: what the carrier sends; `out`: what it is sent. */
+/** `in` for numbers from the carrier; `out` for numbers to the carrier. */
 export interface NumberRules {
   readonly in: readonly NumberRule[]
   readonly out: readonly NumberRule[]
@@ -18,20 +18,20 @@ export interface NumberRules {
 export const maxNumberRules = 32
 export const maxRuleLength = 100
 
-/** A rule reads at most this many characters of a number; longer ones are left as they are. */
+/** Maximum characters of a number that a rule matches; longer numbers stay unchanged. */
 const maxNumberLength = 64
 
 /**
- * In how many ways a rule may be tried on the longest number. Each is a short walk along the rule,
- * some nanoseconds; the tests hold the slowest rules to the millisecond.
+ * Maximum number of paths by which a matcher may try a rule on the longest number. Each takes some
+ * nanoseconds; tests check that the slowest rules stay below a millisecond.
  */
 const maxWays = 50_000
 
-/** The start or end of a group, an alternative, or one character to be matched with its quantifier. */
+/** The start or end of a group, an alternative, or one character with its quantifier. */
 const token =
   /(?<open>\((?:\?:)?)|(?<close>\))|(?<alternative>\|)|(?:\\[d+*#.^$?]|\[\^?(?:\\d|[0-9A-Za-z*#+_.-])+\]|[0-9A-Za-z#_@.-])(?<quantifier>[?*+]|\{\d{1,2}(?:,\d{0,2})?\})?/y
 
-/** What is wrong with a rule, or undefined. `match` may hold groups, but neither nested nor repeated ones. */
+/** Returns the problem of a rule, or undefined. `match` may contain groups, but no nested or repeated ones. */
 export function numberRuleProblem({ match, replace }: NumberRule): string | undefined {
   if (match === '') return 'match is empty'
   if (match.length > maxRuleLength || replace.length > maxRuleLength)
@@ -45,7 +45,7 @@ export function numberRuleProblem({ match, replace }: NumberRule): string | unde
   return isRegExp(match) ? undefined : 'match is not a regular expression'
 }
 
-/** How many capturing groups `match` has, or what is wrong with it. */
+/** Returns the number of capturing groups of `match`, or its problem. */
 function readGroups(match: string): number | string {
   const start = match.startsWith('^') ? 1 : 0
   const end = match.endsWith('$') && !match.endsWith('\\$') ? match.length - 1 : match.length
@@ -70,9 +70,9 @@ function readGroups(match: string): number | string {
   return effort.ways > maxWays ? 'match may take too long: use fewer of *, +, ? and |' : groups
 }
 
-/** Counts the ways in which a backtracking matcher may try a rule. */
+/** Counts the paths by which a backtracking matcher may try a rule. */
 class Effort {
-  /** Places that each may stand anywhere in the number, but only one behind the other. */
+  /** Positions that may match anywhere in the number, but only in this order. */
   #wandering: number
   #choices = 1
 
@@ -80,7 +80,7 @@ class Effort {
     this.#wandering = isAnchored ? 0 : 1
   }
 
-  /** As many as there are ways to put the wandering places in order: a binomial coefficient. */
+  /** The number of ways to place the ordered positions: a binomial coefficient. */
   get ways(): number {
     let ways = this.#choices
     for (let place = 1; place <= this.#wandering; place += 1)
@@ -96,7 +96,7 @@ class Effort {
     else if (comma !== '' || quantifier === '*' || quantifier === '+') this.#wandering += 1
   }
 
-  /** Outside groups `^` belongs to the first alternative only. */
+  /** Outside groups, `^` belongs to the first alternative only. */
   addAlternative(isInGroup: boolean): void {
     this.#choices *= 2
     if (!isInGroup && this.#wandering === 0) this.#wandering = 1
@@ -111,7 +111,7 @@ function isRegExp(source: string): boolean {
   }
 }
 
-/** Rules as one function, for numbers of calls. Rules with a problem (`numberRuleProblem`) are left out. */
+/** Returns the rules as one function on numbers. Rules with a problem (`numberRuleProblem`) are skipped. */
 export function compileNumberRules(rules: readonly NumberRule[]): (number: string) => string {
   const compiled = rules
     .filter((rule) => numberRuleProblem(rule) === undefined)
@@ -126,7 +126,7 @@ export function compileNumberRules(rules: readonly NumberRule[]): (number: strin
   }
 }
 
-/** V8 interprets a pattern when it is first used, ten times slower than it is afterwards. */
+/** V8 interprets a pattern on its first use, ten times slower than later. */
 function warmedUp(pattern: RegExp): RegExp {
   pattern.test('0')
   pattern.test('0')

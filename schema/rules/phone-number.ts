@@ -1,23 +1,24 @@
 /**
- * The normal form of a telephone number: `+` or nothing, then `0-9`, `*` and `#`, 64 characters at most. Price, block,
- * route, limits and records read this form only, so that no spelling of a number is another number.
+ * The normal form of a telephone number: an optional `+`, then `0-9`, `*` and `#`, 64 characters at most.
+ * Price, block, route, limits and records use only this form, so that different notations of a number are
+ * the same number.
  */
 
 export interface ReadNumber {
   /**
-   * `number`: `text` is in the normal form. `name`: it holds a letter, as a user name does. `malformed`: neither,
-   * such as `++1`, `1+2`, full-width digits, or nothing but separators.
+   * `number`: `text` is in normal form. `name`: it contains a letter, like a user name. `malformed`:
+   * neither, such as `++1`, `1+2`, full-width digits, or only separators.
    */
   readonly kind: 'number' | 'name' | 'malformed'
-  /** The normal form; or else the text as it was read, without control characters, cut at 64 characters. */
+  /** The normal form; or else the original text without control characters, cut at 64 characters. */
   readonly text: string
 }
 
 const MAX_NUMBER_LENGTH = 64
-/** With separators and escapes. A longer text is malformed without being read. */
+/** With separators and escapes. A longer text is malformed without being parsed. */
 const MAX_SPELLING_LENGTH = 128
 
-/** Reads a number as a person writes it: visual separators (RFC 3966 §5.1.1) and spaces do not count. */
+/** Parses a number in human notation: visual separators (RFC 3966 §5.1.1) and spaces are ignored. */
 export function readNumber(text: string): ReadNumber {
   if (isNumber(text)) return { kind: 'number', text }
   if (text.length > MAX_SPELLING_LENGTH) return { kind: 'malformed', text: printable(text) }
@@ -27,8 +28,8 @@ export function readNumber(text: string): ReadNumber {
 }
 
 /**
- * Reads the user part of a SIP URI or the number of a tel URI. Parameters behind the first `;`
- * (RFC 3966 §3: `phone-context`, `ext`, `isub`, `npdi` …) belong to no number; escapes are resolved once.
+ * Parses the user part of a SIP URI or the number of a tel URI. Parameters after the first `;` (RFC 3966
+ * §3: `phone-context`, `ext`, `isub`, `npdi` …) are not part of the number; escapes are decoded once.
  */
 export function readUserPart(user: string): ReadNumber {
   if (isNumber(user)) return { kind: 'number', text: user }
@@ -38,12 +39,12 @@ export function readUserPart(user: string): ReadNumber {
   try {
     return readNumber(decodeURIComponent(escaped))
   } catch {
-    // Half an escape, or no UTF-8.
+    // A truncated escape, or invalid UTF-8.
     return { kind: 'malformed', text: printable(escaped) }
   }
 }
 
-/** What stands in the place of a number in a record or a price: the normal form, or the text itself. */
+/** Returns the value for a record or a price: the normal form, or the text itself. */
 export const numberOrText = (text: string): string => readNumber(text).text
 
 export const withoutSeparators = (text: string): string => text.replace(separators, '')
@@ -54,7 +55,7 @@ const isNumber = (text: string): boolean =>
 const separators = /[-.() ]+/g
 const hasLetter = /\p{L}/u
 
-/** Control characters (a folded line, an escaped CR) must reach neither a header nor a log. */
+/** Control characters (a folded line, an escaped CR) must not get into a header or a log. */
 const printable = (text: string): string =>
   text
     .slice(0, MAX_SPELLING_LENGTH)

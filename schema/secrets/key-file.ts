@@ -1,4 +1,7 @@
-/** The key of the secrets, in a file of its own beside the database: a copy of one is no use without the other. */
+/**
+ * The encryption key of the secrets, in a file next to the database: a copy of one is useless without the
+ * other.
+ */
 import { generateKeySync } from 'node:crypto'
 import {
   closeSync,
@@ -16,7 +19,7 @@ const keyText = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i
 
 export const keyFileOf = (databasePath: string): string => `${databasePath}.key`
 
-/** 32 bytes as hexadecimal digits or base64; undefined: it is neither. */
+/** Parses 32 bytes as hexadecimal digits or base64; undefined when it is neither. */
 export function parseKey(text: string): Buffer | undefined {
   const trimmed = text.trim()
   if (!keyText.test(trimmed)) return undefined
@@ -25,7 +28,7 @@ export function parseKey(text: string): Buffer | undefined {
 
 export const newKey = (): Buffer => generateKeySync('aes', { length: KEY_BYTES * 8 }).export()
 
-/** Its text; undefined: there is no such file. */
+/** Returns its text; undefined when there is no such file. */
 export function readKeyFile(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
@@ -36,8 +39,8 @@ export function readKeyFile(path: string): string | undefined {
 }
 
 /**
- * Writes a new key, for its owner alone. It is on the disk before anything is encrypted with it, and
- * it is whole when it has its name; where another process was first, that one's key is kept.
+ * Writes a new key, readable by its owner only. It is on the disk before anything is encrypted with it, and
+ * complete when it gets its name. If another process was first, that process's key is kept.
  */
 export function createKeyFile(path: string): void {
   const unfinished = `${path}.${process.pid}`

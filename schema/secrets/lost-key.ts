@@ -1,25 +1,25 @@
-/** What becomes of a database whose key is lost for good: it can be used again, without what nobody can read. */
+/** Resets a database whose key is lost: it becomes usable again, without the unreadable secrets. */
 import { sql, type SqlBool } from 'kysely'
 import type { Store } from '../open.ts'
 import { all, execute, transaction } from '../query.ts'
 import { sealedGlob } from './secret-box.ts'
 import { KEY_MARK } from './secrets.ts'
 
-/** What has to be entered again. */
+/** What must be entered again. */
 export interface GivenUp {
-  /** Their names. They have no password any more, and are switched off. */
+  /** Their names. They have no password any more and are deactivated. */
   readonly carriers: readonly string[]
-  /** They have a secret that nobody knows, and are switched off. */
+  /** Their secret is unknown; they are deactivated. */
   readonly endpoints: readonly { readonly id: number; readonly url: string }[]
 }
 
 /**
- * Takes the sealed texts out of the database and begins with the key at hand, or with a new one. People
- * have to log in again. All or nothing. Nobody else may have the database open: they hold the old key.
+ * Removes the encrypted texts from the database and uses the current key, or a new one. Users must log in
+ * again. All or nothing. No other process may have the database open, because it has the old key.
  *
  * @param newSecret for each webhook endpoint; its own, until it is rotated.
  * @param now milliseconds UTC.
- * @throws {DatabaseRefused} there is a key at hand, but it is none.
+ * @throws {DatabaseRefused} there is a key, but it is malformed.
  */
 export function giveUpSecrets(store: Store, newSecret: () => string, now: number): GivenUp {
   return transaction(store, () => {

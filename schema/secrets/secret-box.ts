@@ -1,10 +1,10 @@
 /**
- * Encrypts the few texts that have to be said or signed with again, and so cannot be hashed:
- * AES-256-GCM (NIST SP 800-38D), each value bound to its place, so that values cannot be swapped.
+ * Encrypts the few texts that must be readable again and so cannot be hashed: AES-256-GCM (NIST SP
+ * 800-38D), each value bound to its column and row, so that values cannot be swapped.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 
-/** Where a value stands: it opens nowhere else. */
+/** The column and row of a value: it can be decrypted only there. */
 export interface Place {
   readonly table: string
   readonly column: string
@@ -12,7 +12,7 @@ export interface Place {
   readonly row: number | string
 }
 
-/** Names the form of what follows, so that a later one can stand beside it. */
+/** The format of what follows, so that later formats can coexist. */
 const prefix = 'enc1:'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -27,7 +27,7 @@ export class SecretBox {
     this.#nonceKey = derived(key, 'tollgate secret box, nonces')
   }
 
-  /** `enc1:` and base64 of nonce, tag and ciphertext. */
+  /** Returns `enc1:` and base64 of nonce, tag and ciphertext. */
   seal(place: Place, text: string): string {
     const where = nameOf(place)
     const nonce = this.#nonceFor(where, text)
@@ -36,7 +36,7 @@ export class SecretBox {
     return prefix + Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64')
   }
 
-  /** Undefined: sealed with another key or in another place, or damaged. */
+  /** Undefined when it was encrypted with another key or for another row, or is damaged. */
   open(place: Place, sealed: string): string | undefined {
     const bytes = Buffer.from(sealed.slice(prefix.length), 'base64')
     if (!isSealed(sealed) || bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
@@ -52,8 +52,8 @@ export class SecretBox {
   }
 
   /**
-   * A nonce must never serve two different texts. As a keyed hash of the text and its place it
-   * cannot (RFC 8452 does it so too), and no source of randomness can spoil it.
+   * A nonce must never be used for two different texts. As a keyed hash of the text and its place it cannot
+   * be (RFC 8452 does the same), even with a bad source of randomness.
    */
   #nonceFor(where: Buffer, text: string): Buffer {
     const hash = createHmac('sha256', this.#nonceKey).update(where).update('\0').update(text)
@@ -63,7 +63,7 @@ export class SecretBox {
 
 export const isSealed = (stored: string): boolean => stored.startsWith(prefix)
 
-/** As SQL's GLOB sees a sealed value. */
+/** An encrypted value as a GLOB pattern of SQL. */
 export const sealedGlob = `${prefix}*`
 
 const nameOf = ({ table, column, row }: Place): Buffer =>

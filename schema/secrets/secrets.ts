@@ -1,10 +1,10 @@
-/** The secrets of one database: which columns they are, and the key that they are encrypted with. */
+/** The secrets of one database: their columns, and their encryption key. */
 import type Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../refusal.ts'
 import { createKeyFile, keyFileOf, newKey, parseKey, readKeyFile } from './key-file.ts'
 import { isSealed, type Place, SecretBox, sealedGlob } from './secret-box.ts'
 
-/** Every column that holds sealed texts. */
+/** All columns with encrypted texts. */
 const columns = [
   { table: 'carrier', column: 'auth_password', key: 'id' },
   { table: 'webhook_endpoint', column: 'secret', key: 'id' },
@@ -12,7 +12,7 @@ const columns = [
   { table: 'setting', column: 'value', key: 'name', only: "name = 'jwt_secret'" },
 ] as const
 
-/** Sealed when the key is first used: what does not open it is another key. */
+/** Encrypted at the first use of the key: a key that cannot decrypt it is a wrong key. */
 export const KEY_MARK = 'secret_key_mark'
 const markPlace: Place = { table: 'setting', column: 'value', row: KEY_MARK }
 
@@ -23,8 +23,8 @@ export class Secrets {
   #box: SecretBox | undefined
 
   /**
-   * @param configured text of the key; undefined: it is in a file beside the database.
-   * @param path of the database, where it is open by another name.
+   * @param configured text of the key; undefined when it is in a file next to the database.
+   * @param path of the database, if it is open under another name.
    */
   constructor(sqlite: Sqlite.Database, configured: string | undefined, path = sqlite.name) {
     this.#sqlite = sqlite
@@ -32,42 +32,42 @@ export class Secrets {
     this.#configured = configured
   }
 
-  /** Where the key is kept, for the operator. */
+  /** Where the key is stored, for the operator. */
   get keptIn(): string {
     return this.#configured === undefined ? keyFileOf(this.#path) : 'SECRET_KEY'
   }
 
-  /** @throws {DatabaseRefused} the key is not there, or not the one of this database. */
+  /** @throws {DatabaseRefused} the key is missing, or belongs to another database. */
   seal(place: Place, text: string): string {
     return this.#open().seal(place, text)
   }
 
-  /** Undefined: damaged, or moved here from another place. A text from before encryption is itself. */
+  /** Undefined when damaged or moved from another row. A text from before encryption is returned as it is. */
   open(place: Place, stored: string): string | undefined {
     return isSealed(stored) ? this.#open().open(place, stored) : stored
   }
 
   /**
-   * Sees to it that the key is there and right, and encrypts what an earlier version stored in
-   * clear. Answers how many texts that were. Safe to repeat. To be called after `migrate`.
+   * Checks the key, and encrypts texts that an earlier version stored in clear. Returns their number. Safe to
+   * repeat. Call it after `migrate`.
    *
-   * @throws {DatabaseRefused} the key is not there, or not the one of this database.
+   * @throws {DatabaseRefused} the key is missing, or belongs to another database.
    */
   protect(): number {
     const box = this.#open()
     const sqlite = this.#sqlite
     if (columns.every((column) => this.#inClear(column).length === 0)) return 0
-    // Whatever was overwritten leaves no trace in the pages that stay …
+    // Overwritten data leaves no trace in the remaining pages …
     sqlite.pragma('secure_delete = ON')
     const count = sqlite.transaction(() => this.#sealAll(box)).immediate()
     sqlite.pragma('secure_delete = OFF')
-    // … and none in those that were freed before, nor in the log.
+    // … nor in pages freed earlier, nor in the log.
     sqlite.exec('VACUUM')
     sqlite.pragma('wal_checkpoint(TRUNCATE)')
     return count
   }
 
-  /** Why the secrets cannot be read with the key at hand; undefined: they can. Changes nothing. */
+  /** Returns why the secrets cannot be read with the current key; undefined when they can. Changes nothing. */
   problem(): string | undefined {
     const mark = this.#mark()
     if (mark === undefined) return undefined

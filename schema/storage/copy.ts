@@ -1,16 +1,16 @@
-/** A consistent copy of a database, which has its name only when it is whole and on the disk. */
+/** Makes a consistent copy of a database, which gets its name only when it is complete and on the disk. */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 
-/** An interrupted copy is never taken for a whole one. Writers go on meanwhile. */
+/** An interrupted copy never looks complete. Writers continue meanwhile. */
 export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {
   const unfinished = `${file}.unfinished`
   rmSync(unfinished, { force: true })
-  // For its owner alone, like the database. SQLite writes into an empty file, and keeps its mode.
+  // Readable by its owner only, like the database. SQLite writes into an empty file and keeps its mode.
   closeSync(openSync(unfinished, 'wx', 0o600))
   try {
-    // Unlike SQLite's online backup, this needs no restart when another process writes meanwhile.
+    // Unlike SQLite's online backup, this does not restart when another process writes.
     sqlite.prepare('VACUUM INTO ?').run(unfinished)
     sync(unfinished)
     renameSync(unfinished, file)
@@ -21,7 +21,7 @@ export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, f
   }
 }
 
-/** A file, or a folder with the names in it, is on the disk when this returns. */
+/** Returns when a file, or a folder with its names, is on the disk. */
 export function sync(path: string): void {
   const file = openSync(path, 'r')
   try {

@@ -1,13 +1,13 @@
-/** What becomes of a database whose file was removed or replaced while it was open. */
+/** Saves a database whose file was removed or replaced while it was open. */
 import type { Store } from '../open.ts'
 import { copyDatabase, timeName } from './copy.ts'
 
 /**
- * Writes what the handle still has into a new file beside the old one, and answers its path. To be called
- * before the handle is closed: after that it is gone.
+ * Writes the data of the handle to a new file next to the old one and returns its path. Call it before the
+ * handle is closed: closing loses the data.
  */
 export function copyOfLost(store: Store, now: number): string {
-  const path = `${store.sqlite.name}.rescued-${timeName(now)}`
+  const path = `${store.sqlite.name}.saved-${timeName(now)}`
   copyDatabase(store, path)
   return path
 }

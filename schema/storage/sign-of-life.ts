@@ -1,4 +1,4 @@
-/** Heartbeats on their way into the journal: the newest stands for those that wait with it. */
+/** Writes heartbeats to the journal: the newest one replaces those that wait. */
 import type { CallJournal } from '../call-journal.ts'
 import type { GroupCommit } from '../group-commit.ts'
 
@@ -12,7 +12,10 @@ export class SignOfLife {
     this.#journal = journal
   }
 
-  /** These calls live. While the disk takes nothing, one beat waits, not one for every five seconds. */
+  /**
+   * Records that these calls are alive. While the disk fails, one heartbeat waits, not one per five
+   * seconds.
+   */
   tell(callUuids: readonly string[], now: number): void {
     const isWaiting = this.#newest !== undefined
     this.#newest = { callUuids, now }

@@ -1,6 +1,6 @@
 /**
- * Finds out that nothing can be stored: commits that have failed for two seconds, a database file that is not
- * the one that was opened any more, a write-ahead log that is gone.
+ * Detects that nothing can be stored: commits that have failed for two seconds, a database file that is no
+ * longer the opened one, or a missing write-ahead log.
  */
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
@@ -13,14 +13,14 @@ export interface StorageWatchDeps {
   readonly schedule: Schedule
   /** The write-ahead log was removed; other readers of the database in this process should close it. */
   readonly onLogGone: () => void
-  /** Nothing can be stored from now on; undefined: it can again. */
+  /** Called when nothing can be stored, and with undefined when it works again. */
   readonly onChange: (problem: StorageProblem | undefined) => void
 }
 
 const LOOK_MS = 250
-/** Looks at failing commits before they count: two seconds. */
+/** How often failing commits are checked before they count: two seconds. */
 const PATIENT_LOOKS = 8
-/** On a quiet system a trial row is written this often, so that a full disk is known before the next call. */
+/** How often a test row is written on a quiet system, so that a full disk is detected before the next call. */
 const LOOKS_PER_TRIAL = 20
 const trial =
   "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
@@ -35,7 +35,7 @@ export class StorageWatch {
   #patience = 0
   #told: string | undefined
 
-  /** To be made when the database has been written to: its log is there then. */
+  /** Create it after the database was written to: then its log exists. */
   constructor(deps: StorageWatchDeps) {
     this.#deps = deps
     this.#trial = new GroupCommit({ ...deps, onFailure: () => undefined })
@@ -43,7 +43,7 @@ export class StorageWatch {
     this.#cancel = deps.schedule(() => this.#look(), LOOK_MS)
   }
 
-  /** What waits may be written from now on, wherever the files are. */
+  /** Allows waiting writes from now on, wherever the files are. */
   stop(): void {
     this.#cancel()
     this.#cancel = () => undefined
@@ -60,7 +60,7 @@ export class StorageWatch {
     this.#tell()
   }
 
-  /** Writes to a file that is gone are refused, so that they wait until it is back. */
+  /** Writes to a removed file are rejected, so that they wait until it is back. */
   #lookAtFiles(): void {
     const { sqlite, storage } = this.#deps.store
     const wasMissing = storage.fileProblem !== undefined
@@ -74,7 +74,7 @@ export class StorageWatch {
       sqlite.pragma(`query_only = ${missing ? 'ON' : 'OFF'}`)
   }
 
-  /** A log that was removed is still open here: what it holds goes into the database, which gets a new one. */
+  /** A removed log is still open here: its content is checkpointed into the database, which gets a new log. */
   #hasNewLog({ path }: WatchedFile): boolean {
     const { sqlite } = this.#deps.store
     if (path === sqlite.name || existsSync(path)) return false
@@ -82,7 +82,7 @@ export class StorageWatch {
     try {
       sqlite.pragma('query_only = OFF')
       sqlite.pragma('wal_checkpoint(PASSIVE)')
-      // Refused while another connection has the database open.
+      // Fails while another connection has the database open.
       sqlite.pragma('journal_mode = DELETE')
       sqlite.pragma('journal_mode = WAL')
       this.#write()

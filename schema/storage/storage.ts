@@ -1,9 +1,9 @@
 /**
- * Whether what is written lasts. Groups tell how their commits go; `storage-watch.ts` looks at the files, and
- * at the time. Code that begins what must be stored asks `problem` first.
+ * Whether writes are durable. Groups report their commits; `storage-watch.ts` checks the files and the
+ * time. Code that starts something that must be stored checks `problem` first.
  */
 
-/** Why nothing can be stored at present. `reason` is one line for the operator. */
+/** Why nothing can be stored now. `reason` is one line for the operator. */
 export interface StorageProblem {
   readonly code: 'commits_fail' | 'database_gone'
   readonly reason: string
@@ -16,7 +16,7 @@ export class Storage {
   #isDeclared = false
   #fileProblem: StorageProblem | undefined
 
-  /** Undefined: commits succeed, or have failed for a moment only. */
+  /** Undefined while commits succeed, or have failed only for a moment. */
   get problem(): StorageProblem | undefined {
     if (this.#fileProblem !== undefined) return this.#fileProblem
     const [reason] = this.#failing.values()
@@ -34,7 +34,7 @@ export class Storage {
     if (this.#failing.size === 0) this.#isDeclared = false
   }
 
-  /** Names the present row of failures; undefined: there is none. */
+  /** Identifies the current series of failures; undefined when there is none. */
   get episode(): number | undefined {
     return this.#failing.size === 0 ? undefined : this.#episode
   }
@@ -44,7 +44,7 @@ export class Storage {
     this.#isDeclared = this.#failing.size > 0
   }
 
-  /** The files are not those that were opened. */
+  /** The files are not the opened ones. */
   get fileProblem(): StorageProblem | undefined {
     return this.#fileProblem
   }
@@ -54,14 +54,14 @@ export class Storage {
   }
 }
 
-/** SQLite's code of an error, such as `SQLITE_FULL`; empty: it is none of SQLite's. */
+/** Returns SQLite's code of an error, such as `SQLITE_FULL`; empty for any other error. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** Another process has the write lock. */
+/** Another process holds the write lock. */
 export const isLocked = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY')
 
 const unstored = /^SQLITE_(?:BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN)/
 
-/** The database takes no write at present; the request itself may be right. */
+/** The database cannot be written now; the request itself may be valid. */
 export const isUnstored = (error: unknown): boolean => unstored.test(codeOf(error))

@@ -1,6 +1,6 @@
 /**
- * Opens a database so that none of its files changes, not even those of a process that crashed: SQLite would
- * take its write-ahead log in, and remove it.
+ * Opens a database without changing any of its files, even after a crash: SQLite would checkpoint its
+ * write-ahead log and remove it.
  */
 import { copyFileSync, existsSync, linkSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { Secrets } from '../secrets/secrets.ts'
 import { Storage } from './storage.ts'
 
 /**
- * @param isServed another process has it open: its log is live, and is read where it is.
+ * @param isServed whether another process has it open: its log is live, and is read in place.
  * @throws {DatabaseRefused} the file is not a database, or newer than this program.
  */
 export function openUntouched(path: string, isServed: boolean): Store {
@@ -30,7 +30,7 @@ export function openUntouched(path: string, isServed: boolean): Store {
   }
 }
 
-/** By another name, with a copy of its log: whatever SQLite does with these, it does there. */
+/** Opened under another name, with a copy of its log, so that SQLite changes only those. */
 function openElsewhere(path: string): Store {
   const { folder, file } = linkIn(dirname(path), path) ?? copyIn(path)
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
@@ -59,7 +59,7 @@ interface Elsewhere {
   readonly file: string
 }
 
-/** Undefined: the folder cannot be written to, or its file system has no links. */
+/** Undefined when the folder is not writable, or its file system has no links. */
 function linkIn(beside: string, path: string): Elsewhere | undefined {
   let folder: string | undefined
   try {

@@ -1,4 +1,4 @@
-/** Who may use the API, and what is remembered about its use. */
+/** Credentials of the API, and data about their use. */
 import type { Flag, Defaulted, Id } from './kinds.ts'
 
 export interface ApplicationKeyTable {
@@ -38,7 +38,7 @@ export interface UserTable {
   updated_at: number
 }
 
-/** Tokens that a rotation replaced and that live until their grace ends. */
+/** Tokens replaced by a rotation that are valid until their grace period ends. */
 export interface ApplicationKeyPreviousTable {
   id: Id
   application_key_id: number
@@ -53,7 +53,7 @@ export interface JwtDenylistTable {
   expires_at: number
 }
 
-/** First answers to requests with an `Idempotency-Key`, kept for 24 hours. */
+/** First responses to requests with an `Idempotency-Key`, kept for 24 hours. */
 export interface IdempotentAnswerTable {
   actor: string
   /** Method and path. */
@@ -63,29 +63,29 @@ export interface IdempotentAnswerTable {
   /** SHA-256 of the body: the same key with another body is a conflict. */
   request_hash: Buffer
   status: number
-  /** The answer, encrypted under what only its caller can present again. */
+  /** The response, encrypted with what only its caller can present again. */
   sealed: Buffer
   created_at: number
 }
 
-/** Append only: triggers refuse UPDATE and DELETE. */
+/** Append only: triggers reject UPDATE and DELETE. */
 export interface AuditEntryTable {
   id: Id
   at: number
   /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>`, `anonymous`, or `console`. */
   actor: string
-  /** Of a key: its name and the beginning of its token, as they were then. */
+  /** For a key: its name and the start of its token, at that time. */
   actor_name: string | null
   actor_key_prefix: string | null
   tenant_id: number | null
-  /** Of a command: `console`. */
+  /** `console` for a command. */
   address: string
   /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, `tool <name>`, or `command <name>`. */
   action: string
   /** The path as requested, or the arguments of the tool. */
   target: string
   outcome: 'success' | 'refused' | 'failed'
-  /** Of a command: its exit code. */
+  /** The exit code of a command. */
   status: number
   code: string | null
   /** SHA-256, base64url, of the JSON as the API shows it. */

@@ -1,10 +1,10 @@
-/** AI agents that take calls. */
+/** AI agents that answer calls. */
 import type { Defaulted, Flag, Id } from './kinds.ts'
 
 /** Calls to `extension` go to `sip_uri`. */
 export interface AiAgentTable {
   id: Id
-  /** Null: of the platform, for every tenant. */
+  /** Null for an agent of the platform, available to every tenant. */
   tenant_id: number | null
   name: string
   extension: string

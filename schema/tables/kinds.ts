@@ -1,4 +1,4 @@
-/** The kinds of columns that every table is made of. */
+/** The column types of all tables. */
 import type { ColumnType, Generated } from 'kysely'
 
 /** 0 or 1: SQLite has no booleans. */
@@ -7,11 +7,11 @@ export type Flag = 0 | 1
 /** Set by the database when the row is inserted, never changed afterwards. */
 export type Id = Generated<number>
 
-/** May be left out when a row is inserted. */
+/** Optional when a row is inserted. */
 export type Defaulted<T> = ColumnType<T, T | undefined, T>
 
 /**
- * A sum of money. The number that a plain SELECT gives is rounded when it is large: it is read by `exactSum`,
- * and written as a bigint.
+ * A sum of money. A plain SELECT returns a number that is rounded when large: read it with `exactSum`, and
+ * write it as a bigint.
  */
 export type Sum = ColumnType<{ readonly isReadBy: 'exactSum' }, bigint | undefined, bigint>

@@ -1,16 +1,16 @@
-/** What payment providers told. */
+/** Events and payments of payment providers. */
 import type { Id } from './kinds.ts'
 
-/** Events that were understood, once each. */
+/** Processed events, once each. */
 export interface PaymentEventTable {
   event_id: string
   kind: string
-  /** An event that ended in an alert may be sent again and is then judged anew. */
+  /** An event that ended in an alert may be sent again and is then processed again. */
   outcome: 'credited' | 'duplicate' | 'ignored' | 'alert'
   received_at: number
 }
 
-/** Every name of a credited payment: payment intent, checkout session, invoice, charge. */
+/** All names of a credited payment: payment intent, checkout session, invoice, charge. */
 export interface PaymentReferenceTable {
   reference: string
   /** `ref` of its ledger entry. */
@@ -38,9 +38,9 @@ export interface BillingAlertTable {
 export type AlertKind =
   | 'unknown_customer'
   | 'currency_mismatch'
-  /** Two events speak of one payment with different amounts: the first one counts. */
+  /** Two events of one payment have different amounts: the first one counts. */
   | 'amount_mismatch'
-  /** The balance would be larger than can be stored: the payment is never credited by itself. */
+  /** The balance would exceed the largest balance: the payment is not credited automatically. */
   | 'balance_out_of_range'
   | 'unreadable_event'
   | 'refund'

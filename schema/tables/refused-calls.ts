@@ -1,8 +1,8 @@
-/** `unknown_source`: 403; `overload`: 503 before it was known whose call it is. */
+/** `unknown_source`: 403; `overload`: 503 before the tenant of the call was known. */
 export const refusalReasons = ['unknown_source', 'overload'] as const
 export type RefusalReason = (typeof refusalReasons)[number]
 
-/** At most one row a minute for each reason. */
+/** At most one row per minute and reason. */
 export interface RefusedCallsTable {
   minute: number
   reason: RefusalReason

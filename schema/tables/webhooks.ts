@@ -1,23 +1,23 @@
-/** Accounting webhooks: who is told, what there is to tell, and how far that has come. */
+/** Accounting webhooks: endpoints, events and deliveries. */
 import type { Defaulted, Flag, Id } from './kinds.ts'
 
 export interface WebhookEndpointTable {
   id: Id
-  /** Hears of this tenant only; null: of everything. */
+  /** Receives events of this tenant only; null for all events. */
   tenant_id: number | null
   url: string
   description: string | null
-  /** JSON array of event types; `["*"]`: all. */
+  /** JSON array of event types; `["*"]` for all. */
   events: string
   is_active: Defaulted<Flag>
-  /** Why the service itself switched it off: the receiver said 410, or too much waited for it. */
+  /** Why the service deactivated it: the receiver returned 410, or too many deliveries waited. */
   disabled_reason: 'gone' | 'backlog' | null
-  /** Sealed (`schema/secrets`): `whsec_` and base64. */
+  /** Encrypted (`schema/secrets`): `whsec_` and base64. */
   secret: string
-  /** Sealed; signs too, until it expires. */
+  /** Encrypted; also signs until it expires. */
   previous_secret: string | null
   previous_secret_expires_at: number | null
-  /** It is gone for everybody; its deliveries are being removed. */
+  /** Removed; its deliveries are being deleted. */
   removed_at: number | null
   created_at: number
   updated_at: number
@@ -41,7 +41,7 @@ export interface WebhookDeliveryTable {
   attempts: Defaulted<number>
   next_attempt_at: number
   last_attempt_at: number | null
-  /** HTTP status; null: no answer. */
+  /** HTTP status; null without a response. */
   last_status: number | null
   last_error: string | null
 }

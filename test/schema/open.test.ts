@@ -36,7 +36,7 @@ test('a database is made in WAL mode, with full syncs and foreign keys', () => {
 
 test('a database in a folder that does not exist is refused, and no folder is made', () => {
   expect(refusalOf(join(folder, 'missing', 'tollgate.db'))).toBe(
-    `cannot use database ${join(folder, 'missing', 'tollgate.db')}: the folder ${join(folder, 'missing')} does not exist; create it, or say --create`,
+    `cannot use database ${join(folder, 'missing', 'tollgate.db')}: the folder ${join(folder, 'missing')} does not exist; create it, or use --create`,
   )
   expect(existsSync(join(folder, 'missing'))).toBe(false)
 })

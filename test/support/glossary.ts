@@ -19,7 +19,6 @@ export const notYetConverted: readonly string[] = [
   'engine/setting-kinds.ts',
   'engine/sip-server',
   'engine/trunks',
-  'schema',
   'sipp-scenarios',
   'test/baresip',
   'test/bench',
