@@ -1,11 +1,12 @@
 /** Hono's types for requests of this API. */
 import type { HttpBindings } from '@hono/node-server'
 import type { Presented, Principal } from '../auth/principal.ts'
+import type { ApiAnswer } from './api-answer.ts'
 import type { ErrorDetail } from './api-error.ts'
 
 export interface ControlEnv {
-  /** Without a socket (`app.request()` in tests), only `remoteAddress` can be given. */
-  Bindings: Partial<HttpBindings> & { readonly remoteAddress?: string }
+  /** Every request passes `http-server.ts`, which makes this response. */
+  Bindings: Pick<HttpBindings, 'incoming'> & { readonly outgoing: ApiAnswer }
   /** Read with `c.get(name)` on the hot path: `c.var` copies the whole map on each use. */
   Variables: {
     /** Echoed or generated; `request_id` of the error envelope. */

@@ -9,7 +9,6 @@ import { sourceKey } from '../../schema/net/source-address.ts'
 import { SESSION_RPM } from '../auth/keys/key-limits.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { ApiAnswer } from '../http/api-answer.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { answerOf, setAnswerHeader } from '../http/request-head.ts'
@@ -100,14 +99,8 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): 
     const isAdmitted = bucket.window.admit(time)
     describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
     if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
-    if (principal?.kind === 'key') countWith(answerOf(c), usage.seen(principal.keyId, present))
+    if (principal?.kind === 'key') answerOf(c).used = usage.seen(principal.keyId, present)
   }
-}
-
-/** Only the response knows whether a request succeeded; `app.request()` in tests has no Node response. */
-function countWith(answer: ApiAnswer | undefined, used: { requests: number }): void {
-  if (answer === undefined) used.requests += 1
-  else answer.used = used
 }
 
 function bucketOf(

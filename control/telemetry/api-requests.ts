@@ -38,11 +38,9 @@ export class ApiRequests {
   /** Runs before every other step. */
   note(): Step {
     return (c) => {
-      const answer = answerOf(c)
-      if (answer === undefined) return
       // A path that is itself a route, without parameters, is in the table under its name.
       const known = this.#methods.get(c.req.method)?.get(c.req.path)
-      answer.count = known ?? this.#routeOf(c.req.method, pathOf(c))
+      answerOf(c).count = known ?? this.#routeOf(c.req.method, pathOf(c))
     }
   }
 

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { createApi } from '../../control/app.ts'
-import { openAccess } from '../../control/auth/access.ts'
 import { canonicalPath } from '../../control/canonical-path.ts'
-import { openControl } from '../support/control.ts'
+import { apiWith, openControl } from '../support/control.ts'
 
 test('GET /health is public and bare', async () => {
   const { request } = openControl()
@@ -71,15 +69,10 @@ test('the secret of sessions is made once and survives a restart', async () => {
     body: { username: 'ada', password: 'correct horse' },
   })
   const { token } = login.data<{ token: string }>()
-  const app = createApi(control.deps, openAccess(control.deps), control.telemetry, control.hub)
+  const app = apiWith(control.deps)
   expect((await control.request('/auth/me', { app, token })).status).toBe(200)
 
   const settings = { ...control.deps.settings, jwtSecret: 'another secret' }
-  const other = createApi(
-    control.deps,
-    openAccess({ ...control.deps, settings }),
-    control.telemetry,
-    control.hub,
-  )
+  const other = apiWith({ ...control.deps, settings })
   expect((await control.request('/auth/me', { app: other, token })).status).toBe(401)
 })

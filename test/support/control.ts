@@ -1,21 +1,21 @@
 /** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
 import { createHash } from 'node:crypto'
 import type { Access } from '../../control/auth/access.ts'
-import { openAccess } from '../../control/auth/access.ts'
 import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
-import { createApi, createEdge, type ControlApp } from '../../control/app.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import { expectDocumented } from './documented.ts'
+import { type ServedApp, served } from './in-memory-http.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
-import { EventHub } from '../../control/events/event-hub.ts'
-import { Telemetry } from '../../control/telemetry/telemetry.ts'
+import type { EventHub } from '../../control/events/event-hub.ts'
+import type { Telemetry } from '../../control/telemetry/telemetry.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { EnginePort, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
 import type { EventsPort } from '../../schema/contracts/engine-events.ts'
 import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../../control/deps.ts'
+import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../schema/open.ts'
@@ -45,8 +45,8 @@ export interface TestEngine extends EnginePort {
 type Role = 'admin' | 'operator' | 'auditor'
 
 export interface TestControl {
-  readonly app: ControlApp
-  readonly edge: ControlApp
+  readonly app: ServedApp
+  readonly edge: ServedApp
   readonly access: Access
   readonly telemetry: Telemetry
   readonly hub: EventHub
@@ -77,7 +77,7 @@ export interface RequestOptions {
   readonly body?: unknown
   /** The peer's address. */
   readonly from?: string
-  readonly app?: ControlApp
+  readonly app?: ServedApp
 }
 
 /** 2026-01-01T00:00:00Z: a whole minute, so that expected times are easy to read. */
@@ -126,10 +126,8 @@ export function openControl(
       ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'] },
     },
   }
-  const access = openAccess(deps)
-  const telemetry = new Telemetry(deps)
-  const hub = new EventHub(engine.events, steadyNow)
-  const app = createApi(deps, access, telemetry, hub)
+  const { access, telemetry, hub, ...made } = createControl(deps, { connectionsPerAddress: 4_096 })
+  const app = served(made.api.app, made.api.server)
   let keys = 0
 
   return {
@@ -142,7 +140,7 @@ export function openControl(
     ocs,
     deps,
     logged,
-    edge: createEdge(deps, access, telemetry),
+    edge: served(made.edge.app, made.edge.server),
     now: wallNow,
     tick: (ms) => (steady += ms),
     jump: (ms) => (offsetMs += ms),
@@ -173,11 +171,17 @@ export function openControl(
   }
 }
 
+/** The API with other dependencies, as a restart would make it. */
+export function apiWith(deps: ControlDeps): ServedApp {
+  const { app, server } = createControl(deps).api
+  return served(app, server)
+}
+
 /** Hashed once: each hash takes 10 ms of a core. */
 let correctHorse: Promise<string> | undefined
 
 /** Every answer is held against the OpenAPI document, that of `api`. */
-async function send(api: ControlApp, path: string, options: RequestOptions): Promise<Answer> {
+async function send(api: ServedApp, path: string, options: RequestOptions): Promise<Answer> {
   const { body, token, from, app = api } = options
   const method = options.method ?? (body === undefined ? 'GET' : 'POST')
   const headers = new Headers(options.headers)
@@ -193,7 +197,7 @@ async function send(api: ControlApp, path: string, options: RequestOptions): Pro
       headers,
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     },
-    { remoteAddress: from ?? '192.0.2.1' },
+    from,
   )
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false

@@ -27,7 +27,7 @@ export interface Documented {
   problemsOf(told: Told): string[]
 }
 
-export function documentOf(app: ControlApp): Documented {
+export function documentOf(app: Pick<ControlApp, 'routes'>): Documented {
   const document = openApiDocument(routeNotes(app), operations, '0')
   const routes = Object.entries(document['paths'] as Record<string, Record<string, Json>>)
     .map(([path, methods]): Route => ({ pattern: patternOf(path), methods }))
@@ -76,7 +76,11 @@ function undocumented({ status, body }: Told, document: Json): string[] {
 let shared: Documented | undefined
 
 /** Throws when an answer is not what the document of `app` says. */
-export function expectDocumented(app: ControlApp, path: string, told: Omit<Told, 'path'>) {
+export function expectDocumented(
+  app: Pick<ControlApp, 'routes'>,
+  path: string,
+  told: Omit<Told, 'path'>,
+) {
   shared ??= documentOf(app)
   const name = canonicalPath(new Request(`http://localhost${path}`))
   const problems = shared.problemsOf({ ...told, path: name })

@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import type { ControlApp } from '../../control/app.ts'
+import type { ServedApp } from './in-memory-http.ts'
 
 /** `legacy`: the handshake of 2025; `modern`: the stateless protocol of 2026-07-28. */
 export type Era = 'legacy' | 'modern'
@@ -13,13 +13,12 @@ export const newClient = (era: Era): Client =>
   )
 
 /** The official client on `/mcp` of this app, without a socket. */
-export async function connectClient(app: ControlApp, token: string, era: Era): Promise<Client> {
+export async function connectClient(app: ServedApp, token: string, era: Era): Promise<Client> {
   const client = newClient(era)
   await client.connect(
     new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), {
       requestInit: { headers: { Authorization: `Bearer ${token}` } },
-      fetch: async (url, init) =>
-        app.request(new Request(url, init), undefined, { remoteAddress: '192.0.2.1' }),
+      fetch: async (url, init) => app.request(String(url), init),
     }),
   )
   return client

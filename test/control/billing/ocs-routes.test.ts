@@ -7,6 +7,7 @@ import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { errorHandler } from '../../../control/http/error-handler.ts'
 import { type Books, customerWith, endedCall } from '../../support/books.ts'
 import { documentOf } from '../../support/documented.ts'
+import { serve } from '../../support/in-memory-http.ts'
 
 function nodeWith(scopes: readonly string[]): KeyPrincipal {
   return {
@@ -28,17 +29,18 @@ function nodeWith(scopes: readonly string[]): KeyPrincipal {
 
 /** The routes as the API mounts them, behind a key with these scopes. */
 function apiOf({ ocs, time }: Books, scopes: readonly string[] = ['ocs']) {
-  const app = new Hono<ControlEnv>()
-  app.use((c, next) => {
+  const routes = new Hono<ControlEnv>()
+  routes.use((c, next) => {
     c.set('presented', { kind: 'accepted', principal: nodeWith(scopes) })
     c.set('correlationId', 'test')
     return next()
   })
-  app.onError(errorHandler(() => {}))
-  app.route(
+  routes.onError(errorHandler(() => {}))
+  routes.route(
     '/api/ocs',
     ocsRoutes(ocs, { now: time.now, randomBytes: (size) => Buffer.alloc(size, 7) }),
   )
+  const app = serve(routes)
   const document = documentOf(app)
   const answer = async (method: string, name: string, response: Response | Promise<Response>) => {
     const { status } = await response

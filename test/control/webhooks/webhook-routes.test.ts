@@ -3,12 +3,10 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import { once } from 'node:events'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, expect, test } from 'vitest'
-import { createApi } from '../../../control/app.ts'
-import { openAccess } from '../../../control/auth/access.ts'
 import { Ocs } from '../../../engine/charging/ocs.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { endedCall, openCall } from '../../support/books.ts'
-import { openControl } from '../../support/control.ts'
+import { apiWith, openControl } from '../../support/control.ts'
 import { eventually } from '../../support/waiting.ts'
 
 interface Received {
@@ -74,8 +72,7 @@ function open() {
     events: webhooks.sink,
   })
   const deps = { ...base.deps, now: Date.now, steadyNow: Date.now, webhooks, ocs }
-  const access = openAccess(deps)
-  const app = createApi(deps, access, base.telemetry, base.hub)
+  const app = apiWith(deps)
   const token = base.key()
   const call = (method: string, path: string, body?: unknown) =>
     base.request(path, { app, token, method, body })

@@ -2,8 +2,7 @@
 import fc from 'fast-check'
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'
-import { createApi } from '../../../../control/app.ts'
-import { paymentWebhookSecret as secret } from '../../../support/control.ts'
+import { apiWith, paymentWebhookSecret as secret } from '../../../support/control.ts'
 import { openResources, type TestResources } from '../../../support/resources.ts'
 
 const stripe = new Stripe('sk_test_not_used')
@@ -375,12 +374,7 @@ test('what is not signed, or no event, is 400 and changes nothing', async () => 
 test('without a secret payments are refused for now', async () => {
   const control = await open()
   const settings = { ...control.deps.settings, paymentWebhookSecret: undefined }
-  const app = createApi(
-    { ...control.deps, settings },
-    control.access,
-    control.telemetry,
-    control.hub,
-  )
+  const app = apiWith({ ...control.deps, settings })
   const answer = await control.request(path, { app, body: {} })
   expect([answer.status, answer.code]).toEqual([503, 'payments_not_configured'])
 })

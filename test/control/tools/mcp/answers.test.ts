@@ -30,9 +30,7 @@ async function exchanges(era: Era): Promise<readonly Exchange[]> {
   const transport = new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), {
     requestInit: { headers: { Authorization: `Bearer ${root}` } },
     fetch: async (url, init) => {
-      const response = await app.request(new Request(url, init), undefined, {
-        remoteAddress: '192.0.2.1',
-      })
+      const response = await app.request(String(url), init)
       // GET and DELETE ask for a stream and for the end of a session: no message, and none comes back.
       if (init?.method !== 'POST') return response
       const { method = '' } = JSON.parse(typeof init.body === 'string' ? init.body : '{}') as {

@@ -1,0 +1,164 @@
+/** The HTTP server of an application: bounds slow and idle connections, and answers requests that no application sees. */
+import { createServer, STATUS_CODES, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import type { Hono } from 'hono'
+import { ApiAnswer } from './api-answer.ts'
+import { ApiError } from './api-error.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
+import type { ControlEnv } from './control-env.ts'
+import { errorBody } from './error-handler.ts'
+
+export interface ConnectionLimits {
+  /** From the connection to the end of the headers. Milliseconds, as for the next three. */
+  readonly headersMs: number
+  /** From the first to the last byte of a request; 408 after that. */
+  readonly requestMs: number
+  /** Closes a connection without a request. */
+  readonly idleMs: number
+  /** Closes a connection without progress, such as that of a client that does not read. */
+  readonly stalledMs: number
+  readonly headerBytes: number
+  /** Per listener; further connections are closed immediately. */
+  readonly connections: number
+  /** Per address; further connections get 503. Trusted proxies are limited per listener only. */
+  readonly connectionsPerAddress: number
+}
+
+export const defaultLimits: ConnectionLimits = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  idleMs: 60_000,
+  stalledMs: 120_000,
+  headerBytes: 16_384,
+  connections: 4_096,
+  connectionsPerAddress: 256,
+}
+
+type RefusedStatus = 400 | 408 | 417 | 431 | 503
+
+/** Runs before the response: counts it and sets the headers of every response. */
+export type OnRefused = (
+  status: number,
+  address: string,
+  set: (name: string, value: string) => void,
+) => void
+
+/** Observes requests and connections that no application sees. */
+export interface Watch {
+  /** For responses to requests that do not reach the application. */
+  readonly unrouted: NonNullable<ApiAnswer['count']>
+  readonly refused: OnRefused
+  readonly perAddress: ConnectionLimit
+  readonly connectionRefused: () => void
+  readonly newId: () => string
+}
+
+/**
+ * Makes the HTTP server of an application, bound to no port yet. Every request takes this path: those of the
+ * tests come through a connection in memory (`test/support/in-memory-http.ts`).
+ */
+export function httpServer(
+  app: Pick<Hono<ControlEnv>, 'fetch'>,
+  limits: ConnectionLimits,
+  watch: Watch,
+): Server {
+  const listener = getRequestListener(app.fetch, {
+    errorHandler: () => {
+      const id = watch.newId()
+      const headers = { 'X-Correlation-ID': id }
+      return Response.json(errorBody(badRequest, id), { status: 400, headers })
+    },
+    // HTTP/1.0, which probes of load balancers use, has no Host.
+    hostname: 'localhost',
+  })
+  const server = createServer(
+    {
+      ServerResponse: ApiAnswer,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      keepAliveTimeout: limits.idleMs,
+      maxHeaderSize: limits.headerBytes,
+      connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
+      // Node would respond without headers and without a body.
+      requireHostHeader: false,
+    },
+    (request, response) => {
+      if (watch.perAddress.isRefused(request.socket)) return
+      response.count = watch.unrouted
+      // RFC 9112 §3.2.
+      if (request.headers.host === undefined && request.httpVersion === '1.1')
+        answerRefused(response, 400, watch.newId())
+      else void listener(request, response)
+    },
+  )
+  server.on('checkExpectation', (_, response: ApiAnswer) => {
+    response.count = watch.unrouted
+    answerRefused(response, 417, watch.newId())
+  })
+  server.maxConnections = limits.connections
+  server.on('drop', watch.connectionRefused)
+  server.on('connection', (socket: Socket) => {
+    if (watch.perAddress.admit(socket)) return
+    watch.connectionRefused()
+    refuse(socket, 503, watch)
+  })
+  server.timeout = limits.stalledMs
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    refuse(socket, statusOf(error.code), watch)
+  })
+  return server
+}
+
+const badRequest = new ApiError(400, 'bad_request', 'The request is invalid')
+
+/** Responds to requests that never reach the application with the envelope, then closes the connection. */
+function refuse(socket: Socket, status: RefusedStatus, { refused, newId }: Watch): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const text = STATUS_CODES[status] ?? ''
+  const id = newId()
+  const body = refusalBody(status, id)
+  const headers: string[] = []
+  refused(status, socket.remoteAddress ?? '', (name, value) => headers.push(`${name}: ${value}`))
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${text}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      'Cache-Control: no-store',
+      `X-Correlation-ID: ${id}`,
+      ...(status === 503 ? ['Retry-After: 10'] : []),
+      ...headers,
+      '',
+      body,
+    ].join('\r\n'),
+    () => socket.destroy(),
+  )
+}
+
+/** A request that is parsed, but asks for what no handler supports. */
+function answerRefused(response: ApiAnswer, status: RefusedStatus, id: string): void {
+  const body = refusalBody(status, id)
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'X-Correlation-ID': id,
+    Connection: 'close',
+  })
+  response.end(body)
+}
+
+function refusalBody(status: RefusedStatus, id: string): string {
+  const text = STATUS_CODES[status] ?? ''
+  const code = text.toLowerCase().replaceAll(' ', '_')
+  return JSON.stringify({ success: false, error: text, statusCode: status, code, request_id: id })
+}
+
+function statusOf(code: string | undefined): RefusedStatus {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
+  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+}
