@@ -109,6 +109,8 @@ test('every decision that is cited exists, and stands once', () => {
   const text = readFileSync('DECISIONS.md', 'utf8')
   const numbers = [...text.matchAll(/^### <a id="d(\d+)"><\/a>D\1 /gm)].map(([, n = '']) => n)
   expect(numbers).toEqual(numbers.map((_, index) => String(index + 1)))
+  const [index = ''] = text.split('\n### ')
+  expect(numbers.filter((number) => !index.includes(`(#d${number})`))).toEqual([])
   expect(
     missing(citing, proseOf, /(?<![%\w])D([1-9]\d{0,2})\b/g, ([, number = '']) =>
       numbers.includes(number),
