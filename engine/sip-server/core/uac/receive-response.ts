@@ -49,7 +49,7 @@ export class ResponseReceiver implements OutboundUser {
     this.#endIfGone(outbound, status, now)
   }
 
-  /** A response that no peer sent: the application must get exactly one final answer (§8.1.3.1). */
+  /** A response that no peer sent: the application must get exactly one final answer (RFC 3261 §8.1.3.1). */
   onLocalFailure(outbound: OutboundRequest, status: number, reason: string, now: number): void {
     const { sent, flow, transactionId, dialogId, dialog } = outbound
     const text =

@@ -45,7 +45,7 @@ export class InboundRequests {
   readonly #byId = new Map<string, InboundRequest>()
   /** By server transaction: where a CANCEL goes. */
   readonly #byKey = new Map<string, InboundRequest>()
-  /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (§8.2.2.2). */
+  /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261 §8.2.2.2). */
   readonly #merged = new Map<string, string>()
   /** Until then no request can have come round. */
   #hasForwarded = false

@@ -76,7 +76,7 @@ export class Responder {
     now: number,
   ): InboundRequest {
     const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
-    // §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating.
+    // RFC 3261 §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating.
     if (arrival.request.method === 'INVITE') this.answer(inbound, 100, 'Trying', '', now)
     return inbound
   }
