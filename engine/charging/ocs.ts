@@ -46,6 +46,7 @@ import {
 } from './authorization/authorize.ts'
 import { Reservations } from './authorization/reservations.ts'
 import { toVerdict } from './authorization/verdict.ts'
+import { CallRecords } from './call-records.ts'
 import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
@@ -70,8 +71,6 @@ export interface OcsDeps {
   readonly log: Log
 }
 
-/** New calls are refused while more writes than this wait for the database. */
-const maxWaitingWrites = 10_000
 const housekeepingMs = 1_000
 
 export class Ocs implements Charging, OcsPort {
@@ -79,6 +78,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #deps: OcsDeps
   readonly #hasForeignWrites: () => boolean
   readonly #group: GroupCommit
+  readonly #records: CallRecords
   readonly #customers: Customers
   readonly #rates: Rates
   readonly #reservations = new Reservations()
@@ -98,6 +98,7 @@ export class Ocs implements Charging, OcsPort {
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
     })
+    this.#records = new CallRecords(store, this.#group)
     // Before anything is read: a commit of another process meanwhile is noticed.
     this.#hasForeignWrites = foreignWrites(store)
     this.#customers = new Customers(store, now())
@@ -105,18 +106,18 @@ export class Ocs implements Charging, OcsPort {
     const ledger = createLedger(store)
     this.ledger = ledger
     this.#events = new AccountingEvents(deps.events, ledger)
-    const shared = { store, ledger, sums: this.#sums, events: this.#events }
+    const shared = { ledger, sums: this.#sums, events: this.#events }
     this.#settlement = new Settlement({
       ...{ ...shared, now, wallNow },
-      ...{ group: this.#group, reservations: this.#reservations },
+      ...{ records: this.#records, reservations: this.#reservations },
     })
     this.#reports = new NodeReports(store, ledger, this.#settlement)
-    this.#moves = new MoneyMoves({ ...shared, customers: this.#customers })
+    this.#moves = new MoneyMoves({ ...shared, store, customers: this.#customers })
   }
 
   /** Settles the calls that the last run left open, then begins housekeeping. */
   start(): { readonly recoveredCalls: number } {
-    const left = this.#settlement.leftOpen()
+    const left = this.#records.leftOpen()
     for (const entry of left) {
       const { record, charge } = recovered(entry, this.#books())
       this.#settlement.settle(record, charge).catch((error: unknown) => {
@@ -150,11 +151,11 @@ export class Ocs implements Charging, OcsPort {
 
   answered(call: OpenCall): Promise<boolean> {
     this.#reservations.touch(call.callUuid, this.#deps.now())
-    return this.#settlement.open(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
+    return this.#settlement.answered(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
   }
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
-    this.#settlement.alive(callUuids, nowMs)
+    this.#records.alive(callUuids, nowMs)
     const revoked: RevokedCall[] = []
     for (const callUuid of callUuids) {
       const payer = this.#reservations.touch(callUuid, nowMs)?.payer
@@ -301,7 +302,7 @@ export class Ocs implements Charging, OcsPort {
   #authorize(request: AuthorizationRequest): Authorization {
     const isRepeated = this.#reservations.find(request.callUuid) !== undefined
     const authorization: Authorization =
-      this.#group.waiting > maxWaitingWrites || this.#deps.store.storage.problem !== undefined
+      this.#records.isOverloaded || this.#deps.store.storage.problem !== undefined
         ? { kind: 'overloaded' }
         : authorize(request, this.#books(), this.#deps.unknownCaller, this.#deps.now())
     if (!isRepeated) this.#announce(request, authorization)

@@ -1,15 +1,10 @@
 /** Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives restarts. */
-import {
-  callJournal,
-  JOURNAL_WAIT_MS,
-  type OpenCall,
-  recoveredRecord,
-} from '../../../schema/call-journal.ts'
-import { type CallRecord, insertCallRecord } from '../../../schema/call-record.ts'
+import { type OpenCall, recoveredRecord } from '../../../schema/call-journal.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
 import type { Store } from '../../../schema/open.ts'
-import { SignOfLife } from '../../../schema/storage/sign-of-life.ts'
+import { CallRecords } from '../call-records.ts'
 import { CdrOutbox } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
@@ -40,8 +35,6 @@ export interface ExternalChargingDeps {
 const retryAfterSeconds = 5
 /** With fail mode `open`, a call goes on for this long when its extension gets no answer. */
 const blindGrantSeconds = 60
-/** New calls are refused while more writes than this wait for the database. */
-const maxWaitingWrites = 10_000
 /** Uuids of denied calls are kept until their CDR is stored, at most this many, the newest. */
 const maxDenied = 50_000
 
@@ -50,9 +43,7 @@ export class ExternalCharging implements Charging {
   readonly #client: OcsClient
   readonly #group: GroupCommit
   readonly #outbox: CdrOutbox
-  readonly #journal: ReturnType<typeof callJournal>
-  readonly #insert: ReturnType<typeof insertCallRecord>
-  readonly #signOfLife: SignOfLife
+  readonly #records: CallRecords
   readonly #denied = new Set<string>()
 
   constructor(deps: ExternalChargingDeps) {
@@ -68,14 +59,12 @@ export class ExternalCharging implements Charging {
       group: this.#group,
       post: (json) => this.#client.post('/api/ocs/cdr', json),
     })
-    this.#journal = callJournal(deps.store)
-    this.#insert = insertCallRecord(deps.store)
-    this.#signOfLife = new SignOfLife(this.#group, this.#journal)
+    this.#records = new CallRecords(deps.store, this.#group)
   }
 
   /** Closes the calls that the last run left open, and resumes delivery of CDRs. */
   start(): { readonly recoveredCalls: number } {
-    const left = this.#journal.entries()
+    const left = this.#records.leftOpen()
     for (const entry of left)
       this.report(recoveredRecord(entry)).catch((error: unknown) =>
         this.#deps.log('error', 'charging: a call of the last run cannot be stored', { error }),
@@ -98,8 +87,7 @@ export class ExternalCharging implements Charging {
       this.#rememberDenied(callUuid)
       return { kind: 'denied', code: 'no_payer', account: null }
     }
-    if (this.#group.stats().waiting > maxWaitingWrites)
-      return { kind: 'unreachable', retryAfterSeconds }
+    if (this.#records.isOverloaded) return { kind: 'unreachable', retryAfterSeconds }
     const query = new URLSearchParams({ caller, callee, call_uuid: callUuid })
     if (customerId !== null) query.set('customer_id', String(customerId))
     const answer = await this.#client.get(`/api/ocs/authorize?${query.toString()}`)
@@ -136,13 +124,12 @@ export class ExternalCharging implements Charging {
   }
 
   answered(call: OpenCall): Promise<boolean> {
-    const answeredMs = this.#deps.now()
-    return this.#group.written(() => this.#journal.open(call, null, answeredMs), JOURNAL_WAIT_MS)
+    return this.#records.answered(call, null, this.#deps.now())
   }
 
   /** An external OCS ends a call by its answer to the next extension. */
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
-    this.#signOfLife.tell(callUuids, nowMs)
+    this.#records.alive(callUuids, nowMs)
     return []
   }
 
@@ -151,23 +138,11 @@ export class ExternalCharging implements Charging {
     // It never authorized a free call, and must not charge it.
     const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
     const isReported = isAccepted && record.isFree !== true
-    return new Promise((resolve, reject) => {
-      this.#group.add({
-        content: record,
-        run: () => this.#store(record, isReported),
-        done: () => {
-          this.#outbox.wake()
-          resolve()
-        },
-        refused: (error) => reject(error instanceof Error ? error : new Error(String(error))),
-      })
-    })
-  }
-
-  #store(record: CallRecord, isReported: boolean): void {
-    this.#journal.close(record.callUuid)
-    const isFirst = this.#insert(record, { costMicros: 0, currency: record.currency })
-    if (isFirst && isReported) this.#outbox.write(record)
+    const store = (): void => {
+      const cost = { costMicros: 0, currency: record.currency }
+      if (this.#records.insert(record, cost) && isReported) this.#outbox.write(record)
+    }
+    return this.#records.queue(record, store, () => this.#outbox.wake())
   }
 
   #rememberDenied(callUuid: string): void {

@@ -1,25 +1,16 @@
 /** Turns an ended call into its record, its ledger entry and its debit: in one transaction, and once. */
-import {
-  callJournal,
-  JOURNAL_WAIT_MS,
-  type JournalEntry,
-  type OpenCall,
-  type Tariff,
-} from '../../../schema/call-journal.ts'
-import { type CallRecord, insertCallRecord } from '../../../schema/call-record.ts'
-import type { GroupCommit } from '../../../schema/group-commit.ts'
-import type { Store } from '../../../schema/open.ts'
-import { SignOfLife } from '../../../schema/storage/sign-of-life.ts'
+import type { OpenCall, Tariff } from '../../../schema/call-journal.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import type { AccountingEvents } from '../accounting-events.ts'
+import type { Reservations } from '../authorization/reservations.ts'
+import type { CallRecords } from '../call-records.ts'
 import type { Ledger, Posting } from '../ledger/ledger.ts'
 import type { MoneySums } from '../ledger/money-sums.ts'
-import type { AccountingEvents } from '../accounting-events.ts'
 import type { Charge } from './charge.ts'
-import type { Reservations } from '../authorization/reservations.ts'
 
 interface SettlementDeps {
-  readonly store: Store
+  readonly records: CallRecords
   readonly ledger: Ledger
-  readonly group: GroupCommit
   readonly reservations: Reservations
   readonly sums: MoneySums
   readonly events: AccountingEvents
@@ -37,15 +28,9 @@ export interface Written<T> {
 
 export class Settlement {
   readonly #deps: SettlementDeps
-  readonly #insert: ReturnType<typeof insertCallRecord>
-  readonly #journal: ReturnType<typeof callJournal>
-  readonly #signOfLife: SignOfLife
 
   constructor(deps: SettlementDeps) {
     this.#deps = deps
-    this.#insert = insertCallRecord(deps.store)
-    this.#journal = callJournal(deps.store)
-    this.#signOfLife = new SignOfLife(deps.group, this.#journal)
   }
 
   /** Stores a call; resolves when it is durable. A call that is already stored changes nothing. */
@@ -61,23 +46,14 @@ export class Settlement {
    * the database can never store this record.
    */
   queue<T>(record: CallRecord, charge: Charge, run: () => Written<T>): Promise<T> {
-    const { group, reservations } = this.#deps
+    const { records, reservations } = this.#deps
     const { callUuid } = record
     reservations.end(callUuid, charge.costMicros)
-    return new Promise((resolve, reject) => {
-      group.add({
-        content: record,
-        run,
-        done: ({ answer, posting }) => {
-          this.#apply(callUuid, charge, posting)
-          resolve(answer)
-        },
-        refused: (error) => {
-          reservations.release(callUuid)
-          reject(error instanceof Error ? error : new Error(String(error)))
-        },
-      })
-    })
+    const committed = ({ answer, posting }: Written<T>): T => {
+      this.#apply(callUuid, charge, posting)
+      return answer
+    }
+    return records.queue(record, run, committed, () => reservations.release(callUuid))
   }
 
   #write(record: CallRecord, charge: Charge): Posting | undefined {
@@ -87,9 +63,8 @@ export class Settlement {
   /** Stores the record, inside the open transaction. False: the call has one already. */
   store(record: CallRecord, charge: Charge): boolean {
     const { tariff, costMicros } = charge
-    this.#journal.close(record.callUuid)
     const currency = tariff?.currency ?? record.currency
-    const isFirst = this.#insert(record, { costMicros, currency })
+    const isFirst = this.#deps.records.insert(record, { costMicros, currency })
     if (isFirst) this.#deps.events.ended(record, charge)
     return isFirst
   }
@@ -139,21 +114,9 @@ export class Settlement {
     this.#deps.reservations.release(callUuid)
   }
 
-  /** Stores an answered call. Once this resolves with true, no crash can lose the call; false: it is not stored. */
-  open(call: OpenCall, tariff: Tariff | null): Promise<boolean> {
-    const answeredMs = this.#deps.now()
-    return this.#deps.group.written(() => {
-      this.#journal.open(call, tariff, answeredMs)
-      this.#deps.events.answered(call)
-    }, JOURNAL_WAIT_MS)
-  }
-
-  alive(callUuids: readonly string[], now: number): void {
-    this.#signOfLife.tell(callUuids, now)
-  }
-
-  /** The calls that the last run left open. */
-  leftOpen(): JournalEntry[] {
-    return this.#journal.entries()
+  /** Stores an answered call and its event; see `CallRecords.answered`. */
+  answered(call: OpenCall, tariff: Tariff | null): Promise<boolean> {
+    const { records, events, now } = this.#deps
+    return records.answered(call, tariff, now(), () => events.answered(call))
   }
 }
