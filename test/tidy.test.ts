@@ -439,6 +439,20 @@ test('the top level holds exactly what it should', () => {
   expect(found.toSorted()).toEqual(topLevel.toSorted())
 })
 
+/** A write to a call, or to anything that hangs on one. */
+const writesState =
+  /\b(?:call|leg|transfer|exchange|dialing|attempt|caller|callee|transferor|transferee|forwarded)(?:\.\w+)+(?:\s*(?:[-+*]|\?\?|\|\||&&)?=(?![=>])|\+\+|--|\.(?:push|splice|pop|shift|unshift|set|delete|clear)\()/g
+
+test('the state of calls is written by the machine of calls alone', () => {
+  const complaints = production
+    .filter((path) => path.startsWith('engine/') && !path.startsWith('engine/call/call-machine/'))
+    .filter((path) => /call-machine\/(?:state|new-call)\.ts'/.test(textOf.get(path) ?? ''))
+    .flatMap((path) =>
+      [...(codeOf.get(path) ?? '').matchAll(writesState)].map(([what]) => ({ path, what })),
+    )
+  expect(without('state', complaints)).toEqual([])
+})
+
 test('file names are kebab-case', () => {
   const complaints = sources
     .filter((path) => !/^(?:[a-z0-9-]+\/)*[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:ts|mjs)$/.test(path))

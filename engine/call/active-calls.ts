@@ -3,16 +3,21 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { ActiveCall, CallState, CallTransfer } from '../../schema/contracts/calls.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
-import type { CallStart, Place } from './call.ts'
-import { Call } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { Participant } from './legs/conversation.ts'
 import { stamped } from './cdr/cdr.ts'
-import { cause } from './cdr/end-reason.ts'
-import { tagOf } from './sip/headers.ts'
+import { cause, type End } from './cdr/end-reason.ts'
+import type { MachineEvent } from './call-machine/protocol.ts'
 import { RecentCalls } from './cdr/recent-calls.ts'
 import { UnstoredCalls } from './cdr/unstored-calls.ts'
-import type { CallStory } from './trace/trace.ts'
+import { forgetCall } from './call-machine/call.ts'
+import {
+  beginCall,
+  beginInvitedCall,
+  type NewCall,
+  type ReceivedInvite,
+} from './call-machine/new-call.ts'
+import { emptyWorld, type Call, type Leg, type Place } from './call-machine/state.ts'
+import type { CallStory } from './trace/story.ts'
 
 export interface ActiveCallsDeps {
   /** Milliseconds by the steady clock (schema/clock.ts). */
@@ -40,16 +45,15 @@ export type CallEvent = { readonly tenantId: number | null } & (
   | { readonly type: 'call.ended'; readonly record: CallRecord }
 )
 
-/** A phone may ask for transfers again and again. */
-const MAX_NOTES = 100
-
 /** The OCS is told which calls live this often; at most 10 s by the charging contract. */
 const HEARTBEAT_MS = 5_000
 const DRAIN_LOOK_MS = 500
 
 export class ActiveCalls {
   readonly #deps: ActiveCallsDeps
-  readonly #calls = new Map<string, Call>()
+  readonly world = emptyWorld()
+  readonly #calls = this.world.calls
+  #dispatch: (event: MachineEvent) => void = () => undefined
   readonly #byNode = new Map<number, Set<Call>>()
   readonly #byCarrier = new Map<number, Set<Call>>()
   readonly #recent: RecentCalls
@@ -78,25 +82,39 @@ export class ActiveCalls {
     return this.#deps.canStore?.() ?? true
   }
 
-  begin(start: CallStart): Call {
-    const { now, wallNow } = this.#deps
-    const call = new Call(start, this.#onState, wallNow() - now())
-    this.#calls.set(start.callUuid, call)
+  /** How events reach the machine of calls. */
+  attach(dispatch: (event: MachineEvent) => void): void {
+    this.#dispatch = dispatch
+  }
+
+  begin(begun: Omit<NewCall, 'stampOffsetMs'>): Call {
+    const call = beginCall(this.world, { ...begun, stampOffsetMs: this.#stampOffsetMs })
     this.#scheduleHeartbeat()
     return call
   }
 
-  /** Where the call is being tried from now on: it counts there, and nowhere else. */
-  place(call: Call, place: Place): void {
-    this.#leave(call)
-    call.place = place
-    call.peers.callee = null
-    if (place.nodeId !== null) join(this.#byNode, place.nodeId, call)
-    if (place.carrierId !== null) join(this.#byCarrier, place.carrierId, call)
-    if (place.agentId !== null) join(this.#byAgent, place.agentId, call)
+  /** A call that an INVITE begins, and the leg of its caller. */
+  beginInvited(begun: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): Leg {
+    const { world } = this
+    const leg = beginInvitedCall(world, { ...begun, stampOffsetMs: this.#stampOffsetMs }, invite)
+    this.#scheduleHeartbeat()
+    return leg
   }
 
-  /** Whom a transfer has taken out of the call does not count any more where the call went. */
+  get #stampOffsetMs(): number {
+    return this.#deps.wallNow() - this.#deps.now()
+  }
+
+  /** Where the call is being tried from now on: it counts there, and nowhere else. */
+  count(call: Call, before: Place, place: Place): void {
+    this.#leave(call, before)
+    const { nodeId, carrierId, agentId } = place
+    if (nodeId !== null) join(this.#byNode, nodeId, call)
+    if (carrierId !== null) join(this.#byCarrier, carrierId, call)
+    if (agentId !== null) join(this.#byAgent, agentId, call)
+  }
+
+  /** A callee that a transfer has taken out of the call does not count any more where the call went. */
   calleeLeft(call: Call): void {
     const { nodeId, carrierId, agentId } = call.place
     if (nodeId !== null) part(this.#byNode, nodeId, call)
@@ -108,26 +126,21 @@ export class ActiveCalls {
   /** The call is over, and counts nowhere any more; it is known until its record is stored. */
   ended(call: Call): void {
     this.unstored.ended(call)
-    this.#leave(call)
+    this.#leave(call, call.place)
   }
 
   /** How far a transfer of the call has come. */
-  transfer(call: Call, transfer: CallTransfer): void {
-    call.transfer = transfer
-    if (call.notes.length < MAX_NOTES)
-      call.notes.push({ at: this.#deps.now(), what: 'transfer', transfer })
-    this.#tell(transferEvents[transfer.state], call)
+  transferred(call: Call, { state }: CallTransfer): void {
+    this.#tell(transferEvents[state], call)
   }
 
-  /** Who talks in the dialog with this Call-ID, our tag and the peer's. Looks at every call. */
-  participantIn(callId: string, ourTag: string, theirTag: string): Participant | undefined {
-    for (const { legs, conversation } of this.#calls.values()) {
-      if (conversation === undefined || !legs.includes(callId)) continue
-      const found = conversation.participants().find(({ leg }) => {
-        const { sip } = leg.dialog
-        return sip.callId === callId && sip.localTag === ourTag && sip.remoteTag === theirTag
-      })
-      if (found) return found
+  /** The leg of the dialog with this Call-ID, our tag and the peer's, in a call that is answered. Looks at every leg. */
+  legIn(callId: string, localTag: string, remoteTag: string): Leg | undefined {
+    for (const leg of this.world.legs.values()) {
+      if (leg.callId !== callId || leg.localTag !== localTag || leg.remoteTag !== remoteTag)
+        continue
+      const { caller, callee } = this.world.calls.get(leg.callUuid)?.legs ?? {}
+      if (leg.id === caller || leg.id === callee) return leg
     }
     return undefined
   }
@@ -138,17 +151,23 @@ export class ActiveCalls {
    */
   unanswered(callId: string, callerTag: string): Call | undefined {
     for (const call of this.#calls.values()) {
-      const { start, invite, answeredAt, stopped } = call
-      if (start.callId !== callId || answeredAt !== null || stopped) continue
-      if (invite && tagOf(invite.headers['from']) === callerTag) return call
+      const { start, calling, answeredAt, end } = call
+      if (start.callId !== callId || answeredAt !== null || end) continue
+      const isRinging = call.phase === 'dialing' || call.phase === 'forwarding'
+      if (isRinging && calling.kind === 'invite' && call.callerTag === callerTag) return call
     }
     return undefined
   }
 
+  /** One transfer at a time. */
+  isTransferring(...legs: readonly Leg[]): boolean {
+    return legs.some(({ callUuid }) => this.call(callUuid)?.transfer?.state === 'transferring')
+  }
+
   /** Whether a call with such a leg waits for its answer. Looks at every call. */
   isUnanswered(callId: string): boolean {
-    for (const { legs, answeredAt } of this.#calls.values())
-      if (answeredAt === null && legs.includes(callId)) return true
+    for (const { callIds, answeredAt } of this.#calls.values())
+      if (answeredAt === null && callIds.includes(callId)) return true
     return false
   }
 
@@ -168,13 +187,13 @@ export class ActiveCalls {
   /** The call is over, and its record stored; undefined: it was none. */
   finish(call: Call, record?: CallRecord): void {
     if (record) {
-      const { legs, notes, stampOffsetMs } = call
+      const { callIds: legs, notes, stampOffsetMs } = call
       this.#recent.add({ record, legs, notes, stampOffsetMs })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
-    this.#leave(call)
+    this.#leave(call, call.place)
     this.unstored.forget(call)
-    this.#calls.delete(call.start.callUuid)
+    forgetCall(this.world, call.start.callUuid)
     if (this.#calls.size === 0) this.#emptied()
   }
 
@@ -201,7 +220,7 @@ export class ActiveCalls {
   story(callUuid: string): CallStory | undefined {
     const call = this.#calls.get(callUuid)
     if (call) {
-      const { start, legs, notes, account, stampOffsetMs } = call
+      const { start, callIds: legs, notes, account, stampOffsetMs } = call
       return {
         tenantId: account?.tenantId ?? null,
         startedAt: start.startedAt + stampOffsetMs,
@@ -235,9 +254,9 @@ export class ActiveCalls {
   hangUp(callUuid: string, q850: number): 'ending' | 'not_found' | 'already_ending' {
     const call = this.#calls.get(callUuid)
     if (!call) return 'not_found'
-    return call.stop({ kind: 'cut', by: 'api', cause: q850, code: null })
-      ? 'ending'
-      : 'already_ending'
+    if (call.end) return 'already_ending'
+    this.#stop(callUuid, { kind: 'cut', by: 'api', cause: q850, code: null })
+    return 'ending'
   }
 
   countByNode(nodeId: number): number {
@@ -282,8 +301,10 @@ export class ActiveCalls {
   /** A SIP server is gone and with it every dialog: to these legs nothing can be said any more. */
   connectionLost(isLost: (callId: string) => boolean): void {
     const end = { kind: 'cut', by: 'system', cause: cause.connectionLost } as const
-    for (const call of this.#calls.values())
-      if (call.legs.some(isLost)) call.stop({ ...end, code: 'connection_lost' })
+    for (const { callIds, start } of [...this.#calls.values()])
+      if (callIds.some(isLost)) this.#stop(start.callUuid, { ...end, code: 'connection_lost' })
+    for (const { id: legId, callId } of [...this.world.legs.values()])
+      if (isLost(callId)) this.#dispatch({ type: 'lost', legId })
   }
 
   /** The call is admitted: it is known who pays for it. */
@@ -291,9 +312,14 @@ export class ActiveCalls {
     this.#tell('call.started', call)
   }
 
-  readonly #onState = (call: Call, before: CallState): void => {
-    if (before === 'DIALING' && call.state !== 'ACTIVE') this.#tell('call.ringing', call)
-    else if (call.state === 'ACTIVE' && before !== 'HELD') this.#tell('call.answered', call)
+  #stop(callUuid: string, end: End): void {
+    this.#dispatch({ type: 'stop', callUuid, end })
+  }
+
+  /** What is shown of the call has changed. */
+  displayed(call: Call, before: CallState): void {
+    if (before === 'DIALING' && call.display !== 'ACTIVE') this.#tell('call.ringing', call)
+    else if (call.display === 'ACTIVE' && before !== 'HELD') this.#tell('call.answered', call)
   }
 
   #tell(type: LiveCallEvent, call: Call): void {
@@ -302,12 +328,11 @@ export class ActiveCalls {
   }
 
   #stopAll(q850: number, code: string): void {
-    for (const call of this.#calls.values())
-      call.stop({ kind: 'cut', by: 'system', cause: q850, code })
+    for (const callUuid of [...this.#calls.keys()])
+      this.#stop(callUuid, { kind: 'cut', by: 'system', cause: q850, code })
   }
 
-  #leave(call: Call): void {
-    const { nodeId, carrierId, agentId } = call.place
+  #leave(call: Call, { nodeId, carrierId, agentId }: Place): void {
     if (nodeId !== null) part(this.#byNode, nodeId, call)
     if (carrierId !== null) part(this.#byCarrier, carrierId, call)
     if (agentId !== null) part(this.#byAgent, agentId, call)
@@ -327,14 +352,14 @@ export class ActiveCalls {
     if (this.#calls.size === 0) return
     const alive: string[] = []
     for (const [callUuid, call] of this.#calls)
-      if (call.answeredAt !== null && !call.stopped) alive.push(callUuid)
+      if (call.answeredAt !== null && !call.end) alive.push(callUuid)
     if (alive.length > 0) this.#reportAlive(alive)
     this.#scheduleHeartbeat()
   }
 
   #reportAlive(callUuids: readonly string[]): void {
     for (const { callUuid, code } of this.#deps.charging.alive(callUuids, this.#deps.now()))
-      this.#calls.get(callUuid)?.stop({ kind: 'cut', by: 'system', cause: cause.barred, code })
+      this.#stop(callUuid, { kind: 'cut', by: 'system', cause: cause.barred, code })
   }
 }
 
@@ -343,7 +368,7 @@ function describe(call: Call): ActiveCall {
   const { setId, node, carrier } = call.place
   return {
     callUuid,
-    state: call.state,
+    state: call.display,
     direction: call.direction,
     callerNumber,
     calledNumber,

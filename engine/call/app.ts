@@ -7,23 +7,30 @@ import type {
   TransferRequest,
   TransferResult,
 } from '../../schema/contracts/calls.ts'
-import type { InboundCallDeps } from './inbound/inbound-call.ts'
-import { handleInboundCall } from './inbound/inbound-call.ts'
-import type { Answer, RequestHandler, SipRequest } from './srf/drachtio.ts'
 import type { Registrar } from '../registrar/registrar.ts'
+import type { CallDeps } from './call-deps.ts'
+import { CallRunner, type CallRequest, type CallRunnerDeps } from './call-runner.ts'
 import { originate } from './click-to-call/originate.ts'
+import { forwardBy, forwardOut } from './forwarding/forward.ts'
+import { handleInvite, type InboundCallDeps } from './inbound/inbound-call.ts'
+import { retryAfter, routeCall } from './inbound/route.ts'
+import { closedBy } from './inbound/validation.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { answerRegister } from './phones/register.ts'
-import { HeaderFilter } from './sip/headers.ts'
-import { closedBy } from './inbound/validation.ts'
 import { ALLOW, ALLOW_OUTSIDE_CALLS, respond } from './sip/answers.ts'
-import { retryAfter } from './inbound/route.ts'
-import { transferByApi } from './transfer/by-api.ts'
+import { HeaderFilter } from './sip/headers.ts'
+import type { Answer, RequestHandler, SipRequest } from './srf/drachtio.ts'
 import { takeRefer } from './transfer/refer.ts'
+import { transferByApi } from './transfer/by-api.ts'
 
-export interface CallControlDeps extends Omit<InboundCallDeps, 'filter' | 'onRefer'> {
-  readonly registrar: InboundCallDeps['registrar'] & Pick<Registrar, 'handle'>
+export interface CallControlDeps
+  extends
+    Omit<CallDeps, 'dispatch' | 'dispatcher' | 'registrar'>,
+    Omit<CallRunnerDeps, keyof CallDeps | 'filter' | 'requests'>,
+    Pick<InboundCallDeps, 'onUnknownSource'> {
+  readonly dispatcher: CallDeps['dispatcher'] & CallRunnerDeps['dispatcher']
+  readonly registrar: CallDeps['registrar'] & Pick<Registrar, 'handle'>
   /** Lower-case names of the `X-…` headers that pass between the legs. */
   readonly passX: ReadonlySet<string>
 }
@@ -44,19 +51,23 @@ export interface CallControl {
 export function startCallControl(deps: CallControlDeps): CallControl {
   const { client, passX } = deps
   const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
+  const requests = (request: CallRequest): void => take(request, calls)
+  const runner = new CallRunner({ ...deps, filter, requests })
   const calls: InboundCallDeps = {
-    ...{ ...deps, filter },
-    onRefer: (participant, request, answer) => takeRefer(participant, request, answer, calls),
+    ...deps,
+    dispatch: (event) => runner.dispatch(event),
+    receive: (legId, request, answer) => runner.receive(legId, request, answer),
   }
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
   client.handle('invite', (request, answer) => {
-    if (request.stackDialogId) refuse(request, answer, deps.calls)
-    else
-      handleInboundCall(request, answer, calls).catch((error: unknown) => {
-        // Before there was a call that could fail: who it is from could not be found out.
-        deps.log('error', 'an INVITE could not be handled', { error })
-        respond(answer, 500)
-      })
+    if (request.stackDialogId) return refuse(request, answer, deps.calls)
+    try {
+      return handleInvite(request, answer, calls)
+    } catch (error) {
+      // Before there was a call that could fail: its source could not be found out.
+      deps.log('error', 'an INVITE could not be handled', { error })
+      return respond(answer, 500)
+    }
   })
   client.handle('options', (request, answer) => {
     if (request.stackDialogId) refuse(request, answer, deps.calls)
@@ -79,15 +90,41 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   }
 }
 
+/** What the machine of calls asks of routing and of the parties' rights. */
+function take(request: CallRequest, deps: CallDeps): void {
+  const { calls, dispatch } = deps
+  if (request.type === 'refer') return takeRefer(request, deps)
+  const { callUuid } = request
+  const call = calls.call(callUuid)
+  if (call === undefined) return undefined
+  switch (request.type) {
+    case 'decideForward': {
+      const forward = forwardBy(call, request.headers, deps)
+      return dispatch({ type: 'forwardDecided', callUuid, legId: request.legId, forward })
+    }
+    case 'forwardOut':
+      return forwardOut(call, request.by, request.invite, deps)
+    case 'connectSource':
+    default: {
+      if (call.connect === undefined) return undefined
+      const { isEmergency, route } = call.connect
+      const invite = { ...call.connect.invite, body: request.offer }
+      const found = route ?? routeCall(invite, call.account, deps)
+      const outgoing = isEmergency ? { ...invite, isSecure: false } : invite
+      return dispatch({ type: 'dial', callUuid, route: found, invite: outgoing, isEmergency })
+    }
+  }
+}
+
 /** RFC 3261 §11.2: what an INVITE would get at this moment. */
-function answerOptions(answer: Answer, deps: InboundCallDeps): void {
+function answerOptions(answer: Answer, deps: CallDeps): void {
   if (closedBy(deps.calls)) respond(answer, 503, undefined, { headers: retryAfter(deps) })
   else respond(answer, 200, undefined, { headers: capabilities })
 }
 
 const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'timer, replaces' }
 
-type Unanswered = Pick<InboundCallDeps['calls'], 'isUnanswered'>
+type Unanswered = Pick<CallDeps['calls'], 'isUnanswered'>
 
 /** What nobody takes: outside dialogs, or in one that has no legs. */
 function refuse(request: SipRequest, answer: Answer, calls: Unanswered): void {

@@ -3,20 +3,24 @@
  * would pay, and where it would go. Only sockets are missing.
  */
 import { seedFile } from '../../engine/commands/seed.ts'
-import { Call } from '../../engine/call/call.ts'
-import { Invite } from '../../engine/call/legs/invite.ts'
 import { inviteFor } from '../../engine/call/dialing/outgoing-invite.ts'
-import { objectionTo } from '../../engine/call/inbound/validation.ts'
+import { rejectionFor } from '../../engine/call/inbound/validation.ts'
 import { forwardingOf } from '../../engine/call/forwarding/redirect.ts'
-import { readInvite, startOf, type Reading } from '../../engine/call/inbound/incoming-invite.ts'
+import {
+  readInvite,
+  startOf,
+  type IncomingInvite,
+} from '../../engine/call/inbound/incoming-invite.ts'
 import { routeCall, type RouteDeps } from '../../engine/call/inbound/route.ts'
-import { admit, freeRoute } from '../../engine/call/inbound/admission.ts'
+import { admit, planRoute } from '../../engine/call/inbound/admission.ts'
 import { HeaderFilter } from '../../engine/call/sip/headers.ts'
 import type { Headers, SipRequest } from '../../engine/call/srf/drachtio.ts'
 import { readRefer } from '../../engine/call/transfer/refer-request.ts'
 import { ExtensionDirectory } from '../../engine/registrar/extension-directory.ts'
 import { loadRouting } from '../../engine/routing/routing-store.ts'
 import type { Origin } from '../../engine/routing/routing.ts'
+import { beginCall } from '../../engine/call/call-machine/new-call.ts'
+import { CallMachine } from './call-machine.ts'
 import { candidate } from './call-rig.ts'
 import { openResources } from './resources.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
@@ -114,10 +118,9 @@ export function openDoors() {
     headers: Headers = {},
   ): Promise<Verdict> {
     const { request, reading } = read(uri, origin, headers)
-    const answer = { finalResponseSent: false, send: () => undefined }
-    const { isEmergency } = freeRoute(reading, deps)
-    const objection = objectionTo(
-      new Invite(request, answer, () => undefined),
+    const { isEmergency } = planRoute(reading, deps)
+    const objection = rejectionFor(
+      { headers: request.headers, hasUsableContact: true },
       { ...reading, isEmergency },
       {
         ...{ routing, retryAfterSeconds: 5 },
@@ -128,12 +131,15 @@ export function openDoors() {
   }
 
   /** What becomes of a call that may go on. */
-  async function place(reading: Reading, request: SipRequest): Promise<Verdict> {
-    const call = new Call(startOf(request, reading, control.now()))
-    const free = freeRoute(reading, deps)
+  async function place(reading: IncomingInvite, request: SipRequest): Promise<Verdict> {
+    const machine = new CallMachine()
+    const start = startOf(request, reading, control.now())
+    const call = beginCall(machine.world, { start, stampOffsetMs: 0 })
+    const free = planRoute(reading, deps)
     const refused = await admit(call, reading, free, {
       ...deps,
       ...{ charging: ocs, calls: { started: () => undefined }, now: control.now },
+      dispatch: (event) => void machine.event(event),
     })
     if (refused) return refusal(refused)
     const route = free.route ?? routeCall(reading, call.account, deps)

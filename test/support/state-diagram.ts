@@ -1,8 +1,16 @@
-/** A transaction's table as a Mermaid state diagram: what happens, and where it leads. */
+/** The table of a state machine as a Mermaid state diagram: what happens, and where it leads. */
 import type { Table } from '../../engine/sip-server/transaction/machine.ts'
 
-export function stateDiagram(table: Table<string, string, string>, start: string): string {
-  const lines = ['stateDiagram-v2', '  direction LR', `  [*] --> ${start}`]
+export function stateDiagram(
+  table: Table<string, string, string>,
+  starts: readonly string[],
+  ends: readonly string[] = ['terminated'],
+): string {
+  const lines = [
+    'stateDiagram-v2',
+    '  direction LR',
+    ...starts.map((start) => `  [*] --> ${start}`),
+  ]
   for (const [state, steps] of Object.entries(table)) {
     const byTarget = new Map<string, string[]>()
     for (const [event, step] of Object.entries(steps)) {
@@ -12,5 +20,5 @@ export function stateDiagram(table: Table<string, string, string>, start: string
     }
     for (const [to, events] of byTarget) lines.push(`  ${state} --> ${to}: ${events.join('<br>')}`)
   }
-  return [...lines, '  terminated --> [*]'].join('\n')
+  return [...lines, ...ends.map((end) => `  ${end} --> [*]`)].join('\n')
 }

@@ -1,7 +1,8 @@
 /** From a call to its record. Pure. */
 import type { OpenCall } from '../../../schema/call-journal.ts'
 import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
-import type { Call } from '../call.ts'
+import { recordOf } from '../call-machine/dialing.ts'
+import type { Call } from '../call-machine/state.ts'
 import type { End } from './end-reason.ts'
 import { summarize } from './end-reason.ts'
 
@@ -24,7 +25,10 @@ export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
     answeredAt: answeredAt === null ? null : answeredAt + stampOffsetMs,
     endedAt: Math.max(endedAt, answeredAt ?? start.startedAt) + stampOffsetMs,
     postDialDelayMs: postDialDelayOf(call),
-    billsec: answeredAt === null ? 0 : chargedSeconds(endedAt - answeredAt, call.grantedSeconds),
+    billsec:
+      answeredAt === null
+        ? 0
+        : chargedSeconds(endedAt - answeredAt, call.grantedSeconds ?? Infinity),
     disposition: summary.disposition,
     sipCode: summary.sipCode,
     hangupCause: summary.hangupCause,
@@ -45,12 +49,11 @@ export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
   }
 }
 
-/**
- * What a crash must not lose of a call that is about to be answered. `attempts` holds the one that
- * is answering, too: the call's own list gets it only when it is over.
- */
-export function openCall(call: Call, answeredAt: number, attempts: OpenCall['attempts']): OpenCall {
-  const { start, account, place, stampOffsetMs } = call
+/** What a crash must not lose of a call that is about to be answered, the attempt that is answering included. */
+export function openCall(call: Call, answeredAt: number): OpenCall {
+  const { start, account, place, stampOffsetMs, dialing } = call
+  const answering = dialing?.attempts.find(({ state }) => state === 'answered')
+  const last = answering ? [recordOf({ ...answering, endedAt: answeredAt })] : []
   return {
     callUuid: start.callUuid,
     callId: start.callId,
@@ -65,7 +68,7 @@ export function openCall(call: Call, answeredAt: number, attempts: OpenCall['att
     setId: place.setId,
     node: place.node,
     carrier: place.carrier,
-    attempts: attempts.map((attempt) => stamped(attempt, call)),
+    attempts: [...call.attempts, ...last].map((attempt) => stamped(attempt, call)),
     tenantId: account?.tenantId ?? null,
     customerId: account?.customerId ?? null,
     ratePrefix: account?.ratePrefix ?? null,

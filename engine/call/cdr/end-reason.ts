@@ -34,6 +34,14 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** What the caller gets when no candidate has given any final response, or there is none. */
+export const noCandidate: Refusal = {
+  kind: 'refused',
+  status: 503,
+  reason: 'No Backend PBX Nodes Available',
+  code: 'no_candidate',
+}
+
 type EndSummary = Pick<
   CallRecord,
   'disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'denialCode'

@@ -1,6 +1,6 @@
 /** The last calls that ended, as long as they are worth a look; older ones are in the database. */
 import type { CallRecord } from '../../../schema/call-record.ts'
-import type { Note } from '../call.ts'
+import type { Note } from '../call-machine/state.ts'
 
 export interface EndedCall {
   readonly record: CallRecord

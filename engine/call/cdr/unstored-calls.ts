@@ -1,5 +1,5 @@
 /** Calls that are over and wait for their records to be stored: no more than calls may live, and of refused ones a thousand. */
-import type { Call } from '../call.ts'
+import type { Call } from '../call-machine/state.ts'
 
 /** So many refused calls wait for a disk that takes nothing; further ones are counted, and have no record. */
 const MAX_REFUSED = 1_000

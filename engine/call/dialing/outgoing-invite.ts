@@ -2,8 +2,7 @@
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
-import type { Credentials } from '../srf/challenge.ts'
-import type { Headers } from '../srf/drachtio.ts'
+import type { Credentials, Headers } from '../signalling.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import { advertiseReplaces, CALL_UUID } from '../sip/headers.ts'
 import type { Party } from '../sip/caller-id.ts'
@@ -31,7 +30,7 @@ export interface DomainCandidate {
   readonly tenantId: number | null
 }
 
-/** Where calls for an extension go that nobody takes. */
+/** Where calls for an extension go that no phone takes. */
 export interface VoicemailCandidate {
   readonly kind: 'voicemail'
   readonly uri: string
@@ -44,6 +43,10 @@ export interface VoicemailCandidate {
 /** Where the node of a call lets a supervisor join it. */
 export interface SpyCandidate {
   readonly kind: 'spy'
+  /** Where the call that is listened to is. */
+  readonly setId: number | null
+  readonly nodeId: number | null
+  readonly node: string | null
   /** The Request-URI. */
   readonly uri: string
   /** The node that has the call. */
@@ -56,24 +59,24 @@ export type Callee =
   | (Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate)
   | (VoicemailCandidate | SpyCandidate | DomainCandidate)
 
-export interface Outgoing {
+export interface OutgoingInvite {
   readonly uri: string
-  /** What somebody registered under the same name must not draw the call to itself. */
+  /** A registration under the same name must not draw the call to itself. */
   readonly nextHop: string | undefined
   readonly headers: Headers
   readonly credentials: Credentials | undefined
 }
 
 /** What of the received INVITE the called leg is told. */
-export interface Announced {
+export interface OutgoingCall {
   readonly callUuid: string
   readonly headers: Headers
   readonly body: string | undefined
   /** From, as it stands there. */
   readonly from: Party
-  /** The domain of an extension that calls; undefined: whoever calls is no extension. */
+  /** The domain of an extension that calls; undefined: the caller is no extension. */
   readonly home?: string | undefined
-  /** Who has transferred somebody to the called side (RFC 3892), as we know him; undefined: nobody, or he hides. */
+  /** The transferor (RFC 3892), as we know it; undefined: there is none, or it asks for privacy. */
   readonly referredBy?: Party | undefined
   /** User part of the Request-URI. */
   readonly calledUser: string
@@ -88,15 +91,15 @@ const OWN_HOST = 'localhost'
 
 export function inviteFor(
   candidate: Callee,
-  invite: Announced,
+  invite: OutgoingCall,
   filter: HeaderFilter,
   isOneOfSeveral = false,
-): Outgoing {
+): OutgoingInvite {
   const headers = filter.invite(invite.headers)
   advertiseReplaces(headers)
   headers['Max-Forwards'] = String(invite.hopsLeft)
   headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
-  // Nobody outside needs to know who works here.
+  // Names of our own users are not shown outside.
   const isOutside = candidate.kind === 'gateway' || candidate.kind === 'domain'
   if (invite.referredBy && !isOutside) tellReferrer(invite.referredBy, headers)
   // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
@@ -124,7 +127,12 @@ export function inviteFor(
 }
 
 /** To an agent, or to a PBX: told which call it is, to refer to it over the API. */
-function namedInvite(uri: string, nextHop: string, invite: Announced, headers: Headers): Outgoing {
+function namedInvite(
+  uri: string,
+  nextHop: string,
+  invite: OutgoingCall,
+  headers: Headers,
+): OutgoingInvite {
   headers['To'] = `<${uri.replace(/;.*$/, '')}>`
   headers[CALL_UUID] = invite.callUuid
   return { uri, nextHop, headers, credentials: undefined }
@@ -136,9 +144,9 @@ function namedInvite(uri: string, nextHop: string, invite: Announced, headers: H
  */
 function insideInvite(
   candidate: PhoneCandidate | VoicemailCandidate,
-  invite: Announced,
+  invite: OutgoingCall,
   headers: Headers,
-): Outgoing {
+): OutgoingInvite {
   const { uri, extension, domain } = candidate
   const host = isAnonymous(invite.from) ? ANONYMOUS_HOST : (invite.home ?? domain)
   const callee = `<sip:${userPart(extension)}@${domain}>`
@@ -155,8 +163,8 @@ function insideInvite(
   return { uri, nextHop: uri, headers, credentials: undefined }
 }
 
-/** RFC 3325 §7: who wants to stay unknown is known to the network, and not to the phone. */
-export const wantsPrivacy = ({ from, headers }: Pick<Announced, 'from' | 'headers'>): boolean =>
+/** RFC 3325 §7: a caller that asks for privacy is known to the network, and not to the phone. */
+export const wantsPrivacy = ({ from, headers }: Pick<OutgoingCall, 'from' | 'headers'>): boolean =>
   isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
 
 const identities = ['p-asserted-identity', 'remote-party-id']
@@ -166,7 +174,7 @@ function tellReferrer({ name, user, host }: Party, headers: Headers): void {
 }
 
 /** How the carrier wants to be told who calls (decisions §7). */
-function presentCaller(gateway: GatewayCandidate, invite: Announced, headers: Headers): void {
+function presentCaller(gateway: GatewayCandidate, invite: OutgoingCall, headers: Headers): void {
   const { callerId, auth } = gateway
   const { mode, value } = callerId
   if (mode === 'fixed' && value !== null) {
@@ -182,7 +190,11 @@ function presentCaller(gateway: GatewayCandidate, invite: Announced, headers: He
 }
 
 /** The carrier's fixed number, or the one that the network vouches for, or From, if that tells one. */
-function assertCaller(value: string | null, { from, headers: told }: Announced, headers: Headers) {
+function assertCaller(
+  value: string | null,
+  { from, headers: told }: OutgoingCall,
+  headers: Headers,
+) {
   const asserted = partyOf(told['p-asserted-identity'] ?? '').user
   const claimed = isAnonymous(from) ? '' : from.user
   const number = value === null ? asserted || claimed : userPart(value)

@@ -2,7 +2,7 @@
 import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import type { Refusal } from '../cdr/end-reason.ts'
-import type { Announced, Callee, Outgoing, PhoneCandidate } from './outgoing-invite.ts'
+import type { Callee, OutgoingCall, OutgoingInvite, PhoneCandidate } from './outgoing-invite.ts'
 
 export interface WithheldDeps {
   /** The carrier at whose gateway a request with this next hop would arrive; undefined: at none. */
@@ -19,14 +19,14 @@ export interface Withheld {
 /** Undefined: the INVITE may be sent. */
 export function withheld(
   candidate: Callee,
-  outgoing: Pick<Outgoing, 'uri' | 'nextHop'>,
-  announced: Pick<Announced, 'isSecure'>,
+  outgoing: Pick<OutgoingInvite, 'uri' | 'nextHop'>,
+  invite: Pick<OutgoingCall, 'isSecure'>,
   deps: WithheldDeps,
 ): Withheld | undefined {
   const { uri, nextHop } = outgoing
   const route = candidate.kind === 'phone' ? candidate.routes[0] : undefined
   const hop = nextHop ?? route ?? uri
-  const isSecure = announced.isSecure === true || /^sips:/i.test(uri)
+  const isSecure = invite.isSecure === true || /^sips:/i.test(uri)
   if (isSecure && !isByTls(hop)) return { why: 'sips needs TLS', end: insecure }
   const carrier = unpricedCarrier(candidate, hop, uri, deps)
   if (carrier === undefined) return undefined

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import { splitList as listItems } from '../../sip-server/message/index.ts'
 import { calledOf } from '../sip/caller-id.ts'
-import type { Headers } from '../srf/drachtio.ts'
+import type { Headers } from '../signalling.ts'
 
 /** Where a phone wants its call to go. */
 export interface Forwarding {

@@ -1,14 +1,16 @@
-/** What a call needs before anyone is called: somebody who pays for it, unless it is free. */
+/** What a call needs before it is dialled: a payer, unless it is free. */
 import type { Account, Charging } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
-import type { Call, Direction } from '../call.ts'
-import type { Reading } from './incoming-invite.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import type { MachineEvent } from '../call-machine/protocol.ts'
+import type { Call } from '../call-machine/state.ts'
+import type { IncomingInvite } from './incoming-invite.ts'
 import type { End } from '../cdr/end-reason.ts'
 import {
   deadEnd,
   emergencyRoute,
-  houseOf,
+  tenantOf,
   innerRoute,
   isKnownOutside,
   retryAfter,
@@ -19,95 +21,100 @@ import {
 export interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging
   readonly calls: Pick<ActiveCalls, 'started'>
+  readonly dispatch: (event: MachineEvent) => void
   /** Milliseconds UTC. */
   readonly now: () => number
 }
 
-/** Where a call goes for which nobody is asked to pay. */
-export interface FreeRoute {
+/** Where a call goes, as far as that is known before its payer. */
+export interface RoutePlan {
   readonly isEmergency: boolean
   /** Undefined: the call costs something, and its route depends on who pays. */
   readonly route: Route | undefined
-  /** Whose house the call stays in. */
+  /** The tenant that the call stays in. */
   readonly tenantId: number | null
 }
 
-/** Emergencies and calls inside a house ask no wallet. */
-export function freeRoute(reading: Reading, deps: RouteDeps): FreeRoute {
-  const emergency = emergencyRoute(reading, deps)
+/** Emergencies and calls inside a tenant ask no wallet. */
+export function planRoute(invite: IncomingInvite, deps: RouteDeps): RoutePlan {
+  const emergency = emergencyRoute(invite, deps)
   if (emergency) {
-    const tenantId = reading.origin.kind === 'extension' ? reading.origin.tenantId : null
+    const tenantId = invite.origin.kind === 'extension' ? invite.origin.tenantId : null
     return { isEmergency: true, route: emergency, tenantId }
   }
-  const { route, tenantId = null } = innerRoute(reading, deps) ?? deadEnd(reading, deps) ?? {}
+  const { route, tenantId = null } = innerRoute(invite, deps) ?? deadEnd(invite, deps) ?? {}
   return { isEmergency: false, route, tenantId }
 }
 
-/** Undefined: the call may go on. */
+/** Authorizes a call that is not free, and tells the machine. Undefined: the call may go on. */
 export async function admit(
   call: Call,
-  reading: Reading,
-  free: FreeRoute,
+  invite: IncomingInvite,
+  plan: RoutePlan,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
-  call.origin = reading.origin
-  call.isEmergency = free.isEmergency
-  call.direction = free.route?.direction ?? expectedDirection(reading.origin)
-  call.notes.push({ at: deps.now(), what: 'recognized', origin: reading.origin })
-  const refusal = await refusalOf(call, reading, free, deps)
+  const { callUuid } = call.start
+  const { origin } = invite
+  const { route, isEmergency } = plan
+  const direction = route?.direction ?? expectedDirection(origin)
+  const known = { type: 'admit', callUuid, origin, direction, isEmergency } as const
+  const recognized = { at: deps.now(), what: 'recognized', origin } as const
+  if (route) {
+    const routed =
+      route.kind === 'refused' ? [{ at: deps.now(), what: 'routed', route } as const] : []
+    const notes = [recognized, ...routed]
+    deps.dispatch({ ...known, ...free(plan.tenantId), notes })
+  } else deps.dispatch({ ...known, ...unauthorized, notes: [recognized] })
+  const refusal = route ? refusalIn(route) : await authorize(call, invite, deps)
   // A call that is refused at once has an end and no beginning; one of the API's has neither.
-  if (refusal === undefined) deps.calls.started(call)
-  return refusal
+  if (refusal === undefined && call.end === undefined) deps.calls.started(call)
+  return call.end ?? refusal
 }
+
+const refusalIn = (route: Route): End | undefined =>
+  route.kind === 'refused' ? route.end : undefined
 
 /** Of a call that ends before it has a route. */
-const expectedDirection = ({ kind }: Origin): Direction =>
+const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
   kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
 
-async function refusalOf(
-  call: Call,
-  reading: Reading,
-  { route, tenantId }: FreeRoute,
-  deps: AdmissionDeps,
-): Promise<End | undefined> {
-  if (route === undefined) {
-    const denial = await authorize(call, reading, deps)
-    return call.stopped ?? denial
-  }
-  call.isFree = true
-  call.account = unpaid(tenantId)
-  if (route.kind === 'refused') {
-    call.notes.push({ at: deps.now(), what: 'routed', route })
-    return call.stopped ?? route.end
-  }
-  return call.stopped
-}
+const unauthorized = { account: null, grantedSeconds: null, isFree: false } as const
 
-/** It belongs to the tenant whose phone it is, and nobody pays for it. */
-export const unpaid = (tenantId: number | null): Account => ({
-  ...{ customerId: null, tenantId, ratePrefix: null, currency: null, isUnauthorizedByOcs: false },
+/** A call that no wallet is asked for: it belongs to the tenant whose phone it is. */
+export const free = (tenantId: number | null) => ({
+  account: {
+    ...{ customerId: null, tenantId, ratePrefix: null, currency: null },
+    isUnauthorizedByOcs: false,
+  },
+  ...{ grantedSeconds: null, isFree: true },
 })
 
 async function authorize(
   call: Call,
-  reading: Reading,
+  invite: IncomingInvite,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
-  const { origin, callerNumber, calledNumber: callee } = reading
+  const { origin, callerNumber, calledNumber: callee } = invite
   // What click-to-call shows as the caller names no payer.
   const caller = origin.kind === 'extension' ? origin.extension : callerNumber
   const { callUuid } = call.start
   const startedAt = call.start.startedAt + call.stampOffsetMs
   const customerId = 'customerId' in origin ? origin.customerId : null
   // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
-  const house = origin.kind === 'proxy' ? origin.tenantIds : houseOf(origin, deps)
-  const payerTenantId = call.payerTenantId ?? house
+  const tenant = origin.kind === 'proxy' ? origin.tenantIds : tenantOf(origin, deps)
+  const payerTenantId = call.payerTenantId ?? tenant
   const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
   const payer = { customerId, payerTenantId, mayNamePayer }
   const request = { callUuid, caller, callee, startedAt, ...payer }
   const verdict = await deps.charging.authorize(request)
-  call.notes.push({ at: deps.now(), what: 'charged', verdict })
-  if (verdict.kind === 'unreachable')
+  const charged = { at: deps.now(), what: 'charged', verdict } as const
+  const tell = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
+    const { origin: from, direction, isEmergency } = call
+    const known = { ...(from && { origin: from }), direction, isEmergency, notes: [charged] }
+    deps.dispatch({ type: 'admit', callUuid, ...known, account, grantedSeconds, isFree })
+  }
+  if (verdict.kind === 'unreachable') {
+    tell(null, null, false)
     return {
       kind: 'refused',
       status: 503,
@@ -115,10 +122,15 @@ async function authorize(
       code: 'ocs_unreachable',
       headers: retryAfter(verdict),
     }
-  call.account = verdict.account
+  }
+  const { account } = verdict
+  const grantedSeconds = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
+  // The call is free, and after a crash its number names no payer either.
+  const isFree = verdict.kind === 'granted' && !mayNamePayer && account?.customerId == null
+  tell(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
   if (verdict.kind === 'denied' && isPayerRefused(verdict.code))
     return { kind: 'refused', status: 403, reason: 'Forbidden', code: verdict.code }
-  if (verdict.kind === 'denied' && isUnknownNumber(reading, verdict.code, deps))
+  if (verdict.kind === 'denied' && isUnknownNumber(invite, verdict.code, deps))
     return { kind: 'refused', status: 404, reason: 'Not Found', code: 'unknown_extension' }
   if (verdict.kind === 'denied')
     return {
@@ -127,9 +139,6 @@ async function authorize(
       reason: 'Payment Required - Insufficient Funds',
       code: verdict.code,
     }
-  call.grantedSeconds = verdict.grantedSeconds
-  // The call is free, and after a crash its number names no payer either.
-  if (!mayNamePayer && verdict.account.customerId === null) call.isFree = true
   return undefined
 }
 
@@ -138,7 +147,7 @@ const isPayerRefused = (code: string): boolean =>
   code === 'payer_of_other_tenant' || code === 'no_payer'
 
 /** A phone has dialled what no route and no price knows: no wallet has been asked, and none lacks funds. */
-const isUnknownNumber = (reading: Reading, code: string, deps: AdmissionDeps): boolean =>
-  reading.origin.kind === 'extension' &&
+const isUnknownNumber = (invite: IncomingInvite, code: string, deps: AdmissionDeps): boolean =>
+  invite.origin.kind === 'extension' &&
   (code === 'unknown_caller' || code === 'no_rate') &&
-  !isKnownOutside(reading, deps)
+  !isKnownOutside(invite, deps)

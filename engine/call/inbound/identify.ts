@@ -1,15 +1,15 @@
 /** Who calls: decisions §2. A phone proves its number, everybody else is known by address. */
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
-import type { SipRequest } from '../srf/drachtio.ts'
+import type { SipRequest } from '../signalling.ts'
 import { sourceOf } from '../phones/register.ts'
 
-export interface RecognizeDeps {
+export interface IdentifyDeps {
   readonly routing: Pick<Routing, 'recognize'>
   readonly registrar: Pick<Registrar, 'authenticate' | 'claimedTenant'>
 }
 
-export type Recognized =
+export type Identified =
   | {
       readonly kind: 'origin'
       readonly origin: Origin
@@ -19,7 +19,7 @@ export type Recognized =
   /** A phone that has to show its password first: not a call yet, so it leaves no record. */
   | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
 
-export function recognize(request: SipRequest, deps: RecognizeDeps): Recognized {
+export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
   const { method, headers } = request
   const source = sourceOf(request)
   const byAddress = deps.routing.recognize(source)
@@ -51,7 +51,7 @@ export function recognize(request: SipRequest, deps: RecognizeDeps): Recognized 
 function isPhoneOfOthers(
   { headers }: SipRequest,
   source: Origin,
-  { registrar }: RecognizeDeps,
+  { registrar }: IdentifyDeps,
 ): boolean {
   const owner = source.kind === 'node' || source.kind === 'carrier' ? source.tenantId : undefined
   if (owner === undefined || owner === null) return false

@@ -1,111 +1,89 @@
-/** One call from INVITE to record, in the order it happens. */
-import type { Call } from '../call.ts'
-import type { Outcome } from '../cascade.ts'
+/** An INVITE until its call is dialled: identified, validated, authorized, routed. */
+import type { CallDeps } from '../call-deps.ts'
+import type { Call } from '../call-machine/state.ts'
 import type { End } from '../cdr/end-reason.ts'
-import { cutStatus, reasonHeader } from '../cdr/end-reason.ts'
-import { objectionTo } from './validation.ts'
-import type { Reading } from './incoming-invite.ts'
-import { readInvite, startOf } from './incoming-invite.ts'
-import { retryAfter, type RouteDeps } from './route.ts'
-import { recognize, type RecognizeDeps } from './identify.ts'
 import { respondToPhone, sourceOf } from '../phones/register.ts'
-import type { Answer, SipRequest } from '../srf/drachtio.ts'
-import { Invite } from '../legs/invite.ts'
+import { requires100rel, tagOf } from '../sip/headers.ts'
 import { respond } from '../sip/answers.ts'
-import { admit, freeRoute } from './admission.ts'
-import { reach, type ReachDeps } from '../setup/reach.ts'
-import { store, talk, type TalkDeps } from '../setup/talk.ts'
-import { takePlace } from '../transfer/replacement.ts'
+import type { Answer, SipRequest } from '../srf/drachtio.ts'
+import { replaceParty } from '../transfer/replace-party.ts'
+import { admit, planRoute } from './admission.ts'
+import { identify } from './identify.ts'
+import { readInvite, startOf, type IncomingInvite } from './incoming-invite.ts'
+import { routeCall } from './route.ts'
+import { rejectionFor } from './validation.ts'
 
-export interface InboundCallDeps extends ReachDeps, TalkDeps, RecognizeDeps {
-  readonly routing: RouteDeps['routing'] & RecognizeDeps['routing']
-  readonly registrar: RouteDeps['registrar'] & RecognizeDeps['registrar']
+export interface InboundCallDeps extends CallDeps {
+  /** An INVITE of a call that has begun: its leg hears of CANCEL from now on. */
+  readonly receive: (legId: string, request: SipRequest, answer: Answer) => void
   /** A call is refused because its source is unknown. True: it gets a record, as a sample. */
   readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => boolean
-  readonly newUuid: () => string
 }
 
 /**
- * Handles one INVITE outside any dialog. Resolves when its record is stored; a challenge has none, and
- * neither have most calls of unknown sources: strangers could fill the disk.
+ * Handles one INVITE outside any dialog. A challenge leaves no record, and neither do most calls of unknown
+ * sources: strangers could fill the disk.
  */
-export async function handleInboundCall(
-  request: SipRequest,
-  answer: Answer,
-  deps: InboundCallDeps,
-): Promise<void> {
-  const recognized = recognize(request, deps)
-  if (recognized.kind === 'challenged') return respondToPhone(answer, recognized.answer)
-  const { origin } = recognized
-  const isStranger = origin.kind === 'unknown' && recognized.isAuthenticated !== true
+export function handleInvite(request: SipRequest, answer: Answer, deps: InboundCallDeps): void {
+  const identified = identify(request, deps)
+  if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
+  const { origin } = identified
+  const isStranger = origin.kind === 'unknown' && identified.isAuthenticated !== true
   if (isStranger && !deps.onUnknownSource(sourceOf(request)))
     return respond(answer, 403, 'Forbidden')
-  const callUuid = deps.newUuid()
-  const reading = readInvite(request, callUuid, origin, deps.routing)
-  const call = deps.calls.begin(startOf(request, reading, deps.now()))
-  call.near = request.agent
-  const invite = new Invite(request, answer, ({ reason }) =>
-    call.stop({ kind: 'cancelled', reason }),
+  const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
+  const { headers } = request
+  const leg = deps.calls.beginInvited(
+    { start: startOf(request, invite, deps.now()) },
+    {
+      callerTag: tagOf(headers['from']),
+      offer: request.body || undefined,
+      isReliable: requires100rel(headers['require']),
+      isPhone: origin.kind === 'extension',
+    },
   )
-  const end = await outcomeOf(invite, call, reading, deps).catch((error: unknown) =>
-    broken(invite, call, error, deps),
-  )
-  await store(call, end, deps)
+  deps.receive(leg.id, request, answer)
+  const call = deps.calls.call(invite.callUuid)
+  if (call === undefined) return undefined
+  return void connect(request, call, invite, deps).catch((error: unknown) => {
+    deps.log('error', 'a call failed', { callUuid: invite.callUuid, error })
+    refuse(call, fault, deps)
+  })
 }
 
-/** A bug ends one call, not the process. */
-function broken(invite: Invite, call: Call, error: unknown, deps: InboundCallDeps): End {
-  deps.log('error', 'a call failed', { callUuid: call.start.callUuid, error })
-  const end: End = { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
-  call.stop(end)
-  refuse(invite, end, deps)
-  return end
-}
-
-async function outcomeOf(
-  invite: Invite,
-  call: Call,
-  reading: Reading,
-  deps: InboundCallDeps,
-): Promise<End> {
-  const outcome = await connect(invite, call, reading, deps)
-  if (outcome.kind === 'answered') return talk(call, outcome.ended, deps)
-  refuse(invite, outcome.end, deps)
-  return outcome.end
-}
+const fault: End = { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
 
 async function connect(
-  invite: Invite,
+  request: SipRequest,
   call: Call,
-  reading: Reading,
+  invite: IncomingInvite,
   deps: InboundCallDeps,
-): Promise<Outcome> {
-  const free = freeRoute(reading, deps)
-  const { isEmergency } = free
-  const objection = objectionTo(invite, { ...reading, isEmergency }, deps)
-  if (!objection && invite.headers['replaces'] !== undefined)
-    return takePlace(invite, call, reading, deps)
-  const refusal = objection ?? (await admit(call, reading, free, deps))
-  if (refusal) return { kind: 'over', end: refusal }
-  call.invite = invite
-  return reach(invite, call, reading, free, deps)
+): Promise<void> {
+  const { callUuid } = invite
+  const plan = planRoute(invite, deps)
+  const { isEmergency } = plan
+  const { headers } = request
+  const received = { headers, hasUsableContact: hasUsableContact(request) }
+  const rejection = rejectionFor(received, { ...invite, isEmergency }, deps)
+  if (rejection) return refuse(call, rejection, deps)
+  if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)
+  const refusal = await admit(call, invite, plan, deps)
+  if (refusal) return refuse(call, refusal, deps)
+  const route = plan.route ?? routeCall(invite, call.account, deps)
+  // An emergency goes out by any way there is.
+  const outgoing = isEmergency ? { ...invite, isSecure: false } : invite
+  return deps.dispatch({ type: 'dial', callUuid, route, invite: outgoing, isEmergency })
 }
 
-function refuse(invite: Invite, end: End, deps: InboundCallDeps): void {
-  switch (end.kind) {
-    case 'refused':
-    case 'rejected':
-      return invite.refuse(end.status, end.reason, end.headers)
-    case 'no-answer':
-      return invite.refuse(480, 'Temporarily Unavailable')
-    case 'cut': {
-      const retry = end.by === 'system' ? retryAfter(deps) : {}
-      const headers = { Reason: reasonHeader(end), ...retry }
-      return invite.refuse(cutStatus(end.by), undefined, headers)
-    }
-    case 'cancelled':
-    case 'hung-up':
-      // Who has hung up himself hears nothing of it; who gave way to another one does.
-      return invite.refuse(487, 'Request Terminated')
+function refuse({ start: { callUuid } }: Call, end: End, { dispatch }: InboundCallDeps): void {
+  dispatch({ type: 'refuse', callUuid, end })
+}
+
+/** Whether a dialog can be formed with this caller. The library would send the 200 before it finds out that it cannot. */
+function hasUsableContact(request: SipRequest): boolean {
+  try {
+    return request.headers['contact'] !== undefined && !!request.getParsedHeader('contact')
+  } catch {
+    return false
   }
 }

@@ -1,7 +1,7 @@
 /** What an INVITE says about its call, read once. */
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
 import { readNumber } from '../../../schema/rules/phone-number.ts'
-import type { CallStart } from '../call.ts'
+import type { CallStart } from '../call-machine/call-start.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Party } from '../sip/caller-id.ts'
 import type { Irregular } from '../sip/caller-id.ts'
@@ -14,12 +14,12 @@ import {
   renumbered,
   userPart,
 } from '../sip/caller-id.ts'
-import type { Headers, SipRequest } from '../srf/drachtio.ts'
+import type { Headers, SipRequest } from '../signalling.ts'
 import { headerNamed, identityClaims } from '../sip/headers.ts'
 import { peerAddress } from '../sip/peer-address.ts'
-import type { Announced } from '../dialing/outgoing-invite.ts'
+import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
 
-export interface Reading extends Announced, RouteQuestion {
+export interface IncomingInvite extends OutgoingCall, RouteQuestion {
   readonly callerNumber: string
   readonly callerName: string | null
   /** What is called is no number; undefined: it is one, or empty. */
@@ -34,7 +34,7 @@ export function readInvite(
   callUuid: string,
   origin: Origin,
   routing: Pick<Routing, 'inboundNumber' | 'registeredUser'>,
-): Reading {
+): IncomingInvite {
   const claimed = partyOf(request.headers['from'] ?? '')
   const isPhone = origin.kind === 'extension'
   const headers = isPhone ? phoneHeaders(request.headers, claimed, origin) : request.headers
@@ -102,8 +102,8 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
   }
 }
 
-export function startOf(request: SipRequest, reading: Reading, startedAt: number): CallStart {
-  const { callUuid, callId, callerNumber, callerName, calledNumber } = reading
+export function startOf(request: SipRequest, invite: IncomingInvite, startedAt: number): CallStart {
+  const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
   const sourceAddress = peerAddress(request)
   return { callUuid, callId, callerNumber, callerName, calledNumber, sourceAddress, startedAt }
 }

@@ -1,14 +1,13 @@
 /** Where one call may go: what routing and dispatcher say, as candidates in order or a refusal. */
+import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { GatewayCandidate, Origin, Routing } from '../../routing/routing.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { plainHost } from '../../sip-server/message/index.ts'
-import type { DomainCandidate } from '../dialing/outgoing-invite.ts'
-import type { Direction } from '../call.ts'
-import type { End } from '../cdr/end-reason.ts'
-import { noCandidate } from '../cascade.ts'
+import type { DomainCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
+import { noCandidate, type End } from '../cdr/end-reason.ts'
 import {
   innerExtension,
   routedExtension,
@@ -17,7 +16,8 @@ import {
 } from './extension-route.ts'
 
 export type Destination =
-  Candidate | GatewayCandidate | AgentCandidate | ExtensionDestination | DomainCandidate
+  | (Candidate | GatewayCandidate | AgentCandidate)
+  | (ExtensionDestination | DomainCandidate | SpyCandidate)
 
 export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<
@@ -61,10 +61,10 @@ export interface RouteQuestion {
 export type Route =
   | {
       readonly kind: 'candidates'
-      readonly direction: Direction
+      readonly direction: CallRecord['direction']
       readonly candidates: readonly Destination[]
     }
-  | { readonly kind: 'refused'; readonly direction: Direction; readonly end: End }
+  | { readonly kind: 'refused'; readonly direction: CallRecord['direction']; readonly end: End }
 
 /**
  * The gateways of an emergency number dialled on our own side; undefined for any other call. Such a
@@ -73,13 +73,13 @@ export type Route =
 export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route | undefined {
   const { origin, calledNumber } = question
   if (!isOurSide(origin)) return undefined
-  const decision = deps.routing.outboundCandidates(null, calledNumber, houseOf(origin, deps))
+  const decision = deps.routing.outboundCandidates(null, calledNumber, tenantOf(origin, deps))
   return decision.kind === 'gateways' && decision.isEmergency
     ? { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
     : undefined
 }
 
-/** A call inside the house: it asks no wallet. */
+/** A call inside the tenant: it asks no wallet. */
 export interface InnerRoute {
   readonly route: Route
   readonly tenantId: number | null
@@ -88,7 +88,7 @@ export interface InnerRoute {
 /** From one of our side to an extension or an agent of ours. Undefined: any other call. */
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
-  const tenantId = houseOf(origin, deps)
+  const tenantId = tenantOf(origin, deps)
   const foreign = foreignDomain(question, deps)
   if (foreign !== undefined)
     return deps.domains.isAllowed(foreign)
@@ -114,7 +114,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
  */
 export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
-  const tenantId = houseOf(origin, deps)
+  const tenantId = tenantOf(origin, deps)
   const isOut = isOurSide(origin)
   if (isOut && isKnownOutside(question, deps)) return undefined
   const direction = isOut ? 'internal' : 'inbound'
@@ -140,7 +140,7 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
 /** Whether a route leads a number of our own side to the outside, or DNS the domain that was dialled. */
 export const isKnownOutside = (question: RouteQuestion, deps: RouteDeps): boolean =>
   foreignDomain(question, deps) !== undefined ||
-  deps.routing.knowsNumber(question.calledNumber, houseOf(question.origin, deps))
+  deps.routing.knowsNumber(question.calledNumber, tenantOf(question.origin, deps))
 
 /**
  * The domain of others that a phone dials; undefined: it dials one of ours. A carrier or a node may put
@@ -154,7 +154,7 @@ function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): stri
 }
 
 /** Whose phone or node it is; null: nobody's, or everybody's. */
-export function houseOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
+export function tenantOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
   if (origin.kind === 'node') return dispatcher.setRecord(origin.setId)?.tenantId ?? null
   return 'tenantId' in origin ? origin.tenantId : null
 }
@@ -168,8 +168,8 @@ export function servedTenant(origin: Origin, account: Account | null): number | 
 }
 
 /** Whether something of one tenant is out of reach for a caller of another. Null: everybody's. */
-const isForeign = (owner: number | null, house: number | null): boolean =>
-  owner !== null && house !== null && owner !== house
+const isForeign = (owner: number | null, tenant: number | null): boolean =>
+  owner !== null && tenant !== null && owner !== tenant
 
 /** Decisions §2: a trunk's call goes in; a phone's or a node's goes out where a route knows the number. */
 export function routeCall(
@@ -182,7 +182,7 @@ export function routeCall(
   const foreign = foreignDomain(question, deps)
   if (foreign !== undefined) return domainRoute(foreign, origin, deps)
   const payer = account?.customerId ?? null
-  const tenant = houseOf(origin, deps) ?? account?.tenantId ?? null
+  const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
   switch (decision.kind) {
     case 'gateways':
@@ -204,27 +204,27 @@ function domainRoute(domain: string, origin: Origin, deps: RouteDeps): Route {
   if (!deps.domains.isAllowed(domain))
     return refused('outbound', 404, 'Not Found', 'foreign_domain')
   const host = domain.includes(':') ? `[${domain}]` : domain
-  const tenantId = houseOf(origin, deps)
+  const tenantId = tenantOf(origin, deps)
   const candidates = [{ kind: 'domain', uri: `sip:${host}`, tenantId }] as const
   return { kind: 'candidates', direction: 'outbound', candidates }
 }
 
 function inward(
   question: RouteQuestion,
-  direction: Direction,
+  direction: CallRecord['direction'],
   account: Account | null,
   deps: RouteDeps,
 ): Route {
   const { origin, calledNumber, domain } = question
-  const house = servedTenant(origin, account) ?? houseOf(origin, deps)
+  const tenant = servedTenant(origin, account) ?? tenantOf(origin, deps)
   // Of several tenants that a proxy serves, only a payer tells which one calls.
-  if (house === null && origin.kind === 'proxy')
+  if (tenant === null && origin.kind === 'proxy')
     return refused(direction, 403, 'Forbidden', 'no_payer')
   const payer = account?.tenantId ?? null
-  const target = deps.routing.inboundTarget(origin, calledNumber, domain, house, payer)
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenant, payer)
   switch (target.kind) {
     case 'set':
-      return setRoute(target.setId, question, house, direction, deps)
+      return setRoute(target.setId, question, tenant, direction, deps)
     case 'extension': {
       const extension = routedExtension(target, domain, deps)
       return extension
@@ -236,12 +236,12 @@ function inward(
     case 'default':
     case 'none':
     default: {
-      const tenantId = house ?? account?.tenantId ?? null
+      const tenantId = tenant ?? account?.tenantId ?? null
       const agent = deps.routing.dialledAgent(calledNumber, tenantId)
       if (agent) return agentRoute(agent, direction, deps)
       return target.kind === 'none'
         ? { kind: 'refused', direction, end: noCandidate }
-        : setRoute(target.setId, question, house, direction, deps)
+        : setRoute(target.setId, question, tenant, direction, deps)
     }
   }
 }
@@ -249,12 +249,12 @@ function inward(
 function setRoute(
   setId: number,
   { callId }: RouteQuestion,
-  house: number | null,
-  direction: Direction,
+  tenant: number | null,
+  direction: CallRecord['direction'],
   deps: RouteDeps,
 ): Route {
   const owner = deps.dispatcher.setRecord(setId)?.tenantId ?? null
-  if (isForeign(owner, house)) return refused(direction, 404, 'Not Found', 'other_tenant')
+  if (isForeign(owner, tenant)) return refused(direction, 404, 'Not Found', 'other_tenant')
   const candidates = deps.dispatcher.candidates(setId, callId)
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
   return deps.dispatcher.isAtCapacity(setId)
@@ -264,7 +264,7 @@ function setRoute(
 
 function agentRoute(
   decision: AgentDecision | undefined,
-  direction: Direction,
+  direction: CallRecord['direction'],
   deps: RouteDeps,
 ): Route {
   switch (decision?.kind) {
@@ -281,7 +281,7 @@ function agentRoute(
 const isOurSide = ({ kind }: Origin): boolean => kind === 'node' || kind === 'extension'
 
 function refused(
-  direction: Direction,
+  direction: CallRecord['direction'],
   status: number,
   reason: string,
   code: string,

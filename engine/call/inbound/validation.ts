@@ -1,13 +1,13 @@
-/** Why an INVITE is refused before anybody is asked about money or routes. */
+/** Why an INVITE is refused before the OCS or routing is asked. */
 import type { Origin, Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { End } from '../cdr/end-reason.ts'
 import { retryAfter } from './route.ts'
 import { answerToIrregular, type Irregular } from '../sip/caller-id.ts'
+import type { Headers } from '../signalling.ts'
 import { ownMark, unsupportedOptions } from '../sip/headers.ts'
-import type { Invite } from '../legs/invite.ts'
 
-export interface ObjectionDeps {
+export interface ValidationDeps {
   readonly calls: Openness & Pick<ActiveCalls, 'isCalling'>
   readonly routing: Pick<Routing, 'admitCarrierCall'>
   /** What `Retry-After` says when a limit is reached. */
@@ -28,6 +28,13 @@ export function closedBy(
   return calls.canStore ? undefined : 'storage_unavailable'
 }
 
+/** The INVITE as it was received. */
+export interface Validated {
+  readonly headers: Headers
+  /** Whether a dialog can be formed with this caller. */
+  readonly hasUsableContact: boolean
+}
+
 /** What is looked at. */
 export interface Candidacy {
   readonly origin: Origin
@@ -39,26 +46,25 @@ export interface Candidacy {
 }
 
 /** Undefined: go on. Counts the call against its carrier's limits. */
-export function objectionTo(
-  invite: Invite,
+export function rejectionFor(
+  { headers, hasUsableContact }: Validated,
   { origin, calledNumber, irregular, hopsLeft, isEmergency }: Candidacy,
-  deps: ObjectionDeps,
+  deps: ValidationDeps,
 ): End | undefined {
   if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
   const closed = isEmergency ? undefined : closedBy(deps.calls)
   if (closed) return refused(503, 'Service Unavailable', closed, retryAfter(deps))
-  if (!invite.hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
-  // RFC 3261 §16.3: a back-to-back user agent loops like a proxy when nobody counts.
+  if (!hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
+  // RFC 3261 §16.3: a back-to-back user agent that does not count hops loops like a proxy.
   if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')
-  const mark = ownMark(invite.headers)
+  const mark = ownMark(headers)
   if (mark !== undefined && deps.calls.isCalling(mark, calledNumber))
     return refused(482, 'Loop Detected', 'loop')
-  const unsupported = unsupportedOptions(invite.headers['require'])
+  const unsupported = unsupportedOptions(headers['require'])
   if (unsupported !== '')
     return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
-  // Who takes somebody's place (RFC 3891) calls no number.
-  const misdialled =
-    invite.headers['replaces'] === undefined && wrongNumber(calledNumber, irregular)
+  // An INVITE that takes the place of a party (RFC 3891) calls no number.
+  const misdialled = headers['replaces'] === undefined && wrongNumber(calledNumber, irregular)
   if (misdialled) return misdialled
   if (origin.kind === 'carrier' && !deps.routing.admitCarrierCall(origin.carrierId))
     return refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))

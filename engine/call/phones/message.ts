@@ -16,17 +16,18 @@ import {
   partyOf,
   userPart,
 } from '../sip/caller-id.ts'
-import type { Answer, Headers, SipRequest } from '../srf/drachtio.ts'
+import type { Headers } from '../signalling.ts'
+import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { unsupportedOptions } from '../sip/headers.ts'
 import type { RequestEnd, SrfClient } from '../srf/srf-client.ts'
 import { innerExtension, type ExtensionRouteDeps } from '../inbound/extension-route.ts'
-import { recognize, type RecognizeDeps } from '../inbound/identify.ts'
+import { identify, type IdentifyDeps } from '../inbound/identify.ts'
 import { respondToPhone, sourceOf } from './register.ts'
 
 export interface MessageDeps extends ExtensionRouteDeps {
   readonly client: Pick<SrfClient, 'send' | 'ownHost'>
-  readonly routing: RecognizeDeps['routing']
-  readonly registrar: RecognizeDeps['registrar'] & ExtensionRouteDeps['registrar']
+  readonly routing: IdentifyDeps['routing']
+  readonly registrar: IdentifyDeps['registrar'] & ExtensionRouteDeps['registrar']
   readonly calls: { readonly isDraining: boolean }
   readonly deadlines: Deadlines
   readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => void
@@ -80,9 +81,9 @@ export class Messages {
 
   /** Answers one MESSAGE outside any dialog. */
   take(request: SipRequest, answer: Answer): void {
-    const recognized = recognize(request, this.#deps)
-    if (recognized.kind === 'challenged') return respondToPhone(answer, recognized.answer)
-    const { origin } = recognized
+    const identified = identify(request, this.#deps)
+    if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
+    const { origin } = identified
     if (origin.kind === 'unknown') this.#deps.onUnknownSource(sourceOf(request))
     if (origin.kind !== 'extension') return this.#refuse(answer, { status: 403 })
     const objection = this.#objection(request, origin)

@@ -1,6 +1,7 @@
 /** REGISTER, between the SIP library and the registrar. */
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
-import type { Answer, Headers, SipRequest } from '../srf/drachtio.ts'
+import type { Headers } from '../signalling.ts'
+import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { respond } from '../sip/answers.ts'
 import type { Log, SrfClient } from '../srf/srf-client.ts'
 
@@ -37,6 +38,10 @@ export function respondToPhone(answer: Answer, { status, reason, headers }: Phon
   respond(answer, status, reason, { headers: lines })
 }
 
-export const sourceOf = ({ protocol, source_address: address, source_port: port }: SipRequest) => ({
+export const sourceOf = ({
+  protocol,
+  source_address: address,
+  source_port: port,
+}: Pick<SipRequest, 'protocol' | 'source_address' | 'source_port'>) => ({
   ...{ protocol, address, port },
 })

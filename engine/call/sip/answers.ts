@@ -1,6 +1,6 @@
 /** Answers of ours to requests: what they may say, and the methods that they name. */
 import { createRequire } from 'node:module'
-import type { Answer, Headers } from '../srf/drachtio.ts'
+import type { Answer, Headers } from '../signalling.ts'
 
 const reasonPhrases = createRequire(import.meta.url)('sip-status') as Readonly<
   Record<number, string>

@@ -4,7 +4,7 @@
  * (User-Agent, Server, Organization, Warning) never does.
  */
 import { withPlainNumbers } from './caller-id.ts'
-import type { Headers } from '../srf/drachtio.ts'
+import type { Headers } from '../signalling.ts'
 
 /** The mark of our own calls towards nodes; never taken from outside. */
 export const CALL_UUID = 'X-Call-UUID'

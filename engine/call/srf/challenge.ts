@@ -9,14 +9,8 @@ import {
   expectedResponse,
   type Algorithm,
 } from '../../registrar/digest/digest.ts'
+import type { Credentials } from '../signalling.ts'
 import type { Agent, AnswerChallenge, SipRequest, SipResponse } from './drachtio.ts'
-
-export interface Credentials {
-  readonly username: string
-  readonly password: string
-  /** The only realm that is answered; null: any. */
-  readonly realm: string | null
-}
 
 /** What has been said since the first challenge of one request. */
 interface Conversation {

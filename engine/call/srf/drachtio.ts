@@ -4,31 +4,13 @@
  */
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
+import type { Answer, Headers, SendOptions, SipRequest as PlainRequest } from '../signalling.ts'
 
-/**
- * Header values by name as the library stores them: lower case, except `X-…`, `P-…` (but not
- * `P-Asserted-…`) and `Diversion`, which keep the sender's spelling. Repeated headers are one
- * value, joined with commas.
- */
-export type Headers = Record<string, string>
-
-export interface SendOptions {
-  readonly headers?: Headers | undefined
-  readonly body?: string | undefined
-}
+export type { Answer, Headers } from '../signalling.ts'
 
 /** A request that was received, or one that was sent (`source` tells which). */
-export interface SipRequest {
-  readonly method: string
-  readonly uri: string
-  /** Empty, or undefined when the message ended before its blank line. */
-  readonly body: string | undefined
-  readonly headers: Headers
+export interface SipRequest extends PlainRequest {
   readonly source: 'network' | 'application'
-  /** `udp`, `tcp`, `tls`, `ws` or `wss`; a real drachtio-server says `tcp` for the last two. */
-  readonly protocol: string
-  readonly source_address: string
-  readonly source_port: number
   readonly stackDialogId: string | undefined
   /** Whose connection brought it, or took it away. */
   readonly agent?: Agent
@@ -37,18 +19,6 @@ export interface SipRequest {
   on(event: 'response', listener: (response: SipResponse) => void): void
   /** Only for an INVITE that was sent. */
   cancel(options: { readonly headers: Headers }, callback: (error?: unknown) => void): void
-}
-
-/** The answer that we may give to a received request. */
-export interface Answer {
-  readonly finalResponseSent: boolean
-  /** Throws on a status that `sip-status` does not list. The callback comes when it has been sent. */
-  send(
-    status: number,
-    reason: string | undefined,
-    options: SendOptions,
-    callback?: (error: unknown) => void,
-  ): void
 }
 
 /** An answer that was received. */

@@ -6,7 +6,7 @@
  */
 import { respond } from '../sip/answers.ts'
 import { partyAt } from '../sip/caller-id.ts'
-import type { Credentials } from './challenge.ts'
+import type { Credentials, InviteToSend as Invite } from '../signalling.ts'
 import type {
   Agent,
   Answer,
@@ -38,14 +38,7 @@ export type Connection =
   | { readonly kind: 'in-process'; readonly open: OpenInProcess; readonly secret: string }
   | ({ readonly kind: 'tcp' } & Servers)
 
-export interface InviteToSend {
-  readonly uri: string
-  /** Where it goes; undefined: by its Route, or else its Request-URI. */
-  readonly nextHop: string | undefined
-  readonly headers: Headers
-  readonly body: string | undefined
-  /** For digest challenges. */
-  readonly credentials: Credentials | undefined
+export interface InviteToSend extends Invite {
   /** Whose connection the other leg of the call is on: one server keeps both, as long as it can. */
   readonly near?: Agent | undefined
 }

@@ -3,7 +3,7 @@ import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
 import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { ActiveCalls } from '../active-calls.ts'
-import type { Note } from '../call.ts'
+import type { Note } from '../call-machine/state.ts'
 import type { Destination } from '../inbound/route.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
 
@@ -12,19 +12,6 @@ export interface TraceDeps {
   readonly messages: MessageLog
   /** Lets calls go on between two slices of the search. */
   readonly pause: () => Promise<void>
-}
-
-/** What is remembered of a call besides its messages. */
-export interface CallStory {
-  readonly tenantId: number | null
-  readonly startedAt: number
-  /** What the times of notes and messages lack to be stamps. */
-  readonly stampOffsetMs: number
-  readonly legs: readonly string[]
-  readonly notes: readonly Note[]
-  readonly attempts: readonly Attempt[]
-  /** Undefined: it lives. */
-  readonly record: CallRecord | undefined
 }
 
 /** An INVITE is there before its call begins, and may have been challenged before. */

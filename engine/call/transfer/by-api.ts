@@ -1,59 +1,57 @@
-/** Blind transfer from the API: one party of an answered call is given somebody else to talk to. */
+/** Blind transfer from the API: one party of an answered call is connected to a number. */
 import type { TransferRequest, TransferResult } from '../../../schema/contracts/calls.ts'
-import type { InboundCallDeps } from '../inbound/inbound-call.ts'
-import { isTransferring, otherSide, type Participant } from '../legs/conversation.ts'
+import type { CallDeps } from '../call-deps.ts'
+import { oppositeSide, partnerOf } from '../call-machine/parties.ts'
+import type { Leg } from '../call-machine/state.ts'
 import { userPart } from '../sip/caller-id.ts'
 import { identityOf, type Identity } from './identity.ts'
-import { transferToNewCall } from './new-call.ts'
+import { transferToNewCall } from './transfer-call.ts'
 
-/** Resolves before anybody rings; what becomes of it is told by the calls. */
+/** Resolves before the destination rings; what becomes of it is told by the calls. */
 export async function transferByApi(
   { callUuid, destination, moved }: TransferRequest,
-  deps: InboundCallDeps,
+  deps: CallDeps,
 ): Promise<TransferResult> {
-  const call = deps.calls.call(callUuid)
+  const { calls } = deps
+  const { world } = calls
+  const call = calls.call(callUuid)
   if (call === undefined) return { kind: 'not_found' }
-  if (call.stopped) return { kind: 'already_ending' }
-  const { conversation } = call
-  if (call.answeredAt === null || conversation === undefined) return { kind: 'not_answered' }
-  const stayer = conversation.participant(moved) ?? conversation.partnerOf(otherSide(moved))
-  const leaver = stayer?.conversation.partnerOf(stayer.side)
-  if (!stayer || !leaver || stayer.leg.media === '') return { kind: 'not_transferable' }
-  if (isTransferring(leaver, stayer)) return { kind: 'transfer_in_progress' }
+  if (call.end) return { kind: 'already_ending' }
+  if (call.answeredAt === null) return { kind: 'not_answered' }
+  const other = world.legs.get(call.legs[oppositeSide(moved)] ?? '')
+  const transferee = world.legs.get(call.legs[moved] ?? '') ?? (other && partnerOf(calls, other))
+  const transferor = transferee && partnerOf(calls, transferee)
+  if (!transferee || !transferor || transferee.media === '') return { kind: 'not_transferable' }
+  if (calls.isTransferring(transferor, transferee)) return { kind: 'transfer_in_progress' }
   const tenantId = call.account?.tenantId ?? null
-  const payer = payerOf(leaver, stayer, tenantId, deps)
+  const payer = payerOf(transferor, transferee, tenantId, deps)
   if (payer === undefined) return { kind: 'not_transferable' }
   const domain = payer.origin.kind === 'extension' ? payer.origin.domain : ''
   const target = { number: destination, user: userPart(destination), domain }
-  const hooks = {
-    onProgress: () => undefined,
-    onTaken: () => leaver.leg.hangUp({}),
-    onFailed: () => undefined,
-  }
-  return transferToNewCall({ leaver, stayer, target, payer, hooks, tenantId }, deps)
+  const plan = { transferor, transferee, target, payer, tenantId, isReferred: false }
+  return transferToNewCall(plan, deps)
 }
 
 /**
- * A phone that leaves pays for it, as when it had done it itself; else whoever pays for his call now;
- * else whoever is ours: a node serves the number that was called, which may be a customer's.
- * Nobody of another tenant than the call's: its API keys would spend somebody else's money.
+ * A phone that leaves pays for it, as when it had asked by itself; else the party that pays for its call now;
+ * else the party that is ours: a node serves the number that was called, which may be a customer's.
+ * No party of another tenant than the call's: API keys would spend its money.
  */
 function payerOf(
-  leaver: Participant,
-  stayer: Participant,
+  transferor: Leg,
+  transferee: Leg,
   tenantId: number | null,
-  deps: InboundCallDeps,
+  deps: CallDeps,
 ): Identity | undefined {
-  const found = [leaver, stayer].flatMap((participant) => {
-    const identity = identityOf(participant, deps)
+  const found = [transferor, transferee].flatMap((leg) => {
+    const call = deps.calls.call(leg.callUuid)
+    const identity = call && identityOf(call, leg.side, deps)
     const isForeign = tenantId !== null && isOfOther(identity, tenantId)
-    return identity === undefined || isForeign ? [] : [{ participant, identity }]
+    return identity === undefined || isForeign ? [] : [{ leg, identity }]
   })
   const chosen =
-    found.find(({ participant, identity: { origin } }) => {
-      return participant === leaver && origin.kind === 'extension'
-    }) ??
-    found.find(({ participant }) => isPaying(participant)) ??
+    found.find(({ leg, identity }) => leg === transferor && identity.origin.kind === 'extension') ??
+    found.find(({ leg }) => isPaying(leg, deps)) ??
     found.find(({ identity: { origin } }) => origin.kind !== 'trusted') ??
     found[0]
   return chosen?.identity
@@ -64,5 +62,7 @@ function isOfOther(identity: Identity | undefined, tenantId: number): boolean {
   return identity?.origin.kind === 'extension' && identity.origin.tenantId !== tenantId
 }
 
-const isPaying = ({ conversation: { call }, side }: Participant): boolean =>
-  side === 'caller' && !call.isFree && (call.account?.customerId ?? null) !== null
+function isPaying({ callUuid, side }: Leg, { calls }: CallDeps): boolean {
+  const call = calls.call(callUuid)
+  return side === 'caller' && call?.isFree === false && call.account?.customerId != null
+}

@@ -1,28 +1,30 @@
-/** Who a participant of a call is: on whose account, and from whose rights, he transfers. Pure. */
+/** Who a party of a call is: on whose account, and with whose rights, it transfers. Pure. */
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
-import type { Call } from '../call.ts'
-import type { Participant } from '../legs/conversation.ts'
+import type { Call, Side } from '../call-machine/state.ts'
 import { servedTenant } from '../inbound/route.ts'
 
 export interface Identity {
   readonly origin: Origin
-  /** Under which number he calls. */
+  /** The number that it calls under. */
   readonly number: string
   readonly name: string
 }
+
+type CallerFacts = Pick<Call, 'origin' | 'start' | 'account'>
 
 export interface IdentityDeps {
   readonly registrar: Pick<Registrar, 'extensionAt'>
 }
 
 /**
- * Undefined: somebody who may not start calls here. A carrier is one: its customers could call
- * everywhere at the expense of whom they have called.
+ * Undefined: the party may not start calls here. A carrier is one: its customers could call everywhere at the
+ * expense of those that they have called.
  */
 export function identityOf(
-  { conversation: { call }, side }: Participant,
+  call: CallerFacts & Pick<Call, 'destination'>,
+  side: Side,
   deps: IdentityDeps,
 ): Identity | undefined {
   if (side === 'caller') return callerIdentity(call)
@@ -37,7 +39,7 @@ export function identityOf(
   return record && extensionIdentity({ ...record, kind: 'extension' })
 }
 
-export function callerIdentity({ origin, start, account }: Call): Identity | undefined {
+export function callerIdentity({ origin, start, account }: CallerFacts): Identity | undefined {
   if (origin?.kind === 'extension') return extensionIdentity(origin)
   if (origin?.kind === 'proxy') {
     const tenantId = servedTenant(origin, account)
@@ -60,7 +62,7 @@ function extensionIdentity(record: Extract<Origin, { kind: 'extension' }>): Iden
   }
 }
 
-/** Whether two identities are one and the same party: only he may join his two calls. */
+/** Whether two identities are one and the same party: only that party may join its two calls. */
 export function isSame(
   { origin: one, number }: Identity,
   { origin: other, number: otherNumber }: Identity,
@@ -76,8 +78,8 @@ export function isSame(
   return one.kind === other.kind
 }
 
-/** Whether an INVITE of this origin may take the place of somebody in a call of `tenantId`. */
-export function mayTakePlace(
+/** Whether an INVITE of this origin may take the place of a party in a call of `tenantId`. */
+export function mayReplace(
   origin: Origin,
   tenantId: number | null,
   { dispatcher }: { readonly dispatcher: Pick<Dispatcher, 'setRecord'> },
@@ -86,8 +88,8 @@ export function mayTakePlace(
     case 'extension':
       return origin.tenantId === tenantId
     case 'node': {
-      const house = dispatcher.setRecord(origin.setId)?.tenantId ?? null
-      return house === null || house === tenantId
+      const tenant = dispatcher.setRecord(origin.setId)?.tenantId ?? null
+      return tenant === null || tenant === tenantId
     }
     case 'proxy':
       return tenantId !== null && origin.tenantIds.includes(tenantId)

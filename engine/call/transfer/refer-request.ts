@@ -1,6 +1,6 @@
 /** What a REFER asks (RFC 3515, RFC 4488). Pure. */
 import { answerToIrregular, calledOf } from '../sip/caller-id.ts'
-import type { Headers } from '../srf/drachtio.ts'
+import type { Headers } from '../signalling.ts'
 import { readReplaces, type Replaces } from './replaces.ts'
 
 /** Whom the party that stays shall talk to. */

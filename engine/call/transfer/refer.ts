@@ -1,118 +1,98 @@
-/** REFER in a call (RFC 3515): who asks, what for, and how it goes on. */
-import type { Call } from '../call.ts'
-import type { InboundCallDeps } from '../inbound/inbound-call.ts'
-import { isTransferring, type Participant } from '../legs/conversation.ts'
+/** REFER in a call (RFC 3515): which party asks, what for, and how it goes on. */
+import type { CallDeps } from '../call-deps.ts'
+import type { Command, MachineEvent } from '../call-machine/protocol.ts'
+import { partnerOf } from '../call-machine/parties.ts'
+import type { Call, Leg } from '../call-machine/state.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { partyOf } from '../sip/caller-id.ts'
-import type { Answer, SipRequest } from '../srf/drachtio.ts'
-import { respond } from '../sip/answers.ts'
-import { joinCalls } from './attended.ts'
-import { Handover, type TransferHooks } from './handover.ts'
 import { callerIdentity, identityOf, isSame, type Identity } from './identity.ts'
-import { transferToNewCall } from './new-call.ts'
-import { readRefer, type ReferRequest } from './refer-request.ts'
+import { readRefer } from './refer-request.ts'
 import type { Replaces } from './replaces.ts'
-import { Subscription } from './subscription.ts'
+import { transferToNewCall } from './transfer-call.ts'
 
-/** Who has transferred a call hangs up by himself, as soon as he hears that it worked. */
-const PARTING_MS = 3_000
-
-/** Each leaves a record, also one that is refused before anybody rings; nobody tries so often. */
+/** Each leaves a record, also one that is refused before a phone rings; no user tries so often. */
 const MAX_FAILED = 20
 
-/** `leaver` wants somebody else to talk to whom he talks to now. */
+/** The peer of a leg wants another party to talk to the one that it talks to now. */
 export function takeRefer(
-  leaver: Participant,
-  request: SipRequest,
-  answer: Answer,
-  deps: InboundCallDeps,
+  { legId, requestId, headers }: Extract<Command, { readonly type: 'refer' }>,
+  deps: CallDeps,
 ): void {
-  const refer = readRefer(request.headers)
-  if (refer.kind === 'refused') return respond(answer, refer.status, refer.reason)
-  const payer = identityOf(leaver, deps)
-  const { failedTransfers } = leaver.conversation.call
-  if (payer === undefined || failedTransfers >= MAX_FAILED) return respond(answer, 403)
-  const stayer = leaver.conversation.partnerOf(leaver.side)
-  if (stayer === undefined || isTransferring(leaver, stayer)) return respond(answer, 491)
-  if (stayer.leg.media === '') return respond(answer, 488)
-  const headers = refer.isSilent ? { 'refer-sub': 'false' } : {}
-  respond(answer, 202, undefined, { headers })
-  const subscription = new Subscription(leaver.leg, refer.id, refer.isSilent)
-  subscription.tell(100, 'Trying')
-  const hooks = hooksOf(leaver, subscription, deps)
-  const { target, replaces } = refer
-  if (replaces) return attended({ leaver, stayer, payer, replaces, hooks }, refer, deps)
-  const from = partyOf(request.headers['from'] ?? '')
-  const referrer = wantsPrivacy({ from, headers: request.headers }) ? undefined : payer
+  const { calls, dispatch } = deps
+  const refuse = (status: number, reason?: string): void =>
+    dispatch({ type: 'referRefused', legId, requestId, status, reason })
+  const refer = readRefer(headers)
+  if (refer.kind === 'refused') return refuse(refer.status, refer.reason)
+  const transferor = calls.world.legs.get(legId)
+  const call = transferor && calls.call(transferor.callUuid)
+  if (!transferor || !call) return refuse(481)
+  const payer = identityOf(call, transferor.side, deps)
+  if (payer === undefined || call.failedTransfers >= MAX_FAILED) return refuse(403)
+  const transferee = partnerOf(calls, transferor)
+  if (transferee === undefined || calls.isTransferring(transferor, transferee)) return refuse(491)
+  if (transferee.media === '') return refuse(488)
+  const { id, isSilent, target, replaces } = refer
+  dispatch({ type: 'referAccepted', legId, requestId, id, isSilent })
+  if (replaces) return dispatch(attended({ transferor, transferee, payer, replaces }, deps))
+  const from = partyOf(headers['from'] ?? '')
+  const referrer = wantsPrivacy({ from, headers }) ? undefined : payer
+  const plan = { transferor, transferee, target, payer, referrer, isReferred: true }
   // A bug ends one transfer, not the process.
-  const plan = { leaver, stayer, target, payer, referrer, hooks }
-  transferToNewCall(plan, deps).catch((error: unknown) => {
+  return void transferToNewCall(plan, deps).catch((error: unknown) => {
     deps.log('error', 'a transfer failed', { error })
-    hooks.onFailed(500, 'Server Internal Error')
+    dispatch({ type: 'referFailed', legId, status: 500, reason: 'Server Internal Error' })
   })
 }
 
-function hooksOf(
-  { leg, conversation }: Participant,
-  subscription: Subscription,
-  { deadlines, now }: InboundCallDeps,
-): TransferHooks {
+interface Attended {
+  readonly transferor: Leg
+  readonly transferee: Leg
+  readonly payer: Identity
+  readonly replaces: Replaces
+}
+
+/** RFC 3891 §3, asked of us in the place of the party that the transferor has called meanwhile. */
+function attended(plan: Attended, deps: CallDeps): MachineEvent {
+  const { transferor, transferee, payer, replaces } = plan
+  const { calls } = deps
+  const { callId, toTag, fromTag, isEarlyOnly } = replaces
+  const failed = (status: number, reason: string): MachineEvent => ({
+    ...{ type: 'referFailed', legId: transferor.id, status, reason },
+  })
+  const ringing = calls.unanswered(callId, fromTag)
+  if (ringing) return semiAttended(plan, ringing, failed)
+  const consulting = calls.legIn(callId, toTag, fromTag)
+  const call = consulting && calls.call(consulting.callUuid)
+  const owner = call && identityOf(call, consulting.side, deps)
+  const target = consulting && partnerOf(calls, consulting)
+  const isOwn = owner !== undefined && isSame(owner, payer)
+  const isFirst = consulting === transferor || target === transferor
+  if (!consulting || !isOwn || !target || isFirst)
+    return failed(481, 'Call/Transaction Does Not Exist')
+  if (isEarlyOnly) return failed(486, 'Busy Here')
+  if (calls.isTransferring(consulting, target)) return failed(491, 'Request Pending')
   return {
-    onProgress: (status, reason) => subscription.tell(status, reason),
-    onTaken: () => {
-      subscription.end(200, 'OK')
-      deadlines.at(now() + PARTING_MS, () => leg.hangUp({}))
-    },
-    onFailed: (status, reason) => {
-      conversation.call.failedTransfers += 1
-      subscription.end(status, reason)
-    },
+    ...{ type: 'attend', transferor: transferor.id, transferee: transferee.id },
+    ...{ consulting: consulting.id, target: target.id },
   }
 }
 
-interface Attended {
-  readonly leaver: Participant
-  readonly stayer: Participant
-  readonly payer: Identity
-  readonly replaces: Replaces
-  readonly hooks: TransferHooks
-}
-
-/** RFC 3891 §3, asked of us in the place of whom the leaver has called meanwhile. */
-function attended(
-  plan: Attended,
-  { target }: ReferRequest & { readonly kind: 'refer' },
-  deps: InboundCallDeps,
-): void {
-  const { leaver, stayer, payer, replaces, hooks } = plan
-  const { callId, toTag, fromTag, isEarlyOnly } = replaces
-  const ringing = deps.calls.unanswered(callId, fromTag)
-  if (ringing) return semiAttended(plan, ringing, deps)
-  const consulting = deps.calls.participantIn(callId, toTag, fromTag)
-  const owner = consulting && identityOf(consulting, deps)
-  const called = consulting?.conversation.partnerOf(consulting.side)
-  const isOwn = owner !== undefined && isSame(owner, payer)
-  const isFirst = consulting?.leg === leaver.leg || called?.leg === leaver.leg
-  if (!consulting || !isOwn || !called || isFirst)
-    return hooks.onFailed(481, 'Call/Transaction Does Not Exist')
-  if (isEarlyOnly) return hooks.onFailed(486, 'Busy Here')
-  if (isTransferring(consulting, called)) return hooks.onFailed(491, 'Request Pending')
-  return joinCalls({ leaver, stayer, consulting, called, target, hooks }, deps)
-}
-
-/** Whom the leaver has called has not answered yet: whoever stays is connected as soon as he does. */
+/** The called party has not answered yet: the transferee is connected as soon as it does. */
 function semiAttended(
-  { leaver, stayer, payer, hooks }: Attended,
+  { transferor, transferee, payer }: Attended,
   ringing: Call,
-  deps: InboundCallDeps,
-): void {
+  failed: (status: number, reason: string) => MachineEvent,
+): MachineEvent {
   const owner = callerIdentity(ringing)
-  const { invite, start } = ringing
-  if (!invite?.canGiveWay || owner === undefined || !isSame(owner, payer))
-    return hooks.onFailed(481, 'Call/Transaction Does Not Exist')
-  // Whom it reaches would make the offer, which whoever stays would have to answer in our ACK.
-  if (invite.body === undefined) return hooks.onFailed(488, 'Not Acceptable Here')
-  const plan = { leaver, stayer, destination: start.calledNumber, hooks }
-  invite.giveWayTo(new Handover(plan, ringing, invite.body, deps))
-  if (ringing.firstProgressAt !== null) hooks.onProgress(180, 'Ringing')
+  const { calling, offer, start } = ringing
+  const canGiveWay = calling.kind === 'invite' && calling.replacedBy === undefined
+  if (!canGiveWay || owner === undefined || !isSame(owner, payer))
+    return failed(481, 'Call/Transaction Does Not Exist')
+  // The called party would make the offer, which the transferee would have to answer in our ACK.
+  if (offer === undefined) return failed(488, 'Not Acceptable Here')
+  return {
+    ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id },
+    ...{ callUuid: start.callUuid, destination: start.calledNumber, offered: offer },
+    isReferred: true,
+  }
 }

@@ -2,6 +2,9 @@ import { expect, test } from 'vitest'
 import { ActiveCalls } from '../../../engine/call/active-calls.ts'
 import { Deadlines } from '../../../engine/call/deadlines.ts'
 import type { RevokedCall } from '../../../schema/contracts/charging.ts'
+import type { MachineEvent } from '../../../engine/call/call-machine/protocol.ts'
+import { nowhere } from '../../../engine/call/call-machine/state.ts'
+import { sampleStart } from '../../support/call-machine.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function start() {
@@ -13,17 +16,13 @@ function start() {
     ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
     onEvent: () => undefined,
   })
-  const begin = (callUuid: string) =>
-    calls.begin({
-      callUuid,
-      callId: 'c',
-      callerNumber: '1',
-      callerName: null,
-      calledNumber: '2',
-      sourceAddress: '',
-      startedAt: 0,
-    })
-  return { time, deadlines, calls, begin, revoked }
+  const stopped: MachineEvent[] = []
+  calls.attach((event) => {
+    stopped.push(event)
+    if (event.type === 'stop') Object.assign(calls.call(event.callUuid) ?? {}, { end: event.end })
+  })
+  const begin = (callUuid: string) => calls.begin({ start: sampleStart(callUuid) })
+  return { time, deadlines, calls, begin, revoked, stopped }
 }
 
 const at = (nodeId: number | null, carrierId: number | null) => ({
@@ -38,9 +37,11 @@ const at = (nodeId: number | null, carrierId: number | null) => ({
 test('a call counts where it is, once, and nowhere after its end', () => {
   const { calls, begin } = start()
   const [one, two] = [begin('1'), begin('2')]
-  calls.place(one, at(1, 5))
-  calls.place(two, at(1, 5))
-  calls.place(two, at(2, 5))
+  calls.count(one, nowhere, at(1, 5))
+  calls.count(two, nowhere, at(1, 5))
+  calls.count(two, at(1, 5), at(2, 5))
+  one.place = at(1, 5)
+  two.place = at(2, 5)
   expect([1, 2, 3].map((nodeId) => calls.countByNode(nodeId))).toEqual([1, 1, 0])
   expect(calls.countByCarrier(5)).toBe(2)
   calls.finish(one)
@@ -53,22 +54,20 @@ test('a call counts where it is, once, and nowhere after its end', () => {
 
 test('a call is listed and found by what the API shows of it', () => {
   const { calls, begin } = start()
-  begin('1').state = 'RINGING'
+  begin('1').display = 'RINGING'
   expect(calls.list()).toEqual([calls.find('1')])
   expect(calls.find('1')).toMatchObject({ state: 'RINGING', calledNumber: '2', customerId: null })
   expect(calls.find('2')).toBeUndefined()
 })
 
-test('of two reasons to end a call the first counts', () => {
-  const { calls, begin } = start()
+test('a call is hung up once', () => {
+  const { calls, begin, stopped } = start()
   const call = begin('1')
-  const acted: string[] = []
-  call.whenStopped((end) => acted.push(end.kind))
   expect(calls.hangUp('1', 16)).toBe('ending')
   expect(calls.hangUp('1', 17)).toBe('already_ending')
-  expect(call.stop({ kind: 'hung-up', by: 'caller' })).toBe(false)
-  expect(acted).toEqual(['cut'])
-  expect(call.stopped).toMatchObject({ kind: 'cut', cause: 16 })
+  expect(calls.hangUp('2', 17)).toBe('not_found')
+  expect(stopped).toHaveLength(1)
+  expect(call.end).toMatchObject({ kind: 'cut', by: 'api', cause: 16 })
 })
 
 test('a call whose customer may call no more is cut at the next heartbeat, the others go on', () => {
@@ -76,11 +75,11 @@ test('a call whose customer may call no more is cut at the next heartbeat, the o
   const [one, two] = [begin('1'), begin('2')]
   one.answeredAt = two.answeredAt = 0
   time.advance(5_050)
-  expect([one.stopped, two.stopped]).toEqual([undefined, undefined])
+  expect([one.end, two.end]).toEqual([undefined, undefined])
   revoked.push({ callUuid: '1', code: 'customer_inactive' }, { callUuid: 'unknown', code: 'x' })
   time.advance(5_050)
-  expect(one.stopped).toEqual({ kind: 'cut', by: 'system', cause: 52, code: 'customer_inactive' })
-  expect(two.stopped).toBeUndefined()
+  expect(one.end).toEqual({ kind: 'cut', by: 'system', cause: 52, code: 'customer_inactive' })
+  expect(two.end).toBeUndefined()
   expect(calls.size).toBe(2)
 })
 

@@ -108,12 +108,12 @@ test('a request whose handling goes wrong is answered with 500, in a call and ou
   caller.request('OPTIONS', caller.leg(rig.uri('ping')))
   await caller.next('500 OPTIONS')
   const [live] = rig.calls.list()
-  const conversation = rig.calls.call(live?.callUuid ?? '')?.conversation
-  if (conversation)
-    vi.spyOn(conversation, 'partnerOf').mockImplementation(() => {
-      throw bug
-    })
+  expect(live).toBeDefined()
+  vi.spyOn(rig.calls, 'isTransferring').mockImplementation(() => {
+    throw bug
+  })
   caller.request('REFER', leg, { headers: ['Refer-To: <sip:1666@acme.example>'] })
   await caller.next('500 REFER')
+  expect(rig.faults.splice(0)).toMatchObject([{ message: 'a request in a call failed' }])
   expect(rig.calls.size).toBe(1)
 })

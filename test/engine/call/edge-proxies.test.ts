@@ -1,7 +1,7 @@
 /** A proxy that authenticates the users of some tenants (`EDGE_PROXIES`): how far it reaches. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { servedTenant } from '../../../engine/call/inbound/route.ts'
-import { isSame, mayTakePlace } from '../../../engine/call/transfer/identity.ts'
+import { isSame, mayReplace } from '../../../engine/call/transfer/identity.ts'
 import type { Origin } from '../../../engine/routing/routing.ts'
 import { type CallRig, granted, startCallRig } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
@@ -51,7 +51,7 @@ test('of several tenants the payer tells which one calls; without a payer nothin
 
 test('it takes a place in calls of its tenants, and in no other', () => {
   const dispatcher = { setRecord: () => undefined }
-  const may = (tenantId: number | null) => mayTakePlace(proxy(3, 4), tenantId, { dispatcher })
+  const may = (tenantId: number | null) => mayReplace(proxy(3, 4), tenantId, { dispatcher })
   expect([3, 4, 5, null].map(may)).toEqual([true, true, false, false])
 })
 

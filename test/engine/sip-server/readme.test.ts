@@ -17,10 +17,10 @@ const readme = readFileSync(join(folder, 'README.md'), 'utf8')
 test('its state diagrams are those of the tables that run', () => {
   const drawn = [...readme.matchAll(/```mermaid\n([^`]*)\n```/g)].map(([, text]) => text)
   expect(drawn).toEqual([
-    stateDiagram(inviteClient, 'calling'),
-    stateDiagram(inviteServer, 'proceeding'),
-    stateDiagram(nonInviteClient, 'trying'),
-    stateDiagram(nonInviteServer, 'trying'),
+    stateDiagram(inviteClient, ['calling']),
+    stateDiagram(inviteServer, ['proceeding']),
+    stateDiagram(nonInviteClient, ['trying']),
+    stateDiagram(nonInviteServer, ['trying']),
   ])
 })
 

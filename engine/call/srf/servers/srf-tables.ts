@@ -1,5 +1,6 @@
 /** What drachtio-srf remembers by itself: how much it is, and what it would never forget. */
-import { answerChallenges, type Credentials } from '../challenge.ts'
+import type { Credentials } from '../../signalling.ts'
+import { answerChallenges } from '../challenge.ts'
 import type { Agent, AnswerChallenge, Srf } from '../drachtio.ts'
 
 interface Remembering {

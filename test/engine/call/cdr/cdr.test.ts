@@ -1,21 +1,17 @@
 import { expect, test } from 'vitest'
-import { Call } from '../../../../engine/call/call.ts'
+import { beginCall } from '../../../../engine/call/call-machine/new-call.ts'
+import { emptyWorld, type Call } from '../../../../engine/call/call-machine/state.ts'
 import { callRecord, openCall } from '../../../../engine/call/cdr/cdr.ts'
 import type { End } from '../../../../engine/call/cdr/end-reason.ts'
+import { sampleStart } from '../../../support/call-machine.ts'
 
-const start = {
-  callUuid: 'u',
-  callId: 'c',
-  callerNumber: '1',
-  callerName: null,
-  calledNumber: '2',
-  sourceAddress: '10.0.0.1:5060',
-  startedAt: 1_000,
-}
 const bye: End = { kind: 'hung-up', by: 'caller' }
 
-function answeredCall(grantedSeconds = Infinity): Call {
-  const call = new Call(start)
+const newCall = (): Call =>
+  beginCall(emptyWorld(), { start: { ...sampleStart(), startedAt: 1_000 }, stampOffsetMs: 0 })
+
+function answeredCall(grantedSeconds: number | null = null): Call {
+  const call = newCall()
   call.firstProgressAt = 1_250
   call.answeredAt = 5_000
   call.grantedSeconds = grantedSeconds
@@ -47,7 +43,7 @@ const ends: readonly End[] = [
 test.each(ends)(
   'an answered call is charged a second at least, however soon it ends: $kind',
   (end) => {
-    for (const granted of [Infinity, 60, 1, 0.5, 0]) {
+    for (const granted of [null, 60, 1, 0.5, 0]) {
       const record = callRecord(answeredCall(granted), end, 5_000)
       expect(record).toMatchObject({ billsec: 1, disposition: 'ANSWERED' })
     }
@@ -59,7 +55,7 @@ test('never more is charged than was granted', () => {
 })
 
 test('a call that was not answered costs nothing', () => {
-  const record = callRecord(new Call(start), { kind: 'cancelled' }, 9_000)
+  const record = callRecord(newCall(), { kind: 'cancelled' }, 9_000)
   expect(record).toMatchObject({ billsec: 0, answeredAt: null, postDialDelayMs: null })
 })
 
@@ -76,7 +72,7 @@ test('the journal knows of an answered call whatever its record will say', () =>
     currency: 'USD',
     isUnauthorizedByOcs: true,
   }
-  const open = openCall(call, 5_000, call.attempts)
+  const open = openCall(call, 5_000)
   expect(callRecord(call, bye, 9_000)).toMatchObject(open)
   expect(open).toMatchObject({ customerId: 7, isUnauthorizedByOcs: true })
 })

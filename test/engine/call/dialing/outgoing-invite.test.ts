@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Announced, Callee } from '../../../../engine/call/dialing/outgoing-invite.ts'
+import type { OutgoingCall, Callee } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { inviteFor } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { partyOf } from '../../../../engine/call/sip/caller-id.ts'
 import { HeaderFilter } from '../../../../engine/call/sip/headers.ts'
@@ -8,7 +8,7 @@ import { gateway } from '../../../support/gateway.ts'
 
 const filter = new HeaderFilter({ passX: new Set(), ownHost: () => 'us' })
 
-const announced = (from = '"Alice" <sip:100@inner>;tag=1', parts: Partial<Announced> = {}) => ({
+const announced = (from = '"Alice" <sip:100@inner>;tag=1', parts: Partial<OutgoingCall> = {}) => ({
   callUuid: 'u',
   headers: { 'p-asserted-identity': '<sip:+1800@inner>' },
   body: 'v=0',

@@ -1,6 +1,6 @@
 /** Who calls, where the address says one thing and From another. */
 import { expect, test } from 'vitest'
-import { recognize } from '../../../../engine/call/inbound/identify.ts'
+import { identify } from '../../../../engine/call/inbound/identify.ts'
 import type { SipRequest } from '../../../../engine/call/srf/drachtio.ts'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 import { startRegistrar } from '../../registrar/phone.ts'
@@ -21,7 +21,7 @@ function kindOf(origin: Origin, headers: Readonly<Record<string, string>>): stri
   const { registrar } = startRegistrar()
   const source = { protocol: 'udp', source_address: '203.0.113.9', source_port: 5060 }
   const request = { method: 'INVITE', headers, ...source } as unknown as SipRequest
-  const recognized = recognize(request, { registrar, routing: { recognize: () => origin } })
+  const recognized = identify(request, { registrar, routing: { recognize: () => origin } })
   return recognized.kind === 'challenged' ? 'challenged' : recognized.origin.kind
 }
 

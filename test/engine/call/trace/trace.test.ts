@@ -58,10 +58,10 @@ test('a trace has the messages of both legs and what was decided', async () => {
 
 test('the INVITE is part of it, although it came a moment before its call began', async () => {
   const { calls, messages } = rig
-  const atOnce = calls.begin.bind(calls)
-  calls.begin = (start) => {
+  const atOnce = calls.beginInvited.bind(calls)
+  calls.beginInvited = ({ start }, invite) => {
     rig.time.advance(3)
-    return atOnce({ ...start, startedAt: rig.time.now() })
+    return atOnce({ start: { ...start, startedAt: rig.time.now() } }, invite)
   }
   await talk(rig)
   const found = await traceOf('uuid-1', { calls, messages, pause: () => Promise.resolve() })

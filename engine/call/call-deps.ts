@@ -1,0 +1,24 @@
+/** What call control is made of. */
+import type { Charging } from '../../schema/contracts/charging.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import type { ActiveCalls } from './active-calls.ts'
+import type { MachineEvent } from './call-machine/protocol.ts'
+import type { IdentifyDeps } from './inbound/identify.ts'
+import type { RouteDeps } from './inbound/route.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { SrfClient } from './srf/srf-client.ts'
+
+export interface CallDeps extends RouteDeps {
+  readonly calls: ActiveCalls
+  readonly charging: Charging
+  readonly client: SrfClient
+  readonly deadlines: Deadlines
+  readonly routing: RouteDeps['routing'] & IdentifyDeps['routing']
+  readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
+  /** Lets an event happen to the calls. */
+  readonly dispatch: (event: MachineEvent) => void
+  readonly newUuid: () => string
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly log: Log
+}

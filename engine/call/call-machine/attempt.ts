@@ -1,0 +1,333 @@
+/**
+ * One INVITE of ours to one destination, by `attemptTable`: a node, a gateway, an agent, a phone, a domain. What
+ * becomes of its end is told by `attemptOver`, and of its answer by `calleeAnswered` or `pickedUp`.
+ */
+import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
+import type { Callee } from '../dialing/outgoing-invite.ts'
+import { silentOffer } from '../sdp/third-party.ts'
+import { tagOf, withoutClaims } from '../sip/headers.ts'
+import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
+import { attemptTable, type AttemptEvent } from './tables/attempt-table.ts'
+import { display, progress } from './calling.ts'
+import { wantsOffer } from './failover.ts'
+import { closeLeg, newLeg, stepLeg } from './leg.ts'
+import type { Turn } from './protocol.ts'
+import type { Attempt, AttemptResult, Call } from './state.ts'
+
+/** Below, a late response is the node's own fault. */
+const NOTICEABLE_LAG_MS = 50
+/** However busy we are, a silent node is given up at last. */
+const MAX_EXTRA_MS = 3_000
+
+/** Given up for another destination, or because the caller has gone. */
+export const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
+/** RFC 3326 §2: another phone of the callee has answered. */
+const answeredElsewhere: Headers = { Reason: 'SIP;cause=200;text="Call completed elsewhere"' }
+const declinedElsewhere = (status: number): Headers => ({
+  Reason: `SIP;cause=${status};text="Declined elsewhere"`,
+})
+
+export function startAttempt(
+  turn: Turn,
+  call: Call,
+  candidate: Callee,
+  isBranch: boolean,
+  timeoutMs = turn.timing.nodeTimeoutMs,
+): void {
+  const { dialing } = call
+  if (dialing === undefined) return
+  const leg = newLeg(turn, call, dialing.purpose === 'source' ? 'caller' : 'callee', true)
+  leg.isPhone = candidate.kind === 'phone'
+  const { invite, purpose } = dialing
+  leg.told = invite.body ?? ''
+  const attempt: Attempt = {
+    ...{ legId: leg.id, destination: candidate.uri, isNode: candidate.kind === 'node', isBranch },
+    ...{
+      startedAt: turn.now,
+      timeoutMs,
+      state: 'silent',
+      endedAt: turn.now,
+      status: 0,
+      reason: '',
+    },
+    ...(purpose === 'source' && { candidate }),
+  }
+  dialing.attempts.push(attempt)
+  if (purpose === 'destination') startTimer(turn, attempt, turn.now + timeoutMs)
+  const near = purpose === 'source' ? undefined : call.near
+  turn.commands.push({ type: 'invite', legId: leg.id, candidate, invite, isBranch, near })
+}
+
+function startTimer({ commands }: Turn, { legId }: Attempt, at: number): void {
+  commands.push({ type: 'startTimer', timer: { kind: 'attempt', legId }, at })
+}
+
+export function startRingTimer({ commands, now }: Turn, call: Call, ringMs: number): void {
+  const timer = { kind: 'ring', callUuid: call.start.callUuid } as const
+  commands.push({ type: 'startTimer', timer, at: now + ringMs })
+}
+
+export function stopRingTimer({ commands }: Turn, { start: { callUuid } }: Call): void {
+  commands.push({ type: 'stopTimer', timer: { kind: 'ring', callUuid } })
+}
+
+export const attemptOf = (call: Call, legId: string): Attempt | undefined =>
+  call.dialing?.attempts.find((attempt) => attempt.legId === legId)
+
+/** Makes one step of an attempt. */
+export function stepAttempt(
+  turn: Turn,
+  call: Call,
+  attempt: Attempt,
+  event: AttemptEvent,
+  {
+    result = { kind: 'silent' },
+    headers = givenUp,
+  }: { result?: AttemptResult; headers?: Headers } = {},
+): boolean {
+  const next = attemptTable[attempt.state][event]
+  if (next === undefined) return false
+  attempt.state = next.to
+  const { legId } = attempt
+  const { callUuid } = call.start
+  for (const action of next.do)
+    switch (action) {
+      case 'startRingTimer':
+        if (call.dialing?.purpose === 'destination')
+          startTimer(turn, attempt, turn.now + turn.timing.ringTimeoutMs)
+        break
+      case 'stopTimer':
+        turn.commands.push({ type: 'stopTimer', timer: { kind: 'attempt', legId } })
+        break
+      case 'close':
+        closeLeg(turn, turn.world.legs.get(legId), headers)
+        break
+      case 'ask':
+        startTimer(turn, attempt, turn.now + attempt.timeoutMs)
+        turn.commands.push({ type: 'probe', legId, uri: attempt.destination })
+        break
+      case 'endCall':
+        turn.signals.push({ type: 'stop', callUuid, end: { kind: 'no-answer' } })
+        break
+      case 'settle':
+      default:
+        attempt.result = result
+        attempt.endedAt = turn.now
+        turn.signals.push({ type: 'attemptOver', callUuid, legId })
+    }
+  return true
+}
+
+/** Something happened to the leg of an attempt, and the attempt is not over yet. */
+export function attemptEvent(turn: Turn, call: Call, attempt: Attempt, event: LegEventData): void {
+  switch (event.type) {
+    case 'sent':
+      call.callIds.push(event.callId)
+      return undefined
+    case 'provisional':
+      return onProvisional(turn, call, attempt, event.response)
+    case 'rejected':
+      return onRejected(turn, call, attempt, event.response)
+    case 'unusable': {
+      noteResponse(attempt, event.response)
+      const result = rejected(502, 'Bad Gateway', {}, true)
+      return void stepAttempt(turn, call, attempt, 'unusable', { result })
+    }
+    case 'failed': {
+      const { reason, isConnectionLost } = event
+      attempt.reason = reason
+      const result = {
+        kind: 'not-sent',
+        reason,
+        ...(isConnectionLost && { isConnectionLost }),
+      } as const
+      return void stepAttempt(turn, call, attempt, 'failed', { result })
+    }
+    case 'answered':
+    case 'offered':
+      return onAnswered(turn, call, attempt, event)
+    default:
+      return undefined
+  }
+}
+
+function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {
+  attempt.status = status
+  attempt.reason = reason
+}
+
+function onProvisional(turn: Turn, call: Call, attempt: Attempt, response: SipResponse): void {
+  const { status, body } = response
+  const isSource = call.dialing?.purpose === 'source'
+  const isMedia = Boolean(body) && status > 100 && !attempt.isBranch
+  stepAttempt(turn, call, attempt, isMedia ? 'earlyMedia' : 'response')
+  noteResponse(attempt, response)
+  if (status <= 100) return undefined
+  if (isSource) return call.display === 'DIALING' ? display(turn, call, 'RINGING') : undefined
+  call.firstProgressAt ??= turn.now
+  call.peers.callee ??= response.peer
+  // The caller hears of it once: answers of several phones to one offer would contradict each other.
+  if (attempt.isBranch) {
+    if (call.display !== 'DIALING') return undefined
+    const ringing = { status: 180, reason: 'Ringing', body: undefined }
+    return progress(turn, call, ringing, {})
+  }
+  if (isMedia) noteEarlyMedia(attempt, response)
+  return progress(turn, call, response, passedAnswer(turn, attempt, response))
+}
+
+function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void {
+  if (/^application\/sdp\b/i.test(headers['content-type'] ?? ''))
+    attempt.early = { tag: tagOf(headers['to']), sdp: body ?? '' }
+}
+
+function passedAnswer(turn: Turn, { legId }: Attempt, { headers }: SipResponse): Headers {
+  const passed = turn.filter.inviteAnswer(headers)
+  return turn.world.legs.get(legId)?.isPhone === true ? withoutClaims(passed) : passed
+}
+
+const rejected = (status: number, reason: string, headers: Headers, isFinal: boolean) =>
+  ({ kind: 'rejected', status, reason, headers, isFinal }) as const
+
+function onRejected(turn: Turn, call: Call, attempt: Attempt, response: SipResponse): void {
+  if (offerToSource(turn, call, attempt, response)) return
+  noteResponse(attempt, response)
+  const { status, reason, headers } = response
+  const passed = passedAnswer(turn, attempt, response)
+  const result = rejected(status, reason, passed, attempt.state === 'early')
+  if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
+    // RFC 3261 §16.7 step 5: the callee wants no call, on whatever phone.
+    abandonOthers(turn, call, attempt, 'declined elsewhere', declinedElsewhere(status))
+  const redirect = status < 400 ? { redirect: headers } : {}
+  stepAttempt(turn, call, attempt, 'rejected', { result: { ...result, ...redirect } })
+}
+
+/** Gives up all but one; `why` is for the record, `headers` for the phones. */
+export function abandonOthers(
+  turn: Turn,
+  call: Call,
+  one: Attempt | undefined,
+  why: string,
+  headers: Headers,
+): void {
+  for (const attempt of call.dialing?.attempts ?? []) {
+    if (attempt === one || attempt.state === 'over') continue
+    if (attempt.reason === '') attempt.reason = why
+    stepAttempt(turn, call, attempt, 'abandoned', { headers })
+  }
+}
+
+function onAnswered(
+  turn: Turn,
+  call: Call,
+  attempt: Attempt,
+  event: Extract<LegEventData, { readonly type: 'answered' | 'offered' }>,
+): void {
+  const { response, legId } = event
+  noteResponse(attempt, response)
+  const headers = passedAnswer(turn, attempt, response)
+  if (!stepAttempt(turn, call, attempt, 'answered')) return
+  abandonOthers(turn, call, attempt, 'answered elsewhere', answeredElsewhere)
+  if (call.dialing?.purpose === 'source') return pickedUp(turn, call, event)
+  call.firstProgressAt ??= turn.now
+  call.peers.callee = response.peer
+  call.legs.callee = legId
+  const sdp = descriptionIn(attempt, response)
+  const leg = turn.world.legs.get(legId)
+  if (leg && event.type === 'answered' && leg.media === '') leg.media = sdp
+  stopRingTimer(turn, call)
+  call.answering = { sdp, headers }
+  turn.signals.push({ type: 'calleeAnswered', callUuid: call.start.callUuid })
+}
+
+/**
+ * RFC 3262 §5: a callee that has answered our offer reliably does not do so again in the 200. The caller
+ * heard it unreliably, and must find it there (RFC 3261 §13.3.1).
+ */
+function descriptionIn({ early }: Attempt, { headers, body }: SipResponse): string {
+  if (body) return body
+  return early?.tag === tagOf(headers['to']) ? early.sdp : ''
+}
+
+/** A phone of the source is picked up: it is the calling side from now on. */
+function pickedUp(
+  turn: Turn,
+  call: Call,
+  event: Extract<LegEventData, { readonly type: 'answered' | 'offered' }>,
+): void {
+  stopRingTimer(turn, call)
+  call.peers.caller = event.response.peer
+  call.near = event.legId
+  delete call.dialing
+  const { callUuid } = call.start
+  const offer = event.type === 'offered' ? event.offer : undefined
+  turn.signals.push({ type: 'pickedUp', callUuid, legId: event.legId, offer })
+}
+
+/** The INVITE must not leave. */
+export function withheld(
+  turn: Turn,
+  call: Call,
+  attempt: Attempt,
+  why: string,
+  end: End & { readonly kind: 'refused' },
+): void {
+  attempt.reason = why
+  const leg = turn.world.legs.get(attempt.legId)
+  if (leg) stepLeg(turn, leg, 'failed')
+  stepAttempt(turn, call, attempt, 'withheld', { result: { kind: 'withheld', end } })
+}
+
+/** The time of an attempt is up: it has said nothing, or has rung for long enough. */
+export function attemptTimedOut(turn: Turn, call: Call, attempt: Attempt): void {
+  const { now, lagMs, hearsTrying } = turn
+  const { startedAt, timeoutMs, state, isNode } = attempt
+  if (state !== 'silent') return silence(turn, call, attempt)
+  // What it has said may wait to be read, while we are busy: silence counts only after that.
+  if (lagMs > NOTICEABLE_LAG_MS && now < startedAt + timeoutMs + MAX_EXTRA_MS)
+    return startTimer(turn, attempt, now + lagMs)
+  if (hearsTrying || isLeftHere(turn, attempt)) return silence(turn, call, attempt)
+  return void stepAttempt(turn, call, attempt, isNode ? 'ask' : 'wait')
+}
+
+/** The silent node is there: it may be slow to ring; but one that takes no calls must not hold the call up. */
+export function probed(turn: Turn, attempt: Attempt, isThere: boolean): void {
+  if (!isThere || attempt.state !== 'asked') return
+  const at = attempt.startedAt + turn.timing.nodeProgressTimeoutMs
+  startTimer(turn, attempt, Math.max(turn.now, at))
+}
+
+/** The server has not even said that the INVITE left. */
+const isLeftHere = ({ world, isElsewhere }: Turn, { legId }: Attempt): boolean =>
+  isElsewhere && world.legs.get(legId)?.state === 'calling'
+
+/** A server that is away says nothing about the destination. */
+function silence(turn: Turn, call: Call, attempt: Attempt): void {
+  const isAway = isLeftHere(turn, attempt)
+  if (attempt.reason === '' && attempt.status === 0) attempt.reason = 'silence'
+  const away = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
+  stepAttempt(turn, call, attempt, 'silence', { result: isAway ? away : { kind: 'silent' } })
+}
+
+/** A phone that wants an offer is asked again with one. True: it is. */
+function offerToSource(turn: Turn, call: Call, attempt: Attempt, { status }: SipResponse): boolean {
+  const { dialing } = call
+  const { candidate, isOffering } = attempt
+  if (dialing === undefined || candidate === undefined) return false
+  if (isOffering === true || !wantsOffer(status)) return false
+  const leg = newLeg(turn, call, 'caller', true)
+  leg.isPhone = true
+  leg.told = silentOffer
+  const again: Attempt = { ...attempt, legId: leg.id, state: 'silent', isOffering: true }
+  dialing.attempts = dialing.attempts.map((each) => (each === attempt ? again : each))
+  const invite = { ...dialing.invite, body: silentOffer }
+  turn.commands.push({
+    type: 'invite',
+    legId: leg.id,
+    candidate,
+    invite,
+    isBranch: true,
+    near: undefined,
+  })
+  return true
+}

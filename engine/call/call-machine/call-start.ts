@@ -1,0 +1,14 @@
+/** What the INVITE itself tells. */
+export interface CallStart {
+  readonly callUuid: string
+  readonly callId: string
+  readonly callerNumber: string
+  readonly callerName: string | null
+  readonly calledNumber: string
+  /** `address:port` of the sender, or which part of Tollgate began the call. */
+  readonly sourceAddress: string
+  /** The call began here: no INVITE was received. */
+  readonly isOurs?: boolean
+  /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
+  readonly startedAt: number
+}

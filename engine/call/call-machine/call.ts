@@ -1,0 +1,192 @@
+/** One call by `callTable`: what each step does, and how a call is answered, forwarded and ended. */
+import { cause, reasonHeader, summarize, type End } from '../cdr/end-reason.ts'
+import { callTable, type CallAction, type CallEvent } from './tables/call-table.ts'
+import { acceptCaller, display, refuseCaller } from './calling.ts'
+import { endDialing, giveUpAttempts } from './dialing.ts'
+import { connectLegs } from './exchange.ts'
+import { startGrant, stopGrant } from './grant.ts'
+import { callUuidOf, closeLeg, stepLeg } from './leg.ts'
+import { closeLegs, connectParties, endPeers, legOf } from './parties.ts'
+import type { Signal, Turn } from './protocol.ts'
+import type { Call, Leg, World } from './state.ts'
+import { completeReplacement, transferSignal } from './transfer.ts'
+
+/** A bug, or an answer that could not be completed. */
+export const answerFailed = {
+  ...{ kind: 'cut', by: 'system', cause: cause.failure, code: null },
+} as const satisfies End
+
+/** Makes one step of a call. `end` is why it is over, where the step leads there and no other end was first. */
+export function advance(turn: Turn, call: Call, event: CallEvent, end?: End): void {
+  const next = callTable[call.phase][event]
+  if (next === undefined) return
+  call.phase = next.to
+  const { callUuid } = call.start
+  if (next.to === 'over' && call.end === undefined && end) {
+    call.end = end
+    turn.signals.push({ type: 'stopped', callUuid, end })
+  }
+  for (const action of next.do) perform(turn, call, action)
+  if (next.to === 'answered' || next.to === 'over') endDialing(turn, call, next.to === 'answered')
+  if (next.to === 'over' && call.acceptFor !== undefined)
+    turn.signals.push({ type: 'callerGone', callUuid: call.acceptFor })
+}
+
+function perform(turn: Turn, call: Call, action: CallAction): void {
+  const { end = answerFailed, start } = call
+  const { callUuid } = start
+  switch (action) {
+    case 'giveUpAttempts':
+      return giveUpAttempts(turn, call, end)
+    case 'stopForwarded':
+      return stopForwarded(turn, call, end)
+    case 'closeLegs':
+      return closeLegs(turn, call)
+    case 'endPeers':
+      return endPeers(turn, call)
+    case 'refuseCaller':
+      return refuseCaller(turn, call, end)
+    case 'acceptCaller':
+      return acceptCaller(turn, call)
+    case 'journal':
+      return void turn.commands.push({ type: 'journal', callUuid })
+    case 'startGrant':
+      return startGrant(turn, call)
+    case 'store':
+    default:
+      stopGrant(turn, call)
+      return void turn.commands.push({ type: 'store', callUuid, end })
+  }
+}
+
+/** Ends a call in whatever it is doing. The first end counts: crossing BYEs, or a hang-up that meets an answer. */
+export function stop(turn: Turn, call: Call, end: End): void {
+  if (call.end) return
+  call.end = end
+  if (end.kind === 'cut') call.byeHeaders = { Reason: reasonHeader(end) }
+  turn.signals.push({ type: 'stopped', callUuid: call.start.callUuid, end })
+  advance(turn, call, 'stop')
+}
+
+/** A call is over: transfers that it takes part in, and calls about it, hear of it. */
+export function stopped(
+  turn: Turn,
+  call: Call,
+  signal: Signal & { readonly type: 'stopped' },
+): void {
+  for (const transferId of call.transferIds) {
+    const transfer = turn.world.transfers.get(transferId)
+    if (transfer) transferSignal(turn, transfer, signal)
+  }
+  for (const callUuid of call.supervisedBy) {
+    const by = turn.world.calls.get(callUuid)
+    const end = {
+      kind: 'cut',
+      by: 'system',
+      cause: cause.normal,
+      code: 'spied_call_ended',
+    } as const
+    if (by) stop(turn, by, end)
+  }
+}
+
+/** The calling side has its dialog, or is the party of another call: the call is answered. */
+export function callerTaken(turn: Turn, call: Call, legId: string): void {
+  const { world, now } = turn
+  const leg = legOf(world, legId)
+  const isOwn = leg?.callUuid === call.start.callUuid
+  const { acceptFor, calling } = call
+  if (call.phase !== 'accepting' || leg === undefined) {
+    if (isOwn) closeLeg(turn, leg, call.byeHeaders)
+    return
+  }
+  delete call.acceptFor
+  if (acceptFor !== undefined)
+    turn.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
+  if (acceptFor !== undefined && !isOwn) return callerGone(turn, call)
+  call.answeredAt = now
+  display(turn, call, 'ACTIVE')
+  if (isOwn) call.legs.caller = legId
+  advance(turn, call, 'callerTaken')
+  delete call.answering
+  if (calling.kind === 'forwarded') noteForwarded(turn, world.calls.get(calling.callUuid), 200)
+  if (!call.end) joinSides(turn, call, leg)
+  if (!isOwn && calling.kind === 'invite') giveWay(turn, legOf(world, calling.legId))
+  if (call.end) advance(turn, call, 'stop')
+}
+
+/** The caller waited until the transferee took its place. */
+function giveWay(turn: Turn, leg: Leg | undefined): void {
+  if (leg) stepLeg(turn, leg, 'reject', { status: 487, reason: 'Request Terminated' })
+}
+
+/** The two sides of an answered call talk to each other. */
+function joinSides(turn: Turn, call: Call, caller: Leg): void {
+  const { world } = turn
+  const isOwn = caller.callUuid === call.start.callUuid
+  const replacement = world.transfers.get(call.replacement ?? '')
+  if (replacement) return completeReplacement(turn, replacement, caller)
+  const callee = legOf(world, call.legs.callee)
+  if (callee === undefined) return undefined
+  if (!isOwn) {
+    connectParties(turn, caller, callee)
+    for (const transferId of call.transferIds)
+      turn.signals.push({ type: 'transferConnected', transferId })
+    return undefined
+  }
+  if (call.calling.kind === 'source') caller.hasOwnOrigin = true
+  if (callee.state === 'offered') caller.awaitedAck = { kind: 'first-offer', id: callee.id }
+  else connectLegs(turn, caller, callee)
+  return undefined
+}
+
+/** The calling side was not there any more when the callee answered. */
+export function callerGone(turn: Turn, call: Call): void {
+  stop(turn, call, { kind: 'cancelled' })
+  advance(turn, call, 'callerGone')
+}
+
+/** Whether the extension has money, or may call there, is nothing that its callers are told. */
+const heard = (end: End): End =>
+  end.kind === 'refused'
+    ? { kind: 'rejected', status: 480, reason: 'Temporarily Unavailable', headers: {} }
+    : end
+
+export function forwardEnded(turn: Turn, call: Call, end: End): void {
+  const told = heard(end)
+  noteForwarded(turn, call, summarize(told, false).sipCode)
+  advance(turn, call, 'exhausted', told)
+}
+
+/** How the forward stands in the record of the call that was forwarded. */
+function noteForwarded({ now: endedAt }: Turn, call: Call | undefined, status: number): void {
+  if (call?.forwardedTo === undefined) return
+  const { destination, startedAt } = call.forwardedTo
+  delete call.forwardedTo
+  call.attempts.push({ destination, status, reason: 'forwarded', startedAt, endedAt })
+}
+
+function stopForwarded({ signals }: Turn, { forwardedTo }: Call, end: End): void {
+  if (forwardedTo === undefined) return
+  const { callUuid } = forwardedTo
+  const told: End = end.kind === 'cut' ? { ...end, code: null } : { kind: 'cancelled' }
+  signals.push({ type: 'stop', callUuid, end: told })
+}
+
+/** The caller's ACK has answered the callee's offer. */
+export function calleeConfirmed(turn: Turn, call: Call, leg: Leg): void {
+  const caller = legOf(turn.world, call.legs.caller)
+  if (caller && !call.end) connectLegs(turn, caller, leg)
+}
+
+/** The record of a call is stored: nothing of it is kept here any more. */
+export function forgetCall(world: World, callUuid: string): void {
+  const call = world.calls.get(callUuid)
+  if (call === undefined) return
+  world.calls.delete(callUuid)
+  for (const transferId of call.transferIds) {
+    const { transferee = '', target = transferee } = world.transfers.get(transferId) ?? {}
+    const isUsed = [transferee, target].some((legId) => world.calls.has(callUuidOf(legId)))
+    if (!isUsed) world.transfers.delete(transferId)
+  }
+}

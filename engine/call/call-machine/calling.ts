@@ -1,0 +1,260 @@
+/**
+ * The calling side of a call until its answer: an INVITE that came in, a phone that was rung first, the party of
+ * another call that is transferred here, or the caller of a call that was forwarded here.
+ */
+import { cause, cutStatus, reasonHeader, type End } from '../cdr/end-reason.ts'
+import { silentAnswer, silentOffer } from '../sdp/third-party.ts'
+import type { Headers } from '../signalling.ts'
+import {
+  closeLeg,
+  describeTo,
+  isClosing,
+  respondProvisionally,
+  sendRequest,
+  stepLeg,
+} from './leg.ts'
+import type { Turn } from './protocol.ts'
+import type { CallState } from '../../../schema/contracts/calls.ts'
+import type { Call, Calling, Leg } from './state.ts'
+
+type Source = Extract<Calling, { readonly kind: 'source' }>
+
+/**
+ * Before its ACK a phone repeats the 200, and its user cannot hang up (RFC 3261 §15): so it does
+ * not wait for a party that has to be called first.
+ */
+const SOURCE_WAIT_MS = 2_000
+
+const failed: End = { kind: 'cut', by: 'system', cause: cause.failure, code: null }
+
+export function display({ commands }: Turn, call: Call, to: CallState): void {
+  const before = call.display
+  call.display = to
+  if (to !== before) commands.push({ type: 'display', callUuid: call.start.callUuid, before })
+}
+
+/** What the called side says before its answer. */
+export function progress(
+  turn: Turn,
+  call: Call,
+  response: { readonly status: number; readonly reason: string; readonly body: string | undefined },
+  headers: Headers,
+): void {
+  const { status, reason, body } = response
+  if (body) display(turn, call, 'EARLY')
+  else if (status === 180 && call.display === 'DIALING') display(turn, call, 'RINGING')
+  const { calling } = call
+  switch (calling.kind) {
+    case 'invite': {
+      const { replacedBy: transferId, legId } = calling
+      if (transferId !== undefined)
+        turn.signals.push({ type: 'transferProgress', transferId, status, reason })
+      const leg = turn.world.legs.get(legId)
+      if (leg) respondProvisionally(turn, leg, response, headers, call.offer === undefined)
+      return
+    }
+    case 'source':
+      // Early media of the called side is heard at once: it is the ringing tone.
+      if (body && !call.end) giveMedia(turn, call, calling, body)
+      return
+    case 'transferee': {
+      // It still talks to the transferor: early media of the new call is not heard.
+      const { transferId } = calling
+      turn.signals.push({ type: 'transferProgress', transferId, status, reason })
+      return
+    }
+    case 'forwarded':
+    default: {
+      const forwarded = turn.world.calls.get(calling.callUuid)
+      if (forwarded === undefined || forwarded.end) return
+      forwarded.firstProgressAt ??= turn.now
+      progress(turn, forwarded, response, headers)
+    }
+  }
+}
+
+/** The called side has answered, and the journal knows of it. `callerTaken` or `callerGone` follows. */
+export function acceptCaller(turn: Turn, call: Call): void {
+  const { calling, answering, start } = call
+  const { callUuid } = start
+  const { sdp, headers } = answering ?? { sdp: '', headers: {} }
+  const gone = (): void => void turn.signals.push({ type: 'callerGone', callUuid })
+  switch (calling.kind) {
+    case 'invite': {
+      const { replacedBy: transferId, legId } = calling
+      if (transferId !== undefined)
+        return void turn.signals.push({ type: 'transferAnswered', transferId, sdp })
+      const leg = turn.world.legs.get(legId)
+      if (leg?.state !== 'incoming') return gone()
+      return void stepLeg(turn, leg, 'accept', { sdp, headers })
+    }
+    case 'source': {
+      giveMedia(turn, call, calling, sdp)
+      calling.isWanted = true
+      const leg = turn.world.legs.get(calling.legId ?? '')
+      if (leg === undefined || leg.state === 'terminated') return gone()
+      if (leg.state === 'confirmed')
+        turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
+      return undefined
+    }
+    case 'transferee':
+      return void turn.signals.push({
+        type: 'transferAnswered',
+        transferId: calling.transferId,
+        sdp,
+      })
+    case 'forwarded':
+    default: {
+      const forwarded = turn.world.calls.get(calling.callUuid)
+      if (forwarded === undefined || forwarded.end) return gone()
+      forwarded.answering = { sdp, headers }
+      forwarded.acceptFor = callUuid
+      return void turn.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
+    }
+  }
+}
+
+/** The call ends without an answer: its caller hears why. */
+export function refuseCaller(turn: Turn, call: Call, end: End): void {
+  const { calling } = call
+  switch (calling.kind) {
+    case 'invite': {
+      const { replacedBy: transferId, legId } = calling
+      const { status, reason, headers } = responseTo(end, turn.timing.retryAfterSeconds)
+      if (transferId !== undefined)
+        turn.signals.push({ type: 'transferRefused', transferId, status, reason: reason ?? '' })
+      const leg = turn.world.legs.get(legId)
+      if (leg) stepLeg(turn, leg, 'reject', { status, reason, headers })
+      return
+    }
+    case 'source':
+      return releaseSource(turn, calling, end)
+    case 'transferee': {
+      const { status, reason } = toldTransferor(end)
+      const { transferId } = calling
+      turn.signals.push({ type: 'transferRefused', transferId, status, reason })
+      return
+    }
+    case 'forwarded':
+    default:
+      turn.signals.push({ type: 'forwardEnded', callUuid: calling.callUuid, end })
+  }
+}
+
+/** The final response to the caller's INVITE. After a CANCEL the SIP server has sent 487 already. */
+function responseTo(
+  end: End,
+  retryAfterSeconds: number,
+): { readonly status: number; readonly reason?: string; readonly headers: Headers } {
+  switch (end.kind) {
+    case 'refused':
+    case 'rejected':
+      return { status: end.status, reason: end.reason, headers: { ...end.headers } }
+    case 'no-answer':
+      return { status: 480, reason: 'Temporarily Unavailable', headers: {} }
+    case 'cut': {
+      const retry = end.by === 'system' ? { 'Retry-After': String(retryAfterSeconds) } : {}
+      return { status: cutStatus(end.by), headers: { Reason: reasonHeader(end), ...retry } }
+    }
+    case 'cancelled':
+    case 'hung-up':
+    default:
+      return { status: 487, reason: 'Request Terminated', headers: {} }
+  }
+}
+
+function toldTransferor(end: End): { readonly status: number; readonly reason: string } {
+  switch (end.kind) {
+    case 'refused':
+    case 'rejected':
+      return { status: end.status, reason: end.reason }
+    case 'no-answer':
+      return { status: 480, reason: 'Temporarily Unavailable' }
+    case 'cancelled':
+    case 'hung-up':
+      return { status: 487, reason: 'Request Terminated' }
+    case 'cut':
+    default:
+      return { status: 503, reason: 'Service Unavailable' }
+  }
+}
+
+/**
+ * A phone of click-to-call is picked up. RFC 3725: its offer goes to the called side, whose answer goes back in
+ * the ACK (flow I). When that takes long the ACK says that there is no media yet, and a re-INVITE brings it.
+ */
+export function startSource(
+  turn: Turn,
+  call: Call,
+  legId: string,
+  offer: string,
+  wasOffered: boolean,
+): void {
+  const { callUuid } = call.start
+  const heard = wasOffered ? silentOffer : ''
+  call.calling = { kind: 'source', legId, offer, heard, isWanted: false }
+  if (wasOffered) return
+  const timer = { kind: 'source', callUuid } as const
+  turn.commands.push({ type: 'startTimer', timer, at: turn.now + SOURCE_WAIT_MS })
+}
+
+/** The phone has waited for long enough. */
+export function sourceWaited(turn: Turn, call: Call): void {
+  const { calling } = call
+  if (calling.kind === 'source' && calling.heard === '')
+    giveMedia(turn, call, calling, silentAnswer(calling.offer))
+}
+
+function giveMedia(turn: Turn, call: Call, source: Source, sdp: string): void {
+  if (sdp === source.heard) return
+  source.heard = sdp
+  stopSourceTimer(turn, call)
+  const leg = turn.world.legs.get(source.legId ?? '')
+  if (leg?.state === 'offered') stepLeg(turn, leg, 'acknowledge', { sdp })
+  else if (leg?.state === 'confirmed') moveSource(turn, leg, sdp)
+}
+
+function stopSourceTimer({ commands }: Turn, { start: { callUuid } }: Call): void {
+  commands.push({ type: 'stopTimer', timer: { kind: 'source', callUuid } })
+}
+
+function moveSource(turn: Turn, leg: Leg, sdp: string): void {
+  leg.hasOwnOrigin = true
+  const body = describeTo(leg, sdp)
+  sendRequest(turn, leg, { method: 'INVITE', headers: {}, body }, { kind: 'source' })
+}
+
+/** The phone's dialog has begun. */
+export function sourceConfirmed(turn: Turn, call: Call, leg: Leg): void {
+  const { calling } = call
+  if (calling.kind !== 'source') return
+  if (calling.heard !== '' && calling.heard !== leg.told) moveSource(turn, leg, calling.heard)
+  const { callUuid } = call.start
+  if (calling.isWanted) turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
+}
+
+/** The phone refuses the media of the called side. */
+export function sourceMoved(
+  { signals }: Turn,
+  { start: { callUuid } }: Call,
+  status: number,
+): void {
+  // 491: the phone offers something itself at this moment, and so comes to an agreement, too.
+  if (status >= 300 && status !== 491) signals.push({ type: 'stop', callUuid, end: failed })
+}
+
+/** The phone could not be acknowledged. */
+export function sourceLost({ signals }: Turn, { start, calling }: Call): void {
+  const { callUuid } = start
+  signals.push({ type: 'stop', callUuid, end: failed })
+  if (calling.kind === 'source' && calling.isWanted) signals.push({ type: 'callerGone', callUuid })
+}
+
+/** BYE says why, where it was not the called side's own doing. */
+function releaseSource(turn: Turn, source: Source, end: End): void {
+  const leg = turn.world.legs.get(source.legId ?? '')
+  if (leg === undefined || isClosing(leg)) return
+  if (leg.state === 'offered')
+    stepLeg(turn, leg, 'acknowledge', { sdp: silentAnswer(source.offer) })
+  closeLeg(turn, leg, end.kind === 'cut' ? { Reason: reasonHeader(end) } : {})
+}

@@ -1,0 +1,325 @@
+/**
+ * Dialing: destinations tried one after the other, the phones of an extension at the same time (RFC 3261
+ * §16.7). Trunks, nodes, phones, transfer targets and the source of click-to-call are all dialled here.
+ */
+import { noCandidate, reasonHeader, type End } from '../cdr/end-reason.ts'
+import type { ExtensionDestination } from '../inbound/extension-route.ts'
+import type { Destination } from '../inbound/route.ts'
+import type { Headers } from '../signalling.ts'
+import {
+  abandonOthers,
+  attemptOf,
+  givenUp,
+  startAttempt,
+  startRingTimer,
+  stepAttempt,
+  stopRingTimer,
+} from './attempt.ts'
+import { afterResult, bestOf, healthShown, isUntaken } from './failover.ts'
+import type { Dial, Turn } from './protocol.ts'
+import {
+  nowhere,
+  type Attempt,
+  type AttemptResult,
+  type Call,
+  type Dialing,
+  type Forward,
+  type Place,
+  type SourcePhones,
+} from './state.ts'
+
+/** A phone on a slow network may take longer than a node to say anything. */
+const PHONE_TIMEOUT_MS = 4_000
+/** How long the phones of an extension with a voicemail ring. */
+const RING_BEFORE_VOICEMAIL_MS = 25_000
+
+const forwardedElsewhere: Headers = { Reason: 'SIP;cause=302;text="Call forwarded"' }
+
+/** Tries the destinations of a route in their order. */
+export function dialRoute(turn: Turn, call: Call, { route, invite, isEmergency }: Dial): void {
+  call.notes.push({ at: turn.now, what: 'routed', route })
+  const { visited = [] } = call.dialing ?? {}
+  if (route.kind === 'refused') return exhausted(turn, call, route.end)
+  call.dialing = {
+    ...{ purpose: 'destination', invite, isEmergency, visited },
+    ...{ candidates: route.candidates, attempts: [], last: noCandidate },
+  }
+  return tryNext(turn, call)
+}
+
+/** Rings the phones of click-to-call's source; the first that is picked up is to be connected. */
+export function ringSource(turn: Turn, call: Call, { phones, invite, ringMs }: SourcePhones): void {
+  call.dialing = {
+    ...{ purpose: 'source', invite, isEmergency: false, visited: [] },
+    ...{ candidates: [], attempts: [], last: noCandidate },
+  }
+  startRingTimer(turn, call, ringMs)
+  for (const phone of phones) startAttempt(turn, call, phone, true)
+}
+
+function exhausted(turn: Turn, call: Call, end: End): void {
+  delete call.dialing
+  turn.signals.push({ type: 'exhausted', callUuid: call.start.callUuid, end })
+}
+
+function tryNext(turn: Turn, call: Call): void {
+  const { dialing } = call
+  if (dialing === undefined) return undefined
+  const [next, ...others] = dialing.candidates
+  if (next === undefined) return exhausted(turn, call, dialing.last)
+  dialing.candidates = others
+  dialing.current = next
+  dialing.attempts = []
+  const from = calledFrom(call)
+  if (next.kind !== 'gateway') {
+    place(turn, call, { ...from, ...placeOf(next) })
+    return startCurrent(turn, call)
+  }
+  // First away from where it was tried before, so that it does not stand in its own way.
+  place(turn, call, from)
+  const { carrierId } = next
+  turn.commands.push({ type: 'admitCarrier', callUuid: call.start.callUuid, carrierId })
+  return undefined
+}
+
+/** The carrier of the next gateway takes the call, or has reached its limit. */
+export function carrierAdmitted(turn: Turn, call: Call, isAdmitted: boolean): void {
+  const { current } = call.dialing ?? {}
+  if (current?.kind !== 'gateway' || call.end) return undefined
+  if (!isAdmitted) return tryNext(turn, call)
+  const { carrierId, carrierName: carrier } = current
+  place(turn, call, { ...calledFrom(call), carrierId, carrier })
+  return startCurrent(turn, call)
+}
+
+/** A call that came in from a carrier counts there, wherever it goes. */
+function calledFrom({ origin }: Call): Place {
+  if (origin?.kind !== 'carrier') return nowhere
+  return { ...nowhere, carrierId: origin.carrierId, carrier: origin.name }
+}
+
+function placeOf(destination: Destination): Partial<Place> {
+  switch (destination.kind) {
+    case 'node': {
+      const { setId, nodeId, uri } = destination
+      return { setId, nodeId, node: uri }
+    }
+    case 'agent':
+      return { agentId: destination.agentId }
+    case 'spy': {
+      const { setId, nodeId, node } = destination
+      return { setId, nodeId, node }
+    }
+    case 'extension':
+    case 'domain':
+    case 'gateway':
+    default:
+      return {}
+  }
+}
+
+function place(turn: Turn, call: Call, to: Place): void {
+  turn.commands.push({
+    type: 'count',
+    callUuid: call.start.callUuid,
+    before: call.place,
+    place: to,
+  })
+  call.place = to
+  call.peers.callee = null
+}
+
+function startCurrent(turn: Turn, call: Call): void {
+  const { current } = call.dialing ?? {}
+  if (current === undefined) return undefined
+  call.destination = current
+  if (current.kind !== 'extension') return startAttempt(turn, call, current, false)
+  return ringPhones(turn, call, current)
+}
+
+/** Without phones the call ends at once, like with phones that are not there. */
+function ringPhones(turn: Turn, call: Call, { phones, voicemail }: ExtensionDestination): void {
+  const { ringTimeoutMs } = turn.timing
+  const hasMore = voicemail !== undefined
+  startRingTimer(
+    turn,
+    call,
+    hasMore ? Math.min(RING_BEFORE_VOICEMAIL_MS, ringTimeoutMs) : ringTimeoutMs,
+  )
+  // The early media of one phone would be contradicted by the answer of another.
+  const isBranch = phones.length > 1 || hasMore
+  const { dialing } = call
+  for (const phone of phones)
+    if (call.dialing === dialing) startAttempt(turn, call, phone, isBranch, PHONE_TIMEOUT_MS)
+  if (phones.length === 0) groupEnded(turn, call)
+}
+
+/** All phones have rung long enough. */
+export function ringTimedOut(turn: Turn, call: Call): void {
+  if (call.dialing?.purpose === 'source')
+    return void turn.signals.push({
+      ...{ type: 'stop', callUuid: call.start.callUuid, end: { kind: 'no-answer' } },
+    })
+  return abandonOthers(turn, call, undefined, 'no answer', givenUp)
+}
+
+/** The call is over: so are its attempts. */
+export function giveUpAttempts(turn: Turn, call: Call, end: End): void {
+  const { dialing } = call
+  if (dialing === undefined) return
+  stopRingTimer(turn, call)
+  const isSource = dialing.purpose === 'source'
+  // RFC 3326: a phone counts a call as missed unless it hears that it was taken elsewhere.
+  const told =
+    end.kind === 'cancelled' && end.reason && !isSource ? { Reason: end.reason } : givenUp
+  const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : told
+  delete call.dialing
+  for (const attempt of dialing.attempts) {
+    if (attempt.state === 'over') continue
+    if (attempt.reason === '') attempt.reason = end.kind
+    stepAttempt(turn, call, attempt, 'stopped', { result: { kind: 'stopped' }, headers })
+  }
+  record(call, dialing)
+}
+
+/** The answered attempt has led to a call, or has not: nothing else is dialled. */
+export function endDialing(turn: Turn, call: Call, isAnswered: boolean): void {
+  const { dialing } = call
+  if (dialing === undefined) return
+  delete call.dialing
+  for (const attempt of dialing.attempts)
+    if (attempt.state === 'answered') attempt.endedAt = turn.now
+  record(call, dialing)
+  if (isAnswered) reportHealth(turn, dialing.current, { kind: 'answered' })
+}
+
+/** Attempts stand in the record in the order in which they began. */
+function record(call: Call, { purpose, attempts }: Dialing): void {
+  if (purpose === 'destination') call.attempts.push(...attempts.map(recordOf))
+}
+
+/** An attempt as the call's record has it. */
+export const recordOf = ({ destination, status, reason, startedAt, endedAt }: Attempt) => ({
+  ...{ destination, status, reason, startedAt, endedAt },
+})
+
+/** An attempt is over: what follows. */
+export function attemptOver(turn: Turn, call: Call, attempt: Attempt): void {
+  const { dialing } = call
+  const { result } = attempt
+  if (dialing === undefined || result === undefined) return undefined
+  if (dialing.purpose === 'source') return sourceSettled(turn, call, attempt, result)
+  const isPhone = dialing.current?.kind === 'extension' && dialing.beforeVoicemail === undefined
+  if (!isPhone) return singleEnded(turn, call, result)
+  const redirect = result.kind === 'rejected' && !result.isFinal ? result.redirect : undefined
+  if (redirect && dialing.forward === undefined && dialing.isAskingForward !== true) {
+    dialing.isAskingForward = true
+    const { callUuid } = call.start
+    const { legId } = attempt
+    turn.commands.push({ type: 'decideForward', callUuid, legId, headers: redirect })
+  }
+  return groupEnded(turn, call)
+}
+
+/** Whether the call goes where a phone's 3xx says; the other phones are given up then. */
+export function forwardDecided(
+  turn: Turn,
+  call: Call,
+  legId: string,
+  forward: Forward | undefined,
+): void {
+  const { dialing } = call
+  if (dialing?.isAskingForward !== true) return
+  delete dialing.isAskingForward
+  if (forward) {
+    dialing.forward = forward
+    abandonOthers(turn, call, attemptOf(call, legId), 'forwarded', forwardedElsewhere)
+  }
+  if (call.dialing === dialing) groupEnded(turn, call)
+}
+
+/** When all phones of an extension are done: their best response counts. */
+function groupEnded(turn: Turn, call: Call): void {
+  const { dialing } = call
+  if (dialing?.current?.kind !== 'extension' || dialing.isAskingForward === true) return undefined
+  if (dialing.attempts.some(({ state }) => state !== 'over')) return undefined
+  stopRingTimer(turn, call)
+  const results = dialing.attempts.flatMap(({ result }) => result ?? [])
+  const result = bestOf(results)
+  record(call, dialing)
+  dialing.attempts = []
+  const { forward, current } = dialing
+  if (forward) return followForward(turn, call, current.uri, forward)
+  if (current.voicemail && isUntaken(result)) {
+    dialing.beforeVoicemail = result
+    return startAttempt(turn, call, current.voicemail, false)
+  }
+  return resultOf(turn, call, result)
+}
+
+/** A node, a gateway, an agent, a domain; or the voicemail of an extension. */
+function singleEnded(turn: Turn, call: Call, result: AttemptResult): void {
+  const { dialing } = call
+  if (dialing === undefined) return undefined
+  record(call, dialing)
+  dialing.attempts = []
+  const { current, beforeVoicemail } = dialing
+  reportHealth(turn, current, result)
+  delete dialing.beforeVoicemail
+  // The voicemail has said nothing.
+  const isLost =
+    result.kind === 'silent' || result.kind === 'not-sent' || result.kind === 'withheld'
+  return resultOf(turn, call, beforeVoicemail && isLost ? beforeVoicemail : result)
+}
+
+/** What a live INVITE tells about a node or a gateway. */
+function reportHealth(
+  { commands }: Turn,
+  destination: Destination | undefined,
+  result: AttemptResult,
+): void {
+  const health = healthShown(result)
+  if (health && (destination?.kind === 'node' || destination?.kind === 'gateway'))
+    commands.push({ type: 'reportHealth', destination, health })
+}
+
+function resultOf(turn: Turn, call: Call, result: AttemptResult): void {
+  const { dialing } = call
+  if (dialing === undefined) return undefined
+  const { last, isLast } = afterResult(result, dialing.last)
+  dialing.last = last
+  return isLast ? exhausted(turn, call, last) : tryNext(turn, call)
+}
+
+/** Inside, the call itself goes on; to the outside goes a call of its own. */
+function followForward(turn: Turn, call: Call, by: string, { invite, route }: Forward): void {
+  const { visited = [] } = call.dialing ?? {}
+  const { callUuid } = call.start
+  if (route) {
+    call.dialing = {
+      ...{ purpose: 'destination', invite, isEmergency: false, visited: [...visited, by] },
+      ...{ candidates: [], attempts: [], last: noCandidate },
+    }
+    return dialRoute(turn, call, { route, invite, isEmergency: false })
+  }
+  delete call.dialing
+  turn.signals.push({ type: 'forward', callUuid })
+  turn.commands.push({ type: 'forwardOut', callUuid, by, invite })
+  return undefined
+}
+
+/** A phone of the source refuses, or cannot be reached. */
+function sourceSettled(turn: Turn, call: Call, attempt: Attempt, result: AttemptResult): void {
+  const { dialing } = call
+  if (dialing === undefined) return
+  if (result.kind === 'rejected') dialing.refusal = { status: result.status, reason: result.reason }
+  const isDeclined = result.kind === 'rejected' && result.status >= 600
+  // RFC 3261 §16.7 step 5: 6xx speaks for all phones.
+  if (!isDeclined && dialing.attempts.some(({ state }) => state !== 'over')) return
+  if (isDeclined) abandonOthers(turn, call, attempt, 'declined elsewhere', givenUp)
+  if (call.dialing !== dialing) return
+  stopRingTimer(turn, call)
+  const { status = 480, reason = '' } = dialing.refusal ?? {}
+  const heard = status < 400 ? 480 : status
+  exhausted(turn, call, { kind: 'rejected', status: heard, reason, headers: {} })
+}

@@ -1,0 +1,96 @@
+/** Which ends of an attempt lead to the next destination, and what the caller gets in the end. Pure. */
+import { noCandidate, type End } from '../cdr/end-reason.ts'
+import { listedStatus } from '../sip/answers.ts'
+import type { AttemptResult } from './state.ts'
+
+type Rejected = AttemptResult & { readonly kind: 'rejected' }
+
+/** The node cannot serve the call, but another may: decisions §3. A 4xx or 6xx is the called side's decision. */
+export function movesOn(status: number): boolean {
+  return status === 408 || status === 500 || (status >= 502 && status <= 504)
+}
+
+/** What a live call tells about its node, in the eyes of the prober: decisions §3. */
+export function healthShown(result: AttemptResult): 'answered' | 'failed' | undefined {
+  switch (result.kind) {
+    case 'silent':
+      return 'failed'
+    case 'not-sent':
+      return result.isConnectionLost === true ? undefined : 'failed'
+    case 'rejected':
+      return result.status === 503 ? 'failed' : 'answered'
+    case 'answered':
+      return 'answered'
+    case 'stopped':
+    case 'withheld':
+    default:
+      return undefined
+  }
+}
+
+/** What follows a result: the end that the caller would get now, and whether another destination is tried. */
+export function afterResult(
+  result: AttemptResult | undefined,
+  last: End,
+): { readonly last: End; readonly isLast: boolean } {
+  if (result?.kind === 'withheld' && last === noCandidate)
+    return { last: result.end, isLast: false }
+  if (result?.kind !== 'rejected') return { last, isLast: false }
+  return { last: endOf(result), isLast: result.isFinal || !movesOn(result.status) }
+}
+
+/**
+ * A challenge is for us, not for the caller, and a redirection that is not followed would show what
+ * stands behind us: neither passes as it is.
+ */
+function endOf({ status, reason, headers }: Rejected): End {
+  if (status === 401 || status === 407) return rejected(403, 'Forbidden')
+  if (status < 400) return rejected(480, 'Temporarily Unavailable')
+  return { kind: 'rejected', status: listedStatus(status), reason, headers }
+}
+
+const rejected = (status: number, reason: string): End => ({
+  ...{ kind: 'rejected', status, reason, headers: {} },
+})
+
+const unavailable: AttemptResult & Rejected = {
+  ...{ kind: 'rejected', status: 480, reason: 'Temporarily Unavailable', headers: {} },
+  isFinal: true,
+}
+
+/** RFC 3261 §16.7 step 6: of phones that rang at the same time, the response that tells the caller most. */
+export function bestOf(results: readonly AttemptResult[]): AttemptResult {
+  const decisive = results.find(({ kind }) => kind === 'answered' || kind === 'stopped')
+  if (decisive) return decisive
+  let best: Rejected = unavailable
+  for (const result of results)
+    if (result.kind === 'rejected' && rankOf(result) > rankOf(best))
+      best = { ...result, isFinal: true }
+  if (best !== unavailable) return best
+  // None could be called as it was asked for: the caller is told why.
+  const withheld = results.find((result) => result.kind === 'withheld' && result.end.status === 480)
+  if (withheld?.kind !== 'withheld') return unavailable
+  const { status, reason, headers = {} } = withheld.end
+  return { ...unavailable, status, reason, headers }
+}
+
+/** A person's decision before busy, busy before a device that cannot. */
+function rankOf(result: Rejected): number {
+  const { status } = result
+  if (status >= 600) return 5
+  if (status === 486) return 4
+  if (status === 480) return result === unavailable ? 1 : 3
+  return status < 500 ? 2 : 0
+}
+
+/** No phone is there, none answers, busy, or sent nowhere: the voicemail takes it. Not when the callee declined. */
+export function isUntaken(result: AttemptResult): boolean {
+  if (result.kind !== 'rejected') return false
+  const { status } = result
+  const isFailed = status < 400 || (status >= 500 && status < 600)
+  return isFailed || status === 408 || status === 480 || status === 486
+}
+
+/** Some phones refuse an INVITE without offer, although RFC 3261 §13.2.1 forbids it. */
+export const wantsOffer = (status: number): boolean =>
+  status === 400 || status === 415 || status === 488 || status === 500 || status === 606

@@ -1,0 +1,42 @@
+/** A call is kept within what was granted: more is asked for in time, and the call ends when there is no more. */
+import type { Turn } from './protocol.ts'
+import type { Call } from './state.ts'
+
+/** More is asked for this long before the grant ends; half the grant when it is shorter than twice that. */
+const GRANT_LEAD_MS = 10_000
+
+/** The call is answered, or has got more. */
+export function startGrant({ commands, now }: Turn, call: Call): void {
+  const { grantedSeconds, answeredAt, start } = call
+  if (grantedSeconds === null) return
+  const grantedMs = grantedSeconds * 1_000
+  const leadMs = Math.min(GRANT_LEAD_MS, grantedMs / 2)
+  const timer = { kind: 'grant', callUuid: start.callUuid } as const
+  commands.push({ type: 'startTimer', timer, at: (answeredAt ?? now) + grantedMs - leadMs })
+}
+
+export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredAt }: Call): void {
+  if (grantedSeconds === null || answeredAt === null) return
+  const { callUuid } = start
+  for (const kind of ['grant', 'grant-end'] as const)
+    commands.push({ type: 'stopTimer', timer: { kind, callUuid } })
+}
+
+/** The end stands until there is an answer, so that an OCS that does not answer in time ends the call, too. */
+export function askForMore(
+  { commands, now }: Turn,
+  { grantedSeconds, answeredAt, start }: Call,
+): void {
+  if (grantedSeconds === null) return
+  const { callUuid } = start
+  const at = (answeredAt ?? now) + grantedSeconds * 1_000
+  commands.push({ type: 'startTimer', timer: { kind: 'grant-end', callUuid }, at })
+  commands.push({ type: 'extend', callUuid, grantedSeconds })
+}
+
+export function extended(turn: Turn, call: Call, grantedSeconds: number): void {
+  if (call.phase !== 'answered' || grantedSeconds <= (call.grantedSeconds ?? Infinity)) return
+  stopGrant(turn, call)
+  call.grantedSeconds = grantedSeconds
+  startGrant(turn, call)
+}

@@ -1,0 +1,270 @@
+/** What goes into the machine of calls, and what comes out: events and commands, as values. */
+import type { Callee } from '../dialing/outgoing-invite.ts'
+import type { End, Refusal } from '../cdr/end-reason.ts'
+import type { HeaderFilter } from '../sip/headers.ts'
+import type { Headers, LegCommand, LegEventData } from '../signalling.ts'
+import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { Account } from '../../../schema/contracts/charging.ts'
+import type { Destination, Route } from '../inbound/route.ts'
+import type { Origin } from '../../routing/routing.ts'
+import type {
+  Call,
+  Direction,
+  Forward,
+  Note,
+  OutgoingCall,
+  Place,
+  Reinvited,
+  SourcePhones,
+  World,
+} from './state.ts'
+
+export type Timer =
+  /** An attempt waits for a first response, or for the answer. */
+  | { readonly kind: 'attempt'; readonly legId: string }
+  /** All phones of an extension have rung long enough. */
+  | { readonly kind: 'ring'; readonly callUuid: string }
+  | { readonly kind: 'grant'; readonly callUuid: string }
+  | { readonly kind: 'grant-end'; readonly callUuid: string }
+  /** The phone of click-to-call should not wait longer for its ACK. */
+  | { readonly kind: 'source'; readonly callUuid: string }
+  /** A re-INVITE that rings. */
+  | { readonly kind: 'exchange'; readonly exchangeId: string }
+  | { readonly kind: 'retry'; readonly legId: string; readonly retryId: string }
+  /** A transferor that does not hang up by itself. */
+  | { readonly kind: 'parting'; readonly legId: string }
+
+export type MachineEvent =
+  | LegEventData
+  | { readonly type: 'timer'; readonly timer: Timer }
+  | { readonly type: 'refuse' | 'stop'; readonly callUuid: string; readonly end: End }
+  | ({ readonly type: 'admit'; readonly callUuid: string } & Admission)
+  | ({ readonly type: 'dial'; readonly callUuid: string } & Dial)
+  | ({ readonly type: 'ring'; readonly callUuid: string } & SourcePhones)
+  | { readonly type: 'carrierAdmitted'; readonly callUuid: string; readonly isAdmitted: boolean }
+  | {
+      readonly type: 'withheld'
+      readonly legId: string
+      readonly why: string
+      readonly end: Refusal
+    }
+  /** The OPTIONS to a silent node is answered, or not. */
+  | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
+  | {
+      readonly type: 'forwardDecided'
+      readonly callUuid: string
+      readonly legId: string
+      readonly forward: Forward | undefined
+    }
+  | {
+      readonly type: 'forwardBegun'
+      readonly callUuid: string
+      readonly to: NonNullable<Call['forwardedTo']>
+    }
+  | { readonly type: 'journalled'; readonly callUuid: string; readonly isStored: boolean }
+  | { readonly type: 'extended'; readonly callUuid: string; readonly grantedSeconds: number }
+  | { readonly type: 'notExtended'; readonly callUuid: string; readonly code: string }
+  | { readonly type: 'supervise'; readonly callUuid: string; readonly by: string }
+  | {
+      readonly type: 'referAccepted'
+      readonly legId: string
+      readonly requestId: string
+      readonly id: string
+      readonly isSilent: boolean
+    }
+  | {
+      readonly type: 'referRefused'
+      readonly legId: string
+      readonly requestId: string
+      readonly status: number
+      readonly reason: string | undefined
+    }
+  | {
+      readonly type: 'referFailed'
+      readonly legId: string
+      readonly status: number
+      readonly reason: string
+    }
+  | ({ readonly type: 'transferTo' } & BasicTransferPlan)
+  | ({ readonly type: 'attend' } & AttendedPlan)
+  | ({ readonly type: 'replace' } & ReplacementPlan)
+
+/** A call for a party that stays: when it is answered, the transferor is out. */
+export interface BasicTransferPlan {
+  readonly transferor: string
+  readonly transferee: string
+  /** The other call. */
+  readonly callUuid: string
+  readonly destination: string
+  readonly offered: string
+  readonly isReferred: boolean
+}
+
+/** The transferor joins the two parties that it talks to, each in a call of its own (RFC 5589 §7). */
+export interface AttendedPlan {
+  readonly transferor: string
+  readonly transferee: string
+  readonly consulting: string
+  readonly target: string
+}
+
+/** The caller of a call takes the place of a party (RFC 3891). */
+export interface ReplacementPlan {
+  readonly callUuid: string
+  readonly replaced: string
+  readonly partner: string
+}
+
+/** What is known of a call before it is dialled. */
+export interface Admission {
+  readonly origin?: Origin
+  readonly direction: Direction
+  readonly account: Account | null
+  /** Null: without limit. */
+  readonly grantedSeconds: number | null
+  readonly isFree: boolean
+  readonly isEmergency: boolean
+  readonly notes: readonly Note[]
+}
+
+/** Where a call is to be dialled. */
+export interface Dial {
+  readonly route: Route
+  readonly invite: OutgoingCall
+  readonly isEmergency: boolean
+}
+
+/** What one part of the machine tells another, after the present step. */
+export type Signal =
+  | { readonly type: 'attemptOver'; readonly callUuid: string; readonly legId: string }
+  | { readonly type: 'exhausted'; readonly callUuid: string; readonly end: End }
+  | { readonly type: 'stop'; readonly callUuid: string; readonly end: End }
+  | { readonly type: 'forward' | 'calleeAnswered'; readonly callUuid: string }
+  | {
+      readonly type: 'pickedUp'
+      readonly callUuid: string
+      readonly legId: string
+      readonly offer: string | undefined
+    }
+  /** The calling side of a call is there, or is not any more. */
+  | { readonly type: 'callerTaken'; readonly callUuid: string; readonly legId: string }
+  | { readonly type: 'callerGone'; readonly callUuid: string }
+  | { readonly type: 'stopped'; readonly callUuid: string; readonly end: End }
+  | {
+      readonly type: 'reinvited'
+      readonly transferId: string
+      readonly step: string
+      readonly result: Reinvited
+    }
+  | { readonly type: 'paused'; readonly transferId: string; readonly step: string }
+  | { readonly type: 'legLeft'; readonly transferId: string; readonly legId: string }
+  /** The peer of a leg is gone: its dialog is unknown, or nobody answers. */
+  | { readonly type: 'dead'; readonly legId: string }
+  | { readonly type: 'media'; readonly exchangeId: string; readonly isHeld: boolean }
+  | {
+      readonly type: 'refer'
+      readonly legId: string
+      readonly requestId: string
+      readonly headers: Headers
+    }
+  /** The calling side of a call gets news of the called side. */
+  | {
+      readonly type: 'transferProgress' | 'transferRefused'
+      readonly transferId: string
+      readonly status: number
+      readonly reason: string
+    }
+  | { readonly type: 'transferAnswered'; readonly transferId: string; readonly sdp: string }
+  | { readonly type: 'transferConnected'; readonly transferId: string }
+  /** The call that a phone's 3xx has led to is over without an answer. */
+  | { readonly type: 'forwardEnded'; readonly callUuid: string; readonly end: End }
+
+export type Command =
+  | LegCommand
+  | {
+      readonly type: 'invite'
+      readonly legId: string
+      readonly candidate: Callee
+      readonly invite: OutgoingCall
+      readonly isBranch: boolean
+      /** Beside which leg; undefined: anywhere. */
+      readonly near: string | undefined
+    }
+  /** The leg is over, and so is everything that is kept for it outside. */
+  | { readonly type: 'forgetLeg'; readonly legId: string }
+  | { readonly type: 'startTimer'; readonly timer: Timer; readonly at: number }
+  | { readonly type: 'stopTimer'; readonly timer: Timer }
+  /** The call counts at `place` from now on, and nowhere else. */
+  | {
+      readonly type: 'count'
+      readonly callUuid: string
+      readonly before: Place
+      readonly place: Place
+    }
+  /** The callee has left: the call does not count any more where it went. */
+  | { readonly type: 'calleeLeft'; readonly callUuid: string }
+  | { readonly type: 'admitCarrier'; readonly callUuid: string; readonly carrierId: number }
+  | { readonly type: 'probe'; readonly legId: string; readonly uri: string }
+  | {
+      readonly type: 'reportHealth'
+      readonly destination: Destination
+      readonly health: 'answered' | 'failed'
+    }
+  | {
+      readonly type: 'decideForward'
+      readonly callUuid: string
+      readonly legId: string
+      readonly headers: Headers
+    }
+  | {
+      readonly type: 'forwardOut'
+      readonly callUuid: string
+      readonly by: string
+      readonly invite: OutgoingCall
+    }
+  /** A phone of the source is picked up. */
+  | { readonly type: 'connectSource'; readonly callUuid: string; readonly offer: string }
+  | { readonly type: 'journal'; readonly callUuid: string }
+  | { readonly type: 'extend'; readonly callUuid: string; readonly grantedSeconds: number }
+  | { readonly type: 'display'; readonly callUuid: string; readonly before: CallState }
+  | { readonly type: 'transfer'; readonly callUuid: string; readonly transfer: CallTransfer }
+  | {
+      readonly type: 'refer'
+      readonly legId: string
+      readonly requestId: string
+      readonly headers: Headers
+    }
+  | { readonly type: 'store'; readonly callUuid: string; readonly end: End }
+
+/** What the machine cannot know by itself. */
+export interface Surroundings {
+  /** Milliseconds by the steady clock. */
+  readonly now: number
+  /** How long what has arrived may wait to be read, because this process is busy. Milliseconds. */
+  readonly lagMs: number
+  /** The SIP server passes on the 100 of an INVITE of ours. */
+  readonly hearsTrying: boolean
+  /** The SIP server is another process, which may be away. */
+  readonly isElsewhere: boolean
+  readonly filter: HeaderFilter
+  readonly timing: Timing
+}
+
+export interface Timing {
+  readonly nodeTimeoutMs: number
+  /** Where Trying cannot be heard: the most that a node may take until it rings, if it answers OPTIONS. */
+  readonly nodeProgressTimeoutMs: number
+  readonly ringTimeoutMs: number
+  /** What `Retry-After` says when a call is refused for want of room. */
+  readonly retryAfterSeconds: number
+}
+
+/** One event on its way through the machine. */
+export interface Turn extends Surroundings {
+  readonly world: World
+  readonly commands: Command[]
+  /** What is told to other parts when the present step is done. */
+  readonly signals: Signal[]
+  /** Legs that are over. */
+  readonly terminated: string[]
+}

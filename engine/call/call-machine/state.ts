@@ -1,0 +1,364 @@
+/**
+ * Everything that is known of the live calls, as plain values: any part of it can be written as JSON and
+ * read back. Only the modules of this folder write it; all others see it as `Readonly`.
+ */
+import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
+import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
+import type { Origin } from '../../routing/routing.ts'
+import type { End } from '../cdr/end-reason.ts'
+import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
+import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import type { Destination, Route } from '../inbound/route.ts'
+import type { Headers } from '../signalling.ts'
+import type { CallStart } from './call-start.ts'
+import type { CallPhase } from './tables/call-table.ts'
+import type { AttemptState } from './tables/attempt-table.ts'
+import type { ExchangeState } from './tables/exchange-table.ts'
+import type { LegState } from './tables/leg-table.ts'
+import type { TransferState } from './tables/transfer-table.ts'
+
+export type Direction = CallRecord['direction']
+
+export type Side = 'caller' | 'callee'
+
+/** Where a call went, or is being tried. */
+export interface Place {
+  readonly setId: number | null
+  readonly nodeId: number | null
+  /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
+  readonly node: string | null
+  readonly carrierId: number | null
+  readonly carrier: string | null
+  readonly agentId: number | null
+}
+
+export const nowhere: Place = {
+  ...{ setId: null, nodeId: null, node: null, carrierId: null, carrier: null, agentId: null },
+}
+
+/** A decision about a call, for its trace. */
+export type Note = {
+  /** Milliseconds. */
+  readonly at: number
+} & (
+  | { readonly what: 'recognized'; readonly origin: Origin }
+  | { readonly what: 'charged'; readonly verdict: Verdict }
+  | { readonly what: 'routed'; readonly route: Route }
+  | { readonly what: 'transfer'; readonly transfer: CallTransfer }
+)
+
+/** Who calls, until the answer. */
+export type Calling =
+  /** An INVITE that was received. `replacedBy`: the transfer whose party takes the caller's place. */
+  | { readonly kind: 'invite'; readonly legId: string; replacedBy?: string }
+  /** A phone that was rung first (RFC 3725). */
+  | { readonly kind: 'source'; legId?: string; offer: string; heard: string; isWanted: boolean }
+  /** The party of another call that is transferred to this one. */
+  | { readonly kind: 'transferee'; readonly transferId: string }
+  /** The caller of a call that a phone has forwarded. */
+  | { readonly kind: 'forwarded'; readonly callUuid: string }
+
+/** How an attempt ended. */
+export type AttemptResult =
+  | { readonly kind: 'answered' }
+  /** A final response. `isFinal`: no other destination may be tried, whatever the status. */
+  | {
+      readonly kind: 'rejected'
+      readonly status: number
+      readonly reason: string
+      readonly headers: Headers
+      readonly isFinal: boolean
+      /** All headers of a 3xx. */
+      readonly redirect?: Headers
+    }
+  /** No response of any kind in time. */
+  | { readonly kind: 'silent' }
+  | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
+  /** It must not leave; `end` says why. */
+  | { readonly kind: 'withheld'; readonly end: End & { readonly kind: 'refused' } }
+  /** The end of the call says why. */
+  | { readonly kind: 'stopped' }
+
+/** One INVITE of ours to one destination. */
+export interface Attempt {
+  readonly legId: string
+  readonly destination: string
+  readonly isNode: boolean
+  /** One of several at the same time: no early media, and 180 once. */
+  readonly isBranch: boolean
+  readonly startedAt: number
+  readonly timeoutMs: number
+  state: AttemptState
+  endedAt: number
+  /** The last response of any kind; 0: none. */
+  status: number
+  reason: string
+  /** The last description before the answer, and the tag of who gave it. */
+  early?: { readonly tag: string; readonly sdp: string }
+  result?: AttemptResult
+  /** Of a source's phone: asked again with an offer when it wants one. */
+  readonly candidate?: Callee
+  readonly isOffering?: boolean
+}
+
+/** What the called side is told, and how it is routed. */
+export type OutgoingCall = IncomingInvite
+
+/** A call that a phone's 3xx sends elsewhere. `route` undefined: outside, and somebody has to pay. */
+export interface Forward {
+  readonly invite: OutgoingCall
+  readonly route: Route | undefined
+}
+
+/** Destinations tried one after the other. */
+export interface Dialing {
+  readonly purpose: 'source' | 'destination'
+  readonly invite: OutgoingCall
+  readonly isEmergency: boolean
+  /** Extensions that the call has come to by forwarding. */
+  readonly visited: readonly string[]
+  /** Still to be tried. */
+  candidates: readonly Destination[]
+  current?: Destination
+  /** Those that run, or ran, for `current`. */
+  attempts: Attempt[]
+  /** What the caller gets when nothing else can be tried. */
+  last: End
+  /** The best result of an extension's phones, while its voicemail is tried. */
+  beforeVoicemail?: AttemptResult
+  /** A 3xx waits for a decision. */
+  isAskingForward?: boolean
+  forward?: Forward
+  /** Of the source's phones: what the last that refused said. */
+  refusal?: { readonly status: number; readonly reason: string }
+}
+
+/** The callee has answered; the caller has still to be told. */
+export interface Answering {
+  readonly sdp: string
+  readonly headers: Headers
+}
+
+export interface Call {
+  readonly start: CallStart
+  /** Added to a time of the call it gives milliseconds UTC, by the machine's clock when the call began. */
+  readonly stampOffsetMs: number
+  phase: CallPhase
+  display: CallState
+  direction: Direction
+  calling: Calling
+  /** Whether a Request with `From` of this tag is the caller's (RFC 3891 §3, early dialogs). */
+  callerTag: string
+  /** The offer of the caller; undefined: it wants one. */
+  offer?: string
+  /** Who pays; known after the authorization. */
+  account: Account | null
+  /** A customer of another tenant may not be charged; null: any customer. */
+  payerTenantId: number | null
+  origin?: Origin
+  /** What is being called, or was reached. */
+  destination?: Destination
+  dialing?: Dialing
+  /** Click-to-call: where the phone that is picked up is connected. */
+  connect?: PendingDial
+  answering?: Answering
+  /** The forwarded call that has been answered, and waits for this call's caller. */
+  acceptFor?: string
+  /** The call that a phone's 3xx has led to, and how it stands in the record. */
+  forwardedTo?: {
+    readonly callUuid: string
+    readonly destination: string
+    readonly startedAt: number
+  }
+  legs: { caller?: string; callee?: string }
+  /** Legs of parties that were transferred away, until they hang up. */
+  departing: string[]
+  transfer?: CallTransfer
+  /** The INVITE takes the place of a party of another call. */
+  replacement?: string
+  /** Transfers that end with this call, or change it. */
+  transferIds: string[]
+  /** Calls that end with this one. */
+  supervisedBy: string[]
+  /** The leg beside which new legs are placed, where there are several SIP servers. */
+  near?: string
+  /** The extension that has sent this call to the outside, as a SIP URI. */
+  forwardedBy?: string
+  /** How many transfers, one after the other, have led to this call. */
+  transfersBefore: number
+  /** How many transfers that its parties have asked for came to nothing. */
+  failedTransfers: number
+  place: Place
+  attempts: AttemptRecord[]
+  /** Call-IDs, the caller's first. */
+  callIds: string[]
+  notes: Note[]
+  /** `address:port` of the peer of each leg; null: not known yet. */
+  peers: { caller: string | null; callee: string | null }
+  /** No wallet is asked. */
+  isFree: boolean
+  isEmergency: boolean
+  /** The whole grant since the answer; null: without limit. */
+  grantedSeconds: number | null
+  /** Why there is no more. */
+  grantDenial?: string
+  /** Milliseconds; null: not yet, or never. */
+  firstProgressAt: number | null
+  answeredAt: number | null
+  /** Why the call is over, as soon as it is; the first reason counts. */
+  end?: End
+  /** Headers of the BYEs that end it. */
+  byeHeaders: Headers
+  /** How many legs it has had. */
+  legCount: number
+}
+
+/** Why a request of ours in a dialog was sent, and so what becomes of its response. */
+export type Purpose =
+  /** The peer of `from` has asked for it. */
+  | {
+      readonly kind: 'relayed'
+      readonly requestId: string
+      readonly from: string
+      readonly method: string
+      readonly offer?: string
+    }
+  | { readonly kind: 'reinvite'; readonly reinvite: Reinvite }
+  | { readonly kind: 'notify' }
+  /** New media for the phone of click-to-call. */
+  | { readonly kind: 'source' }
+
+/** A re-INVITE of our own. */
+export interface Reinvite {
+  /** Undefined: the peer makes one. */
+  readonly offer?: string
+  readonly tries: number
+  /** Who hears how it ended. */
+  readonly transferId?: string
+  readonly step: string
+}
+
+export type Reinvited =
+  /** The leg's media is its answer; or its offer, which the leg's `owedAnswer` waits for. */
+  | { readonly kind: 'answered' }
+  | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
+
+/** What a REFER subscribes to (RFC 3515 §2.4): NOTIFYs about the transfer. */
+export interface Subscription {
+  /** Which of the dialog's subscriptions: the number of the REFER. */
+  readonly id: string
+  readonly isSilent: boolean
+  isSending: boolean
+  last: number
+  /** What has not been told yet; older news are worth nothing. */
+  waiting?: { readonly status: number; readonly reason: string; readonly isLast: boolean }
+}
+
+/** One dialog of a call: the caller's, or the called side's. */
+export interface Leg {
+  readonly id: string
+  readonly callUuid: string
+  readonly isUac: boolean
+  side: Side
+  state: LegState
+  /** The peer is a phone: what it says about who it is is not passed on. */
+  isPhone: boolean
+  /** Its provisional responses are reliable (RFC 3262). */
+  isReliable?: boolean
+  /** An answer to its offer has gone out reliably. */
+  hasAnsweredReliably?: boolean
+  callId: string
+  localTag: string
+  remoteTag: string
+  /** The peer's last session description; empty when it has given none. */
+  media: string
+  /** The last description that the peer was given. */
+  told: string
+  /** The peer is told of several parties, as if they were one. */
+  hasOwnOrigin: boolean
+  /** Headers of a CANCEL or BYE that waits until it is allowed. */
+  closing?: Headers
+  exchangeId?: string
+  /** Whose transfer lets it go: its BYE ends its own part only. */
+  excusedBy?: string
+  /** What the next ACK answers. */
+  awaitedAck?: { readonly kind: 'first-offer' | 'relayed' | 'replacement'; readonly id: string }
+  /** A 2xx with an offer, to a re-INVITE of ours, that waits for its ACK: its transaction. */
+  owedAnswer?: string
+  subscription?: Subscription
+  /** Requests of ours that wait for their responses. */
+  pending: Record<string, Purpose>
+  /** Re-INVITEs that wait for another one to end. */
+  retries: Record<string, Reinvite>
+  requestCount: number
+}
+
+/** Offer and answer between two legs (RFC 3264): the one owner of who may offer now. */
+export interface Exchange {
+  readonly id: string
+  readonly legs: readonly [string, string]
+  state: ExchangeState
+  /** Whose re-INVITE is under way, and its transaction on the other leg. */
+  inviting?: { readonly from: string; readonly transactionId: string }
+  /** The transfer that waits until no re-INVITE is under way. */
+  waiting?: { readonly transferId: string; readonly step: string }
+}
+
+export interface Transfer {
+  readonly id: string
+  readonly kind: 'basic' | 'attended' | 'replacement'
+  state: TransferState
+  /** The leg that leaves; of a replacement, the one whose place is taken. */
+  readonly transferor: string
+  /** The leg that stays, and gets another party to talk to. */
+  readonly transferee: string
+  /** Attended: the transferor's second leg, and the party that it consulted. */
+  readonly consulting?: string
+  readonly target?: string
+  /** Basic and replacement: the other call. */
+  readonly newCall?: string
+  /** As dialled. */
+  readonly destination: string
+  /** What the called side was offered. */
+  readonly offered: string
+  /** Asked for by REFER: the transferor hangs up by itself when it hears that the transfer worked. */
+  readonly isReferred: boolean
+  /** What the transferee is told of its new party. */
+  body?: string
+  /** Legs whose parties have left meanwhile. */
+  gone: string[]
+  /** The transferee has been told of the new media. */
+  isMoved: boolean
+  refusal?: { readonly status: number; readonly reason: string }
+}
+
+/** All live calls, their legs and what connects them. */
+export interface World {
+  readonly calls: Map<string, Call>
+  readonly legs: Map<string, Leg>
+  readonly exchanges: Map<string, Exchange>
+  readonly transfers: Map<string, Transfer>
+  transferCount: number
+}
+
+export const emptyWorld = (): World => ({
+  ...{ calls: new Map(), legs: new Map(), exchanges: new Map(), transfers: new Map() },
+  transferCount: 0,
+})
+
+/** The phones of an extension that are rung first. */
+export interface SourcePhones {
+  readonly phones: readonly PhoneCandidate[]
+  /** What they are told of the call. */
+  readonly invite: OutgoingCall
+  readonly ringMs: number
+  readonly connect: PendingDial
+}
+
+/** What is dialled when a phone of the source is picked up. `route` undefined: it depends on the payer. */
+export interface PendingDial {
+  readonly invite: OutgoingCall
+  readonly route?: Route
+  readonly isEmergency: boolean
+}

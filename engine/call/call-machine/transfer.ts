@@ -1,0 +1,400 @@
+/**
+ * Transfers by `transferTable`: who leaves, who stays, and what they are told (RFC 5589, RFC 3725, RFC 3891).
+ * Each call keeps its record and its account; calls whose parties talk to each other end together.
+ */
+import type { End } from '../cdr/end-reason.ts'
+import { agrees } from '../sdp/agreement.ts'
+import { asOffer } from '../sdp/third-party.ts'
+import { pause, resume } from './exchange.ts'
+import { answerOwed, closeLeg, endSubscription, notify, reinvite } from './leg.ts'
+import { callOf, connectParties, legOf, oppositeSide } from './parties.ts'
+import type { AttendedPlan, BasicTransferPlan, ReplacementPlan, Signal, Turn } from './protocol.ts'
+import type { CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { Call, Leg, Reinvited, Transfer } from './state.ts'
+import { transferTable, type TransferAction, type TransferEvent } from './tables/transfer-table.ts'
+
+/** A transferor hangs up by itself, as soon as it hears that the transfer worked. */
+const PARTING_MS = 3_000
+/** A phone may ask for transfers again and again. */
+const MAX_NOTES = 100
+
+const requestTerminated = { status: 487, reason: 'Request Terminated' } as const
+
+type Fields = Omit<Transfer, 'id' | 'state' | 'gone' | 'isMoved'>
+
+function begin(turn: Turn, fields: Fields, ...calls: readonly (Call | undefined)[]): Transfer {
+  const id = `transfer-${turn.world.transferCount++}`
+  const transfer: Transfer = { ...fields, id, state: 'ringing', gone: [], isMoved: false }
+  turn.world.transfers.set(id, transfer)
+  for (const call of calls) call?.transferIds.push(id)
+  return transfer
+}
+
+/** The new call rings; until it is answered, the transferee goes on talking to the transferor. */
+export function beginBasicTransfer(turn: Turn, plan: BasicTransferPlan): void {
+  const { world } = turn
+  const { transferor, transferee, callUuid, destination, offered, isReferred } = plan
+  const [leaving, staying] = [legOf(world, transferor), legOf(world, transferee)]
+  const call = world.calls.get(callUuid)
+  if (!leaving || !staying || !call) return
+  const transfer = begin(
+    turn,
+    {
+      kind: 'basic',
+      transferor,
+      transferee,
+      newCall: callUuid,
+      destination,
+      offered,
+      isReferred,
+    },
+    callOf(world, staying),
+    call,
+  )
+  call.callIds.push(staying.callId)
+  if (call.calling.kind === 'invite') call.calling.replacedBy = transfer.id
+  else call.calling = { kind: 'transferee', transferId: transfer.id }
+  leaving.excusedBy = transfer.id
+  show(turn, transfer, 'transferring', null)
+  if (isReferred && call.firstProgressAt !== null) notify(turn, leaving, 180, 'Ringing')
+}
+
+export function beginAttended(turn: Turn, plan: AttendedPlan): void {
+  const { world } = turn
+  const { transferor, transferee, consulting, target } = plan
+  const [staying, called] = [legOf(world, transferee), legOf(world, target)]
+  const [one, other] = [staying && callOf(world, staying), called && callOf(world, called)]
+  if (!staying || !called || !one || !other) return
+  const destination = other.start.calledNumber
+  const transfer = begin(
+    turn,
+    {
+      ...{ kind: 'attended', transferor, transferee, consulting, target, destination },
+      ...{ offered: asOffer(staying.media), isReferred: true },
+    },
+    one,
+    other,
+  )
+  for (const legId of [transferor, consulting]) {
+    const leg = legOf(world, legId)
+    if (leg) leg.excusedBy = transfer.id
+  }
+  show(turn, transfer, 'transferring', null)
+  step(turn, transfer, 'begin')
+}
+
+export function beginReplacement(turn: Turn, plan: ReplacementPlan): void {
+  const { world } = turn
+  const { callUuid, replaced, partner } = plan
+  const [call, staying] = [world.calls.get(callUuid), legOf(world, partner)]
+  if (!call || !staying) return
+  const destination = call.start.callerNumber
+  const transfer = begin(
+    turn,
+    {
+      ...{ kind: 'replacement', transferor: replaced, transferee: partner, newCall: callUuid },
+      ...{ destination, offered: call.offer ?? '', isReferred: false },
+    },
+    callOf(world, staying),
+    call,
+  )
+  call.replacement = transfer.id
+  if (call.offer !== undefined) transfer.body = call.offer
+  show(turn, transfer, 'transferring', null)
+  step(turn, transfer, 'begin')
+}
+
+function step(turn: Turn, transfer: Transfer, event: TransferEvent): boolean {
+  const next = transferTable[transfer.state][event]
+  if (next === undefined) return false
+  transfer.state = next.to
+  for (const action of next.do) perform(turn, transfer, action)
+  return true
+}
+
+function perform(turn: Turn, transfer: Transfer, action: TransferAction): void {
+  const { id: transferId, body, offered } = transfer
+  const transferee = legOf(turn.world, transfer.transferee)
+  const target = legOf(turn.world, transfer.target)
+  switch (action) {
+    case 'pause':
+      return pause(turn, transferee, transferId, 'transferee')
+    case 'pauseTarget':
+      return pause(turn, target, transferId, 'target')
+    case 'offerTarget':
+      return reinvite(turn, target, { offer: offered, tries: 1, transferId, step: 'offer' })
+    case 'move': {
+      const offer = transfer.kind === 'attended' ? (target?.media ?? '') : body
+      return reinvite(turn, transferee, {
+        ...(offer && { offer }),
+        tries: 1,
+        transferId,
+        step: 'move',
+      })
+    }
+    case 'tellNewCall':
+      return tellNewCall(turn, transfer)
+    case 'connect':
+      return connect(turn, transfer)
+    case 'fail':
+    default:
+      return fail(turn, transfer)
+  }
+}
+
+/** A signal for a transfer, or for the calls in one. */
+export function transferSignal(turn: Turn, transfer: Transfer, signal: Signal): void {
+  switch (signal.type) {
+    case 'transferProgress':
+      if (transfer.isReferred)
+        notify(turn, legOf(turn.world, transfer.transferor), signal.status, signal.reason)
+      return undefined
+    case 'transferAnswered':
+      return newCallAnswered(turn, transfer, signal.sdp)
+    case 'transferRefused':
+      return refused(turn, transfer, signal)
+    case 'transferConnected':
+      return reconcile(turn, transfer)
+    case 'paused':
+      return paused(turn, transfer, signal.step)
+    case 'reinvited':
+      return reinvited(turn, transfer, signal.step, signal.result)
+    case 'legLeft':
+      return void transfer.gone.push(signal.legId)
+    case 'stopped':
+      return callStopped(turn, transfer, signal.callUuid)
+    default:
+      return undefined
+  }
+}
+
+const isSettled = ({ state }: Transfer): boolean => state === 'transferred' || state === 'failed'
+
+/** The new call is answered by `sdp`, which the transferee is to be told. */
+function newCallAnswered(turn: Turn, transfer: Transfer, sdp: string): void {
+  const { newCall: callUuid = '' } = transfer
+  if (sdp === '' || isSettled(transfer)) {
+    // The transferee would make an offer then, which the called side could not answer.
+    transfer.refusal ??= { status: 488, reason: 'Not Acceptable Here' }
+    turn.signals.push({ type: 'callerGone', callUuid })
+    return
+  }
+  transfer.body = sdp
+  step(turn, transfer, 'answered')
+}
+
+function paused(turn: Turn, transfer: Transfer, of: string): void {
+  const { world } = turn
+  if (of === 'reconcile') {
+    const told = legOf(world, reconciled(turn, transfer))
+    const { media } = legOf(world, transfer.transferee) ?? { media: '' }
+    const { id: transferId } = transfer
+    return reinvite(turn, told, { offer: media, tries: 1, transferId, step: 'reconcile' })
+  }
+  if (of === 'target') return void step(turn, transfer, 'targetPaused')
+  const isAttended = transfer.kind === 'attended'
+  return void step(turn, transfer, isAttended ? 'transfereePaused' : 'paused')
+}
+
+function reinvited(turn: Turn, transfer: Transfer, of: string, result: Reinvited): void {
+  const { world } = turn
+  const transferee = legOf(world, transfer.transferee)
+  if (of === 'restore') return resume(turn, transferee)
+  if (of === 'reconcile') return resume(turn, legOf(world, reconciled(turn, transfer)))
+  if (of === 'offer' && result.kind === 'answered') {
+    if (!step(turn, transfer, 'targetAnswered')) restoreTarget(turn, transfer)
+    return undefined
+  }
+  if (of === 'offer' && result.kind === 'refused') return refused(turn, transfer, result)
+  if (of !== 'move') return undefined
+  if (result.kind === 'answered') {
+    transfer.isMoved = true
+    if (step(turn, transfer, 'moved')) return undefined
+    restore(turn, transfer)
+    return restoreTarget(turn, transfer)
+  }
+  transfer.refusal = result
+  if (transfer.kind === 'attended') {
+    refused(turn, transfer, result)
+    return restoreTarget(turn, transfer)
+  }
+  if (transfer.kind === 'replacement') return replacementRefused(turn, transfer, result)
+  return void turn.signals.push({ type: 'callerGone', callUuid: transfer.newCall ?? '' })
+}
+
+/** The transferee has its new media: the call that it is for may go on. */
+function tellNewCall(turn: Turn, transfer: Transfer): void {
+  const { kind, newCall: callUuid = '', transferee: legId } = transfer
+  if (kind === 'replacement') {
+    const call = turn.world.calls.get(callUuid)
+    if (call) call.answering = { sdp: legOf(turn.world, legId)?.media ?? '', headers: {} }
+    return void turn.signals.push({ type: 'calleeAnswered', callUuid })
+  }
+  step(turn, transfer, 'taken')
+  if (kind === 'basic') turn.signals.push({ type: 'callerTaken', callUuid, legId })
+  return undefined
+}
+
+/** The transferor is out of its call. */
+function connect(turn: Turn, transfer: Transfer): void {
+  const { world } = turn
+  const { kind, transferor, transferee, target, consulting, isReferred } = transfer
+  show(turn, transfer, 'transferred', null)
+  const leaving = legOf(world, transferor)
+  if (isReferred) {
+    endSubscription(turn, leaving, 200, 'OK')
+    const timer = { kind: 'parting', legId: transferor } as const
+    turn.commands.push({ type: 'startTimer', timer, at: turn.now + PARTING_MS })
+  } else if (kind === 'basic') closeLeg(turn, leaving, {})
+  for (const leg of [leaving, legOf(world, consulting)])
+    if (leg?.side === 'callee') turn.commands.push({ type: 'calleeLeft', callUuid: leg.callUuid })
+  if (kind !== 'attended') return
+  const [staying, called] = [legOf(world, transferee), legOf(world, target)]
+  if (!staying || !called) return
+  connectParties(turn, staying, called)
+  // As the called party would do, had it got an INVITE with Replaces (RFC 3891 §3).
+  closeLeg(turn, legOf(world, consulting), {})
+  turn.signals.push({ type: 'transferConnected', transferId: transfer.id })
+}
+
+/** The caller that takes a place has its dialog: it talks to the partner from now on. */
+export function completeReplacement(turn: Turn, transfer: Transfer, leg: Leg): void {
+  const { world } = turn
+  const partner = legOf(world, transfer.transferee)
+  if (partner === undefined) return
+  if (partner.owedAnswer !== undefined) leg.awaitedAck = { kind: 'replacement', id: partner.id }
+  step(turn, transfer, 'taken')
+  const replaced = legOf(world, transfer.transferor)
+  connectParties(turn, partner, leg)
+  closeLeg(turn, replaced, {})
+}
+
+/** The transferee may have answered with something else than was said before: its new party has to hear it. */
+function reconcile(turn: Turn, transfer: Transfer): void {
+  const reached = legOf(turn.world, reconciled(turn, transfer))
+  const transferee = legOf(turn.world, transfer.transferee)
+  if (transfer.kind === 'replacement' || !reached || !transferee) return
+  if (agrees(transfer.offered, reached.media, transferee.media)) return
+  pause(turn, reached, transfer.id, 'reconcile')
+}
+
+const reconciled = ({ world }: Turn, { newCall, target }: Transfer): string | undefined =>
+  target ?? world.calls.get(newCall ?? '')?.legs.callee
+
+/** Everything stays as it was, but for a party that has gone already. */
+function refused(
+  turn: Turn,
+  transfer: Transfer,
+  { status, reason }: { readonly status: number; readonly reason: string },
+): void {
+  transfer.refusal ??= { status, reason: reason || 'Declined' }
+  step(turn, transfer, 'refused')
+}
+
+function fail(turn: Turn, transfer: Transfer): void {
+  const { world } = turn
+  const { kind, transferor, consulting, isReferred, refusal, gone } = transfer
+  const { status, reason } = refusal ?? requestTerminated
+  const leaving = legOf(world, transferor)
+  for (const leg of [leaving, legOf(world, consulting)]) if (leg) delete leg.excusedBy
+  show(turn, transfer, 'failed', kind === 'replacement' ? null : status)
+  if (isReferred) {
+    const call = leaving && callOf(world, leaving)
+    if (call) call.failedTransfers += 1
+    endSubscription(turn, leaving, status, reason)
+  }
+  if (kind === 'attended') {
+    for (const legId of [transfer.transferee, transfer.target]) resume(turn, legOf(world, legId))
+    if (gone.includes(transferor)) hangUpAlone(turn, transfer.transferee)
+    if (consulting !== undefined && gone.includes(consulting)) hangUpAlone(turn, transfer.target)
+  } else if (gone.includes(transferor)) hangUpAlone(turn, transfer.transferee)
+  else restore(turn, transfer)
+}
+
+/** A transferee that was told of new media hears again where the old ones go. */
+function restore(turn: Turn, transfer: Transfer): void {
+  const { id: transferId, gone, transferor, transferee, isMoved } = transfer
+  const leg = legOf(turn.world, transferee)
+  const old = legOf(turn.world, transferor)
+  if (leg === undefined || gone.includes(transferor) || callOf(turn.world, leg)?.end)
+    return undefined
+  answerOwed(turn, leg, '')
+  if (!isMoved || old === undefined) return resume(turn, leg)
+  return reinvite(turn, leg, { offer: asOffer(old.media), tries: 1, transferId, step: 'restore' })
+}
+
+/** Attended: the transfer target hears again where its old media go. */
+function restoreTarget(turn: Turn, { id: transferId, gone, target, consulting }: Transfer): void {
+  const [leg, old] = [legOf(turn.world, target), legOf(turn.world, consulting)]
+  if (!leg || !old || gone.includes(old.id) || callOf(turn.world, leg)?.end) return
+  reinvite(turn, leg, { offer: asOffer(old.media), tries: 1, transferId, step: 'restored' })
+}
+
+/** The partner refuses the new media: so is the INVITE that would take a place. */
+function replacementRefused(
+  turn: Turn,
+  transfer: Transfer,
+  { status, reason }: { readonly status: number; readonly reason: string },
+): void {
+  const end = { kind: 'refused', status, reason, code: 'replaces_refused' } as const
+  const { newCall: callUuid = '' } = transfer
+  refused(turn, transfer, { status, reason })
+  turn.signals.push({ type: 'exhausted', callUuid, end })
+}
+
+const endedMeanwhile: End = {
+  ...{ kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' },
+  code: 'replaces_ended_call',
+}
+
+/** A call that takes part has ended. */
+function callStopped(turn: Turn, transfer: Transfer, callUuid: string): void {
+  const { kind, newCall = '', state } = transfer
+  if (isSettled(transfer)) return undefined
+  if (kind === 'attended') return refused(turn, transfer, requestTerminated)
+  if (callUuid === newCall) {
+    if (kind === 'replacement') return refused(turn, transfer, requestTerminated)
+    if (state !== 'ringing') turn.signals.push({ type: 'callerGone', callUuid })
+    return undefined
+  }
+  const end: End = kind === 'replacement' ? endedMeanwhile : { kind: 'cancelled' }
+  return void turn.signals.push({ type: 'stop', callUuid: newCall, end })
+}
+
+function hangUpAlone({ world, signals }: Turn, legId: string | undefined): void {
+  const leg = legOf(world, legId)
+  if (leg === undefined) return
+  const { callUuid, side } = leg
+  signals.push({ type: 'stop', callUuid, end: { kind: 'hung-up', by: oppositeSide(side) } })
+}
+
+/** How far the transfer has come, for the API and the traces of the calls. */
+function show(
+  turn: Turn,
+  transfer: Transfer,
+  state: CallTransfer['state'],
+  sipCode: number | null,
+): void {
+  const { world } = turn
+  const { kind, transferor, transferee, consulting, target, newCall, destination } = transfer
+  const callAt = (legId: string | undefined): Call | undefined => {
+    const leg = legOf(world, legId)
+    return leg && callOf(world, leg)
+  }
+  const one = callAt(transferee)
+  const other = kind === 'attended' ? callAt(target) : world.calls.get(newCall ?? '')
+  if (!one || !other) return
+  const shown = { state, destination, sipCode, callUuid: other.start.callUuid }
+  if (kind !== 'replacement')
+    for (const call of [callAt(transferor), callAt(consulting)]) if (call) call.transfer = shown
+  tell(turn, one, shown)
+  const seen = { ...shown, callUuid: one.start.callUuid }
+  if (kind === 'attended') tell(turn, other, seen)
+  else other.transfer = seen
+}
+
+function tell({ now: at, commands }: Turn, call: Call, transfer: CallTransfer): void {
+  call.transfer = transfer
+  if (call.notes.length < MAX_NOTES) call.notes.push({ at, what: 'transfer', transfer })
+  commands.push({ type: 'transfer', callUuid: call.start.callUuid, transfer })
+}

@@ -1,0 +1,298 @@
+/**
+ * Performs what the machine of calls wants, and brings back what comes of it. The only place where live calls
+ * meet the SIP side, the OCS, routing, the dispatcher and the clock.
+ */
+import type { Charging } from '../../schema/contracts/charging.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import type { ActiveCalls } from './active-calls.ts'
+import { callUuidOf } from './call-machine/leg.ts'
+import { handle } from './call-machine/machine.ts'
+import type { Command, MachineEvent, Surroundings, Timer, Timing } from './call-machine/protocol.ts'
+import { callRecord, openCall } from './cdr/cdr.ts'
+import type { End } from './cdr/end-reason.ts'
+import type { Deadline, Deadlines } from './deadlines.ts'
+import { inviteFor } from './dialing/outgoing-invite.ts'
+import { withheld, type WithheldDeps } from './dialing/withheld.ts'
+import type { HeaderFilter } from './sip/headers.ts'
+import type { Answer, SipRequest } from './srf/drachtio.ts'
+import { LegSignalling } from './srf/leg-signalling.ts'
+import type { SrfClient } from './srf/srf-client.ts'
+
+export interface CallRunnerDeps extends WithheldDeps, Timing {
+  readonly client: SrfClient
+  readonly calls: ActiveCalls
+  readonly charging: Charging
+  readonly deadlines: Deadlines
+  readonly filter: HeaderFilter
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly log: Log
+  readonly routing: { admitCarrierCall(carrierId: number, isEmergency?: boolean): boolean }
+  readonly dispatcher: { reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void }
+  /** What a live INVITE told about a carrier's gateway (decisions §3). */
+  readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
+  /** What the machine asks of routing, and what a phone asks for: REFER, 3xx, an answered source. */
+  readonly requests: CallRequests
+}
+
+/** Commands that begin or redirect calls. */
+export type CallRequest = Extract<
+  Command,
+  { readonly type: 'decideForward' | 'forwardOut' | 'connectSource' | 'refer' }
+>
+export type CallRequests = (request: CallRequest) => void
+
+const fault: End = { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
+
+export class CallRunner {
+  readonly #deps: CallRunnerDeps
+  readonly #signalling: LegSignalling
+  readonly #timers = new Map<string, Deadline>()
+  readonly #events: MachineEvent[] = []
+  #isRunning = false
+
+  constructor(deps: CallRunnerDeps) {
+    this.#deps = deps
+    this.#signalling = new LegSignalling(deps.client, (event) => this.dispatch(event))
+    deps.calls.attach((event) => this.dispatch(event))
+  }
+
+  /** An INVITE has come, for a call that has begun. */
+  receive(legId: string, request: SipRequest, answer: Answer): void {
+    this.#signalling.receive(legId, request, answer)
+  }
+
+  /** Lets an event happen, and all that follows from it at once. */
+  dispatch(event: MachineEvent): void {
+    this.#events.push(event)
+    if (this.#isRunning) return
+    this.#isRunning = true
+    for (let next = this.#events.shift(); next; next = this.#events.shift()) this.#step(next)
+    this.#isRunning = false
+  }
+
+  /** A bug ends one call, not the process. */
+  #step(event: MachineEvent): void {
+    const { calls, log } = this.#deps
+    try {
+      for (const command of handle(calls.world, event, this.#surroundings())) this.#perform(command)
+    } catch (error) {
+      const callUuid = callUuidIn(event)
+      if (event.type === 'request') {
+        const { legId, requestId } = event
+        log('error', 'a request in a call failed', { callUuid, method: event.method, error })
+        return this.#signalling.perform({ type: 'answerRequest', legId, requestId, status: 500 })
+      }
+      log('error', 'a call failed', { callUuid, event: event.type, error })
+      const isFirst = callUuid !== undefined && calls.call(callUuid)?.end === undefined
+      if (isFirst) this.#events.push({ type: 'stop', callUuid, end: fault })
+      return undefined
+    }
+  }
+
+  #surroundings(): Surroundings {
+    const { now, client, filter } = this.#deps
+    const { lagMs } = client
+    return {
+      now: now(),
+      get lagMs() {
+        return lagMs()
+      },
+      hearsTrying: client.hearsTrying,
+      isElsewhere: client.isElsewhere,
+      filter,
+      timing: this.#deps,
+    }
+  }
+
+  #perform(command: Command): void {
+    const { calls, routing } = this.#deps
+    switch (command.type) {
+      case 'invite':
+        return this.#invite(command)
+      case 'forgetLeg':
+        return this.#signalling.forget(command.legId)
+      case 'startTimer':
+        return this.#startTimer(command.timer, command.at)
+      case 'stopTimer':
+        return this.#stopTimer(keyOf(command.timer))
+      case 'decideForward':
+      case 'forwardOut':
+      case 'connectSource':
+      case 'refer':
+        return this.#deps.requests(command)
+      case 'reportHealth':
+        return this.#reportHealth(command)
+      case 'probe':
+        return this.#probe(command)
+      case 'journal':
+      case 'extend':
+      case 'store':
+        return this.#charge(command)
+      case 'admitCarrier': {
+        const { callUuid, carrierId } = command
+        const { isEmergency = false } = calls.call(callUuid)?.dialing ?? {}
+        const isAdmitted = routing.admitCarrierCall(carrierId, isEmergency)
+        return this.dispatch({ type: 'carrierAdmitted', callUuid, isAdmitted })
+      }
+      case 'count':
+      case 'calleeLeft':
+      case 'display':
+      case 'transfer':
+        return this.#tellCalls(command)
+      default:
+        return this.#signalling.perform(command)
+    }
+  }
+
+  #tellCalls(
+    command: Extract<Command, { readonly type: 'count' | 'calleeLeft' | 'display' | 'transfer' }>,
+  ): void {
+    const { calls } = this.#deps
+    const call = calls.call(command.callUuid)
+    if (call === undefined) return undefined
+    switch (command.type) {
+      case 'count':
+        return calls.count(call, command.before, command.place)
+      case 'calleeLeft':
+        return calls.calleeLeft(call)
+      case 'display':
+        return calls.displayed(call, command.before)
+      case 'transfer':
+      default:
+        return calls.transferred(call, command.transfer)
+    }
+  }
+
+  #invite(command: Extract<Command, { readonly type: 'invite' }>): void {
+    const { filter } = this.#deps
+    const { legId, candidate, invite, isBranch, near } = command
+    const { uri, nextHop, headers, credentials } = inviteFor(candidate, invite, filter, isBranch)
+    const refusal = withheld(candidate, { uri, nextHop }, invite, this.#deps)
+    if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
+    const { body } = invite
+    return this.#signalling.invite(legId, { uri, nextHop, headers, body, credentials }, near)
+  }
+
+  #startTimer(timer: Timer, at: number): void {
+    const key = keyOf(timer)
+    this.#deps.deadlines.cancel(this.#timers.get(key))
+    const deadline = this.#deps.deadlines.at(at, () => {
+      this.#timers.delete(key)
+      this.dispatch({ type: 'timer', timer })
+    })
+    this.#timers.set(key, deadline)
+  }
+
+  #stopTimer(key: string): void {
+    const deadline = this.#timers.get(key)
+    if (deadline === undefined) return
+    this.#deps.deadlines.cancel(deadline)
+    this.#timers.delete(key)
+  }
+
+  #reportHealth({
+    destination,
+    health,
+  }: Extract<Command, { readonly type: 'reportHealth' }>): void {
+    if (destination.kind === 'node') this.#deps.dispatcher.reportOutcome(destination.nodeId, health)
+    else if (destination.kind === 'gateway')
+      this.#deps.onGatewayOutcome(destination.gatewayId, health)
+  }
+
+  #probe({ legId, uri }: Extract<Command, { readonly type: 'probe' }>): void {
+    this.#deps.client.sendOptions(uri, (answer) => {
+      const isThere = 'status' in answer && answer.status < 500
+      this.dispatch({ type: 'probed', legId, isThere })
+    })
+  }
+
+  #charge(command: Extract<Command, { readonly type: 'journal' | 'extend' | 'store' }>): void {
+    const { charging, calls, now } = this.#deps
+    const { callUuid } = command
+    const call = calls.call(callUuid)
+    if (call === undefined) return
+    switch (command.type) {
+      case 'journal':
+        // Before the caller hears of the answer: no crash can lose the call any more.
+        void charging
+          .answered(openCall(call, now()))
+          .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored }))
+        return
+      case 'extend':
+        charging.extend(callUuid, command.grantedSeconds).then(
+          (extension) =>
+            extension.kind === 'granted'
+              ? this.dispatch({
+                  type: 'extended',
+                  callUuid,
+                  grantedSeconds: extension.grantedSeconds,
+                })
+              : this.dispatch({ type: 'notExtended', callUuid, code: extension.code }),
+          () => this.dispatch({ type: 'notExtended', callUuid, code: 'ocs_unreachable' }),
+        )
+        return
+      case 'store':
+      default:
+        void this.#store(callUuid, command.end)
+    }
+  }
+
+  /** Resolves when the record is stored and the call forgotten. */
+  async #store(callUuid: string, end: End): Promise<void> {
+    const { calls, charging, now, log } = this.#deps
+    const call = calls.call(callUuid)
+    if (call === undefined) return undefined
+    const record = callRecord(call, end, now())
+    // A caller that calls again now must not find the limits taken by a call that waits for the disk.
+    calls.ended(call)
+    if (record.denialCode === 'storage_unavailable' && !calls.unstored.mayWait(call))
+      return calls.finish(call)
+    try {
+      await charging.report(record)
+    } catch (error) {
+      log('error', 'a call record could not be stored', { record, error })
+    }
+    calls.finish(call, record)
+    log('info', 'call', {
+      callUuid: record.callUuid,
+      direction: record.direction,
+      caller: record.callerNumber,
+      called: record.calledNumber,
+      disposition: record.disposition,
+      sipCode: record.sipCode,
+      hangupCause: record.hangupCause,
+      hangupBy: record.hangupBy,
+      billsec: record.billsec,
+      node: record.node,
+      carrier: record.carrier,
+      source: record.sourceAddress,
+      denialCode: record.denialCode,
+      attempts: record.attempts.length,
+    })
+  }
+}
+
+function keyOf(timer: Timer): string {
+  switch (timer.kind) {
+    case 'exchange':
+      return `exchange ${timer.exchangeId}`
+    case 'retry':
+      return `retry ${timer.legId} ${timer.retryId}`
+    case 'attempt':
+    case 'parting':
+      return `${timer.kind} ${timer.legId}`
+    case 'ring':
+    case 'source':
+    case 'grant':
+    case 'grant-end':
+    default:
+      return `${timer.kind} ${timer.callUuid}`
+  }
+}
+
+function callUuidIn(event: MachineEvent): string | undefined {
+  if ('callUuid' in event) return event.callUuid
+  if ('legId' in event) return callUuidOf(event.legId)
+  return undefined
+}

@@ -1,0 +1,165 @@
+/** What call control hears from the SIP side, and says to it: plain values. `srf/` is behind it. */
+
+/**
+ * Header values by lower-case name, except `X-…`, `P-…` (but not `P-Asserted-…`) and `Diversion`, which keep the
+ * sender's spelling. Repeated headers are one value, joined with commas.
+ */
+export type Headers = Record<string, string>
+
+/** A request that was received outside any dialog. */
+export interface SipRequest {
+  readonly method: string
+  readonly uri: string
+  /** Empty, or undefined when the message ended before its blank line. */
+  readonly body: string | undefined
+  readonly headers: Headers
+  /** `udp`, `tcp`, `tls`, `ws` or `wss`; a real drachtio-server says `tcp` for the last two. */
+  readonly protocol: string
+  readonly source_address: string
+  readonly source_port: number
+}
+
+export interface SendOptions {
+  readonly headers?: Headers | undefined
+  readonly body?: string | undefined
+}
+
+/** The response that we may give to a received request. */
+export interface Answer {
+  readonly finalResponseSent: boolean
+  /** Throws on a status that `sip-status` does not list. The callback comes when it has been sent. */
+  send(
+    status: number,
+    reason: string | undefined,
+    options: SendOptions,
+    callback?: (error: unknown) => void,
+  ): void
+}
+
+/** A response to an INVITE of ours. */
+export interface SipResponse {
+  readonly status: number
+  readonly reason: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  /** `address:port` of the sender. */
+  readonly peer: string
+}
+
+/** What the peers of a dialog call it. */
+export interface DialogIds {
+  readonly callId: string
+  readonly localTag: string
+  readonly remoteTag: string
+  /** What the peer said of its media when the dialog began. */
+  readonly media: string
+}
+
+/** What happens to a leg. */
+export type LegEventData = { readonly legId: string } & (
+  | { readonly type: 'sent'; readonly callId: string }
+  | { readonly type: 'provisional'; readonly response: SipResponse }
+  | { readonly type: 'answered'; readonly response: SipResponse; readonly dialog: DialogIds }
+  /** The INVITE had no offer: this one waits for our ACK. */
+  | { readonly type: 'offered'; readonly response: SipResponse; readonly offer: string }
+  /** Answered, but no dialog can be formed from it. */
+  | { readonly type: 'unusable'; readonly response: SipResponse }
+  | { readonly type: 'rejected'; readonly response: SipResponse }
+  /** `isConnectionLost`: the server is away, which says nothing about the destination. */
+  | { readonly type: 'failed'; readonly reason: string; readonly isConnectionLost?: true }
+  /** Our 200 has gone out. */
+  | { readonly type: 'accepted'; readonly dialog: DialogIds }
+  /** The caller is not there any more. */
+  | { readonly type: 'gone' }
+  /** Our ACK of an offer has gone out. */
+  | { readonly type: 'acknowledged'; readonly dialog: DialogIds }
+  | { readonly type: 'acknowledgeFailed' }
+  | { readonly type: 'ack'; readonly body: string | undefined }
+  /** `isOurs`: the server sent it by itself, for want of an ACK or a refresh. */
+  | { readonly type: 'bye'; readonly headers: Headers; readonly isOurs: boolean }
+  | { readonly type: 'cancelled'; readonly reason: string | undefined }
+  /** The SIP server is away: nothing can be said in the dialog any more. */
+  | { readonly type: 'lost' }
+  | {
+      readonly type: 'request'
+      readonly requestId: string
+      readonly method: string
+      readonly headers: Headers
+      readonly body: string | undefined
+    }
+  | {
+      readonly type: 'response'
+      readonly transactionId: string
+      readonly response: SipResponse
+      /** A 2xx to a re-INVITE without offer: its ACK is ours to send. */
+      readonly owesAck: boolean
+    }
+  /** The request was not sent. `isUnknownDialog`: there is no such dialog any more. */
+  | {
+      readonly type: 'requestFailed'
+      readonly transactionId: string
+      readonly isUnknownDialog: boolean
+    }
+)
+
+/** An INVITE of ours. */
+export interface InviteToSend {
+  readonly uri: string
+  /** Where it goes; undefined: by its Route, or else its Request-URI. */
+  readonly nextHop: string | undefined
+  readonly headers: Headers
+  /** Undefined: the callee makes the offer. */
+  readonly body: string | undefined
+  readonly credentials: Credentials | undefined
+}
+
+/** For digest challenges. */
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+  /** The only realm that is answered; null: any. */
+  readonly realm: string | null
+}
+
+/** What is said to the peer of a leg. */
+export type LegCommand = { readonly legId: string } & (
+  | { readonly type: 'cancel'; readonly headers: Headers }
+  /** 200 to its INVITE. */
+  | { readonly type: 'accept'; readonly sdp: string; readonly headers: Headers }
+  | {
+      readonly type: 'respond'
+      readonly status: number
+      readonly reason?: string | undefined
+      readonly headers: Headers
+      readonly body?: string | undefined
+    }
+  /** ACK with our answer to its offer. */
+  | { readonly type: 'acknowledge'; readonly sdp: string }
+  /** ACK and BYE for an offer that is not wanted any more. */
+  | { readonly type: 'abandonOffer' }
+  /** BYE for a 2xx from which no dialog can be formed. */
+  | { readonly type: 'release' }
+  | { readonly type: 'bye'; readonly headers: Headers }
+  | {
+      readonly type: 'request'
+      readonly transactionId: string
+      readonly method: string
+      readonly headers: Headers
+      readonly body: string | undefined
+      /** Leaves the ACK of an INVITE without body to `acknowledgeReinvite`. */
+      readonly noAck: boolean
+    }
+  | {
+      readonly type: 'acknowledgeReinvite'
+      readonly transactionId: string
+      readonly body: string | undefined
+    }
+  | {
+      readonly type: 'answerRequest'
+      readonly requestId: string
+      readonly status: number
+      readonly reason?: string | undefined
+      readonly headers?: Headers
+      readonly body?: string | undefined
+    }
+)

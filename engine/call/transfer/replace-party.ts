@@ -1,0 +1,73 @@
+/**
+ * INVITE with Replaces (RFC 3891): the caller takes the place of a party in a call of ours. No destination is
+ * called and no wallet is asked: the call in which it takes the place goes on, on its own account.
+ */
+import type { CallDeps } from '../call-deps.ts'
+import { partnerOf } from '../call-machine/parties.ts'
+import type { Call, Leg } from '../call-machine/state.ts'
+import type { Refusal } from '../cdr/end-reason.ts'
+import { free } from '../inbound/admission.ts'
+import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import type { Headers } from '../signalling.ts'
+import { identityOf, mayReplace } from './identity.ts'
+import { readReplaces } from './replaces.ts'
+
+export function replaceParty(
+  headers: Headers,
+  call: Call,
+  { origin }: IncomingInvite,
+  deps: CallDeps,
+): void {
+  const { callUuid } = call.start
+  const found = partyToReplace(headers, origin, deps)
+  if ('kind' in found) return deps.dispatch({ type: 'refuse', callUuid, end: found })
+  const { replaced, partner } = found
+  const { tenantId = null } = deps.calls.call(replaced.callUuid)?.account ?? {}
+  const direction = 'internal'
+  const notes = [{ at: deps.now(), what: 'recognized', origin } as const]
+  const admission = { origin, direction, isEmergency: false, ...free(tenantId), notes } as const
+  deps.dispatch({ type: 'admit', callUuid, ...admission })
+  deps.calls.started(call)
+  return deps.dispatch({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
+}
+
+interface Found {
+  readonly replaced: Leg
+  /** The leg that the replaced one talks to. */
+  readonly partner: Leg
+}
+
+/** §3, in its order. */
+function partyToReplace(
+  headers: Headers,
+  origin: IncomingInvite['origin'],
+  deps: CallDeps,
+): Found | Refusal {
+  const { calls } = deps
+  const replaces = readReplaces(headers['replaces'] ?? '')
+  if (replaces === undefined || headers['join'] !== undefined)
+    return refused(400, 'Bad Replaces', 'bad_request')
+  const { callId, toTag, fromTag, isEarlyOnly } = replaces
+  const replaced = calls.legIn(callId, toTag, fromTag)
+  const partner = replaced && partnerOf(calls, replaced)
+  if (!replaced || !partner)
+    return calls.hasEnded(callId)
+      ? refused(603, 'Decline', 'replaces_ended_call')
+      : refused(481, 'Call/Transaction Does Not Exist', 'replaces_unknown_call')
+  const tenants = [calls.call(replaced.callUuid)?.account?.tenantId, tenantOf(replaced, deps)]
+  if (!tenants.some((tenantId) => mayReplace(origin, tenantId ?? null, deps)))
+    return refused(403, 'Forbidden', 'replaces_not_allowed')
+  if (isEarlyOnly) return refused(486, 'Busy Here', 'replaces_answered_call')
+  if (calls.isTransferring(replaced, partner)) return refused(491, 'Request Pending', 'transfer')
+  return { replaced, partner }
+}
+
+function tenantOf({ callUuid, side }: Leg, deps: CallDeps): number | null {
+  const call = deps.calls.call(callUuid)
+  const origin = call && identityOf(call, side, deps)?.origin
+  return origin?.kind === 'extension' ? origin.tenantId : null
+}
+
+const refused = (status: number, reason: string, code: string): Refusal => ({
+  ...{ kind: 'refused', status, reason, code },
+})

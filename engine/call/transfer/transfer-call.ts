@@ -1,0 +1,159 @@
+/**
+ * A blind transfer: the transfer target is called for the party that stays (RFC 5589 §6, done by us in its
+ * place). The new call is a call of its own, on the account of the party that asked; the call that the
+ * transferee came from goes on with its own record, because its leg still costs what it costs.
+ */
+import type { CallDeps } from '../call-deps.ts'
+import type { CallStart } from '../call-machine/call-start.ts'
+import type { Call, Leg } from '../call-machine/state.ts'
+import type { End } from '../cdr/end-reason.ts'
+import { admit, planRoute, type RoutePlan } from '../inbound/admission.ts'
+import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import { retryAfter, routeCall } from '../inbound/route.ts'
+import { closedBy } from '../inbound/validation.ts'
+import { asOffer } from '../sdp/third-party.ts'
+import { userPart, type Party } from '../sip/caller-id.ts'
+import type { Identity } from './identity.ts'
+import type { Target } from './refer-request.ts'
+
+export interface TransferPlan {
+  /** The leg that leaves when the new call is answered. */
+  readonly transferor: Leg
+  readonly transferee: Leg
+  readonly target: Target
+  /** In whose name and at whose expense. */
+  readonly payer: Identity
+  /** It was asked for by REFER, whose sender hears how it goes on. */
+  readonly isReferred: boolean
+  /** What the new party sees as the transferor; undefined: none. */
+  readonly referrer?: Identity | undefined
+  /** A customer of another tenant is not made to pay; null or undefined: any customer. */
+  readonly tenantId?: number | null
+}
+
+export type TransferStart =
+  | { readonly kind: 'transferring'; readonly callUuid: string }
+  /** There is no payer, or the call is not allowed; `code` as in a record's `denial_code`. */
+  | { readonly kind: 'denied'; readonly code: string }
+
+/** A chain of transfers that goes on and on is a loop of machines. */
+const MAX_TRANSFERS = 10
+
+/** Resolves when the new call is admitted, or not; the rest is told by NOTIFYs and by its record. */
+export async function transferToNewCall(
+  plan: TransferPlan,
+  deps: CallDeps,
+): Promise<TransferStart> {
+  const { transferor, transferee, target, isReferred } = plan
+  const invite = { ...inviteFor(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
+  const routePlan = planRoute(invite, deps)
+  const call = begin(plan, invite, deps)
+  const { callUuid } = invite
+  deps.dispatch({
+    ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id, callUuid },
+    ...{ destination: target.number, offered: invite.body ?? '', isReferred },
+  })
+  const refusal =
+    rejectionFor(call, routePlan, deps) ??
+    (await admit(call, invite, routePlan, deps).catch((error: unknown) => fault(error, call, deps)))
+  if (refusal) {
+    deps.dispatch({ type: 'refuse', callUuid, end: refusal })
+    const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
+    return { kind: 'denied', code }
+  }
+  const route = routePlan.route ?? routeCall(invite, call.account, deps)
+  const { isEmergency } = routePlan
+  const shown = presented(plan, invite, routePlan, deps)
+  const outgoing = isEmergency ? { ...shown, isSecure: false } : shown
+  deps.dispatch({ type: 'dial', callUuid, route, invite: outgoing, isEmergency })
+  return { kind: 'transferring', callUuid }
+}
+
+function begin(
+  { transferor, transferee, tenantId = null }: TransferPlan,
+  invite: IncomingInvite,
+  { calls, now }: CallDeps,
+): Call {
+  const before = [transferor, transferee].flatMap(({ callUuid }) => calls.call(callUuid) ?? [])
+  return calls.begin({
+    start: startOf(invite, now()),
+    near: transferee.id,
+    callerPeer: calls.call(transferee.callUuid)?.peers[transferee.side] ?? null,
+    payerTenantId: tenantId,
+    transfersBefore: Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1,
+  })
+}
+
+/** A bug ends one call, not the process. */
+function fault(error: unknown, { start: { callUuid } }: Call, { log }: CallDeps): End {
+  log('error', 'a call failed', { callUuid, error })
+  return { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
+}
+
+function rejectionFor(
+  { payerTenantId, transfersBefore }: Call,
+  { isEmergency, route, tenantId }: RoutePlan,
+  deps: CallDeps,
+): End | undefined {
+  const tenant = route === undefined ? null : tenantId
+  if (!isEmergency && tenant !== null && payerTenantId !== null && tenant !== payerTenantId)
+    return { kind: 'refused', status: 403, reason: 'Forbidden', code: 'payer_of_other_tenant' }
+  if (transfersBefore > MAX_TRANSFERS)
+    return { kind: 'refused', status: 483, reason: 'Too Many Hops', code: 'too_many_hops' }
+  const code = isEmergency ? undefined : closedBy(deps.calls)
+  if (code === undefined) return undefined
+  const headers = retryAfter(deps)
+  return { kind: 'refused', status: 503, reason: 'Service Unavailable', code, headers }
+}
+
+function startOf(invite: IncomingInvite, startedAt: number): CallStart {
+  const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
+  return {
+    ...{ callUuid, callId, callerNumber, callerName, calledNumber },
+    ...{ sourceAddress: 'transfer', isOurs: true, startedAt },
+  }
+}
+
+function inviteFor(
+  { transferor, transferee, target, payer }: TransferPlan,
+  callUuid: string,
+): IncomingInvite {
+  const { number, name, origin } = payer
+  const { user: calledUser, number: calledNumber, domain, isSecure = false } = target
+  return {
+    ...{ origin, callUuid, calledUser, calledNumber, domain, isSecure },
+    callId: transferor.callId,
+    headers: {},
+    body: asOffer(transferee.media) || undefined,
+    from: { name, user: userPart(number), host: domain, number },
+    callerNumber: number,
+    callerName: name || null,
+    hopsLeft: 70,
+  }
+}
+
+/** RFC 3892: of what a phone says about itself, nothing is taken. */
+function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | undefined {
+  if (referrer === undefined) return undefined
+  const { origin, name, number } = referrer
+  const host = origin.kind === 'extension' ? origin.domain : client.ownHost
+  return { name, user: userPart(number), host, number }
+}
+
+/**
+ * Inside a tenant the called party sees the party that it will talk to. Outside it sees the transferor: carriers
+ * take no numbers that are not their customer's.
+ */
+function presented(
+  { transferee: { callUuid, side } }: TransferPlan,
+  invite: IncomingInvite,
+  { isEmergency, route }: RoutePlan,
+  { calls }: CallDeps,
+): IncomingInvite {
+  const start = calls.call(callUuid)?.start
+  if (isEmergency || route === undefined || start === undefined) return invite
+  const { callerNumber, callerName, calledNumber } = start
+  const number = side === 'caller' ? callerNumber : calledNumber
+  const name = side === 'caller' ? (callerName ?? '') : ''
+  return { ...invite, from: { name, user: userPart(number), host: invite.domain, number } }
+}

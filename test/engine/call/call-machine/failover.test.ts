@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { afterResult, healthShown, movesOn } from '../../../../engine/call/call-machine/failover.ts'
+import type { AttemptResult } from '../../../../engine/call/call-machine/state.ts'
+import { noCandidate, type End } from '../../../../engine/call/cdr/end-reason.ts'
+
+const rejected = (status: number, isFinal = false): AttemptResult => ({
+  kind: 'rejected',
+  status,
+  reason: 'r',
+  headers: {},
+  isFinal,
+})
+const silent: AttemptResult = { kind: 'silent' }
+
+/** Tries the results in order; tells how many, and what the caller gets. */
+function run(results: readonly (AttemptResult | undefined)[]) {
+  let end: End = noCandidate
+  let tried = 0
+  for (const result of results) {
+    tried++
+    const { last, isLast } = afterResult(result, end)
+    end = last
+    if (isLast) break
+  }
+  return { end, tried }
+}
+
+test('exactly these responses lead to the next destination', () => {
+  const moving = Array.from({ length: 700 }, (_, status) => status).filter(movesOn)
+  expect(moving).toEqual([408, 500, 502, 503, 504])
+})
+
+test.each([
+  [[rejected(503), rejected(486), rejected(200)], 2, 486],
+  [[silent, rejected(404)], 2, 404],
+  [[rejected(500), silent], 2, 500],
+  [[rejected(503, true), rejected(486)], 1, 503],
+  [[undefined, rejected(486)], 2, 486],
+  [[{ kind: 'not-sent', reason: 'x' } as const, rejected(600)], 2, 600],
+])('%j: %i are tried, the caller gets %i', (results, count, status) => {
+  const { end, tried } = run(results)
+  expect(tried).toBe(count)
+  expect(end).toMatchObject({ kind: 'rejected', status })
+})
+
+test('no candidate, or none that said anything: the text of the specification', () => {
+  for (const results of [[], [silent, silent], [undefined]])
+    expect(run(results).end).toEqual(noCandidate)
+})
+
+test('silence, 503 and transport errors speak against a node, any other answer for it', () => {
+  expect(healthShown(silent)).toBe('failed')
+  expect(healthShown({ kind: 'not-sent', reason: 'x' })).toBe('failed')
+  expect(healthShown(rejected(503))).toBe('failed')
+  expect(healthShown(rejected(500))).toBe('answered')
+  expect(healthShown({ kind: 'stopped' })).toBeUndefined()
+})
