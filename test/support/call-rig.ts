@@ -206,7 +206,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
       registeredUser: () => undefined,
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number) => answers.outboundOf?.(number) ?? answers.outbound,
-      isEmergencyNumber: (number) => answers.emergencyNumber === number,
+      isEmergencyNumber: (number) => {
+        const decision = answers.outboundOf?.(number) ?? answers.outbound
+        const isRouted = decision.kind === 'gateways' && decision.isEmergency
+        return isRouted || answers.emergencyNumber === number
+      },
       admitCarrierCall: () => answers.admitsCarrier,
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,

@@ -31,6 +31,7 @@ import * as legs from './leg.ts'
 import { callOf, leave, legOf, showMedia } from './parties.ts'
 import type { Command, MachineEvent, Signal, Surroundings, Timer, Turn } from './protocol.ts'
 import type { Call, Leg, World } from './state.ts'
+import { onRefer } from './refer.ts'
 import { beginAttended, beginBasicTransfer, beginReplacement, transferSignal } from './transfer.ts'
 
 const timedOut: End = { kind: 'cut', by: 'system', cause: cause.timer, code: null }
@@ -46,8 +47,21 @@ export function handle(
   onEvent(turn, event)
   for (let signal = turn.signals.shift(); signal; signal = turn.signals.shift())
     onSignal(turn, signal)
-  for (const legId of turn.terminated) world.legs.delete(legId)
+  for (const legId of turn.terminated) forgetLeg(world, legId)
   return turn.commands
+}
+
+/** A leg that is over is kept until the responses that its requests wait for have been passed on. */
+function forgetLeg({ legs: all }: World, legId: string): void {
+  const { pending = {}, state } = all.get(legId) ?? {}
+  const isWaiting = Object.values(pending).some(({ kind }) => kind === 'relayed')
+  if (!isWaiting && state === 'terminated') all.delete(legId)
+}
+
+/** No response comes any more. */
+function forgetRequests(turn: Turn, leg: Leg): void {
+  leg.pending = {}
+  turn.terminated.push(leg.id)
 }
 
 function onEvent(turn: Turn, event: MachineEvent): void {
@@ -249,29 +263,6 @@ function onCallTimer(
   }
 }
 
-function onRefer(
-  turn: Turn,
-  event: Extract<MachineEvent, { readonly type: 'referAccepted' | 'referRefused' | 'referFailed' }>,
-): void {
-  const leg = legOf(turn.world, event.legId)
-  if (leg === undefined) return
-  if (event.type === 'referFailed') {
-    const call = callOf(turn.world, leg)
-    if (call) call.failedTransfers += 1
-    legs.endSubscription(turn, leg, event.status, event.reason)
-    return
-  }
-  if (event.type === 'referRefused') {
-    turn.commands.push({ ...event, type: 'answerRequest' })
-    return
-  }
-  const { legId, requestId, id, isSilent } = event
-  const headers = isSilent ? { 'refer-sub': 'false' } : {}
-  turn.commands.push({ type: 'answerRequest', legId, requestId, status: 202, headers })
-  legs.subscribe(leg, id, isSilent)
-  legs.notify(turn, leg, 100, 'Trying')
-}
-
 function onLegEvent(turn: Turn, event: LegEventData): void {
   const { legId } = event
   const leg = legOf(turn.world, legId)
@@ -290,6 +281,7 @@ function onLegEvent(turn: Turn, event: LegEventData): void {
     case 'ack':
       return onAck(turn, leg, event.body)
     default: {
+      if (event.type === 'lost') forgetRequests(turn, leg)
       const details = 'dialog' in event ? { dialog: event.dialog } : {}
       if (!legs.stepLeg(turn, leg, event.type, details)) return
       const call = callOf(turn.world, leg)
@@ -377,6 +369,7 @@ function onResponse(
   if (response && response.status < 200)
     return purpose.kind === 'relayed' ? reinviteRings(turn, leg, transactionId) : undefined
   delete leg.pending[transactionId]
+  if (leg.state === 'terminated') turn.terminated.push(leg.id)
   switch (purpose.kind) {
     case 'relayed': {
       const owesAck = event.type === 'response' && event.owesAck

@@ -72,7 +72,8 @@ export type Route =
  */
 export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route | undefined {
   const { origin, calledNumber } = question
-  if (!isOurSide(origin)) return undefined
+  // Candidates are drawn once for each call: only such a number has them drawn here.
+  if (!isOurSide(origin) || !deps.routing.isEmergencyNumber(calledNumber)) return undefined
   const decision = deps.routing.outboundCandidates(null, calledNumber, tenantOf(origin, deps))
   return decision.kind === 'gateways' && decision.isEmergency
     ? { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }

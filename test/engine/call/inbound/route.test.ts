@@ -29,7 +29,7 @@ const deps = (
     registeredUser: () => undefined,
     inboundTarget: () => target,
     outboundCandidates: () => outbound,
-    isEmergencyNumber: () => false,
+    isEmergencyNumber: () => outbound.kind === 'gateways' && outbound.isEmergency,
     admitCarrierCall: () => true,
     agent: () => agents.routed,
     knowsNumber: () => outbound.kind !== 'none',
@@ -224,7 +224,9 @@ test("a node's call takes the routes of its set's tenant, emergencies included",
     asked.push(tenantId)
     return gateways(false)
   }
-  const watched = { ...base, routing: { ...base.routing, outboundCandidates } }
+  const isEmergencyNumber = () => true
+  const routing = { ...base.routing, outboundCandidates, isEmergencyNumber }
+  const watched = { ...base, routing }
   routeCall(question(node), { ...account, tenantId: 9 }, watched)
   emergencyRoute(question(node), watched)
   expect(asked).toEqual([3, 3])
@@ -243,7 +245,7 @@ test("a phone that dials another tenant's domain gets one answer, whatever is th
       },
       tenantOf: (where: string) => ({ 'rival.example': 4, 'b.example': 3 })[where],
     }
-    const routing = { ...base.routing, outboundCandidates: () => gateways(true) }
+    const routing = { ...base.routing, isEmergencyNumber: () => true, outboundCandidates: () => gateways(true) }
     const one = { ...question({ ...phone, kind: 'extension' }), domain }
     const dialled = (number: string) =>
       innerRoute({ ...one, calledNumber: number }, { ...base, registrar })
