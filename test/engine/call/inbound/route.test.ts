@@ -245,7 +245,11 @@ test("a phone that dials another tenant's domain gets one answer, whatever is th
       },
       tenantOf: (where: string) => ({ 'rival.example': 4, 'b.example': 3 })[where],
     }
-    const routing = { ...base.routing, isEmergencyNumber: () => true, outboundCandidates: () => gateways(true) }
+    const routing = {
+      ...base.routing,
+      isEmergencyNumber: () => true,
+      outboundCandidates: () => gateways(true),
+    }
     const one = { ...question({ ...phone, kind: 'extension' }), domain }
     const dialled = (number: string) =>
       innerRoute({ ...one, calledNumber: number }, { ...base, registrar })
