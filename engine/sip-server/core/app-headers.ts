@@ -3,44 +3,38 @@
  * Via, Record-Route, Route, RSeq and Content-Length of an application are dropped: they are the
  * stack's. Outside dialogs compose.ts reads its Route.
  */
-import { byteLength } from '../message/decode.ts'
 import { capitalized } from '../message/headers.ts'
 import type { SipMessage } from '../message/message.ts'
 
 export interface AppHeaders {
-  readonly from: string | undefined
-  readonly to: string | undefined
-  readonly callId: string | undefined
-  readonly cseq: number | undefined
-  readonly contact: string | undefined
-  readonly maxForwards: string | undefined
-  readonly hasContentType: boolean
+  from?: string
+  to?: string
+  callId?: string
+  cseq?: number
+  contact?: string
+  maxForwards?: string
+  hasContentType: boolean
   /** Authorization and Proxy-Authorization, which are among `lines` too. */
-  readonly credentials: string
+  credentials: string
   /** `Require: 100rel` on a provisional response asks for a reliable one (RFC 3262). */
-  readonly requires100rel: boolean
+  requires100rel: boolean
   /** `Require` names `timer`. */
-  readonly requiresTimer: boolean
+  requiresTimer: boolean
   /** Of a response it is left out of `lines`: the stack answers for the terms (RFC 4028). */
-  readonly sessionExpires: string | undefined
+  sessionExpires?: string
   /** Everything else, as header lines. */
-  readonly lines: string
+  lines: string
 }
 
 /** `localhost` is what the placeholder of that name stands for: host and port of the listener used. */
-export function sortAppHeaders(message: SipMessage, localhost: string): AppHeaders {
-  let from: string | undefined
-  let to: string | undefined
-  let callId: string | undefined
-  let cseq: number | undefined
-  let contact: string | undefined
-  let maxForwards: string | undefined
-  let hasContentType = false
-  let requires100rel = false
-  let requiresTimer = false
-  let sessionExpires: string | undefined
-  let lines = ''
-  let credentials = ''
+export function sortAppHeaders(message: SipMessage, localhost: string): Readonly<AppHeaders> {
+  const sorted: AppHeaders = {
+    hasContentType: false,
+    credentials: '',
+    requires100rel: false,
+    requiresTimer: false,
+    lines: '',
+  }
   for (const [name, value] of message.entries()) {
     switch (name) {
       case 'Via':
@@ -50,65 +44,49 @@ export function sortAppHeaders(message: SipMessage, localhost: string): AppHeade
       case 'Content-Length':
         break
       case 'From':
-        from = resolveLocalhost(value, localhost)
+        sorted.from = resolveLocalhost(value, localhost)
         break
       case 'To':
-        to = resolveLocalhost(value, localhost)
+        sorted.to = resolveLocalhost(value, localhost)
         break
       case 'Contact':
-        contact = resolveLocalhost(value, localhost)
+        sorted.contact = resolveLocalhost(value, localhost)
         break
       case 'Call-ID':
-        callId = value
+        sorted.callId = value
         break
       case 'CSeq': {
         const number = Number.parseInt(value, 10)
-        if (Number.isSafeInteger(number) && number >= 0) cseq = number
+        if (Number.isSafeInteger(number) && number >= 0) sorted.cseq = number
         break
       }
       case 'Max-Forwards':
-        maxForwards = value
-        if (message.kind === 'response') lines += `Max-Forwards: ${value}\r\n`
+        sorted.maxForwards = value
+        if (message.kind === 'response') sorted.lines += `Max-Forwards: ${value}\r\n`
         break
       case 'P-Asserted-Identity':
-        lines += `P-Asserted-Identity: ${resolveLocalhost(value, localhost)}\r\n`
-        break
-      case 'Content-Type':
-        hasContentType = true
-        lines += `Content-Type: ${value}\r\n`
+        sorted.lines += `P-Asserted-Identity: ${resolveLocalhost(value, localhost)}\r\n`
         break
       case 'Authorization':
       case 'Proxy-Authorization':
-        credentials += `${name}: ${value}\r\n`
-        lines += `${name}: ${value}\r\n`
-        break
-      case 'Require':
-        if (/(^|[\s,])100rel($|[\s,;])/i.test(value)) requires100rel = true
-        if (/(^|[\s,])timer($|[\s,;])/i.test(value)) requiresTimer = true
-        lines += `Require: ${value}\r\n`
+        sorted.credentials += `${name}: ${value}\r\n`
+        sorted.lines += `${name}: ${value}\r\n`
         break
       case 'Session-Expires':
-        sessionExpires = value
-        if (message.kind === 'request') lines += `Session-Expires: ${value}\r\n`
+        sorted.sessionExpires = value
+        if (message.kind === 'request') sorted.lines += `Session-Expires: ${value}\r\n`
+        break
+      case 'Require':
+        if (/(^|[\s,])100rel($|[\s,;])/i.test(value)) sorted.requires100rel = true
+        if (/(^|[\s,])timer($|[\s,;])/i.test(value)) sorted.requiresTimer = true
+        sorted.lines += `Require: ${value}\r\n`
         break
       default:
-        lines += `${capitalized(name)}: ${value}\r\n`
+        if (name === 'Content-Type') sorted.hasContentType = true
+        sorted.lines += `${capitalized(name)}: ${value}\r\n`
     }
   }
-  return {
-    from,
-    to,
-    callId,
-    cseq,
-    contact,
-    maxForwards,
-    hasContentType,
-    credentials,
-    requires100rel,
-    requiresTimer,
-    sessionExpires,
-    lines,
-  }
+  return sorted
 }
 
 /**
@@ -146,6 +124,3 @@ export function contentTypeLine(headers: AppHeaders, body: string): string | und
   if (body === '' || headers.hasContentType) return ''
   return body.startsWith('v=0') ? 'Content-Type: application/sdp\r\n' : undefined
 }
-
-export const contentLengthLine = (body: string): string =>
-  `Content-Length: ${body === '' ? 0 : byteLength(body)}\r\n\r\n`

@@ -17,10 +17,9 @@ import { Applications } from './applications/applications.ts'
 import { ApplicationEvents, type CommandRef } from './applications/events.ts'
 import { LostApplications } from './applications/lost-applications.ts'
 import { CallTimes, type CallTimesByDirection } from './call-times.ts'
-import { HopFinder } from './hop-finder.ts'
+import { HopFinder, advertised } from './next-hop.ts'
 import { Identifiers } from './identifiers.ts'
 import { LocalBye } from './local-bye.ts'
-import { advertised } from './next-hop.ts'
 import { Outbox, type Output } from './outbox.ts'
 import { OwnRoutes, type SealOptions } from './proxy/own-routes.ts'
 import { Proxy } from './proxy/proxy.ts'
@@ -35,7 +34,6 @@ import { ResponseReceiver } from './uac/receive-response.ts'
 import { RequestSender, type RequestCommand } from './uac/send-request.ts'
 import { InboundRequests } from './uas/inbound-request.ts'
 import { InDialogRequests } from './uas/in-dialog-requests.ts'
-import { CancelReceiver } from './uas/receive-cancel.ts'
 import { RequestReceiver } from './uas/receive-request.ts'
 import { Responder } from './uas/responder.ts'
 
@@ -97,9 +95,9 @@ export class SipCore {
     const transactions = new Transactions(options.timers, outbox)
     const { deadlines } = transactions
     const registrationFlows = new RegistrationFlows(deadlines)
-    const hops = new HopFinder(listeners, registrationFlows, outbox, ids)
+    const hops = new HopFinder({ listeners, registrationFlows, outbox, ids })
     const writer = new RequestWriter(hops, ids, minSessionSeconds)
-    const localBye = new LocalBye(dialogs, writer, transactions, events)
+    const localBye = new LocalBye({ dialogs, writer, transactions, events })
     const sessions = new SessionTimers({
       ...{ transactions, writer, localBye, ids, minSessionSeconds, log },
     })
@@ -118,10 +116,9 @@ export class SipCore {
     this.#requests = new RequestReceiver({
       ...uas,
       proxy: this.#proxy,
-      cancels: new CancelReceiver(uas),
       inDialog: new InDialogRequests({ ...uas, proxy: this.#proxy }),
       traffic: this.#traffic,
-      isFull: () => this.#isFull(limits),
+      limits,
       refusesCall: options.refusesCall,
     })
     this.#sender = new RequestSender({
@@ -245,7 +242,6 @@ export class SipCore {
       ...this.#inbound.sizes,
       outboundRequests: this.#outbound.size,
       departures: this.#lostApplications.size,
-      forwarding: this.#proxy.size,
       resolving: this.#hops.resolving,
       answered: this.#dialogs.countUnacknowledged(),
       subscribing: this.#outbound.subscribingCount,
@@ -253,11 +249,6 @@ export class SipCore {
       deadlines: this.#transactions.deadlines.size,
       outputs: this.#outbox.size,
     }
-  }
-
-  #isFull({ maxUnanswered, maxDialogs }: CallLimits): boolean {
-    const unanswered = this.#inbound.size + this.#proxy.size
-    return unanswered >= maxUnanswered || this.#dialogs.size >= maxDialogs
   }
 
   #authenticate(ref: CommandRef, secret: string, tags: readonly string[]): void {

@@ -9,43 +9,35 @@ import type { Transactions } from './transactions.ts'
 export const otherBranch = 'Call completed elsewhere'
 export const sessionExpired = 'Session timer expired'
 
-export class LocalBye {
-  readonly #dialogs: DialogTable
-  readonly #writer: RequestWriter
-  readonly #transactions: Transactions
-  readonly #events: ApplicationEvents
+interface ByePorts {
+  readonly dialogs: DialogTable
+  readonly writer: RequestWriter
+  readonly transactions: Transactions
+  readonly events: ApplicationEvents
+}
 
-  constructor(
-    dialogs: DialogTable,
-    writer: RequestWriter,
-    transactions: Transactions,
-    events: ApplicationEvents,
-  ) {
-    this.#dialogs = dialogs
-    this.#writer = writer
-    this.#transactions = transactions
-    this.#events = events
+export class LocalBye {
+  readonly #ports: ByePorts
+
+  constructor(ports: ByePorts) {
+    this.#ports = ports
   }
 
   /** Ends a dialog from our side. `tell`: its application still counts on it. */
   send(dialog: Dialog, text: string, audience: 'tell' | 'silent', now: number): void {
     if (dialog.state === 'terminated') return
-    this.#dialogs.remove(dialog)
+    const { dialogs, writer, transactions, events } = this.#ports
+    dialogs.remove(dialog)
     // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
     if (dialog.usage !== 'invite') return
     // A peer that cannot be reached by it ends by its own timers.
-    const flow = this.#writer.flowInDialog(dialog)
+    const flow = writer.flowInDialog(dialog)
     const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
-    const sent = this.#writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
-    this.#transactions.sendUnattended(sent, sent.branch, flow, now)
-    if (text !== otherBranch) this.#tellStop(text, sent.text, now)
-    if (audience === 'tell')
-      this.#events.unsolicited(dialog.clientId, dialog.id, sent.text, flow, now)
-  }
-
-  #tellStop(why: string, bye: string, now: number): void {
-    const isExpired = why === sessionExpired
+    const bye = writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
+    transactions.sendUnattended(bye, bye.branch, flow, now)
+    const isExpired = text === sessionExpired
     const reason = isExpired ? 'session-expired' : 'system-initiated-termination'
-    this.#events.callStopped('application', reason, bye, now)
+    if (text !== otherBranch) events.callStopped('application', reason, bye.text, now)
+    if (audience === 'tell') events.unsolicited(dialog.clientId, dialog.id, bye.text, flow, now)
   }
 }

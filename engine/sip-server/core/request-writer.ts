@@ -2,22 +2,32 @@
 import type { Dialog } from '../dialog/dialog.ts'
 import { routeBy } from '../dialog/route-set.ts'
 import { isWebSocket, type Flow, type Listener } from '../flow.ts'
+import { contentLengthLine } from '../message/decode.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
 import type { SentRequest } from '../transaction/sent-request.ts'
 import {
   asNameAddr,
-  contentLengthLine,
   contentTypeLine,
   resolveLocalhost,
   sortAppHeaders,
   tagOf,
   type AppHeaders,
 } from './app-headers.ts'
-import { byConnection, type HopFinder, type NextHop, type Problem } from './hop-finder.ts'
+import {
+  byConnection,
+  type HopFinder,
+  type NextHop,
+  type Problem,
+  advertised,
+  hopOf,
+  isOwnAddress,
+  isSips,
+  ownUri,
+  transportParam,
+} from './next-hop.ts'
 import type { Identifiers } from './identifiers.ts'
-import { advertised, hopOf, isOwnAddress, isSips, ownUri, transportParam } from './next-hop.ts'
-import { secondsIn, sessionFor } from './session/terms.ts'
+import { secondsIn, sessionFor } from '../dialog/session-terms.ts'
 
 export interface Composed extends NextHop {
   readonly sent: SentRequest

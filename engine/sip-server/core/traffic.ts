@@ -26,8 +26,8 @@ interface Faulty {
   responses: number
 }
 
-/** What a peer calls anything else is counted together: the names must not grow without end. */
-const methods = new Set(
+/** Methods that this server understands; all others are counted together, so that their number is bounded. */
+export const knownMethods: ReadonlySet<string> = new Set(
   (
     'INVITE ACK BYE CANCEL OPTIONS REGISTER UPDATE PRACK INFO REFER MESSAGE NOTIFY SUBSCRIBE ' +
     'PUBLISH'
@@ -73,7 +73,7 @@ export class Traffic implements TrafficTotals {
   }
 }
 
-const known = (method: string): string => (methods.has(method) ? method : 'other')
+const known = (method: string): string => (knownMethods.has(method) ? method : 'other')
 
 function countRequest(counts: Map<string, number>, method: string): void {
   const name = known(method)

@@ -1,11 +1,12 @@
 /** The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. */
 import { isReliable, type Flow } from '../flow.ts'
+import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
+import type { Via } from '../message/via.ts'
 import type { ClientUser, ServerUser, TransactionContext } from '../transaction/context.ts'
 import { Deadlines } from '../transaction/deadlines.ts'
 import { InviteClientTransaction } from '../transaction/invite-client.ts'
 import { InviteServerTransaction } from '../transaction/invite-server.ts'
-import { clientKey } from '../transaction/matching.ts'
 import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
 import { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
 import { cancelOf, type SentRequest } from '../transaction/sent-request.ts'
@@ -139,3 +140,25 @@ const isOpenFor = (wanted: string | undefined, open: string | undefined): boolea
 
 const peerOf = ({ listener, address, port }: Flow): string =>
   `${listener.protocol} ${listener.port} ${address} ${port}`
+
+const MAGIC_COOKIE = 'z9hg4bk'
+
+/** A response belongs to the request with the branch of its top Via and the method of its CSeq. */
+const clientKey = (branch: string, method: string): string =>
+  method === 'CANCEL' ? `${branch} CANCEL` : branch
+
+/**
+ * A request belongs to the server transaction with the same branch, sent-by and method, ACK to
+ * the one of its INVITE. Requests of RFC 2543 senders have no unique branch: they are told apart
+ * by the fields that §17.2.3 lists, without the To tag, which only their ACK carries.
+ */
+export function serverKey(request: SipMessage, via: Via, method: string): string {
+  const branch = via.branch.toLowerCase()
+  const of = method === 'ACK' ? 'INVITE' : method
+  if (branch.startsWith(MAGIC_COOKIE) && branch.length > MAGIC_COOKIE.length)
+    return detachString(`${branch} ${via.host.toLowerCase()}:${via.port} ${of}`)
+  const cseq = request.cseq?.number ?? 0
+  return detachString(
+    `2543 ${request.callId} ${request.fromTag} ${cseq} ${via.host}:${via.port} ${branch} ${of}`,
+  )
+}

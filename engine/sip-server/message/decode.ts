@@ -1,8 +1,8 @@
 /**
  * Bytes ⇄ text, without loss for any input. SIP text is UTF-8 (RFC 3261 §7), but a body may hold
  * arbitrary bytes (ISUP, SMS). A byte that is not UTF-8 becomes one lone surrogate, U+DC80 to
- * U+DCFF, and goes back to the same byte: such a body crosses an application unharmed, and nobody has
- * to carry a flag beside the text. (Python knows this as `surrogateescape`.)
+ * U+DCFF, and goes back to the same byte: such a body crosses an application unharmed, and no flag
+ * has to be carried beside the text. (Python knows this as `surrogateescape`.)
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 
@@ -25,6 +25,10 @@ export function byteLength(text: string): number {
   const length = Buffer.byteLength(text, 'utf8')
   return length !== text.length && hasEscapedBytes(text) ? encodeEscaped(text).length : length
 }
+
+/** The last header of a message, and the empty line before its body. */
+export const contentLengthLine = (body: string): string =>
+  `Content-Length: ${body === '' ? 0 : byteLength(body)}\r\n\r\n`
 
 const escaped = /[\uDC80-\uDCFF]/u
 

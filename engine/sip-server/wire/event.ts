@@ -2,7 +2,21 @@
  * What the server tells an application, as wire payloads. The positions of all fields are named
  * here and nowhere else. `id` is always a fresh id of the server, `commandId` that of the command answered.
  */
-import { encodeMeta, encodeTime, type Meta } from './meta.ts'
+import type { Protocol } from '../flow.ts'
+
+/** What describes a SIP message on its way to an application. */
+export interface Meta {
+  /** `network`: received from a peer. `application`: sent by this server. */
+  readonly source: 'network' | 'application'
+  /** Size of the SIP message in bytes. */
+  readonly bytes: number
+  readonly protocol: Protocol
+  /** The peer for `network`, our own listener for `application`; IPv6 without brackets. */
+  readonly address: string
+  readonly port: number
+  /** Milliseconds since the epoch, UTC. */
+  readonly time: number
+}
 
 interface RequestEvent {
   readonly id: string
@@ -108,7 +122,7 @@ export const encodeProxied = (id: string, commandId: string, meta: Meta, text: s
 export const encodeProxyDone = (id: string, commandId: string): string =>
   `${id}|response|${commandId}|OK|done`
 
-/** A moment of a call, for whoever keeps records. `time` in milliseconds since the epoch. */
+/** A moment of a call, for applications that keep records. `time` in milliseconds since the epoch. */
 export type CallDetail = {
   /** `network`: `text` was received. `application`: it was sent. */
   readonly source: 'network' | 'application'
@@ -136,3 +150,30 @@ export function encodeCallDetail(id: string, detail: CallDetail): string {
 
 /** A reason may quote what an application or a peer wrote, which must not end the field. */
 const onToken = (reason: string): string => reason.replaceAll(/[|\r\n]+/g, ' ')
+
+const millisecondsPerDay = 86_400_000
+
+/** `source|bytes|protocol|address|port|time` */
+export const encodeMeta = (meta: Meta): string =>
+  `${meta.source}|${meta.bytes}|${meta.protocol}|${meta.address}|${meta.port}|${encodeTime(meta.time)}`
+
+let formattedTime = Number.NaN
+let formatted = ''
+
+/**
+ * `HH:MM:SS.uuuuuu`, UTC. Under load many messages carry the same millisecond: the last answer is
+ * kept, the only state of this file.
+ */
+function encodeTime(time: number): string {
+  if (time === formattedTime) return formatted
+  const ofDay = time % millisecondsPerDay
+  const hours = Math.floor(ofDay / 3_600_000)
+  const minutes = Math.floor(ofDay / 60_000) % 60
+  const seconds = Math.floor(ofDay / 1_000) % 60
+  const micros = Math.floor((ofDay % 1_000) * 1_000)
+  formattedTime = time
+  formatted = `${pad(hours, 2)}:${pad(minutes, 2)}:${pad(seconds, 2)}.${pad(micros, 6)}`
+  return formatted
+}
+
+const pad = (value: number, width: number): string => String(value).padStart(width, '0')

@@ -4,23 +4,7 @@
  */
 import { isReliable, type Flow } from '../../flow.ts'
 import { byteLength } from '../../message/decode.ts'
-import {
-  encodeAuthenticated,
-  encodeCallDetail,
-  encodeNo,
-  encodeNok,
-  encodeOk,
-  encodePong,
-  encodeProxied,
-  encodeProxyDone,
-  encodeRequestEvent,
-  encodeRequestSent,
-  encodeResponseEvent,
-  encodeResponseSent,
-  encodeUnsolicited,
-  type CallDetail,
-} from '../../wire/event.ts'
-import type { Meta } from '../../wire/meta.ts'
+import * as wire from '../../wire/event.ts'
 import type { Identifiers } from '../identifiers.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Applications } from './applications.ts'
@@ -40,8 +24,8 @@ interface Passed {
   readonly local?: { readonly address: string; readonly port: number }
 }
 
-type Source = CallDetail['source']
-type StopReason = Extract<CallDetail, { kind: 'stop' }>['reason']
+type Source = wire.CallDetail['source']
+type StopReason = Extract<wire.CallDetail, { kind: 'stop' }>['reason']
 
 export class ApplicationEvents {
   readonly #applications: Applications
@@ -58,20 +42,20 @@ export class ApplicationEvents {
   request(clientId: number, passed: Passed, came: string, flow: Flow, now: number): void {
     const id = this.#ids.next()
     const meta = networkMeta(came, flow, now)
-    this.#deliver(clientId, encodeRequestEvent({ ...passed, id, meta }))
+    this.#deliver(clientId, wire.encodeRequestEvent({ ...passed, id, meta }))
   }
 
   /** A response from the network, or one made here in its place. */
   response(clientId: number, passed: Passed, came: string, flow: Flow, now: number): void {
     const id = this.#ids.next()
     const meta = networkMeta(came, flow, now)
-    this.#deliver(clientId, encodeResponseEvent({ ...passed, id, meta }))
+    this.#deliver(clientId, wire.encodeResponseEvent({ ...passed, id, meta }))
   }
 
   /** A request that the stack itself has sent in a dialog of the application. */
   unsolicited(clientId: number, dialogId: string, text: string, flow: Flow, now: number): void {
     const meta = applicationMeta(text, flow, now)
-    this.#deliver(clientId, encodeUnsolicited({ id: this.#ids.next(), meta, dialogId, text }))
+    this.#deliver(clientId, wire.encodeUnsolicited({ id: this.#ids.next(), meta, dialogId, text }))
   }
 
   /** The application's response has left. */
@@ -79,7 +63,7 @@ export class ApplicationEvents {
     const id = this.#ids.next()
     const meta = applicationMeta(passed.text, flow, now)
     const sent = { ...passed, id, commandId: command.id, meta }
-    this.#deliver(command.clientId, encodeResponseSent(sent))
+    this.#deliver(command.clientId, wire.encodeResponseSent(sent))
   }
 
   /** The application's request has left, and its responses will carry `transactionId`. */
@@ -92,46 +76,46 @@ export class ApplicationEvents {
   ): void {
     const meta = applicationMeta(text, flow, now)
     const sent = { id: this.#ids.next(), commandId: command.id, meta, transactionId, text }
-    this.#deliver(command.clientId, encodeRequestSent(sent))
+    this.#deliver(command.clientId, wire.encodeRequestSent(sent))
   }
 
   /** What the command asks for is not possible. */
   refuse({ clientId, id }: CommandRef, problem: string): void {
-    this.#deliver(clientId, encodeNok(this.#ids.next(), id, problem))
+    this.#deliver(clientId, wire.encodeNok(this.#ids.next(), id, problem))
   }
 
   /** A final response to a request that is being forwarded. */
   forwarded({ clientId, id }: CommandRef, text: string, flow: Flow, now: number): void {
     const meta = networkMeta(text, flow, now)
-    this.#deliver(clientId, encodeProxied(this.#ids.next(), id, meta, text))
+    this.#deliver(clientId, wire.encodeProxied(this.#ids.next(), id, meta, text))
   }
 
   forwardingDone({ clientId, id }: CommandRef): void {
-    this.#deliver(clientId, encodeProxyDone(this.#ids.next(), id))
+    this.#deliver(clientId, wire.encodeProxyDone(this.#ids.next(), id))
   }
 
   // ---- answers on the connection itself: never held back ----
 
   ok({ clientId, id }: CommandRef): void {
-    this.#push(clientId, encodeOk(this.#ids.next(), id))
+    this.#push(clientId, wire.encodeOk(this.#ids.next(), id))
   }
 
   pong({ clientId, id }: CommandRef): void {
-    this.#push(clientId, encodePong(this.#ids.next(), id))
+    this.#push(clientId, wire.encodePong(this.#ids.next(), id))
   }
 
   /** Welcomes the application, and hands over what has waited for it. */
   authenticated(
     { clientId, id }: CommandRef,
-    server: Parameters<typeof encodeAuthenticated>[2],
+    server: Parameters<typeof wire.encodeAuthenticated>[2],
   ): void {
-    this.#push(clientId, encodeAuthenticated(this.#ids.next(), id, server))
+    this.#push(clientId, wire.encodeAuthenticated(this.#ids.next(), id, server))
     for (const payload of this.#applications.release(clientId)) this.#push(clientId, payload)
   }
 
   /** A breach of the protocol ends the connection. */
   closeWithError({ clientId, id }: CommandRef, reason: string): void {
-    this.#push(clientId, encodeNo(this.#ids.next(), id, reason))
+    this.#push(clientId, wire.encodeNo(this.#ids.next(), id, reason))
     this.#outbox.push({ kind: 'disconnect', clientId })
   }
 
@@ -168,10 +152,11 @@ export class ApplicationEvents {
     this.#tellDetail({ kind: 'stop', source, reason, time: now, text })
   }
 
-  #tellDetail(detail: CallDetail): void {
+  #tellDetail(detail: wire.CallDetail): void {
     if (!this.#applications.wantDetails) return
     const clientId = this.#applications.next(`cdr:${detail.kind}`)
-    if (clientId !== undefined) this.#deliver(clientId, encodeCallDetail(this.#ids.next(), detail))
+    if (clientId !== undefined)
+      this.#deliver(clientId, wire.encodeCallDetail(this.#ids.next(), detail))
   }
 
   #deliver(clientId: number, payload: string): void {
@@ -184,7 +169,7 @@ export class ApplicationEvents {
   }
 }
 
-const networkMeta = (text: string, flow: Flow, now: number): Meta => ({
+const networkMeta = (text: string, flow: Flow, now: number): wire.Meta => ({
   source: 'network',
   bytes: byteLength(text),
   protocol: flow.listener.protocol,
@@ -194,7 +179,7 @@ const networkMeta = (text: string, flow: Flow, now: number): Meta => ({
 })
 
 /** For UDP our listener; for streams the remote end, as the real server reports it. */
-function applicationMeta(text: string, flow: Flow, now: number): Meta {
+function applicationMeta(text: string, flow: Flow, now: number): wire.Meta {
   const { listener } = flow
   const isStream = isReliable(listener.protocol)
   return {

@@ -1,9 +1,9 @@
 /** The text of forwarded messages: RFC 3261 §16.6 for requests, §16.7 step 3 for responses. */
 import { splitList } from '../../message/headers.ts'
+import { contentLengthLine } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
-import { contentLengthLine } from '../app-headers.ts'
 
 export interface ForwardedParts {
   readonly uri: string

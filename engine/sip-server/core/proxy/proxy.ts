@@ -32,15 +32,9 @@ interface ProxyPorts extends ForwardPorts {
 
 export class Proxy {
   readonly #ports: ProxyPorts
-  /** Requests that are being forwarded, until their caller has a final response. */
-  #forwarding = 0
 
   constructor(ports: ProxyPorts) {
     this.#ports = ports
-  }
-
-  get size(): number {
-    return this.#forwarding
   }
 
   /** The `proxy` command: an unanswered request goes on to other destinations. */
@@ -137,12 +131,7 @@ export class Proxy {
     now: number,
     options: ForwardOptions,
   ): void {
-    this.#forwarding += 1
-    const onDone = (): void => {
-      this.#forwarding -= 1
-      options.onDone?.()
-    }
-    new ResponseContext(this.#ports, inbound, targets, { ...options, onDone }).start(now)
+    new ResponseContext(this.#ports, inbound, targets, options).start(now)
   }
 
   #targetOf(request: SipMessage, source: Flow): Target | undefined {

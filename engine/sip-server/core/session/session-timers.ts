@@ -15,7 +15,12 @@ import type { Identifiers } from '../identifiers.ts'
 import { sessionExpired, type LocalBye } from '../local-bye.ts'
 import type { RequestWriter } from '../request-writer.ts'
 import type { ClientTransaction, Transactions } from '../transactions.ts'
-import { linesOfRequest, minSeOf, takesUpdate, termsOfResponse } from './terms.ts'
+import {
+  linesOfRequest,
+  minSeOf,
+  takesUpdate,
+  termsOfResponse,
+} from '../../dialog/session-terms.ts'
 
 /** Something else is under way in the dialog, or the way to the peer is gone for now. */
 const SOON_MS = 4_000

@@ -32,7 +32,7 @@ export function formDialog(
   flow: Flow,
 ): Dialog {
   const early = outbound.dialog
-  const dialog = confirmedDialog(outbound, response, flow)
+  const dialog = dialogFrom(outbound, response, flow, 'confirmed')
   if (early) {
     dialogs.remove(early)
     dialog.succeeds(early)
@@ -43,13 +43,7 @@ export function formDialog(
 }
 
 /** In no table yet. */
-export const confirmedDialog = (
-  outbound: OutboundRequest,
-  response: SipMessage,
-  flow: Flow,
-): Dialog => dialogFrom(outbound, response, flow, 'confirmed')
-
-function dialogFrom(
+export function dialogFrom(
   outbound: OutboundRequest,
   response: SipMessage,
   flow: Flow,

@@ -10,7 +10,7 @@ import { otherBranch, type LocalBye } from '../local-bye.ts'
 import type { SessionTimers } from '../session/session-timers.ts'
 import { grantedSeconds, type Subscriptions } from '../session/subscriptions.ts'
 import { messageText } from '../uas/message-text.ts'
-import { confirmedDialog, formDialog, formEarlyDialog } from './form-dialog.ts'
+import { dialogFrom, formDialog, formEarlyDialog } from './form-dialog.ts'
 import type { OutboundRequest, OutboundUser } from './outbound-request.ts'
 
 interface ResponsePorts {
@@ -63,10 +63,6 @@ export class ResponseReceiver implements OutboundUser {
     this.#endIfGone(outbound, status, now)
   }
 
-  onLateAnswer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
-    this.#endBranch(outbound, response, flow, now)
-  }
-
   /** Timer M: the application has not acknowledged the answer; the peer still waits, so ACK and BYE go out. */
   onTerminated(outbound: OutboundRequest, now: number): void {
     const { dialog } = outbound
@@ -103,7 +99,7 @@ export class ResponseReceiver implements OutboundUser {
     if (which === 'copy') return outbound.repeatAck()
     // §13.2.2.4; or the application was told of a failure before.
     if (which === 'other-branch' || outbound.hasFinal)
-      return this.#endBranch(outbound, response, flow, now)
+      return this.onLateAnswer(outbound, response, flow, now)
     const { events, callTimes, dialogs, sessions } = this.#ports
     if (outbound.isInitial) {
       events.callAnswered('network', 'uac', response.status, response.text, now)
@@ -120,8 +116,8 @@ export class ResponseReceiver implements OutboundUser {
   }
 
   /** Acknowledges an answer that comes too late, or on another branch, and ends its dialog. */
-  #endBranch(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
-    const dialog = confirmedDialog(outbound, response, flow)
+  onLateAnswer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
+    const dialog = dialogFrom(outbound, response, flow, 'confirmed')
     outbound.acknowledge(dialog, '', '')
     this.#ports.localBye.send(dialog, otherBranch, 'silent', now)
   }

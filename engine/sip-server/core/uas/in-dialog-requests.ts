@@ -113,8 +113,8 @@ export class InDialogRequests {
     const { requests, dialogs, events, responder } = this.#ports
     const invite = requests.inviteIn(dialog)
     if (invite === undefined) return dialogs.remove(dialog)
-    invite.cancelled()
     events.callStopped('network', 'call-canceled', bye.text, now)
+    invite.cancelled(now)
     responder.answer(invite, 487, 'Request Terminated', '', now)
     responder.tellGivenUp(invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
   }

@@ -120,13 +120,17 @@ export class InboundRequests {
     return this.#merged.get(mergeKey(cancel, 'INVITE'))
   }
 
+  /** Without a final response, forwarded ones included. */
   get size(): number {
-    return this.#byId.size
+    return this.#byKey.size
   }
 
-  get sizes(): Readonly<Record<'inboundRequests' | 'inboundByKey' | 'merged', number>> {
+  get sizes(): Readonly<
+    Record<'inboundRequests' | 'inboundByKey' | 'forwarding' | 'merged', number>
+  > {
     const [inboundRequests, inboundByKey] = [this.#byId.size, this.#byKey.size]
-    return { inboundRequests, inboundByKey, merged: this.#merged.size }
+    const forwarding = inboundByKey - inboundRequests
+    return { inboundRequests, inboundByKey, forwarding, merged: this.#merged.size }
   }
 }
 
@@ -222,13 +226,11 @@ export class InboundRequest implements TimedCall {
     return this.#wasCancelled
   }
 
-  cancelled(): void {
+  /** Its caller has given up. True: what forwards it will answer. */
+  cancelled(now: number): boolean {
     this.#wasCancelled = true
-  }
-
-  /** Answers it instead of the application. */
-  get forwarder(): Forwarder | undefined {
-    return this.#forwarder
+    this.#forwarder?.cancel(now)
+    return this.#forwarder !== undefined
   }
 
   /** It is forwarded: its answer comes from elsewhere, and the application owes none. */

@@ -1,9 +1,9 @@
 /** The text of a received request as an application reads it, and of the responses to it. */
 import type { Flow } from '../../flow.ts'
 import { splitList } from '../../message/headers.ts'
+import { contentLengthLine } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
-import { contentLengthLine } from '../app-headers.ts'
 
 /** The Via headers of a request as every response to it carries them. */
 export interface Vias {

@@ -1,44 +1,30 @@
 /** Requests from the network: repeated? a CANCEL? in a dialog? else new, and for an application. */
+import type { DialogTable } from '../../dialog/dialog-table.ts'
 import { defaultPort, type Flow } from '../../flow.ts'
 import { checkRequest } from '../../message/check.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
-import { serverKey } from '../../transaction/matching.ts'
+import type { CallLimits } from '../../options.ts'
 import type { Applications } from '../applications/applications.ts'
-import type { ApplicationEvents } from '../applications/events.ts'
 import type { Proxy } from '../proxy/proxy.ts'
-import type { Traffic } from '../traffic.ts'
-import type { Transactions } from '../transactions.ts'
-import type { Arrival, InboundRequests } from './inbound-request.ts'
+import { knownMethods, type Traffic } from '../traffic.ts'
+import { serverKey } from '../transactions.ts'
+import type { Arrival } from './inbound-request.ts'
 import type { InDialogRequests } from './in-dialog-requests.ts'
 import { completeVias, requestText } from './message-text.ts'
-import type { CancelReceiver } from './receive-cancel.ts'
+import { receiveCancel, type CancelPorts } from './receive-cancel.ts'
 import { noSuchCall, rejectionFor, tooManyHops, unavailable, type Rejection } from './rejection.ts'
-import type { Responder } from './responder.ts'
 
-interface ReceiverPorts {
-  readonly transactions: Transactions
-  readonly requests: InboundRequests
+interface ReceiverPorts extends CancelPorts {
   readonly applications: Applications
-  readonly events: ApplicationEvents
-  readonly responder: Responder
-  readonly cancels: CancelReceiver
   readonly inDialog: InDialogRequests
   readonly proxy: Proxy
   readonly traffic: Traffic
   readonly minSessionSeconds: number
-  /** No further dialog or unanswered request is accepted. */
-  readonly isFull: () => boolean
+  readonly dialogs: DialogTable
+  readonly limits: CallLimits
   readonly refusesCall: ((invite: SipMessage, source: Flow) => boolean) | undefined
 }
-
-/** Methods that this server understands; others get 501 (RFC 3261 §8.2.1 and §21.5.2). */
-const knownMethods = new Set(
-  (
-    'INVITE ACK BYE CANCEL OPTIONS REGISTER UPDATE PRACK INFO REFER MESSAGE NOTIFY SUBSCRIBE ' +
-    'PUBLISH'
-  ).split(' '),
-)
 
 export class RequestReceiver {
   readonly #ports: ReceiverPorts
@@ -66,7 +52,7 @@ export class RequestReceiver {
       if (fault.status !== 416) traffic.faulty.requests += 1
       return void responder.refuse(arrival, fault)
     }
-    if (method === 'CANCEL') return this.#ports.cancels.receive(arrival, via, now)
+    if (method === 'CANCEL') return receiveCancel(this.#ports, arrival, via, now)
     this.#accept(arrival, now)
   }
 
@@ -88,6 +74,7 @@ export class RequestReceiver {
   }
 
   #rejectionFor(request: SipMessage, isInDialog: boolean): Rejection | undefined {
+    // §8.2.1 and §21.5.2
     if (!knownMethods.has(request.method))
       return { status: 501, reason: 'Not Implemented', lines: this.#allowLine() }
     const rejection = rejectionFor(request, this.#ports.minSessionSeconds)
@@ -97,7 +84,7 @@ export class RequestReceiver {
   /** Outside dialogs. */
   #rejectionForNew(request: SipMessage): Rejection | undefined {
     const { method } = request
-    const { requests, traffic, isFull } = this.#ports
+    const { requests, dialogs, limits, traffic } = this.#ports
     // §12.2.2 and RFC 3262 §3: these exist only in dialogs.
     if (method === 'BYE' || method === 'UPDATE' || method === 'PRACK') return noSuchCall
     // §8.2.2.2
@@ -106,7 +93,8 @@ export class RequestReceiver {
     if (method === 'INVITE' && !request.has('Contact'))
       return { status: 400, reason: 'Missing Contact Header' }
     // §21.5.4; requests in dialogs pass, so that calls can end.
-    if (!isFull()) return undefined
+    const isFull = requests.size >= limits.maxUnanswered || dialogs.size >= limits.maxDialogs
+    if (!isFull) return undefined
     if (method === 'INVITE') traffic.refusedWhenFull += 1
     return unavailable(5)
   }

@@ -21,7 +21,7 @@ import {
   isLastNotify,
   type Subscriptions,
 } from '../session/subscriptions.ts'
-import { linesOfAnswer, termsOfAnswer } from '../session/terms.ts'
+import { linesOfAnswer, termsOfAnswer } from '../../dialog/session-terms.ts'
 import type { Outbox } from '../outbox.ts'
 import { InboundRequest, type Arrival, type InboundPorts } from './inbound-request.ts'
 import { echoOf, responseText } from './message-text.ts'

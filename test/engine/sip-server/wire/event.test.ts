@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   encodeAuthenticated,
+  encodeMeta,
   encodeNo,
   encodeNok,
   encodeOk,
@@ -10,8 +11,8 @@ import {
   encodeResponseEvent,
   encodeResponseSent,
   encodeUnsolicited,
+  type Meta,
 } from '../../../../engine/sip-server/wire/event.ts'
-import { encodeMeta, type Meta } from '../../../../engine/sip-server/wire/meta.ts'
 
 const meta: Meta = {
   source: 'network',

@@ -1,13 +1,13 @@
-/** What two sides agree on about the life of their session: RFC 4028 §7.2 and §9. Pure. */
-import type { Dialog } from '../../dialog/dialog.ts'
-import type { SessionTerms } from '../../dialog/session-timer.ts'
-import type { SipMessage } from '../../message/message.ts'
+/** How long a session lasts, and which side refreshes it: RFC 4028 §7.2 and §9. Pure. */
+import type { Dialog } from './dialog.ts'
+import type { SessionTerms } from './session-timer.ts'
+import type { SipMessage } from '../message/message.ts'
 import {
   parseMinSE,
   parseOptionTags,
   parseSessionExpires,
   type SessionExpires,
-} from '../../message/simple-fields.ts'
+} from '../message/simple-fields.ts'
 
 export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefined => {
   const value = message.get('Session-Expires')
@@ -43,12 +43,12 @@ export function termsOfAnswer(
   const seconds = Math.min(wanted?.seconds ?? offered?.seconds ?? current?.seconds ?? most, most)
   const isAgreed = knowsTimer(request)
   const least = Math.max(minSeconds, isAgreed ? minSeOf(request) : 0)
-  // §9, Table 2: whom the request names; one that does not know the extension cannot refresh.
+  // §9, Table 2: the side that the request names; a peer that does not know the extension cannot refresh.
   const refresher = offered?.refresher ?? wanted?.refresher ?? (current?.isOurs ? 'uas' : 'uac')
   return { seconds: Math.max(seconds, least), isOurs: !isAgreed || refresher === 'uas', isAgreed }
 }
 
-/** The header lines that say so; §9: whoever is to refresh must be told that it is required. */
+/** The header lines that say so; §9: a peer that is to refresh must be told that it is required. */
 export function linesOfAnswer(
   { seconds, isOurs, isAgreed }: SessionTerms,
   isRequired: boolean,
