@@ -1,5 +1,5 @@
 /** Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (SPECIFICATION.md §2.6). */
-import { hostPort, plainHost } from '../sip-server/message/index.ts'
+import { hostPort, parseUri, plainHost } from '../sip-server/message/index.ts'
 
 export type Transport = 'udp' | 'tcp' | 'tls'
 
@@ -25,15 +25,11 @@ export function formatDestination({ host, port, transport }: Destination): strin
  */
 export function parseDestination(text: string): Destination | undefined {
   if (text.length > MAX_LENGTH) return undefined
-  const match = /^<?sip:(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?((?:;[^;<>\s]*)*)>?$/.exec(
-    text.trim().toLowerCase(),
-  )
-  if (!match) return undefined
-  const [, host = '', portText, params = ''] = match
-  const port = portText === undefined ? DEFAULT_PORT : Number(portText)
-  const transport = parseTransport(params)
-  if (transport === undefined || port < 1 || port > 65_535) return undefined
-  return { host: plainHost(host), port, transport }
+  const uri = parseUri(text.trim().replace(/^<(.*)>$/, '$1'))
+  if (uri?.scheme !== 'sip' || uri.user !== '' || uri.headers.length > 0) return undefined
+  const transport = parseTransport(uri.params.get('transport'))
+  if (transport === undefined) return undefined
+  return { host: plainHost(uri.host), port: uri.port || DEFAULT_PORT, transport }
 }
 
 /** Whether two destinations name the same node: any case, with or without the final dot. */
@@ -45,7 +41,7 @@ export function isSameDestination(one: Destination, other: Destination): boolean
   )
 }
 
-function parseTransport(params: string): Transport | undefined {
-  const value = /;transport=([^;]*)/.exec(params)?.[1] ?? 'udp'
-  return value === 'udp' || value === 'tcp' || value === 'tls' ? value : undefined
+function parseTransport(value = 'udp'): Transport | undefined {
+  const name = value.toLowerCase()
+  return name === 'udp' || name === 'tcp' || name === 'tls' ? name : undefined
 }

@@ -1,4 +1,11 @@
 /** When a registration is refreshed or tried again. Pure; times in milliseconds. */
+import {
+  parseExpires,
+  parseNameAddr,
+  parseRetryAfter,
+  parseUri,
+  splitList,
+} from '../sip-server/message/index.ts'
 
 const RETRY_BASE_MS = 4_000
 /** Credentials that were refused do not become right by themselves: carriers ban who insists. */
@@ -24,9 +31,9 @@ export function retryAfterMs(
   retryAfter: string | undefined,
   random: () => number,
 ): number {
-  const asked = /^\s*(\d{1,6})/.exec(retryAfter ?? '')?.[1]
+  const asked = parseRetryAfter(retryAfter ?? '')
   if (asked !== undefined && status >= 500)
-    return Math.min(Number(asked), RETRY_AFTER_MAX_SECONDS) * 1_000 + RETRY_BASE_MS * random()
+    return Math.min(asked, RETRY_AFTER_MAX_SECONDS) * 1_000 + RETRY_BASE_MS * random()
   const base = status >= 400 && status < 500 ? REFUSED_BASE_MS : RETRY_BASE_MS
   const delay = Math.min(base * 2 ** Math.min(failures - 1, 16), RETRY_MAX_MS)
   return delay * (0.5 + 0.5 * random())
@@ -41,14 +48,14 @@ export function grantedSecondsOf(
   user: string,
   askedSeconds: number,
 ): number {
-  const ours = [...(answer.contact ?? '').matchAll(/<([^>]*)>([^,]*)/g)].filter(([, uri = '']) =>
-    uri.toLowerCase().startsWith(`sip:${user.toLowerCase()}@`),
-  )
-  const granted = ours.flatMap(([, , params = '']) => {
-    const seconds = /;\s*expires\s*=\s*"?(\d{1,9})/i.exec(params)?.[1]
-    return seconds === undefined ? [] : [Number(seconds)]
-  })
+  const granted = splitList(answer.contact ?? '')
+    .map(parseNameAddr)
+    .filter((contact) => contact && isSameName(parseUri(contact.uri)?.user ?? '', user))
+    .map((contact) => parseExpires(contact?.params.get('expires') ?? ''))
+    .filter((seconds) => seconds !== undefined)
   if (granted.length > 0) return Math.max(...granted)
-  const header = /^\s*(\d{1,9})/.exec(answer.expires ?? '')?.[1]
-  return header === undefined ? askedSeconds : Number(header)
+  return parseExpires(answer.expires?.trim() ?? '') ?? askedSeconds
 }
+
+const isSameName = (one: string, other: string): boolean =>
+  one.toLowerCase() === other.toLowerCase()

@@ -3,6 +3,7 @@
  * computed and compared; which nonce is good is decided in `nonces.ts`.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
+import { endOfQuoted, skipBlanks, unquote } from '../../sip-server/message/index.ts'
 import { Recent } from '../recent.ts'
 
 export type Algorithm = 'MD5' | 'SHA-256'
@@ -70,32 +71,19 @@ function valueAt(
   header: string,
   start: number,
 ): { readonly text: string; readonly next: number } | undefined {
-  let begin = start
-  while (isBlank(header.charCodeAt(begin))) begin += 1
-  const isQuoted = header[begin] === '"'
-  const end = isQuoted ? closingQuote(header, begin + 1) : header.indexOf(',', begin)
-  const stop = end === -1 ? header.length : end
-  if (isQuoted && end === -1) return undefined
-  const text = header.slice(isQuoted ? begin + 1 : begin, stop)
-  if (!isQuoted) {
-    const token = text.trimEnd()
-    return /[\s"]/.test(token) ? undefined : { text: token, next: stop + 1 }
+  const begin = skipBlanks(header, start)
+  if (header[begin] !== '"') {
+    const comma = header.indexOf(',', begin)
+    const end = comma === -1 ? header.length : comma
+    const token = header.slice(begin, end).trimEnd()
+    return /[\s"]/.test(token) ? undefined : { text: token, next: end + 1 }
   }
-  let next = stop + 1
-  while (isBlank(header.charCodeAt(next))) next += 1
+  const end = endOfQuoted(header, begin)
+  if (end === -1) return undefined
+  const next = skipBlanks(header, end)
   if (next < header.length && header[next] !== ',') return undefined
-  return { text: text.includes('\\') ? text.replace(/\\(.)/g, '$1') : text, next: next + 1 }
+  return { text: unquote(header.slice(begin, end)), next: next + 1 }
 }
-
-function closingQuote(header: string, start: number): number {
-  for (let at = start; at < header.length; at++) {
-    if (header[at] === '\\') at += 1
-    else if (header[at] === '"') return at
-  }
-  return -1
-}
-
-const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
 function credentialsOf(fields: ReadonlyMap<string, string>): Credentials | undefined {
   const get = (name: string): string => fields.get(name) ?? ''

@@ -5,7 +5,16 @@
  */
 export { detachString } from './detach-string.ts'
 export { bracketed, hostPort, parseHostPort, plainHost, withoutBrackets } from './host.ts'
-export { headerNamed, isToken, type Params, parseParams, splitList, unquote } from './headers.ts'
+export {
+  endOfQuoted,
+  headerNamed,
+  isToken,
+  type Params,
+  parseParams,
+  skipBlanks,
+  splitList,
+  unquote,
+} from './headers.ts'
 export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
 export { type NameAddr, parseNameAddr, qValueOf, tagOf } from './name-addr.ts'
 export { reasonPhrase } from './reason-phrases.ts'
