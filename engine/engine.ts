@@ -153,7 +153,7 @@ export class Engine {
       activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
       activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),
       carrierPrice: deps.priceOf ?? (() => undefined),
-      gatewayStanding: (gatewayId) => this.trunks.standing(gatewayId),
+      gatewayReachability: (gatewayId) => this.trunks.reachability(gatewayId),
       onLoaded: (carriers) => this.trunks.watch(carriers),
       onProblem: (problem) => log('warn', `routing: ${problem}`),
     })
@@ -236,7 +236,7 @@ export class Engine {
   /** Connects a supervisor to a live call. Returns before any phone rings. */
   readonly spy: CallControl['spy'] = (request) => this.#control.spy(request)
 
-  /** The story of a call that lives, or that ended a moment ago; undefined: nobody remembers it. */
+  /** The trace of a live call, or of one that ended a moment ago; undefined: it is not kept. */
   trace(callUuid: string): Promise<Trace | undefined> {
     const pause = (): Promise<void> => nextTurn()
     return traceOf(callUuid, { calls: this.calls, messages: this.#messages, pause })
@@ -286,11 +286,11 @@ export class Engine {
       log,
       admit: ({ listener: { protocol }, address, port }, packet) =>
         this.guard.admit({ protocol, address, port }, packet),
-      standing: (source) => this.#standingOf(source.address, source.port),
+      sourceStatus: (source) => this.#sourceStatusOf(source.address, source.port),
       connectionsPerAddress: config.sip.connectionsPerAddress,
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       mayReach: this.#unpriced.mayReach,
-      // The settings let nobody go below the RFC's 90 s; a test may.
+      // The settings do not allow less than the RFC's 90 s; a test does.
       ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
       ...(dnsServers === undefined ? {} : { dnsServers }),
@@ -339,7 +339,7 @@ export class Engine {
     return this.routing.recognize({ address, port }).kind !== 'unknown'
   }
 
-  #standingOf(address: string, port: number): 'known' | 'proven' | 'stranger' {
+  #sourceStatusOf(address: string, port: number): 'known' | 'proven' | 'stranger' {
     if (this.#isKnown(address, port) || this.#proxies.has(address)) return 'known'
     return this.guard.isProven(address) ? 'proven' : 'stranger'
   }

@@ -6,14 +6,14 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
 export interface Logger {
   readonly log: Log
-  /** Resolves when what was logged before is written; never, when nobody reads it. */
+  /** Resolves when what was logged before is written; never without a reader. */
   flush(): Promise<void>
   /** Writes a `fatal` line before it returns, and as much of what waits as can be. */
   lastWords(message: string, fields: Readonly<Record<string, unknown>>): void
 }
 
 const standardError = 2
-/** While nobody reads, lines wait up to this size; further ones are dropped. */
+/** While there is no reader, lines wait up to this size; further ones are dropped. */
 const maxWaitingBytes = 16 * 1024 * 1024
 
 /** @param file an open file descriptor. */
@@ -43,13 +43,13 @@ export function createLogger(level: LogLevel | 'silent', file = standardError): 
         output.flushSync()
         pino(options, destination({ dest: file, sync: true })).fatal(fields, message)
       } catch {
-        // Its reader has gone: nobody is left to tell.
+        // Its reader has gone.
       }
     },
   }
 }
 
-/** What an operator needs to know; whoever debugs gets the stack too. */
+/** An error as an operator needs it; level debug adds the stack. */
 function withoutStack(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const code = 'code' in error ? { code: error.code } : {}

@@ -18,7 +18,7 @@ Object.defineProperty(process, 'env', {
   configurable: true,
 })
 
-// Whoever started us may have read what it wanted and gone.
+// The reader of a pipe may close it before the process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 const world: World = {

@@ -29,7 +29,7 @@ import { portOf } from './engine-port.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { lockForServing } from './serving-lock.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
-import { addFirstAdmin } from './staff.ts'
+import { addFirstAdmin } from './first-admin.ts'
 
 export interface PlatformDeps extends Clocks {
   readonly config: Config
@@ -40,7 +40,7 @@ export interface PlatformDeps extends Clocks {
   readonly newUuid: () => string
   readonly schedule: Schedule
   readonly log: Log
-  /** One line for whoever started the process. */
+  /** Prints one line to the terminal. */
   readonly announce: (line: string) => void
 }
 
@@ -52,11 +52,11 @@ export interface Platform {
   /** Takes no new call; resolves when the live ones are over, `DRAIN_SECONDS` from now at the latest. */
   drain(): Promise<void>
   /** Ends the live calls of a draining platform now. */
-  hasten(): void
+  forceStop(): void
   /** Closes every port, writes what waits, closes the database. False: something could not be written; the log has it. */
   stop(): Promise<boolean>
   /** Writes at once what waits for the next group commit; for a process that is about to crash. */
-  rescue(): void
+  flushOnCrash(): void
 }
 
 /** After the drain's deadline, this long for BYEs to be answered. */
@@ -75,7 +75,7 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
   const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
   const closers: (() => void | Promise<void>)[] = [() => store.close()]
   let isClean = true
-  const unwind = async () => {
+  const closeAll = async () => {
     for (const close of closers.splice(0).toReversed())
       try {
         await close()
@@ -127,13 +127,13 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     closers.push(() => watch.stop())
     await announceAdmin(store, deps)
     return {
-      ...{ store, engine, stop: unwind },
+      ...{ store, engine, stop: closeAll },
       addresses: addressesOf(engine, control),
       ...drainOf(engine, deps),
-      rescue: writeRest,
+      flushOnCrash: writeRest,
     }
   } catch (error) {
-    await unwind()
+    await closeAll()
     throw error
   }
 }
@@ -271,7 +271,7 @@ function repeating({ schedule }: PlatformDeps) {
   }
 }
 
-/** SQLite counts the commits of other connections; ours are known to whoever makes them. */
+/** Reloads the engine when another process, such as a command, has written to the database. */
 function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps): () => void {
   const hasForeignWrites = foreignWrites(store)
   return repeating(deps)(OUTSIDE_CHANGES_MS, () => {
@@ -302,22 +302,22 @@ function forgetOldRecords(store: Store, deps: PlatformDeps): () => void {
 }
 
 function drainOf(engine: Engine, { config, steadyNow: now, schedule }: PlatformDeps) {
-  let hastened = (): void => undefined
+  let finish = (): void => undefined
   const drain = (): Promise<void> =>
     new Promise((resolve) => {
       const waitMs = config.drainSeconds * 1_000
       const cancel = schedule(resolve, waitMs + PARTING_MS)
-      hastened = () => {
+      finish = () => {
         cancel()
         resolve()
       }
-      void engine.drain(now() + waitMs).then(hastened)
+      void engine.drain(now() + waitMs).then(finish)
     })
-  const hasten = (): void => {
-    schedule(hastened, PARTING_MS)
-    void engine.drain(now()).then(hastened)
+  const forceStop = (): void => {
+    schedule(finish, PARTING_MS)
+    void engine.drain(now()).then(finish)
   }
-  return { drain, hasten }
+  return { drain, forceStop }
 }
 
 function addressesOf(engine: Engine, control: ControlServer): string {

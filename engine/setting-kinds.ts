@@ -58,7 +58,7 @@ export function text(minimum: number, maximum: number): Kind<string> {
   return { schema, allowed: `a text of ${minimum} to ${maximum} characters` }
 }
 
-/** Read as bytes by whoever encrypts with it. */
+/** A key of 32 bytes; `schema/secrets` reads the text. */
 export const key32: Kind<string> = {
   schema: z.string().regex(/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/),
   allowed: '32 bytes as base64 or hexadecimal digits, such as `openssl rand -base64 32` prints',

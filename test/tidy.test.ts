@@ -78,7 +78,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/main.ts': composition,
   'engine/platform.ts': composition,
   'engine/engine-port.ts': { folders: ['engine/engine.ts', 'schema'], packages: /^$/ },
-  'engine/staff.ts': composition,
+  'engine/first-admin.ts': composition,
   'engine/commands': composition,
   'engine/engine.ts': {
     folders: [

@@ -51,7 +51,7 @@ export async function runPlatform(
     return 0
   }
   world.onCrash((error) => {
-    platform.rescue()
+    platform.flushOnCrash()
     logger.lastWords('the process ends: an error that nothing caught', { error })
   })
   world.onReloadSignal(() => platform.engine.reloadCertificates())
@@ -59,7 +59,7 @@ export async function runPlatform(
   world.print(`ready ${platform.addresses}`)
   await signals.first
   company.dismiss()
-  void signals.second.then(() => platform.hasten())
+  void signals.second.then(() => platform.forceStop())
   await platform.drain()
   company.finish()
   const isClean = await platform.stop()
@@ -80,7 +80,7 @@ async function giveUp(starting: Promise<Platform>, world: World): Promise<void> 
   ])
 }
 
-/** A log that nobody reads must not keep the process from ending. */
+/** A log without a reader must not keep the process from ending. */
 const FLUSH_MS = 1_000
 
 export const flushed = (logger: Logger, world: World): Promise<void> =>

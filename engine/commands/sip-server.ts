@@ -36,7 +36,7 @@ export const sipServer: Command = {
     secret: { value: 'SECRET', meaning: 'what applications must present', isRequired: true },
     cert: { value: 'FILE', meaning: 'certificate for tls and wss (PEM); or SIP_TLS_CERT' },
     key: { value: 'FILE', meaning: 'its key (PEM); or SIP_TLS_KEY' },
-    ca: { value: 'FILE', meaning: 'authorities that are believed (PEM); or SIP_TLS_CA' },
+    ca: { value: 'FILE', meaning: 'trusted CA certificates (PEM); or SIP_TLS_CA' },
   },
   details: () =>
     'The settings SIP_ADVERTISED_HOST, SIP_TLS_…, SIP_WS_ORIGINS, SIP_DNS_SERVERS and LOG_LEVEL hold here too: see tollgate serve --help.',

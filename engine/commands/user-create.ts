@@ -1,5 +1,5 @@
 import { newPassword, staffRole, username } from '../../control/auth/users/user-routes.ts'
-import { addUser } from '../staff.ts'
+import { addUser } from '../first-admin.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 

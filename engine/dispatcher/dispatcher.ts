@@ -6,8 +6,8 @@ import type { Schedule } from '../../schema/clock.ts'
 import type { Candidate, DestinationSet, ProbeSettings, SetRecord } from './destination-set.ts'
 import { buildSet } from './destination-set.ts'
 import { formatDestination, isSameDestination, parseDestination } from './destination.ts'
-import type { HealthChange, MonitoredTarget } from './health-monitor.ts'
-import { HealthMonitor } from './health-monitor.ts'
+import type { ProbedStateChange, ProbedTarget } from './probed-targets.ts'
+import { ProbedTargets } from './probed-targets.ts'
 import type { HostDirectory } from './host-addresses.ts'
 import type { NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
 import type { OperatorState } from './node-health.ts'
@@ -35,7 +35,7 @@ export interface DispatcherDeps {
   readonly hosts: HostDirectory
 }
 
-export interface NodeChange extends Omit<HealthChange, 'id'> {
+export interface NodeChange extends Omit<ProbedStateChange, 'id'> {
   readonly nodeId: number
   readonly setId: number
   readonly destination: string
@@ -43,7 +43,7 @@ export interface NodeChange extends Omit<HealthChange, 'id'> {
 
 export class Dispatcher {
   readonly #deps: DispatcherDeps
-  readonly #monitor: HealthMonitor
+  readonly #targets: ProbedTargets
   readonly #directory: NodeDirectory
   #sets: ReadonlyMap<number, DestinationSet> = new Map()
   #setOfNode: ReadonlyMap<number, number> = new Map()
@@ -58,7 +58,7 @@ export class Dispatcher {
   constructor(deps: DispatcherDeps) {
     this.#deps = deps
     this.#directory = new NodeDirectory(deps.hosts)
-    this.#monitor = new HealthMonitor({
+    this.#targets = new ProbedTargets({
       now: deps.now,
       schedule: deps.schedule,
       sendProbe: deps.sendProbe,
@@ -70,11 +70,11 @@ export class Dispatcher {
 
   /** Starts probing; before it (and without it) nodes keep the state they have. */
   start(): void {
-    this.#monitor.start()
+    this.#targets.start()
   }
 
   stop(): void {
-    this.#monitor.stop()
+    this.#targets.stop()
   }
 
   /** Reads the sets anew. Nodes that stay keep probe state and counters; live calls are not touched. */
@@ -83,7 +83,7 @@ export class Dispatcher {
     this.#setOfNode = new Map(
       records.flatMap((set) => set.nodes.map((node) => [node.nodeId, set.setId] as const)),
     )
-    const changes = this.#monitor.watch(
+    const changes = this.#targets.watch(
       records.flatMap((set) => targetsOf(set, this.#deps.probeDefaults)),
     )
     this.#sets = new Map(records.map((record) => [record.setId, this.#build(record)]))
@@ -153,7 +153,7 @@ export class Dispatcher {
 
   /** What a live INVITE told about a node (SPECIFICATION.md §10.4): silence, 503 or transport error is `failed`. */
   reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void {
-    this.#monitor.reportCall(nodeId, outcome)
+    this.#targets.reportCall(nodeId, outcome)
   }
 
   /** One entry per set, or only that of `setId`; empty when there is no such set. */
@@ -162,7 +162,7 @@ export class Dispatcher {
       (set) => setId === undefined || set.record.setId === setId,
     )
     return sets.map((set) =>
-      describeSet(set, (nodeId) => this.#monitor.report(nodeId), this.#deps.activeCalls),
+      describeSet(set, (nodeId) => this.#targets.report(nodeId), this.#deps.activeCalls),
     )
   }
 
@@ -179,7 +179,7 @@ export class Dispatcher {
     const { nodeId } = node.record
     if (!maySetState(this.#nodesInSet(set), nodeId, state)) return 'last_active_node'
     this.#deps.saveOperatorState(nodeId, state === 'inactive' ? 'inactive' : 'active')
-    this.#monitor.setState(nodeId, state)
+    this.#targets.setState(nodeId, state)
     return 'changed'
   }
 
@@ -202,17 +202,17 @@ export class Dispatcher {
   }
 
   #build(record: SetRecord): DestinationSet {
-    return buildSet(record, (nodeId) => this.#monitor.stateOf(nodeId) ?? 'active')
+    return buildSet(record, (nodeId) => this.#targets.stateOf(nodeId) ?? 'active')
   }
 
-  #onHealthChange(change: HealthChange): void {
+  #onHealthChange(change: ProbedStateChange): void {
     const set = this.#setOf(change.id)
     if (!set) return
     this.#sets = new Map(this.#sets).set(set.record.setId, this.#build(set.record))
     this.#announce(change)
   }
 
-  #announce({ id: nodeId, ...change }: HealthChange): void {
+  #announce({ id: nodeId, ...change }: ProbedStateChange): void {
     const set = this.#setOf(nodeId)
     const node = set?.nodes.find(({ record }) => record.nodeId === nodeId)
     if (!set || !node) return
@@ -226,7 +226,7 @@ export class Dispatcher {
   }
 }
 
-function targetsOf(set: SetRecord, defaults: ProbeSettings): MonitoredTarget[] {
+function targetsOf(set: SetRecord, defaults: ProbeSettings): ProbedTarget[] {
   const settings = { ...defaults, ...set.probe }
   return set.nodes.map((node) => ({
     id: node.nodeId,

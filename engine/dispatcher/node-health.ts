@@ -3,7 +3,7 @@
  * and §11). Pure: the caller keeps the value.
  *
  * A node that was never probed is `active`: after a start the first call must not wait for three
- * probes, and a dead node costs one cascade step until its first probes have failed.
+ * probes, and a dead node costs one failover step until its first probes have failed.
  */
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 

@@ -62,7 +62,7 @@ export class Prober {
     this.#deps = deps
   }
 
-  /** Replaces the targets. One whose destination and settings stay keeps its slot and its probe. */
+  /** Replaces the targets. A target with the same destination and settings keeps its slot and its probe. */
   watch(targets: readonly ProbeTarget[]): void {
     const wanted = new Map(targets.map((target) => [target.id, target]))
     for (const [id, loop] of this.#loops) {

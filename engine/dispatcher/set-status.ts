@@ -2,7 +2,7 @@
 import type { NodeState, NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { DestinationSet, Node } from './destination-set.ts'
 import type { AlgorithmCode } from './algorithms/index.ts'
-import type { HealthReport } from './health-monitor.ts'
+import type { ProbeReport } from './probed-targets.ts'
 
 /** What the API is told, and more for operators and tests. */
 export interface SetReport extends SetStatus {
@@ -26,7 +26,7 @@ interface NodeReport extends NodeStatus {
 
 export function describeSet(
   { record, nodes }: DestinationSet,
-  reportOf: (nodeId: number) => HealthReport | undefined,
+  reportOf: (nodeId: number) => ProbeReport | undefined,
   activeCalls: (nodeId: number) => number,
 ): SetReport {
   const count = (state: NodeState) => nodes.filter((node) => node.state === state).length
@@ -47,7 +47,7 @@ export function describeSet(
 
 function describeNode(
   { record, destination, state }: Node,
-  report: HealthReport | undefined,
+  report: ProbeReport | undefined,
   activeCalls: number,
 ): NodeReport {
   const latencyMs = report?.latencyMs

@@ -46,7 +46,7 @@ const defaultFlood: BucketLimits = { packetsPerSecond: 200, burst: 500, maxSourc
 const defaultStrangers: Rate = { packetsPerSecond: 2_000, burst: 4_000 }
 /** An INVITE that is refused costs about as much as so many other packets. */
 const INVITE_COST = 5
-/** How long it is believed that a source is a known one, for the share of strangers. */
+/** How long a source counts as a known one, for the share of strangers. */
 const KNOWN_MS = 1_000
 const PROOF = { maxSources: 50_000, maxPerSource: 4_096, lifeMs: 7_500_000 }
 const MAX_BANS = 10_000
@@ -58,7 +58,7 @@ const userFailures = { max: 10, windowMs: 300_000, maxKeys: 20_000 }
 /** Calls from a source that is unknown. */
 const unknownCalls = { max: 30, windowMs: 60_000, maxKeys: 20_000 }
 
-type Objection = 'banned' | 'flood' | 'strangers' | 'scanner'
+type Rejection = 'banned' | 'flood' | 'strangers' | 'scanner'
 
 export class Guard {
   readonly #deps: GuardDeps
@@ -112,11 +112,11 @@ export class Guard {
   #admit(source: PacketSource, kind: PacketKind, isScanner: () => boolean): boolean {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
-    const objection = this.#objectionTo(source, key, kind, now) ?? (isScanner() && 'scanner')
-    if (!objection || this.#deps.isExempt(source.address, source.port)) return true
-    this.#dropped[objection] += 1
-    if (objection === 'strangers') this.#notices.tellOnce(notices.strangers, 'all', now)
-    else if (objection !== 'banned') this.#notices.tellOnce(notices[objection], key, now)
+    const rejection = this.#rejectionFor(source, key, kind, now) ?? (isScanner() && 'scanner')
+    if (!rejection || this.#deps.isExempt(source.address, source.port)) return true
+    this.#dropped[rejection] += 1
+    if (rejection === 'strangers') this.#notices.tellOnce(notices.strangers, 'all', now)
+    else if (rejection !== 'banned') this.#notices.tellOnce(notices[rejection], key, now)
     return false
   }
 
@@ -204,12 +204,12 @@ export class Guard {
     }
   }
 
-  #objectionTo(
+  #rejectionFor(
     source: PacketSource,
     key: string,
     kind: PacketKind,
     now: number,
-  ): Objection | undefined {
+  ): Rejection | undefined {
     if (this.#operatorBans.holds(key, now)) return 'banned'
     const proof = this.#proven.find(key, now)
     const flow = flowOf(proof, source.port, now)

@@ -1,6 +1,6 @@
 /**
  * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart
- * loses none of those that a phone believes in.
+ * loses none that a phone has been told of.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'

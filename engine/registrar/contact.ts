@@ -28,7 +28,7 @@ export type Contacts =
   | { readonly kind: 'list'; readonly contacts: readonly Contact[] }
   | { readonly kind: 'unreadable' }
 
-/** More in one request are not read: nobody may have as many. */
+/** More in one request are not read: no extension may have as many. */
 const MAX_CONTACTS = 32
 const MAX_URI = 512
 

@@ -1,7 +1,7 @@
 /**
  * Extensions and domains as the registrar needs them. What was read is remembered until this process
- * changes any of them, which triggers tell: a changed password holds at once. For changes of another
- * process somebody calls `forget`.
+ * changes any of them, which triggers report: a changed password takes effect immediately. After changes of another
+ * process the engine calls `forget`.
  */
 import { fromFlag } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
@@ -86,7 +86,7 @@ export class ExtensionDirectory {
 
   /** `domain` in small letters. */
   find(domain: string, extension: string): ExtensionRecord | undefined {
-    // A domain holds no blank; one that does is nobody's.
+    // A domain holds no blank.
     return domain.includes(' ') ? undefined : this.#extensions.get(`${domain} ${extension}`)
   }
 

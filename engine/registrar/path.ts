@@ -1,7 +1,7 @@
 /**
- * Whose Path is believed (RFC 3327 §5.3 leaves it to the registrar). It says where calls to a phone are
- * sent, with a Request-URI that the phone has chosen: a phone that named somebody else's address there
- * could send calls to a carrier in our name, and nobody would pay for them.
+ * Which Path is trusted (RFC 3327 §5.3 leaves it to the registrar). It says where calls to a phone are
+ * sent, with a Request-URI that the phone has chosen: a phone that named a carrier's address there could
+ * send calls to that carrier in our name, without a payer.
  */
 import { parseNameAddr, parseUri, splitList } from '../sip-server/message/index.ts'
 import type { Source } from './bindings.ts'

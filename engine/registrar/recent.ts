@@ -10,7 +10,7 @@ export class Recent<Answer> {
   /** In the order in which they came in. */
   readonly #answers = new Map<string, Answer>()
 
-  /** `find` depends on nothing but the question, or else somebody calls `forget`. */
+  /** `find` depends on nothing but the question, or else its owner calls `forget`. */
   constructor(max: number, find: (question: string) => Answer) {
     this.#max = max
     this.#find = find

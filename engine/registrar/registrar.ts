@@ -75,8 +75,8 @@ const RETRY_AFTER_SECONDS = 5
 /** A phone waits so long at most before its password is looked at and its binding is stored. */
 const BATCH = { waitMs: 50, maxItems: 100 }
 
-/** A REGISTER with credentials, and who waits for its answer. */
-interface Application {
+/** A REGISTER with credentials that waits for its batch. */
+interface PendingRegister {
   readonly request: PhoneRequest
   readonly identity: Identity
   readonly resolve: (answer: PhoneAnswer) => void
@@ -89,7 +89,7 @@ export class Registrar {
   readonly #authenticator: Authenticator
   readonly #bindings: BindingStore
   readonly #table: BindingTable
-  readonly #batch: Batch<Application>
+  readonly #batch: Batch<PendingRegister>
   readonly #totals = { accepted: 0, challenged: 0, failed: 0 }
 
   constructor(deps: RegistrarDeps) {
@@ -125,22 +125,22 @@ export class Registrar {
     return new Promise((resolve, reject) => this.#batch.add({ request, identity, resolve, reject }))
   }
 
-  #workOff(applications: readonly Application[]): void {
-    for (const application of applications) {
-      const { resolve, reject } = application
-      this.#decide(application).then(resolve, reject)
+  #workOff(pending: readonly PendingRegister[]): void {
+    for (const register of pending) {
+      const { resolve, reject } = register
+      this.#decide(register).then(resolve, reject)
     }
     this.#bindings.flushUnlessFailing()
   }
 
-  async #decide({ request, identity }: Application): Promise<PhoneAnswer> {
+  async #decide({ request, identity }: PendingRegister): Promise<PhoneAnswer> {
     const { headers, source } = request
     const verdict = this.#verify(request, identity, headerNamed(headers, 'authorization'))
     if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
     const registration = registrationOf(headers, source)
-    if (!this.#isBelieved(registration, identity.domain)) return answer(403, 'Path Not Allowed')
+    if (!this.#isTrustedPath(registration, identity.domain)) return answer(403, 'Path Not Allowed')
     return this.#register(verdict.extension, registration)
   }
 
@@ -249,14 +249,14 @@ export class Registrar {
     this.#bindings.flush()
   }
 
-  /** Those by which it is called: a Path is believed no longer than the proxy that wrote it is ours. */
+  /** The bindings that calls use: a Path is trusted only while the proxy that wrote it is ours. */
   #bindingsOf(domain: string, extension: string): readonly Binding[] {
     const home = domain.toLowerCase()
     const bindings = this.#table.bindingsOf(home, extension)
-    return bindings.filter((binding) => this.#isBelieved(binding, home))
+    return bindings.filter((binding) => this.#isTrustedPath(binding, home))
   }
 
-  #isBelieved({ path, source }: Pick<Registration, 'path' | 'source'>, domain: string): boolean {
+  #isTrustedPath({ path, source }: Pick<Registration, 'path' | 'source'>, domain: string): boolean {
     if (path.length === 0 || leadsBack(path, source)) return true
     return this.#deps.isProxy(source, this.#directory.tenantOf(domain) ?? 0)
   }

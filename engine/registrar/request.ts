@@ -23,7 +23,7 @@ export const unsupportedOptions = (require: string | undefined): string =>
     .filter((option) => option.toLowerCase() !== 'path')
     .join(', ')
 
-/** Whom a From or To header names. */
+/** The user and domain of a From or To header. */
 export interface Identity {
   /** User part without parameters, `%` escapes resolved. */
   readonly user: string
@@ -50,7 +50,7 @@ export function callerIn(value: string | undefined): Identity | undefined {
   return identity && { ...identity, user: numberOrText(identity.user) }
 }
 
-/** Whom a request says that it comes from. RFC 3325 §6: a phone that hides its number tells only its own server. */
+/** The identity that a request claims. RFC 3325 §6: a phone that hides its number tells only its own server. */
 export function claimedBy(headers: RequestHeaders): Identity | undefined {
   const claimed = callerIn(headerNamed(headers, 'from'))
   return claimed?.domain === ANONYMOUS_HOST

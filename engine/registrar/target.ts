@@ -44,8 +44,8 @@ function isReachedByContact({ contact, source }: Binding): boolean {
 }
 
 /**
- * A stream is called over the connection that the phone registered on, or not at all: nobody listens
- * at the port that it came from. (A real drachtio-server does not know that parameter, and tries.)
+ * A stream is called over the connection that the phone registered on, or not at all: the port that it
+ * came from is not listened on. (A real drachtio-server does not know that parameter, and tries.)
  */
 function uriOf({ protocol, address, port }: Source): string {
   const way = protocol === 'udp' ? '' : ';connection=registered'

@@ -44,7 +44,7 @@ export class Agents {
   }
 
   /**
-   * Whom a number means: the tenant's agent, or the platform's. A caller of no tenant reaches a
+   * Returns the agent of a number: the tenant's, or the platform's. A caller of no tenant reaches a
    * tenant's agent too, by a number that belongs to this tenant.
    */
   dialled(number: string, tenantId: number | null): AgentDecision | undefined {

@@ -1,5 +1,5 @@
 /**
- * `max_calls` and `max_cps` of carriers. Live calls are counted by whoever owns them; starts are
+ * `max_calls` and `max_cps` of carriers. Live calls are counted by call control; starts are
  * remembered for one second.
  */
 import type { CarrierRecord } from './routing-records.ts'

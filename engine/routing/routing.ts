@@ -42,7 +42,7 @@ export interface RoutingDeps extends RecognitionDeps {
   /** Live calls of an AI agent. */
   readonly activeAgentCalls: (agentId: number) => number
   /** What probes say; `unproven` gateways come after all others, `down` ones get no calls. */
-  readonly gatewayStanding: (gatewayId: number) => 'up' | 'unproven' | 'down'
+  readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
   /** By a price list, for a number; undefined: it has no price for it. */
   readonly carrierPrice: (ratePlanId: number, number: string) => CarrierPrice | undefined
   /** The carriers as they are from now on. */
@@ -176,7 +176,7 @@ export class Routing {
     return owners.includes(null) || !this.#guard.isOfPlatform({ address, port })
   }
 
-  /** A number as the carrier sent it, in this house's form. */
+  /** A number as the carrier sent it, rewritten by the carrier's rules. */
   inboundNumber(origin: Origin, number: string): string {
     const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
     return carrier ? carrier.numberRules.in(number) : number
@@ -189,21 +189,21 @@ export class Routing {
   }
 
   /**
-   * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or, as
-   * nobody says otherwise, the default set. `none`: an unknown source, or there is no set at all.
-   * `house` is the tenant whose phone or node calls, `payer` the one whose customer pays: its default
-   * set takes what no route speaks for.
+   * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or else the
+   * default set. `none`: an unknown source, or there is no set at all. `tenantId` is the tenant of the
+   * phone or node that calls, `payer` the tenant of the customer that pays: its default set takes calls
+   * without a route.
    */
   inboundTarget(
     origin: Origin,
     calledNumber: string,
     domain: string,
-    house: number | null = tenantOf(origin),
+    tenantId: number | null = tenantOf(origin),
     payer: number | null = null,
   ): InboundTarget | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
-      origin.kind === 'carrier' ? origin : { carrierId: null, tenantId: house, inboundSetId: null }
+      origin.kind === 'carrier' ? origin : { carrierId: null, tenantId, inboundSetId: null }
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
     const routed = this.#inbound.find(caller, calledNumber, domain)
     if (routed) return routed
@@ -282,9 +282,9 @@ export class Routing {
   }
 
   #provenFirst(gateways: readonly GatewayCandidate[]): readonly GatewayCandidate[] {
-    const standing = gateways.map(({ gatewayId }) => this.#deps.gatewayStanding(gatewayId))
+    const reachability = gateways.map(({ gatewayId }) => this.#deps.gatewayReachability(gatewayId))
     const ordered = (['up', 'unproven', 'down'] as const).flatMap((wanted) =>
-      gateways.filter((_, index) => standing[index] === wanted),
+      gateways.filter((_, index) => reachability[index] === wanted),
     )
     return ordered.slice(0, MAX_GATEWAYS)
   }
@@ -310,7 +310,7 @@ export class Routing {
     const usable = carrier.gateways.filter(
       (gateway) =>
         gateway.isOutbound &&
-        (isEmergency || this.#deps.gatewayStanding(gateway.gatewayId) !== 'down') &&
+        (isEmergency || this.#deps.gatewayReachability(gateway.gatewayId) !== 'down') &&
         (carrier.tenantId === null || !this.#recognition.leadsToPlatform(gateway)),
     )
     const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))

@@ -37,7 +37,7 @@ export interface NewRequest {
  * that is connected to for this request, `tcp://host:port` or `tls://host:port` (`srf.listen`). */
 export type RequestRoute = { readonly tag: string } | { readonly uri: string }
 
-export type Standing = 'known' | 'proven' | 'stranger'
+export type SourceStatus = 'known' | 'proven' | 'stranger'
 
 /** PEM files for `tls` and `wss`. A changed one is read again; a bad one then changes nothing. */
 export interface TlsOptions {
@@ -134,7 +134,7 @@ export interface SipServerOptions {
    * `stranger`: gets no connection once a listener is three quarters full, and under overload no call.
    * Default: all are `proven`, which is in between.
    */
-  readonly standing?: (source: Flow) => Standing
+  readonly sourceStatus?: (source: Flow) => SourceStatus
   /** Connections that one address, or one IPv6 network of /64, may have to a listener. Default: 256. */
   readonly connectionsPerAddress?: number
   /** Asked for each new request. Undefined: whoever asked for its method, in turn. Default: always they. */

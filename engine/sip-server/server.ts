@@ -116,7 +116,7 @@ class EmbeddedServer implements SipServer {
     this.#opener = new TransportOpener(options, log)
     this.#overload = new Overload({
       ...{ now, token, log, repeat: machine.repeat, utilization: measureLoop() },
-      isStranger: (source) => options.standing?.(source) === 'stranger',
+      isStranger: (source) => options.sourceStatus?.(source) === 'stranger',
       isUrgent: (uri) => isEmergency(uri) || options.isUrgent?.(uri) === true,
       send: (text, flow) => this.#transports.get(flow.listener)?.send(text, flow, ''),
     })
@@ -285,7 +285,7 @@ class EmbeddedServer implements SipServer {
       message: (text, flow) => this.#driver.message(text, flow),
       sendFailed: (reference, reason) => this.#driver.sendFailed(reference, reason),
       accepts: (source) => this.#driver.accepts(source),
-      standing: (source) => this.#options.standing?.(source) ?? 'proven',
+      sourceStatus: (source) => this.#options.sourceStatus?.(source) ?? 'proven',
       refused: () => void (this.#refusedConnections += 1),
       connectionClosed: (flow) => this.#driver.connectionClosed(flow),
     }

@@ -11,7 +11,7 @@ const RETRY_BASE_MS = 4_000
 /** Credentials that were refused do not become right by themselves: carriers ban who insists. */
 const REFUSED_BASE_MS = 60_000
 const RETRY_MAX_MS = 600_000
-/** A carrier that says Retry-After is believed up to this. */
+/** The longest Retry-After of a carrier that is followed. */
 const RETRY_AFTER_MAX_SECONDS = 3_600
 /** Whatever a carrier grants, we do not come more often. */
 const MIN_REFRESH_MS = 5_000

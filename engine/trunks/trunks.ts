@@ -5,10 +5,14 @@ import type { CarrierRegistrationStatus } from '../../schema/contracts/registrat
 import type { CarrierRecord } from '../routing/routing-records.ts'
 import { gatewayUri } from '../routing/gateway-uri.ts'
 import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
-import { GatewayHealth, type GatewayHealthDeps, type GatewayStanding } from './gateway-health.ts'
+import {
+  GatewayProbes,
+  type GatewayProbesDeps,
+  type GatewayReachability,
+} from './gateway-probes.ts'
 
 export interface TrunksDeps
-  extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayHealthDeps, 'onChange'> {
+  extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayProbesDeps, 'onChange'> {
   readonly log: Log
 }
 
@@ -16,18 +20,18 @@ const DEFAULT_EXPIRES_SECONDS = 3_600
 /** Carriers are not asked all at the same moment. */
 const SPREAD_MS = 500
 /** How long the end of the process waits for carriers. */
-const FAREWELL_MS = 1_000
+const UNREGISTER_MS = 1_000
 
 export class Trunks {
   readonly #deps: TrunksDeps
-  readonly #health: GatewayHealth
+  readonly #probes: GatewayProbes
   readonly #registrations = new Map<number, CarrierRegistration>()
   readonly #names = new Map<number, string>()
   #isRunning = false
 
   constructor(deps: TrunksDeps) {
     this.#deps = deps
-    this.#health = new GatewayHealth({
+    this.#probes = new GatewayProbes({
       ...deps,
       onChange: ({ id: gatewayId, from, to, reason }) =>
         deps.log(to === 'active' ? 'info' : 'warn', `gateway is ${to}`, {
@@ -38,20 +42,20 @@ export class Trunks {
 
   start(): void {
     this.#isRunning = true
-    this.#health.start()
+    this.#probes.start()
     for (const registration of this.#registrations.values()) this.#begin(registration)
   }
 
   /** Resolves when the carriers have been told that we are gone, or did not answer in time. */
   async stop(): Promise<void> {
     this.#isRunning = false
-    this.#health.stop()
+    this.#probes.stop()
     const registrations = [...this.#registrations.values()]
     this.#registrations.clear()
     const told = Promise.all(registrations.map((registration) => registration.end()))
     let cancel: () => void = () => undefined
     const tooLate = new Promise<void>((resolve) => {
-      cancel = this.#deps.schedule(resolve, FAREWELL_MS)
+      cancel = this.#deps.schedule(resolve, UNREGISTER_MS)
     })
     if (registrations.length > 0) await Promise.race([told, tooLate])
     cancel()
@@ -59,7 +63,7 @@ export class Trunks {
 
   /** Follows the carriers as they are from now on; what has not changed is left alone. */
   watch(carriers: readonly CarrierRecord[]): void {
-    this.#health.watch(carriers)
+    this.#probes.watch(carriers)
     this.#names.clear()
     for (const { name, gateways } of carriers)
       for (const { gatewayId } of gateways) this.#names.set(gatewayId, name)
@@ -86,20 +90,20 @@ export class Trunks {
 
   /** Undefined: no calls go there, so it is not probed. */
   gatewayStatus(gatewayId: number): ProbedStatus | undefined {
-    const report = this.#health.report(gatewayId)
+    const report = this.#probes.report(gatewayId)
     if (report === undefined) return undefined
     const { state, latencyMs, lastProbe, probes } = report
     const rounded = latencyMs === undefined ? null : Math.round(latencyMs * 10) / 10
     return { state, latencyMs: rounded, lastProbe: lastProbe ?? null, probes }
   }
 
-  standing(gatewayId: number): GatewayStanding {
-    return this.#health.standing(gatewayId)
+  reachability(gatewayId: number): GatewayReachability {
+    return this.#probes.reachability(gatewayId)
   }
 
   /** What a live INVITE told about a gateway. */
   reportCall(gatewayId: number, outcome: 'answered' | 'failed'): void {
-    this.#health.reportCall(gatewayId, outcome)
+    this.#probes.reportCall(gatewayId, outcome)
   }
 
   /** How many registrations are in which state. */

@@ -202,7 +202,7 @@ test.each(['tls', 'wss'])('a %s listener needs a certificate and its key', (prot
   })
 })
 
-test('TLS verifies servers, asks nobody else for a certificate and speaks 1.2 or newer, unless told', () => {
+test('TLS verifies servers, asks no client for a certificate and speaks 1.2 or newer, unless told', () => {
   expect(readConfig(certificate).sip.tls).toEqual({
     ...{ certFile: 'cert.pem', keyFile: 'key.pem', chainFile: undefined, caFile: undefined },
     ...{ minVersion: 'TLSv1.2', clientCertificates: 'off', verifyServers: true },

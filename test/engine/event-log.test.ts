@@ -26,7 +26,7 @@ test('only the last 20,000 are kept, and what is forgotten is known', () => {
   expect(log.after(0)[0]?.sequence).toBe(11)
 })
 
-test('what others have done makes nobody miss something', () => {
+test('events of other tenants do not make a reader miss its own', () => {
   const log = new EventLog(() => 0)
   for (const tenantId of [1, 2, 1]) log.add({ ...up, tenantId })
   for (let event = 0; event < 20_000; event++) log.add({ ...up, tenantId: 3 })

@@ -26,7 +26,7 @@ export function watchTransport(accepts: (source: Flow) => boolean = () => true):
   const callbacks: TransportCallbacks = {
     datagram: () => undefined,
     accepts,
-    standing: () => 'proven' as const,
+    sourceStatus: () => 'proven' as const,
     refused: () => undefined,
     message: (text, flow) => {
       flows.push(flow)

@@ -1,4 +1,4 @@
-/** The tools of a running process, over its API: whoever presents the key decides what they may do. */
+/** The tools of a running process, over its API; the scopes of the key decide what they may do. */
 import { z } from 'zod'
 import { ApiError } from '../../../control/http/api-error.ts'
 import type { ToolHost } from '../../../control/tools/mcp/tool-host.ts'

@@ -13,8 +13,8 @@ export const secretsReset: Command = {
   summary: 'Gives up the secrets whose key is lost, and says what has to be entered again.',
   details: () =>
     [
-      'Carriers lose their passwords and webhook endpoints their secrets; both are switched off. Everybody',
-      'has to log in again. The database is copied first: should the key be found, put the copy back.',
+      'Carriers lose their passwords and webhook endpoints their secrets; both are switched off. All users',
+      'have to log in again. The database is copied first: should the key be found, put the copy back.',
       'Nothing happens as long as the key at hand is right, or while the database is served.',
     ].join('\n'),
   run: async (_input, world) => {

@@ -1,7 +1,7 @@
 /**
  * Algorithm 0: the MD5 of the Call-ID chooses, by rendezvous (highest random weight) hashing. Each
  * node has a score for each Call-ID, and the highest wins. So the same Call-ID always reaches the
- * same node, a dead node's calls spread evenly over the others, and nobody else's calls move.
+ * same node, a dead node's calls spread evenly over the others, and no other calls move.
  */
 import { hash } from 'node:crypto'
 import type { Entry, Order } from './order.ts'

@@ -1,7 +1,7 @@
 /**
  * Algorithm 9: in proportion to the weights. The first node follows a precomputed smooth cycle,
  * so the proportion is exact over each period (100:50 is 2:1 over every three calls) and never
- * comes in bursts. Whoever takes over for it is drawn by weight.
+ * comes in bursts. The nodes that follow it are drawn by weight.
  */
 import type { Entry, Order, Pick } from './order.ts'
 

@@ -1,6 +1,6 @@
 /**
  * Who sends a request, by digest. An unknown user costs the same work and gets the same answer as a
- * wrong password, so that nobody learns which extensions exist.
+ * wrong password, so that an answer does not tell which extensions exist.
  */
 import type { Algorithm, Credentials } from './digest.ts'
 import { challengeValue, credentialsFor, expectedResponse, isSameResponse } from './digest.ts'
@@ -68,7 +68,7 @@ export class Authenticator {
     if (credentials === undefined) return { kind: 'missing' }
     const { username, algorithm, protection, nonce } = credentials
     const owner = { realm, address }
-    // Not looked at, right or wrong: a guess must cost the guesser a nonce of his own.
+    // Not looked at, right or wrong: a guess must cost its sender a nonce.
     if (!this.#nonces.isGenuine(nonce, owner)) return { kind: 'stale' }
     const extension = this.#deps.directory.find(realm, username)
     const isRight = this.#isRight(credentials, method, realm, extension)

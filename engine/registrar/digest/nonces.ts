@@ -16,10 +16,10 @@ export interface NoncesDeps {
   readonly maxInUse: number
 }
 
-/** For whom a nonce is good. */
+/** The realm and address that a nonce is issued to. */
 export interface NonceOwner {
   readonly realm: string
-  /** Bound to it, so that nobody fails, or succeeds, with what another address was given. */
+  /** A nonce is bound to it, so that another address can neither use it nor use it up. */
   readonly address: string
 }
 
@@ -37,7 +37,7 @@ export class Nonces {
   /** In the order of first use. */
   readonly #inUse = new Map<string, InUse>()
   #serial = 0
-  /** The last one whose seal was checked: `use` follows `isGenuine`. */
+  /** The last nonce with a checked seal: `use` follows `isGenuine`. */
   #checked: (Genuine & { readonly nonce: string }) | undefined
   /** Nothing issued until then is good any more unless it is remembered. Milliseconds UTC. */
   #forgottenUntil = -Infinity

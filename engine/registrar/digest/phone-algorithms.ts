@@ -5,7 +5,7 @@
  *
  * There is no order that all would take. SIPp 3.6 ends its test at a first challenge with SHA-256; PJSIP before
  * 2.11 gives up at any; JsSIP and SIP.js take the last one; Sofia-SIP, and libre before 3.11, fail with any second
- * challenge for one realm. MD5 first weakens nothing: whoever knows the password may always answer with it.
+ * challenge for one realm. MD5 first weakens nothing: a client that knows the password may always answer with it.
  */
 import type { Algorithm } from './digest.ts'
 
@@ -20,7 +20,7 @@ const readsSeveral =
 const failsWithSeveral =
   /jssip|sip\.js|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
 /**
- * Whoever has left so many unanswered gets MD5 alone. A phone that nothing is known of may be made of Sofia-SIP, and
+ * A phone that has left so many unanswered gets MD5 alone. A phone that nothing is known of may be made of Sofia-SIP, and
  * gives up at its first challenge: it registers with the next.
  */
 const UNANSWERED = { known: 3, unknown: 1 } as const

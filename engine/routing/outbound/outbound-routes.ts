@@ -29,7 +29,7 @@ export class OutboundRoutes {
     this.#table = new PrefixTable(active.map((route) => [route.prefix, route] as const))
   }
 
-  /** Whether an emergency route of anybody leads to exactly this number. */
+  /** Whether any emergency route leads to exactly this number. */
   isEmergencyNumber(calledNumber: string): boolean {
     return this.#emergencyNumbers.has(digitsOf(calledNumber))
   }
@@ -79,7 +79,7 @@ export class OutboundRoutes {
   }
 }
 
-/** 0 the customer's own, 1 its tenant's, 2 everyone's; undefined: not for this caller. */
+/** 0 the customer's own, 1 its tenant's, 2 a common one; undefined: not for this caller. */
 function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 | undefined {
   if (route.customerId !== null) return route.customerId === caller.customerId ? 0 : undefined
   if (route.tenantId !== null) return route.tenantId === caller.tenantId ? 1 : undefined

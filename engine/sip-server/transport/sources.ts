@@ -1,7 +1,7 @@
 /** The accepted sockets of one listener, counted in all and by where they come from. */
 import type { Socket } from 'node:net'
 import type { Flow, Listener } from '../flow.ts'
-import type { Standing } from '../options.ts'
+import type { SourceStatus } from '../options.ts'
 import type { StreamLimits } from './limits.ts'
 
 export interface SourcesOptions {
@@ -9,7 +9,7 @@ export interface SourcesOptions {
   readonly limits: StreamLimits
   /** Whether this peer is served at all. */
   readonly accepts: (source: Flow) => boolean
-  readonly standing: (source: Flow) => Standing
+  readonly sourceStatus: (source: Flow) => SourceStatus
   /** A peer was refused. */
   readonly refused: () => void
   /** Connections that were not accepted but opened count towards the same limit. */
@@ -57,8 +57,8 @@ export class Sources {
   }
 
   #accepts(peer: Flow, present: number): boolean {
-    const { limits, accepts, opened, standing } = this.#options
-    const of = standing(peer)
+    const { limits, accepts, opened, sourceStatus } = this.#options
+    const of = sourceStatus(peer)
     const { maxConnections, maxPerSource, maxPerKnownSource } = limits
     const room = of === 'stranger' ? maxConnections * STRANGERS_PART : maxConnections
     const most = of === 'known' ? maxPerKnownSource : maxPerSource

@@ -1,7 +1,7 @@
 /** What every transport does, and whom it tells what happened. */
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener, Protocol } from '../flow.ts'
-import type { Standing } from '../options.ts'
+import type { SourceStatus } from '../options.ts'
 
 /** One listening socket and everything that runs over it. */
 export interface Transport {
@@ -27,7 +27,7 @@ export interface TransportCallbacks {
   readonly datagram: (bytes: Buffer, flow: Flow) => void
   /** Whether a peer that connects is served; asked before TLS, and before the connection has a flow. */
   readonly accepts: (source: Flow) => boolean
-  readonly standing: (source: Flow) => Standing
+  readonly sourceStatus: (source: Flow) => SourceStatus
   /** A peer that connected was refused. */
   readonly refused: () => void
   /** One whole message from a stream. */

@@ -138,7 +138,7 @@ test('check says of an empty file that it has to be migrated', async () => {
 })
 
 test.each([
-  [['--tenant', 'nobody'], '--tenant: '],
+  [['--tenant', 'unknown'], '--tenant: '],
   [['--expires-at', '2020-01-01T00:00:00Z'], '--expires-at: must lie in the future'],
 ])('a key that cannot be made with %j names the option', async (options, complaint) => {
   const world = fakeWorld({ DATABASE_PATH: await migrated('keys.db') })

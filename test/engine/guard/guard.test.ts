@@ -96,7 +96,7 @@ test('twenty wrong passwords in a minute ban an address for ten minutes', () => 
   expect([admit('192.0.2.1'), guard.bans()]).toEqual([true, []])
 })
 
-test('failures far apart ban nobody', () => {
+test('failures far apart ban no source', () => {
   const { guard, time, admit } = guarded()
   for (let user = 0; user < 100; user++) {
     guard.authFailed(at('192.0.2.1'), `${user}`)
@@ -127,7 +127,7 @@ test('the right password clears what was counted against the user', () => {
   expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(false)
 })
 
-test('a ban is lifted by hand, with the count that led to it; calls of nobody ban as well', () => {
+test('a ban is lifted by hand, with the count that led to it; unknown calls ban as well', () => {
   const { guard, admit } = guarded()
   for (let call = 0; call < 30; call++) guard.unknownSource(at('192.0.2.1', 'tcp'))
   expect(guard.bans()[0]?.reason).toBe('unknown_calls')
@@ -138,7 +138,7 @@ test('a ban is lifted by hand, with the count that led to it; calls of nobody ba
   expect(admit('192.0.2.1')).toBe(false)
 })
 
-test('whoever is let in again may also sign on again', () => {
+test('a source whose ban is lifted may also sign on again', () => {
   const { guard } = guarded()
   for (let guess = 0; guess < 20; guess++) guard.authFailed(at('192.0.2.1'), '101')
   for (let guess = 0; guess < 10; guess++) guard.authFailed(at('192.0.2.11'), '101')

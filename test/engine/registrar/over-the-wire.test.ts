@@ -96,7 +96,7 @@ test('a phone that registered by TCP is called over its connection', async () =>
   expect(rig.server.stats()['connections']).toBe(connections)
   peer.hangUp()
   await rig.until(() => rig.server.stats()['registrationFlows'] === 0)
-  // Its port is not tried: behind NAT nobody would answer for seconds.
+  // Its port is not tried: behind NAT there would be no answer for seconds.
   const outcome = await new Promise((resolve) =>
     rig.client.sendOptions(target.uri, resolve, target.nextHop),
   )

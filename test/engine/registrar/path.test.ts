@@ -30,7 +30,7 @@ test('a Path has eight proxies at most', () => {
   expect(pathOf(Array.from({ length: 9 }, () => '<sip:a;lr>').join(', '))).toHaveLength(8)
 })
 
-test('a phone cannot have its calls sent to somebody else; a proxy that is known can', async () => {
+test('a phone cannot direct its calls to another host; a known proxy can', async () => {
   const world = startRegistrar()
   const register = async (cseqOf: string) => {
     const phone = new Phone(world, { callId: cseqOf })
@@ -50,7 +50,7 @@ test('a phone cannot have its calls sent to somebody else; a proxy that is known
   ])
 })
 
-test('a Path is believed no longer than its proxy is ours, also after a restart', async () => {
+test('a Path is trusted only while its proxy is ours, also after a restart', async () => {
   const world = startRegistrar()
   world.proxies.add('203.0.113.7')
   const phone = new Phone(world)
@@ -86,7 +86,7 @@ test('a Path is shown in the answer to a phone that knows what it is', async () 
   expect(await shown({ require: 'path' })).toBe('<sip:203.0.113.7;lr>')
 })
 
-test('a proxy is believed for phones of the tenants that it serves only', async () => {
+test('a proxy is trusted for phones of the tenants that it serves only', async () => {
   const world = startRegistrar()
   const register = async (callId: string) => {
     const phone = new Phone(world, { callId })

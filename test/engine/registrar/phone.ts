@@ -42,7 +42,7 @@ export function startRegistrar(store: Store = storeWithExtensions()) {
   /** Who was said to have other phones than before. */
   const told: Parameters<RegistrarDeps['onRegistration']>[0][] = []
   const lockedOut = new Set<string>()
-  /** Their Path is believed, whatever it says. */
+  /** Proxies of any Path. */
   const proxies = new Set<string>()
   const deps: RegistrarDeps = {
     store,

@@ -5,7 +5,7 @@ function counting(max: number) {
   const asked: string[] = []
   const recent = new Recent(max, (question) => {
     asked.push(question)
-    return question === 'nobody' ? undefined : question.toUpperCase()
+    return question === 'unknown' ? undefined : question.toUpperCase()
   })
   return { asked, recent }
 }
@@ -21,8 +21,8 @@ test('a question is worked out once, until it is forgotten', () => {
 
 test('the oldest answer gives way to the newest; that there is none is not remembered', () => {
   const { asked, recent } = counting(2)
-  for (const question of ['a', 'b', 'nobody', 'nobody', 'c', 'b', 'c', 'a']) recent.get(question)
-  expect(asked).toEqual(['a', 'b', 'nobody', 'nobody', 'c', 'a'])
+  for (const question of ['a', 'b', 'unknown', 'unknown', 'c', 'b', 'c', 'a']) recent.get(question)
+  expect(asked).toEqual(['a', 'b', 'unknown', 'unknown', 'c', 'a'])
 })
 
 test('a question that is too long is answered and not remembered', () => {

@@ -87,7 +87,7 @@ test('a nonce serves many requests with growing counts until it expires; then st
   expect((await phone.register()).status).toBe(200)
 })
 
-test('a nonce is good only for the address that it was sent to, and guesses with it cost nobody else', async () => {
+test('a nonce is good only for the address that it was sent to, and guesses with it cost no other client', async () => {
   const world = startRegistrar()
   const phone = new Phone(world)
   await phone.challenged()
@@ -158,7 +158,7 @@ test.each(['Linphonec/5.1.65', 'LinphoneAndroid/5.2.0', 'baresip v3.11.0', 'PJSU
 )
 
 test.each(['', 'Twinkle/1.10.2', 'Some Phone 1.0'])(
-  'any other is offered MD5, then SHA-256: whoever reads one challenge only takes the first: "%s"',
+  'any other is offered MD5, then SHA-256: a client that reads one challenge only takes the first: "%s"',
   async (agent) => {
     expect(await offeredTo(agent)).toEqual(['MD5', 'SHA-256'])
   },
@@ -300,7 +300,7 @@ test('an extension that another process deletes while its phone registers gets n
   const headers = phone.headers({ contact: phone.contact, authorization: phone.credentials() })
   const answer = world.registrar.handle({ method: 'REGISTER', headers, source: phone.source })
   expect(world.registrar.extensionAt('acme.example', '101')).toBeDefined()
-  // As if on another connection: nobody tells this one.
+  // As if on another connection: this one is not told.
   world.store.sqlite.exec('DROP TRIGGER temp.forget_on_DELETE_of_extension')
   execute(world.store, world.store.db.deleteFrom('extension').where('extension', '=', '101'))
   world.time.advance(50)

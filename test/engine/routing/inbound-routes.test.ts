@@ -10,14 +10,14 @@ const tenancy = new Tenancy([
   tenantRecord(6, { numbers: ['493012'], domains: ['six.example'] }),
 ])
 
-const anyone: InboundCaller = { carrierId: null, tenantId: null }
+const node: InboundCaller = { carrierId: null, tenantId: null }
 
 /** The id of the route that is chosen: sample routes lead to the set of their own number. */
 function chosen(
   routes: readonly InboundRouteRecord[],
   number = '49301234',
   domain = 'pbx.example.com',
-  caller = anyone,
+  caller = node,
 ): number | undefined {
   const target = new InboundRoutes(routes, tenancy).find(caller, number, domain)
   return target?.kind === 'set' ? target.setId : undefined

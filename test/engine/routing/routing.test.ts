@@ -116,7 +116,7 @@ test('a node reaches extensions and agents by inbound routes', () => {
   expect(routing.inboundTarget({ kind: 'node', nodeId: 1, setId: 1 }, '1001', '')).toEqual(target)
 })
 
-test('a number from a carrier is brought into this house form, others are left alone', () => {
+test('a number from a carrier is rewritten by its rules, other numbers stay', () => {
   const numberRules = { in: (number: string) => `+49${number}`, out: (number: string) => number }
   const { routing } = routingOver({ carriers: [sampleCarrier(1, { numberRules })] })
   expect(routing.inboundNumber(routing.recognize(source('203.0.113.1')), '30')).toBe('+4930')
@@ -175,7 +175,7 @@ test('a route that strips the whole number offers no gateway', () => {
 })
 
 test('a blocked number, a number without a route and routes that cannot be used are told apart', () => {
-  const { routing, standing } = routingOver({
+  const { routing, reachability } = routingOver({
     carriers: [
       sampleCarrier(1),
       sampleCarrier(2, { direction: 'in' }),
@@ -193,7 +193,7 @@ test('a blocked number, a number without a route and routes that cannot be used 
     ['1', '2', '3', '4', '5', '6'].map((n) => routing.outboundCandidates(null, n).kind)
   const usual = ['unavailable', 'unavailable', 'blocked', 'unavailable', 'none']
   expect(kinds()).toEqual(['gateways', ...usual])
-  standing.set(1, 'down')
+  reachability.set(1, 'down')
   expect(kinds()).toEqual(['unavailable', ...usual])
 })
 
@@ -210,27 +210,27 @@ test('a carrier at its limit is passed over; when all are, the call is limited',
 })
 
 test('a gateway that never answered a probe is tried last, one that does no more not at all', () => {
-  const { routing, standing } = routingOver({
+  const { routing, reachability } = routingOver({
     carriers: [
       sampleCarrier(1, { gateways: [1, 2, 3].map((id) => sampleGateway(id, { priority: id })) }),
       sampleCarrier(4),
     ],
     outboundRoutes: [outboundRoute(1, { priority: 1 }), outboundRoute(2, { carrierId: 4 })],
   })
-  standing.set(1, 'unproven').set(2, 'down')
+  reachability.set(1, 'unproven').set(2, 'down')
   const decision = routing.outboundCandidates(null, '49')
   const ids = decision.kind === 'gateways' && decision.gateways.map(({ gatewayId }) => gatewayId)
   expect(ids).toEqual([3, 4, 1])
 })
 
 test('an emergency is tried at gateways that answer no probe, too, after all others', () => {
-  const { routing, standing } = routingOver({
+  const { routing, reachability } = routingOver({
     carriers: [
       sampleCarrier(1, { gateways: [1, 2, 3].map((id) => sampleGateway(id, { priority: id })) }),
     ],
     outboundRoutes: [outboundRoute(1, { prefix: '112', isEmergency: true })],
   })
-  standing.set(1, 'down').set(2, 'unproven')
+  reachability.set(1, 'down').set(2, 'unproven')
   const decision = routing.outboundCandidates(null, '112')
   const ids = decision.kind === 'gateways' && decision.gateways.map(({ gatewayId }) => gatewayId)
   expect(ids).toEqual([3, 2, 1])

@@ -111,7 +111,7 @@ export function routingOver(
   const clock = { now: 1_000_000 }
   const calls = new Map<number, number>()
   const agentCalls = new Map<number, number>()
-  const standing = new Map<number, 'up' | 'unproven' | 'down'>()
+  const reachability = new Map<number, 'up' | 'unproven' | 'down'>()
   const problems: string[] = []
   const none: RoutingRecords = {
     tenants: [],
@@ -132,7 +132,7 @@ export function routingOver(
     hosts: { version: 0, addressesOf: (host) => [host], watch: () => undefined, lookUp: noLookUp },
     activeCarrierCalls: (carrierId) => calls.get(carrierId) ?? 0,
     activeAgentCalls: (agentId) => agentCalls.get(agentId) ?? 0,
-    gatewayStanding: (gatewayId) => standing.get(gatewayId) ?? 'up',
+    gatewayReachability: (gatewayId) => reachability.get(gatewayId) ?? 'up',
     carrierPrice: () => undefined,
     onLoaded: () => undefined,
     onProblem: (problem) => void problems.push(problem),
@@ -140,7 +140,7 @@ export function routingOver(
     random: seededRandom(1),
     ...overrides,
   })
-  return { routing, stored, clock, calls, agentCalls, standing, problems }
+  return { routing, stored, clock, calls, agentCalls, reachability, problems }
 }
 
 export const noLookUp = () => Promise.resolve((host: string): readonly string[] => [host])

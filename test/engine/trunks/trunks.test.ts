@@ -63,7 +63,7 @@ test('only gateways to which calls may go are probed, at the pace of the setting
   )
   expect(probed).toHaveLength(10)
   expect(trunks.gatewayStatus(2)).toBeUndefined()
-  expect(trunks.standing(2)).toBe('up')
+  expect(trunks.reachability(2)).toBe('up')
 })
 
 test('a gateway that fell silent is down until it answers again', async () => {
@@ -71,17 +71,17 @@ test('a gateway that fell silent is down until it answers again', async () => {
   trunks.watch([sampleCarrier(1)])
   trunks.start()
   await pass(4)
-  expect(trunks.standing(1)).toBe('up')
+  expect(trunks.reachability(1)).toBe('up')
   answers.probe = { kind: 'silence' }
   await pass(10)
-  expect(trunks.standing(1)).toBe('down')
+  expect(trunks.reachability(1)).toBe('down')
   expect(trunks.gatewayStatus(1)).toMatchObject({
     state: 'probing',
     lastProbe: { status: 0, reason: 'no answer' },
   })
   answers.probe = { kind: 'answered', status: 403, reason: 'Forbidden' }
   await pass(10)
-  expect(trunks.standing(1)).toBe('up')
+  expect(trunks.reachability(1)).toBe('up')
   expect(logged).toEqual(['gateway is probing carrier 1', 'gateway is active carrier 1'])
 })
 
@@ -91,7 +91,7 @@ test('a gateway that never answers probes is unproven, not down', async () => {
   trunks.watch([sampleCarrier(1)])
   trunks.start()
   await pass(20)
-  expect(trunks.standing(1)).toBe('unproven')
+  expect(trunks.reachability(1)).toBe('unproven')
 })
 
 test.each([408, 500, 503])('a gateway that answers %i cannot serve', async (status) => {
@@ -100,7 +100,7 @@ test.each([408, 500, 503])('a gateway that answers %i cannot serve', async (stat
   trunks.watch([sampleCarrier(1)])
   trunks.start()
   await pass(10)
-  expect(trunks.standing(1)).toBe('down')
+  expect(trunks.reachability(1)).toBe('down')
 })
 
 test('failed calls count like failed probes', async () => {
@@ -109,7 +109,7 @@ test('failed calls count like failed probes', async () => {
   trunks.start()
   await pass(3)
   for (let call = 0; call < 3; call += 1) trunks.reportCall(1, 'failed')
-  expect(trunks.standing(1)).toBe('down')
+  expect(trunks.reachability(1)).toBe('down')
 })
 
 test('a carrier that wants it is registered with, by its preferred gateway first', async () => {

@@ -63,7 +63,7 @@ export class StreamTransport implements Transport {
       listener,
       limits: options.limits,
       accepts: (source) => !this.#stopped && callbacks.accepts(source),
-      standing: callbacks.standing,
+      sourceStatus: callbacks.sourceStatus,
       refused: callbacks.refused,
       opened: () => this.#opened,
     })

@@ -88,7 +88,7 @@ class WebSocketTransport implements Transport {
       listener,
       limits: options.limits,
       accepts: (source) => !this.#stopped && callbacks.accepts(source),
-      standing: callbacks.standing,
+      sourceStatus: callbacks.sourceStatus,
       refused: callbacks.refused,
       opened: () => 0,
     })

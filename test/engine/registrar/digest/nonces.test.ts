@@ -17,7 +17,7 @@ test('no two nonces are the same, even in one millisecond', () => {
   expect(new Set(issued).size).toBe(1_000)
 })
 
-test('a nonce belongs to its process, its realm and its address; one bit changed, it is nobody’s', () => {
+test('a nonce belongs to its process, its realm and its address; with one bit changed it is unknown', () => {
   const { table } = nonces()
   const nonce = table.issue(owner)
   expect(table.isGenuine(nonce, owner)).toBe(true)

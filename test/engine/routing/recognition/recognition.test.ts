@@ -89,7 +89,7 @@ test('a proxy speaks for the tenants that it serves, before a trusted network an
   expect(recognize('203.0.113.7')).toEqual({ kind: 'proxy', tenantIds: [5, 6] })
   expect(recognize('127.0.0.1')).toEqual({ kind: 'proxy', tenantIds: [6] })
   expect(recognize('127.0.0.2')).toEqual({ kind: 'trusted' })
-  // It serves nobody who is active.
+  // It serves no active tenant.
   expect(recognize('203.0.113.9')).toEqual({ kind: 'unknown' })
 })
 

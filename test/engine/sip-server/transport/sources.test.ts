@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import type { Standing } from '../../../../engine/sip-server/options.ts'
+import type { SourceStatus } from '../../../../engine/sip-server/options.ts'
 import { defaultStreamLimits } from '../../../../engine/sip-server/transport/limits.ts'
 import { networkOf, Sources } from '../../../../engine/sip-server/transport/sources.ts'
 import { udp } from '../../../support/sip-core.ts'
@@ -19,7 +19,7 @@ test.each([
 })
 
 /** A listener with twenty places, four of them for one address, eight for one that speaks for many. */
-function listening(standingOf: (address: string) => Standing = () => 'proven') {
+function listening(sourceStatusOf: (address: string) => SourceStatus = () => 'proven') {
   const counts = { refused: 0 }
   const limits = {
     ...defaultStreamLimits,
@@ -27,7 +27,7 @@ function listening(standingOf: (address: string) => Standing = () => 'proven') {
   }
   const sources = new Sources({
     ...{ listener: udp, limits, opened: () => 0, accepts: () => true },
-    standing: ({ address }) => standingOf(address),
+    sourceStatus: ({ address }) => sourceStatusOf(address),
     refused: () => void (counts.refused += 1),
   })
   const connect = (address: string, count: number): Socket[] =>

@@ -16,7 +16,7 @@ async function setUp(host: string, advertisedHost?: string) {
   const transport = await openUdp(host, 0, advertisedHost, {
     message: () => undefined,
     accepts: () => true,
-    standing: () => 'proven' as const,
+    sourceStatus: () => 'proven' as const,
     refused: () => undefined,
     datagram: (bytes, flow) => {
       received.push({ text: String(bytes), flow })
@@ -111,7 +111,7 @@ test('a port that is taken is a ListenError in one line', async () => {
   const callbacks = {
     message: () => undefined,
     accepts: () => true,
-    standing: () => 'proven' as const,
+    sourceStatus: () => 'proven' as const,
     refused: () => undefined,
     datagram: () => undefined,
     sendFailed: () => undefined,

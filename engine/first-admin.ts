@@ -1,4 +1,4 @@
-/** Accounts of the staff that are not made through the API: by a command, and at the first start. */
+/** Users that are not made through the API: by a command, and the first administrator at the first start. */
 import { hashPassword } from '../control/auth/users/passwords.ts'
 import { UserStore } from '../control/auth/users/user-store.ts'
 import type { Store } from '../schema/open.ts'

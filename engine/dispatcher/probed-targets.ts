@@ -1,7 +1,7 @@
 /**
- * Keeps the health of everything that is probed: probe results, live calls and operators go in,
- * changes of state come out. Knows destinations, not dispatcher sets, so that carrier gateways
- * can be watched by a second one.
+ * The state of every probed destination: takes probe results, outcomes of live calls and operators'
+ * decisions, and reports changes of state. It knows destinations, not dispatcher sets, so that a second
+ * instance probes the gateways of carriers.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import { smoothLatency } from './latency.ts'
@@ -11,11 +11,11 @@ import { afterCall, afterProbe, newHealth } from './node-health.ts'
 import type { ProbeTarget, SendProbe, Verdict } from './prober.ts'
 import { Prober } from './prober.ts'
 
-export interface MonitoredTarget extends ProbeTarget {
+export interface ProbedTarget extends ProbeTarget {
   readonly operatorState: OperatorState
 }
 
-export interface HealthChange {
+export interface ProbedStateChange {
   readonly id: number
   readonly from: NodeState
   readonly to: NodeState
@@ -26,7 +26,7 @@ export interface HealthChange {
 }
 
 /** What is known of one target. */
-export interface HealthReport extends Health {
+export interface ProbeReport extends Health {
   /** Smoothed round trip; undefined until a probe was answered. */
   readonly latencyMs: number | undefined
   readonly lastProbe: Pick<Verdict, 'at' | 'status' | 'reason'> | undefined
@@ -34,26 +34,26 @@ export interface HealthReport extends Health {
   readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
 }
 
-export interface HealthMonitorDeps {
+export interface ProbedTargetsDeps {
   readonly now: () => number
   readonly schedule: Schedule
   readonly sendProbe: SendProbe
-  readonly onChange: (change: HealthChange) => void
+  readonly onChange: (change: ProbedStateChange) => void
   /** How long an answer may wait to be read here. Default: not at all. */
   readonly lagMs?: (() => number) | undefined
 }
 
 interface Watched {
-  target: MonitoredTarget
-  report: HealthReport
+  target: ProbedTarget
+  report: ProbeReport
 }
 
-export class HealthMonitor {
-  readonly #deps: HealthMonitorDeps
+export class ProbedTargets {
+  readonly #deps: ProbedTargetsDeps
   readonly #prober: Prober
   #watched: ReadonlyMap<number, Watched> = new Map()
 
-  constructor(deps: HealthMonitorDeps) {
+  constructor(deps: ProbedTargetsDeps) {
     this.#deps = deps
     this.#prober = new Prober({
       now: deps.now,
@@ -77,14 +77,14 @@ export class HealthMonitor {
    * operator's word has changed meanwhile; every other starts anew. Returns what that changed, so
    * that the caller can tell it after its own tables are new.
    */
-  watch(targets: readonly MonitoredTarget[]): readonly HealthChange[] {
+  watch(targets: readonly ProbedTarget[]): readonly ProbedStateChange[] {
     const before = this.#watched
     this.#watched = new Map(
       targets.map((target) => [target.id, { target, report: carriedOver(target, before) }]),
     )
     this.#prober.watch(targets)
     const at = this.#deps.now()
-    const changes: HealthChange[] = []
+    const changes: ProbedStateChange[] = []
     for (const { target, report } of this.#watched.values()) {
       const from = before.get(target.id)?.report.state
       if (from === undefined || from === report.state) continue
@@ -98,7 +98,7 @@ export class HealthMonitor {
     return this.#watched.get(id)?.report.state
   }
 
-  report(id: number): HealthReport | undefined {
+  report(id: number): ProbeReport | undefined {
     return this.#watched.get(id)?.report
   }
 
@@ -141,7 +141,7 @@ export class HealthMonitor {
     this.#move(watched, health, 'probe', status === 0 ? reason : `${status} ${reason}`)
   }
 
-  #move(watched: Watched, health: Health, cause: HealthChange['cause'], reason: string): void {
+  #move(watched: Watched, health: Health, cause: ProbedStateChange['cause'], reason: string): void {
     const from = watched.report.state
     const { state, failures, successes } = health
     watched.report = { ...watched.report, state, failures, successes }
@@ -153,7 +153,7 @@ export class HealthMonitor {
 
 const noProbes = { sent: 0, answered: 0, failed: 0 }
 
-function carriedOver(target: MonitoredTarget, before: ReadonlyMap<number, Watched>): HealthReport {
+function carriedOver(target: ProbedTarget, before: ReadonlyMap<number, Watched>): ProbeReport {
   const known = before.get(target.id)
   const isSameNode = known?.target.destination === target.destination
   const fresh = newHealth(target.operatorState)
