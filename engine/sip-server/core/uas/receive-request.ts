@@ -43,7 +43,7 @@ export class RequestReceiver {
     if (running) return running.repeated(now)
 
     const arrival = arrivalOf(request, via, key, source)
-    // §21.5.4, before anything is looked at that a refusal does not need. A caller that obeyed a longer
+    // RFC 3261 §21.5.4, before anything is looked at that a refusal does not need. A caller that obeyed a longer
     // time would leave us idle as soon as a part of the load is refused.
     if (method === 'INVITE' && refusesCall?.(request, source) === true)
       return void responder.refuse(arrival, unavailable(1))
