@@ -258,7 +258,7 @@ function pickedUp(
   stopRingTimer(turn, call)
   call.peers.caller = event.response.peer
   call.near = event.legId
-  delete call.dialing
+  call.dialing = undefined
   const { callUuid } = call.start
   const offer = event.type === 'offered' ? event.offer : undefined
   turn.signals.push({ type: 'pickedUp', callUuid, legId: event.legId, offer })

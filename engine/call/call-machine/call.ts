@@ -100,7 +100,7 @@ export function callerTaken(turn: Turn, call: Call, legId: string): void {
     if (isOwn) closeLeg(turn, leg, call.byeHeaders)
     return
   }
-  delete call.acceptFor
+  call.acceptFor = undefined
   if (acceptFor !== undefined)
     turn.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
   if (acceptFor !== undefined && !isOwn) return callerGone(turn, call)
@@ -108,7 +108,7 @@ export function callerTaken(turn: Turn, call: Call, legId: string): void {
   display(turn, call, 'ACTIVE')
   if (isOwn) call.legs.caller = legId
   advance(turn, call, 'callerTaken')
-  delete call.answering
+  call.answering = undefined
   if (calling.kind === 'forwarded') noteForwarded(turn, world.calls.get(calling.callUuid), 200)
   if (!call.end) joinSides(turn, call, leg)
   if (!isOwn && calling.kind === 'invite') giveWay(turn, legOf(world, calling.legId))
@@ -162,7 +162,7 @@ export function forwardEnded(turn: Turn, call: Call, end: End): void {
 function noteForwarded({ now: endedAt }: Turn, call: Call | undefined, status: number): void {
   if (call?.forwardedTo === undefined) return
   const { destination, startedAt } = call.forwardedTo
-  delete call.forwardedTo
+  call.forwardedTo = undefined
   call.attempts.push({ destination, status, reason: 'forwarded', startedAt, endedAt })
 }
 

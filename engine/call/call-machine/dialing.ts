@@ -58,7 +58,7 @@ export function ringSource(turn: Turn, call: Call, { phones, invite, ringMs }: S
 }
 
 function exhausted(turn: Turn, call: Call, end: End): void {
-  delete call.dialing
+  call.dialing = undefined
   turn.signals.push({ type: 'exhausted', callUuid: call.start.callUuid, end })
 }
 
@@ -173,7 +173,7 @@ export function giveUpAttempts(turn: Turn, call: Call, end: End): void {
   const told =
     end.kind === 'cancelled' && end.reason && !isSource ? { Reason: end.reason } : givenUp
   const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : told
-  delete call.dialing
+  call.dialing = undefined
   for (const attempt of dialing.attempts) {
     if (attempt.state === 'over') continue
     if (attempt.reason === '') attempt.reason = end.kind
@@ -186,7 +186,7 @@ export function giveUpAttempts(turn: Turn, call: Call, end: End): void {
 export function endDialing(turn: Turn, call: Call, isAnswered: boolean): void {
   const { dialing } = call
   if (dialing === undefined) return
-  delete call.dialing
+  call.dialing = undefined
   for (const attempt of dialing.attempts)
     if (attempt.state === 'answered') attempt.endedAt = turn.now
   record(call, dialing)
@@ -230,7 +230,7 @@ export function forwardDecided(
 ): void {
   const { dialing } = call
   if (dialing?.isAskingForward !== true) return
-  delete dialing.isAskingForward
+  dialing.isAskingForward = undefined
   if (forward) {
     dialing.forward = forward
     abandonOthers(turn, call, attemptOf(call, legId), 'forwarded', forwardedElsewhere)
@@ -265,7 +265,7 @@ function singleEnded(turn: Turn, call: Call, result: AttemptResult): void {
   dialing.attempts = []
   const { current, beforeVoicemail } = dialing
   reportHealth(turn, current, result)
-  delete dialing.beforeVoicemail
+  dialing.beforeVoicemail = undefined
   // The voicemail has said nothing.
   const isLost =
     result.kind === 'silent' || result.kind === 'not-sent' || result.kind === 'withheld'
@@ -302,7 +302,7 @@ function followForward(turn: Turn, call: Call, by: string, { invite, route }: Fo
     }
     return dialRoute(turn, call, { route, invite, isEmergency: false })
   }
-  delete call.dialing
+  call.dialing = undefined
   turn.signals.push({ type: 'forward', callUuid })
   turn.commands.push({ type: 'forwardOut', callUuid, by, invite })
   return undefined

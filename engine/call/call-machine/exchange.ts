@@ -34,9 +34,9 @@ export function disconnectLegs(turn: Turn, leg: Leg): void {
   turn.world.exchanges.delete(exchange.id)
   for (const legId of exchange.legs) {
     const each = turn.world.legs.get(legId)
-    if (each?.exchangeId === exchange.id) delete each.exchangeId
+    if (each?.exchangeId === exchange.id) each.exchangeId = undefined
   }
-  delete leg.exchangeId
+  leg.exchangeId = undefined
 }
 
 const exchangeOf = ({ world }: Pick<Turn, 'world'>, { exchangeId }: Leg): Exchange | undefined =>
@@ -64,7 +64,7 @@ export function pause(turn: Turn, leg: Leg | undefined, transferId: string, step
 export function resume(turn: Turn, leg: Leg | undefined): void {
   const exchange = leg && exchangeOf(turn, leg)
   if (exchange === undefined) return
-  delete exchange.waiting
+  exchange.waiting = undefined
   stepExchange(turn, exchange, 'resume')
 }
 
@@ -75,7 +75,7 @@ function stepExchange(turn: Turn, exchange: Exchange, event: ExchangeEvent): Exc
   exchange.state = step.to
   if (step.do.includes('tellWaiting') && exchange.waiting) {
     turn.signals.push({ type: 'paused', ...exchange.waiting })
-    delete exchange.waiting
+    exchange.waiting = undefined
   }
   return [...step.do]
 }
@@ -211,7 +211,7 @@ export function relayAck(turn: Turn, from: Leg, toId: string, body: string | und
   const to = turn.world.legs.get(toId)
   if (to?.owedAnswer === undefined) return
   const transactionId = to.owedAnswer
-  delete to.owedAnswer
+  to.owedAnswer = undefined
   const description = describeTo(to, body)
   const type = 'acknowledgeReinvite'
   turn.commands.push({ type, legId: to.id, transactionId, body: description })
@@ -223,7 +223,7 @@ export function relayAck(turn: Turn, from: Leg, toId: string, body: string | und
 function concluded(turn: Turn, exchange: Exchange, event: ExchangeEvent): void {
   if (event !== 'lateOffer') {
     stopTimer(turn, exchange)
-    delete exchange.inviting
+    exchange.inviting = undefined
   }
   stepExchange(turn, exchange, event)
 }

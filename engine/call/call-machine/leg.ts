@@ -198,7 +198,7 @@ export function reinviteEnded(
   if (body) leg.media = body
   if (event.owesAck) leg.owedAnswer = transactionId
   if (event.owesAck && !body) {
-    delete leg.owedAnswer
+    leg.owedAnswer = undefined
     const type = 'acknowledgeReinvite'
     turn.commands.push({ type, legId: leg.id, transactionId, body: undefined })
     return tell(turn, wanted, noOffer)
@@ -214,7 +214,7 @@ function tell({ signals }: Turn, { transferId, step }: Reinvite, result: Reinvit
 export function answerOwed(turn: Turn, leg: Leg, answer: string): void {
   const transactionId = leg.owedAnswer
   if (transactionId === undefined) return
-  delete leg.owedAnswer
+  leg.owedAnswer = undefined
   const body = describeTo(leg, answer || silentAnswer(leg.media))
   turn.commands.push({ type: 'acknowledgeReinvite', legId: leg.id, transactionId, body })
 }
@@ -245,7 +245,7 @@ export function endSubscription(
   if (leg?.subscription === undefined) return
   leg.subscription.waiting = { status, reason, isLast: true }
   sendNotify(turn, leg)
-  delete leg.subscription
+  leg.subscription = undefined
 }
 
 /** One NOTIFY at a time, so that none overtakes another; only the last one does not wait. */
@@ -253,7 +253,7 @@ function sendNotify(turn: Turn, leg: Leg): void {
   const { subscription } = leg
   const news = subscription?.waiting
   if (subscription === undefined || news === undefined) return
-  delete subscription.waiting
+  subscription.waiting = undefined
   if (subscription.isSilent || isClosing(leg)) return
   subscription.isSending = true
   const state = news.isLast ? 'terminated;reason=noresource' : `active;expires=${EXPIRES_SECONDS}`

@@ -344,7 +344,7 @@ function onBye(
 
 function onAck(turn: Turn, leg: Leg, body: string | undefined): void {
   const { awaitedAck } = leg
-  delete leg.awaitedAck
+  leg.awaitedAck = undefined
   const other = legOf(turn.world, awaitedAck?.id)
   if (awaitedAck && other) {
     if (awaitedAck.kind === 'relayed') relayAck(turn, leg, other.id, body)

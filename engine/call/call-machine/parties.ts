@@ -42,7 +42,7 @@ function leavePartner(turn: Turn, leg: Leg): void {
   const partner = partnerOf(turn, leg)
   disconnectLegs(turn, leg)
   if (partner === undefined) return
-  delete partner.excusedBy
+  partner.excusedBy = undefined
   disconnectLegs(turn, partner)
   const call = callOf(turn.world, partner)
   if (call === undefined) return
@@ -59,7 +59,7 @@ export function leave(turn: Turn, leg: Leg): void {
 
 /** A call without legs is over. */
 function removeLeg({ signals }: Turn, call: Call, { id, side }: Leg): void {
-  if (call.legs[side] === id) delete call.legs[side]
+  if (call.legs[side] === id) call.legs[side] = undefined
   const { callUuid } = call.start
   if (call.legs.caller === undefined && call.legs.callee === undefined)
     signals.push({ type: 'stop', callUuid, end: { kind: 'hung-up', by: side } })

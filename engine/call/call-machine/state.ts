@@ -95,8 +95,8 @@ export interface Attempt {
   status: number
   reason: string
   /** The last description before the answer, and the tag of who gave it. */
-  early?: { readonly tag: string; readonly sdp: string }
-  result?: AttemptResult
+  early?: { readonly tag: string; readonly sdp: string } | undefined
+  result?: AttemptResult | undefined
   /** Of a source's phone: asked again with an offer when it wants one. */
   readonly candidate?: Callee
   readonly isOffering?: boolean
@@ -120,16 +120,16 @@ export interface Dialing {
   readonly visited: readonly string[]
   /** Still to be tried. */
   candidates: readonly Destination[]
-  current?: Destination
+  current?: Destination | undefined
   /** Those that run, or ran, for `current`. */
   attempts: Attempt[]
   /** What the caller gets when nothing else can be tried. */
   last: End
   /** The best result of an extension's phones, while its voicemail is tried. */
-  beforeVoicemail?: AttemptResult
+  beforeVoicemail?: AttemptResult | undefined
   /** A 3xx waits for a decision. */
-  isAskingForward?: boolean
-  forward?: Forward
+  isAskingForward?: boolean | undefined
+  forward?: Forward | undefined
   /** Of the source's phones: what the last that refused said. */
   refusal?: { readonly status: number; readonly reason: string }
 }
@@ -151,40 +151,42 @@ export interface Call {
   /** Whether a Request with `From` of this tag is the caller's (RFC 3891 §3, early dialogs). */
   callerTag: string
   /** The offer of the caller; undefined: it wants one. */
-  offer?: string
+  offer?: string | undefined
   /** Who pays; known after the authorization. */
   account: Account | null
   /** A customer of another tenant may not be charged; null: any customer. */
   payerTenantId: number | null
-  origin?: Origin
+  origin?: Origin | undefined
   /** What is being called, or was reached. */
-  destination?: Destination
-  dialing?: Dialing
+  destination?: Destination | undefined
+  dialing?: Dialing | undefined
   /** Click-to-call: where the phone that is picked up is connected. */
-  connect?: PendingDial
-  answering?: Answering
+  connect?: PendingDial | undefined
+  answering?: Answering | undefined
   /** The forwarded call that has been answered, and waits for this call's caller. */
-  acceptFor?: string
+  acceptFor?: string | undefined
   /** The call that a phone's 3xx has led to, and how it stands in the record. */
-  forwardedTo?: {
-    readonly callUuid: string
-    readonly destination: string
-    readonly startedAt: number
-  }
-  legs: { caller?: string; callee?: string }
+  forwardedTo?:
+    | {
+        readonly callUuid: string
+        readonly destination: string
+        readonly startedAt: number
+      }
+    | undefined
+  legs: { caller?: string | undefined; callee?: string | undefined }
   /** Legs of parties that were transferred away, until they hang up. */
   departing: string[]
-  transfer?: CallTransfer
+  transfer?: CallTransfer | undefined
   /** The INVITE takes the place of a party of another call. */
-  replacement?: string
+  replacement?: string | undefined
   /** Transfers that end with this call, or change it. */
   transferIds: string[]
   /** Calls that end with this one. */
   supervisedBy: string[]
   /** The leg beside which new legs are placed, where there are several SIP servers. */
-  near?: string
+  near?: string | undefined
   /** The extension that has sent this call to the outside, as a SIP URI. */
-  forwardedBy?: string
+  forwardedBy?: string | undefined
   /** How many transfers, one after the other, have led to this call. */
   transfersBefore: number
   /** How many transfers that its parties have asked for came to nothing. */
@@ -202,12 +204,12 @@ export interface Call {
   /** The whole grant since the answer; null: without limit. */
   grantedSeconds: number | null
   /** Why there is no more. */
-  grantDenial?: string
+  grantDenial?: string | undefined
   /** Milliseconds; null: not yet, or never. */
   firstProgressAt: number | null
   answeredAt: number | null
   /** Why the call is over, as soon as it is; the first reason counts. */
-  end?: End
+  end?: End | undefined
   /** Headers of the BYEs that end it. */
   byeHeaders: Headers
   /** How many legs it has had. */
@@ -252,7 +254,8 @@ export interface Subscription {
   isSending: boolean
   last: number
   /** What has not been told yet; older news are worth nothing. */
-  waiting?: { readonly status: number; readonly reason: string; readonly isLast: boolean }
+  waiting?:
+    { readonly status: number; readonly reason: string; readonly isLast: boolean } | undefined
 }
 
 /** One dialog of a call: the caller's, or the called side's. */
@@ -265,9 +268,9 @@ export interface Leg {
   /** The peer is a phone: what it says about who it is is not passed on. */
   isPhone: boolean
   /** Its provisional responses are reliable (RFC 3262). */
-  isReliable?: boolean
+  isReliable?: boolean | undefined
   /** An answer to its offer has gone out reliably. */
-  hasAnsweredReliably?: boolean
+  hasAnsweredReliably?: boolean | undefined
   callId: string
   localTag: string
   remoteTag: string
@@ -278,15 +281,16 @@ export interface Leg {
   /** The peer is told of several parties, as if they were one. */
   hasOwnOrigin: boolean
   /** Headers of a CANCEL or BYE that waits until it is allowed. */
-  closing?: Headers
-  exchangeId?: string
+  closing?: Headers | undefined
+  exchangeId?: string | undefined
   /** Whose transfer lets it go: its BYE ends its own part only. */
-  excusedBy?: string
+  excusedBy?: string | undefined
   /** What the next ACK answers. */
-  awaitedAck?: { readonly kind: 'first-offer' | 'relayed' | 'replacement'; readonly id: string }
+  awaitedAck?:
+    { readonly kind: 'first-offer' | 'relayed' | 'replacement'; readonly id: string } | undefined
   /** A 2xx with an offer, to a re-INVITE of ours, that waits for its ACK: its transaction. */
-  owedAnswer?: string
-  subscription?: Subscription
+  owedAnswer?: string | undefined
+  subscription?: Subscription | undefined
   /** Requests of ours that wait for their responses. */
   pending: Record<string, Purpose>
   /** Re-INVITEs that wait for another one to end. */
@@ -300,9 +304,9 @@ export interface Exchange {
   readonly legs: readonly [string, string]
   state: ExchangeState
   /** Whose re-INVITE is under way, and its transaction on the other leg. */
-  inviting?: { readonly from: string; readonly transactionId: string }
+  inviting?: { readonly from: string; readonly transactionId: string } | undefined
   /** The transfer that waits until no re-INVITE is under way. */
-  waiting?: { readonly transferId: string; readonly step: string }
+  waiting?: { readonly transferId: string; readonly step: string } | undefined
 }
 
 export interface Transfer {
@@ -325,7 +329,7 @@ export interface Transfer {
   /** Asked for by REFER: the transferor hangs up by itself when it hears that the transfer worked. */
   readonly isReferred: boolean
   /** What the transferee is told of its new party. */
-  body?: string
+  body?: string | undefined
   /** Legs whose parties have left meanwhile. */
   gone: string[]
   /** The transferee has been told of the new media. */

@@ -296,7 +296,7 @@ function fail(turn: Turn, transfer: Transfer): void {
   const { kind, transferor, consulting, isReferred, refusal, gone } = transfer
   const { status, reason } = refusal ?? requestTerminated
   const leaving = legOf(world, transferor)
-  for (const leg of [leaving, legOf(world, consulting)]) if (leg) delete leg.excusedBy
+  for (const leg of [leaving, legOf(world, consulting)]) if (leg) leg.excusedBy = undefined
   show(turn, transfer, 'failed', kind === 'replacement' ? null : status)
   if (isReferred) {
     const call = leaving && callOf(world, leaving)
