@@ -1,6 +1,7 @@
 /** What ended calls add up to since the start, by the names under which telemetry shows it. */
 import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
-import type { CallRecord, Disposition } from '../schema/call-record.ts'
+import type { CallRecord } from '../schema/call-record.ts'
+import type { Disposition } from '../schema/contracts/field-values.ts'
 
 /** A node in the next rack answers within the first, a mobile network abroad within the last. */
 const boundsMs = [25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 5_000, 8_000, 15_000, 30_000]

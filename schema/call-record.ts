@@ -1,10 +1,8 @@
+import type { Direction, Disposition, HangupParty } from './contracts/field-values.ts'
 import { toFlag } from './columns.ts'
 import { compile, type Param } from './compiled.ts'
 import type { CdrTable } from './database.ts'
 import type { Store } from './open.ts'
-
-/** The record of an ended call (CDR); `cdr` is its stored form. */
-export type Disposition = 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
 
 /** One destination that was tried. Times in milliseconds UTC; status 0 when there was no response. */
 export interface Attempt {
@@ -15,10 +13,11 @@ export interface Attempt {
   readonly endedAt: number
 }
 
+/** The record of an ended call (CDR); `cdr` is its stored form. */
 export interface CallRecord {
   readonly callUuid: string
   readonly callId: string
-  readonly direction: 'inbound' | 'outbound' | 'internal'
+  readonly direction: Direction
   readonly callerNumber: string
   readonly callerName: string | null
   readonly calledNumber: string
@@ -31,7 +30,7 @@ export interface CallRecord {
   readonly disposition: Disposition
   readonly sipCode: number
   readonly hangupCause: string
-  readonly hangupBy: 'caller' | 'callee' | 'system' | 'api'
+  readonly hangupBy: HangupParty
   readonly denialCode: string | null
   readonly setId: number | null
   readonly node: string | null

@@ -3,6 +3,7 @@
  * milliseconds UTC (`…_at`, `…_stamp`), money is integer micro-units (`…_micros`), booleans are
  * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
  */
+import type { Direction, Disposition, EntryKind, HangupParty } from './contracts/field-values.ts'
 import type {
   ApplicationKeyPreviousTable,
   ApplicationKeyTable,
@@ -138,7 +139,7 @@ interface WalletTable {
 export interface LedgerEntryTable {
   id: Id
   wallet_id: number
-  kind: 'topup' | 'debit' | 'adjust' | 'refund'
+  kind: EntryKind
   amount_micros: number
   balance_after_micros: Sum
   /** Unique per kind: the call uuid of a debit, the payment reference of a top-up. */
@@ -314,7 +315,7 @@ export interface CdrTable {
   id: Id
   call_uuid: string
   call_id: string
-  direction: 'inbound' | 'outbound' | 'internal'
+  direction: Direction
   caller_id_number: string
   caller_id_name: string | null
   destination_number: string
@@ -325,10 +326,10 @@ export interface CdrTable {
   post_dial_delay_ms: number | null
   duration: number
   billsec: number
-  disposition: 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
+  disposition: Disposition
   sip_code: number
   hangup_cause: string
-  hangup_by: 'caller' | 'callee' | 'system' | 'api'
+  hangup_by: HangupParty
   /** Why the platform refused or ended the call, such as `insufficient_funds`; null otherwise. */
   denial_code: string | null
   set_id: number | null

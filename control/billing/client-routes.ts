@@ -4,6 +4,7 @@
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { dispositions, entryKinds } from '../../schema/contracts/field-values.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { CdrTable } from '../../schema/database.ts'
@@ -30,7 +31,7 @@ export interface ClientRoutesDeps {
 
 const ledgerQuery = z.strictObject({
   ...pageQuery,
-  kind: z.enum(['topup', 'debit', 'adjust', 'refund']).optional(),
+  kind: z.enum(entryKinds).optional(),
   start_date: queryTime.optional(),
   end_date: queryTime.optional(),
 })
@@ -39,9 +40,7 @@ const cdrQuery = z.strictObject({
   ...pageQuery,
   start_date: queryTime.optional(),
   end_date: queryTime.optional(),
-  disposition: z
-    .enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'])
-    .optional(),
+  disposition: z.enum(dispositions).optional(),
 })
 
 /** Mounted under `/api/client`. */

@@ -1,6 +1,7 @@
 /** `/customers`: the payers of calls, their balances, and every change of a balance. */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { entryKinds } from '../../schema/contracts/field-values.ts'
 import { MAX_AMOUNT_UNITS, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
@@ -38,7 +39,7 @@ const adjustBody = z.strictObject({
 
 const ledgerQuery = z.strictObject({
   ...pageQuery,
-  kind: z.enum(['topup', 'debit', 'adjust', 'refund']).optional(),
+  kind: z.enum(entryKinds).optional(),
   start_date: queryTime.optional(),
   end_date: queryTime.optional(),
 })

@@ -1,5 +1,6 @@
 /** Requests and answers of `/api/ocs/*` (SPECIFICATION.md §13.3). */
 import { z } from 'zod'
+import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { NodeExtension, NodeGrant, ReportAnswer } from '../../schema/contracts/ocs.ts'
@@ -57,16 +58,14 @@ export const cdrBody = z.object({
     ),
   customer_id: z.number().int().positive().nullish(),
   call_id: z.string().max(256).optional(),
-  direction: z.enum(['inbound', 'outbound', 'internal']).optional(),
+  direction: z.enum(directions).optional(),
   start_stamp: time.optional(),
   answer_stamp: time.nullish(),
   end_stamp: time.optional(),
-  disposition: z
-    .enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'])
-    .optional(),
+  disposition: z.enum(dispositions).optional(),
   sip_code: z.number().int().min(0).max(699).optional(),
   hangup_cause: z.string().max(128).optional(),
-  hangup_by: z.enum(['caller', 'callee', 'system', 'api']).optional(),
+  hangup_by: z.enum(hangupParties).optional(),
   recovered: z.boolean().optional(),
   unauthorized_by_ocs: z.boolean().optional(),
 })

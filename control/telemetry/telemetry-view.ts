@@ -1,5 +1,6 @@
 /** The schema of `GET /api/v1/metrics/telemetry`. Totals count from the start of the process. */
 import { z } from 'zod'
+import { entryKinds } from '../../schema/contracts/field-values.ts'
 
 const count = z.int().min(0)
 const percentage = z.number().min(0).max(100)
@@ -69,7 +70,7 @@ const billing = z.strictObject({
   reserved: z.string().describe('Decimal number as text.'),
   moved: z.array(
     z.strictObject({
-      kind: z.enum(['topup', 'debit', 'adjust', 'refund']),
+      kind: z.enum(entryKinds),
       currency: z.string(),
       count,
       amount: z.string().describe('Decimal number as text.'),

@@ -1,5 +1,6 @@
 /** Live calls, calls that ended a moment ago, and what the API may do to calls. */
 import type { CallRecord } from '../call-record.ts'
+import type { Direction } from './field-values.ts'
 import type { SpyMode, SpySide } from '../rules/spy-uri.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
@@ -18,7 +19,7 @@ export interface CallTransfer {
 export interface ActiveCall {
   readonly callUuid: string
   readonly state: CallState
-  readonly direction: CallRecord['direction']
+  readonly direction: Direction
   readonly callerNumber: string
   readonly calledNumber: string
   /** Milliseconds by the steady clock. */

@@ -2,9 +2,9 @@
  * The online charging system (OCS) of this process as the API sees it, as plain data: customers and their
  * money, rates, and charging for nodes. `engine/charging/ocs.ts` implements it.
  */
+import type { EntryKind } from './field-values.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Tariff } from '../call-journal.ts'
-import type { LedgerEntryTable } from '../database.ts'
 import type { AuthorizationRequest } from './charging.ts'
 
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
@@ -111,7 +111,7 @@ export interface LedgerPort {
 
 export interface LedgerEntry {
   readonly walletId: number
-  readonly kind: LedgerEntryTable['kind']
+  readonly kind: EntryKind
   /** Signed: what is added to the balance. */
   readonly amountMicros: number
   /** Unique per kind: a repeated entry changes nothing. */
@@ -153,7 +153,7 @@ export type MoneyMoved =
 
 /** What moved since the start, by kind and currency. */
 export interface MoneySum {
-  readonly kind: LedgerEntryTable['kind']
+  readonly kind: EntryKind
   /** ISO 4217. */
   readonly currency: string
   readonly count: number

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { entryKinds } from '../../../schema/contracts/field-values.ts'
 import type { CustomerView } from '../../billing/customer-store.ts'
 import type { LedgerEntryView } from '../../billing/ledger-store.ts'
 import type { RatePlanView } from '../../billing/rates/rate-plan-store.ts'
@@ -50,7 +51,7 @@ const wallet = walletFields.meta({ id: 'Wallet' })
 
 export const ledgerFields = z.strictObject({
   id: z.int(),
-  kind: z.enum(['topup', 'debit', 'adjust', 'refund']),
+  kind: z.enum(entryKinds),
   amount: amount.describe('Amount added to the balance; negative for a charge.'),
   amount_exact: decimal,
   balance_after: amount,

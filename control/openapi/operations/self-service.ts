@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { directions, dispositions } from '../../../schema/contracts/field-values.ts'
 import { data, list, type Operations } from '../operation.ts'
 import { examplePrice, ledgerFields, price } from './billing.ts'
 import { count, decimal, exampleTime, moment } from './shared.ts'
@@ -27,14 +28,14 @@ const ownEntry = ledgerFields
 const ownCall = z
   .strictObject({
     call_uuid: z.string(),
-    direction: z.enum(['inbound', 'outbound', 'internal']),
+    direction: z.enum(directions),
     caller_id_number: z.string(),
     destination_number: z.string(),
     start_stamp: moment,
     answer_stamp: moment.nullable(),
     end_stamp: moment,
     billsec: count,
-    disposition: z.enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION']),
+    disposition: z.enum(dispositions),
     denial_code: z.string().nullable(),
     mos_score: z.number().nullable(),
     cost: z.number(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { directions, dispositions, hangupParties } from '../../../schema/contracts/field-values.ts'
 import type { ActiveCallView } from '../../pbx/calls/active-call-view.ts'
 import type { CdrView } from '../../pbx/reports/cdr-view.ts'
 import { bare, data, either, type Operation, type Operations, text } from '../operation.ts'
@@ -110,9 +111,9 @@ const extensions: Operations = {
   },
 }
 
-const disposition = z.enum(['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'])
-const hangupBy = z.enum(['caller', 'callee', 'system', 'api'])
-const direction = z.enum(['inbound', 'outbound', 'internal'])
+const disposition = z.enum(dispositions)
+const hangupBy = z.enum(hangupParties)
+const direction = z.enum(directions)
 
 const transfer = z
   .strictObject({

@@ -4,6 +4,7 @@
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { dispositions } from '../../../schema/contracts/field-values.ts'
 import { requires } from '../../auth/requires.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
@@ -13,8 +14,6 @@ import { queryTime } from '../../provisioning/fields.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import type { Reports } from './reports.ts'
-
-const dispositions = ['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'] as const
 
 const reportQuery = z.strictObject({
   start_date: queryTime,

@@ -1,5 +1,6 @@
 /** Tools for live calls: list them, hang one up. */
 import { z } from 'zod'
+import { directions } from '../../../schema/contracts/field-values.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { ApiError } from '../../http/api-error.ts'
@@ -11,7 +12,7 @@ const states = ['DIALING', 'RINGING', 'EARLY', 'ACTIVE', 'HELD'] as const
 export const liveCall = z.object({
   call_uuid: z.string(),
   state: z.enum(states),
-  direction: z.enum(['inbound', 'outbound', 'internal']),
+  direction: z.enum(directions),
   caller_id_number: z.string(),
   destination_number: z.string(),
   start_stamp: time,

@@ -1,5 +1,6 @@
 /** Tools for call records: search a period, or get one call. */
 import { z } from 'zod'
+import { directions, dispositions, hangupParties } from '../../../schema/contracts/field-values.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
@@ -9,11 +10,9 @@ import { findRecord, searchRecords } from './call-records.ts'
 import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
 
-const dispositions = ['ANSWERED', 'NO ANSWER', 'BUSY', 'CANCELED', 'FAILED', 'CONGESTION'] as const
-
 export const callRecord = z.object({
   call_uuid: z.string(),
-  direction: z.enum(['inbound', 'outbound', 'internal']),
+  direction: z.enum(directions),
   caller_id_number: z.string(),
   destination_number: z.string(),
   start_stamp: time,
@@ -24,7 +23,7 @@ export const callRecord = z.object({
   disposition: z.enum(dispositions),
   sip_code: z.int(),
   hangup_cause: z.string(),
-  hangup_by: z.enum(['caller', 'callee', 'system', 'api']),
+  hangup_by: z.enum(hangupParties),
   denial_code: z.string().nullable().describe('Why this platform refused or ended the call.'),
   post_dial_delay_ms: z.number().nullable(),
   set_id: z.int().nullable(),

@@ -1,5 +1,6 @@
 /** Who ended a call, and how: from what happened to the words of its record. Pure. */
-import type { CallRecord, Disposition } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Disposition } from '../../../schema/contracts/field-values.ts'
 
 /** The end of a call as it happened. The first one counts. */
 export type End =

@@ -2,12 +2,11 @@
 import { sql } from 'kysely'
 import { compile, type Param } from '../../../schema/compiled.ts'
 import { exactSum } from '../../../schema/columns.ts'
+import type { EntryKind } from '../../../schema/contracts/field-values.ts'
 import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/ocs.ts'
-import type { Flag, LedgerEntryTable } from '../../../schema/database.ts'
+import type { Flag } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/query.ts'
-
-type EntryKind = LedgerEntryTable['kind']
 
 export type Posting =
   | { readonly kind: 'posted'; readonly balanceMicros: bigint }

@@ -1,0 +1,21 @@
+/** The values that fields of calls, call records and ledger entries may have, in the API's spelling. */
+
+export const directions = ['inbound', 'outbound', 'internal'] as const
+export type Direction = (typeof directions)[number]
+
+export const dispositions = [
+  'ANSWERED',
+  'NO ANSWER',
+  'BUSY',
+  'CANCELED',
+  'FAILED',
+  'CONGESTION',
+] as const
+export type Disposition = (typeof dispositions)[number]
+
+/** Which party ended a call. */
+export const hangupParties = ['caller', 'callee', 'system', 'api'] as const
+export type HangupParty = (typeof hangupParties)[number]
+
+export const entryKinds = ['topup', 'debit', 'adjust', 'refund'] as const
+export type EntryKind = (typeof entryKinds)[number]
