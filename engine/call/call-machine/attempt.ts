@@ -2,10 +2,11 @@
  * One INVITE of ours to one destination, by `attemptTable`: a node, a gateway, an agent, a phone, a domain. What
  * becomes of its end is told by `attemptOver`, and of its answer by `calleeAnswered` or `pickedUp`.
  */
+import { tagOf } from '../../sip-server/message/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import { silentOffer } from '../sdp/third-party.ts'
-import { tagOf, withoutClaims } from '../sip/headers.ts'
+import { withoutClaims } from '../sip/headers.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
 import { attemptTable, type AttemptEvent } from './tables/attempt-table.ts'
 import { display, progress } from './calling.ts'

@@ -1,11 +1,11 @@
 /** Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. */
+import { escapeUser } from '../../sip-server/message/index.ts'
 import type { OriginateRequest, OriginateResult } from '../../../schema/contracts/calls.ts'
 import type { CallDeps } from '../call-deps.ts'
 import { admit, planRoute } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
 import type { Headers } from '../signalling.ts'
-import { userPart } from '../sip/caller-id.ts'
 import { inviteOfSource, phonesOf, startOfSource } from './source.ts'
 
 /** Resolves before any phone rings; what becomes of the call is told by its record. */
@@ -46,9 +46,9 @@ export async function originate(
 /** The destination as the caller of the source's phones. */
 function toSource(request: OriginateRequest, invite: IncomingInvite): IncomingInvite {
   const { destination, autoAnswer, domain } = request
-  const from = { name: '', user: userPart(destination), host: domain, number: destination }
+  const from = { name: '', user: escapeUser(destination), host: domain, number: destination }
   const headers = autoAnswer ? pickUp : {}
-  return { ...invite, headers, body: undefined, from, calledUser: userPart(request.extension) }
+  return { ...invite, headers, body: undefined, from, calledUser: escapeUser(request.extension) }
 }
 
 /** RFC 5373 has no phones; these two have nearly all of them. */

@@ -1,10 +1,10 @@
 /** The extension whose phones ring first: in click-to-call, and for a supervisor. */
+import { escapeUser } from '../../sip-server/message/index.ts'
 import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { CallStart } from '../call-machine/call-start.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
-import { userPart } from '../sip/caller-id.ts'
 
 export function phonesOf(
   { domain, extension, tenantId }: ExtensionRecord,
@@ -39,11 +39,11 @@ export function inviteOfSource(
     ...{ callUuid, callId: callUuid, domain },
     headers: {},
     body: undefined,
-    from: { name, user: userPart(number), host: domain, number },
+    from: { name, user: escapeUser(number), host: domain, number },
     callerNumber: number,
     callerName: name || null,
     calledNumber: destination,
-    calledUser: userPart(destination),
+    calledUser: escapeUser(destination),
     hopsLeft: 70,
   }
 }

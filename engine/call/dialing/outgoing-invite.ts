@@ -1,4 +1,5 @@
 /** The INVITE of the called leg: whom it names, where it goes, what it carries. Pure. */
+import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
@@ -6,7 +7,7 @@ import type { Credentials, Headers } from '../signalling.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import { advertiseReplaces, CALL_UUID } from '../sip/headers.ts'
 import type { Party } from '../sip/caller-id.ts'
-import { ANONYMOUS_HOST, isAnonymous, nameAddr, partyOf, userPart } from '../sip/caller-id.ts'
+import { isAnonymous, partyOf } from '../sip/caller-id.ts'
 
 /** A phone of an extension. */
 export interface PhoneCandidate {
@@ -98,7 +99,10 @@ export function inviteFor(
   const headers = filter.invite(invite.headers)
   advertiseReplaces(headers)
   headers['Max-Forwards'] = String(invite.hopsLeft)
-  headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, hostOf(invite.from)))
+  headers['From'] = formatNameAddr(
+    invite.from.name,
+    callerUri(invite.from.user, hostOf(invite.from)),
+  )
   // Names of our own users are not shown outside.
   const isOutside = candidate.kind === 'gateway' || candidate.kind === 'domain'
   if (invite.referredBy && !isOutside) tellReferrer(invite.referredBy, headers)
@@ -118,7 +122,7 @@ export function inviteFor(
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
   else presentCaller(candidate, invite, headers)
 
-  const user = candidate.kind === 'node' ? invite.calledUser : userPart(candidate.number)
+  const user = candidate.kind === 'node' ? invite.calledUser : escapeUser(candidate.number)
   const address = `${user}@${candidate.uri.slice('sip:'.length)}`
   const parameters = address.indexOf(';')
   headers['To'] = `<sip:${parameters === -1 ? address : address.slice(0, parameters)}>`
@@ -149,8 +153,8 @@ function insideInvite(
 ): OutgoingInvite {
   const { uri, extension, domain } = candidate
   const host = isAnonymous(invite.from) ? ANONYMOUS_HOST : (invite.home ?? domain)
-  const callee = `<sip:${userPart(extension)}@${domain}>`
-  headers['From'] = nameAddr(invite.from.name, callerUri(invite.from.user, host))
+  const callee = `<sip:${escapeUser(extension)}@${domain}>`
+  headers['From'] = formatNameAddr(invite.from.name, callerUri(invite.from.user, host))
   headers['To'] = callee
   if (candidate.kind === 'phone') {
     if (wantsPrivacy(invite)) for (const name of identities) delete headers[name]
@@ -170,7 +174,7 @@ export const wantsPrivacy = ({ from, headers }: Pick<OutgoingCall, 'from' | 'hea
 const identities = ['p-asserted-identity', 'remote-party-id']
 
 function tellReferrer({ name, user, host }: Party, headers: Headers): void {
-  headers['Referred-By'] = nameAddr(name, callerUri(user, host))
+  headers['Referred-By'] = formatNameAddr(name, callerUri(user, host))
 }
 
 /** How the carrier wants to be told who calls (decisions §7). */
@@ -179,14 +183,14 @@ function presentCaller(gateway: GatewayCandidate, invite: OutgoingCall, headers:
   const { mode, value } = callerId
   if (mode === 'fixed' && value !== null) {
     for (const name of identities) delete headers[name]
-    const user = auth.fromUser ?? userPart(value)
-    headers['From'] = nameAddr('', callerUri(user, auth.fromDomain ?? OWN_HOST))
+    const user = auth.fromUser ?? escapeUser(value)
+    headers['From'] = formatNameAddr('', callerUri(user, auth.fromDomain ?? OWN_HOST))
     return
   }
   if (mode === 'pai') assertCaller(value, invite, headers)
   const user = auth.fromUser ?? invite.from.user
   const host = auth.fromDomain ?? hostOf(invite.from)
-  headers['From'] = nameAddr(invite.from.name, callerUri(user, host))
+  headers['From'] = formatNameAddr(invite.from.name, callerUri(user, host))
 }
 
 /** The carrier's fixed number, or the one that the network vouches for, or From, if that tells one. */
@@ -197,9 +201,9 @@ function assertCaller(
 ) {
   const asserted = partyOf(told['p-asserted-identity'] ?? '').user
   const claimed = isAnonymous(from) ? '' : from.user
-  const number = value === null ? asserted || claimed : userPart(value)
+  const number = value === null ? asserted || claimed : escapeUser(value)
   if (number === '') delete headers['p-asserted-identity']
-  else headers['p-asserted-identity'] = nameAddr('', callerUri(number, OWN_HOST))
+  else headers['p-asserted-identity'] = formatNameAddr('', callerUri(number, OWN_HOST))
 }
 
 function credentialsOf({ auth }: GatewayCandidate): Credentials | undefined {

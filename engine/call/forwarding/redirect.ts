@@ -3,7 +3,14 @@
  * the extension that was called. Pure.
  */
 import { isIP } from 'node:net'
-import { splitList as listItems } from '../../sip-server/message/index.ts'
+import {
+  headerNamed,
+  parseNameAddr,
+  qValueOf,
+  readAddress,
+  splitList,
+  withoutBrackets,
+} from '../../sip-server/message/index.ts'
 import { calledOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 
@@ -23,11 +30,13 @@ export interface Forwarding {
 
 /** Undefined: it names no number. Of several targets the preferred one is meant. */
 export function forwardingOf(headers: Headers): Forwarding | undefined {
-  const targets = [...listItems(headers['contact'] ?? '')].slice(0, MAX_TARGETS).map(targetIn)
+  const targets = splitList(headers['contact'] ?? '')
+    .slice(0, MAX_TARGETS)
+    .map(targetIn)
   const [preferred] = targets.toSorted((a, b) => b.q - a.q)
   const { number, user, host, irregular } = calledOf(preferred?.uri ?? '')
   const name = host.replace(/:\d+$/, '').toLowerCase()
-  const domain = isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : ''
+  const domain = isIP(withoutBrackets(name)) === 0 ? name : ''
   const isSecure = /^sips:/i.test(preferred?.uri ?? '')
   const isNumber = number !== '' && irregular === undefined
   return isNumber ? { number, user, domain, isSecure, reason: reasonOf(headers) } : undefined
@@ -36,14 +45,12 @@ export function forwardingOf(headers: Headers): Forwarding | undefined {
 /** More in one answer are not read. */
 const MAX_TARGETS = 16
 
-/** One of a Contact, as `sip:` or `tel:` URI. */
+/** One of a Contact, as `sip:` or `tel:` URI, and how much it is preferred. */
 function targetIn(value: string): { readonly uri: string; readonly q: number } {
-  const bracketed = /<([^<>]*)>([^<>]*)$/.exec(value)
-  const [bare = ''] = value.split(';', 1)
-  const parameters = bracketed?.[2] ?? value
-  const q = /;\s*q\s*=\s*([01](?:\.\d{0,3})?)(?![\d.])/i.exec(parameters)?.[1] ?? '1'
-  return { uri: (bracketed?.[1] ?? bare).trim(), q: Number(q) }
+  return { uri: readAddress(value).uri.trim(), q: qValueOf(parseNameAddr(value) ?? noParams) }
 }
+
+const noParams = { params: new Map<string, string>() }
 
 /** RFC 5806 §4: what a phone may give as its reason. */
 const reasons = new Set([
@@ -52,22 +59,17 @@ const reasons = new Set([
 ])
 
 function reasonOf(headers: Headers): string {
-  const given = /;\s*reason\s*=\s*"?([\w-]+)/i.exec(diversionIn(headers) ?? '')?.[1] ?? ''
+  const given =
+    /;\s*reason\s*=\s*"?([\w-]+)/i.exec(headerNamed(headers, 'diversion') ?? '')?.[1] ?? ''
   return reasons.has(given.toLowerCase()) ? given.toLowerCase() : 'unknown'
 }
 
 /** With one more Diversion, the latest first (RFC 5806 §4). */
 export function divertedBy(extension: string, reason: string, headers: Headers): Headers {
-  const before = diversionIn(headers)
+  const before = headerNamed(headers, 'diversion')
   const kept: Headers = {}
   for (const name in headers)
     if (name.toLowerCase() !== 'diversion') kept[name] = headers[name] ?? ''
   const own = `<${extension}>;reason=${reason}`
   return { ...kept, diversion: before === undefined ? own : `${own}, ${before}` }
-}
-
-/** The library keeps the sender's spelling of this one. */
-function diversionIn(headers: Headers): string | undefined {
-  for (const name in headers) if (name.toLowerCase() === 'diversion') return headers[name]
-  return undefined
 }

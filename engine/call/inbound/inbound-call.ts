@@ -1,9 +1,10 @@
 /** An INVITE until its call is dialled: identified, validated, authorized, routed. */
+import { tagOf } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Call } from '../call-machine/state.ts'
 import type { End } from '../cdr/end-reason.ts'
 import { respondToPhone, sourceOf } from '../phones/register.ts'
-import { requires100rel, tagOf } from '../sip/headers.ts'
+import { requires100rel } from '../sip/headers.ts'
 import { respond } from '../sip/answers.ts'
 import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { replaceParty } from '../transfer/replace-party.ts'

@@ -1,22 +1,15 @@
 /** What an INVITE says about its call, read once. */
+import { escapeUser, formatNameAddr, headerNamed } from '../../sip-server/message/index.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
 import { readNumber } from '../../../schema/rules/phone-number.ts'
 import type { CallStart } from '../call-machine/call-start.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Party } from '../sip/caller-id.ts'
 import type { Irregular } from '../sip/caller-id.ts'
-import {
-  calledOf,
-  callerOf,
-  isAnonymous,
-  nameAddr,
-  partyOf,
-  renumbered,
-  userPart,
-} from '../sip/caller-id.ts'
+import { calledOf, callerOf, isAnonymous, partyOf, renumbered } from '../sip/caller-id.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
-import { headerNamed, identityClaims } from '../sip/headers.ts'
-import { peerAddress } from '../sip/peer-address.ts'
+import { identityClaims } from '../sip/headers.ts'
+import { hostPort } from '../../sip-server/message/index.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
 
 export interface IncomingInvite extends OutgoingCall, RouteQuestion {
@@ -94,17 +87,17 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
   for (const [name, value] of Object.entries(headers))
     if (!identityClaims.has(name.toLowerCase())) kept[name] = value
   if (!isAnonymous(from)) return kept
-  const uri = `sip:${userPart(origin.extension)}@${origin.domain}`
+  const uri = `sip:${escapeUser(origin.extension)}@${origin.domain}`
   return {
     ...kept,
-    'p-asserted-identity': nameAddr(origin.displayName, uri),
+    'p-asserted-identity': formatNameAddr(origin.displayName, uri),
     privacy: kept['privacy'] ?? 'id',
   }
 }
 
 export function startOf(request: SipRequest, invite: IncomingInvite, startedAt: number): CallStart {
   const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
-  const sourceAddress = peerAddress(request)
+  const sourceAddress = hostPort(request.source_address, request.source_port)
   return { callUuid, callId, callerNumber, callerName, calledNumber, sourceAddress, startedAt }
 }
 

@@ -5,7 +5,7 @@ import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { GatewayCandidate, Origin, Routing } from '../../routing/routing.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
-import { plainHost } from '../../sip-server/message/index.ts'
+import { bracketed, plainHost } from '../../sip-server/message/index.ts'
 import type { DomainCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
 import { noCandidate, type End } from '../cdr/end-reason.ts'
 import {
@@ -204,9 +204,8 @@ export function routeCall(
 function domainRoute(domain: string, origin: Origin, deps: RouteDeps): Route {
   if (!deps.domains.isAllowed(domain))
     return refused('outbound', 404, 'Not Found', 'foreign_domain')
-  const host = domain.includes(':') ? `[${domain}]` : domain
   const tenantId = tenantOf(origin, deps)
-  const candidates = [{ kind: 'domain', uri: `sip:${host}`, tenantId }] as const
+  const candidates = [{ kind: 'domain', uri: `sip:${bracketed(domain)}`, tenantId }] as const
   return { kind: 'candidates', direction: 'outbound', candidates }
 }
 

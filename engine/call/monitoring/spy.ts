@@ -3,6 +3,7 @@
  * where the call's node lets a supervisor in. The node mixes the media; no wallet is asked. The call of
  * the supervisor ends with the one that it is about.
  */
+import { escapeUser } from '../../sip-server/message/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
 import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -12,7 +13,6 @@ import type { SpyCandidate } from '../dialing/outgoing-invite.ts'
 import { free } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
-import { userPart } from '../sip/caller-id.ts'
 
 /** How long the supervisor's phones ring. */
 const RING_MS = 60_000
@@ -78,6 +78,6 @@ function entranceTo(
 function toSupervisor(invite: IncomingInvite, { start }: Call, extension: string): IncomingInvite {
   const { callerNumber, calledNumber } = start
   const name = `${callerNumber} - ${calledNumber}`
-  const from = { name, user: userPart(calledNumber), host: invite.domain, number: calledNumber }
-  return { ...invite, from, calledUser: userPart(extension) }
+  const from = { name, user: escapeUser(calledNumber), host: invite.domain, number: calledNumber }
+  return { ...invite, from, calledUser: escapeUser(extension) }
 }

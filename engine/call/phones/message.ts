@@ -2,20 +2,19 @@
  * Text messages between registered phones of one tenant (RFC 3428, page mode). Nothing is stored or charged, and nothing
  * leaves for a carrier.
  */
+import {
+  ANONYMOUS_HOST,
+  escapeUser,
+  formatNameAddr,
+  withoutBrackets,
+} from '../../sip-server/message/index.ts'
 import { isIP } from 'node:net'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import { respond } from '../sip/answers.ts'
-import {
-  ANONYMOUS_HOST,
-  calledOf,
-  isAnonymous,
-  nameAddr,
-  partyOf,
-  userPart,
-} from '../sip/caller-id.ts'
+import { calledOf, isAnonymous, partyOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { unsupportedOptions } from '../sip/headers.ts'
@@ -121,9 +120,7 @@ export class Messages {
 
   /** A phone without a domain writes the address of its server, as it sees it. */
   #isOurHost(host: string): boolean {
-    return (
-      isIP(host.replace(/^\[|\]$/g, '')) !== 0 || this.#deps.client.ownHost.startsWith(`${host}:`)
-    )
+    return isIP(withoutBrackets(host)) !== 0 || this.#deps.client.ownHost.startsWith(`${host}:`)
   }
 
   /** To all phones at the same time: the first that takes it counts (RFC 3428 §4). */
@@ -175,9 +172,9 @@ function headersFor(phone: PhoneCandidate, request: SipRequest, origin: Extensio
   const from = partyOf(request.headers['from'] ?? '')
   const headers: Headers = {
     From: isAnonymous(from)
-      ? nameAddr('Anonymous', `sip:anonymous@${ANONYMOUS_HOST}`)
-      : nameAddr(origin.displayName, `sip:${userPart(origin.extension)}@${origin.domain}`),
-    To: `<sip:${userPart(phone.extension)}@${phone.domain}>`,
+      ? formatNameAddr('Anonymous', `sip:anonymous@${ANONYMOUS_HOST}`)
+      : formatNameAddr(origin.displayName, `sip:${escapeUser(origin.extension)}@${origin.domain}`),
+    To: `<sip:${escapeUser(phone.extension)}@${phone.domain}>`,
     'Max-Forwards': String(hopsLeft(request)),
   }
   for (const name of passed) {

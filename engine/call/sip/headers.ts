@@ -3,6 +3,7 @@
  * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or tells what stands behind us
  * (User-Agent, Server, Organization, Warning) never does.
  */
+import { headerNamed, replaceHosts, splitList } from '../../sip-server/message/index.ts'
 import { withPlainNumbers } from './caller-id.ts'
 import type { Headers } from '../signalling.ts'
 
@@ -127,25 +128,17 @@ const OWN_MARK = CALL_UUID.toLowerCase()
 /** The value of our mark on a request. */
 export const ownMark = (headers: Headers): string | undefined => headerNamed(headers, OWN_MARK)
 
-/** The value of a header under whatever spelling, which the library keeps if it does not know the name. */
-export function headerNamed(headers: Headers, lowerCaseName: string): string | undefined {
-  const { length } = lowerCaseName
-  for (const name in headers)
-    if (name.length === length && name.toLowerCase() === lowerCaseName) return headers[name]
-  return undefined
-}
-
 /** The tokens of a comma list that we know; nothing when none is left. */
 function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
-  const kept = tokensOf(value).filter((token) => known.has(token))
+  const kept = splitList(value).filter((token) => known.has(token))
   if (kept.length > 0) passed[key] = kept.join(', ')
 }
 
 /** What of a `Require` we do not do (RFC 3261 §8.2.2.3), as the value of `Unsupported`. */
 export function unsupportedOptions(require: string | undefined): string {
   if (require === undefined) return ''
-  return tokensOf(require)
-    .filter((token) => token !== '' && !doneHere.has(token))
+  return splitList(require)
+    .filter((token) => !doneHere.has(token))
     .join(', ')
 }
 
@@ -154,37 +147,7 @@ const doneHere = new Set(['100rel', 'timer', 'replaces'])
 
 /** The caller wants provisional responses to be reliable, each of which it acknowledges (RFC 3262). */
 export const requires100rel = (require: string | undefined): boolean =>
-  require !== undefined && tokensOf(require).includes('100rel')
-
-const tokensOf = (value: string): string[] => value.split(',').map((token) => token.trim())
-
-/** Of a From or To; empty: it has none. */
-export const tagOf = (party: string | undefined): string =>
-  /;\s*tag=([^;\s]+)/i.exec(party ?? '')?.[1] ?? ''
-
-/** Replaces what stands behind each `@` outside quotes, so that no host of one side shows on the other. */
-export function replaceHosts(value: string, ownHost: string): string {
-  let replaced = ''
-  let from = 0
-  let isQuoted = false
-  for (let index = 0; index < value.length; index++) {
-    const character = value[index]
-    if (character === '\\' && isQuoted) index++
-    else if (character === '"') isQuoted = !isQuoted
-    else if (character === '@' && !isQuoted) {
-      replaced += value.slice(from, index + 1) + ownHost
-      from = endOfHost(value, index + 1)
-      index = from - 1
-    }
-  }
-  return from === 0 ? value : replaced + value.slice(from)
-}
-
-function endOfHost(value: string, start: number): number {
-  let index = start
-  while (index < value.length && !';>?, \t\r"'.includes(value.charAt(index))) index++
-  return index
-}
+  require !== undefined && splitList(require).includes('100rel')
 
 function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))

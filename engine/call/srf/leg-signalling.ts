@@ -10,7 +10,7 @@ import type {
   SipResponse,
   SrfDialog,
 } from './drachtio.ts'
-import { peerAddress } from '../sip/peer-address.ts'
+import { hostPort } from '../../sip-server/message/index.ts'
 import type { InviteToSend, SrfClient, UacEnd } from './srf-client.ts'
 
 /** What the library holds of one leg. */
@@ -237,7 +237,7 @@ const plain = (response: SipResponse): PlainResponse => ({
   reason: response.reason,
   headers: response.headers,
   body: response.body,
-  peer: peerAddress(response),
+  peer: hostPort(response.source_address, response.source_port),
 })
 
 const idsOf = ({ sip, remote }: SrfDialog) => ({

@@ -1,7 +1,7 @@
 /** Our own REGISTER to a carrier, sent by call control. */
+import { escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
 import type { SendRegister } from '../../trunks/carrier-registration.ts'
 import type { Schedule } from '../deadlines.ts'
-import { nameAddr, userPart } from '../sip/caller-id.ts'
 import type { SrfClient } from './srf-client.ts'
 
 /** A registrar may be far away, and asks twice. */
@@ -13,8 +13,8 @@ export function registerThrough(client: SrfClient, schedule: Schedule): SendRegi
     new Promise((resolve) => {
       const cancel = schedule(() => resolve({ kind: 'silence' }), ANSWER_MS)
       const address = registrar.slice('sip:'.length).replace(/;.*$/, '')
-      const user = userPart(username).replace('@', '%40')
-      const record = nameAddr('', `sip:${user}@${domain ?? hostOf(address)}`)
+      const user = escapeUser(username).replace('@', '%40')
+      const record = formatNameAddr('', `sip:${user}@${domain ?? hostOf(address)}`)
       const headers = {
         From: record,
         To: record,

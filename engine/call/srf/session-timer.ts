@@ -2,6 +2,7 @@
  * Session timers (RFC 4028) as call control asks for them: each leg has its own, kept by the SIP
  * server. So a party that vanishes in mid-call is noticed, and the call ends for the other one, too.
  */
+import { parseMinSE, parseOptionTags, parseSessionExpires } from '../../sip-server/message/index.ts'
 import type { Headers } from './drachtio.ts'
 
 export interface SessionTimers {
@@ -52,13 +53,11 @@ export function grantSession(asked: Headers, headers: Headers, timers: SessionTi
   if (timers.seconds === 0) return
   const { supported, require } = asked
   const knowsTimer = hasTimer(supported) || hasTimer(require)
-  const offered = asked['session-expires']
-  const wanted = secondsIn(offered)
-  const least = knowsTimer ? (secondsIn(asked['min-se']) ?? 0) : 0
-  const seconds = Math.max(least, Math.min(timers.seconds, wanted ?? timers.seconds))
-  const named = /;\s*refresher\s*=\s*(ua[cs])/i.exec(offered ?? '')?.[1]?.toLowerCase()
+  const wanted = parseSessionExpires(asked['session-expires'] ?? '')
+  const least = knowsTimer ? (parseMinSE(asked['min-se'] ?? '') ?? 0) : 0
+  const seconds = Math.max(least, Math.min(timers.seconds, wanted?.seconds ?? timers.seconds))
   // One that does not know the extension cannot refresh, and must not be required to.
-  const refresher = knowsTimer ? (named ?? (timers.isOurPart ? 'uas' : 'uac')) : 'uas'
+  const refresher = knowsTimer ? (wanted?.refresher ?? (timers.isOurPart ? 'uas' : 'uac')) : 'uas'
   headers['session-expires'] = `${seconds};refresher=${refresher}`
   headers['supported'] = withTimer(headers['supported'])
   if (refresher === 'uac') headers['require'] = 'timer'
@@ -66,17 +65,12 @@ export function grantSession(asked: Headers, headers: Headers, timers: SessionTi
 
 /** What a 422 insists on, where it is more than we asked for; undefined: asking again is no use. */
 export function leastOf(refusal: Headers, { seconds }: SessionTimers): number | undefined {
-  const least = secondsIn(refusal['min-se'])
+  const least = parseMinSE(refusal['min-se'] ?? '')
   return least !== undefined && least > seconds ? least : undefined
 }
 
-function secondsIn(value: string | undefined): number | undefined {
-  const digits = /^\d{1,9}/.exec(value ?? '')?.[0]
-  return digits === undefined ? undefined : Number(digits)
-}
-
 const hasTimer = (options: string | undefined): boolean =>
-  options !== undefined && /(^|[\s,])timer($|[\s,])/i.test(options)
+  parseOptionTags([options ?? '']).includes('timer')
 
 const withTimer = (options: string | undefined): string =>
   options === undefined || options === '' ? 'timer' : `${options}, timer`

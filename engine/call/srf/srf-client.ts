@@ -5,7 +5,7 @@
  * the library's promises a BYE in the same read is lost.) What it throws becomes a value here.
  */
 import { respond } from '../sip/answers.ts'
-import { partyAt } from '../sip/caller-id.ts'
+import { withoutUriParams } from '../../sip-server/message/index.ts'
 import type { Credentials, InviteToSend as Invite } from '../signalling.ts'
 import type {
   Agent,
@@ -269,7 +269,11 @@ export class SrfClient {
    * final answer, at most once. The returned function says whether a server has taken it.
    */
   sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
-    const options = { method: 'OPTIONS', headers: { To: partyAt(uri) }, proxy: nextHop }
+    const options = {
+      method: 'OPTIONS',
+      headers: { To: `<${withoutUriParams(uri)}>` },
+      proxy: nextHop,
+    }
     return this.#request(this.#towards(nextHop, undefined), uri, options, done)
   }
 

@@ -2,6 +2,7 @@
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
 import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
+import { hostPort } from '../../sip-server/message/index.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call-machine/state.ts'
 import type { Destination } from '../inbound/route.ts'
@@ -98,7 +99,7 @@ function readMessage({ at, payload }: LoggedMessage, legs: readonly string[]): T
   const leg = legs.find((callId) => payload.includes(callId))
   if (end === -1 || meta === -1 || leg === undefined) return []
   const [source, , transport = '', host = '', port = ''] = fields.slice(meta)
-  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+  const address = hostPort(host, Number(port))
   const direction = source === 'network' ? 'received' : 'sent'
   const text = withoutSecrets(payload.slice(end + 2))
   return [{ kind: 'message', at, direction, leg, transport, address, text }]

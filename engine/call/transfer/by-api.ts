@@ -1,9 +1,9 @@
 /** Blind transfer from the API: one party of an answered call is connected to a number. */
+import { escapeUser } from '../../sip-server/message/index.ts'
 import type { TransferRequest, TransferResult } from '../../../schema/contracts/calls.ts'
 import type { CallDeps } from '../call-deps.ts'
 import { oppositeSide, partnerOf } from '../call-machine/parties.ts'
 import type { Leg } from '../call-machine/state.ts'
-import { userPart } from '../sip/caller-id.ts'
 import { identityOf, type Identity } from './identity.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
@@ -27,7 +27,7 @@ export async function transferByApi(
   const payer = payerOf(transferor, transferee, tenantId, deps)
   if (payer === undefined) return { kind: 'not_transferable' }
   const domain = payer.origin.kind === 'extension' ? payer.origin.domain : ''
-  const target = { number: destination, user: userPart(destination), domain }
+  const target = { number: destination, user: escapeUser(destination), domain }
   const plan = { transferor, transferee, target, payer, tenantId, isReferred: false }
   return transferToNewCall(plan, deps)
 }

@@ -1,7 +1,13 @@
 /** What a REFER asks (RFC 3515, RFC 4488). Pure. */
+import {
+  parseReplaces,
+  readSoleUri,
+  readUri,
+  type Replaces,
+  unescapeText,
+} from '../../sip-server/message/index.ts'
 import { answerToIrregular, calledOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
-import { readReplaces, type Replaces } from './replaces.ts'
 
 /** Whom the party that stays shall talk to. */
 export interface Target {
@@ -34,20 +40,18 @@ const refused = (status: number, reason: string): ReferRequest => ({
 const badReferTo = refused(400, 'Bad Refer-To')
 
 export function readRefer(headers: Headers): ReferRequest {
-  const uri = uriOf(headers['refer-to'] ?? '')
+  const uri = readSoleUri(headers['refer-to'] ?? '')
   if (uri === undefined) return badReferTo
-  const scheme = uri.slice(0, uri.indexOf(':')).toLowerCase()
-  if (!uri.includes(':') || scheme === '') return badReferTo
+  const { scheme, params, headers: embedded } = readUri(uri)
+  if (scheme === '') return badReferTo
   if (!schemes.has(scheme)) return refused(416, 'Unsupported URI Scheme')
-  const question = uri.indexOf('?')
-  const address = question === -1 ? uri : uri.slice(0, question)
-  // §2.1 lets a REFER ask for any method; we place calls.
-  const method = /;method=([^;]*)/i.exec(address)?.[1] ?? 'INVITE'
+  // RFC 3515 §2.1 lets a REFER ask for any method; we place calls.
+  const method = /;method=([^;]*)/i.exec(params)?.[1] ?? 'INVITE'
   if (method.toUpperCase() !== 'INVITE') return refused(603, 'Decline')
-  const embedded = question === -1 ? undefined : embeddedReplaces(uri.slice(question + 1))
-  const replaces = embedded === undefined ? undefined : readReplaces(embedded)
-  if (embedded !== undefined && replaces === undefined) return badReferTo
-  const { number, user, host, irregular } = calledOf(address)
+  const asked = embeddedReplaces(embedded)
+  const replaces = asked === undefined ? undefined : parseReplaces(asked)
+  if (asked !== undefined && replaces === undefined) return badReferTo
+  const { number, user, host, irregular } = calledOf(uri)
   if (replaces === undefined) {
     if (irregular) return { kind: 'refused', ...answerToIrregular[irregular] }
     if (number === '') return badReferTo
@@ -68,28 +72,12 @@ export function readRefer(headers: Headers): ReferRequest {
 
 const schemes = new Set(['sip', 'sips', 'tel'])
 
-/** The one URI of a Refer-To value. Undefined: there is none, or more than one (§2.1). */
-function uriOf(value: string): string | undefined {
-  const open = value.indexOf('<')
-  if (open === -1) {
-    const uri = value.split(';', 1)[0]?.trim() ?? ''
-    return uri === '' || /[,\s]/.test(uri) ? undefined : uri
-  }
-  const close = value.indexOf('>', open)
-  if (close === -1 || value.slice(close + 1).includes('<')) return undefined
-  return value.slice(open + 1, close).trim() || undefined
-}
-
 /** RFC 3261 §19.1.1: headers of a URI, escaped. */
 function embeddedReplaces(headers: string): string | undefined {
   for (const header of headers.split('&')) {
     const equals = header.indexOf('=')
     if (header.slice(0, equals).toLowerCase() !== 'replaces') continue
-    try {
-      return decodeURIComponent(header.slice(equals + 1))
-    } catch {
-      return ''
-    }
+    return unescapeText(header.slice(equals + 1)) ?? ''
   }
   return undefined
 }

@@ -1,4 +1,5 @@
 /** REFER in a call (RFC 3515): which party asks, what for, and how it goes on. */
+import type { Replaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Command, MachineEvent } from '../call-machine/protocol.ts'
 import { partnerOf } from '../call-machine/parties.ts'
@@ -7,7 +8,6 @@ import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { partyOf } from '../sip/caller-id.ts'
 import { callerIdentity, identityOf, isSame, type Identity } from './identity.ts'
 import { readRefer } from './refer-request.ts'
-import type { Replaces } from './replaces.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
 /** Each leaves a record, also one that is refused before a phone rings; no user tries so often. */

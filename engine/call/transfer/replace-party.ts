@@ -2,6 +2,7 @@
  * INVITE with Replaces (RFC 3891): the caller takes the place of a party in a call of ours. No destination is
  * called and no wallet is asked: the call in which it takes the place goes on, on its own account.
  */
+import { parseReplaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import { partnerOf } from '../call-machine/parties.ts'
 import type { Call, Leg } from '../call-machine/state.ts'
@@ -10,7 +11,6 @@ import { free } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Headers } from '../signalling.ts'
 import { identityOf, mayReplace } from './identity.ts'
-import { readReplaces } from './replaces.ts'
 
 export function replaceParty(
   headers: Headers,
@@ -44,7 +44,7 @@ function partyToReplace(
   deps: CallDeps,
 ): Found | Refusal {
   const { calls } = deps
-  const replaces = readReplaces(headers['replaces'] ?? '')
+  const replaces = parseReplaces(headers['replaces'] ?? '')
   if (replaces === undefined || headers['join'] !== undefined)
     return refused(400, 'Bad Replaces', 'bad_request')
   const { callId, toTag, fromTag, isEarlyOnly } = replaces

@@ -3,6 +3,7 @@
  * place). The new call is a call of its own, on the account of the party that asked; the call that the
  * transferee came from goes on with its own record, because its leg still costs what it costs.
  */
+import { escapeUser } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { CallStart } from '../call-machine/call-start.ts'
 import type { Call, Leg } from '../call-machine/state.ts'
@@ -12,7 +13,7 @@ import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import { retryAfter, routeCall } from '../inbound/route.ts'
 import { closedBy } from '../inbound/validation.ts'
 import { asOffer } from '../sdp/third-party.ts'
-import { userPart, type Party } from '../sip/caller-id.ts'
+import type { Party } from '../sip/caller-id.ts'
 import type { Identity } from './identity.ts'
 import type { Target } from './refer-request.ts'
 
@@ -125,7 +126,7 @@ function inviteFor(
     callId: transferor.callId,
     headers: {},
     body: asOffer(transferee.media) || undefined,
-    from: { name, user: userPart(number), host: domain, number },
+    from: { name, user: escapeUser(number), host: domain, number },
     callerNumber: number,
     callerName: name || null,
     hopsLeft: 70,
@@ -137,7 +138,7 @@ function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | u
   if (referrer === undefined) return undefined
   const { origin, name, number } = referrer
   const host = origin.kind === 'extension' ? origin.domain : client.ownHost
-  return { name, user: userPart(number), host, number }
+  return { name, user: escapeUser(number), host, number }
 }
 
 /**
@@ -155,5 +156,5 @@ function presented(
   const { callerNumber, callerName, calledNumber } = start
   const number = side === 'caller' ? callerNumber : calledNumber
   const name = side === 'caller' ? (callerName ?? '') : ''
-  return { ...invite, from: { name, user: userPart(number), host: invite.domain, number } }
+  return { ...invite, from: { name, user: escapeUser(number), host: invite.domain, number } }
 }

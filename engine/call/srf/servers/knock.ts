@@ -1,6 +1,7 @@
 /** One INVITE to a SIP server from a socket of its own, which no application should answer. */
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
+import { hostPort } from '../../../sip-server/message/index.ts'
 import type { Schedule } from '../../deadlines.ts'
 
 export interface Place {
@@ -33,8 +34,7 @@ function knockAt(
 ): Promise<number | undefined> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   const send = (text: string): void => socket.send(text, port, host, () => undefined)
-  const shown = isIPv6(host) ? `[${host}]` : host
-  const uri = `sip:${user}@${shown}:${port}`
+  const uri = `sip:${user}@${hostPort(host, port)}`
   return new Promise((resolve) => {
     const end = (status: number | undefined): void => {
       for (const cancel of timers) cancel()

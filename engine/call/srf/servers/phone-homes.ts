@@ -1,4 +1,5 @@
 /** With several servers: which of them has the connection of a phone, or the way back through its NAT. */
+import { hostPort } from '../../../sip-server/message/index.ts'
 import type { Agent } from '../drachtio.ts'
 
 /** The oldest are forgotten: calls to them go by any server, until they register again. */
@@ -9,7 +10,7 @@ export class PhoneHomes {
   readonly #agents = new Map<string, Agent>()
 
   note(address: string, port: number, agent: Agent): void {
-    const place = `${address.includes(':') ? `[${address}]` : address}:${port}`
+    const place = hostPort(address, port)
     this.#agents.delete(place)
     this.#agents.set(place, agent)
     const [oldest] = this.#agents.size > MAX_PHONES ? this.#agents.keys() : []

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { readRefer } from '../../../../engine/call/transfer/refer-request.ts'
-import { readReplaces } from '../../../../engine/call/transfer/replaces.ts'
 
 const read = (referTo: string, more: Record<string, string> = {}) =>
   readRefer({ 'refer-to': referTo, cseq: '7 REFER', ...more })
@@ -49,12 +48,4 @@ test.each([
 test('nobody wants to hear how it goes on', () => {
   expect(read('<sip:1@h>', { 'refer-sub': 'false' })).toMatchObject({ isSilent: true })
   expect(read('<sip:1@h>', { 'refer-sub': 'true' })).toMatchObject({ isSilent: false })
-})
-
-test('Replaces: order and spelling do not matter, several are refused', () => {
-  const wanted = { callId: 'a', toTag: 't', fromTag: 'f', isEarlyOnly: true }
-  expect(readReplaces('a;FROM-TAG=f; early-only ;to-tag=t')).toEqual(wanted)
-  expect(readReplaces('a;to-tag=t;from-tag=f, b;to-tag=t;from-tag=f')).toBeUndefined()
-  expect(readReplaces('a;to-tag=t')).toBeUndefined()
-  expect(readReplaces('')).toBeUndefined()
 })

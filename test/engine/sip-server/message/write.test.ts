@@ -60,4 +60,6 @@ test('users and hosts are replaced in every URI of a list, and not in names', ()
     '"1@x <sip:" <sip:[1:pw]@a:5060;x=1>, <tel:[2];isub=3>, <sip:h>',
   )
   expect(replaceHosts(value, 'us')).toBe('"1@x <sip:" <sip:1:pw@us;x=1>, <tel:2;isub=3>, <sip:h>')
+  const quoted = '"q\\"@z" <sip:1@[::1]:5>;reason=x, <sip:2@a?Reason=x>'
+  expect(replaceHosts(quoted, 'us')).toBe('"q\\"@z" <sip:1@us>;reason=x, <sip:2@us?Reason=x>')
 })
