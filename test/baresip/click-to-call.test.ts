@@ -103,7 +103,7 @@ test('two phones are connected from the API, hear each other, hold, and are hung
   expect(events.findLast((type) => type.startsWith('call.'))).toBe('call.ended')
 })
 
-test('an extension without a phone is told to whoever wants to call from it', async () => {
+test('click-to-call from an extension without a phone is refused with the reason', async () => {
   const answer = await api('/pbx/calls/originate', {
     source_extension: '101',
     destination_number: '102',

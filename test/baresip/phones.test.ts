@@ -108,6 +108,6 @@ test('a phone whose connection is gone is not waited for: 480 at once', async ()
   const before = Date.now()
   await one.command('dial', `sip:102@${domain}`)
   expect((await one.next('CALL_CLOSED')).param).toMatch(/^480/)
-  // Whom one waits for rings 25 s, and is silent for 32.
+  // A callee rings for 25 s; a silent one times out after 32 s.
   expect(Date.now() - before).toBeLessThan(10_000)
 })

@@ -145,8 +145,8 @@ test('the new party declines: the transferor hears of it, and each call has its 
   )
 })
 
-// baresip 1.0.0 has no attended transfer: the one who joins is scripted, the others are phones.
-test('somebody with two calls joins them: the two phones hear each other', async () => {
+// baresip 1.0.0 has no attended transfer: the transferor is scripted, the others are phones.
+test('attended transfer joins two calls: the two phones hear each other', async () => {
   const [two, three] = [await phone('102'), await phone('103')]
   const [first, second] = [await talkTo('102'), await talkTo('103')]
   await Promise.all([two.next('CALL_ESTABLISHED'), three.next('CALL_ESTABLISHED')])

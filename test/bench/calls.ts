@@ -108,7 +108,7 @@ type Turns = ReadonlyMap<string, readonly Turn[]>
 
 const keyOf = (name: string, rate: number): string => `${name} ${rate}`
 
-/** Who begins changes from turn to turn, so that no one always runs on a warmer machine. */
+/** The order alternates, so that neither side always runs on a warmer machine. */
 async function takeTurns(
   contestants: readonly Contestant[],
   { rates, seconds, turns }: Plan,

@@ -46,7 +46,7 @@ export async function run(): Promise<void> {
     await callers.hangUpAll(2_000)
     const over = await server.figures()
     console.log(
-      `  after everybody has hung up: ${over.dialogs} dialogs, ${over.errors.length} errors`,
+      `  after all calls have ended: ${over.dialogs} dialogs, ${over.errors.length} errors`,
     )
     if (
       established < dialogs ||

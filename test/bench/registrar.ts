@@ -46,7 +46,7 @@ export async function run(): Promise<void> {
     )
   }
   try {
-    await idleCpu('nobody registered')
+    await idleCpu('no phones registered')
     await measured('5,000 phones: challenge and answer', () => table.registerAll(atOnce))
     await measured('the same again, with their nonces', () => table.registerAll(atOnce))
     await measured(`steady, ${refreshesPerSecond} refreshes a second`, () =>

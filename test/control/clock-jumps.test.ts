@@ -115,11 +115,11 @@ test('a clock that was set forward for a while makes nothing be forgotten', asyn
   const periods = { callRecordDays: 0, auditDays: 30 }
   const log = () => undefined
   const retention = new Retention({ store, now: () => earliest(deps), log }, periods)
-  const kept = () => store.sqlite.prepare('SELECT count(*) FROM audit_entry').pluck().get()
+  const storedCount = () => store.sqlite.prepare('SELECT count(*) FROM audit_entry').pluck().get()
   jump(400 * 24 * hour)
   retention.step()
-  expect(kept()).toBe(1)
+  expect(storedCount()).toBe(1)
   tick(31 * 24 * hour)
   retention.step()
-  expect(kept()).toBe(0)
+  expect(storedCount()).toBe(0)
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { routeNotes } from '../../control/http/route-notes.ts'
 import { openControl, type TestControl } from '../support/control.ts'
 
-/** Stands in every text that belongs to the tenant which nobody else may see. */
+/** Part of every text of the tenant that no other tenant may see. */
 const CANARY = 'canary'
 const CALL = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 
@@ -71,7 +71,7 @@ async function fill(
   ids.set('/calls', [CALL])
   control.engine.trace = () =>
     Promise.resolve({ tenantId: 1, legs: [CANARY], entries: [], isComplete: true })
-  // Belong to nobody, as the next.
+  // Without an owner, like the next.
   ids.set('/guard/bans', ['192.0.2.77'])
   ids.set('/docs', ['no-such-file'])
   // Without its arguments; what tools show and change is in tools/partition.test.ts.

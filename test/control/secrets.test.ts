@@ -84,7 +84,7 @@ test('no token and no password is stored, logged, or answered a second time', as
   control.store.close()
 })
 
-/** What signs sessions: drawn at the first start, and never shown to anybody. */
+/** What signs sessions: generated at the first start, and never shown. */
 function jwtSecretOf({ store }: TestControl): string {
   const place = { table: 'setting', column: 'value', row: 'jwt_secret' }
   const query = store.sqlite.prepare<[], string>(

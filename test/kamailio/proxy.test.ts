@@ -64,7 +64,7 @@ test('BYE from behind us finds its way through the proxy in front to the caller'
   expect(call).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'callee' })
 })
 
-test('a caller behind the proxy gives up, and our refusals reach him', async () => {
+test('a caller behind the proxy cancels, and receives our rejections', async () => {
   const { tollgate, front } = await startInFront('rings', 'udp')
   expect(await callWith('inbound/cancels-while-ringing.xml', front.port, { keys })).toEqual(clean)
   expect(

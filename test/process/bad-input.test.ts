@@ -145,10 +145,10 @@ const cases: readonly (readonly [string, () => Buffer, number])[] = [
   ['CSeq of another method', () => request({ headers: ['CSeq: 1 BYE'] }), 400],
   ['CSeq that is no number', () => request({ headers: ['CSeq: one INVITE'] }), 400],
   ['SIP/3.0', () => request({ version: 'SIP/3.0' }), 505],
-  ['a scheme nobody serves', () => request({ uri: 'gopher://127.0.0.1/1' }), 416],
+  ['an unsupported scheme', () => request({ uri: 'gopher://127.0.0.1/1' }), 416],
   ['Max-Forwards 0', () => request({ headers: ['Max-Forwards: 0'] }), 483],
   ['Max-Forwards that is no number', () => request({ headers: ['Max-Forwards: many'] }), 400],
-  ['an extension nobody has', () => request({ headers: ['Require: telepathy'] }), 420],
+  ['an unsupported extension', () => request({ headers: ['Require: telepathy'] }), 420],
   ['an unknown method', () => request({ method: 'FROB' }), 501],
   [
     'a method that is not served',

@@ -97,11 +97,7 @@ test.each([
   ],
   ['a host that is none', 'GET /health HTTP/1.1\r\nHost: a b/c\r\n\r\n', 400],
   ['a question to no resource', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 400],
-  [
-    'an expectation that nobody meets',
-    'GET /health HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n',
-    417,
-  ],
+  ['an unsupported expectation', 'GET /health HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n', 417],
 ])('%s is an error and ends nothing but that connection', async (_, bytes, status) => {
   const { open } = await serve()
   const connection = await open()
@@ -180,7 +176,7 @@ test('a stop lets a request finish, writes the key counters and closes the ports
   connection.write(requestText('GET', '/api/v1/health', token))
   await connection.answer()
 
-  const body = '{"username":"nobody","password":"whatever"}'
+  const body = '{"username":"unknown","password":"whatever"}'
   connection.write(
     'POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
       `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`,

@@ -97,7 +97,7 @@ test('with DRACHTIO_URL the guard works on requests: guessers, scanners and the 
   const leg = phone.peer.leg(`sip:102@${domain}`)
   phone.invite(leg)
   expect((await phone.answerTo(leg)).status).toBe(403)
-  // Nobody asked who it was: there is no call.
+  // Rejected before authorization: there is no call.
   expect(tollgate.calls()).toEqual([])
 })
 

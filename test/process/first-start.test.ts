@@ -42,7 +42,7 @@ test.each([['serve'], ['migrate'], ['key', 'create', '--name', 'k']])(
     expect(await failure(words, { DATABASE_PATH: path })).toEqual({
       code: 2,
       printed: [],
-      said: [expect.stringContaining('does not exist; create it, or say --create')],
+      said: [expect.stringContaining('does not exist; create it, or use --create')],
     })
     expect(existsSync(join(path, '..'))).toBe(false)
   },

@@ -220,7 +220,7 @@ test('a node that is a gateway is left out: the next one gets the call, if there
   expect(heard()).toEqual([])
 })
 
-test('voicemail at a gateway records nothing: the caller hears that nobody is there', async () => {
+test('voicemail at a gateway records nothing: the caller gets the failure of the callee', async () => {
   const callee = await phone('107')
   expect((await callee.signOn()).status).toBe(200)
   const caller = await phone('103')

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 
-/** Makes this process, but no child of it, believe that it is an old Node. */
+/** Makes this process, but no child of it, look like an old Node. */
 const oldNode = join(folder, 'old-node.cjs')
 writeFileSync(
   oldNode,

@@ -22,7 +22,7 @@ const seed = {
   })),
 }
 
-/** Nobody is trusted: loopback stands for the internet. */
+/** No source is trusted: loopback represents the internet. */
 const environment = { TRUSTED_SOURCES: '192.0.2.0/24' }
 
 let tollgate: TollgateProcess
@@ -114,7 +114,7 @@ describe.each([
     one.peer.reply(first, 486)
     two.peer.reply(second, 200)
     expect((await sent.answer).status).toBe(200)
-    // Nobody is charged for it: there is no call.
+    // It is not charged: there is no call.
     expect(tollgate.calls()).toEqual([])
   })
 
@@ -127,7 +127,7 @@ describe.each([
       await statusOf(sender, `sip:102@${domain}`, { from: `sip:103@${domain}` }),
       await statusOf(stranger, `sip:102@${domain}`),
       await statusOf(sender, `sip:102@${domain}`, { from: 'sip:102@elsewhere.example' }),
-      // Other tenants, numbers outside, other people's domains, nobody.
+      // Other tenants, outside numbers, foreign domains, unknown users.
       await statusOf(sender, 'sip:102@other.example'),
       await statusOf(sender, `sip:18005551212@${domain}`),
       await statusOf(sender, 'sip:102@elsewhere.example'),

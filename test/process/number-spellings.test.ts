@@ -113,7 +113,7 @@ test('a REFER, a 302 and click-to-call in another spelling: premium is charged, 
   expect(await refer(`sip:1-900-(555)1234@${domain}`)).toBe(202)
   await notified(caller.peer)
   expect(await answered(gateway)).toMatch(premiumUri)
-  // Whoever was called first hears of the new media; then both calls are over.
+  // The first callee gets the new media; then both calls end.
   gateway.reply(await gateway.next('INVITE'), 200, { body: sdp('gateway') })
   await gateway.next('ACK')
   await finalNotify(caller.peer)

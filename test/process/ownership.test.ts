@@ -88,7 +88,7 @@ async function start() {
   }
 }
 
-/** Nobody has time; ends when the node's port is closed. */
+/** Rejects every call; ends when the node's port is closed. */
 async function declineAll(node: SipPeer): Promise<void> {
   const wait = () => node.next('INVITE').catch(() => undefined)
   for (let invite = await wait(); invite !== undefined; invite = await wait())

@@ -21,7 +21,7 @@ const known = {
   carrier: 'one carrier to another',
   seededCarrier: 'a carrier out of a file',
   payment: 'whsec_of_the_payment_provider',
-  wrong: 'somebody guesses this',
+  wrong: 'a guessed password',
 }
 
 const seed = {
@@ -150,7 +150,7 @@ async function useEverything(tollgate: TollgateProcess) {
   await ask(200, 'PATCH /api/v1/routing/carriers/2', { max_calls: 3 })
   const phone = { extension, password: known.phone, display_name: 'Desk', tenant: 'acme' }
   await ask(201, 'POST /api/v1/pbx/extensions', phone)
-  const hook = { url: `http://127.0.0.1:${tollgate.apiPort}/nobody-listens` }
+  const hook = { url: `http://127.0.0.1:${tollgate.apiPort}/no-receiver` }
   await reveal(201, 'POST /api/v1/webhooks', hook)
   await reveal(200, 'POST /api/v1/webhooks/1/rotate', { overlap_seconds: 60 })
   await ask(202, 'POST /api/v1/webhooks/1/test')

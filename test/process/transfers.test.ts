@@ -9,7 +9,7 @@ import { finalNotify, refer } from '../support/transfer-rig.ts'
 interface Transferred {
   readonly tollgate: TollgateProcess
   readonly node: SipPeer
-  /** Whom the caller called, and to whom it transferred: both are behind the node. */
+  /** The first callee and the transfer target: both are behind the node. */
   readonly first: Leg
   readonly second: Leg
 }
@@ -32,7 +32,7 @@ async function transferred(): Promise<Transferred> {
   node.reply(toSecond, 200, { tag: 'second', body: sdp('second') })
   await node.next('ACK')
   const toFirstAgain = await node.next('INVITE')
-  // RFC 3264 §8: for whom it has called it is the same session, changed once.
+  // RFC 3264 §8: for the callee it is the same session, changed once.
   expect(toFirstAgain.body).toBe(sdp('second').replace('o=- 1 1 ', 'o=- 1 2 '))
   node.reply(toFirstAgain, 200, { body: sdp('first') })
   await node.next('ACK')

@@ -49,7 +49,7 @@ test('a hundred writes do not wait', () => {
   expect(group.stats().commits).toBe(1)
 })
 
-test('nobody is told that a write is done before its group is committed', () => {
+test('a write is reported as done only after its group is committed', () => {
   const { sqlite, group, stored } = groupOn()
   const seen: boolean[] = []
   group.add({

@@ -14,7 +14,7 @@ const sdp = 'v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=-\r\nt=0 0\r\n'
 const longestCallMs = 40_000
 
 /** A name that means one to three addresses, of which some are dead. */
-const houseName = 'house.example'
+const ownName = 'sbc.example'
 const deadAddresses = ['10.0.0.8', '10.0.0.9']
 
 /** A call whose session is watched must end so long after the network has died (RFC 4028). */
@@ -117,7 +117,7 @@ export class Party implements StreamHost {
 
   /** Calls the peer, and perhaps gives up before it answers. */
   call(): void {
-    const host = this.#chance(0.4) ? houseName : (this.#peer?.address ?? '')
+    const host = this.#chance(0.4) ? ownName : (this.#peer?.address ?? '')
     const to = `sip:b@${host}${this.#streams ? ';transport=tcp' : ''}`
     const isTimed = this.#chance(0.5)
     const lines =
@@ -164,7 +164,7 @@ export class Party implements StreamHost {
     this.#network.after(forgottenCallMs, () => {
       const isTalking = this.views.get(dialogId) === 'talking'
       if (isTalking && !this.#streams && this.#network.deadForMs > noticedAfterMs)
-        this.complaints.push(`nobody noticed the end of ${dialogId}`)
+        this.complaints.push(`the end of ${dialogId} went unnoticed`)
       this.#tell(dialogId, 'BYE')
     })
   }
@@ -224,7 +224,7 @@ export class Party implements StreamHost {
     else if (peer?.address === to.address) this.#network.carry(() => peer.received(text, from))
   }
 
-  /** Sometimes there is no answer, and the house is not always among the first addresses. */
+  /** Sometimes there is no answer, and our server is not always among the first addresses. */
   #lookUp(reference: string): void {
     const { random } = this.#network
     const addresses = [this.#peer?.address ?? '', ...deadAddresses].filter(() => random() < 0.7)

@@ -10,7 +10,7 @@ export interface Weather {
   readonly diesAfterMs: number
 }
 
-/** Whoever has deadlines of its own: a stack. */
+/** A participant with deadlines of its own: a stack. */
 export interface Timed {
   nextDeadline(): number | undefined
   handleTimeout(now: number): void
@@ -64,7 +64,7 @@ export class VirtualNetwork {
       if (this.random() >= loss) this.after(this.random() * maxDelayMs, deliver)
   }
 
-  /** Lets time pass until nothing is under way and nobody waits for anything. */
+  /** Lets time pass until nothing is in flight and no deadline is pending. */
   runUntilQuiet(): void {
     const end = this.now + longestMs
     for (;;) {

@@ -23,7 +23,7 @@ export interface RemoteEnd {
   readonly returnPort?: number
 }
 
-/** Whoever listens at an address. */
+/** A listener at an address. */
 export interface StreamHost {
   readonly address: string
   readonly port: number

@@ -74,7 +74,7 @@ test('of a thousand contacts for one user five are taken, and the others leave n
   expect(tollgate.faults).toEqual([])
 })
 
-test('a REGISTER that is sent again by somebody who overheard it is challenged as stale', async () => {
+test('a REGISTER replayed by an eavesdropper is challenged as stale', async () => {
   const [one, thief] = [await phone('101'), await phone('101', 'unknown')]
   one.learn(await one.register())
   const proof = `Authorization: ${one.credentials('REGISTER')}`
@@ -117,7 +117,7 @@ test('an unknown user and a wrong password get the same answers', async () => {
 
 test('a phone behind NAT is acknowledged and hung up where it answers, not where its Contact points', async () => {
   const [callee, caller] = [await phone('101'), await phone('102')]
-  // Nobody is at the address that it gives; its packets come from somewhere else.
+  // Its Contact address is unused; its packets come from another address.
   callee.peer.contact = 'sip:101@10.99.99.99:5060'
   expect((await callee.signOn()).status).toBe(200)
   const leg = await caller.call('101')

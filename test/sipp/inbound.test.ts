@@ -80,7 +80,7 @@ test('busy passes to the caller, and no other node is tried', async () => {
   expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([486])
 })
 
-test('nobody answers: the ring limit ends the call', async () => {
+test('no answer: the ring limit ends the call', async () => {
   const { tollgate, nodes } = await startCase({
     nodes: ['rings'],
     environment: { RING_TIMEOUT_SECONDS: '2' },
@@ -130,7 +130,7 @@ test('a CANCEL that races the answer ends the call once, whichever wins', async 
   })
 })
 
-test('a source that nobody knows gets 403', async () => {
+test('an unknown source gets 403', async () => {
   const { tollgate } = await startCase({
     nodes: ['answers'],
     environment: { TRUSTED_SOURCES: '192.0.2.0/24' },

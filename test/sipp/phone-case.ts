@@ -1,6 +1,6 @@
 /**
  * One case with phones: SIPp registers a port for an extension, answers there, and calls from there.
- * Loopback is not trusted: whoever is no phone, node or carrier is nobody.
+ * Loopback is not trusted: a source that is not a phone, node or carrier is unknown.
  */
 import { onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'

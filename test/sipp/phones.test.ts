@@ -9,7 +9,7 @@ import { eventually } from '../support/waiting.ts'
 const clean = { exitCode: 0, errors: '' }
 const outside = '18005551212'
 
-test('a phone that registers is called by another of its house, at no cost', async () => {
+test('a registered phone is called by another phone of its tenant, at no cost', async () => {
   const { tollgate, phone } = await startPhones()
   const [one, two] = [await phone('101'), await phone('102')]
   expect(await one.register()).toEqual(clean)
@@ -25,7 +25,7 @@ test('a phone that registers is called by another of its house, at no cost', asy
   expect(tollgate.faults).toEqual([])
 })
 
-test('a wrong password registers nothing, and nobody can be called there', async () => {
+test('a wrong password registers nothing, and the extension cannot be called', async () => {
   const { tollgate, phone } = await startPhones()
   const [one, two] = [await phone('101'), await phone('102')]
   expect((await one.fail({ password: 'guessed-it' })).errors).toContain('401')
@@ -139,7 +139,7 @@ test('while Tollgate drains, an emergency call passes and any other is told to t
   )
 })
 
-test('nobody calls under the number of another: not with its own password, not without', async () => {
+test('a phone cannot call with the number of another: not with its own password, not without', async () => {
   const { tollgate, phone } = await withCarrier()
   const thief = await phone('102')
   expect(await thief.call(outside, 'phones/claims-another-number', '101')).toEqual(clean)

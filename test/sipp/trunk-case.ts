@@ -19,7 +19,7 @@ interface TrunkOptions {
   readonly route?: Body
   /** Further sections of the seed file. */
   readonly seed?: Body | ((gatewayPorts: readonly number[]) => Body)
-  /** The caller is a gateway of the carrier instead of a node of the house, and this is added to it. */
+  /** The caller is a gateway of the carrier instead of a backend node, and this is added to it. */
   readonly inbound?: Body
   readonly environment?: Record<string, string>
 }
@@ -27,7 +27,7 @@ interface TrunkOptions {
 export interface TrunkCase {
   readonly tollgate: TollgateProcess
   readonly gateways: readonly SippNode[]
-  /** A call out of the house, or several in the same moment; `number` is dialled. */
+  /** An outbound call, or several at the same moment; `number` is dialled. */
   dial(scenario: string, number: string, caller?: string, calls?: number): Promise<SippResult>
   /** `data` of an answer of the API. */
   get(path: string): Promise<unknown>
@@ -69,9 +69,9 @@ export async function startTrunks(options: TrunkOptions): Promise<TrunkCase> {
 }
 
 interface Ports {
-  /** From where the calls come: of the house's nodes, or of the carrier's gateways. */
+  /** The source of the calls: the backend nodes, or the carrier's gateways. */
   readonly callers: readonly number[]
-  /** Where nobody is. */
+  /** An unused address. */
   readonly silent: readonly number[]
 }
 
@@ -81,13 +81,13 @@ function seedOf(
   { carrier, route, seed, inbound }: TrunkOptions,
 ): object {
   const from = inbound === undefined ? callers : silent
-  const house = silent.map((internal_port, index) => ({
+  const nodes = silent.map((internal_port, index) => ({
     ...{ host: '127.0.0.1', internal_port, external_port: from[index] },
   }))
   const sources = callers.map((port) => ({ host: '127.0.0.1', port }))
   return {
     ...seedFor([]),
-    dispatcher: [{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, nodes: house }],
+    dispatcher: [{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, nodes }],
     carriers: [
       {
         name: 'north',

@@ -154,7 +154,7 @@ test('least cost: the carrier that is cheapest for the number gets the call, the
   })
 })
 
-test('a gateway whose name nobody can look up is passed over, and leaves nothing behind', async () => {
+test('a gateway with an unresolvable name is skipped and leaves nothing behind', async () => {
   const { tollgate, dial, get } = await startTrunks({
     gateways: ['nodes/answers'],
     seed: ([port = 0]) => ({

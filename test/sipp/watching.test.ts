@@ -28,7 +28,7 @@ async function watch(tollgate: TollgateProcess, token: string, lastId?: string) 
   return reader
 }
 
-test('a phone that registers, and one whose password changes or that is deleted, is told of', async () => {
+test('a phone that registers, and one whose password changes or that is deleted, is reported', async () => {
   const { tollgate, phone } = await startPhones()
   const token = await makeKey(tollgate)
   const reader = await watch(tollgate, token)
@@ -58,7 +58,7 @@ test('a node that falls silent and comes back is told of, and a reader goes on w
   const down = await reader.next('node.down')
   expect(down.data).toMatchObject({ destination: uris[1], state: 'probing', set_id: 1 })
   reader.close()
-  // While nobody listens, a call goes through and the node comes back.
+  // Without a reader, a call succeeds and the node recovers.
   expect(await callWith('inbound/answered.xml', tollgate.sipPort, from(paying))).toEqual(clean)
   nodes[1]?.thaw()
   const again = await watch(tollgate, token, down.id)

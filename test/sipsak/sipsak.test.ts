@@ -27,7 +27,7 @@ afterAll(async () => {
 /** Transport, address of record and user of the Contact, as they came. */
 const registered: string[] = []
 
-/** Believes everybody, and tells the binding back. */
+/** Accepts every phone, and returns the binding. */
 function registrar(srf: Srf): void {
   srf.register((request, response) => {
     const contact = request.get('Contact')

@@ -71,7 +71,7 @@ export class Baresip {
 
   /**
    * Waits until the phone is registered. Asked rather than listened for: a phone that starts fast has
-   * registered before anybody can listen.
+   * registered before a listener can be attached.
    */
   async registered(): Promise<void> {
     const deadline = Date.now() + patienceMs

@@ -184,7 +184,7 @@ export class DrachtioPeer {
     return this.ask('OPTIONS')
   }
 
-  /** Somebody asks something outside any call, and gets an answer. */
+  /** A request outside any call, and its response. */
   async ask(method: string): Promise<void> {
     const callId = `seen-${++lastNumber}`
     const transactionId = `txn-${callId}`

@@ -1,4 +1,4 @@
-/** Ports of 127.0.0.1 that nobody uses, neither for UDP nor for TCP, and nobody takes before the test does. */
+/** Ports of 127.0.0.1 that are unused, for UDP and TCP, and stay so until the test binds them. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
@@ -12,7 +12,7 @@ const firstPort = 10_500
 const portsPerProcess = 1_000
 const shares = 22
 
-/** Whoever gets one may use the next three as well: SIPp takes some for media. */
+/** The next three belong to it as well: SIPp uses some for media. */
 const step = 4
 
 /** How many ports a process gives before the first comes again: all of its share but the claim's. */
@@ -38,7 +38,7 @@ async function claimShare(): Promise<number> {
     const claim = createServer().unref()
     if (await listens(claim, first)) return first
   }
-  throw new Error(`each of ${shares} shares of the ports from ${firstPort} on is somebody else's`)
+  throw new Error(`each of ${shares} shares of the ports from ${firstPort} on is in use`)
 }
 
 const listens = (server: Server, port: number): Promise<boolean> =>

@@ -7,37 +7,19 @@
 export const notYetConverted: readonly string[] = [
   'engine/call',
   'engine/sip-server',
-  'sipp-scenarios',
-  'test/baresip',
-  'test/bench',
-  'test/control',
-  'test/control/audit',
-  'test/control/auth',
-  'test/control/events',
-  'test/control/http',
-  'test/control/middleware',
-  'test/control/pbx',
-  'test/control/provisioning',
-  'test/control/retention',
-  'test/control/sbc',
-  'test/control/tools',
-  'test/control/webhooks',
   'test/engine/call',
   'test/engine/sip-server',
-  'test/kamailio',
-  'test/process',
-  'test/schema',
-  'test/simulation',
-  'test/sipp',
-  'test/sipsak',
-  'test/support',
-  'test/tls',
-  'test/vectors',
-  'test/webphone',
+  'test/support/number-doors.ts',
 ]
 
+/** `word <name>: path` → why this one file may use the word. An entry that is no longer needed fails. */
+export const wordExceptions: Readonly<Record<string, string>> = {
+  'word nobody: test/vectors/torture-semantics.ts': 'quotes messages of RFC 4475',
+  'word everyone: test/vectors/torture-semantics.ts': 'quotes messages of RFC 4475',
+}
+
 export interface ForbiddenWord {
-  /** In an exception of `test/tidy.test.ts`: `word <name>: <path>`. */
+  /** In an exception: `word <name>: <path>`. */
   readonly name: string
   readonly pattern: RegExp
   readonly instead: string
@@ -64,7 +46,7 @@ export const forbiddenWords: readonly ForbiddenWord[] = [
   },
   {
     name: 'one who',
-    pattern: /\b(?:one|ones|those|him) (?:who|whose)\b/gi,
+    pattern: /\b(?:one|ones|those|him) who\b/gi,
     instead: 'the party: "a caller that …", "users with …"',
   },
   {

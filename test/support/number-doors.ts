@@ -43,7 +43,7 @@ const seed = {
   ].map((customer) => ({ ...customer, rate_plan: 'retail', balance: '1000000.00' })),
   dispatcher: [{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, nodes: [{ host: '192.0.2.1' }] }],
   carriers: [
-    ...['north', 'south', 'rescue'].map((name, index) => ({
+    ...['north', 'south', 'emergency'].map((name, index) => ({
       ...{ name, direction: 'out', gateways: [{ host: `203.0.113.${index + 1}` }] },
     })),
     {
@@ -55,7 +55,7 @@ const seed = {
     ...[{ name: 'all', prefix: '', carrier: 'north' }],
     ...[{ name: 'premium', prefix: '1900', carrier: 'south' }],
     ...[{ name: 'none', prefix: '1809', mode: 'block' }],
-    ...[{ name: 'rescue', prefix: '112', carrier: 'rescue', emergency: true }],
+    ...[{ name: 'emergency', prefix: '112', carrier: 'emergency', emergency: true }],
   ],
   extensions: ['101', '102'].map((extension) => ({
     ...{ tenant: 'acme', extension, password: 'long enough', display_name: extension },

@@ -2,11 +2,11 @@
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** It names nothing that could be somebody else's. */
+/** It refers to nothing that another tenant could own. */
 export const plain = 'plain'
 /** Only the platform's credentials may write it: 403. */
 export const platform = 'platform'
-/** Bodies that name something of another tenant, of the platform, or that nobody gave the tenant: each is refused. */
+/** Bodies that name something of another tenant, of the platform, or not assigned to the tenant: each is refused. */
 type Rule = typeof plain | typeof platform | readonly Body[]
 
 /** What others own, all with this word in it. */
@@ -204,7 +204,7 @@ export const operations: Readonly<Record<string, Operations>> = {
     rules: {
       ...tenant,
       ...named('rate_plan', 'plan'),
-      numbers: foreign('numbers', ['15559000001'], ['15550001234'], ['1800'], ['someone']),
+      numbers: foreign('numbers', ['15559000001'], ['15550001234'], ['1800'], ['user']),
       ...plains('name', 'email', 'password', 'is_active', 'credit_limit', 'max_concurrent_calls'),
       ...plains('max_cps', 'max_daily_spend', 'max_call_seconds', 'low_balance_threshold'),
       ...plains('currency', 'balance'),

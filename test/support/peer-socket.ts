@@ -31,7 +31,7 @@ export interface PeerNetwork {
   whenSilent(giveUp: () => void): () => void
 }
 
-/** What a peer by TLS shows and believes. */
+/** The certificate and the trusted CAs of a TLS peer. */
 export type PeerTls = ConnectionOptions & TlsOptions
 
 export interface PeerOptions {

@@ -54,7 +54,7 @@ export async function openToolRig(): Promise<ToolRig> {
   }
 }
 
-/** The engine's data: set 1 as it is stored, and a set of nobody. */
+/** The engine's data: set 1 as it is stored, and a set without an owner. */
 function engineOf({ engine, now }: TestControl, tenantId: number): void {
   const states = new Map<string, NodeStatus['state']>()
   const node = (nodeId: number, host: string): NodeStatus => {

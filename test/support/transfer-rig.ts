@@ -66,11 +66,11 @@ export async function call(
 
 const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
 
-/** Replaces (RFC 3891 §6.1) with `leg` as it is known to whoever is asked to replace it. */
+/** Replaces (RFC 3891 §6.1) with `leg` as the party asked to replace it knows it. */
 export const replacing = ({ callId, to, from }: Leg, more = ''): string =>
   `${callId};to-tag=${tagOf(to)};from-tag=${tagOf(from)}${more}`
 
-/** A description as it reaches somebody who was told of others before (RFC 3264 §8). */
+/** A session description for a party that has received earlier ones (RFC 3264 §8). */
 export const asVersion = (version: number, description: string): string =>
   description.replace('o=- 1 1 ', `o=- 1 ${version} `)
 

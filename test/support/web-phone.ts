@@ -26,7 +26,7 @@ const description =
   'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n' +
   'm=audio 40000 RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\na=sendrecv\r\n'
 
-/** No media: it says the same to everybody and believes everybody. */
+/** No media: it offers the same to every peer and accepts every peer. */
 class FixedDescription implements SessionDescriptionHandler {
   readonly heard: string[]
 
@@ -126,9 +126,9 @@ export class WebPhone {
 
   /** The next call that comes in, unanswered. */
   async invitation(): Promise<Invitation> {
-    await this.#until(() => this.#invitations.length > 0, 'nobody calls')
+    await this.#until(() => this.#invitations.length > 0, 'no call arrived')
     const invitation = this.#invitations.shift()
-    if (invitation === undefined) throw new Error('nobody calls')
+    if (invitation === undefined) throw new Error('no call arrived')
     return invitation
   }
 

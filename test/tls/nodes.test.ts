@@ -1,4 +1,4 @@
-/** Nodes and gateways that are reached by TLS: probed, called, and believed only with a certificate. */
+/** Nodes and gateways over TLS: probed, called, and trusted only with a certificate. */
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
@@ -133,14 +133,14 @@ test('with SIP_TLS_VERIFY=off the same node is called', async () => {
 test("a carrier's gateway is called by TLS under its name", async () => {
   const gateway = await secureNode(trusted)
   const place = placeFor('udp')
-  const house = await SipPeer.openPatient(place)
-  onTestFinished(() => house.close())
+  const node = await SipPeer.openPatient(place)
+  onTestFinished(() => node.close())
   const tollgate = await start({
     ...seedFor([]),
     dispatcher: [
       {
         ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
-        nodes: [{ host: '127.0.0.1', internal_port: house.port }],
+        nodes: [{ host: '127.0.0.1', internal_port: node.port }],
       },
     ],
     carriers: [
@@ -153,7 +153,7 @@ test("a carrier's gateway is called by TLS under its name", async () => {
   })
   await expect.poll(() => gateway.probes()).toBeGreaterThan(0)
   place.port = tollgate.sipPort
-  await talk(tollgate, house, gateway)
+  await talk(tollgate, node, gateway)
   expect(await tollgate.waitForCalls(1)).toMatchObject([
     { disposition: 'ANSWERED', direction: 'outbound', carrier: 'north' },
   ])

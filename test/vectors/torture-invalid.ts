@@ -124,7 +124,7 @@ export const invalidCases: readonly TortureCase[] = [
     ),
   },
   {
-    name: 'baddate (3.1.2.12): a Date in another time zone than GMT, which nobody here needs',
+    name: 'baddate (3.1.2.12): a Date in another time zone than GMT, which is not needed here',
     verdict: 'accepted',
     text: sip(
       'INVITE sip:user@example.com SIP/2.0',

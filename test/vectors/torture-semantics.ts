@@ -125,7 +125,7 @@ export const semanticCases: readonly TortureCase[] = [
     ),
   },
   {
-    name: 'bcast (3.3.10): a response that would travel on to a broadcast address',
+    name: 'bcast (3.3.10): a response that would be forwarded to a broadcast address',
     verdict: 'accepted',
     text: sip(
       'SIP/2.0 200 OK',

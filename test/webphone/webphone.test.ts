@@ -116,7 +116,7 @@ test('a page that was closed is not waited for: 480 at once', async () => {
   const before = Date.now()
   await desk.command('dial', `sip:101@${domain}`)
   expect((await desk.next('CALL_CLOSED')).param).toMatch(/^480/)
-  // Whom one waits for rings 25 s, and is silent for 32.
+  // A callee rings for 25 s; a silent one times out after 32 s.
   expect(Date.now() - before).toBeLessThan(10_000)
 })
 

@@ -17,7 +17,7 @@ export function fillRecords(path: string, records: number, progress: (text: stri
   const seconds = () => `${((performance.now() - begin) / 1_000).toFixed(0)} s`
   try {
     migrate(sqlite, startOfRecords)
-    // Whoever pulls the plug begins anew.
+    // After a power cut, start again.
     sqlite.pragma('journal_mode = OFF')
     sqlite.pragma('synchronous = OFF')
     sqlite.pragma('cache_size = -200000')

@@ -43,13 +43,13 @@ test.each([
   expect(await addressOf(proxy, { forwarded: list })).toBe(address)
 })
 
-test('two headers that disagree are believed neither: one of them is the client’s', async () => {
+test('of two headers that disagree neither is trusted: one of them is the client’s', async () => {
   const agreeing = { 'x-forwarded-for': '192.0.2.7', forwarded: 'for=192.0.2.7' }
   expect(await addressOf(proxy, agreeing)).toBe('192.0.2.7')
   expect(await addressOf(proxy, { ...agreeing, forwarded: 'for=127.0.0.1' })).toBe(proxy)
 })
 
-test('what anybody else says about its address is not believed', async () => {
+test('the headers of an untrusted peer are ignored', async () => {
   const headers = { 'x-forwarded-for': '127.0.0.1', forwarded: 'for=127.0.0.1' }
   expect(await addressOf('192.0.2.1', headers)).toBe('192.0.2.1')
   const without = openControl()

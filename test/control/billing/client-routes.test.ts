@@ -1,4 +1,4 @@
-/** What a customer sees on the edge: himself, and nothing of anybody else. */
+/** What a customer sees on the edge: only its own data. */
 import { expect, test } from 'vitest'
 import { routeNotes } from '../../../control/http/route-notes.ts'
 import { endedCall } from '../../support/books.ts'
@@ -42,7 +42,7 @@ async function open() {
   return { ...control, acme, rival }
 }
 
-test('a customer sees his wallet, as it is now', async () => {
+test('a customer sees the current state of its wallet', async () => {
   const { acme } = await open()
   await acme.talk('call-a', 60)
   expect((await acme.see('/wallet')).data()).toEqual({
@@ -52,7 +52,7 @@ test('a customer sees his wallet, as it is now', async () => {
   })
 })
 
-test('a customer sees what changed his balance, and not who acted for the house', async () => {
+test('a customer sees the changes of its balance, but not their actor', async () => {
   const { acme, call } = await open()
   await acme.talk('call-a', 60)
   await call('POST', `/customers/${acme.id}/wallet/adjust`, { amount: '-1', reason: 'SIM card' })
@@ -66,7 +66,7 @@ test('a customer sees what changed his balance, and not who acted for the house'
   expect((await acme.see('/ledger?kind=debit')).body).toMatchObject({ meta: { total: 1 } })
 })
 
-test('a customer sees his calls, and not where they went inside', async () => {
+test('a customer sees its calls, but not their internal destinations', async () => {
   const { acme, rival } = await open()
   await acme.talk('call-a', 60)
   await acme.talk('call-b', 0)
@@ -83,7 +83,7 @@ test('a customer sees his calls, and not where they went inside', async () => {
   expect((await acme.see('/cdrs?page=2&limit=1')).data()).toMatchObject([{ call_uuid: 'call-a' }])
 })
 
-test('a customer sees the prices of his own plan', async () => {
+test('a customer sees the prices of its own plan', async () => {
   const { acme, rival } = await open()
   const cost = async ({ see }: typeof acme) =>
     (await see('/rates/lookup?number=4930123&duration=60')).data<{ cost_exact: string }>()
@@ -109,7 +109,7 @@ test('nothing in a request makes it show another customer', async () => {
   }
 })
 
-test("a customer's session opens no route of the house, on neither listener", async () => {
+test('a customer session opens no route of the platform, on neither listener', async () => {
   const control = await open()
   const { token } = control.acme
   for (const { method, path, access } of routeNotes(control.app)) {
@@ -122,7 +122,7 @@ test("a customer's session opens no route of the house, on neither listener", as
   }
 })
 
-test('the routes of customers open to nobody else', async () => {
+test('the routes of customers accept only customer sessions', async () => {
   const control = await open()
   const staff = control.key()
   for (const path of ['/wallet', '/ledger', '/cdrs', '/rates/lookup?number=49', '/auth/me'])

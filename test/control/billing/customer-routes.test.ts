@@ -55,7 +55,7 @@ test('a customer starts with a wallet in the currency of the plan, and the openi
 
 test.each([
   ['name', { name: 7 }],
-  ['email', { email: 'nobody' }],
+  ['email', { email: 'unknown' }],
   ['password', { password: 'short' }],
   ['rate_plan', { rate_plan: 'none' }],
   ['tenant', { tenant: 'none' }],
@@ -100,7 +100,7 @@ test('a name, an email or a number of another customer is a conflict that tells 
   }
 })
 
-test('numbers are stored in their normal form, so that whoever calls by them pays; user names as they are', async () => {
+test('numbers are stored in their normal form, so that their callers are recognized; user names are stored as given', async () => {
   const { created, call, id, ocs } = await withCustomer({
     numbers: ['+1 (202) 555-0100', '202.555.0101', 'acme.trunk-1', 'a+b_1'],
   })
@@ -236,7 +236,7 @@ test('a higher credit limit ends a depletion, a lower one does not', async () =>
   expect(isDepleted()).toBe(0)
 })
 
-test('nobody can take out more than is there', async () => {
+test('no deduction can exceed the balance', async () => {
   const control = await withCustomer()
   const answer = await adjust(control, control.id, { amount: '-10.01', reason: 'x' })
   expect([answer.status, answer.code]).toEqual([409, 'insufficient_funds'])

@@ -114,7 +114,7 @@ test('a denial has its own status and code, in the error envelope', async () => 
     status: 402,
     body: { success: false, statusCode: 402, code: 'insufficient_funds' },
   })
-  expect(await poor.get('caller=nobody&callee=49')).toMatchObject({
+  expect(await poor.get('caller=unknown&callee=49')).toMatchObject({
     status: 404,
     body: { code: 'unknown_caller' },
   })
@@ -228,7 +228,7 @@ test.each([
   [{ disposition: 'NO ANSWER' }],
   [{ disposition: 'BUSY', sip_code: 200 }],
   [{ sip_code: 487, answer_stamp: null }],
-])('a report of 0 s with %o is that of a call that nobody answered: it is free', async (told) => {
+])('a report of 0 s with %o is that of an unanswered call: it is free', async (told) => {
   const books = customerWith(2 * oneUnit)
   expect((await apiOf(books).post('cdr', { ...talked(0), ...told })).body).toMatchObject({
     cost: 0,
@@ -256,8 +256,8 @@ test('a call that was never authorized is charged to the customer of its caller'
   })
 })
 
-test('a report of nobody is stored and costs nothing', async () => {
-  const report = { ...talked(20), caller: 'nobody' }
+test('a report without a customer is stored and costs nothing', async () => {
+  const report = { ...talked(20), caller: 'unknown' }
   expect((await apiOf(customerWith(oneUnit)).post('cdr', report)).body).toMatchObject({
     cost: 0,
     balance_after: null,

@@ -53,7 +53,7 @@ test('a stream tells what happens from now on, with ids, types and data', async 
 })
 
 test.each(['*/*', 'text/html, */*;q=0.1', ''])(
-  'it is a stream for whoever accepts %j, too',
+  'a client that accepts %j gets a stream, too',
   async (accept) => {
     const { response, cancel } = await open(control.key(), { Accept: accept })
     expect(response.headers.get('content-type')).toBe('text/event-stream')

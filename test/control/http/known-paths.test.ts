@@ -50,7 +50,7 @@ test('a declared path is itself for every method, not a value in the place of a 
   expect(await Promise.all(statuses)).toEqual([200, 404, 200])
 })
 
-test('paths that nobody declared are not remembered', () => {
+test('unknown paths are not remembered', () => {
   const router = new KnownPathsRouter<string>()
   router.add('ALL', '*', 'front')
   router.add('GET', '/known', 'handler')

@@ -84,7 +84,7 @@ test.each([
   ['POST', '/health'],
   ['OPTIONS', '/api/v1/users'],
   ['OPTIONS', '/metrics'],
-])('the customer edge answers 403 to %s %s, whoever asks', async (method, path) => {
+])('the customer edge answers 403 to %s %s for every caller', async (method, path) => {
   const { request, edge, key } = openControl()
   for (const credential of [{}, { token: key() }]) {
     const answer = await request(path, { app: edge, method, ...credential })

@@ -101,7 +101,7 @@ test('the keys of two callers, and of two operations, are different keys', async
   expect(rotated.status).toBe(400)
 })
 
-test('the kept answer holds its token for nobody but who can repeat the request', async () => {
+test('only the caller that can repeat the request can read the token in the stored response', async () => {
   const { create, store, admin, request } = opened()
   const { token } = (await create('order-1')).data<{ token: string }>()
   const kept = JSON.stringify(

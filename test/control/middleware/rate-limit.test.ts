@@ -99,7 +99,7 @@ test.each([
   },
 )
 
-test('whoever shows no valid credential is limited by address; a key is not touched by that', async () => {
+test('requests without a valid credential are limited by address; keys are not affected', async () => {
   const { key, request, access, now } = openControl()
   const { window } = access.limits.forAddress('198.51.100.1')
   while (window.admit(now()));

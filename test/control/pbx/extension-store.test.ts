@@ -110,7 +110,7 @@ test.each([
   ['display_name', { display_name: 'a\r\nb' }],
   ['call_recording', { call_recording: 'sometimes' }],
   ['voicemail_enabled', { voicemail_enabled: 'yes' }],
-  ['email', { email: 'nobody' }],
+  ['email', { email: 'unknown' }],
 ])('an extension with a wrong %s is refused', (path, change) => {
   const parsed = extensionBody.safeParse({ ...desk, ...change })
   expect(parsed.error?.issues[0]?.path).toEqual([path])

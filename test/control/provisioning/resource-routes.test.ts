@@ -102,7 +102,7 @@ test.each(resources)('who may only read %s may not write it', async (path, body,
 
 test.each([
   ['/outbound-routes', { name: 'b', carrier_id: 99 }, 'carrier_id'],
-  ['/outbound-routes', { name: 'b', carrier: 'nobody' }, 'carrier'],
+  ['/outbound-routes', { name: 'b', carrier: 'unknown' }, 'carrier'],
   ['/outbound-routes', { name: 'b' }, 'carrier'],
   ['/inbound-routes', { name: 'b', set_id: 99 }, 'set_id'],
   ['/routing/carriers', { name: 'b', gateways, inbound_set_id: 99 }, 'inbound_set_id'],

@@ -301,11 +301,11 @@ test('a file that fails at its last element leaves nothing behind', () => {
     ...complete,
     extensions: [
       ...complete.extensions,
-      { ...complete.extensions[0], customer: 'nobody', extension: '102' },
+      { ...complete.extensions[0], customer: 'unknown', extension: '102' },
     ],
   }
   expect(() => seedFile(store, JSON.stringify(broken), now)).toThrow(
-    'extensions[1].customer: there is no customer "nobody"',
+    'extensions[1].customer: there is no customer "unknown"',
   )
   expect(contents(store).flat()).toEqual([])
 })

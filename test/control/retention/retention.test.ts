@@ -87,7 +87,7 @@ test('one step removes a small batch; the next goes on, until there is a rest of
   expect(count('cdr')).toBe(0)
 })
 
-test('nobody removes an audit entry within its retention, and no entry is ever changed', () => {
+test('no audit entry can be deleted within its retention, or changed', () => {
   const { retention, addEntry, store, count } = history({ callRecordDays: 0, auditDays: 30 })
   const remove = () => store.sqlite.prepare('DELETE FROM audit_entry').run()
   addEntry(0)

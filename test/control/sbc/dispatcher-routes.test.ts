@@ -72,7 +72,7 @@ test.each([
   ['nodes', { nodes: manyNodes(101) }],
   ['nodes.1.host', { nodes: [node, node] }],
   ['color', { color: 'red' }],
-  ['tenant', { tenant: 'nobody' }],
+  ['tenant', { tenant: 'unknown' }],
   ['probe.interval_ms', { probe: { interval_ms: 99 } }],
   ['probe.timeout_ms', { probe: { interval_ms: 500, timeout_ms: 501 } }],
   ['probe.fail_threshold', { probe: { fail_threshold: 0 } }],

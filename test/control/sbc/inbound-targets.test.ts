@@ -60,7 +60,7 @@ test.each([
   ['extension', { extension: '999' }],
   ['extension', { extension: 'abc' }],
   ['extension_domain', { agent: 'bot', extension_domain: 'acme.example' }],
-  ['agent', { agent: 'nobody' }],
+  ['agent', { agent: 'unknown' }],
   ['agent', { agent: 'bot', tenant: 'beta' }],
   ['extension', { extension: '100', tenant: 'beta' }],
 ])('a route with a wrong %s is refused: %j', async (path, body) => {
@@ -68,7 +68,7 @@ test.each([
   expect((await route(body)).body).toMatchObject({ statusCode: 400, details: [{ path }] })
 })
 
-test("a tenant's route reaches nobody else's extension or agent", async () => {
+test("a tenant's route cannot use extensions or agents of another tenant", async () => {
   const { callAs } = await open()
   for (const target of [{ extension: '100' }, { agent: 'bot' }]) {
     const answer = await callAs('beta', 'POST', '/inbound-routes', { name: 'in', ...target })

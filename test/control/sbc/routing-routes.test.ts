@@ -74,10 +74,10 @@ test.each([
   ['caller_id.value', { caller_id: { mode: 'fixed', value: '1>\r\nX: y' } }],
   ['number_rules.in.0.match', { number_rules: { in: [{ match: '(a+)+$', replace: '' }] } }],
   ['number_rules.out.0.replace', { number_rules: { out: [{ match: '0' }] } }],
-  ['payer', { payer: 'anybody' }],
+  ['payer', { payer: 'caller' }],
   ['max_calls', { max_calls: -1 }],
   ['max_cps', { max_cps: 0.5 }],
-  ['customer', { customer: 'nobody' }],
+  ['customer', { customer: 'unknown' }],
   ['customer_id', { customer_id: 99 }],
   ['inbound_set_id', { inbound_set_id: 99 }],
   ['inbound_set', { inbound_set: "x' OR 1=1 --" }],
@@ -212,8 +212,8 @@ test.each([
   ['prefix', { prefix: 'abc' }],
   ['prefix', { prefix: '1'.repeat(21) }],
   ['carrier', { carrier: undefined }],
-  ['carrier', { carrier: 'nobody' }],
-  ['customer', { customer: 'nobody' }],
+  ['carrier', { carrier: 'unknown' }],
+  ['customer', { customer: 'unknown' }],
   ['strip', { strip: 33 }],
   ['prepend', { prepend: '0049;x' }],
   ['priority', { priority: 0 }],
@@ -291,7 +291,7 @@ test.each([
   ['set', { set: 'nowhere' }],
   ['prefix', { set_id: 7, prefix: 'x' }],
   ['domain', { set_id: 7, domain: 'a b' }],
-  ['carrier', { set_id: 7, carrier: 'nobody' }],
+  ['carrier', { set_id: 7, carrier: 'unknown' }],
 ])('an inbound route with a wrong %s is refused with that path', async (path, change) => {
   const { call } = openResources()
   await call('POST', '/dispatcher', {

@@ -25,7 +25,7 @@ async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
   })
   const session = login.data<{ token: string }>().token
   const tokens = ['sbc', 'pbx', 'billing'].map((kind) => rig.key({ name: `a ${kind} key`, kind }))
-  // Somebody was careless.
+  // A careless operator put a token into a name.
   rig.key({ name: 'careless', description: `the token is ${tokens[0] ?? ''}` })
   const hashes = rig.store.sqlite
     .prepare(
@@ -51,7 +51,7 @@ test(
     const given = fc.record(
       {
         search: fc.constantFrom('', 'a', 'key', 'careless', '%'),
-        identifier: fc.constantFrom('nobody', rig.root, 'a pbx key'),
+        identifier: fc.constantFrom('unknown', rig.root, 'a pbx key'),
         name: fc.constantFrom('a pbx key', 'a billing key', rig.root),
         key_id: fc.integer({ min: 1, max: 8 }),
         setId: fc.integer({ min: 0, max: 3 }),

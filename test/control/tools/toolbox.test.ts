@@ -62,7 +62,7 @@ const refusals: readonly [
   status: number,
   next: RegExp,
 ][] = [
-  ['revoke_sbc_api_key', { identifier: 'nobody' }, ['*'], 404, /list_sbc_api_keys/],
+  ['revoke_sbc_api_key', { identifier: 'unknown' }, ['*'], 404, /list_sbc_api_keys/],
   ['revoke_sbc_api_key', { identifier: 'twin' }, ['*'], 409, /Nothing was revoked.*uuid/],
   ['revoke_sbc_api_key', { identifier: 'phone' }, ['*'], 404, /list_sbc_api_keys/],
   ['revoke_sbc_api_key', {}, ['*'], 400, /invalid/],
@@ -107,7 +107,7 @@ const refusals: readonly [
   ],
   ['hangup_call', { call_uuid: endedCall }, ['*'], 404, /list_active_calls/],
   ['hangup_call', { call_uuid: liveCall }, ['mcp:*', 'calls:read'], 403, /calls:control/],
-  ['get_customer_balance', { customer: 'nobody' }, ['*'], 400, /there is no customer/],
+  ['get_customer_balance', { customer: 'unknown' }, ['*'], 400, /there is no customer/],
   ['lookup_rate', { number: '4930' }, ['*'], 400, /acme plan/],
   ['lookup_rate', { number: '1', rate_plan: 'acme plan' }, ['*'], 404, /country code/],
 ]

@@ -94,7 +94,7 @@ function open(names: readonly string[], tenants: readonly (number | null)[] = []
   }
 }
 
-test('what is taken is delivered once, to everybody', async () => {
+test('an accepted event is delivered once to every endpoint', async () => {
   const { write, pass, requests, ids, states } = open(['a', 'b'])
   write(3)
   await pass(1_000)
@@ -152,7 +152,7 @@ test('410 switches the endpoint off; what waits for it stays, and nothing new is
   expect(outbox.wants('call.ended', null)).toBe(true)
 })
 
-test('a receiver that hangs holds up nobody but itself, and no more than its share', async () => {
+test('a hanging receiver delays only itself, and uses no more than its share', async () => {
   const { write, pass, requests, answers, deliverer } = open(['dead', 'well'])
   answers.set('https://dead.example/', () => new Promise(() => undefined))
   write(100)

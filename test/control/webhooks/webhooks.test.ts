@@ -45,7 +45,7 @@ test('events are forgotten after seven days, even those that wait for an endpoin
   expect(time.waiting).toBe(0)
 })
 
-test('of what everybody has got, only the newest are kept; what waits is not touched', () => {
+test('of delivered events only the newest are kept; waiting ones stay', () => {
   const { store, webhooks, id, count } = open()
   for (let n = 0; n < 10; n += 1) webhooks.sendTest(id)
   store.sqlite.exec("UPDATE webhook_delivery SET state = 'delivered' WHERE id <> 2")
@@ -64,7 +64,7 @@ test('how much waits for an endpoint is known without counting it all', () => {
   expect([2, 3].map((count) => deliveries.hasMorePendingThan(id, count))).toEqual([true, false])
 })
 
-test('what nobody listens for is not written', () => {
+test('an event without subscribers is not written', () => {
   const { time, webhooks, count } = open()
   webhooks.announce({ type: 'dispatcher.node.down', tenantId: null, data: {} })
   time.advance(1_000)

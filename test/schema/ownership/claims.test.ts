@@ -34,7 +34,7 @@ async function world() {
 
 const nameOf = (table: string): string => (table === 'dispatcher_set' ? 'endpoint_name' : 'name')
 
-test('a tenant that claims an address of the platform is named, and nobody else', async () => {
+test('only a tenant that claims an address of the platform is reported', async () => {
   const { carrier, set, give, lines } = await world()
   await carrier('north', '203.0.113.0', { netmask: 24 })
   await set('pbx', '192.0.2.1')

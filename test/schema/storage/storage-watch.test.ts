@@ -44,7 +44,7 @@ test('on a quiet system a full disk is known within seven seconds, and its end w
   expect(code()).toBeUndefined()
 })
 
-test('failures of less than two seconds refuse nobody', () => {
+test('failures of less than two seconds reject no write', () => {
   const { store, time, told } = watched()
   const group = {}
   for (let round = 0; round < 10; round += 1) {
@@ -107,7 +107,7 @@ test('a write-ahead log that was removed is made anew, and nothing of it is lost
   expect(rows).toHaveLength(1)
 })
 
-test('while somebody else has the database open, a removed log refuses writes until they are gone', () => {
+test('while another process has the database open, a removed log rejects writes until it closes it', () => {
   const { path, time, write, code } = watched()
   const other = new Sqlite(path, { readonly: true })
   other.prepare('SELECT count(*) FROM setting').get()

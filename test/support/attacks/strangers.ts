@@ -73,7 +73,7 @@ const forgedBans: Attack = {
   guarantee: "what bears a registered phone's address neither bans it nor shuts it out",
   async run({ tollgate }, until) {
     const account = { user: '101', domain, password: 'secret-101' }
-    // Not trusted: an address beside the one of the house.
+    // Not trusted: an address next to the platform's.
     const listener = { ...tollgate.listener(), advertisedHost: '127.0.4.1' }
     const phone = await DigestPhone.open(listener, account)
     const forger = await forgerAt('127.0.4.1')

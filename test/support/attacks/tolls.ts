@@ -1,4 +1,4 @@
-/** Calls for which somebody else pays, or too little is paid. */
+/** Calls charged to another customer, or charged too little. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DigestPhone } from '../digest-phone.ts'
 import {
@@ -15,7 +15,7 @@ import {
 const pick = <T>(random: () => number, values: readonly [T, ...T[]]): T =>
   values[Math.floor(random() * values.length)] ?? values[0]
 
-/** A number as nobody dials it: separators, escapes, tel:, parameters. */
+/** A number in unusual notation: separators, escapes, tel:, parameters. */
 function spelled(number: string, random: () => number, port: number): string {
   const separators = ['', '', '', '-', '.', '(', ')', '%2D', '%20'] as const
   const text = number
@@ -118,7 +118,7 @@ const zeroSeconds: Attack = {
   },
 }
 
-/** Headers by which a caller may say that it is somebody else. */
+/** Headers by which a caller may claim another identity. */
 const claims = [
   ...['P-Asserted-Identity', 'P-Preferred-Identity', 'Remote-Party-ID', 'Diversion'],
   ...['History-Info', 'Referred-By', 'P-Charge-Info', 'X-Customer', 'X-Tollgate-Customer'],
@@ -126,7 +126,7 @@ const claims = [
 
 const spoofedPayers: Attack = {
   name: 'spoofed payers',
-  guarantee: 'a carrier without a customer charges nobody by the From that it writes',
+  guarantee: 'a carrier without a customer cannot choose the payer by its From',
   async run({ call, fromCarrier, tollgate }, until) {
     const before = tollgate.wallet('victim')
     const shapes = [

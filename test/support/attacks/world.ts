@@ -7,7 +7,7 @@ import { sdp, SipPeer, type Content } from '../sip-peer.ts'
 import { TollgateProcess } from '../tollgate-process.ts'
 
 export const domain = 'acme.example'
-/** Calling numbers of customers: with much money, with little, and one who never calls. */
+/** Calling numbers of customers: with much money, with little, and one without calls. */
 export const rich = '15550001111'
 export const poor = '15550002222'
 export const victim = '15550003333'

@@ -1,6 +1,6 @@
 /**
  * HTTP clients that cost next to nothing: prepared bytes go out, and of an answer only its status and
- * its end are looked at. So what is measured is the server, and not whoever asks.
+ * its end are looked at. So the server is measured, and not the client.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -330,7 +330,7 @@ test('what is no uuid of a key is 404', async () => {
   expect((await patch('x', { name: 'y' })).status).toBe(404)
 })
 
-test('an allow list lets in its networks only, and no one else uses the quota', async () => {
+test('an allow list admits only its networks, and rejected requests use no quota', async () => {
   const { key, request } = opened()
   const token = key({ allowed_ips: ['192.0.2.0/25', '2001:db8::/32'], rate_limit_rpm: 3 })
   const from = async (address: string) =>

@@ -15,7 +15,7 @@ const claims: Claims = {
 }
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Signs any header with any algorithm's hash, as an attacker who knows the secret of nobody would. */
+/** Signs any header with any algorithm's hash, like an attacker without the secret. */
 function forged(header: object, payload: object, key: string, algorithm = 'sha256'): string {
   const text = `${encode(header)}.${encode(payload)}`
   return `${text}.${createHmac(algorithm, key).update(text).digest('base64url')}`

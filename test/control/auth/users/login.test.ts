@@ -46,7 +46,7 @@ test('a login answers a bearer token with which /auth/me shows the profile', asy
 test('a wrong user and a wrong password are the same answer', async () => {
   const { login } = await opened()
   const strip = (body: unknown) => ({ ...(body as object), request_id: '' })
-  const wrongUser = await login('nobody')
+  const wrongUser = await login('unknown')
   const wrongPassword = await login('ada', 'wrong')
   expect(wrongUser.status).toBe(401)
   expect(strip(wrongUser.body)).toEqual(strip(wrongPassword.body))
@@ -71,7 +71,7 @@ test('a wrong user costs as much password work as a wrong password', async () =>
   const unknown: number[] = []
   for (let i = 0; i < 4; i += 1) {
     known.push(await timed('ada'))
-    unknown.push(await timed(`nobody${i}`))
+    unknown.push(await timed(`unknown${i}`))
   }
   // Two each, so that a name which two tenants know takes no longer.
   expect(checked).toHaveLength(16)

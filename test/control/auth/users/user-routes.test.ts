@@ -90,7 +90,7 @@ test('the last active admin can be neither removed nor demoted nor switched off'
     expect([answer.status, answer.code]).toEqual([409, 'last_admin'])
 })
 
-test('nobody makes, changes or removes somebody who may do more than they may', async () => {
+test('a user cannot create, change or delete a user with more permissions', async () => {
   const { post, patch, remove, key } = opened()
   const { id } = (await post(ada)).data<User>()
   const limited = key({ scopes: ['users:*', '*:read'] })

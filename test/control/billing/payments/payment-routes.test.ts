@@ -228,7 +228,7 @@ test('an id that is wrong is not mended by an address', async () => {
   expect(control.balance()).toBe(0n)
 })
 
-test('a payment of nobody is an alert; sent again, it is credited once the customer is there', async () => {
+test('a payment of an unknown customer is an alert; sent again, it is credited once the customer is there', async () => {
   const control = await open()
   const body = event('checkout.session.completed', session({ client_reference_id: 'newcomer' }))
   expect(await outcomeOf(control, body)).toBe('alert')
@@ -274,7 +274,7 @@ test('yen have no smaller unit; another currency than the wallet’s is an alert
   ])
 })
 
-test('two events of one payment that differ in the amount: the first counts, and somebody is told', async () => {
+test('two events of one payment that differ in the amount: the first counts, and an alert is created', async () => {
   const control = await open()
   const metadata = { customer_id: control.id }
   await send(control, event('payment_intent.succeeded', intent({ metadata })))
@@ -324,7 +324,7 @@ test('refunds and disputes of a payment are alerts for its customer, and take no
   expect(control.balance()).toBe(25_000_000n)
 })
 
-test('a refund that comes before its payment is an alert of nobody', async () => {
+test('a refund that comes before its payment is an alert without a customer', async () => {
   const control = await open()
   const refund = { id: 're_1', payment_intent: 'pi_1', amount: 2_500, currency: 'usd' }
   expect(await outcomeOf(control, event('refund.created', refund))).toBe('alert')

@@ -219,7 +219,7 @@ test.each([
 
 test.each([
   ['/rates/lookup?number=49', 'rate_plan'],
-  ['/rates/lookup?number=49&rate_plan=nobody', 'rate_plan'],
+  ['/rates/lookup?number=49&rate_plan=unknown', 'rate_plan'],
   ['/rates/export?rate_plan=default&rate_plan_id=1', 'rate_plan_id'],
 ])('what is wrong with the plan of %s is said of the query', async (query, path) => {
   const { body } = await (await withPlan()).call('GET', query)

@@ -84,7 +84,7 @@ test('a call that a node has reported under a name of its own is found, too', as
   expect(answer.data()).toMatchObject({ call_uuid: 'node 7/4711', status: 'busy' })
 })
 
-test('a call that nobody knows is not found, whatever it is called', async () => {
+test('an unknown call is not found, whatever its uuid', async () => {
   expect((await ask()).status).toBe(404)
   for (const name of ['x', '11111111-1111-1111-1111-111111111111']) {
     const answer = await control.request(`/api/v1/pbx/calls/${name}`, { token: control.key() })

@@ -48,7 +48,7 @@ const spy = (changes: object = {}, token = ofAcme()) =>
   control.request('/telephony/spy', { token, method: 'POST', body: { ...body, ...changes } })
 
 test.each(['listen', 'whisper', 'barge'])(
-  'to %s is not possible where the PBX of the call lets nobody in, and said so',
+  'to %s is refused with the reason when the PBX of the call does not support it',
   async (mode) => {
     await open(null)
     const answer = await spy({ mode, supervisor_extension: '999' })

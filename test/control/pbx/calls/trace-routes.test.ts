@@ -47,7 +47,7 @@ test('a trace shows messages by leg and decisions by the words of the API', asyn
   })
 })
 
-test('a call of another tenant, or that nobody remembers, is not found', async () => {
+test('a call of another tenant, or one whose trace has expired, is not found', async () => {
   const control = openControl()
   control.tenant('acme')
   control.tenant('beta')

@@ -91,7 +91,7 @@ test.each([
   [{ leg: 'both' }],
   [{ mode: 'attended' }],
   [{ call_uuid: 'x' }],
-])('%j is a 400, and nobody is called', async (body) => {
+])('%j is a 400, and no call is made', async (body) => {
   expect((await transfer(body)).status).toBe(400)
   expect(asked).toEqual([])
 })

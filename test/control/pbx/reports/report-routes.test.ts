@@ -134,7 +134,7 @@ test('without paging at most 10,000 records are shown, and the answer says so', 
   expect(behind.body).toMatchObject({ total_calls: 10_003, records: [] })
 })
 
-test('a tenant sees its own calls and nobody else’s, in every format', async () => {
+test('a tenant sees only its own calls, in every format', async () => {
   const { store, request, key, tenant, day } = open()
   const acme = tenant('acme', ['acme.example'])
   const beta = tenant('beta', ['beta.example'])
@@ -248,7 +248,7 @@ test('who asks for one report too many is told to come again', async () => {
   for (const report of under.slice(1)) await report.body?.cancel()
 })
 
-test('calls that were refused without a record are summed beside the totals, for those who see all calls', async () => {
+test('calls that were refused without a record are counted beside the totals, for credentials that see all calls', async () => {
   const { store, get, day, deps, key, request, tenant } = open()
   store()
   const add = addRefusedCalls(deps.store)

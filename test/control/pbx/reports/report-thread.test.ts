@@ -74,7 +74,7 @@ test('a report whose thread has ended between two pieces fails, it does not seem
   await expect(drain(others)).rejects.toThrow('has ended')
 })
 
-test('of a report that nobody reads on only a few pieces are made', async () => {
+test('only a few pieces of a report are produced ahead of its reader', async () => {
   const { begin, read } = open()
   const pieces = begin('json', { page: 1, limit: 20 })
   await pieces.next()

@@ -18,7 +18,7 @@ function open() {
   return { reports, begin, wait: (ms: number) => (now += ms) }
 }
 
-test('there is a bound on reports that are under way; whoever ends makes room', async () => {
+test('the number of open reports is bounded; an ended one makes room', async () => {
   const { begin } = open()
   const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
   expect(under.every((pieces) => pieces !== undefined)).toBe(true)
@@ -30,7 +30,7 @@ test('there is a bound on reports that are under way; whoever ends makes room', 
   expect(await begin()).toBeDefined()
 })
 
-test('reports that nobody reads make room after a minute, those that are read do not', async () => {
+test('unread reports make room after a minute, reports being read do not', async () => {
   const { begin, wait } = open()
   const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
   wait(60_001)

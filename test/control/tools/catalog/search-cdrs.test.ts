@@ -48,7 +48,7 @@ test('a search through many records gives way to everything else, and says where
     turns += 1
     if (turns < 1_000) setImmediate(count)
   }
-  const asked = rig.tool('search_cdrs', { number: 'nobody' })
+  const asked = rig.tool('search_cdrs', { number: 'unknown' })
   setImmediate(count)
   const found = (await asked).data<Found>()
   const seen = turns
@@ -56,7 +56,7 @@ test('a search through many records gives way to everything else, and says where
   expect(found.records).toEqual([])
   expect(found.cursor).not.toBeNull()
   expect(seen).toBeGreaterThanOrEqual(15)
-  const rest = await rig.tool('search_cdrs', { number: 'nobody', cursor: found.cursor })
+  const rest = await rig.tool('search_cdrs', { number: 'unknown', cursor: found.cursor })
   expect(rest.data<Found>().cursor).toBeNull()
 })
 

@@ -24,7 +24,7 @@ test.each([
 })
 
 test.each(['evil.example.com', 'localhost.evil.example.com', '', 'gate.example.com.evil'])(
-  'the host "%s", which somebody else may have named, is refused',
+  'the host "%s", which a foreign DNS name may be, is refused',
   async (host) => {
     expect(await statusOf(host)).toBe(403)
   },

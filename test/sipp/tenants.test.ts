@@ -1,11 +1,11 @@
-/** A house and its neighbour on raw sockets: forked calls, voicemail, whose set is whose, and the guard at the door. */
+/** Two tenants on raw sockets: parallel forking, voicemail, ownership of sets, and the guard against unknown sources. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { patienceMs } from '../support/waiting.ts'
 
-const houses = { acme: 'acme.example', rival: 'rival.example' } as const
+const domains = { acme: 'acme.example', rival: 'rival.example' } as const
 
 let tollgate: TollgateProcess
 let peers: { close(): void }[] = []
@@ -16,7 +16,7 @@ afterEach(async () => {
   await tollgate.stop()
 })
 
-/** Loopback is not trusted here: it stands for the internet. The only set belongs to `acme`. */
+/** Loopback is not trusted here: it represents the internet. The only set belongs to `acme`. */
 async function start(environment: Readonly<Record<string, string>> = {}): Promise<SipPeer> {
   // The node needs a port before Tollgate has one; it only answers.
   const place = { address: '127.0.0.1', port: 9 }
@@ -26,8 +26,8 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
   peers.push(node)
   tollgate = await TollgateProcess.start(
     {
-      tenants: Object.entries(houses).map(([slug, domain]) => ({ slug, domains: [domain] })),
-      extensions: Object.keys(houses).flatMap((tenant) =>
+      tenants: Object.entries(domains).map(([slug, domain]) => ({ slug, domains: [domain] })),
+      extensions: Object.keys(domains).flatMap((tenant) =>
         ['101', '102'].map((extension) => ({
           ...{ tenant, extension, password: `secret-${extension}`, display_name: extension },
         })),
@@ -50,7 +50,7 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
 
 async function phone(
   user: string,
-  domain: string = houses.acme,
+  domain: string = domains.acme,
   password = `secret-${user}`,
 ): Promise<DigestPhone> {
   const opened = await DigestPhone.open(tollgate.listener(), { user, domain, password })
@@ -82,7 +82,7 @@ test('all phones of an extension ring; the first answer wins, the others hear wh
   ])
 })
 
-test('a call that nobody takes goes to the voicemail of the house, which hears whose box it is', async () => {
+test('an unanswered call goes to the voicemail of the tenant, with the extension in Diversion', async () => {
   const node = await start()
   const [callee, caller] = [await phone('101'), await phone('102')]
   expect((await callee.signOn()).status).toBe(200)
@@ -90,7 +90,7 @@ test('a call that nobody takes goes to the voicemail of the house, which hears w
   callee.peer.reply(await callee.peer.next('INVITE'), 486, { tag: 'callee' })
   const recorded = await node.next('INVITE')
   expect(recorded.uri).toBe(`sip:box@127.0.0.1:${node.port}`)
-  expect(recorded.get('Diversion')).toContain(`<sip:101@${houses.acme}>`)
+  expect(recorded.get('Diversion')).toContain(`<sip:101@${domains.acme}>`)
   node.reply(recorded, 200, { tag: 'box', body: sdp('answer') })
   const answer = await caller.answerTo(leg)
   expect(answer.status).toBe(200)
@@ -101,9 +101,9 @@ test('a call that nobody takes goes to the voicemail of the house, which hears w
   expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED' }])
 })
 
-test("a neighbour's phone reaches neither the set of the house nor its extensions", async () => {
+test('a phone of another tenant reaches neither the set nor the extensions of the tenant', async () => {
   const node = await start()
-  const [own, stranger] = [await phone('102'), await phone('102', houses.rival)]
+  const [own, stranger] = [await phone('102'), await phone('102', domains.rival)]
   const leg = await own.call('5550100')
   node.reply(await node.next('INVITE'), 486, { tag: 'n' })
   expect((await own.answerTo(leg)).status).toBe(486)
@@ -117,7 +117,7 @@ test("a neighbour's phone reaches neither the set of the house nor its extension
   expect(home.peer.inbox).toEqual([])
 })
 
-test('a nonce that has expired is stale, and the phone goes on with the next one', async () => {
+test('an expired nonce is stale, and the phone continues with the next one', async () => {
   await start({ SIP_NONCE_SECONDS: '2' })
   const own = await phone('101')
   let [answer, used] = [await own.signOn(), 0]
@@ -132,9 +132,9 @@ test('a nonce that has expired is stale, and the phone goes on with the next one
   expect(used).toBeGreaterThan(1)
 })
 
-test('guards count what they drop, list whom they banned, and an operator lets him in again', async () => {
+test('guards count dropped packets, list bans, and an operator can lift a ban', async () => {
   await start()
-  const guesser = await phone('101', houses.acme, 'guess-guess')
+  const guesser = await phone('101', domains.acme, 'guess-guess')
   guesser.peer.request('REGISTER', guesser.leg, { headers: ['User-Agent: friendly-scanner'] })
   for (let guess = 0; guess < 20; guess++) {
     guesser.learn(await guesser.register())
