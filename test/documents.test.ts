@@ -230,23 +230,14 @@ test('every path of ARCHITECTURE.md exists', () => {
   expect(inText.filter((path) => !existsSync(path))).toEqual([])
 })
 
-test('the examples of documents import what is there', () => {
-  const complaints = documents.flatMap((document) => {
-    const blocks = [...(textOf.get(document) ?? '').matchAll(/```ts\n([\s\S]*?)\n```/g)]
-    return blocks.flatMap(([, block = '']) =>
-      [...block.matchAll(/import \{ ([^}]+) \} from '(\.[^']+)'/g)].flatMap(
-        ([, list = '', from = '']) => {
-          const path = normalize(join(dirname(document), from))
-          const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-          return list
-            .split(', ')
-            .filter((name) => !new RegExp(`export .*\\b${name}\\b`).test(text))
-            .map((name) => `${document}: ${name} of ${path}`)
-        },
-      ),
-    )
-  })
-  expect(complaints).toEqual([])
+test('each example of test/README.md is a test that is run', () => {
+  const run = ['test', 'test/process', 'test/sipp'].map((folder) =>
+    readFileSync(`${folder}/examples.test.ts`, 'utf8'),
+  )
+  const blocks = [...(textOf.get('test/README.md') ?? '').matchAll(/```ts\n([\s\S]*?)\n```/g)]
+  expect(blocks.length).toBeGreaterThan(8)
+  const bodies = blocks.map(([, block = '']) => block.slice(block.indexOf('\n\n')).trim())
+  expect(bodies.filter((body) => !run.some((text) => text.includes(body)))).toEqual([])
 })
 
 test('the map of test/support names each of its files', () => {
