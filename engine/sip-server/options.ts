@@ -37,6 +37,7 @@ export interface NewRequest {
  * that is connected to for this request, `tcp://host:port` or `tls://host:port` (`srf.listen`). */
 export type RequestRoute = { readonly tag: string } | { readonly uri: string }
 
+/** What is known of a source. */
 export type SourceStatus = 'known' | 'proven' | 'stranger'
 
 /** PEM files for `tls` and `wss`. A changed one is read again; a bad one then changes nothing. */
@@ -45,7 +46,7 @@ export interface TlsOptions {
   readonly certFile: string
   readonly keyFile: string
   readonly chainFile?: string | undefined
-  /** Authorities whose certificates are believed. Default: those that Node.js ships (Mozilla's). */
+  /** Trusted CA certificates. Default: those that Node.js ships (Mozilla's). */
   readonly caFile?: string | undefined
   /** Default: TLS 1.2. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined
@@ -101,7 +102,7 @@ export interface SipServerOptions {
   readonly timers?: Partial<Timers>
   /**
    * Shortest session interval in seconds (Min-SE, RFC 4028 §5): a request below gets 422. Default: 90,
-   * below which the RFC lets nobody go.
+   * the least that the RFC allows.
    */
   readonly minSessionSeconds?: number
   /** Default: 20 000 unanswered requests, 40 000 dialogs. */
@@ -137,7 +138,7 @@ export interface SipServerOptions {
   readonly sourceStatus?: (source: Flow) => SourceStatus
   /** Connections that one address, or one IPv6 network of /64, may have to a listener. Default: 256. */
   readonly connectionsPerAddress?: number
-  /** Asked for each new request. Undefined: whoever asked for its method, in turn. Default: always they. */
+  /** Asked for each new request. Undefined, and by default: an application that asked for its method. */
   readonly routeRequest?: (request: NewRequest) => RequestRoute | undefined
   /**
    * How long the calls of an application go on after its connection was lost, before they get BYE.

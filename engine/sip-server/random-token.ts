@@ -3,7 +3,7 @@
 /** Random bytes are drawn in one piece for some hundred tokens: a draw costs far more than a token. */
 const poolBytes = 4_096
 
-/** 80 bits: nobody guesses a dialog, and none occurs twice. */
+/** 80 bits: a dialog cannot be guessed, and none occurs twice. */
 const defaultTokenBytes = 10
 
 /**

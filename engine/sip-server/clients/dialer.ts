@@ -17,12 +17,12 @@ export interface DialerOptions {
   readonly maxBufferedBytes: number
   /** What applications take the length of a frame for. Default: bytes. */
   readonly frameLength?: FrameLength | undefined
-  /** Whom we believe that it is the application. Default: those that Node.js believes. */
+  /** Trusted CA certificates for applications. Default: those of Node.js. */
   readonly credentials: () => Credentials | undefined
   readonly log: Log
 }
 
-/** Somebody waits on the telephone. Milliseconds. */
+/** Short, because a caller waits meanwhile. Milliseconds. */
 const connectTimeoutMs = 3_000
 
 interface Place {

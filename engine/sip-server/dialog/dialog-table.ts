@@ -51,7 +51,7 @@ export class DialogTable {
     return count
   }
 
-  /** Those whose 2xx waits for the application's ACK. Linear: for statistics and tests. */
+  /** Dialogs in which a 2xx waits for the application's ACK. Linear: for statistics and tests. */
   countUnacknowledged(): number {
     let count = 0
     for (const { answeredInvite } of this.#byId.values()) if (answeredInvite) count += 1

@@ -25,7 +25,7 @@ interface HeldAnswer {
   refuse(): void
 }
 
-/** RFC 3262 §3: more would only fill memory, as nobody hears the later ones before the first. */
+/** RFC 3262 §3: more would only fill memory, as the later ones are not sent before the first is acknowledged. */
 const MAX_WAITING = 16
 
 export class Reliable1xx {

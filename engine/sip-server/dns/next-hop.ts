@@ -3,7 +3,7 @@ import { defaultPort, type HopQuestion, type HopTarget, type Protocol } from '..
 import { CachedDns, type Dns, type NaptrRecord } from './records.ts'
 import { srvOrder } from './srv-order.ts'
 
-/** Addresses of one next hop; more than anybody has patience to try. */
+/** Addresses of one next hop that are tried. */
 const maxTargets = 16
 
 /** SRV records of one name that are looked at. */
@@ -18,7 +18,7 @@ const services: ReadonlyMap<string, Protocol> = new Map([
   ['SIPS+D2W', 'wss'],
 ])
 
-/** Those that have an SRV name, in the order in which we prefer them where nobody else has a say. */
+/** Those that have an SRV name, in our own order of preference. */
 const srvNames: ReadonlyMap<Protocol, string> = new Map([
   ['udp', '_sip._udp'],
   ['tcp', '_sip._tcp'],

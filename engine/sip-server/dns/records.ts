@@ -10,11 +10,11 @@ export interface NaptrRecord {
   readonly replacement: string
 }
 
-/** Records of one name; none: there are none, or nobody has answered. */
+/** Records of one name; none: there are none, or no server has answered. */
 export interface Found<T> {
   readonly records: readonly T[]
   readonly ttlMs: number
-  /** False: nobody has answered, so that what was known before may still be true. */
+  /** False: no server has answered, so that what was known before may still be true. */
   readonly isAnswer: boolean
 }
 
@@ -89,7 +89,7 @@ class Cache<T> {
   readonly #ask: (name: string) => Promise<Found<T>>
   /** Least recently used first: strangers' names push out those in use last. */
   readonly #known = new Map<string, Cached<T>>()
-  /** Until when it is believed that there is none. Apart, so that made-up names push out no others. */
+  /** Until when a name counts as missing. Apart, so that made-up names push out no others. */
   readonly #missing = new Map<string, number>()
   readonly #asked = new Map<string, Promise<readonly T[]>>()
 

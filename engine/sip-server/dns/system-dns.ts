@@ -8,7 +8,7 @@ import { maxTtlMs, type Dns, type Found } from './records.ts'
 /** `node:dns` does not tell the time to live of NAPTR and SRV records, nor that of the hosts file. */
 const assumedTtlMs = 30_000
 
-/** A name that nobody knows within this is not found. */
+/** A name without an answer by then counts as not found. */
 const patienceMs = 5_000
 
 /**

@@ -1,5 +1,5 @@
 /**
- * A drachtio application as anybody would write it, for this server or for drachtio-server. It answers
+ * A plain drachtio application, for this server or for drachtio-server. It answers
  * each call with the caller's own session description, and hangs up after some seconds.
  *
  *   npx tollgate sip-server --listen udp/127.0.0.1:5060 --admin 127.0.0.1:9022 --secret cymru

@@ -1,6 +1,6 @@
 /**
  * What is wrong with a message that can be read, and what a request deserves for it. Only fields that
- * the stack itself acts on are judged: a malformed Date or Subject is nobody's reason to refuse a
+ * the stack itself acts on are judged: a malformed Date or Subject is no reason to refuse a
  * call (RFC 3261 §8.2.2, §16.3). A 405, 415, 420 or 483 is the answer of the layers above.
  */
 import type { Protocol } from '../flow.ts'

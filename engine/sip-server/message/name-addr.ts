@@ -63,7 +63,7 @@ const qvalue = /^[01](\.\d{0,3})?$/
 export const tagOf = (value: string | undefined): string =>
   /;\s*tag=([^;\s]+)/i.exec(value ?? '')?.[1] ?? ''
 
-/** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and harm nobody. */
+/** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and do no harm. */
 const unquotedName = /^[^",;:@<>\\]*$/
 /** A scheme, and nothing that no URI holds unescaped (RFC 3986 §2): blanks, controls, quotes, brackets. */
 const absoluteUri = /^[A-Za-z][\w+.-]*:[^\0-\x20\x7f"<>]+$/

@@ -52,14 +52,14 @@ function withCarriageReturns(text: string): string | undefined {
   return `${head.replaceAll('\n', '\r\n')}\r\n\r\n${text.slice(end + 2)}`
 }
 
-/** Whether a received message is one whose lines end with bare line feeds. */
+/** Whether the lines of a received message end with bare line feeds. */
 export function endsLinesWithLineFeeds(received: string): boolean {
   const at = received.indexOf('\n')
   return at > 0 && received.charCodeAt(at - 1) !== carriageReturn
 }
 
 /**
- * RFC 3261 §8.2.2: what is wrong in a header that nobody needs is no reason to refuse the message. Many write
+ * RFC 3261 §8.2.2: what is wrong in a header that is not needed is no reason to refuse the message. Many write
  * a display name, a Subject, a Server or a reason phrase in Latin-1. What has to come back to them byte
  * for byte is another matter.
  */

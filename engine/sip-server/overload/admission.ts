@@ -12,7 +12,7 @@ export interface AdmissionLimits {
 }
 
 /**
- * After T1, 500 ms, everybody begins to repeat what was not answered, and that is what collapses; up to
+ * After T1, 500 ms, every sender repeats what was not answered, and that is what collapses; up to
  * then a queue is only a burst. The target leaves OPTIONS of ours, which wait like all others, in time.
  */
 const defaultAdmissionLimits: AdmissionLimits = { engageMs: 400, targetMs: 200 }
@@ -34,7 +34,7 @@ const samples = 3
 /** A loop that has time to spare is not the reason for a delay: refusing would not help. */
 const busyFrom = 0.9
 
-/** Somebody is always let in: otherwise nothing would tell that the overload is over. */
+/** A few calls are always let in: otherwise nothing would show that the overload is over. */
 const smallestShare = 0.01
 
 export class Admission {
@@ -43,7 +43,7 @@ export class Admission {
   readonly #utilizations: number[] = []
   #share = 1
   #isEngaged = false
-  #standingMs = 0
+  #queueMs = 0
   constructor(limits: AdmissionLimits = defaultAdmissionLimits) {
     this.#limits = limits
   }
@@ -65,18 +65,18 @@ export class Admission {
   adjust(delayMs: number, utilization: number): void {
     keep(this.#delays, delayMs)
     keep(this.#utilizations, utilization)
-    const before = this.#standingMs
-    this.#standingMs = this.#delays.length < samples ? 0 : Math.min(...this.#delays)
+    const before = this.#queueMs
+    this.#queueMs = this.#delays.length < samples ? 0 : Math.min(...this.#delays)
     const { engageMs, targetMs } = this.#limits
     const isBusy = sum(this.#utilizations) >= busyFrom * samples
-    if (!this.#isEngaged && (this.#standingMs < engageMs || !isBusy)) return
+    if (!this.#isEngaged && (this.#queueMs < engageMs || !isBusy)) return
     this.#isEngaged = true
-    const grownMs = this.#standingMs - before
-    const excess = (proportional * (this.#standingMs - targetMs) + derivative * grownMs) / 1_000
+    const grownMs = this.#queueMs - before
+    const excess = (proportional * (this.#queueMs - targetMs) + derivative * grownMs) / 1_000
     const factor = isBusy ? Math.min(Math.max(1 - excess, fastestFall), fastestRise) : fastestRise
     this.#share = Math.min(Math.max(this.#share * factor, smallestShare), 1)
     // The way back in is the whole way back up, so that a load at the edge does not flap.
-    if (this.#share === 1 && (this.#standingMs < targetMs || !isBusy)) this.#isEngaged = false
+    if (this.#share === 1 && (this.#queueMs < targetMs || !isBusy)) this.#isEngaged = false
   }
 
   /** @param draw from 0 up to 1; the same for every copy of one request */

@@ -1,13 +1,13 @@
 /**
  * How long a datagram waits until it is read. Under overload the event loop itself turns quickly: a
- * turn reads a few datagrams, and thousands wait in the kernel's buffer, where nobody sees them. So a
+ * turn reads a few datagrams, and thousands wait in the kernel's buffer, where the process cannot see them. So a
  * datagram of our own is sent through the same queue ten times a second, and its age tells.
  */
 
 export interface BacklogDeps {
   /** Milliseconds of a clock that does not jump. */
   readonly now: () => number
-  /** Letters and digits that nobody else can guess. */
+  /** Unguessable letters and digits. */
   readonly token: () => string
 }
 
@@ -45,7 +45,7 @@ export class Backlog {
     return text
   }
 
-  /** Whether the datagram is one of ours; it is taken note of then, and concerns nobody else. */
+  /** Whether the datagram is one of ours; it is taken note of then, and goes no further. */
   takes(bytes: Buffer): boolean {
     if (bytes[0] !== mark) return false
     const text = bytes.toString('latin1')

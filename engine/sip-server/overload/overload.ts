@@ -142,7 +142,7 @@ function ownAddress(address: string): string {
 
 /**
  * The same number from 0 up to 1 for each copy of an INVITE, another one when the caller tries again
- * with the next CSeq: nobody is let in by repeating, and nobody is shut out for good. FNV-1a, and
+ * with the next CSeq: no caller is let in by repeating, and none is shut out for good. FNV-1a, and
  * the last step of MurmurHash3 so that similar Call-IDs are spread as well.
  */
 function drawOf({ callId, cseq }: SipMessage): number {

@@ -1,4 +1,4 @@
-/** What a transaction needs from its surroundings, and whom it tells what happened (RFC 3261 §17, "TU"). */
+/** What a transaction needs from its surroundings, and its user, which hears what happened (RFC 3261 §17, "TU"). */
 import type { Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Deadlines } from './deadlines.ts'
@@ -24,7 +24,7 @@ export interface ClientUser {
 export interface ServerUser {
   /** Our tag in the responses; '' while there is none. */
   readonly toTag: string
-  /** Timer H: nobody acknowledged the final response. */
+  /** Timer H: the final response was not acknowledged. */
   onAckTimeout(now: number): void
   onTerminated(now: number): void
 }

@@ -58,10 +58,10 @@ export class Sources {
 
   #accepts(peer: Flow, present: number): boolean {
     const { limits, accepts, opened, sourceStatus } = this.#options
-    const of = sourceStatus(peer)
+    const status = sourceStatus(peer)
     const { maxConnections, maxPerSource, maxPerKnownSource } = limits
-    const room = of === 'stranger' ? maxConnections * STRANGERS_PART : maxConnections
-    const most = of === 'known' ? maxPerKnownSource : maxPerSource
+    const room = status === 'stranger' ? maxConnections * STRANGERS_PART : maxConnections
+    const most = status === 'known' ? maxPerKnownSource : maxPerSource
     return present < most && this.#sockets.size + opened() < room && accepts(peer)
   }
 
@@ -73,7 +73,7 @@ export class Sources {
   }
 }
 
-/** An IPv4 address, or the /64 network of an IPv6 address: whoever has one of those has them all. */
+/** An IPv4 address, or the /64 network of an IPv6 address: a host that has one of its addresses has them all. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [start = '', end] = address.split('::')

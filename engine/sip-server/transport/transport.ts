@@ -1,4 +1,4 @@
-/** What every transport does, and whom it tells what happened. */
+/** What every transport does, and what it reports. */
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener, Protocol } from '../flow.ts'
 import type { SourceStatus } from '../options.ts'
@@ -33,7 +33,7 @@ export interface TransportCallbacks {
   /** One whole message from a stream. */
   readonly message: (text: string, flow: Flow) => void
   readonly sendFailed: (reference: string, reason: string) => void
-  /** A stream connection is gone, whoever closed it. */
+  /** A stream connection is gone, closed by either side. */
   readonly connectionClosed: (flow: Flow) => void
 }
 

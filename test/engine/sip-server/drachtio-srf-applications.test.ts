@@ -142,7 +142,7 @@ test.each(['tcp', 'tls'])(
 )
 
 test.each([
-  ['there is nobody', 'tcp://127.0.0.1:1'],
+  ['nothing listens', 'tcp://127.0.0.1:1'],
   ['that is no address', 'tcp://127.0.0.1'],
   ['that is no secure one', 'tls://127.0.0.1:$plain'],
 ])('480 is the answer where %s', async (_what, target) => {

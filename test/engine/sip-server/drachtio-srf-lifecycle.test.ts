@@ -122,7 +122,7 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
 
 // How the application is connected makes no difference to what times out.
 describe.each(variants.filter(({ app }) => app === 'in process'))('SIP by $sip', (variant) => {
-  test('requests that nobody answers leave nothing', async () => {
+  test('unanswered requests leave nothing', async () => {
     const started = await start(variant)
     const silent = await started.peer()
     const dialing = started.srf.createUAC(silent.uri, { localSdp: sdp('app') })
@@ -133,7 +133,7 @@ describe.each(variants.filter(({ app }) => app === 'in process'))('SIP by $sip',
     await nothingLeft(started)
   })
 
-  test('a BYE that nobody answers ends the dialog all the same', async () => {
+  test('an unanswered BYE ends the dialog all the same', async () => {
     const dialogs: SrfDialog[] = []
     const started = await start(variant, (srf) =>
       srf.invite((req, res) => {

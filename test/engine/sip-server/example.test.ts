@@ -31,7 +31,7 @@ test('the announcement answers a call, and hangs up by itself', async () => {
   if (listener === undefined) throw new Error('no listener')
   const caller = await SipPeer.open(listener)
   onTestFinished(() => caller.close())
-  const leg = caller.leg(`sip:anybody@127.0.0.1:${listener.port}`)
+  const leg = caller.leg(`sip:any@127.0.0.1:${listener.port}`)
   caller.request('INVITE', leg, { body: sdp('mine') })
   const answer = await caller.next('200 INVITE')
   expect(answer.body).toBe(sdp('mine'))

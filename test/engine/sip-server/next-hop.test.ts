@@ -144,7 +144,7 @@ test('a large request falls back to UDP where the peer has no TCP, which is reme
     return `${await status} ${request.get('Via').slice(0, 11)}`
   }
   expect(await answered()).toBe('200 SIP/2.0/UDP')
-  // It would be tried now, if nobody remembered.
+  // It would be tried now, if its failure were forgotten.
   const late = createServer((socket) => socket.destroy()).listen(peer.port, '127.0.0.1')
   await once(late, 'listening')
   expect(await answered()).toBe('200 SIP/2.0/UDP')

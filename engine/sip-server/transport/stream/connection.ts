@@ -67,7 +67,7 @@ export class Connection {
       return
     }
     if (this.#established) return this.#write(text, reference)
-    // Not given to the socket: one whose peer has not proved its name would take it as sent.
+    // Not given to the socket: a peer that has not proved its name must not get it, and the socket would take it as sent.
     this.#waiting.push({ text, reference })
     this.#waitingBytes += text.length
   }

@@ -35,14 +35,14 @@ export class Connections {
   }
 
   /**
-   * Reuse of a connection, whoever opened it (RFC 3261 §18.1.1, §18.2.2). With a name only one that
+   * Reuse of a connection, opened by either side (RFC 3261 §18.1.1, §18.2.2). With a name only one that
    * was opened for the same name; without it, one that was accepted or opened without.
    */
   byRemote(address: string, port: number, hostName?: string): Connection | undefined {
     return this.#byRemote.get(remoteKey(address, port, hostName))
   }
 
-  /** To be used only once its peer has proved to be who is looked for. */
+  /** To be used only once its peer has proved the name that is looked for. */
   byAlias(address: string, port: number): Connection | undefined {
     return this.#byAlias.get(remoteKey(address, port))
   }

@@ -1,4 +1,4 @@
-/** Our certificate and whom we believe, from PEM files that may be renewed while we run. */
+/** Our certificate and the trusted CA certificates, from PEM files that may be renewed while we run. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'

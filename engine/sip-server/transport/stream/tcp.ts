@@ -20,7 +20,7 @@ export async function openTcp(
   return new StreamTransport(server, tcp, listener, options, callbacks)
 }
 
-/** Nobody proves anything, so whoever has an address is taken for the one who lives there. */
+/** TCP proves no name: the host at an address is taken for the one that was looked for. */
 const tcp: Wire = {
   acceptEvent: 'connection',
   readyEvent: 'connect',

@@ -8,8 +8,8 @@ interface Refusal {
   readonly reason: string
 }
 
-/** What speaks against a WebSocket; the rest of RFC 6455 is the library's to check. */
-export function objectionTo(
+/** Why a WebSocket is refused; the library checks the rest of RFC 6455. */
+export function rejectionFor(
   request: Pick<IncomingMessage, 'headers'>,
   { origins }: WebSocketOptions,
 ): Refusal | undefined {

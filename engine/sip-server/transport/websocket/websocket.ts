@@ -12,7 +12,7 @@ import { Sources } from '../sources.ts'
 import type { Credentials } from '../stream/credentials.ts'
 import type { StreamOptions } from '../stream/stream-transport.ts'
 import { boundListener, type Transport, type TransportCallbacks } from '../transport.ts'
-import { answerPlainRequest, objectionTo, refuse } from './handshake.ts'
+import { answerPlainRequest, rejectionFor, refuse } from './handshake.ts'
 import { SocketConnection } from './socket-connection.ts'
 
 export interface WebSocketTransportOptions extends StreamOptions, WebSocketOptions {
@@ -122,8 +122,8 @@ class WebSocketTransport implements Transport {
     duplex.on('error', () => undefined)
     const { socket } = request
     const { remoteAddress: address, remotePort: port } = socket
-    const objection = objectionTo(request, this.#options)
-    if (objection) return refuse(duplex, objection)
+    const rejection = rejectionFor(request, this.#options)
+    if (rejection) return refuse(duplex, rejection)
     if (address === undefined || port === undefined) {
       socket.destroy()
       return

@@ -161,7 +161,7 @@ test('an application that has spoken may be silent as long as it likes', async (
   const socket = app()
   socket.write('6#1|ping')
   await seeing('from 1: 1|ping')
-  // Somebody who came later is dropped in the meantime.
+  // A client that came later is dropped in the meantime.
   app()
   await seeing('disconnected 2')
   socket.write('6#2|ping')

@@ -78,7 +78,7 @@ test('Expires of the answer counts where its Contact has none; 0 ends it at once
   expect(server.core.stats()).toMatchObject({ registrationFlows: 0 })
 })
 
-test('a refused REGISTER, one by UDP, and one whose answer names only others bind nothing', () => {
+test('a refused REGISTER, one by UDP, and one with an answer that names only others bind nothing', () => {
   const server = new VirtualServer()
   register(server, granted(600), { status: 403, branch: 'r1' })
   register(server, granted(600), { flow: caller, branch: 'r2' })
@@ -172,7 +172,7 @@ test('a phone that registered by wss is called there, though its Contact says ws
   expect(flowOfInvite(server, 'sip:x1@y2.invalid;transport=ws')).toEqual(browser)
 })
 
-test('nobody is looked up for a WebSocket that is not there', () => {
+test('no name is looked up for a WebSocket that is not there', () => {
   const listener = { ...tcpCaller.listener, protocol: 'ws' } as const
   const server = new VirtualServer({ listeners: [caller.listener, listener] })
   const flow = flowOfInvite(server, 'sip:x1@y2.invalid;transport=ws')

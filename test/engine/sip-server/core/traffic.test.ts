@@ -61,7 +61,7 @@ test('what cannot be read, or is no correct message, is counted', () => {
   server.receive('no SIP at all')
   server.receive(requestOf('OPTIONS').replace('OPTIONS sip:', 'OPTIONS  sip:'))
   server.receive(requestOf('OPTIONS').replace('CSeq: 1 OPTIONS', 'CSeq: 1 INFO'))
-  server.receive(requestOf('OPTIONS', { uri: 'nobody:knows' }))
+  server.receive(requestOf('OPTIONS', { uri: 'unknown:scheme' }))
   server.receive(responseOf(requestOf('OPTIONS'), 200).replace('Call-ID', 'X-Id'))
   const { faulty } = server.core.traffic
   expect(faulty).toEqual({ unreadable: 2, unreadableRequests: 1, requests: 1, responses: 1 })

@@ -151,7 +151,7 @@ test('an SRV target of "." is no service', async () => {
   expect((await find(none, { protocol: 'udp' })).places).toEqual([])
 })
 
-test('nothing at all, and no more targets than anybody would try', async () => {
+test('nothing at all, and no more targets than are tried', async () => {
   expect((await find({})).places).toEqual([])
   const many = Array.from({ length: 40 }, (_, index) => `192.0.2.${index}`)
   expect((await find({ addresses: { 'example.com': many } })).places).toHaveLength(16)

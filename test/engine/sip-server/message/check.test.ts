@@ -177,7 +177,7 @@ test.each([
   expect(checkResponse(read(text))).toBe(false)
 })
 
-test('a malformed field that nobody here needs is no reason to refuse', () => {
+test('a malformed field that is not needed here is no reason to refuse', () => {
   const odd = lines(
     'Date: yesterday',
     'Subject: ',

@@ -123,7 +123,7 @@ test('unusual reason phrases are kept, absent ones are empty', () => {
   expect([caseNamed('noreason').status, caseNamed('noreason').reason]).toEqual([100, ''])
 })
 
-test('bext01 lists the options that nobody supports', () => {
+test('bext01 lists the unsupported options', () => {
   expect(parseOptionTags(caseNamed('bext01').all('Require'))).toEqual([
     'nothingsupportsthis',
     'nothingsupportsthiseither',

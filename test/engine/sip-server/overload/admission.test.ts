@@ -7,13 +7,13 @@ function adjusted(...delays: readonly number[]): Admission {
   return admission
 }
 
-test('with short delays everybody is let in', () => {
+test('with short delays every call is let in', () => {
   const admission = adjusted(...Array.from({ length: 100 }, () => 390))
   expect(admission.isEngaged).toBe(false)
   expect(admission.admits(0.999)).toBe(true)
 })
 
-test('long turns of the event loop between short ones refuse nobody', () => {
+test('long turns of the event loop between short ones refuse no call', () => {
   expect(adjusted(0, 0, 380, 0, 900, 10, 800, 20, 600, 0, 0).isEngaged).toBe(false)
 })
 
@@ -27,12 +27,12 @@ test('a delay that stays refuses a part, and more of them the longer it is', () 
   expect(mild.admits(mild.share + 0.01)).toBe(false)
 })
 
-test('somebody is always let in, so that the end of the overload is noticed', () => {
+test('a few calls are always let in, so that the end of the overload is noticed', () => {
   const admission = adjusted(...Array.from({ length: 100 }, () => 2_000))
   expect(admission.admits(0.005)).toBe(true)
 })
 
-test('a share that has fallen comes back step by step, and ends at everybody', () => {
+test('a share that has fallen comes back step by step, and ends at all calls', () => {
   const admission = adjusted(...Array.from({ length: 20 }, () => 2_000))
   const shares: number[] = []
   while (admission.isEngaged) {
@@ -44,7 +44,7 @@ test('a share that has fallen comes back step by step, and ends at everybody', (
   expect(admission.admits(0.999)).toBe(true)
 })
 
-test('a loop with time to spare refuses nobody, however late it is', () => {
+test('a loop with time to spare refuses no call, however late it is', () => {
   const admission = new Admission()
   for (let i = 0; i < 50; i++) admission.adjust(900, 0.6)
   expect(admission.isEngaged).toBe(false)

@@ -45,7 +45,7 @@ test('a socket that cannot reach itself is not taken for a slow one', () => {
   expect(backlog.delayMs).toBe(0)
 })
 
-test('nobody else can speak for it, and nothing else is kept from the server', () => {
+test('no other sender can speak for it, and nothing else is kept from the server', () => {
   const { clock, backlog } = open()
   const sent = backlog.next()
   clock.now += 10

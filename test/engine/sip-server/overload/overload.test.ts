@@ -136,7 +136,7 @@ test.each([1.1, 1.5, 2, 4, 10])(
     server.forget()
     server.run(20, load * 1_000)
     expect(server.served).toBeGreaterThan(0.8 * 20_000)
-    // T1: nobody repeats what has waited less.
+    // T1: no sender repeats what has waited less.
     const waits = server.waits.toSorted((a, b) => a - b)
     expect(waits[Math.floor(0.99 * waits.length)]).toBeLessThan(500)
   },
@@ -156,7 +156,7 @@ function contention(): (now: number) => boolean {
   }
 }
 
-test('pauses that it is not to blame for refuse nobody while it can serve all', () => {
+test('pauses that the server does not cause refuse no call while it can serve all', () => {
   const server = new BusyServer()
   server.stalls = contention()
   server.run(30, 250)
@@ -172,13 +172,13 @@ test.each([1.5, 3])('with half of the machine it serves half as much, at %d time
   expect(server.served).toBeGreaterThan(0.75 * 30 * 500)
 })
 
-test('below what it can carry nobody is refused', () => {
+test('below what it can carry no call is refused', () => {
   const server = new BusyServer()
   server.run(30, 950)
   expect(server.refused).toBe(0)
 })
 
-test('when the load goes, everybody is let in again within seconds', () => {
+test('when the load goes, every call is let in again within seconds', () => {
   const server = overloaded()
   server.run(10, 500)
   server.forget()
@@ -213,7 +213,7 @@ test('an urgent call is let in', () => {
   expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))).toContain(true)
 })
 
-test('under overload strangers get nothing, so that those who are known keep their share', () => {
+test('under overload strangers get nothing, so that known sources keep their share', () => {
   const stranger = { ...flow, address: '198.51.100.9' }
   const { overload } = overloaded(
     (uri) => uri.startsWith('sip:112@'),

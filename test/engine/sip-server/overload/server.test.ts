@@ -38,7 +38,7 @@ test('as long as the process cannot keep up, new calls are refused, but not emer
   const work = setInterval(busy, 0)
   try {
     await eventually(() => expect(server.load.share).toBeLessThan(0.6))
-    // Nobody is connected who would take a call that is let in: those hear of 5 seconds.
+    // No application takes a call that is let in: such calls hear of 5 seconds.
     const refusals = async (uri: string): Promise<number> => {
       for (let i = 0; i < 40; i++) peer.request('INVITE', peer.leg(uri))
       const answers: PeerMessage[] = []

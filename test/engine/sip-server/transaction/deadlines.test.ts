@@ -23,7 +23,7 @@ test('deadlines fire in order of their time, whatever the order in which they we
   expect(deadlines.next()).toBeUndefined()
 })
 
-test('a cancelled deadline never fires and does not wake anybody', () => {
+test('a cancelled deadline never fires and does not wake the driver', () => {
   const deadlines = new Deadlines()
   const recorder = new Recorder()
   deadlines.start(recorder, 'cancelled', 500, 0).cancel()

@@ -11,7 +11,7 @@ test('authenticate carries a secret and tags', () => {
   expect(decodeCommand('7e5c|authenticate|cymru|').command).toMatchObject({ tags: [] })
 })
 
-test('verbs are lower case, whoever writes them', () => {
+test('verbs are lower case, however they are written', () => {
   expect(decodeCommand('1|route|INVITE').command).toEqual({ kind: 'route', verb: 'invite' })
   expect(decodeCommand('1|remove_route|cdr:start').command).toEqual({
     kind: 'remove-route',

@@ -38,7 +38,7 @@ test('with a tag the turn is among those that have it', () => {
   const applications = three(['a', 'x'], ['b'], ['a'])
   expect(turns(applications, 3, 'a')).toEqual([1, 3, 1])
   expect(turns(applications, 2, 'b')).toEqual([2, 2])
-  expect(applications.next('INVITE', 'nobody')).toBeUndefined()
+  expect(applications.next('INVITE', 'absent')).toBeUndefined()
   expect(applications.next('OPTIONS', 'a')).toBeUndefined()
   expect(new Set(turns(applications, 3))).toEqual(new Set([1, 2, 3]))
 })

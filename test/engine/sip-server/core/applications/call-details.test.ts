@@ -115,7 +115,7 @@ test('an outgoing call that is refused, cancelled, or not answered at all', () =
   expect(told(server).slice(1)).toEqual(['cdr:stop network call-rejected 408'])
 })
 
-test('an answer that nobody acknowledges ends by the system', () => {
+test('an answer without its ACK ends by the system', () => {
   const server = start()
   answered(server)
   server.advance(32_000)
@@ -132,7 +132,7 @@ test('re-INVITEs are no calls', () => {
   expect(told(server)).toEqual([])
 })
 
-test('each kind goes to one of those that asked for it, in turn; to nobody when nobody asked', () => {
+test('each kind goes to one of the applications that asked for it, in turn; to none when none asked', () => {
   const server = start()
   const other = 10
   server.core.clientConnected(other, false)

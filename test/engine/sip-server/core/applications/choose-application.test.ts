@@ -36,8 +36,8 @@ test('the one that decides sees what is known of the request', () => {
   expect(seen).toEqual(['INVITE', 'sip:1@198.51.100.10', 'udp', '203.0.113.7', 5060, 'a'])
 })
 
-test('a tag of nobody is answered with 480', () => {
-  const server = start(() => ({ tag: 'nobody' }))
+test('a tag of no application is answered with 480', () => {
+  const server = start(() => ({ tag: 'absent' }))
   invite(server, 'a')
   expect(server.takeStartLines()).toEqual(['SIP/2.0 480 Temporarily Unavailable'])
   expect(server.takeDelivered()).toEqual([])

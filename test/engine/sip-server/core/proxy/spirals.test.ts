@@ -9,7 +9,7 @@ const sentBack = (text: string, uri: string, branch: string): string =>
     .replace(/^INVITE \S+/, `INVITE ${uri}`)
     .replace('\r\nVia:', `\r\nVia: SIP/2.0/UDP 192.0.2.20;branch=z9hG4bK-${branch}\r\nVia:`)
 
-test('a request that comes back for somebody else is a new one; for the same it went in a circle', () => {
+test('a request that comes back for another URI is a new one; for the same it went in a circle', () => {
   const server = new VirtualServer()
   server.command(`proxy|${invited(server)}||||serial|||sip:192.0.2.20\r\n`)
   const sent = server.takeSent()[0]?.text ?? ''

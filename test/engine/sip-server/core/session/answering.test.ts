@@ -131,7 +131,7 @@ test('our part: after half the interval UPDATE for a caller that takes it, else 
     const ok = responseOf(text, 200, { toTag, extra, body: method === 'INVITE' ? sdp : '' })
     server.receive(ok)
     server.receive(ok)
-    // A copy of the 200 is acknowledged again, and nobody else hears of anything.
+    // A copy of the 200 is acknowledged again, and no other party hears of anything.
     expect(server.takeSent().map((sent) => sent.text.slice(0, 3))).toEqual(
       method === 'INVITE' ? ['ACK', 'ACK'] : [],
     )
@@ -168,7 +168,7 @@ test('a caller that has vanished is noticed by the refresh: BYE, and the applica
   expect(server.takeStartLines()).toEqual(['INVITE sip:alice@203.0.113.7:5060 SIP/2.0'])
   server.advance(15_000)
   expect(server.takeStartLines().filter((line) => line.startsWith('BYE'))).toHaveLength(1)
-  // Nobody needs the INVITE any more.
+  // The INVITE is not needed any more.
   server.advance(20_000)
   expect(server.takeStartLines().filter((line) => !line.startsWith('BYE'))).toEqual([])
   expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')

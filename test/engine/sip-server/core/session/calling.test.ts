@@ -188,7 +188,7 @@ test('the application, which has credentials, can still renew the session', () =
   expect(methods(server)).toEqual(['4 INVITE'])
 })
 
-test('another refusal may pass, and is tried once more; the same one again is believed', () => {
+test('another refusal may pass, and is tried once more; the same one again is final', () => {
   const { server } = refusedRefresh(500)
   server.advance(16_000)
   answer(server, server.takeSent()[0]?.text ?? '', 500)

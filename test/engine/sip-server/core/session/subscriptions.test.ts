@@ -94,7 +94,7 @@ test('the application renews the subscription in its dialog; 481 ends it', () =>
   expect(server.core.stats()['dialogs']).toBe(0)
 })
 
-test('one that nobody renews lapses, without a word', () => {
+test('one that is not renewed lapses, without a word', () => {
   const server = new VirtualServer()
   const request = subscribe(server)
   answer(server, request, 200, { lines: ['Expires: 600'] })

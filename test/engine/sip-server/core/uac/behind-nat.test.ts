@@ -16,7 +16,7 @@ const nat: Flow = { ...callee, port: 40_123 }
 
 /**
  * Where ACK and BYE go after an INVITE to `uri`, sent to `nextHop` ('': where the URI says), was
- * answered from `source` with this Contact; and whom they name.
+ * answered from `source` with this Contact; and the host that they name.
  */
 function settled(
   { uri, nextHop = '', lines = [] }: { uri: string; nextHop?: string; lines?: string[] },
@@ -45,7 +45,7 @@ const both = (uri: string, to: string) => [
 
 test.each([
   ['the same private address', 'sip:101@192.168.1.5:5062', 'sip:101@192.168.1.5:5062'],
-  ['a name that nobody can look up', 'sip:101@phone.invalid', 'sip:101@phone.invalid'],
+  ['a name that cannot be looked up', 'sip:101@phone.invalid', 'sip:101@phone.invalid'],
   [
     'its private address, registered by a public one',
     'sip:101@203.0.113.9:5060',
@@ -78,7 +78,7 @@ test('a private Contact from a public address leads nowhere, whatever was called
   expect(sent).toEqual(both('sip:b@10.1.1.1', '192.0.2.20:5060'))
 })
 
-test('who was called at its own address is believed when it moves the dialog elsewhere', () => {
+test('a peer that was called at its own address may move the dialog elsewhere', () => {
   const sent = settled({ uri: 'sip:b@192.0.2.20' }, callee, ['Contact: <sip:b@192.0.2.99:5070>'])
   expect(sent).toEqual(both('sip:b@192.0.2.99:5070', '192.0.2.99:5070'))
 })

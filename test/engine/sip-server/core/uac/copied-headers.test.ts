@@ -38,7 +38,7 @@ test('next to a next hop, too', () => {
   expect([to, text.includes('Route:')]).toEqual(['192.0.2.88', false])
 })
 
-test('a Route that nobody can read is an error as before', () => {
+test('an unreadable Route is an error as before', () => {
   const { reply } = invite(new VirtualServer(), ['Route: <mailto:x>'])
   expect(reply).toMatchObject({
     verdict: 'NOK',

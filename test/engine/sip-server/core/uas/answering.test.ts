@@ -126,7 +126,7 @@ test('the ACK of a 200 reaches the application once, with the dialog id and its 
   expect(events[0]?.sip).toContain(sdp)
 })
 
-test('an answer that nobody acknowledges ends with BYE after 64*T1, and the application learns it', () => {
+test('an answer without its ACK ends with BYE after 64*T1, and the application learns it', () => {
   const server = new VirtualServer()
   answered(server)
   server.advance(32_000)
@@ -193,7 +193,7 @@ test('a CANCEL that matches nothing gets 481', () => {
 test.each([
   ['192.0.2.66', '203.0.113.7'],
   ['239.1.2.3', '239.1.2.3'],
-])('maddr=%s in the Via sends the answer to %s: only a group is believed', (maddr, address) => {
+])('maddr=%s in the Via sends the answer to %s: only a group counts', (maddr, address) => {
   const server = new VirtualServer()
   server.receive(
     requestOf('INVITE', { via: `SIP/2.0/UDP 203.0.113.7:5060;maddr=${maddr};branch=z9hG4bK-m` }),

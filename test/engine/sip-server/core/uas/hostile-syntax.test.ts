@@ -68,7 +68,7 @@ test.each([
   ['a Contact that is no address', having('Contact: <<>')],
   [
     'a Record-Route that is no address',
-    requestOf('OPTIONS', { extra: ['Record-Route: <nobody>'] }),
+    requestOf('OPTIONS', { extra: ['Record-Route: <no-uri>'] }),
   ],
   ['a Route that is no address', requestOf('OPTIONS', { extra: ['Route: ;;'] })],
   ['an INVITE without Contact', invite('Subject: no way back')],
@@ -127,7 +127,7 @@ test('415 says which bodies and encodings are read', () => {
 })
 
 // §8.2.2.1.
-test.each(['http://example.com', 'mailto:bob@example.com', 'nobodyKnowsThisScheme:totallyopaque'])(
+test.each(['http://example.com', 'mailto:bob@example.com', 'unknownScheme:totallyopaque'])(
   '416: %s',
   (uri) => {
     expect(statusOf(refusalOf(requestOf('OPTIONS', { uri })))).toBe('416')

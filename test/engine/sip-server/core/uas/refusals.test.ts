@@ -75,7 +75,7 @@ test('a response to a request from a stream knows where to go when the connectio
   expect(server.takeSent()[0]?.flow).toMatchObject({ connectionId: 7, returnPort: 5070 })
 })
 
-test('methods nobody asked for get 405 with Allow, unknown ones 501, and no application at all 503', () => {
+test('methods that no application asked for get 405 with Allow, unknown ones 501, and no application at all 503', () => {
   const server = new VirtualServer()
   server.receive(requestOf('REGISTER'))
   server.receive(requestOf('FROBNICATE'))
@@ -143,7 +143,7 @@ test('after every call has ended and 64*T1 have passed, all tables are empty', (
   expect(Object.values(tables).every((size) => size === 0)).toBe(true)
 })
 
-test('a full house refuses what is new and lets the calls that it has end', () => {
+test('a full server refuses what is new and lets the calls that it has end', () => {
   for (const limits of [{ maxUnanswered: 1 }, { maxDialogs: 1 }]) {
     const server = new VirtualServer({ limits })
     const toTag = answered(server)
@@ -161,7 +161,7 @@ test('a full house refuses what is new and lets the calls that it has end', () =
   }
 })
 
-test('calls that a full house refuses are counted, other requests are not', () => {
+test('calls that a full server refuses are counted, other requests are not', () => {
   const server = new VirtualServer({ limits: { maxDialogs: 1 } })
   acknowledge(server, answered(server))
   const others = { callId: 'c2', fromTag: 'f2' }

@@ -15,7 +15,7 @@ function refusal(
 }
 
 // RFC 3261 §8.2.2.3.
-test('an extension that nobody knows is named in Unsupported, the known ones are not', () => {
+test('an unknown extension is named in Unsupported, the known ones are not', () => {
   const extra = ['Require: timer, nothingSIPplays', 'Require: 100rel']
   const text = refusal(extra, { method: 'OPTIONS' })
   expect(text.startsWith('SIP/2.0 420 Bad Extension\r\n')).toBe(true)

@@ -105,12 +105,12 @@ test('messages to one address share a connection, also one that the peer opened'
   socket.write(options('c2'))
   await seeing('message c2 on 2')
   transport.send(
-    'to the one who dialled',
+    'to the side that dialled',
     { ...(flows.at(-1) ?? flowTo(0)), connectionId: 0 },
     'r3',
   )
   const [bytes] = await emitted(socket, 'data')
-  expect(String(bytes)).toBe('to the one who dialled')
+  expect(String(bytes)).toBe('to the side that dialled')
 })
 
 test('every message to a peer that refuses the connection comes back, later', async () => {
@@ -142,7 +142,7 @@ test('a connection that is not made in time fails its messages', async () => {
   expect(transport.connections).toBe(0)
 })
 
-test('who has another way waits no longer than he says', async () => {
+test('a request with another target waits no longer than it says', async () => {
   const { transport, seeing, flowTo } = await setUp({ connectMs: 60_000 }, '0.0.0.0')
   transport.send('one', { ...flowTo(5060), address: '192.0.2.1', connectMs: 20 }, 'r1')
   await Promise.race([

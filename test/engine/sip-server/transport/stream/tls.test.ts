@@ -125,7 +125,7 @@ test('IPv6 works by TLS', async () => {
   expect(flows[0]?.address).toBe('::1')
 })
 
-test('nobody speaks an older TLS than the minimum', async () => {
+test('no peer speaks an older TLS than the minimum', async () => {
   const { dial, seeing } = await setUp({ minVersion: 'TLSv1.3' })
   const old = dial({ maxVersion: 'TLSv1.2' })
   await closed(old)
@@ -218,7 +218,7 @@ test('our certificate is shown to a server that wants one', async () => {
   expect(peer.accepted[0]?.getPeerCertificate().subject.CN).toBe('own')
 })
 
-// RFC 5923 §5: what the Via offers is believed of a peer that has proved its name, and of no other.
+// RFC 5923 §5: what the Via offers counts for a peer that has proved its name, and of no other.
 test('an alias is used for requests to a peer that has proved to be the one', async () => {
   const { transport, dial, seeing, flowTo } = await setUp({ clientCertificates: 'optional' })
   const socket = dial(pemOf(carrier))
@@ -234,7 +234,7 @@ test('an alias is used for requests to a peer that has proved to be the one', as
 
 test.each([
   ['without a certificate', {}],
-  ['with one that nobody vouches for', pemOf(stranger)],
+  ['with one that no CA vouches for', pemOf(stranger)],
 ])('an alias of a peer %s is not used', async (_what, shown) => {
   const { transport, dial, seeing, flowTo } = await setUp({ clientCertificates: 'optional' })
   dial(shown).write(options('c1', ';alias'))
