@@ -3,6 +3,7 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { ActiveCall, CallState, CallTransfer } from '../../schema/contracts/calls.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
+import { CallCounts } from './call-counts.ts'
 import type { Deadlines } from './deadlines.ts'
 import { stamped } from './cdr/cdr.ts'
 import { cause, type End } from './cdr/end-reason.ts'
@@ -49,15 +50,16 @@ export type CallEvent = { readonly tenantId: number | null } & (
 const HEARTBEAT_MS = 5_000
 const DRAIN_LOOK_MS = 500
 
+/** The caller has no final response yet, and gets none from the machine before the next event. */
+const ringing: ReadonlySet<Call['phase']> = new Set(['dialing', 'forwarding', 'journalling'])
+
 export class ActiveCalls {
   readonly #deps: ActiveCallsDeps
   readonly world = emptyWorld()
   readonly #calls = this.world.calls
   #dispatch: (event: MachineEvent) => void = () => undefined
-  readonly #byNode = new Map<number, Set<Call>>()
-  readonly #byCarrier = new Map<number, Set<Call>>()
+  readonly counts = new CallCounts()
   readonly #recent: RecentCalls
-  readonly #byAgent = new Map<number, Set<Call>>()
   readonly unstored = new UnstoredCalls()
   #isDraining = false
   #isBeating = false
@@ -105,28 +107,10 @@ export class ActiveCalls {
     return this.#deps.wallNow() - this.#deps.now()
   }
 
-  /** Where the call is being tried from now on: it counts there, and nowhere else. */
-  count(call: Call, before: Place, place: Place): void {
-    this.#leave(call, before)
-    const { nodeId, carrierId, agentId } = place
-    if (nodeId !== null) join(this.#byNode, nodeId, call)
-    if (carrierId !== null) join(this.#byCarrier, carrierId, call)
-    if (agentId !== null) join(this.#byAgent, agentId, call)
-  }
-
-  /** A callee that a transfer has taken out of the call does not count any more where the call went. */
-  calleeLeft(call: Call): void {
-    const { nodeId, carrierId, agentId } = call.place
-    if (nodeId !== null) part(this.#byNode, nodeId, call)
-    if (agentId !== null) part(this.#byAgent, agentId, call)
-    // Of a call that came in, the carrier is the caller's, who is still there.
-    if (carrierId !== null && call.direction === 'outbound') part(this.#byCarrier, carrierId, call)
-  }
-
   /** The call is over, and counts nowhere any more; it is known until its record is stored. */
   ended(call: Call): void {
     this.unstored.ended(call)
-    this.#leave(call, call.place)
+    this.counts.leave(call, call.place)
   }
 
   /** How far a transfer of the call has come. */
@@ -153,7 +137,7 @@ export class ActiveCalls {
     for (const call of this.#calls.values()) {
       const { start, calling, answeredAt, end } = call
       if (start.callId !== callId || answeredAt !== null || end) continue
-      const isRinging = call.phase === 'dialing' || call.phase === 'forwarding'
+      const isRinging = ringing.has(call.phase)
       if (isRinging && calling.kind === 'invite' && call.callerTag === callerTag) return call
     }
     return undefined
@@ -191,7 +175,7 @@ export class ActiveCalls {
       this.#recent.add({ record, legs, notes, stampOffsetMs })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
-    this.#leave(call, call.place)
+    this.counts.leave(call, call.place)
     this.unstored.forget(call)
     forgetCall(this.world, call.start.callUuid)
     if (this.#calls.size === 0) this.#emptied()
@@ -260,15 +244,15 @@ export class ActiveCalls {
   }
 
   countByNode(nodeId: number): number {
-    return this.#byNode.get(nodeId)?.size ?? 0
+    return this.counts.byNode(nodeId)
   }
 
   countByCarrier(carrierId: number): number {
-    return this.#byCarrier.get(carrierId)?.size ?? 0
+    return this.counts.byCarrier(carrierId)
   }
 
   countByAgent(agentId: number): number {
-    return this.#byAgent.get(agentId)?.size ?? 0
+    return this.counts.byAgent(agentId)
   }
 
   /**
@@ -332,12 +316,6 @@ export class ActiveCalls {
       this.#stop(callUuid, { kind: 'cut', by: 'system', cause: q850, code })
   }
 
-  #leave(call: Call, { nodeId, carrierId, agentId }: Place): void {
-    if (nodeId !== null) part(this.#byNode, nodeId, call)
-    if (carrierId !== null) part(this.#byCarrier, carrierId, call)
-    if (agentId !== null) part(this.#byAgent, agentId, call)
-  }
-
   /** Runs only while there are calls. */
   #scheduleHeartbeat(): void {
     if (this.#isBeating) return
@@ -383,16 +361,4 @@ function describe(call: Call): ActiveCall {
     carrier,
     transfer: call.transfer,
   }
-}
-
-function join(index: Map<number, Set<Call>>, key: number, call: Call): void {
-  const calls = index.get(key)
-  if (calls) calls.add(call)
-  else index.set(key, new Set([call]))
-}
-
-function part(index: Map<number, Set<Call>>, key: number, call: Call): void {
-  const calls = index.get(key)
-  calls?.delete(call)
-  if (calls?.size === 0) index.delete(key)
 }

@@ -153,9 +153,9 @@ export class CallRunner {
     if (call === undefined) return undefined
     switch (command.type) {
       case 'count':
-        return calls.count(call, command.before, command.place)
+        return calls.counts.move(call, command.before, command.place)
       case 'calleeLeft':
-        return calls.calleeLeft(call)
+        return calls.counts.calleeLeft(call)
       case 'display':
         return calls.displayed(call, command.before)
       case 'transfer':

@@ -37,9 +37,9 @@ const at = (nodeId: number | null, carrierId: number | null) => ({
 test('a call counts where it is, once, and nowhere after its end', () => {
   const { calls, begin } = start()
   const [one, two] = [begin('1'), begin('2')]
-  calls.count(one, nowhere, at(1, 5))
-  calls.count(two, nowhere, at(1, 5))
-  calls.count(two, at(1, 5), at(2, 5))
+  calls.counts.move(one, nowhere, at(1, 5))
+  calls.counts.move(two, nowhere, at(1, 5))
+  calls.counts.move(two, at(1, 5), at(2, 5))
   one.place = at(1, 5)
   two.place = at(2, 5)
   expect([1, 2, 3].map((nodeId) => calls.countByNode(nodeId))).toEqual([1, 1, 0])

@@ -1,0 +1,58 @@
+/** How many calls each node, carrier and agent has: a call counts where it is being tried, and nowhere else. */
+import type { Call, Place } from './call-machine/state.ts'
+
+type Index = Map<number, Set<Call>>
+
+export class CallCounts {
+  readonly #nodes: Index = new Map()
+  readonly #carriers: Index = new Map()
+  readonly #agents: Index = new Map()
+
+  byNode(nodeId: number): number {
+    return this.#nodes.get(nodeId)?.size ?? 0
+  }
+
+  byCarrier(carrierId: number): number {
+    return this.#carriers.get(carrierId)?.size ?? 0
+  }
+
+  byAgent(agentId: number): number {
+    return this.#agents.get(agentId)?.size ?? 0
+  }
+
+  move(call: Call, from: Place, to: Place): void {
+    this.leave(call, from)
+    join(this.#nodes, to.nodeId, call)
+    join(this.#carriers, to.carrierId, call)
+    join(this.#agents, to.agentId, call)
+  }
+
+  leave(call: Call, { nodeId, carrierId, agentId }: Place): void {
+    part(this.#nodes, nodeId, call)
+    part(this.#carriers, carrierId, call)
+    part(this.#agents, agentId, call)
+  }
+
+  /** A callee that a transfer has taken out of the call does not count any more where the call went. */
+  calleeLeft(call: Call): void {
+    const { nodeId, carrierId, agentId } = call.place
+    part(this.#nodes, nodeId, call)
+    part(this.#agents, agentId, call)
+    // Of a call that came in, the carrier is the caller's, who is still there.
+    if (call.direction === 'outbound') part(this.#carriers, carrierId, call)
+  }
+}
+
+function join(index: Index, key: number | null, call: Call): void {
+  if (key === null) return
+  const calls = index.get(key)
+  if (calls) calls.add(call)
+  else index.set(key, new Set([call]))
+}
+
+function part(index: Index, key: number | null, call: Call): void {
+  if (key === null) return
+  const calls = index.get(key)
+  calls?.delete(call)
+  if (calls?.size === 0) index.delete(key)
+}
