@@ -17,7 +17,7 @@ import {
   type NewCall,
   type ReceivedInvite,
 } from './call-machine/new-call.ts'
-import { emptyWorld, type Call, type Leg, type Place } from './call-machine/state.ts'
+import { emptyWorld, type Call, type Leg } from './call-machine/state.ts'
 import type { CallStory } from './trace/story.ts'
 
 export interface ActiveCallsDeps {
