@@ -118,7 +118,7 @@ export class Retention {
   #tell(): void {
     const { callRecords, auditEntries } = this.#removed
     if (callRecords === 0 && auditEntries === 0) return
-    this.#deps.log('info', 'records past their retention were removed', { ...this.#removed })
+    this.#deps.log('info', 'records past their retention were deleted', { ...this.#removed })
     this.#removed.callRecords = 0
     this.#removed.auditEntries = 0
   }

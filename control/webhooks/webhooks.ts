@@ -68,7 +68,7 @@ export class Webhooks {
     this.#group = new GroupCommit({
       ...{ store, schedule },
       onFailure: (error, waiting) =>
-        log('error', 'webhook: what was delivered cannot be recorded', { error, waiting }),
+        log('error', 'webhook: delivery results cannot be stored', { error, waiting }),
     })
     this.#sender = new Sender(deps)
     this.#deliverer = new Deliverer({
@@ -141,9 +141,13 @@ export class Webhooks {
   /** Loads the stored endpoints. */
   reload(): void {
     const active = this.endpoints.active((endpoint) =>
-      this.#deps.log('error', 'webhook: the secret of an endpoint is damaged, it gets nothing', {
-        endpoint,
-      }),
+      this.#deps.log(
+        'error',
+        'webhook: the secret of an endpoint is damaged, nothing is delivered to it',
+        {
+          endpoint,
+        },
+      ),
     )
     this.#outbox.setEndpoints(active)
     this.#deliverer.setEndpoints(active)
@@ -168,7 +172,7 @@ export class Webhooks {
   }
 
   #told(drowning: readonly { readonly id: number }[]): void {
-    this.#deps.log('error', 'webhook: endpoints are switched off, too much waits for them', {
+    this.#deps.log('error', 'webhook: endpoints deactivated, too many deliveries are waiting', {
       endpoints: drowning.map(({ id }) => id),
     })
     this.reload()

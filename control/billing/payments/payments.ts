@@ -102,7 +102,7 @@ export class Payments {
     if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
     this.#name(references, { payment: ref, customer_id: customerId, amount_micros: amountMicros })
     this.#alerts.settle(references, actor, this.#deps.now())
-    this.#deps.log('info', 'billing: a payment is credited', { customerId, ref, amountMicros })
+    this.#deps.log('info', 'billing: payment credited', { customerId, ref, amountMicros })
     return 'credited'
   }
 
@@ -153,7 +153,7 @@ export class Payments {
       currency,
     }
     this.#alerts.raise(alert, this.#deps.now())
-    this.#deps.log('warn', 'billing: an alert', { ...alert })
+    this.#deps.log('warn', 'billing: alert', { ...alert })
     return 'alert'
   }
 

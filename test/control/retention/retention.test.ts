@@ -76,7 +76,7 @@ test('one step removes a small batch; the next goes on, until there is a rest of
   expect(left).toEqual([150, 50, 0])
   expect(logged).toContainEqual({
     level: 'info',
-    message: 'records past their retention were removed',
+    message: 'records past their retention were deleted',
     fields: { callRecords: 250, auditEntries: 0 },
   })
   addCall('late', 0)
