@@ -40,7 +40,7 @@ const transferEvents = {
   failed: 'call.transfer_failed',
 } as const
 
-/** What becomes of a call, for those who watch. */
+/** Progress of a call, for its observers. */
 export type CallEvent = { readonly tenantId: number | null } & (
   | { readonly type: LiveCallEvent; readonly call: ActiveCall }
   | { readonly type: 'call.ended'; readonly record: CallRecord }
@@ -79,7 +79,7 @@ export class ActiveCalls {
     return this.#isDraining
   }
 
-  /** A call that begins now can be journalled, as far as anybody knows. */
+  /** Whether a call that begins now can be journalled, as far as is known. */
   get canStore(): boolean {
     return this.#deps.canStore?.() ?? true
   }
@@ -155,7 +155,7 @@ export class ActiveCalls {
     return false
   }
 
-  /** What this extension forwards to the outside and nobody has answered yet. Looks at every call. */
+  /** Counts unanswered calls that this extension forwards to the outside. Looks at every call. */
   countForwarding(uri: string): number {
     let count = 0
     for (const { forwardedBy, answeredAt } of this.#calls.values())

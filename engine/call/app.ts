@@ -35,7 +35,7 @@ export interface CallControlDeps
   readonly passX: ReadonlySet<string>
 }
 
-/** Asked for so that they are refused here: what nobody asks for the server answers with 503. */
+/** Handled so that they are refused here: the server answers methods without a handler with 503. */
 const refusedMethods = ['subscribe', 'publish', 'notify', 'info', 'refer']
 
 /** What the API starts. */
@@ -126,12 +126,12 @@ const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'time
 
 type Unanswered = Pick<CallDeps['calls'], 'isUnanswered'>
 
-/** What nobody takes: outside dialogs, or in one that has no legs. */
+/** Refuses a request that has no handler: outside dialogs, or in one that has no legs. */
 function refuse(request: SipRequest, answer: Answer, calls: Unanswered): void {
   const { method } = request
   if (method === 'ACK') return
   if (request.stackDialogId) refuseInDialog(request, answer, calls)
-  // RFC 3515 §2.4.4: outside a call there is nobody whom we could transfer.
+  // RFC 3515 §2.4.4: outside a call there is no party to transfer.
   else if (method === 'REFER') respond(answer, 403)
   else respond(answer, 405, undefined, { headers: { Allow: ALLOW_OUTSIDE_CALLS } })
 }

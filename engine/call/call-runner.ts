@@ -29,7 +29,7 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   readonly log: Log
   readonly routing: { admitCarrierCall(carrierId: number, isEmergency?: boolean): boolean }
   readonly dispatcher: { reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void }
-  /** What a live INVITE told about a carrier's gateway (decisions §3). */
+  /** What a live INVITE told about a carrier's gateway (SPECIFICATION.md §10.4). */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
   /** What the machine asks of routing, and what a phone asks for: REFER, 3xx, an answered source. */
   readonly requests: CallRequests

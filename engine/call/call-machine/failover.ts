@@ -5,12 +5,12 @@ import type { AttemptResult } from './state.ts'
 
 type Rejected = AttemptResult & { readonly kind: 'rejected' }
 
-/** The node cannot serve the call, but another may: decisions §3. A 4xx or 6xx is the called side's decision. */
+/** The node cannot serve the call, but another may (SPECIFICATION.md §10.4). A 4xx or 6xx is the called side's decision. */
 export function movesOn(status: number): boolean {
   return status === 408 || status === 500 || (status >= 502 && status <= 504)
 }
 
-/** What a live call tells about its node, in the eyes of the prober: decisions §3. */
+/** What a live call tells about the health of its node (SPECIFICATION.md §10.4). */
 export function healthShown(result: AttemptResult): 'answered' | 'failed' | undefined {
   switch (result.kind) {
     case 'silent':

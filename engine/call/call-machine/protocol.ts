@@ -158,7 +158,7 @@ export type Signal =
     }
   | { readonly type: 'paused'; readonly transferId: string; readonly step: string }
   | { readonly type: 'legLeft'; readonly transferId: string; readonly legId: string }
-  /** The peer of a leg is gone: its dialog is unknown, or nobody answers. */
+  /** The peer of a leg is gone: its dialog is unknown, or it does not answer. */
   | { readonly type: 'dead'; readonly legId: string }
   | { readonly type: 'media'; readonly exchangeId: string; readonly isHeld: boolean }
   | {

@@ -105,7 +105,7 @@ export interface Attempt {
 /** What the called side is told, and how it is routed. */
 export type OutgoingCall = IncomingInvite
 
-/** A call that a phone's 3xx sends elsewhere. `route` undefined: outside, and somebody has to pay. */
+/** A call that a phone's 3xx sends elsewhere. `route` undefined: outside, and a payer is needed. */
 export interface Forward {
   readonly invite: OutgoingCall
   readonly route: Route | undefined
@@ -313,7 +313,7 @@ export interface Transfer {
   readonly id: string
   readonly kind: 'basic' | 'attended' | 'replacement'
   state: TransferState
-  /** The leg that leaves; of a replacement, the one whose place is taken. */
+  /** The leg that leaves; of a replacement, the leg that is replaced. */
   readonly transferor: string
   /** The leg that stays, and gets another party to talk to. */
   readonly transferee: string

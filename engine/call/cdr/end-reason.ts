@@ -1,11 +1,11 @@
-/** Who ended a call, and how: from what happened to the words of its record. Pure. */
+/** Maps the end of a call to the disposition, status and cause of its record. Pure. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Disposition } from '../../../schema/contracts/field-values.ts'
 
 /** The end of a call as it happened. The first one counts. */
 export type End =
   | Refusal
-  /** The called side said no, and the caller got its answer. */
+  /** The called side refused, and the caller got its response. */
   | {
       readonly kind: 'rejected'
       readonly status: number
@@ -14,7 +14,7 @@ export type End =
     }
   /** It rang for too long. */
   | { readonly kind: 'no-answer' }
-  /** The caller gave up before the answer; `reason` is its `Reason` header. */
+  /** CANCEL; `reason` is its `Reason` header. */
   | { readonly kind: 'cancelled'; readonly reason?: string | undefined }
   /** BYE. */
   | { readonly kind: 'hung-up'; readonly by: 'caller' | 'callee' }
@@ -26,7 +26,7 @@ export type End =
       readonly code: string | null
     }
 
-/** We said no before anyone was called; `code` is the record's `denial_code`. */
+/** Refused here before any destination was called; `code` is the record's `denial_code`. */
 export interface Refusal {
   readonly kind: 'refused'
   readonly status: number

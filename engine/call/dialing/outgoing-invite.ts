@@ -1,4 +1,4 @@
-/** The INVITE of the called leg: whom it names, where it goes, what it carries. Pure. */
+/** The INVITE of the called leg: Request-URI, next hop, headers. Pure. */
 import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
@@ -177,7 +177,7 @@ function tellReferrer({ name, user, host }: Party, headers: Headers): void {
   headers['Referred-By'] = formatNameAddr(name, callerUri(user, host))
 }
 
-/** How the carrier wants to be told who calls (decisions §7). */
+/** Writes the caller as the carrier wants it: `caller_id` (SPECIFICATION.md §4.7). */
 function presentCaller(gateway: GatewayCandidate, invite: OutgoingCall, headers: Headers): void {
   const { callerId, auth } = gateway
   const { mode, value } = callerId

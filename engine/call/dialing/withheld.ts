@@ -34,7 +34,7 @@ export function withheld(
   return { why: "leads to a carrier's gateway", end: unpriced }
 }
 
-/** A carrier's gateway is reached by priced routes only (decisions §2). */
+/** A carrier's gateway is reached by priced routes only (SPECIFICATION.md §10.2). */
 function unpricedCarrier(
   candidate: Callee,
   hop: string,

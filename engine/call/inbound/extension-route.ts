@@ -1,4 +1,4 @@
-/** Calls to extensions: which phones ring, and where a call goes that nobody takes. */
+/** Calls to extensions: the phones that ring, and the voicemail for unanswered calls. */
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { Origin } from '../../routing/routing.ts'

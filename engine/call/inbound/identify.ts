@@ -1,4 +1,4 @@
-/** Who calls: decisions §2. A phone proves its number, everybody else is known by address. */
+/** Identifies the caller (SPECIFICATION.md §10.1): a phone by its password, any other source by its address. */
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
 import type { SipRequest } from '../signalling.ts'

@@ -79,7 +79,7 @@ const isDiverted = (headers: Headers): boolean =>
 
 /**
  * Without what a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5).
- * Of a phone that hides its number we assert it, for whoever has to know (§6).
+ * The number of a phone that hides it is asserted for the network (RFC 3325 §6).
  */
 function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): Headers {
   const kept: Headers = {}

@@ -101,7 +101,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
     return { route, tenantId: extension.tenantId }
   }
   if (!isOurSide(origin)) return undefined
-  // Whatever is called there, and whether or not it exists: nobody may try its numbers out.
+  // The same for every number, existing or not: callers cannot probe another tenant's numbers.
   const owner = origin.kind === 'extension' ? deps.registrar.tenantOf(domain) : undefined
   if (isForeign(owner ?? null, tenantId))
     return { route: refused('internal', 404, 'Not Found', 'other_tenant'), tenantId }
@@ -110,7 +110,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
 }
 
 /**
- * A call that leads nowhere for any payer: it is answered before a wallet is asked (decisions §2).
+ * A call that leads nowhere for any payer: it is answered before a wallet is asked (SPECIFICATION.md §10.2).
  * Undefined: it may go somewhere.
  */
 export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
@@ -154,7 +154,7 @@ function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): stri
   return isOurs ? undefined : host
 }
 
-/** Whose phone or node it is; null: nobody's, or everybody's. */
+/** The tenant of a phone or node; null: it belongs to none, or to all. */
 export function tenantOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
   if (origin.kind === 'node') return dispatcher.setRecord(origin.setId)?.tenantId ?? null
   return 'tenantId' in origin ? origin.tenantId : null
@@ -168,11 +168,11 @@ export function servedTenant(origin: Origin, account: Account | null): number | 
   return payer !== undefined && origin.tenantIds.includes(payer) ? payer : null
 }
 
-/** Whether something of one tenant is out of reach for a caller of another. Null: everybody's. */
+/** Whether a resource of one tenant is out of reach for a caller of another. Null: it belongs to all. */
 const isForeign = (owner: number | null, tenant: number | null): boolean =>
   owner !== null && tenant !== null && owner !== tenant
 
-/** Decisions §2: a trunk's call goes in; a phone's or a node's goes out where a route knows the number. */
+/** A trunk's call goes in; a phone's or a node's goes out where a route knows the number (SPECIFICATION.md §10.2). */
 export function routeCall(
   question: RouteQuestion,
   account: Account | null,

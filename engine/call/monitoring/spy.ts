@@ -74,7 +74,7 @@ function entranceTo(
   return { kind: 'spy', uri, nextHop: node, tenantId, setId, nodeId, node }
 }
 
-/** The phones show who talks to whom. */
+/** The phones show both parties of the call. */
 function toSupervisor(invite: IncomingInvite, { start }: Call, extension: string): IncomingInvite {
   const { callerNumber, calledNumber } = start
   const name = `${callerNumber} - ${calledNumber}`

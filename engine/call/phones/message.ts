@@ -85,15 +85,15 @@ export class Messages {
     const { origin } = identified
     if (origin.kind === 'unknown') this.#deps.onUnknownSource(sourceOf(request))
     if (origin.kind !== 'extension') return this.#refuse(answer, { status: 403 })
-    const objection = this.#objection(request, origin)
-    if (objection) return this.#refuse(answer, objection)
+    const rejection = this.#rejectionFor(request, origin)
+    if (rejection) return this.#refuse(answer, rejection)
     const phones = this.#phonesFor(request, origin)
     if (phones === undefined) return this.#refuse(answer, { status: 404 })
     if (phones.length === 0) return this.#refuse(answer, { status: 480 })
     return this.#deliver(phones, request, origin, answer)
   }
 
-  #objection(request: SipRequest, { extensionId }: ExtensionOrigin): Refusal | undefined {
+  #rejectionFor(request: SipRequest, { extensionId }: ExtensionOrigin): Refusal | undefined {
     const { calls, now, retryAfterSeconds } = this.#deps
     const later = { 'Retry-After': String(retryAfterSeconds) }
     const { headers } = request
@@ -107,7 +107,7 @@ export class Messages {
     return takeFrom(bucket, RATE, now()) ? undefined : { status: 480, headers: later }
   }
 
-  /** Undefined: whom it names is no extension of the sender's tenant. */
+  /** Undefined: the Request-URI names no extension of the sender's tenant. */
   #phonesFor({ uri }: SipRequest, origin: ExtensionOrigin): readonly PhoneCandidate[] | undefined {
     const { registrar } = this.#deps
     const called = calledOf(uri)
@@ -167,7 +167,7 @@ export class Messages {
   }
 }
 
-/** Who sends it is who has shown a password, whatever From says. */
+/** From names the extension that authenticated, whatever the phone wrote. */
 function headersFor(phone: PhoneCandidate, request: SipRequest, origin: ExtensionOrigin): Headers {
   const from = partyOf(request.headers['from'] ?? '')
   const headers: Headers = {

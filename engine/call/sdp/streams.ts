@@ -34,11 +34,10 @@ export function streamsOf(sdp: string): readonly Stream[] {
 }
 
 /**
- * RFC 3264 §8.4, and the older way of a null address. Where somebody speaks, a picture that stands
- * still is no hold; what was refused is none, either.
+ * RFC 3264 §8.4, and the older way of a null address. Audio counts before video; refused streams do not count.
  */
 export function isHold(sdp: string): boolean {
-  // Nearly all say nothing of the kind.
+  // Most descriptions have none of these.
   if (!/a=(?:sendonly|inactive)|c=IN IP(?:4 0\.0\.0\.0|6 ::)/.test(sdp)) return false
   const live = streamsOf(sdp).filter(({ port }) => !port.startsWith('0'))
   const spoken = live.filter(({ kind }) => kind === 'audio')

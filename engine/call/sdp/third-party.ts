@@ -1,4 +1,4 @@
-/** Session descriptions for a phone that waits for somebody to talk to (RFC 3725 §4, RFC 3264). Pure. */
+/** Session descriptions of third-party call control (RFC 3725 §4, RFC 3264). Pure. */
 
 /** The answer to an offer that lets no media flow: every stream goes nowhere. */
 export function silentAnswer(offer: string): string {
@@ -17,7 +17,7 @@ export const silentOffer: string = [
   '',
 ].join('\r\n')
 
-/** What a phone answered to somebody, as its own offer to somebody else. */
+/** A phone's answer to one party, as its offer to another. */
 export const asOffer = (answer: string): string =>
   answer.replace(/^a=(inactive|recvonly|sendonly)(?=\r?$)/gm, 'a=sendrecv')
 

@@ -53,7 +53,7 @@ export function partyOf(value: string): Party {
 
 export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
 
-/** Whom a Request-URI calls: the user part of `sip:` and `sips:`, the number of `tel:`. */
+/** The callee of a Request-URI: the user part of `sip:` and `sips:`, the number of `tel:`. */
 export function calledOf(uri: string): Party {
   return { name: '', ...uriParty(uri) }
 }

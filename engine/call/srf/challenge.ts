@@ -31,8 +31,8 @@ interface Challenge {
 }
 
 /**
- * Whoever goes on asking would be answered for ever, so the second challenge is the refusal of what
- * we said; once more when only the nonce was old. `onRefused`: nothing more is sent.
+ * The second challenge counts as a refusal, or a server that goes on asking would be answered for ever;
+ * once more when only the nonce was old. `onRefused`: nothing more is sent.
  */
 export function answerChallenges(
   credentials: Credentials,
@@ -87,7 +87,7 @@ function answerTo(
   { method, uri, headers }: SipRequest,
 ): string {
   const ha1 = digest(algorithm, `${username}:${realm}:${password}`)
-  // Nobody else can tell it beforehand, and it is another one for each request.
+  // Not predictable without the password, and different for each request.
   const cnonce = digest(algorithm, `${ha1}:${headers['call-id']}:${headers['cseq']}`).slice(0, 16)
   const protection = isProtected ? { cnonce, nc: '00000001', count: 1 } : null
   const response = expectedResponse({ nonce, uri, protection }, algorithm, method, ha1)

@@ -46,8 +46,8 @@ export function attachInProcess(
 }
 
 /**
- * The library parses everything that it is given, so less is faster (protocol page, H5): of a message
- * that was sent for us it gets the start line, what it reads of the headers, and the body.
+ * The library parses everything that it is given, so less is faster (D86): of a message that was sent for us it
+ * gets the start line, the headers that it reads, and the body.
  */
 export function brief(payload: string): string {
   const head = payload.indexOf('\r\n')

@@ -1,6 +1,6 @@
 /**
  * One connection of drachtio-srf to one server. Each server gets a library of its own: with several
- * connections in one, CANCEL of an INVITE that nobody has answered yet would go to the first of them.
+ * connections in one, CANCEL of an unanswered INVITE would go to the first of them.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -26,7 +26,7 @@ export interface Servers {
   readonly newToken?: () => string
 }
 
-/** By whom the server's certificate must be signed. */
+/** Which authorities the server's certificate must be signed by. */
 export interface TlsTrust {
   /** PEM file of one authority or several; undefined: those that Node.js knows. */
   readonly caFile: string | undefined

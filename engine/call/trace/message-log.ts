@@ -1,7 +1,7 @@
 /**
  * The last SIP messages as they passed between server and call control, received and sent. On the way
- * of a call they are only copied into one block of memory that nobody has to collect; what they say
- * is read when somebody asks.
+ * of a call they are only copied into one block of memory outside the garbage-collected heap; they are parsed
+ * when a trace is asked for.
  */
 
 export interface LoggedMessage {

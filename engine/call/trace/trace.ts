@@ -18,7 +18,7 @@ export interface TraceDeps {
 /** An INVITE is there before its call begins, and may have been challenged before. */
 const BEFORE_MS = 1_000
 
-/** Undefined: nobody remembers the call. */
+/** Undefined: the call is not remembered any more. */
 export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
   const story = deps.calls.story(callUuid)
   if (story === undefined) return undefined

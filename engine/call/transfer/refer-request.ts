@@ -9,7 +9,7 @@ import {
 import { answerToIrregular, calledOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 
-/** Whom the party that stays shall talk to. */
+/** The transfer target (RFC 5589). */
 export interface Target {
   /** In the normal form, unless a call is named that the target replaces. */
   readonly number: string
@@ -27,7 +27,7 @@ export type ReferRequest =
       readonly target: Target
       /** The call whose other party is meant: an attended transfer. */
       readonly replaces: Replaces | undefined
-      /** RFC 4488: nobody wants to hear how it goes on. */
+      /** RFC 4488: the transferor asks for no NOTIFY. */
       readonly isSilent: boolean
       /** Number of the REFER, which names its subscription (RFC 3515 §2.4.6). */
       readonly id: string

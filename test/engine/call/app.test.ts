@@ -36,7 +36,7 @@ test.each(['SUBSCRIBE', 'PUBLISH', 'NOTIFY', 'INFO'])(
   },
 )
 
-test('REFER outside a call is refused: nobody is there to be transferred', async () => {
+test('REFER outside a call is refused: there is no party to transfer', async () => {
   rig = await startCallRig()
   const peer = await rig.caller()
   peer.request('REFER', peer.leg(rig.uri('1')), { headers: ['Refer-To: <sip:1@h>'] })

@@ -35,7 +35,7 @@ test('a call is told of when it is admitted, rings, is answered and ends, with w
   expect(rig.calls.recent('uuid-1')?.disposition).toBe('ANSWERED')
 })
 
-test('a call that nobody may place is told of when it ends', async () => {
+test('a call that is not allowed is reported when it ends', async () => {
   rig.answers.origin = { kind: 'unknown' }
   const caller = await rig.caller()
   caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })

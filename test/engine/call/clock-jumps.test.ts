@@ -1,4 +1,4 @@
-/** Somebody sets the machine's clock, by hand or by NTP, while people talk. */
+/** The machine's clock is set, by hand or by NTP, during calls. */
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'

@@ -122,7 +122,7 @@ test('sips: goes to no node and no gateway by UDP, but on to the next one by TLS
   expect(node.inbox).toEqual([])
 })
 
-test('a forward or a transfer to a foreign domain, or by sips: to a phone on UDP, rings nobody', async () => {
+test('a forward or a transfer to a foreign domain, or by sips: to a phone on UDP, rings no phone', async () => {
   rig.answers.foreign = ['elsewhere.example']
   rig.answers.extensions.set(`103@${home}`, record('103'))
   const forwarding = await phone()

@@ -87,15 +87,15 @@ test.each([
 })
 
 test('an emergency number is one in any spelling: it asks neither wallet nor drain', async () => {
-  const rescue = await rig.caller()
+  const ambulance = await rig.caller()
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  const uri = `sip:127.0.0.1:${rescue.port};transport=udp`
+  const uri = `sip:127.0.0.1:${ambulance.port};transport=udp`
   const gateways = [gateway({ uri, number: '112' })]
   rig.answers.outboundOf = (number) =>
     number === '112' ? { kind: 'gateways', isEmergency: true, gateways } : { kind: 'none' }
   void rig.calls.drain(rig.time.now() + 60_000)
   const { caller } = await dial('sip:1-1(2)@127.0.0.1')
-  rescue.reply(await rescue.next('INVITE'), 603, { tag: 'b' })
+  ambulance.reply(await ambulance.next('INVITE'), 603, { tag: 'b' })
   await caller.next(603)
   expect(rig.asked).toEqual([])
 })

@@ -134,7 +134,7 @@ test('where Trying cannot be heard, a node that answers nothing at all is left',
   expect(rig.outcomes).toEqual([[1, 'failed']])
 })
 
-test('after early media nobody else is tried: the caller would hear two ends', async () => {
+test('after early media no other node is tried: the caller would hear two callees', async () => {
   const { caller, first, second, invite } = await start()
   first.reply(invite, 183, { tag: 'b', body: sdp('early') })
   expect((await caller.next(183)).body).toBe(sdp('early'))
@@ -145,7 +145,7 @@ test('after early media nobody else is tried: the caller would hear two ends', a
   expect(second.inbox).toEqual([])
 })
 
-test('when all are silent the caller gets 503 with the text of the specification', async () => {
+test('when all are silent the caller gets 503 with the text of SPECIFICATION.md §10.4', async () => {
   const { caller, second } = await start()
   await rig.advance(1_600)
   await second.next('INVITE')

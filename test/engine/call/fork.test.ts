@@ -63,7 +63,7 @@ test('a phone is called by its Contact at the address that it registered from, a
     ...{ direction: 'internal', disposition: 'ANSWERED', callerNumber: 'peer', tenantId: 3 },
     ...{ customerId: null, calledNumber: '102' },
   })
-  // A call inside a house asks no wallet.
+  // A call inside a tenant asks no wallet.
   expect(rig.asked).toEqual([])
 })
 
@@ -123,7 +123,7 @@ test('another domain of ours means its own extension; any other name means the o
     if (host !== 'rival.example') {
       const invite = await called.next('INVITE')
       reached.push(invite.get('To'))
-      // Somebody else may have the caller's number in the other domain.
+      // The other domain may give the caller's number to another extension.
       expect(invite.get('From')).toContain(`@${home}>`)
       called.reply(invite, 486, { tag: 'b' })
     }
@@ -248,7 +248,7 @@ test('an extension without phones is 480, one that does not exist is dialled out
   expect(rig.asked.map(({ callee }) => callee)).toEqual(['777'])
 })
 
-test('when nobody answers in 25 s the voicemail does, and knows whose it is', async () => {
+test('when no phone answers in 25 s the voicemail does, and gets the mailbox in Diversion', async () => {
   const voicemail = await rig.caller()
   rig.answers.voicemail = `sip:vm@127.0.0.1:${voicemail.port}`
   const [phone] = await phones(1)

@@ -83,7 +83,7 @@ async function records(count: number) {
   return found.toSorted((one, other) => (one.callUuid < other.callUuid ? -1 : 1))
 }
 
-test('a forward inside the house is followed; the other phones are told, and Diversion says by whom', async () => {
+test('a forward inside the tenant is followed; the other phones get CANCEL, and Diversion names the forwarding extension', async () => {
   const [desk, mobile, target] = [await phoneOf('102'), await phoneOf('102'), await phoneOf('103')]
   const { caller, leg } = await dial()
   mobile.reply(await mobile.next('INVITE'), 180, { tag: 'm' })
@@ -156,7 +156,7 @@ test('to the outside goes a call of its own, at the expense of the extension tha
   await rig.idle()
 })
 
-test('the two calls end together: by the one who was called, or before the answer by the caller', async () => {
+test('the two calls end together: by the called party, or before the answer by the caller', async () => {
   const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
   const { caller, leg } = await dial()
   await redirect(phone, outside)
@@ -197,7 +197,7 @@ test.each([
   { title: 'an emergency number', target: '<sip:112@acme.example>', isEmergency: true },
   { title: 'an emergency number whose carrier is gone', target: '<sip:113@acme.example>' },
   { title: 'itself', target: '<sip:102@10.0.0.9>' },
-  { title: 'nobody', target: '<sip:10.0.0.9>' },
+  { title: 'no user', target: '<sip:10.0.0.9>' },
   { title: 'an emergency number in separators', target: '<sip:1-1%203@acme.example>' },
   { title: 'itself in separators', target: '<sip:1.02@10.0.0.9>' },
   { title: 'what is no number', target: '<sip:1+5550123@x.example>' },

@@ -37,7 +37,7 @@ async function expectRefused({ caller, leg }: Pick<Called, 'caller' | 'leg'>): P
   expect(rig.records).toEqual([])
 }
 
-test('while the wallet is asked: nobody is called any more', async () => {
+test('while the wallet is asked: no destination is called any more', async () => {
   let grant = (): void => undefined
   rig.answers.authorize = () =>
     new Promise((resolve) => {

@@ -60,13 +60,13 @@ test('an emergency is connected although it cannot be journalled', async () => {
   rig = await startCallRig()
   rig.answers.journalled = () => Promise.resolve(false)
   rig.answers.canStore = false
-  const [caller, rescue] = [await rig.caller(), await rig.caller()]
-  const uri = `sip:127.0.0.1:${rescue.port};transport=udp`
+  const [caller, ambulance] = [await rig.caller(), await rig.caller()]
+  const uri = `sip:127.0.0.1:${ambulance.port};transport=udp`
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
   const gateways = [gateway({ number: '112', uri })]
   rig.answers.outbound = { kind: 'gateways', isEmergency: true, gateways }
   caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
-  rescue.reply(await rescue.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  ambulance.reply(await ambulance.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
   await caller.next('200 INVITE')
 })
 

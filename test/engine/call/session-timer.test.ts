@@ -1,4 +1,4 @@
-/** Session timers of both legs (RFC 4028): whoever vanishes in mid-call is noticed. */
+/** Session timers of both legs (RFC 4028): a party that vanishes in mid-call is noticed. */
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, talk } from '../../support/call-rig.ts'
 import { type PeerMessage, sdp, type SipPeer } from '../../support/sip-peer.ts'

@@ -15,7 +15,7 @@ const UNAVAILABLE = 503
 
 const USER = 'tollgate-alone-'
 
-/** Anybody may write such an INVITE. */
+/** Any sender may write such an INVITE. */
 const MAX_WARNINGS = 20
 
 type Target = ServerAddress & Omit<Servers, 'servers'>

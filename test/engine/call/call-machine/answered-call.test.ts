@@ -145,7 +145,7 @@ test('a caller that never acknowledges: both legs end, and nothing is left', asy
   await rig.idle()
 })
 
-test('an empty wallet ends both legs with the reason of the specification', async () => {
+test('an empty wallet ends both legs with the Reason of SPECIFICATION.md', async () => {
   rig = await startCallRig({ withSipTimers: true })
   rig.answers.authorize = () => Promise.resolve(granted(20))
   rig.answers.extend = () => Promise.resolve({ kind: 'denied', code: 'insufficient_funds' })
@@ -170,7 +170,7 @@ test('an empty wallet ends both legs with the reason of the specification', asyn
 test('a hang-up from the API ends both legs with its cause; a second one changes nothing', async () => {
   rig = await startCallRig({ withSipTimers: true })
   const { caller, node } = await talk(rig)
-  expect(rig.calls.hangUp('nobody', 16)).toBe('not_found')
+  expect(rig.calls.hangUp('unknown', 16)).toBe('not_found')
   expect(rig.calls.hangUp('uuid-1', 31)).toBe('ending')
   expect(rig.calls.hangUp('uuid-1', 31)).not.toBe('ending')
   for (const peer of [caller, node]) {

@@ -116,7 +116,7 @@ describe.each(Object.entries(directions))('%s', (_name, direction) => {
     },
   )
 
-  test('OPTIONS is answered here; what nobody knows is refused, not answered 200', async () => {
+  test('OPTIONS is answered here; an unknown method is refused, not answered 200', async () => {
     const { from, fromLeg, to } = await start()
     from.request('OPTIONS', fromLeg)
     expect((await from.next('200 OPTIONS')).get('Allow')).toContain('INVITE')
@@ -138,7 +138,7 @@ describe.each(Object.entries(directions))('%s', (_name, direction) => {
   })
 })
 
-test('who is held may offer something himself: the call stays on hold until it is taken back', async () => {
+test('the held party may make an offer: the call stays on hold until it is resumed', async () => {
   rig = await startCallRig()
   const { caller, leg, node, nodeLeg } = await talk(rig)
   const listening = sdp('held').replace('a=sendrecv', 'a=recvonly')
@@ -220,7 +220,7 @@ test('an INVITE without offer, and a BYE in the read of the ACK: the call ends',
   await rig.idle()
 })
 
-test('an INVITE without offer that nobody acknowledges: both legs end', async () => {
+test('an INVITE without offer that is not acknowledged: both legs end', async () => {
   rig = await startCallRig({ withSipTimers: true })
   const caller = await rig.caller()
   const node = await rig.node()
@@ -252,7 +252,7 @@ test('a reliable ringing is acknowledged to the node and told plainly to the cal
   expect(progress.get('RSeq')).toBe('')
 })
 
-// RFC 3261 §14.1: whoever made the Call-ID waits longer, so the second attempt of one side gets through.
+// RFC 3261 §14.1: the owner of the Call-ID waits longer, so the second attempt of one side gets through.
 test('both ends change the session at the same time: 491 for both, and their next attempts succeed', async () => {
   rig = await startCallRig()
   const { caller, node, leg, nodeLeg } = await talk(rig)

@@ -43,7 +43,7 @@ test.each([
   expect(end).toMatchObject({ kind: 'rejected', status })
 })
 
-test('no candidate, or none that said anything: the text of the specification', () => {
+test('no candidate, or none that responded: the text of SPECIFICATION.md §10.4', () => {
   for (const results of [[], [silent, silent], [undefined]])
     expect(run(results).end).toEqual(noCandidate)
 })

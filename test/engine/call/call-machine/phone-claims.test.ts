@@ -1,4 +1,4 @@
-/** What a phone says about who it is, beyond its number, is nobody's business (RFC 3325 §5). */
+/** Identity headers of a phone do not pass: its number is all that it may claim (RFC 3325 §5). */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig, talk } from '../../../support/call-rig.ts'
 import { type PeerMessage, sdp } from '../../../support/sip-peer.ts'
@@ -27,7 +27,7 @@ const record = (extension: string) => ({
 const expectNoClaim = (message: PeerMessage): void =>
   expect(message.text).not.toMatch(/Police|forged|evil/)
 
-test('in mid-call a phone cannot say that it is somebody else; a node can', async () => {
+test('in mid-call a phone cannot claim another identity; a node can', async () => {
   rig.answers.caller = { kind: 'extension', extension: record('101') }
   const { caller, node, leg, nodeLeg } = await talk(rig)
   for (const method of ['INFO', 'UPDATE', 'INVITE']) {
@@ -49,7 +49,7 @@ test('in mid-call a phone cannot say that it is somebody else; a node can', asyn
   expectNoClaim(await node.next('200 UPDATE'))
 })
 
-test('a phone that is called cannot say that it is somebody else', async () => {
+test('a called phone cannot claim another identity', async () => {
   const [caller, phone] = [await rig.caller(), await rig.caller()]
   rig.answers.inbound = { kind: 'extension', extension: '102', tenantId: 3, domain: home }
   rig.answers.extensions.set(`102@${home}`, record('102'))

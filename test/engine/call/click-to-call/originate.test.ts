@@ -72,7 +72,7 @@ async function talking(): Promise<PickedUp & { readonly bLeg: Leg }> {
   return { ...call, bLeg: b.calledLeg(toB, 'b') }
 }
 
-/** As it reaches somebody who has heard so far that there are no media. */
+/** As it reaches a party that was told of no media before. */
 const afterSilence = (description: string): string =>
   description.replace('o=- 1 1 IN IP4 127.0.0.1', 'o=- 1 2 IN IP4 0.0.0.0')
 
@@ -144,7 +144,7 @@ test('the called side is shown the caller id of the request', async () => {
   expect(rig.asked).toMatchObject([{ caller: '101', callee: '15550100' }])
 })
 
-test('who has no phone, no money or no such extension rings nobody and has no record', async () => {
+test('without a phone, money or such an extension no phone rings and there is no record', async () => {
   expect(await originate()).toEqual({ kind: 'extension_unregistered' })
   expect(await originate({ extension: '999' })).toEqual({ kind: 'unknown_extension' })
   const a = await phone('101')
@@ -197,7 +197,7 @@ test.each([
   [480, 'NO ANSWER'],
   [603, 'FAILED'],
 ])(
-  'a source that refuses with %s ends the call as %s, and nobody else is called',
+  'a source that refuses with %s ends the call as %s, and the destination is not called',
   async (status, disposition) => {
     const [a, b] = [await phone('101'), await rig.node()]
     await originate()
@@ -221,7 +221,7 @@ test('a source that declines on one phone is not rung on the others', async () =
   await rig.idle()
 })
 
-test('a source that nobody picks up is given up after the time of the request', async () => {
+test('a source that is not picked up is given up after the time of the request', async () => {
   const a = await phone('101')
   await originate({ ringMs: 20_000 })
   const invite = await a.next('INVITE')

@@ -51,7 +51,7 @@ test.each(['no_payer', 'payer_of_other_tenant'])(
   },
 )
 
-test('a call that nobody pays for is charged to nobody after a crash either', async () => {
+test('a call without a payer is charged to no wallet after a crash either', async () => {
   rig = await startCallRig()
   const node = await rig.node()
   rig.answers.origin = carrier({})

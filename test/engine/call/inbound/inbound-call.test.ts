@@ -183,7 +183,7 @@ const refusals: readonly Refusal[] = [
     shows: { 'Retry-After': '5' },
   },
   {
-    name: 'an extension that nobody here knows',
+    name: 'an unknown extension',
     arrange: () => undefined,
     headers: ['Require: timer, 100rel, precondition'],
     line: '420 Bad Extension',
@@ -244,32 +244,32 @@ test('a call that comes back for the same number is a loop: 482; for another it 
 test('an emergency call asks neither wallet nor drain', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()
-  const rescue = await rig.caller()
+  const ambulance = await rig.caller()
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
   rig.answers.outbound = {
     kind: 'gateways',
     isEmergency: true,
     gateways: [
       gateway({
-        carrierName: 'rescue',
+        carrierName: 'ambulance',
         number: '112',
-        uri: `sip:127.0.0.1:${rescue.port};transport=udp`,
+        uri: `sip:127.0.0.1:${ambulance.port};transport=udp`,
       }),
     ],
   }
   void rig.calls.drain(startedAt + 60_000)
   caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
-  const invite = await rescue.next('INVITE')
+  const invite = await ambulance.next('INVITE')
   expect(invite.get('X-Call-UUID')).toBe('')
   expect(rig.calls.countByCarrier(9)).toBe(1)
-  rescue.reply(invite, 603, { tag: 'b' })
+  ambulance.reply(invite, 603, { tag: 'b' })
   await caller.next(603)
   expect(rig.asked).toEqual([])
-  expect(await rig.record()).toMatchObject({ direction: 'outbound', carrier: 'rescue' })
+  expect(await rig.record()).toMatchObject({ direction: 'outbound', carrier: 'ambulance' })
   expect(rig.calls.countByCarrier(9)).toBe(0)
 })
 
-test('whoever has hung up may call again at once, however long the disk takes', async () => {
+test('a party that has hung up may call again at once, however long the disk takes', async () => {
   rig = await startCallRig()
   const [caller, callee] = [await rig.caller(), await rig.caller()]
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }

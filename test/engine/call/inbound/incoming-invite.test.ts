@@ -50,7 +50,7 @@ test.each([
   ['a number is called, not our Contact', 'sip:15550102@198.51.100.1', { to }],
   ['To says nothing', contact, { to: '<sip:north.example>' }],
   ['there is no To that can be read', contact, {}],
-])('the Request-URI says whom the call is for when %s', (_, uri, headers) => {
+])('the Request-URI names the callee when %s', (_, uri, headers) => {
   const user = uri === contact ? 'acme%40north' : '15550102'
   expect(called(uri, headers).calledUser).toBe(user)
 })
@@ -64,7 +64,7 @@ test.each([{ Diversion: '<sip:1@h>' }, { 'History-Info': '<sip:1@h>;index=1' }])
   },
 )
 
-test('a carrier that we do not register with is believed its Request-URI', () => {
+test('the Request-URI of a carrier that we do not register with is trusted', () => {
   const name = { calledNumber: 'acme', irregular: 'name' }
   expect(called('sip:acme@198.51.100.1', { to }, undefined)).toMatchObject(name)
 })

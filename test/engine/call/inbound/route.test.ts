@@ -33,7 +33,7 @@ const deps = (
     admitCarrierCall: () => true,
     agent: () => agents.routed,
     knowsNumber: () => outbound.kind !== 'none',
-    // Only to a caller whose house is known.
+    // Only to a caller of a known tenant.
     dialledAgent: (_number, tenantId) => (tenantId === 3 ? agents.dialled : undefined),
   },
   registrar: {
@@ -160,7 +160,7 @@ test('an inbound route leads to its agent; one that has all its calls refuses wi
   })
 })
 
-test('a phone reaches the agent of its own house, before any route, and nobody pays for it', () => {
+test('a phone reaches the agent of its own tenant, before any route, and free of charge', () => {
   const inner = innerRoute(question(phone), deps(gateways(false), undefined, { dialled: ready }))
   expect(inner).toEqual({
     route: { kind: 'candidates', direction: 'internal', candidates: [bot] },
@@ -171,23 +171,23 @@ test('a phone reaches the agent of its own house, before any route, and nobody p
   expect(other).toBeUndefined()
 })
 
-test("a caller's house has its agents where no route says otherwise, and before the default set", () => {
+test("a caller's tenant has its agents where no route says otherwise, and before the default set", () => {
   const dialled = ready
   const to = (target: Target) =>
     routeCall(question(trusted), account, deps({ kind: 'none' }, target, { dialled }))
   expect(to({ kind: 'default', setId: 4 })).toMatchObject({ candidates: [bot] })
   expect(to({ kind: 'none' })).toMatchObject({ candidates: [bot] })
   expect(to({ kind: 'set', setId: 4 })).toMatchObject({ candidates: [{ kind: 'node' }] })
-  const nobody = routeCall(
+  const unpaid = routeCall(
     question(trusted),
     null,
     deps({ kind: 'none' }, { kind: 'default', setId: 4 }, { dialled }),
   )
-  expect(nobody).toMatchObject({ candidates: [{ kind: 'node' }] })
+  expect(unpaid).toMatchObject({ candidates: [{ kind: 'node' }] })
 })
 
-/** What a caller of the house of tenant 3 gets of sets and extensions of `owner`. */
-function inHouse(owner: number | null, target: Target = { kind: 'set', setId: 4 }): RouteDeps {
+/** What a caller of tenant 3 gets of sets and extensions of `owner`. */
+function ownedBy(owner: number | null, target: Target = { kind: 'set', setId: 4 }): RouteDeps {
   const base = deps({ kind: 'none' }, target)
   const ownerOf = (setId: number) => (setId === 1 ? 3 : owner)
   return {
@@ -204,18 +204,18 @@ test.each<[string, Origin]>([
   ['a phone', phone],
   ['a node', node],
 ])("%s reaches sets of its tenant and common ones, and none of another's", (_, origin) => {
-  const to = (owner: number | null) => routeCall(question(origin), null, inHouse(owner))
+  const to = (owner: number | null) => routeCall(question(origin), null, ownedBy(owner))
   expect([to(3).kind, to(null).kind]).toEqual(['candidates', 'candidates'])
   expect(to(4)).toMatchObject({ kind: 'refused', end: { status: 404, code: 'other_tenant' } })
 })
 
-test("a trunk of nobody's reaches every tenant's set", () => {
-  expect(routeCall(question(trusted), null, inHouse(4)).kind).toBe('candidates')
+test("a trunk without a tenant reaches every tenant's set", () => {
+  expect(routeCall(question(trusted), null, ownedBy(4)).kind).toBe('candidates')
 })
 
 test("a node's call takes the routes of its set's tenant, emergencies included", () => {
   const asked: (number | null | undefined)[] = []
-  const base = inHouse(null)
+  const base = ownedBy(null)
   const outboundCandidates = (
     _customer: number | null,
     _number: string,
@@ -233,7 +233,7 @@ test("a node's call takes the routes of its set's tenant, emergencies included",
 })
 
 test("a phone that dials another tenant's domain gets one answer, whatever is there; emergencies go out", () => {
-  const base = inHouse(4)
+  const base = ownedBy(4)
   const dial = (domain: string) => {
     const records = new Map([['1555@rival.example', { ...phone, tenantId: 4 }]])
     const registrar = {
@@ -264,9 +264,9 @@ test("a phone that dials another tenant's domain gets one answer, whatever is th
     expect(dial(domain).nowhere).toBeUndefined()
 })
 
-test("an extension of another tenant is not inside a node's house: such a call is paid", () => {
+test("an extension of another tenant is not inside a node's tenant: such a call is paid", () => {
   const dialled = (tenantId: number) => {
-    const base = inHouse(null)
+    const base = ownedBy(null)
     const record = {
       ...phone,
       tenantId,
@@ -301,7 +301,12 @@ const refusedWith = (status: number, code: string) => ({
 })
 
 test.each<[string, Origin, RouteDeps, object | undefined]>([
-  ['a phone, nobody', phone, deps(none, { kind: 'none' }), refusedWith(404, 'unknown_extension')],
+  [
+    'a phone, no target',
+    phone,
+    deps(none, { kind: 'none' }),
+    refusedWith(404, 'unknown_extension'),
+  ],
   ['a trunk, no extension', trusted, deps(none, extension), refusedWith(404, 'unknown_extension')],
   ['a trunk, no phone', trusted, existing(false), refusedWith(480, 'extension_unregistered')],
   [
@@ -310,7 +315,7 @@ test.each<[string, Origin, RouteDeps, object | undefined]>([
     deps(none, { kind: 'agent', agentId: 1 }),
     refusedWith(404, 'unknown_agent'),
   ],
-  // These may go somewhere, so that somebody is asked to pay.
+  // These may go somewhere, so that a wallet is asked.
   ['a trunk, a phone', trusted, existing(true), undefined],
   ['a phone, a route to the outside', phone, deps(gateways(false), { kind: 'none' }), undefined],
   ['a phone, the default set', phone, deps(none, { kind: 'default', setId: 4 }), undefined],

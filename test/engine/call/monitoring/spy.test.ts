@@ -139,7 +139,7 @@ test('a supervisor who is still being rung is left alone when the call ends', as
   await rig.idle()
 })
 
-test('a node that lets nobody in ends the supervisor’s call, and no other', async () => {
+test('a node that refuses supervisors ends the supervisor’s call, and no other', async () => {
   const { node } = await talk(rig)
   const phone = await supervisor()
   spy()
@@ -155,7 +155,7 @@ test('a node that lets nobody in ends the supervisor’s call, and no other', as
   expect(rig.calls.find('uuid-1')?.state).toBe('ACTIVE')
 })
 
-test('nobody is rung where nobody can be let in', async () => {
+test('no phone rings where no supervisor can join', async () => {
   expect(spy()).toEqual({ kind: 'unknown_call' })
   const caller = await rig.caller()
   const node = await rig.node()

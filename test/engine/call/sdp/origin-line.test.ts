@@ -7,14 +7,14 @@ const sdp = (origin: string, rest = 'm=audio 4000 RTP/AVP 0\r\n'): string =>
 
 const told = sdp('alice 77 3 IN IP4 192.0.2.1')
 
-test('somebody else’s description gets the origin of the leg and its next version', () => {
+test('another party’s description gets the origin of the leg and its next version', () => {
   const next = sdp('bob 5 900 IN IP6 2001:db8::1', 'm=audio 5000 RTP/AVP 8\r\na=sendonly\r\n')
   expect(continued(told, next)).toBe(
     sdp('alice 77 4 IN IP4 192.0.2.1', 'm=audio 5000 RTP/AVP 8\r\na=sendonly\r\n'),
   )
 })
 
-test('the same description of somebody else is no new one', () => {
+test('the same description of another party is no new one', () => {
   expect(continued(told, sdp('bob 5 900 IN IP4 192.0.2.2'))).toBe(told)
 })
 

@@ -25,7 +25,7 @@ test.each([
 test.each([
   ['sendrecv', [...here, audio, 'a=sendrecv']],
   ['nothing is said', [...here, audio]],
-  ['who only listens is held, and holds nobody', [...here, audio, 'a=recvonly']],
+  ['a party that only listens is held, and does not hold', [...here, audio, 'a=recvonly']],
   [
     'a picture that was refused',
     [...here, audio, 'a=sendrecv', 'm=video 0 RTP/AVP 96', 'a=inactive'],

@@ -61,7 +61,7 @@ test('a server that does not confirm refreshes of the peer does them itself', ()
   expect(headers['session-expires']).toBe('1800;refresher=uas')
 })
 
-test('who insists on a longer interval is asked again, once, and nobody else is', () => {
+test('a callee that insists on a longer interval is asked again, once, and no other is', () => {
   expect(leastOf({ 'min-se': '3600' }, timers)).toBe(3_600)
   expect(leastOf({ 'min-se': '1800' }, timers)).toBeUndefined()
   expect(leastOf({}, timers)).toBeUndefined()

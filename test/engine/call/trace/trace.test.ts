@@ -94,7 +94,7 @@ test('decisions tell the verdict and the candidates, and no password', async () 
   expect(text).toContain('(not shown)')
 })
 
-test('a live call has a trace too; one that nobody remembers has none', async () => {
+test('a live call has a trace too; a forgotten one has none', async () => {
   await talk(rig)
   const lines = outline(await trace())
   expect(lines).toContain('= routed')

@@ -1,4 +1,4 @@
-/** Attended transfer: REFER with Replaces joins the two others of somebody who has two calls. */
+/** Attended transfer: REFER with Replaces connects the other parties of the transferor's two calls. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { startCallRig } from '../../../support/call-rig.ts'
@@ -138,9 +138,9 @@ test('who joins may hang up both calls at once', async () => {
 })
 
 test.each([
-  ['nobody knows', () => 'nobody;to-tag=1;from-tag=2', 481],
-  ['is his own first one', ({ aLeg }: Consulting) => replacing(aLeg), 481],
-  ['is the leg of somebody else', ({ cLeg }: Consulting) => replacing(cLeg), 481],
+  ['is unknown', () => 'unknown;to-tag=1;from-tag=2', 481],
+  ['is the first call itself', ({ aLeg }: Consulting) => replacing(aLeg), 481],
+  ['is the leg of another party', ({ cLeg }: Consulting) => replacing(cLeg), 481],
   ['must still ring', ({ a2Leg }: Consulting) => replacing(a2Leg, ';early-only'), 486],
 ])(
   'a Replaces that names a call that %s is told, and changes nothing',
@@ -154,7 +154,7 @@ test.each([
   },
 )
 
-test('a second call of somebody else cannot be joined', async () => {
+test('a call of another party cannot be joined', async () => {
   const first = await establish(rig)
   const stranger = await rig.caller()
   const c = await rig.node()

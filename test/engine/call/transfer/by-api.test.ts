@@ -58,7 +58,7 @@ test('the moved party talks to the destination, at the expense of who leaves', a
   await rig.idle()
 })
 
-test('a caller from a carrier cannot pay: then whoever is moved does', async () => {
+test('a caller from a carrier cannot pay: then the transferee does', async () => {
   await establish(rig, carrier)
   const c = await rig.node()
   rig.answers.candidates.shift()
@@ -98,7 +98,7 @@ test('a call that the API has begun is transferred like any other', async () => 
   await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
   const request = { callUuid: 'uuid-1', destination: '102', moved: 'callee' as const }
   expect(await rig.control.transfer(request)).toMatchObject({ kind: 'transferring' })
-  // Inside the house the colleague sees whom he will talk to.
+  // Inside the tenant the transfer target sees the transferee.
   const toColleague = await colleague.next('INVITE')
   expect(toColleague.get('From')).toMatch(/<sip:15550199@acme.example>/)
   colleague.reply(toColleague, 200, { tag: 'c', body: sdp('colleague') })
@@ -121,12 +121,12 @@ test('what cannot be transferred is told', async () => {
   await rig.record()
 })
 
-test('one transfer at a time, whoever asks', async () => {
+test('one transfer at a time, by REFER or API', async () => {
   await transferring(rig)
   expect(await transfer()).toEqual({ kind: 'transfer_in_progress' })
 })
 
-test('no funds: nobody rings, and the call goes on', async () => {
+test('no funds: no phone rings, and the call goes on', async () => {
   await establish(rig)
   rig.answers.authorize = () =>
     Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
@@ -138,7 +138,7 @@ test('no funds: nobody rings, and the call goes on', async () => {
   expect(rig.calls.size).toBe(1)
 })
 
-test('where a node would leave, whoever pays for the call goes on paying', async () => {
+test('where a node would leave, the payer of the call goes on paying', async () => {
   await establish(rig, { kind: 'trusted' })
   const c = await rig.node()
   rig.answers.candidates.shift()
@@ -160,7 +160,7 @@ test('the number of another tenant does not pay for what an API key asks', async
   expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', transfer: { state: 'failed' } }])
 })
 
-test('nor does the house of another tenant take a call that an API key asks for', async () => {
+test('nor does another tenant take a call that an API key asks for', async () => {
   await establish(rig, { kind: 'node', nodeId: 9, setId: 1 })
   rig.answers.extensions.set('15550100@', {
     ...{ extensionId: 9, extension: '15550100', tenantId: 4, customerId: 8, domain: '' },

@@ -65,7 +65,7 @@ test('the transferor hangs up at once, and the new party refuses: the one that i
   await rig.idle()
 })
 
-test('the new party answers while the one that stays hangs up: everybody is hung up', async () => {
+test('the target answers while the transferee hangs up: all legs end', async () => {
   const { a, b, bLeg, c, toC } = await transferring(rig)
   b.request('BYE', bLeg)
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
@@ -125,7 +125,7 @@ test('the one that stays refuses the new media: the new party gets BYE, the call
   await rig.idle()
 })
 
-// The one that stays would make an offer that nobody answers: its 200 would never get an ACK.
+// The transferee would make an offer that is not answered: its 200 would never get an ACK.
 test('the new party answers without any description: it gets BYE, the old two are not disturbed', async () => {
   const { a, aLeg, b, c, toC } = await transferring(rig)
   c.reply(toC, 200, { tag: 'c' })

@@ -1,4 +1,4 @@
-/** RFC 3264 §8, as strict phones hold it: who is transferred sees one origin, whoever it talks to. */
+/** RFC 3264 §8, as strict phones check it: the transferee sees one origin, whatever its peer is. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'

@@ -45,7 +45,7 @@ test.each([
   expect(read(referTo)).toMatchObject({ kind: 'refused', status })
 })
 
-test('nobody wants to hear how it goes on', () => {
+test('Refer-Sub: false asks for no NOTIFY', () => {
   expect(read('<sip:1@h>', { 'refer-sub': 'false' })).toMatchObject({ isSilent: true })
   expect(read('<sip:1@h>', { 'refer-sub': 'true' })).toMatchObject({ isSilent: false })
 })

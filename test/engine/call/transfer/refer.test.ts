@@ -81,7 +81,7 @@ test.each(['in bursts', 'late'] as const)(
   },
 )
 
-test('who hangs up by himself after the 200 gets no BYE; the others go on', async () => {
+test('a transferor that hangs up after the 200 gets no BYE; the others go on', async () => {
   rig = await startCallRig()
   const { a, aLeg, b, c, cLeg } = await answeredBy(await transferring(rig))
   a.request('BYE', aLeg)
@@ -147,7 +147,7 @@ test('refused by the new party: the transferor hears why, and the call goes on',
   await rig.idle()
 })
 
-test('no funds: the transferor hears 402, nobody rings, and it is recorded', async () => {
+test('no funds: the transferor gets 402, no phone rings, and it is recorded', async () => {
   rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   const c = await rig.node()
@@ -189,7 +189,7 @@ test('a party on hold is offered as one that talks', async () => {
   expect(rig.calls.list().map(({ state }) => state)).toEqual(['ACTIVE', 'ACTIVE'])
 })
 
-test('Refer-Sub: false: 202 says so, and nobody is notified (RFC 4488)', async () => {
+test('Refer-Sub: false: 202 says so, and no NOTIFY is sent (RFC 4488)', async () => {
   rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   const c = await rig.node()
@@ -293,7 +293,7 @@ test('who transfers and leaves at once, out of a call that was transferred befor
   await b.next('200 BYE')
   expect(await rig.record()).toMatchObject({ callUuid: 'uuid-1', hangupBy: 'callee' })
   d.reply(toD, 486, { tag: 'd' })
-  // Nobody is left for C to talk to.
+  // C has no peer any more.
   c.reply(await c.next('BYE'), 200)
   expect(cLeg.callId).not.toBe('')
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'caller' }, { disposition: 'BUSY' }])

@@ -21,7 +21,7 @@ async function talking(): Promise<Pair & { readonly c: SipPeer }> {
   return { ...pair, c }
 }
 
-test('the new party hears who transfers, not whom he claims to be', async () => {
+test('the target is told the transferor as authenticated, not as claimed', async () => {
   const { a, aLeg, c } = await talking()
   const headers = ['Refer-To: <sip:15550100@h>', 'Referred-By: <sip:boss@bank.example>']
   a.request('REFER', aLeg, { headers })
@@ -39,7 +39,7 @@ test('a node that transfers is told by the number that it was called under', asy
 test.each([
   ['has asked for privacy', '101@acme.example', ['Privacy: id']],
   ['calls without a name', 'anonymous@anonymous.invalid', []],
-])('the new party does not hear who transfers when he %s', async (_when, from, more) => {
+])('the target is not told the transferor when it %s', async (_when, from, more) => {
   const { a, aLeg, c } = await talking()
   const leg = { ...aLeg, from: aLeg.from.replace(/sip:[^>]*/, `sip:${from}`) }
   a.request('REFER', leg, { headers: ['Refer-To: <sip:15550100@h>', ...more] })

@@ -1,4 +1,4 @@
-/** INVITE with Replaces (RFC 3891): somebody takes the place of another one in a call. */
+/** INVITE with Replaces (RFC 3891): the caller replaces a party of a call. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { startCallRig } from '../../../support/call-rig.ts'
@@ -34,7 +34,7 @@ test('the new one takes the place of the old one, who gets BYE; each INVITE has 
   x.learn(xLeg, answer)
   x.request('ACK', xLeg)
   a.reply(await a.next('BYE'), 200)
-  // Nobody else is asked to pay.
+  // No other wallet is asked.
   expect(rig.asked).toHaveLength(1)
   x.request('INFO', xLeg)
   b.reply(await b.next('INFO'), 200)
@@ -165,8 +165,8 @@ test('who is left makes no offer: the new one is refused, and the call goes on',
 })
 
 test.each([
-  ['nobody knows', 'Replaces: nobody;to-tag=1;from-tag=2', 481, 'replaces_unknown_call'],
-  ['cannot be read', 'Replaces: nobody;to-tag=1', 400, 'bad_request'],
+  ['is unknown', 'Replaces: unknown;to-tag=1;from-tag=2', 481, 'replaces_unknown_call'],
+  ['cannot be read', 'Replaces: unknown;to-tag=1', 400, 'bad_request'],
 ])('a call that %s is refused', async (_what, header, status, denialCode) => {
   await establish(rig)
   const x = await rig.caller()
@@ -189,7 +189,7 @@ test('an answered call cannot be replaced as one that rings; an ended one not at
   await x.next('603 INVITE')
 })
 
-test('a carrier, or a phone of another tenant, takes nobody’s place', async () => {
+test('a carrier, or a phone of another tenant, replaces no party', async () => {
   const { aLeg } = await establish(rig)
   const x = await rig.caller()
   rig.answers.caller = { kind: 'stranger' }

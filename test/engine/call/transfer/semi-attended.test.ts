@@ -48,7 +48,7 @@ async function referTo({ a, aLeg, a2Leg }: Consulting, more = ''): Promise<void>
   await a.next('202 REFER')
 }
 
-/** C answers, and hears whom it talks to; so does B. */
+/** C answers, and is told its peer; so is B. */
 async function answer({ b, c, toC }: Consulting): Promise<Leg> {
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
   await c.next('ACK')
@@ -182,7 +182,7 @@ test('refused after who transfers has hung up: who stays is hung up, too', async
   await rig.idle()
 })
 
-test('who stays hangs up: nobody goes on ringing', async () => {
+test('the transferee hangs up: no phone goes on ringing', async () => {
   const calls = await ringing()
   const { a, a2Leg, b, bLeg, c, toC } = calls
   await referTo(calls)
@@ -240,7 +240,7 @@ test('the API ends the call that rings: who transfers goes on with the first', a
   await rig.idle()
 })
 
-test('a ringing call of somebody else cannot be taken', async () => {
+test('a ringing call of another party cannot be taken', async () => {
   const first = await establish(rig)
   const stranger = await rig.caller()
   const c = await rig.node()
