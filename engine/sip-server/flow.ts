@@ -26,7 +26,7 @@ export interface Flow {
   readonly returnPort?: number
   /** The name that `address` was looked up for: by TLS the peer's certificate has to show it. */
   readonly hostName?: string
-  /** Opening a connection may take no longer: there is another way. Default: the transport's limit. */
+  /** Opening a connection may take no longer: there is another target. Default: the transport's limit. */
   readonly connectMs?: number
 }
 
@@ -52,7 +52,7 @@ export interface HopTarget {
   readonly port: number
 }
 
-/** The way of requests, which end with their connection. */
+/** The flow of requests to a peer that sent one: they end with its connection. */
 export const requestFlow = ({ listener, address, port, connectionId }: Flow): Flow => ({
   listener,
   address,

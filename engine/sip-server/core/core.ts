@@ -241,7 +241,7 @@ export class SipCore {
       dialogs: this.#dialogs.size,
       ...this.#inbound.sizes,
       outboundRequests: this.#outbound.size,
-      departures: this.#lostApplications.size,
+      lostApplications: this.#lostApplications.size,
       resolving: this.#hops.resolving,
       answered: this.#dialogs.countUnacknowledged(),
       subscribing: this.#outbound.subscribingCount,

@@ -301,7 +301,7 @@ function questionOf(
 }
 
 /**
- * The ways to the targets of `host`, without those that no listener serves and those that lead to
+ * The flows to the targets of `host`, without those that no listener serves and those that lead to
  * ourselves.
  */
 function flowsTo(

@@ -1,6 +1,6 @@
 /**
  * INVITE client transaction: RFC 3261 §17.1.1 with the Accepted state of RFC 6026 §7.2, in which
- * every copy of a 2xx, also of another fork, still reaches the user, who acknowledges it.
+ * every copy of a 2xx, also of another branch, still reaches the user, which acknowledges it.
  */
 import { isReliable, type Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'

@@ -21,17 +21,17 @@ export interface ForwardedParts {
   readonly added: readonly (readonly [string, string])[]
 }
 
-export function forwardedRequest(request: SipMessage, way: ForwardedParts): SentRequest {
+export function forwardedRequest(request: SipMessage, parts: ForwardedParts): SentRequest {
   const { method, body, callId } = request
-  const { uri, via, branch, vias, routes, added } = way
-  const maxForwards = String(way.maxForwards)
+  const { uri, via, branch, vias, routes, added } = parts
+  const maxForwards = String(parts.maxForwards)
   const isRegister = method === 'REGISTER'
   let text = `${method} ${uri} SIP/2.0\r\nVia: ${via}\r\n${vias}Max-Forwards: ${maxForwards}\r\n`
   // RFC 3327 §5.2: the way back to a phone that registers is its Path.
-  for (const own of way.ownRoutes) text += `${isRegister ? 'Path' : 'Record-Route'}: ${own}\r\n`
+  for (const own of parts.ownRoutes) text += `${isRegister ? 'Path' : 'Record-Route'}: ${own}\r\n`
   for (const route of routes) text += `Route: ${route}\r\n`
   for (const [name, value] of added) text += `${name}: ${value}\r\n`
-  const needsPath = isRegister && way.ownRoutes.length > 0
+  const needsPath = isRegister && parts.ownRoutes.length > 0
   if (needsPath && !parseOptionTags(request.all('Require')).includes('path'))
     text += 'Require: path\r\n'
   const replaced = new Set(added.map(([name]) => name.toLowerCase()))

@@ -22,7 +22,7 @@ import {
   termsOfResponse,
 } from '../../dialog/session-terms.ts'
 
-/** Something else is under way in the dialog, or the way to the peer is gone for now. */
+/** Another request is pending in the dialog, or the peer cannot be reached for now. */
 const SOON_MS = 4_000
 /** A peer that refuses for reasons of its own is asked once more. */
 const LATER_MS = 16_000

@@ -119,7 +119,7 @@ export class StreamTransport implements Transport {
     return connection && this.#wire.hasProved(connection.socket, hostName) ? connection : undefined
   }
 
-  /** @param connectMs shorter than the usual patience: who sends has another way */
+  /** @param connectMs shorter than the usual limit: the sender has another target */
   #open(
     flow: Flow,
     hostName: string | undefined,

@@ -46,7 +46,7 @@ test('its calls go on for the grace, and then end with BYE', () => {
   expect(header(bye?.text ?? '', 'Reason')).toContain('Application gone')
   server.receive(responseOf(bye?.text ?? '', 200))
   server.advance(64_000)
-  expect(server.core.stats()).toMatchObject({ dialogs: 0, departures: 0, deadlines: 0 })
+  expect(server.core.stats()).toMatchObject({ dialogs: 0, lostApplications: 0, deadlines: 0 })
 })
 
 test('meanwhile the peer can hang up, but change nothing', () => {
@@ -97,5 +97,5 @@ test('a server that stops ends them at once', () => {
   const { server } = orphaned()
   server.core.endOrphans(server.now)
   server.advance(0)
-  expect(server.core.stats()).toMatchObject({ departures: 0, dialogs: 0 })
+  expect(server.core.stats()).toMatchObject({ lostApplications: 0, dialogs: 0 })
 })
