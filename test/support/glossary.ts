@@ -3,9 +3,6 @@
  * and plain active English. `test/tidy.test.ts` applies them to names, texts, comments, file names and documents.
  */
 
-/** Folders and files that still use such words. Remove an entry once it is converted; never add one. */
-export const notYetConverted: readonly string[] = ['test/support/number-doors.ts']
-
 /** `word <name>: path` → why this one file may use the word. An entry that is no longer needed fails. */
 export const wordExceptions: Readonly<Record<string, string>> = {
   'word nobody: test/vectors/torture-semantics.ts': 'quotes messages of RFC 4475',
@@ -103,5 +100,10 @@ export const forbiddenNames: readonly ForbiddenWord[] = [
   { name: 'goOn', pattern: /\bgoOn\b/g, instead: '`followForward`' },
   { name: 'travel', pattern: /\btravel\b/g, instead: '`dialRoute`' },
   { name: 'otherSide', pattern: /\botherSide\b/g, instead: '`peerLeg`' },
+  {
+    name: 'HealthMonitor',
+    pattern: /\bHealthMonitor\b/g,
+    instead: 'probe, prober (the glossary has no health check)',
+  },
   { name: 'kept', pattern: /\bkept\(/g, instead: '`detachString`' },
 ]

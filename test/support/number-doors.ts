@@ -119,7 +119,7 @@ export function openDoors() {
   ): Promise<Verdict> {
     const { request, reading } = read(uri, origin, headers)
     const { isEmergency } = planRoute(reading, deps)
-    const objection = rejectionFor(
+    const rejection = rejectionFor(
       { headers: request.headers, hasUsableContact: true },
       { ...reading, isEmergency },
       {
@@ -127,7 +127,7 @@ export function openDoors() {
         calls: { size: 0, isDraining: false, canStore: true, isCalling: () => false },
       },
     )
-    return objection ? refusal(objection) : place(reading, request)
+    return rejection ? refusal(rejection) : place(reading, request)
   }
 
   /** What becomes of a call that may go on. */
