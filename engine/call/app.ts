@@ -12,6 +12,7 @@ import type { CallDeps } from './call-deps.ts'
 import { CallRunner, type CallRequest, type CallRunnerDeps } from './call-runner.ts'
 import { originate } from './click-to-call/originate.ts'
 import { forwardBy, forwardOut } from './forwarding/forward.ts'
+import { dial } from './inbound/admission.ts'
 import { handleInvite, type InboundCallDeps } from './inbound/inbound-call.ts'
 import { retryAfter, routeCall } from './inbound/route.ts'
 import { closedBy } from './inbound/validation.ts'
@@ -109,9 +110,7 @@ function take(request: CallRequest, deps: CallDeps): void {
       if (call.connect === undefined) return undefined
       const { isEmergency, route } = call.connect
       const invite = { ...call.connect.invite, body: request.offer }
-      const found = route ?? routeCall(invite, call.account, deps)
-      const outgoing = isEmergency ? { ...invite, isSecure: false } : invite
-      return dispatch({ type: 'dial', callUuid, route: found, invite: outgoing, isEmergency })
+      return dial(invite, route ?? routeCall(invite, call.account, deps), isEmergency, deps)
     }
   }
 }

@@ -9,7 +9,7 @@ import { callUuidOf } from './call-machine/leg.ts'
 import { handle } from './call-machine/machine.ts'
 import type { Command, MachineEvent, Surroundings, Timer, Timing } from './call-machine/protocol.ts'
 import { callRecord, openCall } from './cdr/cdr.ts'
-import type { End } from './cdr/end-reason.ts'
+import { fault, type End } from './cdr/end-reason.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import { inviteFor } from './dialing/outgoing-invite.ts'
 import { withheld, type WithheldDeps } from './dialing/withheld.ts'
@@ -41,8 +41,6 @@ export type CallRequest = Extract<
   { readonly type: 'decideForward' | 'forwardOut' | 'connectSource' | 'refer' }
 >
 export type CallRequests = (request: CallRequest) => void
-
-const fault: End = { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
 
 export class CallRunner {
   readonly #deps: CallRunnerDeps

@@ -4,11 +4,12 @@
  * test moves it. Only applications and drachtio servers by TCP need sockets: then SIP runs on sockets,
  * too, and its timers by the real clock.
  */
+import type { Log } from '../../schema/contracts/log.ts'
 import { expect } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
-import { type Log, SrfClient } from '../../engine/call/srf/srf-client.ts'
+import { SrfClient } from '../../engine/call/srf/srf-client.ts'
 import type { ServerAddress } from '../../engine/call/srf/srf-link.ts'
 import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {

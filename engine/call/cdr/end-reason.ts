@@ -35,13 +35,20 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What the caller gets when no candidate has given any final response, or there is none. */
-export const noCandidate: Refusal = {
-  kind: 'refused',
-  status: 503,
-  reason: 'No Backend PBX Nodes Available',
-  code: 'no_candidate',
+export function refused(
+  status: number,
+  reason: string,
+  code: string,
+  headers?: Refusal['headers'],
+): Refusal {
+  return { kind: 'refused', status, reason, code, ...(headers && { headers }) }
 }
+
+/** What the caller gets when no candidate has given any final response, or there is none. */
+export const noCandidate = refused(503, 'No Backend PBX Nodes Available', 'no_candidate')
+
+/** A bug ends one call, not the process. */
+export const fault = refused(500, 'Server Internal Error', 'fault')
 
 type EndSummary = Pick<
   CallRecord,

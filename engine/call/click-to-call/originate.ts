@@ -1,12 +1,13 @@
 /** Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. */
+import { partyOfNumber } from '../sip/caller-id.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
 import type { OriginateRequest, OriginateResult } from '../../../schema/contracts/calls.ts'
 import type { CallDeps } from '../call-deps.ts'
 import { admit, planRoute } from '../inbound/admission.ts'
-import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
 import type { Headers } from '../signalling.ts'
-import { inviteOfSource, phonesOf, startOfSource } from './source.ts'
+import { inviteOfSource, phonesOf } from './source.ts'
 
 /** Resolves before any phone rings; what becomes of the call is told by its record. */
 export async function originate(
@@ -23,7 +24,7 @@ export async function originate(
 
   const invite = inviteOfSource({ ...request, callUuid: deps.newUuid() }, source)
   const { callUuid } = invite
-  const call = deps.calls.begin({ start: startOfSource(invite, deps.now()) })
+  const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
   const plan = planRoute(invite, deps)
   const refusal = await admit(call, invite, plan, deps)
   if (refusal?.kind === 'refused') {
@@ -46,7 +47,7 @@ export async function originate(
 /** The destination as the caller of the source's phones. */
 function toSource(request: OriginateRequest, invite: IncomingInvite): IncomingInvite {
   const { destination, autoAnswer, domain } = request
-  const from = { name: '', user: escapeUser(destination), host: domain, number: destination }
+  const from = partyOfNumber(destination, domain)
   const headers = autoAnswer ? pickUp : {}
   return { ...invite, headers, body: undefined, from, calledUser: escapeUser(request.extension) }
 }

@@ -1,9 +1,10 @@
 /** The extension whose phones ring first: in click-to-call, and for a supervisor. */
+import { partyOfNumber } from '../sip/caller-id.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
 import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
-import type { CallStart } from '../call-machine/call-start.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
+import { originOf } from '../inbound/identify.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 
 export function phonesOf(
@@ -28,30 +29,19 @@ export function inviteOfSource(
   { callUuid, destination, callerNumber, callerName }: SourceCall,
   source: ExtensionRecord,
 ): IncomingInvite {
-  const { extensionId, tenantId, customerId, domain, extension, displayName } = source
+  const { domain, extension, displayName } = source
   const number = callerNumber ?? extension
   const name = callerName ?? (callerNumber === undefined ? displayName : '')
   return {
-    origin: {
-      ...{ kind: 'extension', extensionId, tenantId, customerId },
-      ...{ domain, extension, displayName },
-    },
+    origin: originOf(source),
     ...{ callUuid, callId: callUuid, domain },
     headers: {},
     body: undefined,
-    from: { name, user: escapeUser(number), host: domain, number },
+    from: partyOfNumber(number, domain, name),
     callerNumber: number,
     callerName: name || null,
     calledNumber: destination,
     calledUser: escapeUser(destination),
     hopsLeft: 70,
-  }
-}
-
-export function startOfSource(invite: IncomingInvite, startedAt: number): CallStart {
-  const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
-  return {
-    ...{ callUuid, callId, callerNumber, callerName, calledNumber, startedAt },
-    ...{ sourceAddress: 'api', isOurs: true },
   }
 }

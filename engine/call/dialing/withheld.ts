@@ -1,7 +1,7 @@
 /** Which INVITEs must not leave: to a carrier without a price, and what was asked for by `sips:` without TLS. */
 import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
-import type { Refusal } from '../cdr/end-reason.ts'
+import { refused, type Refusal } from '../cdr/end-reason.ts'
 import type { Callee, OutgoingCall, OutgoingInvite, PhoneCandidate } from './outgoing-invite.ts'
 
 export interface WithheldDeps {
@@ -89,15 +89,9 @@ function isByTls(hop: string): boolean {
   return target?.isSecure === true || target?.transport === 'tls' || target?.transport === 'wss'
 }
 
-const unpriced: Refusal = {
-  kind: 'refused',
-  status: 403,
-  reason: 'Forbidden',
-  code: 'unpriced_gateway',
-}
+const unpriced = refused(403, 'Forbidden', 'unpriced_gateway')
 
 /** RFC 5630 §6.1. */
-const insecure: Refusal = {
-  ...{ kind: 'refused', status: 480, reason: 'Temporarily Unavailable', code: 'sips_needs_tls' },
-  headers: { Warning: '380 tollgate "SIPS Not Allowed"' },
-}
+const insecure = refused(480, 'Temporarily Unavailable', 'sips_needs_tls', {
+  Warning: '380 tollgate "SIPS Not Allowed"',
+})

@@ -5,12 +5,12 @@
  */
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { CallStart } from '../call-machine/call-start.ts'
 import type { Call, Forward } from '../call-machine/state.ts'
 import type { ExtensionDestination } from '../inbound/extension-route.ts'
-import type { IncomingInvite } from '../inbound/incoming-invite.ts'
-import { admit } from '../inbound/admission.ts'
-import { emergencyRoute, innerRoute, routeCall, type RouteDeps } from '../inbound/route.ts'
+import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
+import { originOf } from '../inbound/identify.ts'
+import { admitAndDial, onFault } from '../inbound/admission.ts'
+import { emergencyRoute, innerRoute, type RouteDeps } from '../inbound/route.ts'
 import { closedBy } from '../inbound/validation.ts'
 import type { Headers } from '../signalling.ts'
 import { divertedBy, forwardingOf, type Forwarding } from './redirect.ts'
@@ -56,9 +56,7 @@ function extensionIn(
 ): ExtensionOrigin | undefined {
   const [number = '', home = ''] = uri.slice('sip:'.length).split('@')
   const record = registrar.extensionAt(home, number)
-  if (record === undefined) return undefined
-  const { extensionId, tenantId, customerId, domain, extension, displayName } = record
-  return { kind: 'extension', extensionId, tenantId, customerId, domain, extension, displayName }
+  return record && originOf(record)
 }
 
 /** The called party sees the first caller, and in Diversion who has sent the call on (RFC 5806). */
@@ -86,7 +84,7 @@ export function forwardOut(call: Call, by: string, given: IncomingInvite, deps: 
   const invite: IncomingInvite = { ...given, callUuid, ...caller }
   const startedAt = deps.now()
   const forwarded = deps.calls.begin({
-    start: startOf(invite, startedAt),
+    start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
     calling: { kind: 'forwarded', callUuid: call.start.callUuid },
     ...{ near: call.near, callerPeer: call.peers.caller },
     ...{ payerTenantId: origin.tenantId, forwardedBy: by },
@@ -94,24 +92,6 @@ export function forwardOut(call: Call, by: string, given: IncomingInvite, deps: 
   const destination = `sip:${invite.calledUser}@${invite.domain}`
   const to = { callUuid, destination, startedAt }
   deps.dispatch({ type: 'forwardBegun', callUuid: call.start.callUuid, to })
-  const fault = { kind: 'refused', status: 500, reason: 'Server Internal Error' } as const
-  admit(forwarded, invite, { isEmergency: false, route: undefined, tenantId: null }, deps).then(
-    (refusal) => {
-      if (refusal) return deps.dispatch({ type: 'refuse', callUuid, end: refusal })
-      const route = routeCall(invite, forwarded.account, deps)
-      return deps.dispatch({ type: 'dial', callUuid, route, invite, isEmergency: false })
-    },
-    (error: unknown) => {
-      deps.log('error', 'a call failed', { callUuid, error })
-      deps.dispatch({ type: 'refuse', callUuid, end: { ...fault, code: 'fault' } })
-    },
-  )
-}
-
-function startOf(invite: IncomingInvite, startedAt: number): CallStart {
-  const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
-  return {
-    ...{ callUuid, callId, callerNumber, callerName, calledNumber },
-    ...{ sourceAddress: 'forward', isOurs: true, startedAt },
-  }
+  const plan = { isEmergency: false, route: undefined, tenantId: null }
+  void admitAndDial(forwarded, invite, plan, deps).catch(onFault(forwarded, deps))
 }

@@ -11,7 +11,7 @@ import {
   splitList,
   withoutBrackets,
 } from '../../sip-server/message/index.ts'
-import { calledOf } from '../sip/caller-id.ts'
+import { calledOf, domainOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 
 /** Where a phone wants its call to go. */
@@ -35,7 +35,7 @@ export function forwardingOf(headers: Headers): Forwarding | undefined {
     .map(targetIn)
   const [preferred] = targets.toSorted((a, b) => b.q - a.q)
   const { number, user, host, irregular } = calledOf(preferred?.uri ?? '')
-  const name = host.replace(/:\d+$/, '').toLowerCase()
+  const name = domainOf({ host })
   const domain = isIP(withoutBrackets(name)) === 0 ? name : ''
   const isSecure = /^sips:/i.test(preferred?.uri ?? '')
   const isNumber = number !== '' && irregular === undefined

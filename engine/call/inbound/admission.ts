@@ -1,12 +1,13 @@
 /** What a call needs before it is dialled: a payer, unless it is free. */
+import type { Call } from '../call-machine/state.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { Account, Charging } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { MachineEvent } from '../call-machine/protocol.ts'
-import type { Call } from '../call-machine/state.ts'
 import type { IncomingInvite } from './incoming-invite.ts'
-import type { End } from '../cdr/end-reason.ts'
+import { fault, refused, type End } from '../cdr/end-reason.ts'
 import {
   deadEnd,
   emergencyRoute,
@@ -14,6 +15,7 @@ import {
   innerRoute,
   isKnownOutside,
   retryAfter,
+  routeCall,
   type Route,
   type RouteDeps,
 } from './route.ts'
@@ -71,6 +73,61 @@ export async function admit(
   return call.end ?? refusal
 }
 
+/** Admits a call inside a tenant that no wallet is asked for. */
+export function admitFree(
+  call: Call,
+  origin: Origin,
+  tenantId: number | null,
+  { calls, dispatch, now }: Pick<AdmissionDeps, 'calls' | 'dispatch' | 'now'>,
+): void {
+  const notes = [{ at: now(), what: 'recognized', origin } as const]
+  const known = { origin, direction: 'internal', isEmergency: false, notes } as const
+  dispatch({ type: 'admit', callUuid: call.start.callUuid, ...known, ...free(tenantId) })
+  calls.started(call)
+}
+
+/** Authorizes and dials a call. `shown`: the INVITE as the called side gets it. Resolves with a refusal. */
+export async function admitAndDial(
+  call: Call,
+  invite: IncomingInvite,
+  plan: RoutePlan,
+  deps: AdmissionDeps,
+  shown = invite,
+): Promise<End | undefined> {
+  const refusal = await admit(call, invite, plan, deps)
+  if (refusal) refuse(call, refusal, deps)
+  else {
+    const route = plan.route ?? routeCall(invite, call.account, deps)
+    dial(shown, route, plan.isEmergency, deps)
+  }
+  return refusal
+}
+
+type Dispatching = Pick<AdmissionDeps, 'dispatch'>
+
+/** An emergency is dialled by any way there is, also when it was called by `sips:`. */
+export function dial(
+  invite: IncomingInvite,
+  route: Route,
+  isEmergency: boolean,
+  { dispatch }: Dispatching,
+): void {
+  const outgoing = isEmergency ? { ...invite, isSecure: false } : invite
+  dispatch({ type: 'dial', callUuid: invite.callUuid, route, invite: outgoing, isEmergency })
+}
+
+export const refuse = ({ start }: Call, end: End, { dispatch }: Dispatching): void =>
+  dispatch({ type: 'refuse', callUuid: start.callUuid, end })
+
+/** Refuses a call whose setup has failed by a bug. */
+export function onFault(call: Call, deps: Dispatching & { readonly log: Log }) {
+  return (error: unknown): End => {
+    deps.log('error', 'a call failed', { callUuid: call.start.callUuid, error })
+    refuse(call, fault, deps)
+    return fault
+  }
+}
+
 const refusalIn = (route: Route): End | undefined =>
   route.kind === 'refused' ? route.end : undefined
 
@@ -81,7 +138,7 @@ const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
 const unauthorized = { account: null, grantedSeconds: null, isFree: false } as const
 
 /** A call that no wallet is asked for: it belongs to the tenant whose phone it is. */
-export const free = (tenantId: number | null) => ({
+const free = (tenantId: number | null) => ({
   account: {
     ...{ customerId: null, tenantId, ratePrefix: null, currency: null },
     isUnauthorizedByOcs: false,
@@ -115,13 +172,7 @@ async function authorize(
   }
   if (verdict.kind === 'unreachable') {
     tell(null, null, false)
-    return {
-      kind: 'refused',
-      status: 503,
-      reason: 'Service Unavailable',
-      code: 'ocs_unreachable',
-      headers: retryAfter(verdict),
-    }
+    return refused(503, 'Service Unavailable', 'ocs_unreachable', retryAfter(verdict))
   }
   const { account } = verdict
   const grantedSeconds = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
@@ -129,16 +180,11 @@ async function authorize(
   const isFree = verdict.kind === 'granted' && !mayNamePayer && account?.customerId == null
   tell(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
   if (verdict.kind === 'denied' && isPayerRefused(verdict.code))
-    return { kind: 'refused', status: 403, reason: 'Forbidden', code: verdict.code }
+    return refused(403, 'Forbidden', verdict.code)
   if (verdict.kind === 'denied' && isUnknownNumber(invite, verdict.code, deps))
-    return { kind: 'refused', status: 404, reason: 'Not Found', code: 'unknown_extension' }
+    return refused(404, 'Not Found', 'unknown_extension')
   if (verdict.kind === 'denied')
-    return {
-      kind: 'refused',
-      status: 402,
-      reason: 'Payment Required - Insufficient Funds',
-      code: verdict.code,
-    }
+    return refused(402, 'Payment Required - Insufficient Funds', verdict.code)
   return undefined
 }
 

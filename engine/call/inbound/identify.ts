@@ -59,7 +59,8 @@ function isPhoneOfOthers(
   return claimed !== undefined && claimed !== owner
 }
 
-function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin {
+/** An extension as the origin of a call. */
+export function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin {
   const { extensionId, tenantId, customerId, domain, extension, displayName } = record
   return { kind: 'extension', extensionId, tenantId, customerId, domain, extension, displayName }
 }

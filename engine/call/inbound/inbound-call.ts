@@ -1,17 +1,15 @@
 /** An INVITE until its call is dialled: identified, validated, authorized, routed. */
-import { tagOf } from '../../sip-server/message/index.ts'
+import { hostPort, tagOf } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Call } from '../call-machine/state.ts'
-import type { End } from '../cdr/end-reason.ts'
 import { respondToPhone, sourceOf } from '../phones/register.ts'
 import { requires100rel } from '../sip/headers.ts'
 import { respond } from '../sip/answers.ts'
 import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { replaceParty } from '../transfer/replace-party.ts'
-import { admit, planRoute } from './admission.ts'
+import { admitAndDial, onFault, planRoute, refuse } from './admission.ts'
 import { identify } from './identify.ts'
 import { readInvite, startOf, type IncomingInvite } from './incoming-invite.ts'
-import { routeCall } from './route.ts'
 import { rejectionFor } from './validation.ts'
 
 export interface InboundCallDeps extends CallDeps {
@@ -35,7 +33,7 @@ export function handleInvite(request: SipRequest, answer: Answer, deps: InboundC
   const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
   const { headers } = request
   const leg = deps.calls.beginInvited(
-    { start: startOf(request, invite, deps.now()) },
+    { start: startOf(invite, hostPort(request.source_address, request.source_port), deps.now()) },
     {
       callerTag: tagOf(headers['from']),
       offer: request.body || undefined,
@@ -46,38 +44,22 @@ export function handleInvite(request: SipRequest, answer: Answer, deps: InboundC
   deps.receive(leg.id, request, answer)
   const call = deps.calls.call(invite.callUuid)
   if (call === undefined) return undefined
-  return void connect(request, call, invite, deps).catch((error: unknown) => {
-    deps.log('error', 'a call failed', { callUuid: invite.callUuid, error })
-    refuse(call, fault, deps)
-  })
+  return void connect(request, call, invite, deps).catch(onFault(call, deps))
 }
-
-const fault: End = { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
 
 async function connect(
   request: SipRequest,
   call: Call,
   invite: IncomingInvite,
   deps: InboundCallDeps,
-): Promise<void> {
-  const { callUuid } = invite
+): Promise<unknown> {
   const plan = planRoute(invite, deps)
-  const { isEmergency } = plan
   const { headers } = request
   const received = { headers, hasUsableContact: hasUsableContact(request) }
-  const rejection = rejectionFor(received, { ...invite, isEmergency }, deps)
+  const rejection = rejectionFor(received, { ...invite, isEmergency: plan.isEmergency }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)
-  const refusal = await admit(call, invite, plan, deps)
-  if (refusal) return refuse(call, refusal, deps)
-  const route = plan.route ?? routeCall(invite, call.account, deps)
-  // An emergency goes out by any way there is.
-  const outgoing = isEmergency ? { ...invite, isSecure: false } : invite
-  return deps.dispatch({ type: 'dial', callUuid, route, invite: outgoing, isEmergency })
-}
-
-function refuse({ start: { callUuid } }: Call, end: End, { dispatch }: InboundCallDeps): void {
-  dispatch({ type: 'refuse', callUuid, end })
+  return admitAndDial(call, invite, plan, deps)
 }
 
 /** Whether a dialog can be formed with this caller. The library would send the 200 before it finds out that it cannot. */

@@ -9,7 +9,6 @@ import type { Irregular } from '../sip/caller-id.ts'
 import { calledOf, callerOf, isAnonymous, partyOf, renumbered } from '../sip/caller-id.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
 import { identityClaims } from '../sip/headers.ts'
-import { hostPort } from '../../sip-server/message/index.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
 
 export interface IncomingInvite extends OutgoingCall, RouteQuestion {
@@ -48,9 +47,9 @@ export function readInvite(
     calledNumber: called.number,
     calledUser: called.user,
     irregular: called.irregular,
-    domain: hostWithoutPort(called.host),
+    domain: called.host.replace(/:[^:\]]*$/, ''),
     isSecure: /^sips:/i.test(request.uri),
-    hopsLeft: hopsOf(headers['max-forwards']) - 1,
+    hopsLeft: hopsLeftOf(headers),
   }
 }
 
@@ -95,18 +94,18 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
   }
 }
 
-export function startOf(request: SipRequest, invite: IncomingInvite, startedAt: number): CallStart {
+/** `sourceAddress`: `address:port` of the sender, or which part of Tollgate begins the call. */
+export function startOf(
+  invite: IncomingInvite,
+  sourceAddress: string,
+  startedAt: number,
+): CallStart {
   const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
-  const sourceAddress = hostPort(request.source_address, request.source_port)
   return { callUuid, callId, callerNumber, callerName, calledNumber, sourceAddress, startedAt }
 }
 
-function hopsOf(maxForwards: string | undefined): number {
-  const hops = Number.parseInt(maxForwards ?? '', 10)
-  return Number.isNaN(hops) ? DEFAULT_HOPS : Math.min(hops, 255)
-}
-
-function hostWithoutPort(host: string): string {
-  const colon = host.lastIndexOf(':')
-  return colon > host.lastIndexOf(']') ? host.slice(0, colon) : host
+/** What Max-Forwards leaves for the next hop; below 0: the request ends here. */
+export function hopsLeftOf(headers: Headers): number {
+  const hops = Number.parseInt(headers['max-forwards'] ?? '', 10)
+  return (Number.isNaN(hops) ? DEFAULT_HOPS : Math.min(hops, 255)) - 1
 }

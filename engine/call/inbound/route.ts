@@ -7,7 +7,7 @@ import type { GatewayCandidate, Origin, Routing } from '../../routing/routing.ts
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { bracketed, plainHost } from '../../sip-server/message/index.ts'
 import type { DomainCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
-import { noCandidate, type End } from '../cdr/end-reason.ts'
+import { noCandidate, refused as refusal, type End } from '../cdr/end-reason.ts'
 import {
   innerExtension,
   routedExtension,
@@ -287,8 +287,7 @@ function refused(
   code: string,
   deps?: RouteDeps,
 ): Route {
-  const refusal = { kind: 'refused', status, reason, code } as const
-  const end = deps ? { ...refusal, headers: retryAfter(deps) } : refusal
+  const end = refusal(status, reason, code, deps && retryAfter(deps))
   return { kind: 'refused', direction, end }
 }
 

@@ -1,7 +1,7 @@
 /** Why an INVITE is refused before the OCS or routing is asked. */
 import type { Origin, Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
-import type { End } from '../cdr/end-reason.ts'
+import { refused, type End } from '../cdr/end-reason.ts'
 import { retryAfter } from './route.ts'
 import { answerToIrregular, type Irregular } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
@@ -77,13 +77,4 @@ function wrongNumber(number: string, irregular: Irregular | undefined): End | un
   if (irregular === undefined) return undefined
   const { status, reason } = answerToIrregular[irregular]
   return refused(status, reason, irregular === 'name' ? 'unknown_name' : 'malformed_number')
-}
-
-function refused(
-  status: number,
-  reason: string,
-  code: string,
-  headers: Readonly<Record<string, string>> = {},
-): End {
-  return { kind: 'refused', status, reason, code, headers }
 }

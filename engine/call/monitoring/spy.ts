@@ -3,15 +3,16 @@
  * where the call's node lets a supervisor in. The node mixes the media; no wallet is asked. The call of
  * the supervisor ends with the one that it is about.
  */
+import { partyOfNumber } from '../sip/caller-id.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
 import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Call } from '../call-machine/state.ts'
-import { inviteOfSource, phonesOf, startOfSource } from '../click-to-call/source.ts'
+import { inviteOfSource, phonesOf } from '../click-to-call/source.ts'
 import type { SpyCandidate } from '../dialing/outgoing-invite.ts'
-import { free } from '../inbound/admission.ts'
-import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import { admitFree } from '../inbound/admission.ts'
+import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
 
 /** How long the supervisor's phones ring. */
@@ -37,21 +38,10 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   const destination = `spy:${request.callUuid}`
   const shown = { callerNumber: undefined, callerName: undefined }
   const invite = inviteOfSource({ callUuid, destination, ...shown }, source)
-  const call = deps.calls.begin({ start: startOfSource(invite, deps.now()) })
-  const { origin } = invite
-  const direction = 'internal'
-  const notes = [{ at: deps.now(), what: 'recognized', origin } as const]
-  const admission = {
-    origin,
-    direction,
-    isEmergency: false,
-    ...free(source.tenantId),
-    notes,
-  } as const
-  deps.dispatch({ type: 'admit', callUuid, ...admission })
-  deps.calls.started(call)
+  const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
+  admitFree(call, invite.origin, source.tenantId, deps)
   deps.dispatch({ type: 'supervise', callUuid: request.callUuid, by: callUuid })
-  const route = { kind: 'candidates', direction, candidates: [candidate] } as const
+  const route = { kind: 'candidates', direction: 'internal', candidates: [candidate] } as const
   const connect = { invite, isEmergency: false, route }
   const rung = toSupervisor(invite, spied, extension)
   deps.dispatch({ type: 'ring', callUuid, phones, invite: rung, ringMs: RING_MS, connect })
@@ -78,6 +68,6 @@ function entranceTo(
 function toSupervisor(invite: IncomingInvite, { start }: Call, extension: string): IncomingInvite {
   const { callerNumber, calledNumber } = start
   const name = `${callerNumber} - ${calledNumber}`
-  const from = { name, user: escapeUser(calledNumber), host: invite.domain, number: calledNumber }
+  const from = partyOfNumber(calledNumber, invite.domain, name)
   return { ...invite, from, calledUser: escapeUser(extension) }
 }

@@ -14,13 +14,14 @@ import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import { respond } from '../sip/answers.ts'
-import { calledOf, isAnonymous, partyOf } from '../sip/caller-id.ts'
+import { calledOf, isAnonymous, partyOf, domainOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { unsupportedOptions } from '../sip/headers.ts'
 import type { RequestEnd, SrfClient } from '../srf/srf-client.ts'
 import { innerExtension, type ExtensionRouteDeps } from '../inbound/extension-route.ts'
 import { identify, type IdentifyDeps } from '../inbound/identify.ts'
+import { hopsLeftOf } from '../inbound/incoming-invite.ts'
 import { respondToPhone, sourceOf } from './register.ts'
 
 export interface MessageDeps extends ExtensionRouteDeps {
@@ -101,7 +102,7 @@ export class Messages {
     if (sizeOf(request) > MAX_BYTES) return { status: 513, reason: 'Message Too Large' }
     const unsupported = unsupportedOptions(headers['require'])
     if (unsupported !== '') return { status: 420, headers: { Unsupported: unsupported } }
-    if (hopsLeft(request) < 0) return { status: 483 }
+    if (hopsLeftOf(headers) < 0) return { status: 483 }
     const bucket = this.#rates.of(String(extensionId), now())
     // Not 503, by which a phone would take the whole server for dead.
     return takeFrom(bucket, RATE, now()) ? undefined : { status: 480, headers: later }
@@ -111,7 +112,7 @@ export class Messages {
   #phonesFor({ uri }: SipRequest, origin: ExtensionOrigin): readonly PhoneCandidate[] | undefined {
     const { registrar } = this.#deps
     const called = calledOf(uri)
-    const domain = called.host.replace(/:\d+$/, '').toLowerCase()
+    const domain = domainOf(called)
     const isHere = registrar.tenantOf(domain) !== undefined || this.#isOurHost(domain)
     if (!isHere || called.number === '') return undefined
     const extension = innerExtension(origin, called.number, domain, this.#deps)
@@ -175,7 +176,7 @@ function headersFor(phone: PhoneCandidate, request: SipRequest, origin: Extensio
       ? formatNameAddr('Anonymous', `sip:anonymous@${ANONYMOUS_HOST}`)
       : formatNameAddr(origin.displayName, `sip:${escapeUser(origin.extension)}@${origin.domain}`),
     To: `<sip:${escapeUser(phone.extension)}@${phone.domain}>`,
-    'Max-Forwards': String(hopsLeft(request)),
+    'Max-Forwards': String(hopsLeftOf(request.headers)),
   }
   for (const name of passed) {
     const value = request.headers[name]
@@ -184,11 +185,6 @@ function headersFor(phone: PhoneCandidate, request: SipRequest, origin: Extensio
   if (request.body) headers['content-type'] ??= 'text/plain'
   if (phone.routes.length > 0) headers['Route'] = phone.routes.join(', ')
   return headers
-}
-
-const hopsLeft = ({ headers }: SipRequest): number => {
-  const hops = Number.parseInt(headers['max-forwards'] ?? '', 10)
-  return (Number.isNaN(hops) ? 70 : Math.min(hops, 255)) - 1
 }
 
 /** About what it takes on the wire. */

@@ -1,9 +1,10 @@
 /** REGISTER, between the SIP library and the registrar. */
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
 import type { Headers } from '../signalling.ts'
 import type { Answer, SipRequest } from '../srf/drachtio.ts'
 import { respond } from '../sip/answers.ts'
-import type { Log, SrfClient } from '../srf/srf-client.ts'
+import type { SrfClient } from '../srf/srf-client.ts'
 
 export interface RegisterDeps {
   readonly registrar: Pick<Registrar, 'handle'>

@@ -37,6 +37,11 @@ export const answerToIrregular = {
 /** Longer names are cut: they end in records, logs and headers of our own. */
 const MAX_NAME = 128
 
+/** A party that is known by its number. */
+export const partyOfNumber = (number: string, host: string, name = ''): Party => ({
+  ...{ name, user: escapeUser(number), host, number },
+})
+
 /** RFC 3325 §9.1: the asserted identity is who the network says it is; From is what it claims. */
 export function callerOf(asserted: string | undefined, from: string): Party {
   const claimed = partyOf(from)
@@ -57,6 +62,10 @@ export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === 
 export function calledOf(uri: string): Party {
   return { name: '', ...uriParty(uri) }
 }
+
+/** Without port, in small letters. */
+export const domainOf = ({ host }: Pick<Party, 'host'>): string =>
+  host.replace(/:\d+$/, '').toLowerCase()
 
 /** An identity header with each number in its normal form; names stay as they are. */
 export const withPlainNumbers = (value: string): string =>

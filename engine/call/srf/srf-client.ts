@@ -5,6 +5,7 @@
  * the library's promises a BYE in the same read is lost.) What it throws becomes a value here.
  */
 import { respond } from '../sip/answers.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import { withoutUriParams } from '../../sip-server/message/index.ts'
 import type { Credentials, InviteToSend as Invite } from '../signalling.ts'
 import type {
@@ -18,7 +19,7 @@ import type {
   SrfDialog,
 } from './drachtio.ts'
 import type { OpenInProcess } from './in-process-wire.ts'
-import { type Connected, type Log, messageOf, type Servers, SrfLink } from './srf-link.ts'
+import { type Connected, messageOf, type Servers, SrfLink } from './srf-link.ts'
 import { PhoneHomes } from './servers/phone-homes.ts'
 import { lostEnd, NOT_CONNECTED, type UacEnd, uacEnd } from './uac-end.ts'
 import { SoleCheck } from './servers/sole-check.ts'
@@ -31,7 +32,6 @@ import {
   type SessionTimers,
 } from './session-timer.ts'
 
-export type { Log } from './srf-link.ts'
 export type { UacEnd } from './uac-end.ts'
 
 export type Connection =

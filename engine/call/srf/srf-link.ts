@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ConnectionOptions } from 'node:tls'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { Schedule } from '../deadlines.ts'
 import type { Agent, SipRequest, SocketWire, Srf, SrfConstructor } from './drachtio.ts'
 import { attachInProcess, type OpenInProcess } from './in-process-wire.ts'
@@ -52,12 +53,6 @@ export function whyNot(connected: Exclude<Connected, { readonly kind: 'connected
     'each would get a part of them: give it a server of its own'
   )
 }
-
-export type Log = (
-  level: 'debug' | 'info' | 'warn' | 'error',
-  message: string,
-  fields?: Readonly<Record<string, unknown>>,
-) => void
 
 export interface LinkDeps {
   readonly log: Log

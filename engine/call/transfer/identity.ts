@@ -1,8 +1,9 @@
 /** Who a party of a call is: on whose account, and with whose rights, it transfers. Pure. */
 import type { Registrar } from '../../registrar/registrar.ts'
-import type { Origin } from '../../routing/routing.ts'
+import type { ExtensionOrigin, Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { Call, Side } from '../call-machine/state.ts'
+import { originOf } from '../inbound/identify.ts'
 import { servedTenant } from '../inbound/route.ts'
 
 export interface Identity {
@@ -36,7 +37,7 @@ export function identityOf(
   if (destination?.kind !== 'extension') return undefined
   const [extension = '', domain = ''] = destination.uri.slice('sip:'.length).split('@')
   const record = deps.registrar.extensionAt(domain, extension)
-  return record && extensionIdentity({ ...record, kind: 'extension' })
+  return record && extensionIdentity(originOf(record))
 }
 
 export function callerIdentity({ origin, start, account }: CallerFacts): Identity | undefined {
@@ -51,16 +52,9 @@ export function callerIdentity({ origin, start, account }: CallerFacts): Identit
   return { origin, number: start.callerNumber, name: start.callerName ?? '' }
 }
 
-function extensionIdentity(record: Extract<Origin, { kind: 'extension' }>): Identity {
-  const { extensionId, tenantId, customerId, domain, extension, displayName } = record
-  return {
-    origin: {
-      ...{ kind: 'extension', extensionId, tenantId, customerId },
-      ...{ domain, extension, displayName },
-    },
-    ...{ number: extension, name: displayName },
-  }
-}
+const extensionIdentity = (origin: ExtensionOrigin): Identity => ({
+  ...{ origin, number: origin.extension, name: origin.displayName },
+})
 
 /** Whether two identities are one and the same party: only that party may join its two calls. */
 export function isSame(

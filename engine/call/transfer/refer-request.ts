@@ -6,7 +6,7 @@ import {
   type Replaces,
   unescapeText,
 } from '../../sip-server/message/index.ts'
-import { answerToIrregular, calledOf } from '../sip/caller-id.ts'
+import { answerToIrregular, calledOf, domainOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 
 /** The transfer target (RFC 5589). */
@@ -61,7 +61,7 @@ export function readRefer(headers: Headers): ReferRequest {
     target: {
       number,
       user,
-      domain: host.replace(/:\d+$/, '').toLowerCase(),
+      domain: domainOf({ host }),
       ...(scheme === 'sips' && { isSecure: true }),
     },
     replaces,

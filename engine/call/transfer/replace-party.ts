@@ -6,8 +6,8 @@ import { parseReplaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import { partnerOf } from '../call-machine/parties.ts'
 import type { Call, Leg } from '../call-machine/state.ts'
-import type { Refusal } from '../cdr/end-reason.ts'
-import { free } from '../inbound/admission.ts'
+import { refused, type Refusal } from '../cdr/end-reason.ts'
+import { admitFree } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Headers } from '../signalling.ts'
 import { identityOf, mayReplace } from './identity.ts'
@@ -23,11 +23,7 @@ export function replaceParty(
   if ('kind' in found) return deps.dispatch({ type: 'refuse', callUuid, end: found })
   const { replaced, partner } = found
   const { tenantId = null } = deps.calls.call(replaced.callUuid)?.account ?? {}
-  const direction = 'internal'
-  const notes = [{ at: deps.now(), what: 'recognized', origin } as const]
-  const admission = { origin, direction, isEmergency: false, ...free(tenantId), notes } as const
-  deps.dispatch({ type: 'admit', callUuid, ...admission })
-  deps.calls.started(call)
+  admitFree(call, origin, tenantId, deps)
   return deps.dispatch({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
 }
 
@@ -67,7 +63,3 @@ function tenantOf({ callUuid, side }: Leg, deps: CallDeps): number | null {
   const origin = call && identityOf(call, side, deps)?.origin
   return origin?.kind === 'extension' ? origin.tenantId : null
 }
-
-const refused = (status: number, reason: string, code: string): Refusal => ({
-  ...{ kind: 'refused', status, reason, code },
-})

@@ -3,17 +3,15 @@
  * place). The new call is a call of its own, on the account of the party that asked; the call that the
  * transferee came from goes on with its own record, because its leg still costs what it costs.
  */
-import { escapeUser } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { CallStart } from '../call-machine/call-start.ts'
 import type { Call, Leg } from '../call-machine/state.ts'
-import type { End } from '../cdr/end-reason.ts'
-import { admit, planRoute, type RoutePlan } from '../inbound/admission.ts'
-import type { IncomingInvite } from '../inbound/incoming-invite.ts'
-import { retryAfter, routeCall } from '../inbound/route.ts'
+import { refused, type End } from '../cdr/end-reason.ts'
+import { admitAndDial, onFault, planRoute, refuse, type RoutePlan } from '../inbound/admission.ts'
+import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
+import { retryAfter } from '../inbound/route.ts'
 import { closedBy } from '../inbound/validation.ts'
 import { asOffer } from '../sdp/third-party.ts'
-import type { Party } from '../sip/caller-id.ts'
+import { type Party, partyOfNumber } from '../sip/caller-id.ts'
 import type { Identity } from './identity.ts'
 import type { Target } from './refer-request.ts'
 
@@ -54,20 +52,15 @@ export async function transferToNewCall(
     ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id, callUuid },
     ...{ destination: target.number, offered: invite.body ?? '', isReferred },
   })
-  const refusal =
-    rejectionFor(call, routePlan, deps) ??
-    (await admit(call, invite, routePlan, deps).catch((error: unknown) => fault(error, call, deps)))
-  if (refusal) {
-    deps.dispatch({ type: 'refuse', callUuid, end: refusal })
-    const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
-    return { kind: 'denied', code }
-  }
-  const route = routePlan.route ?? routeCall(invite, call.account, deps)
-  const { isEmergency } = routePlan
+  const rejection = rejectionFor(call, routePlan, deps)
+  if (rejection) refuse(call, rejection, deps)
   const shown = presented(plan, invite, routePlan, deps)
-  const outgoing = isEmergency ? { ...shown, isSecure: false } : shown
-  deps.dispatch({ type: 'dial', callUuid, route, invite: outgoing, isEmergency })
-  return { kind: 'transferring', callUuid }
+  const refusal =
+    rejection ??
+    (await admitAndDial(call, invite, routePlan, deps, shown).catch(onFault(call, deps)))
+  if (refusal === undefined) return { kind: 'transferring', callUuid }
+  const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
+  return { kind: 'denied', code }
 }
 
 function begin(
@@ -77,18 +70,12 @@ function begin(
 ): Call {
   const before = [transferor, transferee].flatMap(({ callUuid }) => calls.call(callUuid) ?? [])
   return calls.begin({
-    start: startOf(invite, now()),
+    start: { ...startOf(invite, 'transfer', now()), isOurs: true },
     near: transferee.id,
     callerPeer: calls.call(transferee.callUuid)?.peers[transferee.side] ?? null,
     payerTenantId: tenantId,
     transfersBefore: Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1,
   })
-}
-
-/** A bug ends one call, not the process. */
-function fault(error: unknown, { start: { callUuid } }: Call, { log }: CallDeps): End {
-  log('error', 'a call failed', { callUuid, error })
-  return { kind: 'refused', status: 500, reason: 'Server Internal Error', code: 'fault' }
 }
 
 function rejectionFor(
@@ -98,21 +85,10 @@ function rejectionFor(
 ): End | undefined {
   const tenant = route === undefined ? null : tenantId
   if (!isEmergency && tenant !== null && payerTenantId !== null && tenant !== payerTenantId)
-    return { kind: 'refused', status: 403, reason: 'Forbidden', code: 'payer_of_other_tenant' }
-  if (transfersBefore > MAX_TRANSFERS)
-    return { kind: 'refused', status: 483, reason: 'Too Many Hops', code: 'too_many_hops' }
+    return refused(403, 'Forbidden', 'payer_of_other_tenant')
+  if (transfersBefore > MAX_TRANSFERS) return refused(483, 'Too Many Hops', 'too_many_hops')
   const code = isEmergency ? undefined : closedBy(deps.calls)
-  if (code === undefined) return undefined
-  const headers = retryAfter(deps)
-  return { kind: 'refused', status: 503, reason: 'Service Unavailable', code, headers }
-}
-
-function startOf(invite: IncomingInvite, startedAt: number): CallStart {
-  const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
-  return {
-    ...{ callUuid, callId, callerNumber, callerName, calledNumber },
-    ...{ sourceAddress: 'transfer', isOurs: true, startedAt },
-  }
+  return code && refused(503, 'Service Unavailable', code, retryAfter(deps))
 }
 
 function inviteFor(
@@ -126,7 +102,7 @@ function inviteFor(
     callId: transferor.callId,
     headers: {},
     body: asOffer(transferee.media) || undefined,
-    from: { name, user: escapeUser(number), host: domain, number },
+    from: partyOfNumber(number, domain, name),
     callerNumber: number,
     callerName: name || null,
     hopsLeft: 70,
@@ -138,7 +114,7 @@ function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | u
   if (referrer === undefined) return undefined
   const { origin, name, number } = referrer
   const host = origin.kind === 'extension' ? origin.domain : client.ownHost
-  return { name, user: escapeUser(number), host, number }
+  return partyOfNumber(number, host, name)
 }
 
 /**
@@ -156,5 +132,5 @@ function presented(
   const { callerNumber, callerName, calledNumber } = start
   const number = side === 'caller' ? callerNumber : calledNumber
   const name = side === 'caller' ? (callerName ?? '') : ''
-  return { ...invite, from: { name, user: escapeUser(number), host: invite.domain, number } }
+  return { ...invite, from: partyOfNumber(number, invite.domain, name) }
 }

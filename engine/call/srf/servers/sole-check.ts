@@ -2,8 +2,9 @@
  * Whether we are the only application that takes calls at a drachtio-server. Its protocol does not tell,
  * and it gives calls to all in turn: so INVITEs of our own are sent to it, which must come to us.
  */
+import type { Log } from '../../../../schema/contracts/log.ts'
 import type { SipRequest } from '../drachtio.ts'
-import type { Connected, Log, ServerAddress, Servers } from '../srf-link.ts'
+import type { Connected, ServerAddress, Servers } from '../srf-link.ts'
 import { parseListener } from '../listener.ts'
 import { knock, type Place } from './knock.ts'
 
