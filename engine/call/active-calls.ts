@@ -205,28 +205,15 @@ export class ActiveCalls {
     const call = this.#calls.get(callUuid)
     if (call) {
       const { start, callIds: legs, notes, account, stampOffsetMs } = call
-      return {
-        tenantId: account?.tenantId ?? null,
-        startedAt: start.startedAt + stampOffsetMs,
-        stampOffsetMs,
-        legs,
-        notes,
-        attempts: call.attempts.map((attempt) => stamped(attempt, call)),
-        record: undefined,
-      }
+      const attempts = call.attempts.map((attempt) => stamped(attempt, call))
+      const startedAt = start.startedAt + stampOffsetMs
+      const tenantId = account?.tenantId ?? null
+      return { tenantId, startedAt, stampOffsetMs, legs, notes, attempts, record: undefined }
     }
     const ended = this.#recent.find(callUuid)
     if (!ended) return undefined
-    const { record, legs, notes, stampOffsetMs } = ended
-    return {
-      tenantId: record.tenantId,
-      startedAt: record.startedAt,
-      stampOffsetMs,
-      attempts: record.attempts,
-      legs,
-      notes,
-      record,
-    }
+    const { tenantId, startedAt, attempts } = ended.record
+    return { ...ended, tenantId, startedAt, attempts }
   }
 
   /** Whether this live call was for this number: an INVITE that bears its mark is then a loop. */

@@ -35,11 +35,10 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   readonly requests: CallRequests
 }
 
+type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
+
 /** Commands that begin or redirect calls. */
-export type CallRequest = Extract<
-  Command,
-  { readonly type: 'decideForward' | 'forwardOut' | 'connectSource' | 'refer' }
->
+export type CallRequest = CommandOf<'decideForward' | 'forwardOut' | 'connectSource' | 'refer'>
 export type CallRequests = (request: CallRequest) => void
 
 export class CallRunner {
@@ -143,9 +142,7 @@ export class CallRunner {
     }
   }
 
-  #tellCalls(
-    command: Extract<Command, { readonly type: 'count' | 'calleeLeft' | 'display' | 'transfer' }>,
-  ): void {
+  #tellCalls(command: CommandOf<'count' | 'calleeLeft' | 'display' | 'transfer'>): void {
     const { calls } = this.#deps
     const call = calls.call(command.callUuid)
     if (call === undefined) return undefined
@@ -162,7 +159,7 @@ export class CallRunner {
     }
   }
 
-  #invite(command: Extract<Command, { readonly type: 'invite' }>): void {
+  #invite(command: CommandOf<'invite'>): void {
     const { filter } = this.#deps
     const { legId, candidate, invite, isBranch, near } = command
     const { uri, nextHop, headers, credentials } = inviteFor(candidate, invite, filter, isBranch)
@@ -189,27 +186,26 @@ export class CallRunner {
     this.#timers.delete(key)
   }
 
-  #reportHealth({
-    destination,
-    health,
-  }: Extract<Command, { readonly type: 'reportHealth' }>): void {
+  #reportHealth({ destination, health }: CommandOf<'reportHealth'>): void {
     if (destination.kind === 'node') this.#deps.dispatcher.reportOutcome(destination.nodeId, health)
     else if (destination.kind === 'gateway')
       this.#deps.onGatewayOutcome(destination.gatewayId, health)
   }
 
-  #probe({ legId, uri }: Extract<Command, { readonly type: 'probe' }>): void {
+  #probe({ legId, uri }: CommandOf<'probe'>): void {
     this.#deps.client.sendOptions(uri, (answer) => {
       const isThere = 'status' in answer && answer.status < 500
       this.dispatch({ type: 'probed', legId, isThere })
     })
   }
 
-  #charge(command: Extract<Command, { readonly type: 'journal' | 'extend' | 'store' }>): void {
+  #charge(command: CommandOf<'journal' | 'extend' | 'store'>): void {
     const { charging, calls, now } = this.#deps
     const { callUuid } = command
     const call = calls.call(callUuid)
     if (call === undefined) return
+    const notExtended = (code: string): void =>
+      this.dispatch({ type: 'notExtended', callUuid, code })
     switch (command.type) {
       case 'journal':
         // Before the caller hears of the answer: no crash can lose the call any more.
@@ -219,15 +215,12 @@ export class CallRunner {
         return
       case 'extend':
         charging.extend(callUuid, command.grantedSeconds).then(
-          (extension) =>
-            extension.kind === 'granted'
-              ? this.dispatch({
-                  type: 'extended',
-                  callUuid,
-                  grantedSeconds: extension.grantedSeconds,
-                })
-              : this.dispatch({ type: 'notExtended', callUuid, code: extension.code }),
-          () => this.dispatch({ type: 'notExtended', callUuid, code: 'ocs_unreachable' }),
+          (extension) => {
+            if (extension.kind === 'denied') return notExtended(extension.code)
+            const { grantedSeconds } = extension
+            return this.dispatch({ type: 'extended', callUuid, grantedSeconds })
+          },
+          () => notExtended('ocs_unreachable'),
         )
         return
       case 'store':

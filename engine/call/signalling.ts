@@ -121,6 +121,8 @@ export interface Credentials {
   readonly realm: string | null
 }
 
+export type LegCommandOf<T extends LegCommand['type']> = Extract<LegCommand, { readonly type: T }>
+
 /** What is said to the peer of a leg. */
 export type LegCommand = { readonly legId: string } & (
   | { readonly type: 'cancel'; readonly headers: Headers }

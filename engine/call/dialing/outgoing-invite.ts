@@ -105,7 +105,7 @@ export function inviteFor(
   )
   // Names of our own users are not shown outside.
   const isOutside = candidate.kind === 'gateway' || candidate.kind === 'domain'
-  if (invite.referredBy && !isOutside) tellReferrer(invite.referredBy, headers)
+  if (invite.referredBy && !isOutside) headers['Referred-By'] = addressOf(invite.referredBy)
   // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
   if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
   if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
@@ -114,7 +114,7 @@ export function inviteFor(
   if (candidate.kind === 'spy')
     return namedInvite(candidate.uri, candidate.nextHop, invite, headers)
   if (candidate.kind === 'domain') {
-    if (wantsPrivacy(invite)) for (const name of identities) delete headers[name]
+    if (wantsPrivacy(invite)) hideIdentities(headers)
     const uri = `sip:${invite.calledUser}@${candidate.uri.slice('sip:'.length)}`
     headers['To'] = `<${uri}>`
     return { uri, nextHop: candidate.uri, headers, credentials: undefined }
@@ -157,7 +157,7 @@ function insideInvite(
   headers['From'] = formatNameAddr(invite.from.name, callerUri(invite.from.user, host))
   headers['To'] = callee
   if (candidate.kind === 'phone') {
-    if (wantsPrivacy(invite)) for (const name of identities) delete headers[name]
+    if (wantsPrivacy(invite)) hideIdentities(headers)
     if (candidate.routes.length > 0) headers['Route'] = candidate.routes.join(', ')
     return { uri, nextHop: candidate.nextHop, headers, credentials: undefined }
   }
@@ -171,10 +171,9 @@ function insideInvite(
 export const wantsPrivacy = ({ from, headers }: Pick<OutgoingCall, 'from' | 'headers'>): boolean =>
   isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
 
-const identities = ['p-asserted-identity', 'remote-party-id']
-
-function tellReferrer({ name, user, host }: Party, headers: Headers): void {
-  headers['Referred-By'] = formatNameAddr(name, callerUri(user, host))
+function hideIdentities(headers: Headers): void {
+  delete headers['p-asserted-identity']
+  delete headers['remote-party-id']
 }
 
 /** Writes the caller as the carrier wants it: `caller_id` (SPECIFICATION.md §4.7). */
@@ -182,7 +181,7 @@ function presentCaller(gateway: GatewayCandidate, invite: OutgoingCall, headers:
   const { callerId, auth } = gateway
   const { mode, value } = callerId
   if (mode === 'fixed' && value !== null) {
-    for (const name of identities) delete headers[name]
+    hideIdentities(headers)
     const user = auth.fromUser ?? escapeUser(value)
     headers['From'] = formatNameAddr('', callerUri(user, auth.fromDomain ?? OWN_HOST))
     return
@@ -210,6 +209,9 @@ function credentialsOf({ auth }: GatewayCandidate): Credentials | undefined {
   if (auth.type === 'ip' || auth.username === null || auth.password === null) return undefined
   return { username: auth.username, password: auth.password, realm: auth.realm }
 }
+
+const addressOf = ({ name, user, host }: Pick<Party, 'name' | 'user' | 'host'>): string =>
+  formatNameAddr(name, callerUri(user, host))
 
 const callerUri = (user: string, host: string): string =>
   user === '' ? `sip:${host}` : `sip:${user}@${host}`

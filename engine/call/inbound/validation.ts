@@ -1,5 +1,6 @@
 /** Why an INVITE is refused before the OCS or routing is asked. */
-import type { Origin, Routing } from '../../routing/routing.ts'
+import type { IncomingInvite } from './incoming-invite.ts'
+import type { Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
 import { retryAfter } from './route.ts'
@@ -29,26 +30,20 @@ export function closedBy(
 }
 
 /** The INVITE as it was received. */
-export interface Validated {
+export interface ReceivedRequest {
   readonly headers: Headers
   /** Whether a dialog can be formed with this caller. */
   readonly hasUsableContact: boolean
 }
 
-/** What is looked at. */
-export interface Candidacy {
-  readonly origin: Origin
-  readonly calledNumber: string
-  readonly irregular?: Irregular | undefined
-  /** What Max-Forwards leaves for the next hop. */
-  readonly hopsLeft: number
+type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
   readonly isEmergency: boolean
 }
 
 /** Undefined: go on. Counts the call against its carrier's limits. */
 export function rejectionFor(
-  { headers, hasUsableContact }: Validated,
-  { origin, calledNumber, irregular, hopsLeft, isEmergency }: Candidacy,
+  { headers, hasUsableContact }: ReceivedRequest,
+  { origin, calledNumber, irregular, hopsLeft, isEmergency }: Validated,
   deps: ValidationDeps,
 ): End | undefined {
   if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')

@@ -1,5 +1,10 @@
 /** The legs of call control on drachtio-srf: what the library does becomes an event, commands become its calls. */
-import type { LegCommand, LegEventData, SipResponse as PlainResponse } from '../signalling.ts'
+import type {
+  LegCommand,
+  LegEventData,
+  SipResponse as PlainResponse,
+  LegCommandOf,
+} from '../signalling.ts'
 import { respond } from '../sip/answers.ts'
 import type {
   Acknowledge,
@@ -142,7 +147,7 @@ export class LegSignalling {
     this.#legs.delete(legId)
   }
 
-  #accept(handles: Handles, command: Extract<LegCommand, { readonly type: 'accept' }>): void {
+  #accept(handles: Handles, command: LegCommandOf<'accept'>): void {
     const { legId, sdp: localSdp, headers } = command
     const { request, answer } = handles.received ?? {}
     if (!request || !answer) return
@@ -154,10 +159,7 @@ export class LegSignalling {
     })
   }
 
-  #acknowledge(
-    handles: Handles,
-    { legId, sdp }: Extract<LegCommand, { readonly type: 'acknowledge' }>,
-  ): void {
+  #acknowledge(handles: Handles, { legId, sdp }: LegCommandOf<'acknowledge'>): void {
     handles.offer?.ack(sdp).then(
       (dialog) => {
         this.#watch(legId, handles, dialog)
@@ -194,10 +196,7 @@ export class LegSignalling {
   }
 
   /** Not `dialog.modify`: one refused re-INVITE blocks it for the rest of the call. */
-  #request(
-    dialog: SrfDialog | undefined,
-    command: Extract<LegCommand, { readonly type: 'request' }>,
-  ): void {
+  #request(dialog: SrfDialog | undefined, command: LegCommandOf<'request'>): void {
     const { legId, transactionId, method, headers, body, noAck } = command
     if (!dialog) {
       this.#emit({ type: 'requestFailed', legId, transactionId, isUnknownDialog: true })
@@ -217,7 +216,7 @@ export class LegSignalling {
     })
   }
 
-  #answerRequest(command: Extract<LegCommand, { readonly type: 'answerRequest' }>): void {
+  #answerRequest(command: LegCommandOf<'answerRequest'>): void {
     const { requestId, status, reason, headers = {}, body } = command
     const answer = this.#answers.get(requestId)
     if (!answer) return
