@@ -243,7 +243,7 @@ export class ActiveCalls {
   }
 
   /**
-   * Refuses new calls at once, lets live ones go on until `deadlineMs` (by the steady clock), then
+   * Refuses new calls at once, lets live ones continue until `deadlineMs` (by the steady clock), then
    * hangs them up. Resolves when every call is over and its record is stored.
    */
   async drain(deadlineMs: number): Promise<void> {
@@ -269,7 +269,7 @@ export class ActiveCalls {
     for (const resolve of this.#onEmpty.splice(0)) resolve()
   }
 
-  /** A SIP server is gone and with it every dialog: to these legs nothing can be said any more. */
+  /** A SIP server is gone and with it every dialog: these legs are lost. */
   connectionLost(isLost: (callId: string) => boolean): void {
     const end = { kind: 'cut', by: 'system', cause: cause.connectionLost } as const
     for (const { callIds, start } of [...this.#calls.values()])
@@ -278,7 +278,7 @@ export class ActiveCalls {
       if (isLost(callId)) this.#dispatch({ type: 'lost', legId })
   }
 
-  /** The call is admitted: it is known who pays for it. */
+  /** The call is admitted, with or without a payer. */
   started(call: Call): void {
     this.#tell('call.started', call)
   }

@@ -38,7 +38,7 @@ export class CallCounts {
     const { nodeId, carrierId, agentId } = call.place
     part(this.#nodes, nodeId, call)
     part(this.#agents, agentId, call)
-    // Of a call that came in, the carrier is the caller's, who is still there.
+    // The carrier of an inbound call is the caller's, which is still in the call.
     if (call.direction === 'outbound') part(this.#carriers, carrierId, call)
   }
 }

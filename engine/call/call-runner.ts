@@ -1,5 +1,5 @@
 /**
- * Performs what the machine of calls wants, and brings back what comes of it. The only place where live calls
+ * Performs the commands of the call machine and returns events to it. The only place where live calls
  * meet the SIP side, the OCS, routing, the dispatcher and the clock.
  */
 import type { Charging } from '../../schema/contracts/charging.ts'
@@ -59,7 +59,7 @@ export class CallRunner {
     this.#signalling.receive(legId, request, answer)
   }
 
-  /** Lets an event happen, and all that follows from it at once. */
+  /** Handles an event and its immediate consequences. */
   dispatch(event: MachineEvent): void {
     this.#events.push(event)
     if (this.#isRunning) return
@@ -208,7 +208,7 @@ export class CallRunner {
       this.dispatch({ type: 'notExtended', callUuid, code })
     switch (command.type) {
       case 'journal':
-        // Before the caller hears of the answer: no crash can lose the call any more.
+        // Before the 200 to the caller: from here on no crash loses the call.
         void charging
           .answered(openCall(call, now()))
           .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored }))

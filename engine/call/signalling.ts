@@ -1,4 +1,4 @@
-/** What call control hears from the SIP side, and says to it: plain values. `srf/` is behind it. */
+/** Events from the SIP side and commands to it, as plain values; `srf/` implements them. */
 
 /**
  * Header values by lower-case name, except `X-…`, `P-…` (but not `P-Asserted-…`) and `Diversion`, which keep the
@@ -46,16 +46,16 @@ export interface SipResponse {
   readonly peer: string
 }
 
-/** What the peers of a dialog call it. */
+/** The identifiers of a dialog (RFC 3261 §12). */
 export interface DialogIds {
   readonly callId: string
   readonly localTag: string
   readonly remoteTag: string
-  /** What the peer said of its media when the dialog began. */
+  /** The peer's first session description. */
   readonly media: string
 }
 
-/** What happens to a leg. */
+/** Events of a leg. */
 export type LegEventData = { readonly legId: string } & (
   | { readonly type: 'sent'; readonly callId: string }
   | { readonly type: 'provisional'; readonly response: SipResponse }
@@ -69,16 +69,16 @@ export type LegEventData = { readonly legId: string } & (
   | { readonly type: 'failed'; readonly reason: string; readonly isConnectionLost?: true }
   /** Our 200 has gone out. */
   | { readonly type: 'accepted'; readonly dialog: DialogIds }
-  /** The caller is not there any more. */
+  /** The caller is gone. */
   | { readonly type: 'gone' }
   /** Our ACK of an offer has gone out. */
   | { readonly type: 'acknowledged'; readonly dialog: DialogIds }
   | { readonly type: 'acknowledgeFailed' }
   | { readonly type: 'ack'; readonly body: string | undefined }
-  /** `isOurs`: the server sent it by itself, for want of an ACK or a refresh. */
+  /** `isOurs`: the SIP server sent it, because an ACK or a refresh is missing. */
   | { readonly type: 'bye'; readonly headers: Headers; readonly isOurs: boolean }
   | { readonly type: 'cancelled'; readonly reason: string | undefined }
-  /** The SIP server is away: nothing can be said in the dialog any more. */
+  /** The SIP server is away, and the dialog with it. */
   | { readonly type: 'lost' }
   | {
       readonly type: 'request'
@@ -123,7 +123,7 @@ export interface Credentials {
 
 export type LegCommandOf<T extends LegCommand['type']> = Extract<LegCommand, { readonly type: T }>
 
-/** What is said to the peer of a leg. */
+/** Commands for the peer of a leg. */
 export type LegCommand = { readonly legId: string } & (
   | { readonly type: 'cancel'; readonly headers: Headers }
   /** 200 to its INVITE. */

@@ -1,4 +1,4 @@
-/** The last calls that ended, as long as they are worth a look; older ones are in the database. */
+/** Calls that ended in the last minutes; older ones are in the database. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Note } from '../call-machine/state.ts'
 

@@ -1,7 +1,7 @@
-/** Calls that are over and wait for their records to be stored: no more than calls may live, and of refused ones a thousand. */
+/** Calls that are over and whose records are not stored yet, within bounds. */
 import type { Call } from '../call-machine/state.ts'
 
-/** So many refused calls wait for a disk that takes nothing; further ones are counted, and have no record. */
+/** While nothing can be stored, so many refused calls wait for it; further ones are counted and have no record. */
 const MAX_REFUSED = 1_000
 
 export class UnstoredCalls {

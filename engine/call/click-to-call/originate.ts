@@ -9,7 +9,7 @@ import { closedBy } from '../inbound/validation.ts'
 import type { Headers } from '../signalling.ts'
 import { inviteOfSource, phonesOf } from './source.ts'
 
-/** Resolves before any phone rings; what becomes of the call is told by its record. */
+/** Resolves before any phone rings; the record tells the result of the call. */
 export async function originate(
   request: OriginateRequest,
   deps: CallDeps,

@@ -68,12 +68,12 @@ export interface OutgoingInvite {
   readonly credentials: Credentials | undefined
 }
 
-/** What of the received INVITE the called leg is told. */
+/** What the INVITE of the called leg takes from the received one. */
 export interface OutgoingCall {
   readonly callUuid: string
   readonly headers: Headers
   readonly body: string | undefined
-  /** From, as it stands there. */
+  /** From as received. */
   readonly from: Party
   /** The domain of an extension that calls; undefined: the caller is no extension. */
   readonly home?: string | undefined
@@ -87,7 +87,7 @@ export interface OutgoingCall {
   readonly isSecure?: boolean
 }
 
-/** The server puts its own address where this stands (and in P-Asserted-Identity, too). */
+/** The SIP server replaces this host by its own address, also in P-Asserted-Identity. */
 const OWN_HOST = 'localhost'
 
 export function inviteFor(
@@ -130,7 +130,7 @@ export function inviteFor(
   return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials }
 }
 
-/** To an agent, or to a PBX: told which call it is, to refer to it over the API. */
+/** To an agent or a PBX: with our call UUID, by which the API knows the call. */
 function namedInvite(
   uri: string,
   nextHop: string,
@@ -192,7 +192,7 @@ function presentCaller(gateway: GatewayCandidate, invite: OutgoingCall, headers:
   headers['From'] = formatNameAddr(invite.from.name, callerUri(user, host))
 }
 
-/** The carrier's fixed number, or the one that the network vouches for, or From, if that tells one. */
+/** The carrier's fixed number, else the asserted one, else the number in From. */
 function assertCaller(
   value: string | null,
   { from, headers: told }: OutgoingCall,

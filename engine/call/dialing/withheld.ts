@@ -1,4 +1,4 @@
-/** Which INVITEs must not leave: to a carrier without a price, and what was asked for by `sips:` without TLS. */
+/** Holds INVITEs back: to a carrier without a price, and for `sips:` without TLS. */
 import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
@@ -30,7 +30,7 @@ export function withheld(
   if (isSecure && !isByTls(hop)) return { why: 'sips needs TLS', end: insecure }
   const carrier = unpricedCarrier(candidate, hop, uri, deps)
   if (carrier === undefined) return undefined
-  // The record is for a tenant, who need not know whose carrier it is; the log names it.
+  // A tenant reads the record: it does not name another tenant's carrier.
   return { why: "leads to a carrier's gateway", end: unpriced }
 }
 

@@ -1,7 +1,7 @@
 /**
- * A call that its callee's phone sends elsewhere. Inside a tenant the call itself goes on. To the outside
- * goes a call of its own, on the account of the extension that forwards: both keep their record, their
- * payer and their leg, and end together, as after a transfer.
+ * Call forwarding by a phone's 3xx. Inside a tenant the same call is routed again. To the outside a call of its
+ * own is dialled, on the account of the extension that forwards: both keep their record, payer and leg, and end
+ * together, as after a transfer.
  */
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -32,7 +32,7 @@ export function forwardBy(call: Call, headers: Headers, deps: CallDeps): Forward
   const isFar = visited.length > MAX_FORWARDS || invite.hopsLeft < 1
   if (forwarding === undefined || origin === undefined || isFar) return undefined
   const forwarded = forwardedInvite(invite, current.uri, origin, forwarding)
-  // It is no emergency of the caller; and such a number must not be flooded through a phone.
+  // The caller has no emergency, and a phone must not flood an emergency number.
   if (deps.routing.isEmergencyNumber(forwarded.calledNumber) || emergencyRoute(forwarded, deps))
     return undefined
   const route = innerRoute(forwarded, deps)?.route
@@ -59,7 +59,7 @@ function extensionIn(
   return record && originOf(record)
 }
 
-/** The called party sees the first caller, and in Diversion who has sent the call on (RFC 5806). */
+/** The called party sees the first caller, and the forwarding extension in Diversion (RFC 5806). */
 function forwardedInvite(
   invite: IncomingInvite,
   uri: string,

@@ -1,5 +1,5 @@
 /**
- * Call forwarding in a phone: where its 3xx sends a call (RFC 3261 §8.1.3.4), which goes on in the rights of
+ * Call forwarding in a phone: the target of its 3xx (RFC 3261 §8.1.3.4), which is dialled with the rights of
  * the extension that was called. Pure.
  */
 import { isIP } from 'node:net'
@@ -14,7 +14,7 @@ import {
 import { calledOf, domainOf } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 
-/** Where a phone wants its call to go. */
+/** The target of a forward. */
 export interface Forwarding {
   /** In the normal form. */
   readonly number: string

@@ -1,4 +1,4 @@
-/** What a call needs before it is dialled: a payer, unless it is free. */
+/** Admits a call: finds its payer, unless the call is free. */
 import type { Call } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Account, Charging } from '../../../schema/contracts/charging.ts'
@@ -31,9 +31,9 @@ export interface AdmissionDeps extends RouteDeps {
 /** Where a call goes, as far as that is known before its payer. */
 export interface RoutePlan {
   readonly isEmergency: boolean
-  /** Undefined: the call costs something, and its route depends on who pays. */
+  /** Undefined: the call is charged, and its route depends on the payer. */
   readonly route: Route | undefined
-  /** The tenant that the call stays in. */
+  /** The tenant of a call that does not leave it. */
   readonly tenantId: number | null
 }
 
@@ -48,7 +48,7 @@ export function planRoute(invite: IncomingInvite, deps: RouteDeps): RoutePlan {
   return { isEmergency: false, route, tenantId }
 }
 
-/** Authorizes a call that is not free, and tells the machine. Undefined: the call may go on. */
+/** Admits a call, after authorization unless it is free. Returns the end of a call that is refused. */
 export async function admit(
   call: Call,
   invite: IncomingInvite,
@@ -73,7 +73,7 @@ export async function admit(
   return call.end ?? refusal
 }
 
-/** Admits a call inside a tenant that no wallet is asked for. */
+/** Admits a call inside a tenant without authorization. */
 export function admitFree(
   call: Call,
   origin: Origin,
@@ -137,7 +137,7 @@ const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
 
 const unauthorized = { account: null, grantedSeconds: null, isFree: false } as const
 
-/** A call that no wallet is asked for: it belongs to the tenant whose phone it is. */
+/** A call without authorization: it belongs to the tenant of its phone. */
 const free = (tenantId: number | null) => ({
   account: {
     ...{ customerId: null, tenantId, ratePrefix: null, currency: null },

@@ -23,8 +23,8 @@ export interface ExtensionDestination {
 }
 
 /**
- * The extension that a phone or a node dials; undefined: it dials something else. Such a call stays
- * inside: it asks no wallet. A phone may call its own domain by whatever name leads here; the name
+ * The extension that a phone or a node dials; undefined: it dials something else. Such a call asks no
+ * wallet. A phone may call its own domain by whatever name leads here; the name
  * of another domain of ours means that one's extension.
  */
 export function innerExtension(

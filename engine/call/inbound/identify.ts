@@ -16,7 +16,7 @@ export type Identified =
       /** A phone with a right password that may not call like this: known, although its origin is not. */
       readonly isAuthenticated?: true
     }
-  /** A phone that has to show its password first: not a call yet, so it leaves no record. */
+  /** A phone that has to authenticate first: not a call yet, so it leaves no record. */
   | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
 
 export function identify(request: SipRequest, deps: IdentifyDeps): Identified {

@@ -13,7 +13,7 @@ import { readInvite, startOf, type IncomingInvite } from './incoming-invite.ts'
 import { rejectionFor } from './validation.ts'
 
 export interface InboundCallDeps extends CallDeps {
-  /** An INVITE of a call that has begun: its leg hears of CANCEL from now on. */
+  /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
   readonly receive: (legId: string, request: SipRequest, answer: Answer) => void
   /** A call is refused because its source is unknown. True: it gets a record, as a sample. */
   readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => boolean
@@ -21,7 +21,7 @@ export interface InboundCallDeps extends CallDeps {
 
 /**
  * Handles one INVITE outside any dialog. A challenge leaves no record, and neither do most calls of unknown
- * sources: strangers could fill the disk.
+ * sources, which could fill the disk.
  */
 export function handleInvite(request: SipRequest, answer: Answer, deps: InboundCallDeps): void {
   const identified = identify(request, deps)

@@ -1,4 +1,4 @@
-/** What an INVITE says about its call, read once. */
+/** Reads an INVITE, once. */
 import { escapeUser, formatNameAddr, headerNamed } from '../../sip-server/message/index.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
 import { readNumber } from '../../../schema/rules/phone-number.ts'
@@ -54,10 +54,9 @@ export function readInvite(
 }
 
 /**
- * A carrier that is a registrar sends to the Contact that it was given (RFC 3261 §16.5): whose number was
- * dialled stands in P-Called-Party-ID (RFC 7315 §4.2), or else in To. To of a diverted call names who
- * diverted it: a Contact that is a number itself says more. Where neither tells a number, the name under
- * which we registered is one that we know.
+ * A carrier that we register with sends to our Contact (RFC 3261 §16.5); the dialled number is in
+ * P-Called-Party-ID (RFC 7315 §4.2), else in To. To of a diverted call names the diverting party: a Contact that
+ * is a number takes precedence. Without a number in either, the registered user name is accepted.
  */
 function calledParty({ uri, headers }: SipRequest, registeredUser: string | undefined): Party {
   const called = calledOf(uri)
@@ -77,7 +76,7 @@ const isDiverted = (headers: Headers): boolean =>
   headerNamed(headers, 'history-info') !== undefined
 
 /**
- * Without what a phone says about who it is beyond its number: only a trunk may assert (RFC 3325 §5).
+ * Removes identity headers of a phone: only a trunk may assert an identity (RFC 3325 §5).
  * The number of a phone that hides it is asserted for the network (RFC 3325 §6).
  */
 function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): Headers {

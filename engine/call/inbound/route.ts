@@ -1,4 +1,4 @@
-/** Where one call may go: what routing and dispatcher say, as candidates in order or a refusal. */
+/** Routes a call: candidates in order from routing and dispatcher, or a refusal. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
@@ -86,7 +86,7 @@ export interface InnerRoute {
   readonly tenantId: number | null
 }
 
-/** From one of our side to an extension or an agent of ours. Undefined: any other call. */
+/** From a phone or node to an extension or agent of its tenant. Undefined: any other call. */
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
   const tenantId = tenantOf(origin, deps)
@@ -144,8 +144,8 @@ export const isKnownOutside = (question: RouteQuestion, deps: RouteDeps): boolea
   deps.routing.knowsNumber(question.calledNumber, tenantOf(question.origin, deps))
 
 /**
- * The domain of others that a phone dials; undefined: it dials one of ours. A carrier or a node may put
- * whatever name leads here, a phone that dials a name means it.
+ * The foreign domain that a phone dials; undefined: it dials one of ours. In requests of a carrier or node the
+ * host is only an address; a phone that dials a domain means it.
  */
 function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): string | undefined {
   if (origin.kind !== 'extension' || domain === '') return undefined
@@ -160,7 +160,7 @@ export function tenantOf(origin: Origin, { dispatcher }: RouteDeps): number | nu
   return 'tenantId' in origin ? origin.tenantId : null
 }
 
-/** In whose name a proxy calls: the tenant whose customer pays, or the only one that it serves. */
+/** The tenant that a proxy calls for: the payer's, or the only one that it serves. */
 export function servedTenant(origin: Origin, account: Account | null): number | null {
   if (origin.kind !== 'proxy') return null
   const [only, ...others] = origin.tenantIds
@@ -217,7 +217,7 @@ function inward(
 ): Route {
   const { origin, calledNumber, domain } = question
   const tenant = servedTenant(origin, account) ?? tenantOf(origin, deps)
-  // Of several tenants that a proxy serves, only a payer tells which one calls.
+  // Of a proxy's tenants, only the payer tells which one calls.
   if (tenant === null && origin.kind === 'proxy')
     return refused(direction, 403, 'Forbidden', 'no_payer')
   const payer = account?.tenantId ?? null

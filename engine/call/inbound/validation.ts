@@ -40,7 +40,7 @@ type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 
   readonly isEmergency: boolean
 }
 
-/** Undefined: go on. Counts the call against its carrier's limits. */
+/** Returns why the INVITE is refused; undefined: it is valid. Counts the call against its carrier's limits. */
 export function rejectionFor(
   { headers, hasUsableContact }: ReceivedRequest,
   { origin, calledNumber, irregular, hopsLeft, isEmergency }: Validated,

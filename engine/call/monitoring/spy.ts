@@ -1,7 +1,7 @@
 /**
- * A supervisor joins a live call: the phones of an extension ring, and the one that is picked up is connected to
+ * A supervisor joins a live call: the phones of an extension ring, and the one that answers is connected to
  * where the call's node lets a supervisor in. The node mixes the media; no wallet is asked. The call of
- * the supervisor ends with the one that it is about.
+ * the supervisor ends with the supervised call.
  */
 import { partyOfNumber } from '../sip/caller-id.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
@@ -34,7 +34,7 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   if (phones.length === 0) return { kind: 'extension_unregistered' }
 
   const callUuid = deps.newUuid()
-  // The record tells which call it was about.
+  // The record names the supervised call.
   const destination = `spy:${request.callUuid}`
   const shown = { callerNumber: undefined, callerName: undefined }
   const invite = inviteOfSource({ callUuid, destination, ...shown }, source)

@@ -39,7 +39,7 @@ export interface MessageDeps extends ExtensionRouteDeps {
 /** §8: more may not be sent where a hop may lack congestion control. Of the whole request. */
 const MAX_BYTES = 1_300
 
-/** Of one extension; who types is slower. */
+/** Of one extension; a person types more slowly. */
 const RATE = { packetsPerSecond: 2, burst: 20, maxSources: 10_000 }
 
 /** On their way at the same time, each to as many phones as its extension has. */
@@ -48,7 +48,7 @@ const MAX_UNDER_WAY = 1_000
 /** The sender gives up after 32 s (RFC 3261, timer F), and RFC 4320 forbids a late answer. */
 const ANSWER_MS = 15_000
 
-/** What belongs to the message, and tells nothing of where its sender is. */
+/** Headers of the message that do not reveal where its sender is. */
 const passed = [
   ...['content-type', 'content-disposition', 'content-encoding', 'content-language'],
   ...['mime-version', 'subject', 'date', 'expires', 'priority', 'in-reply-to'],
@@ -124,7 +124,7 @@ export class Messages {
     return isIP(withoutBrackets(host)) !== 0 || this.#deps.client.ownHost.startsWith(`${host}:`)
   }
 
-  /** To all phones at the same time: the first that takes it counts (RFC 3428 §4). */
+  /** Sends to all phones at the same time: the first 2xx counts (RFC 3428 §4). */
   #deliver(
     phones: readonly PhoneCandidate[],
     request: SipRequest,

@@ -1,11 +1,11 @@
-/** Session descriptions of parties that get another one to talk to (RFC 3264, RFC 3725). Pure. */
+/** Compares session descriptions in third-party call control (RFC 3264, RFC 3725). Pure. */
 
 import { streamsOf } from './streams.ts'
 
 /**
- * Whether two who were told about each other one after the other agree: `offered` is what the second
- * party was told of the first, `answered` its answer, and `final` what the first said to that. Where
- * it says something else than before, the second has to hear it.
+ * Whether two parties agree that got each other's descriptions one after the other: `offered` is the first
+ * party's as sent to the second, `answered` the answer, and `final` the first party's reply to that. Where `final`
+ * differs from `offered`, the second party needs another re-INVITE.
  */
 export function agrees(offered: string, answered: string, final: string): boolean {
   const [told, taken, said] = [streamsOf(offered), streamsOf(answered), streamsOf(final)]

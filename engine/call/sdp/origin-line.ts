@@ -1,10 +1,10 @@
-/** The o= line of a leg that is told of several parties one after the other (RFC 3264 §8). Pure. */
+/** Keeps one o= line for a leg that gets descriptions of several parties (RFC 3264 §8; D77). Pure. */
 
 const line = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
 /**
- * `next` as it follows on `last` in one dialog: with the origin of `last`, and the version after its
- * own, or the same one where both say the same. Whatever has no readable o= line is left as it is.
+ * Returns `next` as the description after `last` in one dialog: with the origin of `last` and its next version, or the
+ * same version where nothing else differs. A description without a readable o= line is left unchanged.
  */
 export function continued(last: string, next: string): string {
   const [before, after] = [line.exec(last), line.exec(next)]

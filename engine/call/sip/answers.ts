@@ -1,4 +1,4 @@
-/** Answers of ours to requests: what they may say, and the methods that they name. */
+/** Responses that we send: their statuses, and the methods that they list in Allow. */
 import { createRequire } from 'node:module'
 import type { Answer, Headers } from '../signalling.ts'
 

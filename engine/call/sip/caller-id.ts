@@ -1,5 +1,5 @@
 /**
- * Who calls and who is called, out of From, P-Asserted-Identity and the Request-URI. Pure. Reads
+ * Reads caller and callee out of From, P-Asserted-Identity and the Request-URI. Pure. Reads
  * only as much of a header as the number takes; a value that makes no sense yields an empty
  * number, never an exception.
  */
@@ -15,11 +15,11 @@ import { readNumber, readUserPart, type ReadNumber } from '../../../schema/rules
 export interface Party {
   /** Unquoted, without line breaks; empty when there is none. */
   readonly name: string
-  /** User part of a SIP URI: the number, or what stands in the URI, still escaped; empty when there is none. */
+  /** User part of a SIP URI: the number, or the text of the URI, still escaped; empty when there is none. */
   readonly user: string
   /** Host and port; empty for `tel:`. */
   readonly host: string
-  /** The normal form of a number; or else what stands there, unescaped and without parameters. */
+  /** The normal form of a number, else the text, unescaped and without parameters. */
   readonly number: string
   /** Why `number` is no number; undefined: it is one, or empty. */
   readonly irregular?: Irregular | undefined
@@ -28,7 +28,7 @@ export interface Party {
 /** A user name, or no way to write a number. */
 export type Irregular = Exclude<ReadNumber['kind'], 'number'>
 
-/** What is said to a request that calls it. */
+/** The response to a request that calls it. */
 export const answerToIrregular = {
   name: { status: 404, reason: 'Not Found' },
   malformed: { status: 484, reason: 'Address Incomplete' },
@@ -42,7 +42,7 @@ export const partyOfNumber = (number: string, host: string, name = ''): Party =>
   ...{ name, user: escapeUser(number), host, number },
 })
 
-/** RFC 3325 §9.1: the asserted identity is who the network says it is; From is what it claims. */
+/** RFC 3325 §9.1: the network vouches for the asserted identity; From is a claim of the sender. */
 export function callerOf(asserted: string | undefined, from: string): Party {
   const claimed = partyOf(from)
   if (asserted === undefined) return claimed

@@ -1,6 +1,6 @@
 /**
  * Which headers pass from one leg to the other. A header passes because it is listed here: what
- * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or tells what stands behind us
+ * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or reveals equipment behind us
  * (User-Agent, Server, Organization, Warning) never does.
  */
 import { headerNamed, replaceHosts, splitList } from '../../sip-server/message/index.ts'
@@ -18,11 +18,11 @@ const describesCall = namesIn(
 const describesBody = namesIn(
   'content-type content-disposition content-encoding content-language content-id mime-version',
 )
-/** `recv-info`: who takes which INFO package is agreed in INVITE and its answers (RFC 6086 §5.1). */
+/** `recv-info`: INVITE and its responses agree on INFO packages (RFC 6086 §5.1). */
 const common = [...describesCall, ...describesBody, ...namesIn('allow supported recv-info')]
 
 const inviteHeaders = new Set(common)
-/** Retry-After is left out: that one node is busy does not say that we are. */
+/** Without Retry-After: one busy node does not make Tollgate busy. */
 const inviteAnswerHeaders = new Set([...common, 'unsupported'])
 const inDialogHeaders = new Set([
   ...common,
@@ -46,7 +46,7 @@ const passedMethods = new Set(
   namesIn('INVITE ACK CANCEL BYE OPTIONS PRACK UPDATE INFO MESSAGE NOTIFY REFER'),
 )
 
-/** What only a trunk or a node may say about who it is (RFC 3325 §5); a phone has a number, and no more. */
+/** Identities that only a trunk or a node may claim (RFC 3325 §5); a phone has its number alone. */
 export const identityClaims: ReadonlySet<string> = new Set(
   namesIn('p-asserted-identity remote-party-id identity diversion history-info p-charging-vector'),
 )
@@ -58,9 +58,9 @@ export function withoutClaims(passed: Headers): Headers {
 }
 
 export interface HeaderRules {
-  /** Which `X-…` headers pass, by lower-case names: they could say anything of what stands behind us. */
+  /** Which `X-…` headers pass, by lower-case names: they may reveal anything about equipment behind us. */
   readonly passX: ReadonlySet<string>
-  /** Host and port that stand for us. */
+  /** Our host and port. */
   readonly ownHost: () => string
 }
 
@@ -145,7 +145,7 @@ export function unsupportedOptions(require: string | undefined): string {
 /** `100rel` and `timer` are the SIP server's work. */
 const doneHere = new Set(['100rel', 'timer', 'replaces'])
 
-/** The caller wants provisional responses to be reliable, each of which it acknowledges (RFC 3262). */
+/** The caller requires reliable provisional responses (RFC 3262). */
 export const requires100rel = (require: string | undefined): boolean =>
   require !== undefined && splitList(require).includes('100rel')
 

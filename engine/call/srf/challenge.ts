@@ -1,6 +1,6 @@
 /**
- * Our answer to a digest challenge (RFC 3261 §22, RFC 7616): who we are, told once. The library sends
- * it, in a header of ours: its own knows nothing but MD5, and reads no second challenge (RFC 8760).
+ * Answers a digest challenge (RFC 3261 §22, RFC 7616), once. The library sends the answer in a header that is made
+ * here: its own knows MD5 only, and reads no second challenge (RFC 8760).
  */
 import {
   algorithmOf,
@@ -12,7 +12,7 @@ import {
 import type { Credentials } from '../signalling.ts'
 import type { Agent, AnswerChallenge, SipRequest, SipResponse } from './drachtio.ts'
 
-/** What has been said since the first challenge of one request. */
+/** Challenges and answers of one request so far. */
 interface Conversation {
   /** CSeq number under which the library repeats the request. */
   readonly cseq: number

@@ -1,6 +1,6 @@
 /**
- * The library's connection without a socket: payloads are strings handed over, with no framing and
- * no copy. It stands in the place of the library's `WireProtocol` (`lib/wire-protocol.js`) and
+ * The library's connection without a socket: payloads are strings, with no framing and
+ * no copy. It replaces the library's `WireProtocol` (`lib/wire-protocol.js`) and
  * does for the agent what `DrachtioAgent.connect` does; the library's version is pinned for this.
  */
 import { Socket } from 'node:net'

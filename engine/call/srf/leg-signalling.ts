@@ -51,7 +51,7 @@ export class LegSignalling {
     return { legs, answers, acknowledges: this.#acknowledges.size }
   }
 
-  /** An INVITE has come. To be called at once: a CANCEL reaches only a listener that stands when it comes. */
+  /** Watches a received INVITE. To be called at once: a CANCEL reaches only a listener that exists when it comes. */
   receive(legId: string, request: SipRequest, answer: Answer): void {
     this.#legs.set(legId, { received: { request, answer } })
     request.on('cancel', ({ headers }) =>
@@ -190,7 +190,7 @@ export class LegSignalling {
     }
   }
 
-  /** A dialog that was gone before it could be watched: the library tells of it in no other way. */
+  /** Reports a dialog that was gone before it could be watched: the library emits no event for it. */
   #tellIfGone(legId: string, { connected }: SrfDialog): void {
     if (!connected) this.#emit({ type: 'bye', legId, headers: {}, isOurs: false })
   }

@@ -3,13 +3,13 @@ import type { SendProbe } from '../../dispatcher/prober.ts'
 import type { Schedule } from '../deadlines.ts'
 import type { SrfClient } from './srf-client.ts'
 
-/** However busy we are, silence is silence at last. */
+/** The longest extension of a timeout while this process is busy. */
 const MAX_EXTRA_MS = 3_000
 
-/** A server says at once that it has taken a request; one that has not by then is not there. */
+/** A server confirms a request at once; one that has not by then is not there. */
 const TAKEN_SHARE = 0.75
 
-/** An answer that comes after the timeout is dropped, unless it was we who were late. */
+/** A response after the timeout is dropped, unless this process was late. */
 export function probeThrough(client: SrfClient, schedule: Schedule): SendProbe {
   return (destination, timeoutMs) =>
     new Promise((resolve) => {

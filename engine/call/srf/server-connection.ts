@@ -1,6 +1,6 @@
 /**
- * What drachtio-srf leaves out on its way to a drachtio-server (`lib/wire-protocol.js`; its version is
- * pinned): it misses no answer of a server that has fallen silent, and connects again without TLS.
+ * What drachtio-srf lacks towards a drachtio-server (`lib/wire-protocol.js`; its version is pinned): it does not
+ * notice a silent server, and reconnects without TLS.
  */
 import type { Socket } from 'node:net'
 import { connect, type ConnectionOptions } from 'node:tls'
@@ -16,8 +16,8 @@ const MAX_SILENT_PINGS = 3
 const RETRY_MS = 1_000
 
 /**
- * Asks the server on `socket` all the time whether it is there. One that says nothing for 15 to 20 s
- * is away, whatever its machine's TCP still says: the connection ends, with all that is on it.
+ * Pings the server on `socket`. After 15 to 20 s without a byte it counts as away, whatever TCP still
+ * acknowledges: the connection is closed, with all that is on it.
  */
 export function watchServer(
   socket: Socket,

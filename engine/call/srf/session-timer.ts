@@ -19,9 +19,8 @@ export interface SessionTimers {
 const LEAST_SECONDS = 90
 
 /**
- * What an INVITE of ours asks for. `least` is what a callee has insisted on. A callee that challenges
- * us might challenge each refresh, too, for which the SIP server has no credentials: it is asked to
- * refresh by itself.
+ * Asks for a session in an INVITE. `least`: the callee's Min-SE. A callee that challenges us might challenge
+ * each refresh, for which the SIP server has no credentials: it is asked to refresh itself.
  */
 export function askForSession(
   headers: Headers,
@@ -48,7 +47,7 @@ export function nextAttempt(headers: Headers, sent: Headers): Headers {
   }
 }
 
-/** What our 200 to an INVITE with the headers `asked` says (§9, Table 2). */
+/** Writes the session of a 200 to an INVITE with the headers `asked` (§9, Table 2). */
 export function grantSession(asked: Headers, headers: Headers, timers: SessionTimers): void {
   if (timers.seconds === 0) return
   const { supported, require } = asked

@@ -1,7 +1,7 @@
 /**
  * drachtio-srf, connected: in process to the embedded server, or over TCP to drachtio servers.
  * A narrow, typed door: calls go in with callbacks, because a callback runs in the very message
- * that it reports, so that nothing can happen to a new dialog before its listeners stand. (With
+ * that it reports, so that a new dialog has its listeners before any further message. (With
  * the library's promises a BYE in the same read is lost.) What it throws becomes a value here.
  */
 import { respond } from '../sip/answers.ts'
@@ -125,7 +125,7 @@ export class SrfClient {
   }
 
   /**
-   * Before `connect`, for a server that does not ask who may be heard: new requests that `admit`
+   * Before `connect`, for a server that does not screen sources: new requests that `admit`
    * does not let in get 403. To be silent would leave them open there and here.
    */
   screen(admit: (request: SipRequest) => boolean): void {
@@ -204,7 +204,7 @@ export class SrfClient {
       if (least === undefined || sent === undefined) return handlers.onEnd(end)
       const again = nextAttempt(request.headers, sent.headers)
       askForSession(again, timers, { least, challenges })
-      // Where the first went: only that server knows how the Call-ID goes on.
+      // To the server of the first: only it knows the CSeq of this Call-ID.
       return this.#invite({ ...request, headers: again, near: sent.agent }, handlers)
     }
     return this.#invite({ ...request, headers }, { ...handlers, onSent, onEnd })
@@ -350,7 +350,7 @@ export class SrfClient {
     return link?.isConnected === true ? link : this.#next()
   }
 
-  /** Who sends what we begin: those that are connected, in turn. */
+  /** The next connected server, in turn. */
   #next(): SrfLink | undefined {
     for (let tried = 0; tried < this.#links.length; tried++) {
       this.#turn = (this.#turn + 1) % this.#links.length

@@ -64,7 +64,7 @@ export interface LinkDeps {
 
 const KEEP_ALIVE_MS = 10_000
 
-/** A server that is back is found within this time; the library by itself would wait ever longer. */
+/** A server that is back is found within this time; the library's own delay would grow without limit. */
 const MAX_RETRY_DELAY_MS = 5_000
 
 const SrfLibrary = createRequire(import.meta.url)('drachtio-srf') as SrfConstructor
@@ -90,7 +90,7 @@ export class SrfLink {
     this.srf.on('close', () => this.#lost())
   }
 
-  /** Over TCP the library goes on trying; each time that it succeeds, `onConnected` hears of it. */
+  /** Over TCP the library keeps trying; `onConnected` is called each time that it succeeds. */
   connect(target: LinkTarget, onConnected: (connected: Connected) => void): void {
     this.srf.on('connect', (error, hostPorts, version) => {
       if (error) return onConnected({ kind: 'refused', reason: messageOf(error) })
@@ -202,7 +202,7 @@ export class SrfLink {
     return () => void this.#answering.delete(callId)
   }
 
-  /** The Call-IDs of everything that goes on here. */
+  /** The Call-IDs of all dialogs and pending INVITEs. */
   callIds(): ReadonlySet<string> {
     const known = new Set(this.#answering)
     for (const id of this.srf._dialogs.keys()) known.add(id.replace(/;from-tag=.*$/, ''))

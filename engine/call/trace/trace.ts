@@ -1,4 +1,4 @@
-/** The story of one call: its messages on all legs, and what was decided between them. */
+/** The trace of one call: its messages on all legs, and the decisions between them. */
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
 import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
@@ -37,7 +37,7 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
   return { tenantId, legs, entries, isComplete }
 }
 
-/** Notes refer to what call control works with, passwords of carriers included: little of it is shown. */
+/** Notes refer to working data, passwords of carriers included: only a part is shown. */
 function readNote(note: Note): TraceEntry {
   const { at, what } = note
   switch (what) {

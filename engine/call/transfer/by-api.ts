@@ -7,7 +7,7 @@ import type { Leg } from '../call-machine/state.ts'
 import { identityOf, type Identity } from './identity.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
-/** Resolves before the destination rings; what becomes of it is told by the calls. */
+/** Resolves before the destination rings; the calls and their events tell the result. */
 export async function transferByApi(
   { callUuid, destination, moved }: TransferRequest,
   deps: CallDeps,
@@ -33,7 +33,7 @@ export async function transferByApi(
 }
 
 /**
- * A phone that leaves pays for it, as when it had asked by itself; else the party that pays for its call now;
+ * A transferor that is a phone pays, as with REFER; else the party that pays for its call now;
  * else the party that is ours: a node serves the number that was called, which may be a customer's.
  * No party of another tenant than the call's: API keys would spend its money.
  */

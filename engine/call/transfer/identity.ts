@@ -1,4 +1,4 @@
-/** Who a party of a call is: on whose account, and with whose rights, it transfers. Pure. */
+/** The identity of a party of a call: the account and rights of its transfers. Pure. */
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { ExtensionOrigin, Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
@@ -64,7 +64,7 @@ export function isSame(
   if (one.kind === 'extension')
     return other.kind === 'extension' && one.extensionId === other.extensionId
   if (one.kind === 'node') return other.kind === 'node' && one.setId === other.setId
-  // A proxy has told its users apart: one does not join the calls of another.
+  // A proxy serves several users, which may not join each other's calls.
   if (one.kind === 'proxy')
     return (
       other.kind === 'proxy' && number === otherNumber && one.tenantIds[0] === other.tenantIds[0]

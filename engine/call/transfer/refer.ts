@@ -1,4 +1,4 @@
-/** REFER in a call (RFC 3515): which party asks, what for, and how it goes on. */
+/** Handles REFER in a call (RFC 3515). */
 import type { Replaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Command, MachineEvent } from '../call-machine/protocol.ts'
@@ -10,10 +10,10 @@ import { callerIdentity, identityOf, isSame, type Identity } from './identity.ts
 import { readRefer } from './refer-request.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
-/** Each leaves a record, also one that is refused before a phone rings; no user tries so often. */
+/** Each failed transfer leaves a record (D81). */
 const MAX_FAILED = 20
 
-/** The peer of a leg wants another party to talk to the one that it talks to now. */
+/** Handles the request of a transferor, refused or begun. */
 export function takeRefer(
   { legId, requestId, headers }: Extract<Command, { readonly type: 'refer' }>,
   deps: CallDeps,

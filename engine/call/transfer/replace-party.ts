@@ -1,6 +1,6 @@
 /**
- * INVITE with Replaces (RFC 3891): the caller takes the place of a party in a call of ours. No destination is
- * called and no wallet is asked: the call in which it takes the place goes on, on its own account.
+ * INVITE with Replaces (RFC 3891): the caller replaces a party of a call. No destination is called and no wallet is
+ * asked: the replaced party's call continues, on its own account.
  */
 import { parseReplaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'

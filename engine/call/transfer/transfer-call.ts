@@ -1,7 +1,7 @@
 /**
- * A blind transfer: the transfer target is called for the party that stays (RFC 5589 §6, done by us in its
- * place). The new call is a call of its own, on the account of the party that asked; the call that the
- * transferee came from goes on with its own record, because its leg still costs what it costs.
+ * A blind transfer: Tollgate calls the transfer target for the transferee (RFC 5589 §6). The new call has its own
+ * record, on the account of the transferor; the transferee's call continues with its own record, because its leg
+ * is still charged.
  */
 import type { CallDeps } from '../call-deps.ts'
 import type { Call, Leg } from '../call-machine/state.ts'
@@ -20,9 +20,9 @@ export interface TransferPlan {
   readonly transferor: Leg
   readonly transferee: Leg
   readonly target: Target
-  /** In whose name and at whose expense. */
+  /** The identity and account of the new call. */
   readonly payer: Identity
-  /** It was asked for by REFER, whose sender hears how it goes on. */
+  /** Asked for by REFER, whose sender gets NOTIFYs. */
   readonly isReferred: boolean
   /** What the new party sees as the transferor; undefined: none. */
   readonly referrer?: Identity | undefined
@@ -35,10 +35,10 @@ export type TransferStart =
   /** There is no payer, or the call is not allowed; `code` as in a record's `denial_code`. */
   | { readonly kind: 'denied'; readonly code: string }
 
-/** A chain of transfers that goes on and on is a loop of machines. */
+/** A longer chain of transfers is a loop of machines. */
 const MAX_TRANSFERS = 10
 
-/** Resolves when the new call is admitted, or not; the rest is told by NOTIFYs and by its record. */
+/** Resolves when the new call is admitted or denied; NOTIFYs and its record tell the rest. */
 export async function transferToNewCall(
   plan: TransferPlan,
   deps: CallDeps,
@@ -109,7 +109,7 @@ function inviteFor(
   }
 }
 
-/** RFC 3892: of what a phone says about itself, nothing is taken. */
+/** Referred-By (RFC 3892) as authenticated, not as the phone wrote it. */
 function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | undefined {
   if (referrer === undefined) return undefined
   const { origin, name, number } = referrer
@@ -118,8 +118,8 @@ function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | u
 }
 
 /**
- * Inside a tenant the called party sees the party that it will talk to. Outside it sees the transferor: carriers
- * take no numbers that are not their customer's.
+ * Inside a tenant the target sees the transferee. Outside it sees the transferor: carriers refuse numbers of
+ * other parties.
  */
 function presented(
   { transferee: { callUuid, side } }: TransferPlan,

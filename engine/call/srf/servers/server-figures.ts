@@ -1,4 +1,4 @@
-/** What the embedded SIP server tells of itself; with `DRACHTIO_URL` there is none. */
+/** Figures of the embedded SIP server; with `DRACHTIO_URL` there is none. */
 interface EmbeddedServer {
   readonly load: { readonly lagMs: number; readonly share: number }
   readonly refusedConnections: number

@@ -1,6 +1,6 @@
 /**
- * Whether we are the only application that takes calls at a drachtio-server. Its protocol does not tell,
- * and it gives calls to all in turn: so INVITEs of our own are sent to it, which must come to us.
+ * Checks that no other application takes calls at a drachtio-server. Its protocol does not tell, and it
+ * distributes calls to all in turn: INVITEs that we send to it must come to us (D113).
  */
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { SipRequest } from '../drachtio.ts'
@@ -11,7 +11,7 @@ import { knock, type Place } from './knock.ts'
 /** Calls that come in between may hide another application from one or two of them. */
 const KNOCKS = 5
 
-/** Before it has heard what we want, the server refuses with this; so does an application that drains. */
+/** The server refuses with this before it knows our handlers; so does an application that drains. */
 const UNAVAILABLE = 503
 
 const USER = 'tollgate-alone-'

@@ -1,4 +1,4 @@
-/** What drachtio-srf remembers by itself: how much it is, and what it would never forget. */
+/** The tables of drachtio-srf: their sizes, and entries that it would never remove. */
 import type { Credentials } from '../../signalling.ts'
 import { answerChallenges } from '../challenge.ts'
 import type { Agent, AnswerChallenge, Srf } from '../drachtio.ts'
