@@ -1,6 +1,6 @@
 /**
- * One INVITE of ours to one destination, by `attemptTable`: a node, a gateway, an agent, a phone, a domain. What
- * becomes of its end is told by `attemptOver`, and of its answer by `calleeAnswered` or `pickedUp`.
+ * One INVITE to one destination, by `attemptTable`: a node, a gateway, an agent, a phone, a domain. It reports its
+ * end by `attemptOver`, and its answer by `calleeAnswered` or `pickedUp`.
  */
 import { tagOf } from '../../sip-server/message/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
@@ -17,7 +17,7 @@ import type { Attempt, AttemptResult, Call } from './state.ts'
 
 /** Below, a late response is the node's own fault. */
 const NOTICEABLE_LAG_MS = 50
-/** However busy we are, a silent node is given up at last. */
+/** The longest extension of a timeout while this process is busy. */
 const MAX_EXTRA_MS = 3_000
 
 /** Given up for another destination, or because the caller has gone. */
@@ -167,7 +167,7 @@ function onProvisional(turn: Turn, call: Call, attempt: Attempt, response: SipRe
   if (isSource) return call.display === 'DIALING' ? display(turn, call, 'RINGING') : undefined
   call.firstProgressAt ??= turn.now
   call.peers.callee ??= response.peer
-  // The caller hears of it once: answers of several phones to one offer would contradict each other.
+  // One 180 without media for all phones: their answers to one offer would contradict each other.
   if (attempt.isBranch) {
     if (call.display !== 'DIALING') return undefined
     const ringing = { status: 180, reason: 'Ringing', body: undefined }
@@ -197,7 +197,7 @@ function onRejected(turn: Turn, call: Call, attempt: Attempt, response: SipRespo
   const passed = passedAnswer(turn, attempt, response)
   const result = rejected(status, reason, passed, attempt.state === 'early')
   if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
-    // RFC 3261 §16.7 step 5: the callee wants no call, on whatever phone.
+    // RFC 3261 §16.7 step 5: 6xx is the callee's decision for all its phones.
     abandonOthers(turn, call, attempt, 'declined elsewhere', declinedElsewhere(status))
   const redirect = status < 400 ? { redirect: headers } : {}
   stepAttempt(turn, call, attempt, 'rejected', { result: { ...result, ...redirect } })
@@ -279,12 +279,12 @@ export function withheld(
   stepAttempt(turn, call, attempt, 'withheld', { result: { kind: 'withheld', end } })
 }
 
-/** The time of an attempt is up: it has said nothing, or has rung for long enough. */
+/** The time of an attempt is over: silence, or ringing for too long. */
 export function attemptTimedOut(turn: Turn, call: Call, attempt: Attempt): void {
   const { now, lagMs, hearsTrying } = turn
   const { startedAt, timeoutMs, state, isNode } = attempt
   if (state !== 'silent') return silence(turn, call, attempt)
-  // What it has said may wait to be read, while we are busy: silence counts only after that.
+  // While this process is busy a response may wait to be read: silence counts only after that.
   if (lagMs > NOTICEABLE_LAG_MS && now < startedAt + timeoutMs + MAX_EXTRA_MS)
     return startTimer(turn, attempt, now + lagMs)
   if (hearsTrying || isLeftHere(turn, attempt)) return silence(turn, call, attempt)
@@ -298,11 +298,11 @@ export function probed(turn: Turn, attempt: Attempt, isThere: boolean): void {
   startTimer(turn, attempt, Math.max(turn.now, at))
 }
 
-/** The server has not even said that the INVITE left. */
+/** The server has not confirmed that the INVITE was sent. */
 const isLeftHere = ({ world, isElsewhere }: Turn, { legId }: Attempt): boolean =>
   isElsewhere && world.legs.get(legId)?.state === 'calling'
 
-/** A server that is away says nothing about the destination. */
+/** A lost connection to the server says nothing about the destination. */
 function silence(turn: Turn, call: Call, attempt: Attempt): void {
   const isAway = isLeftHere(turn, attempt)
   if (attempt.reason === '' && attempt.status === 0) attempt.reason = 'silence'
@@ -310,7 +310,7 @@ function silence(turn: Turn, call: Call, attempt: Attempt): void {
   stepAttempt(turn, call, attempt, 'silence', { result: isAway ? away : { kind: 'silent' } })
 }
 
-/** A phone that wants an offer is asked again with one. True: it is. */
+/** Repeats the INVITE with an offer where a phone requires one. True: it was repeated. */
 function offerToSource(turn: Turn, call: Call, attempt: Attempt, { status }: SipResponse): boolean {
   const { dialing } = call
   const { candidate, isOffering } = attempt

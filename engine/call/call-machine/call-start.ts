@@ -1,4 +1,4 @@
-/** What the INVITE itself tells. */
+/** What is known of a call at its beginning. */
 export interface CallStart {
   readonly callUuid: string
   readonly callId: string

@@ -68,7 +68,7 @@ export function stop(turn: Turn, call: Call, end: End): void {
   advance(turn, call, 'stop')
 }
 
-/** A call is over: transfers that it takes part in, and calls about it, hear of it. */
+/** Ends what depends on a call that is over: its transfers and the calls of supervisors. */
 export function stopped(
   turn: Turn,
   call: Call,
@@ -146,7 +146,7 @@ export function callerGone(turn: Turn, call: Call): void {
   advance(turn, call, 'callerGone')
 }
 
-/** Whether the extension has money, or may call there, is nothing that its callers are told. */
+/** Callers do not learn whether the extension has money or may call there. */
 const heard = (end: End): End =>
   end.kind === 'refused'
     ? { kind: 'rejected', status: 480, reason: 'Temporarily Unavailable', headers: {} }
@@ -158,7 +158,7 @@ export function forwardEnded(turn: Turn, call: Call, end: End): void {
   advance(turn, call, 'exhausted', told)
 }
 
-/** How the forward stands in the record of the call that was forwarded. */
+/** The forward as an attempt in the record of the forwarded call. */
 function noteForwarded({ now: endedAt }: Turn, call: Call | undefined, status: number): void {
   if (call?.forwardedTo === undefined) return
   const { destination, startedAt } = call.forwardedTo

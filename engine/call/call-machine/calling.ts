@@ -33,7 +33,7 @@ export function display({ commands }: Turn, call: Call, to: CallState): void {
   if (to !== before) commands.push({ type: 'display', callUuid: call.start.callUuid, before })
 }
 
-/** What the called side says before its answer. */
+/** Passes a provisional response of the called side on. */
 export function progress(
   turn: Turn,
   call: Call,
@@ -54,11 +54,11 @@ export function progress(
       return
     }
     case 'source':
-      // Early media of the called side is heard at once: it is the ringing tone.
+      // Early media is connected at once: it is the ringing tone.
       if (body && !call.end) giveMedia(turn, call, calling, body)
       return
     case 'transferee': {
-      // It still talks to the transferor: early media of the new call is not heard.
+      // The transferee is still connected to the transferor: no early media of the new call.
       const { transferId } = calling
       turn.signals.push({ type: 'transferProgress', transferId, status, reason })
       return
@@ -114,7 +114,7 @@ export function acceptCaller(turn: Turn, call: Call): void {
   }
 }
 
-/** The call ends without an answer: its caller hears why. */
+/** The call ends without an answer: its caller gets the final response. */
 export function refuseCaller(turn: Turn, call: Call, end: End): void {
   const { calling } = call
   switch (calling.kind) {
@@ -181,7 +181,7 @@ function toldTransferor(end: End): { readonly status: number; readonly reason: s
 
 /**
  * A phone of click-to-call is picked up. RFC 3725: its offer goes to the called side, whose answer goes back in
- * the ACK (flow I). When that takes long the ACK says that there is no media yet, and a re-INVITE brings it.
+ * the ACK (flow I). When that takes long, the ACK has no media, and a re-INVITE follows with it.
  */
 export function startSource(
   turn: Turn,
@@ -250,7 +250,7 @@ export function sourceLost({ signals }: Turn, { start, calling }: Call): void {
   if (calling.kind === 'source' && calling.isWanted) signals.push({ type: 'callerGone', callUuid })
 }
 
-/** BYE says why, where it was not the called side's own doing. */
+/** BYE has a Reason, unless the called side ended the call itself. */
 function releaseSource(turn: Turn, source: Source, end: End): void {
   const leg = turn.world.legs.get(source.legId ?? '')
   if (leg === undefined || isClosing(leg)) return

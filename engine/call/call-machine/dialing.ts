@@ -28,7 +28,7 @@ import {
   type SourcePhones,
 } from './state.ts'
 
-/** A phone on a slow network may take longer than a node to say anything. */
+/** A phone on a slow network may take longer than a node to respond. */
 const PHONE_TIMEOUT_MS = 4_000
 /** How long the phones of an extension with a voicemail ring. */
 const RING_BEFORE_VOICEMAIL_MS = 25_000
@@ -75,7 +75,7 @@ function tryNext(turn: Turn, call: Call): void {
     place(turn, call, { ...from, ...placeOf(next) })
     return startCurrent(turn, call)
   }
-  // First away from where it was tried before, so that it does not stand in its own way.
+  // Not counted where it was tried before: the call must not fill a limit against itself.
   place(turn, call, from)
   const { carrierId } = next
   turn.commands.push({ type: 'admitCarrier', callUuid: call.start.callUuid, carrierId })
@@ -169,7 +169,7 @@ export function giveUpAttempts(turn: Turn, call: Call, end: End): void {
   if (dialing === undefined) return
   stopRingTimer(turn, call)
   const isSource = dialing.purpose === 'source'
-  // RFC 3326: a phone counts a call as missed unless it hears that it was taken elsewhere.
+  // RFC 3326: a phone counts a call as missed unless the CANCEL says that it was completed elsewhere.
   const told =
     end.kind === 'cancelled' && end.reason && !isSource ? { Reason: end.reason } : givenUp
   const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : told
@@ -193,7 +193,7 @@ export function endDialing(turn: Turn, call: Call, isAnswered: boolean): void {
   if (isAnswered) reportHealth(turn, dialing.current, { kind: 'answered' })
 }
 
-/** Attempts stand in the record in the order in which they began. */
+/** Attempts are recorded in the order in which they began. */
 function record(call: Call, { purpose, attempts }: Dialing): void {
   if (purpose === 'destination') call.attempts.push(...attempts.map(recordOf))
 }
@@ -221,7 +221,7 @@ export function attemptOver(turn: Turn, call: Call, attempt: Attempt): void {
   return groupEnded(turn, call)
 }
 
-/** Whether the call goes where a phone's 3xx says; the other phones are given up then. */
+/** Whether a phone's 3xx is followed; the other phones are given up then. */
 export function forwardDecided(
   turn: Turn,
   call: Call,
@@ -266,13 +266,13 @@ function singleEnded(turn: Turn, call: Call, result: AttemptResult): void {
   const { current, beforeVoicemail } = dialing
   reportHealth(turn, current, result)
   dialing.beforeVoicemail = undefined
-  // The voicemail has said nothing.
+  // The voicemail is silent.
   const isLost =
     result.kind === 'silent' || result.kind === 'not-sent' || result.kind === 'withheld'
   return resultOf(turn, call, beforeVoicemail && isLost ? beforeVoicemail : result)
 }
 
-/** What a live INVITE tells about a node or a gateway. */
+/** What a live INVITE shows about the health of a node or a gateway. */
 function reportHealth(
   { commands }: Turn,
   destination: Destination | undefined,
@@ -291,7 +291,7 @@ function resultOf(turn: Turn, call: Call, result: AttemptResult): void {
   return isLast ? exhausted(turn, call, last) : tryNext(turn, call)
 }
 
-/** Inside, the call itself goes on; to the outside goes a call of its own. */
+/** Inside the tenant the same call is dialled; to the outside a call of its own. */
 function followForward(turn: Turn, call: Call, by: string, { invite, route }: Forward): void {
   const { visited = [] } = call.dialing ?? {}
   const { callUuid } = call.start

@@ -12,7 +12,7 @@ type Relayed = Extract<Purpose, { readonly kind: 'relayed' }>
 type Request = Extract<LegEventData, { readonly type: 'request' }>
 
 /**
- * A drachtio-server tells of a request in a dialog the first response alone: after a provisional one the
+ * A drachtio-server reports only the first response to a request in a dialog: after a provisional one the
  * final one is lost. Longer than the embedded server waits for it (RFC 3261 §16.6, timer C).
  */
 const MAX_RINGING_MS = 200_000
@@ -50,7 +50,7 @@ export function peerOf(turn: Pick<Turn, 'world'>, leg: Leg): Leg | undefined {
   return turn.world.legs.get(a === leg.id ? b : a)
 }
 
-/** No re-INVITE of the peers passes from now on; `paused` says when none is under way any more. */
+/** Stops the peers' re-INVITEs; the signal `paused` follows when none is in progress. */
 export function pause(turn: Turn, leg: Leg | undefined, transferId: string, step: string): void {
   const exchange = leg && exchangeOf(turn, leg)
   if (exchange === undefined) {

@@ -10,7 +10,7 @@ export function movesOn(status: number): boolean {
   return status === 408 || status === 500 || (status >= 502 && status <= 504)
 }
 
-/** What a live call tells about the health of its node (SPECIFICATION.md §10.4). */
+/** What a live call shows about the health of its node (SPECIFICATION.md §10.4). */
 export function healthShown(result: AttemptResult): 'answered' | 'failed' | undefined {
   switch (result.kind) {
     case 'silent':
@@ -41,7 +41,7 @@ export function afterResult(
 
 /**
  * A challenge is for us, not for the caller, and a redirection that is not followed would show what
- * stands behind us: neither passes as it is.
+ * is behind us: neither passes as it is.
  */
 function endOf({ status, reason, headers }: Rejected): End {
   if (status === 401 || status === 407) return rejected(403, 'Forbidden')
@@ -58,7 +58,7 @@ const unavailable: AttemptResult & Rejected = {
   isFinal: true,
 }
 
-/** RFC 3261 §16.7 step 6: of phones that rang at the same time, the response that tells the caller most. */
+/** RFC 3261 §16.7 step 6: of phones that rang in parallel, the most informative response. */
 export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   const decisive = results.find(({ kind }) => kind === 'answered' || kind === 'stopped')
   if (decisive) return decisive
@@ -67,7 +67,7 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
     if (result.kind === 'rejected' && rankOf(result) > rankOf(best))
       best = { ...result, isFinal: true }
   if (best !== unavailable) return best
-  // None could be called as it was asked for: the caller is told why.
+  // No phone could be called as requested: the caller gets the reason.
   const withheld = results.find((result) => result.kind === 'withheld' && result.end.status === 480)
   if (withheld?.kind !== 'withheld') return unavailable
   const { status, reason, headers = {} } = withheld.end
@@ -83,7 +83,7 @@ function rankOf(result: Rejected): number {
   return status < 500 ? 2 : 0
 }
 
-/** No phone is there, none answers, busy, or sent nowhere: the voicemail takes it. Not when the callee declined. */
+/** Voicemail takes the call when phones are absent, silent, busy or forward nowhere, not when the callee declined. */
 export function isUntaken(result: AttemptResult): boolean {
   if (result.kind !== 'rejected') return false
   const { status } = result

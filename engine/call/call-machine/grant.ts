@@ -22,7 +22,7 @@ export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredA
     commands.push({ type: 'stopTimer', timer: { kind, callUuid } })
 }
 
-/** The end stands until there is an answer, so that an OCS that does not answer in time ends the call, too. */
+/** The end of the grant stays set until the OCS answers: a late answer ends the call, too. */
 export function askForMore(
   { commands, now }: Turn,
   { grantedSeconds, answeredAt, start }: Call,

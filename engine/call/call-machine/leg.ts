@@ -1,4 +1,4 @@
-/** The legs of calls: each a dialog by `legTable`, with what its peer was told and has told (RFC 3264). */
+/** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
 import { continued } from '../sdp/origin-line.ts'
 import { silentAnswer } from '../sdp/third-party.ts'
 import type { DialogIds, Headers, LegEventData } from '../signalling.ts'
@@ -33,7 +33,7 @@ export function newLeg(
 /** The call that a leg belongs to. */
 export const callUuidOf = (legId: string): string => legId.slice(0, legId.lastIndexOf('.'))
 
-/** Makes one step of the leg. True: its call has to be told. */
+/** Makes one step of the leg. True: the step is reported to its call. */
 export function stepLeg(turn: Turn, leg: Leg, event: LegEvent, details: Details = {}): boolean {
   const step = legTable[leg.state][event]
   if (step === undefined) return false
@@ -89,7 +89,7 @@ export function closeLeg(turn: Turn, leg: Leg | undefined, headers: Headers): vo
   stepLeg(turn, leg, 'close', { headers })
 }
 
-/** Nothing can be said to its peer any more. */
+/** The dialog is lost, and its peer out of reach. */
 export const isClosing = ({ state }: Leg): boolean =>
   state === 'terminated' || state === 'closing' || state === 'cancelling'
 
@@ -124,7 +124,7 @@ export function describeTo(leg: Leg, description: string | undefined): string | 
   return leg.told
 }
 
-/** A request of ours in the dialog. Returns its transaction. */
+/** Sends a request in the dialog. Returns its transaction. */
 export function sendRequest(
   turn: Turn,
   leg: Leg,
@@ -145,13 +145,13 @@ export function sendRequest(
 
 const MAX_TRIES = 6
 
-/** RFC 3261 §14.1: who made the Call-ID waits for the other one to have its way first. */
+/** RFC 3261 §14.1: the owner of the Call-ID waits longer before it repeats a re-INVITE. */
 const retryAfterMs = { uac: 2_100, uas: 1_000 }
 
 const gone: Reinvited = { kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' }
 const noOffer: Reinvited = { kind: 'refused', status: 488, reason: 'Not Acceptable Here' }
 
-/** Tells the peer whose media it gets from now on (RFC 3725, RFC 3261 §14); `reinvited` says how it ended. */
+/** Sends a re-INVITE with other media (RFC 3725, RFC 3261 §14); the signal `reinvited` has the result. */
 export function reinvite(turn: Turn, leg: Leg | undefined, wanted: Reinvite): void {
   if (leg === undefined || isClosing(leg)) return tell(turn, wanted, gone)
   if (leg.state !== 'confirmed' && wanted.tries < MAX_TRIES) return tryAgain(turn, leg, wanted)
@@ -177,7 +177,7 @@ export function retry(turn: Turn, leg: Leg, retryId: string): void {
   if (wanted) reinvite(turn, leg, wanted)
 }
 
-/** The response to a re-INVITE of ours, or undefined: it was not sent. */
+/** Handles the response to our re-INVITE; undefined: it was not sent. */
 export function reinviteEnded(
   turn: Turn,
   leg: Leg,

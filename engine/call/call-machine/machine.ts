@@ -299,7 +299,7 @@ function onLegReport(turn: Turn, call: Call, leg: Leg, event: LegEventData): voi
     case 'lost':
       return callerGone(turn, call)
     case 'cancelled': {
-      // A caller whose place is taken may go.
+      // A caller that is replaced may leave.
       const isReplaced = call.calling.kind === 'invite' && call.calling.replacedBy !== undefined
       return isReplaced ? undefined : stop(turn, call, { kind: 'cancelled', reason: event.reason })
     }

@@ -4,7 +4,7 @@ import { newLeg } from './leg.ts'
 import type { CallStart } from './call-start.ts'
 import { nowhere, type Call, type Calling, type Leg, type World } from './state.ts'
 
-/** How a call begins that has no INVITE of its own. */
+/** The beginning of a call, with or without an INVITE. */
 export interface NewCall {
   readonly start: CallStart
   readonly stampOffsetMs: number
@@ -18,7 +18,7 @@ export interface NewCall {
   readonly transfersBefore?: number
 }
 
-/** What an INVITE says of the leg that it begins. */
+/** The facts of an INVITE that its leg keeps. */
 export interface ReceivedInvite {
   readonly callerTag: string
   readonly offer: string | undefined

@@ -14,7 +14,7 @@ export const legOf = ({ legs }: Pick<World, 'legs'>, legId: string | undefined):
 export const callOf = ({ calls }: Pick<World, 'calls'>, leg: Leg): Call | undefined =>
   calls.get(leg.callUuid)
 
-/** The leg whose party this one talks to. */
+/** The leg that this one is connected to. */
 export function partnerOf(turn: Pick<Turn, 'world'>, leg: Leg): Leg | undefined {
   const peer = peerOf(turn, leg)
   if (peer) return peer
@@ -23,7 +23,7 @@ export function partnerOf(turn: Pick<Turn, 'world'>, leg: Leg): Leg | undefined 
     : undefined
 }
 
-/** The two talk to each other from now on; those that they talked to are out of their calls. */
+/** Connects two legs; their former partners leave their calls. */
 export function connectParties(turn: Turn, one: Leg, other: Leg): void {
   for (const leg of [one, other]) {
     leavePartner(turn, leg)
@@ -50,7 +50,7 @@ function leavePartner(turn: Turn, leg: Leg): void {
   removeLeg(turn, call, partner)
 }
 
-/** The party of a leg has left by itself, as it may. */
+/** Removes the leg of a party that left and does not end its call. */
 export function leave(turn: Turn, leg: Leg): void {
   disconnectLegs(turn, leg)
   const call = callOf(turn.world, leg)
@@ -76,7 +76,7 @@ export function closeLegs(turn: Turn, call: Call): void {
   }
 }
 
-/** In the other call, the side that our leg stands for has done what was done here. */
+/** Ends the calls that the legs of an ended call are connected to, as if their own party had ended them. */
 export function endPeers(turn: Turn, call: Call): void {
   const { end } = call
   if (end === undefined) return

@@ -1,4 +1,4 @@
-/** What goes into the machine of calls, and what comes out: events and commands, as values. */
+/** Events and commands of the call machine, as values. */
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import type { End, Refusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
@@ -31,7 +31,7 @@ export type Timer =
   /** A re-INVITE that rings. */
   | { readonly kind: 'exchange'; readonly exchangeId: string }
   | { readonly kind: 'retry'; readonly legId: string; readonly retryId: string }
-  /** A transferor that does not hang up by itself. */
+  /** A transferor that does not send BYE. */
   | { readonly kind: 'parting'; readonly legId: string }
 
 export type MachineEvent =
@@ -89,7 +89,7 @@ export type MachineEvent =
   | ({ readonly type: 'attend' } & AttendedPlan)
   | ({ readonly type: 'replace' } & ReplacementPlan)
 
-/** A call for a party that stays: when it is answered, the transferor is out. */
+/** A call for the transferee: its answer ends the transferor's leg. */
 export interface BasicTransferPlan {
   readonly transferor: string
   readonly transferee: string
@@ -108,7 +108,7 @@ export interface AttendedPlan {
   readonly target: string
 }
 
-/** The caller of a call takes the place of a party (RFC 3891). */
+/** The caller of a call replaces a party of another one (RFC 3891). */
 export interface ReplacementPlan {
   readonly callUuid: string
   readonly replaced: string
@@ -134,7 +134,7 @@ export interface Dial {
   readonly isEmergency: boolean
 }
 
-/** What one part of the machine tells another, after the present step. */
+/** What one part of the machine reports to another, after the present step. */
 export type Signal =
   | { readonly type: 'attemptOver'; readonly callUuid: string; readonly legId: string }
   | { readonly type: 'exhausted'; readonly callUuid: string; readonly end: End }
@@ -158,7 +158,7 @@ export type Signal =
     }
   | { readonly type: 'paused'; readonly transferId: string; readonly step: string }
   | { readonly type: 'legLeft'; readonly transferId: string; readonly legId: string }
-  /** The peer of a leg is gone: its dialog is unknown, or it does not answer. */
+  /** The peer of a leg is out of reach: its dialog is unknown, or it does not answer. */
   | { readonly type: 'dead'; readonly legId: string }
   | { readonly type: 'media'; readonly exchangeId: string; readonly isHeld: boolean }
   | {
@@ -190,7 +190,7 @@ export type Command =
       /** Beside which leg; undefined: anywhere. */
       readonly near: string | undefined
     }
-  /** The leg is over, and so is everything that is kept for it outside. */
+  /** The leg is over: nothing is kept for it outside any more. */
   | { readonly type: 'forgetLeg'; readonly legId: string }
   | { readonly type: 'startTimer'; readonly timer: Timer; readonly at: number }
   | { readonly type: 'stopTimer'; readonly timer: Timer }
@@ -236,13 +236,13 @@ export type Command =
     }
   | { readonly type: 'store'; readonly callUuid: string; readonly end: End }
 
-/** What the machine cannot know by itself. */
+/** Facts from outside the machine. */
 export interface Surroundings {
   /** Milliseconds by the steady clock. */
   readonly now: number
   /** How long what has arrived may wait to be read, because this process is busy. Milliseconds. */
   readonly lagMs: number
-  /** The SIP server passes on the 100 of an INVITE of ours. */
+  /** The SIP server passes on the 100 to our INVITE. */
   readonly hearsTrying: boolean
   /** The SIP server is another process, which may be away. */
   readonly isElsewhere: boolean
@@ -252,7 +252,7 @@ export interface Surroundings {
 
 export interface Timing {
   readonly nodeTimeoutMs: number
-  /** Where Trying cannot be heard: the most that a node may take until it rings, if it answers OPTIONS. */
+  /** The time until a node must ring where no 100 reaches us and it answers OPTIONS (D111). */
   readonly nodeProgressTimeoutMs: number
   readonly ringTimeoutMs: number
   /** What `Retry-After` says when a call is refused for want of room. */
@@ -263,7 +263,7 @@ export interface Timing {
 export interface Turn extends Surroundings {
   readonly world: World
   readonly commands: Command[]
-  /** What is told to other parts when the present step is done. */
+  /** Signals for other parts when the present step is done. */
   readonly signals: Signal[]
   /** Legs that are over. */
   readonly terminated: string[]

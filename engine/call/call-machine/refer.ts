@@ -2,7 +2,7 @@ import { endSubscription, notify, subscribe } from './leg.ts'
 import { callOf, legOf } from './parties.ts'
 import type { MachineEvent, Turn } from './protocol.ts'
 
-/** What was decided about a REFER: its sender hears how the transfer goes on (RFC 3515 §2.4). */
+/** Responds to a REFER, and begins its subscription (RFC 3515 §2.4). */
 export function onRefer(
   turn: Turn,
   event: Extract<MachineEvent, { readonly type: 'referAccepted' | 'referRefused' | 'referFailed' }>,

@@ -50,7 +50,7 @@ export type Note = {
 
 /** Who calls, until the answer. */
 export type Calling =
-  /** An INVITE that was received. `replacedBy`: the transfer whose party takes the caller's place. */
+  /** An INVITE that was received. `replacedBy`: the transfer whose transferee replaces the caller. */
   | { readonly kind: 'invite'; readonly legId: string; replacedBy?: string }
   /** A phone that was rung first (RFC 3725). */
   | { readonly kind: 'source'; legId?: string; offer: string; heard: string; isWanted: boolean }
@@ -75,12 +75,12 @@ export type AttemptResult =
   /** No response of any kind in time. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
-  /** It must not leave; `end` says why. */
+  /** It is withheld; `end` has the reason. */
   | { readonly kind: 'withheld'; readonly end: End & { readonly kind: 'refused' } }
-  /** The end of the call says why. */
+  /** The end of the call has the reason. */
   | { readonly kind: 'stopped' }
 
-/** One INVITE of ours to one destination. */
+/** One INVITE to one destination. */
 export interface Attempt {
   readonly legId: string
   readonly destination: string
@@ -94,15 +94,15 @@ export interface Attempt {
   /** The last response of any kind; 0: none. */
   status: number
   reason: string
-  /** The last description before the answer, and the tag of who gave it. */
+  /** The last description before the answer, and the To tag that it came with. */
   early?: { readonly tag: string; readonly sdp: string } | undefined
   result?: AttemptResult | undefined
-  /** Of a source's phone: asked again with an offer when it wants one. */
+  /** Of a source's phone: the INVITE may be repeated with an offer. */
   readonly candidate?: Callee
   readonly isOffering?: boolean
 }
 
-/** What the called side is told, and how it is routed. */
+/** The INVITE and route of the called side. */
 export type OutgoingCall = IncomingInvite
 
 /** A call that a phone's 3xx sends elsewhere. `route` undefined: outside, and a payer is needed. */
@@ -130,11 +130,11 @@ export interface Dialing {
   /** A 3xx waits for a decision. */
   isAskingForward?: boolean | undefined
   forward?: Forward | undefined
-  /** Of the source's phones: what the last that refused said. */
+  /** The last refusal of a source's phone. */
   refusal?: { readonly status: number; readonly reason: string }
 }
 
-/** The callee has answered; the caller has still to be told. */
+/** The callee has answered; the caller has no 200 yet. */
 export interface Answering {
   readonly sdp: string
   readonly headers: Headers
@@ -150,7 +150,7 @@ export interface Call {
   calling: Calling
   /** Whether a Request with `From` of this tag is the caller's (RFC 3891 §3, early dialogs). */
   callerTag: string
-  /** The offer of the caller; undefined: it wants one. */
+  /** The offer of the caller; undefined: the INVITE had none. */
   offer?: string | undefined
   /** Who pays; known after the authorization. */
   account: Account | null
@@ -165,7 +165,7 @@ export interface Call {
   answering?: Answering | undefined
   /** The forwarded call that has been answered, and waits for this call's caller. */
   acceptFor?: string | undefined
-  /** The call that a phone's 3xx has led to, and how it stands in the record. */
+  /** The call that a phone's 3xx has led to, and its attempt in the record. */
   forwardedTo?:
     | {
         readonly callUuid: string
@@ -216,7 +216,7 @@ export interface Call {
   legCount: number
 }
 
-/** Why a request of ours in a dialog was sent, and so what becomes of its response. */
+/** The purpose of a request in a dialog, which decides what its response does. */
 export type Purpose =
   /** The peer of `from` has asked for it. */
   | {
@@ -236,7 +236,7 @@ export interface Reinvite {
   /** Undefined: the peer makes one. */
   readonly offer?: string
   readonly tries: number
-  /** Who hears how it ended. */
+  /** Where its result is reported. */
   readonly transferId?: string
   readonly step: string
 }
@@ -253,7 +253,7 @@ export interface Subscription {
   readonly isSilent: boolean
   isSending: boolean
   last: number
-  /** What has not been told yet; older news are worth nothing. */
+  /** The latest state that has not been sent; older ones are dropped. */
   waiting?:
     { readonly status: number; readonly reason: string; readonly isLast: boolean } | undefined
 }
@@ -265,7 +265,7 @@ export interface Leg {
   readonly isUac: boolean
   side: Side
   state: LegState
-  /** The peer is a phone: what it says about who it is is not passed on. */
+  /** The peer is a phone: its identity headers do not pass. */
   isPhone: boolean
   /** Its provisional responses are reliable (RFC 3262). */
   isReliable?: boolean | undefined
@@ -278,7 +278,7 @@ export interface Leg {
   media: string
   /** The last description that the peer was given. */
   told: string
-  /** The peer is told of several parties, as if they were one. */
+  /** The peer gets descriptions of several parties, as if they were one. */
   hasOwnOrigin: boolean
   /** Headers of a CANCEL or BYE that waits until it is allowed. */
   closing?: Headers | undefined
@@ -288,17 +288,17 @@ export interface Leg {
   /** What the next ACK answers. */
   awaitedAck?:
     { readonly kind: 'first-offer' | 'relayed' | 'replacement'; readonly id: string } | undefined
-  /** A 2xx with an offer, to a re-INVITE of ours, that waits for its ACK: its transaction. */
+  /** The transaction of our re-INVITE whose 2xx has an offer and waits for the ACK. */
   owedAnswer?: string | undefined
   subscription?: Subscription | undefined
-  /** Requests of ours that wait for their responses. */
+  /** Our requests that wait for their responses. */
   pending: Record<string, Purpose>
   /** Re-INVITEs that wait for another one to end. */
   retries: Record<string, Reinvite>
   requestCount: number
 }
 
-/** Offer and answer between two legs (RFC 3264): the one owner of who may offer now. */
+/** Offer and answer between two legs (RFC 3264): the only owner of the right to offer. */
 export interface Exchange {
   readonly id: string
   readonly legs: readonly [string, string]
@@ -315,7 +315,7 @@ export interface Transfer {
   state: TransferState
   /** The leg that leaves; of a replacement, the leg that is replaced. */
   readonly transferor: string
-  /** The leg that stays, and gets another party to talk to. */
+  /** The leg that gets another peer. */
   readonly transferee: string
   /** Attended: the transferor's second leg, and the party that it consulted. */
   readonly consulting?: string
@@ -326,13 +326,13 @@ export interface Transfer {
   readonly destination: string
   /** What the called side was offered. */
   readonly offered: string
-  /** Asked for by REFER: the transferor hangs up by itself when it hears that the transfer worked. */
+  /** Asked for by REFER: the transferor sends BYE itself when NOTIFY reports success. */
   readonly isReferred: boolean
-  /** What the transferee is told of its new party. */
+  /** The description of the new party for the transferee. */
   body?: string | undefined
-  /** Legs whose parties have left meanwhile. */
+  /** Legs that have ended meanwhile. */
   gone: string[]
-  /** The transferee has been told of the new media. */
+  /** The transferee has the new media. */
   isMoved: boolean
   refusal?: { readonly status: number; readonly reason: string }
 }
@@ -354,7 +354,7 @@ export const emptyWorld = (): World => ({
 /** The phones of an extension that are rung first. */
 export interface SourcePhones {
   readonly phones: readonly PhoneCandidate[]
-  /** What they are told of the call. */
+  /** The INVITE that they get. */
   readonly invite: OutgoingCall
   readonly ringMs: number
   readonly connect: PendingDial

@@ -1,6 +1,6 @@
 /**
- * Transfers by `transferTable`: who leaves, who stays, and what they are told (RFC 5589, RFC 3725, RFC 3891).
- * Each call keeps its record and its account; calls whose parties talk to each other end together.
+ * Transfers by `transferTable` (RFC 5589, RFC 3725, RFC 3891). Each call keeps its record and its account; calls
+ * whose legs are connected end together.
  */
 import type { End } from '../cdr/end-reason.ts'
 import { agrees } from '../sdp/agreement.ts'
@@ -13,7 +13,7 @@ import type { CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Call, Leg, Reinvited, Transfer } from './state.ts'
 import { transferTable, type TransferAction, type TransferEvent } from './tables/transfer-table.ts'
 
-/** A transferor hangs up by itself, as soon as it hears that the transfer worked. */
+/** A transferor sends BYE itself when NOTIFY reports success; after this time Tollgate does. */
 const PARTING_MS = 3_000
 /** A phone may ask for transfers again and again. */
 const MAX_NOTES = 100
@@ -30,7 +30,7 @@ function begin(turn: Turn, fields: Fields, ...calls: readonly (Call | undefined)
   return transfer
 }
 
-/** The new call rings; until it is answered, the transferee goes on talking to the transferor. */
+/** The new call rings; until it is answered, the transferee stays connected to the transferor. */
 export function beginBasicTransfer(turn: Turn, plan: BasicTransferPlan): void {
   const { world } = turn
   const { transferor, transferee, callUuid, destination, offered, isReferred } = plan
@@ -170,7 +170,7 @@ export function transferSignal(turn: Turn, transfer: Transfer, signal: Signal): 
 
 const isSettled = ({ state }: Transfer): boolean => state === 'transferred' || state === 'failed'
 
-/** The new call is answered by `sdp`, which the transferee is to be told. */
+/** The new call is answered with `sdp`, which the transferee gets by re-INVITE. */
 function newCallAnswered(turn: Turn, transfer: Transfer, sdp: string): void {
   const { newCall: callUuid = '' } = transfer
   if (sdp === '' || isSettled(transfer)) {
@@ -222,7 +222,7 @@ function reinvited(turn: Turn, transfer: Transfer, of: string, result: Reinvited
   return void turn.signals.push({ type: 'callerGone', callUuid: transfer.newCall ?? '' })
 }
 
-/** The transferee has its new media: the call that it is for may go on. */
+/** The transferee has its new media: its new call is accepted. */
 function tellNewCall(turn: Turn, transfer: Transfer): void {
   const { kind, newCall: callUuid = '', transferee: legId } = transfer
   if (kind === 'replacement') {
@@ -269,7 +269,7 @@ export function completeReplacement(turn: Turn, transfer: Transfer, leg: Leg): v
   closeLeg(turn, replaced, {})
 }
 
-/** The transferee may have answered with something else than was said before: its new party has to hear it. */
+/** Where the transferee's answer differs from its earlier description, the target gets it by re-INVITE. */
 function reconcile(turn: Turn, transfer: Transfer): void {
   const reached = legOf(turn.world, reconciled(turn, transfer))
   const transferee = legOf(turn.world, transfer.transferee)
@@ -281,7 +281,7 @@ function reconcile(turn: Turn, transfer: Transfer): void {
 const reconciled = ({ world }: Turn, { newCall, target }: Transfer): string | undefined =>
   target ?? world.calls.get(newCall ?? '')?.legs.callee
 
-/** Everything stays as it was, but for a party that has gone already. */
+/** Restores the legs as they were before, except for a party that is gone. */
 function refused(
   turn: Turn,
   transfer: Transfer,
@@ -311,7 +311,7 @@ function fail(turn: Turn, transfer: Transfer): void {
   else restore(turn, transfer)
 }
 
-/** A transferee that was told of new media hears again where the old ones go. */
+/** Gives the transferee its old media again. */
 function restore(turn: Turn, transfer: Transfer): void {
   const { id: transferId, gone, transferor, transferee, isMoved } = transfer
   const leg = legOf(turn.world, transferee)
@@ -323,7 +323,7 @@ function restore(turn: Turn, transfer: Transfer): void {
   return reinvite(turn, leg, { offer: asOffer(old.media), tries: 1, transferId, step: 'restore' })
 }
 
-/** Attended: the transfer target hears again where its old media go. */
+/** Attended: gives the transfer target its old media again. */
 function restoreTarget(turn: Turn, { id: transferId, gone, target, consulting }: Transfer): void {
   const [leg, old] = [legOf(turn.world, target), legOf(turn.world, consulting)]
   if (!leg || !old || gone.includes(old.id) || callOf(turn.world, leg)?.end) return

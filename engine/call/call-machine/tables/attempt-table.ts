@@ -1,10 +1,10 @@
-/** One INVITE of ours to one destination: how it ends, exactly once. */
+/** One INVITE to one destination; it ends exactly once. */
 import type { Table } from './table.ts'
 
 export type AttemptState =
   /** No response yet. */
   | 'silent'
-  /** No response where Trying cannot be heard: the node is asked by OPTIONS whether it is there. */
+  /** No response, and 100 does not reach us: an OPTIONS asks whether the node is alive. */
   | 'asked'
   /** The same for a destination that takes no OPTIONS: it has to ring. */
   | 'unheard'

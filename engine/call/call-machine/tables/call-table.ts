@@ -9,11 +9,11 @@ export type CallPhase =
   | 'dialing'
   /** A phone's 3xx has sent the call outside: the call that was made for it rings. */
   | 'forwarding'
-  /** The caller is to take the place of a party of another call (RFC 3891), whose partner is told. */
+  /** The caller replaces a party of another call (RFC 3891), whose partner gets a re-INVITE. */
   | 'replacing'
   /** The callee has answered: the journal is written. */
   | 'journalling'
-  /** Its caller is told of the answer. */
+  /** Its caller gets the 200. */
   | 'accepting'
   | 'answered'
   | 'over'

@@ -1,6 +1,6 @@
 /**
  * Offer and answer between two legs (RFC 3264, RFC 6337): at most one re-INVITE is under way, in either direction
- * (RFC 3261 §14). A transfer pauses the exchange first, and tells each leg of its new media itself.
+ * (RFC 3261 §14). A transfer pauses the exchange first, and sends each leg its new media itself.
  */
 import type { Table } from './table.ts'
 

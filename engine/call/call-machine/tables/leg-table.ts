@@ -50,7 +50,7 @@ export type LegEvent =
   | 'close'
 
 export type LegAction =
-  /** The call is told. */
+  /** Reported to the call. */
   | 'report'
   | 'noteDialog'
   | 'keepHeaders'

@@ -1,5 +1,5 @@
 /**
- * Transfers (RFC 5589, RFC 3725). In a `basic` transfer the transferee stays and a new call is made for it; `attended`
+ * Transfers (RFC 5589, RFC 3725). In a `basic` transfer a new call is made for the transferee; `attended`
  * joins two calls of the transferor; in a `replacement` an INVITE with Replaces takes the place of a party.
  */
 import type { Table } from './table.ts'
@@ -11,11 +11,11 @@ export type TransferState =
   | 'pausing'
   /** Attended: the transfer target's exchange is being paused, too. */
   | 'pausing-target'
-  /** Attended: the transfer target is told of the transferee's media. */
+  /** Attended: a re-INVITE gives the transfer target the transferee's media. */
   | 'offering-target'
-  /** The transferee is told of the new media. */
+  /** A re-INVITE gives the transferee the new media. */
   | 'moving'
-  /** The transferee has the new media; the caller of the new call has still to be told. */
+  /** The transferee has the new media; the calling side of the new call does not know yet. */
   | 'moved'
   | 'transferred'
   | 'failed'
