@@ -18,13 +18,13 @@ export const sampleStart = (callUuid = 'u') => ({
   ...{ calledNumber: '2', sourceAddress: '10.0.0.1:5060', startedAt: 0 },
 })
 
-const sampleInvite = (callUuid: string, body: string | undefined): IncomingInvite => ({
+export const sampleInvite = (callUuid: string, body: string | undefined): IncomingInvite => ({
   ...{ callUuid, callId: `call-id-of-${callUuid}`, headers: {}, body, origin: { kind: 'trusted' } },
   ...{ from: { name: '', user: '1', host: 'h', number: '1' }, domain: 'h', hopsLeft: 69 },
   ...{ callerNumber: '1', callerName: null, calledNumber: '2', calledUser: '2' },
 })
 
-const response = (status: number, body?: string): SipResponse => ({
+export const response = (status: number, body?: string): SipResponse => ({
   ...{ status, reason: `reason ${status}`, headers: {}, body, peer: '10.0.0.2:5060' },
 })
 

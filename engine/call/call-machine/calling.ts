@@ -9,6 +9,7 @@ import {
   closeLeg,
   describeTo,
   isClosing,
+  isOffering,
   respondProvisionally,
   sendRequest,
   stepLeg,
@@ -82,8 +83,7 @@ export function acceptCaller(turn: Turn, call: Call): void {
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
-      if (transferId !== undefined)
-        return void turn.signals.push({ type: 'transferAnswered', transferId, sdp })
+      if (transferId !== undefined) return tellTransfer(turn, call, transferId, sdp)
       const leg = turn.world.legs.get(legId)
       if (leg?.state !== 'incoming') return gone()
       return void stepLeg(turn, leg, 'accept', { sdp, headers })
@@ -98,11 +98,7 @@ export function acceptCaller(turn: Turn, call: Call): void {
       return undefined
     }
     case 'transferee':
-      return void turn.signals.push({
-        type: 'transferAnswered',
-        transferId: calling.transferId,
-        sdp,
-      })
+      return tellTransfer(turn, call, calling.transferId, sdp)
     case 'forwarded':
     default: {
       const forwarded = turn.world.calls.get(calling.callUuid)
@@ -112,6 +108,14 @@ export function acceptCaller(turn: Turn, call: Call): void {
       return void turn.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
     }
   }
+}
+
+/** A call that has ended meanwhile takes no transferee, and a transfer that has ended has none. */
+function tellTransfer({ world, signals }: Turn, call: Call, transferId: string, sdp: string): void {
+  const { callUuid } = call.start
+  const isAlive = call.end === undefined && world.transfers.has(transferId)
+  if (isAlive) signals.push({ type: 'transferAnswered', transferId, sdp })
+  else signals.push({ type: 'callerGone', callUuid })
 }
 
 /** The call ends without an answer: its caller gets the final response. */
@@ -211,16 +215,19 @@ function giveMedia(turn: Turn, call: Call, source: Source, sdp: string): void {
   stopSourceTimer(turn, call)
   const leg = turn.world.legs.get(source.legId ?? '')
   if (leg?.state === 'offered') stepLeg(turn, leg, 'acknowledge', { sdp })
-  else if (leg?.state === 'confirmed') moveSource(turn, leg, sdp)
+  else if (leg?.state === 'confirmed') moveSource(turn, leg, source)
 }
 
 function stopSourceTimer({ commands }: Turn, { start: { callUuid } }: Call): void {
   commands.push({ type: 'stopTimer', timer: { kind: 'source', callUuid } })
 }
 
-function moveSource(turn: Turn, leg: Leg, sdp: string): void {
+/** The phone gets the media that it is to hear; while it is told of others, as soon as it has answered. */
+function moveSource(turn: Turn, leg: Leg, source: Source): void {
+  if (isOffering(leg)) return
+  source.moved = source.heard
   leg.hasOwnOrigin = true
-  const body = describeTo(leg, sdp)
+  const body = describeTo(leg, source.heard)
   sendRequest(turn, leg, { method: 'INVITE', headers: {}, body }, { kind: 'source' })
 }
 
@@ -228,19 +235,23 @@ function moveSource(turn: Turn, leg: Leg, sdp: string): void {
 export function sourceConfirmed(turn: Turn, call: Call, leg: Leg): void {
   const { calling } = call
   if (calling.kind !== 'source') return
-  if (calling.heard !== '' && calling.heard !== leg.told) moveSource(turn, leg, calling.heard)
+  if (calling.heard !== '' && calling.heard !== leg.told) moveSource(turn, leg, calling)
   const { callUuid } = call.start
   if (calling.isWanted) turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
 }
 
-/** The phone refuses the media of the called side. */
-export function sourceMoved(
-  { signals }: Turn,
-  { start: { callUuid } }: Call,
-  status: number,
-): void {
+/** The phone takes the media of the called side, or refuses it. */
+export function sourceMoved(turn: Turn, leg: Leg, call: Call, status: number): void {
+  const { calling, start } = call
+  const { callUuid } = start
   // 491: the phone offers something itself at this moment, and so comes to an agreement, too.
-  if (status >= 300 && status !== 491) signals.push({ type: 'stop', callUuid, end: failed })
+  if (status >= 300 && status !== 491) turn.signals.push({ type: 'stop', callUuid, end: failed })
+  else if (
+    calling.kind === 'source' &&
+    calling.moved !== calling.heard &&
+    leg.state === 'confirmed'
+  )
+    moveSource(turn, leg, calling)
 }
 
 /** The phone could not be acknowledged. */

@@ -1,10 +1,11 @@
 /** Requests inside an answered call: what passes to the other leg, and what is answered here. */
 import { ALLOW } from '../sip/answers.ts'
 import { withoutClaims } from '../sip/headers.ts'
+import { silentAnswer } from '../sdp/third-party.ts'
 import { isHold } from '../sdp/streams.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
 import { exchangeTable, type ExchangeAction, type ExchangeEvent } from './tables/exchange-table.ts'
-import { describeTo, isClosing, sendRequest } from './leg.ts'
+import { answerOwed, describeTo, isClosing, isOffering, sendRequest } from './leg.ts'
 import type { Turn } from './protocol.ts'
 import type { Exchange, Leg, Purpose } from './state.ts'
 
@@ -87,9 +88,10 @@ export function relayRequest(turn: Turn, leg: Leg, request: Request): void {
   const { requestId, method, headers } = request
   switch (method) {
     case 'INVITE':
-      return relayReinvite(turn, leg, other, request)
+      return relayOffer(turn, leg, other, request)
     case 'UPDATE':
       if (isBareRefresh(request)) return answer(turn, leg, requestId, 200)
+      if (request.body) return relayOffer(turn, leg, other, request)
       return relay(turn, leg, other, request)
     case 'INFO':
     case 'MESSAGE':
@@ -134,29 +136,36 @@ function relay(
   to: Leg,
   { requestId, method, headers, body }: Request,
 ): void {
-  const told = method === 'UPDATE' ? describeTo(to, body) : body || undefined
-  const offer = method === 'UPDATE' && body ? { offer: body } : {}
-  const request = { method, headers: passed(turn, from, headers), body: told }
-  sendRequest(turn, to, request, { kind: 'relayed', requestId, from: from.id, method, ...offer })
+  const request = { method, headers: passed(turn, from, headers), body: body || undefined }
+  sendRequest(turn, to, request, { kind: 'relayed', requestId, from: from.id, method })
 }
 
-/** RFC 3261 §14: never two at once; a re-INVITE without offer is acknowledged end to end. */
-function relayReinvite(turn: Turn, from: Leg, to: Leg, request: Request): void {
-  const { requestId, headers, body } = request
+/**
+ * Never two at once, whether re-INVITE (RFC 3261 §14) or UPDATE (RFC 3311 §5.2); a re-INVITE without offer is
+ * acknowledged end to end.
+ */
+function relayOffer(turn: Turn, from: Leg, to: Leg, request: Request): void {
+  const { requestId, method, headers, body } = request
   const exchange = exchangeOf(turn, from)
   if (exchange === undefined) return undefined
   if (exchange.inviting?.from === from.id)
     return answer(turn, from, requestId, 500, { 'Retry-After': '1' })
-  if (to.state !== 'confirmed' || !stepExchange(turn, exchange, 'reinvite').includes('relay'))
+  const isInvite = method === 'INVITE'
+  const isBusy = (isInvite && to.state !== 'confirmed') || isOffering(from) || isOffering(to)
+  if (
+    (isBusy && exchange.state === 'stable') ||
+    !stepExchange(turn, exchange, 'offer').includes('relay')
+  )
     return answer(turn, from, requestId, 491)
   const offer = body || undefined
-  const description = describeTo(to, offer)
-  const reinvite = { method: 'INVITE', headers: passed(turn, from, headers), body: description }
   const transactionId = sendRequest(
     turn,
     to,
-    { ...reinvite, noAck: offer === undefined },
-    { kind: 'relayed', requestId, from: from.id, method: 'INVITE', ...(offer && { offer }) },
+    {
+      ...{ method, headers: passed(turn, from, headers), body: describeTo(to, offer) },
+      noAck: isInvite && offer === undefined,
+    },
+    { kind: 'relayed', requestId, from: from.id, method, ...(offer && { offer }) },
   )
   exchange.inviting = { from: from.id, transactionId }
   return undefined
@@ -165,6 +174,8 @@ function relayReinvite(turn: Turn, from: Leg, to: Leg, request: Request): void {
 /** A provisional response to a re-INVITE that was passed on. */
 export function reinviteRings(turn: Turn, to: Leg, transactionId: string): void {
   const exchange = exchangeOf(turn, to)
+  const purpose = to.pending[transactionId]
+  if (purpose?.kind === 'relayed') to.pending[transactionId] = { ...purpose, isRinging: true }
   if (exchange?.inviting?.transactionId !== transactionId) return
   const timer = { kind: 'exchange', exchangeId: exchange.id } as const
   turn.commands.push({ type: 'startTimer', timer, at: turn.now + MAX_RINGING_MS })
@@ -179,6 +190,15 @@ export function giveUpReinvite(turn: Turn, exchange: Exchange): void {
   delete to.pending[transactionId]
   answerRelayed(turn, to, purpose, undefined)
   concluded(turn, exchange, 'concluded')
+}
+
+/** A leg is over, and has a request that rings: its final response may never come. */
+export function giveUpRinging(turn: Turn, to: Leg): void {
+  for (const [transactionId, purpose] of Object.entries(to.pending)) {
+    if (purpose.kind !== 'relayed' || purpose.isRinging !== true) continue
+    delete to.pending[transactionId]
+    answerRelayed(turn, to, purpose, undefined)
+  }
 }
 
 /** The final response to a request that was passed on; undefined: it could not be sent. */
@@ -197,10 +217,10 @@ export function relayedEnded(
   const status = response?.status
   if (status === 481 || (status === 408 && (method === 'INVITE' || method === 'UPDATE')))
     turn.signals.push({ type: 'dead', legId: to.id })
-  if (method !== 'INVITE') return
   if (owesAck) {
     to.owedAnswer = transactionId
     if (from) from.awaitedAck = { kind: 'relayed', id: to.id }
+    else answerOwed(turn, to, '')
   }
   if (exchange?.inviting?.transactionId === transactionId)
     concluded(turn, exchange, owesAck ? 'lateOffer' : 'concluded')
@@ -240,12 +260,16 @@ function answerRelayed(
   response: SipResponse | undefined,
 ): Leg | undefined {
   const from = turn.world.legs.get(fromId)
-  if (from === undefined) return undefined
   const status = response?.status ?? (isClosing(to) ? 481 : 500)
+  const describes = status < 300 && (method === 'INVITE' || method === 'UPDATE')
+  if (describes && from === undefined) {
+    // Its dialog is over: RFC 3261 §15.1.2.
+    turn.commands.push({ type: 'answerRequest', legId: fromId, requestId, status: 487 })
+    return undefined
+  }
   const filtered = response ? turn.filter.inDialogAnswer(response.headers) : {}
   const headers = to.isPhone ? withoutClaims(filtered) : filtered
-  const describes = status < 300 && (method === 'INVITE' || method === 'UPDATE')
-  const body = describes ? describeTo(from, response?.body) : response?.body || undefined
+  const body = describes && from ? describeTo(from, response?.body) : response?.body || undefined
   const { reason } = response ?? {}
   turn.commands.push({
     ...{ type: 'answerRequest', legId: fromId, requestId, status, reason, headers, body },
@@ -276,3 +300,28 @@ const isBareRefresh = ({ headers, body }: Request): boolean =>
   headers['session-expires'] !== undefined &&
   headers['p-asserted-identity'] === undefined &&
   headers['remote-party-id'] === undefined
+
+/** Of a leg that is over: its peer gets the response or the ACK that it is owed. */
+export function onLateEvent({ commands }: Turn, event: LegEventData): void {
+  const { legId, type } = event
+  if (type === 'request')
+    commands.push({ type: 'answerRequest', legId, requestId: event.requestId, status: 481 })
+  else if (type === 'response' && event.owesAck) {
+    const body = event.response.body && silentAnswer(event.response.body)
+    const { transactionId } = event
+    commands.push({ type: 'acknowledgeReinvite', legId, transactionId, body: body || undefined })
+  }
+}
+
+/** A response that is not waited for any more. */
+export function declineLate(
+  turn: Turn,
+  leg: Leg,
+  event: Extract<LegEventData, { readonly type: 'response' | 'requestFailed' }>,
+): void {
+  if (event.type !== 'response' || !event.owesAck) return undefined
+  if (!event.response.body) return onLateEvent(turn, event)
+  leg.owedAnswer = event.transactionId
+  leg.media = event.response.body
+  return answerOwed(turn, leg, '')
+}

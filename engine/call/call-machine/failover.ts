@@ -33,7 +33,7 @@ export function afterResult(
   result: AttemptResult | undefined,
   last: End,
 ): { readonly last: End; readonly isLast: boolean } {
-  if (result?.kind === 'withheld' && last === noCandidate)
+  if (result?.kind === 'withheld' && last.kind === 'refused' && last.code === noCandidate.code)
     return { last: result.end, isLast: false }
   if (result?.kind !== 'rejected') return { last, isLast: false }
   return { last: endOf(result), isLast: result.isFinal || !movesOn(result.status) }

@@ -143,6 +143,15 @@ export function sendRequest(
   return transactionId
 }
 
+/** An INVITE or an offer of ours is under way in the dialog, or the answer to one of its peer's is owed. */
+export const isOffering = ({ pending, owedAnswer, awaitedAck }: Leg): boolean =>
+  owedAnswer !== undefined || awaitedAck !== undefined || Object.values(pending).some(isOffer)
+
+const isOffer = (purpose: Purpose): boolean =>
+  purpose.kind === 'relayed'
+    ? purpose.method === 'INVITE' || purpose.offer !== undefined
+    : purpose.kind !== 'notify'
+
 const MAX_TRIES = 6
 
 /** RFC 3261 §14.1: the owner of the Call-ID waits longer before it repeats a re-INVITE. */
@@ -154,7 +163,9 @@ const noOffer: Reinvited = { kind: 'refused', status: 488, reason: 'Not Acceptab
 /** Sends a re-INVITE with other media (RFC 3725, RFC 3261 §14); the signal `reinvited` has the result. */
 export function reinvite(turn: Turn, leg: Leg | undefined, wanted: Reinvite): void {
   if (leg === undefined || isClosing(leg)) return tell(turn, wanted, gone)
-  if (leg.state !== 'confirmed' && wanted.tries < MAX_TRIES) return tryAgain(turn, leg, wanted)
+  const mustWait = leg.state !== 'confirmed' || isOffering(leg)
+  if (mustWait)
+    return wanted.tries < MAX_TRIES ? tryAgain(turn, leg, wanted) : tell(turn, wanted, gone)
   leg.hasOwnOrigin = true
   const body = describeTo(leg, wanted.offer)
   const request = { method: 'INVITE', headers: {}, body, noAck: body === undefined }
@@ -215,6 +226,7 @@ export function answerOwed(turn: Turn, leg: Leg, answer: string): void {
   const transactionId = leg.owedAnswer
   if (transactionId === undefined) return
   leg.owedAnswer = undefined
+  if (answer === '') leg.hasOwnOrigin = true
   const body = describeTo(leg, answer || silentAnswer(leg.media))
   turn.commands.push({ type: 'acknowledgeReinvite', legId: leg.id, transactionId, body })
 }

@@ -25,7 +25,16 @@ import {
   ringSource,
   ringTimedOut,
 } from './dialing.ts'
-import { giveUpReinvite, reinviteRings, relayAck, relayedEnded, relayRequest } from './exchange.ts'
+import {
+  declineLate,
+  giveUpReinvite,
+  giveUpRinging,
+  onLateEvent,
+  reinviteRings,
+  relayAck,
+  relayedEnded,
+  relayRequest,
+} from './exchange.ts'
 import { askForMore, extended } from './grant.ts'
 import * as legs from './leg.ts'
 import { callOf, leave, legOf, showMedia } from './parties.ts'
@@ -47,15 +56,17 @@ export function handle(
   onEvent(turn, event)
   for (let signal = turn.signals.shift(); signal; signal = turn.signals.shift())
     onSignal(turn, signal)
-  for (const legId of turn.terminated) forgetLeg(world, legId)
+  for (const legId of turn.terminated) forgetLeg(turn, world.legs.get(legId))
   return turn.commands
 }
 
 /** A leg that is over is kept until the responses that its requests wait for have been passed on. */
-function forgetLeg({ legs: all }: World, legId: string): void {
-  const { pending = {}, state } = all.get(legId) ?? {}
-  const isWaiting = Object.values(pending).some(({ kind }) => kind === 'relayed')
-  if (!isWaiting && state === 'terminated') all.delete(legId)
+function forgetLeg(turn: Turn, leg: Leg | undefined): void {
+  if (leg?.state !== 'terminated') return
+  legs.answerOwed(turn, leg, '')
+  giveUpRinging(turn, leg)
+  const isWaiting = Object.values(leg.pending).some(({ kind }) => kind === 'relayed')
+  if (!isWaiting) turn.world.legs.delete(leg.id)
 }
 
 /** No response comes any more. */
@@ -266,12 +277,7 @@ function onCallTimer(
 function onLegEvent(turn: Turn, event: LegEventData): void {
   const { legId } = event
   const leg = legOf(turn.world, legId)
-  if (leg === undefined) {
-    if (event.type !== 'request') return
-    const { requestId } = event
-    turn.commands.push({ type: 'answerRequest', legId, requestId, status: 481 })
-    return
-  }
+  if (leg === undefined) return onLateEvent(turn, event)
   switch (event.type) {
     case 'request':
       return relayRequest(turn, leg, event)
@@ -364,7 +370,7 @@ function onResponse(
 ): void {
   const { transactionId } = event
   const purpose = leg.pending[transactionId]
-  if (purpose === undefined) return undefined
+  if (purpose === undefined) return declineLate(turn, leg, event)
   const response = event.type === 'response' ? event.response : undefined
   if (response && response.status < 200)
     return purpose.kind === 'relayed' ? reinviteRings(turn, leg, transactionId) : undefined
@@ -382,7 +388,7 @@ function onResponse(
     case 'source':
     default: {
       const call = callOf(turn.world, leg)
-      return call && sourceMoved(turn, call, response?.status ?? 500)
+      return call && sourceMoved(turn, leg, call, response?.status ?? 500)
     }
   }
 }

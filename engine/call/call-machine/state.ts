@@ -53,7 +53,15 @@ export type Calling =
   /** An INVITE that was received. `replacedBy`: the transfer whose transferee replaces the caller. */
   | { readonly kind: 'invite'; readonly legId: string; replacedBy?: string }
   /** A phone that was rung first (RFC 3725). */
-  | { readonly kind: 'source'; legId?: string; offer: string; heard: string; isWanted: boolean }
+  | {
+      readonly kind: 'source'
+      legId?: string
+      offer: string
+      heard: string
+      /** What the last re-INVITE has told it. */
+      moved?: string
+      isWanted: boolean
+    }
   /** The party of another call that is transferred to this one. */
   | { readonly kind: 'transferee'; readonly transferId: string }
   /** The caller of a call that a phone has forwarded. */
@@ -225,6 +233,8 @@ export type Purpose =
       readonly from: string
       readonly method: string
       readonly offer?: string
+      /** A provisional response has come. */
+      readonly isRinging?: boolean
     }
   | { readonly kind: 'reinvite'; readonly reinvite: Reinvite }
   | { readonly kind: 'notify' }

@@ -241,7 +241,7 @@ function connect(turn: Turn, transfer: Transfer): void {
   const { kind, transferor, transferee, target, consulting, isReferred } = transfer
   show(turn, transfer, 'transferred', null)
   const leaving = legOf(world, transferor)
-  if (isReferred) {
+  if (isReferred && leaving) {
     endSubscription(turn, leaving, 200, 'OK')
     const timer = { kind: 'parting', legId: transferor } as const
     turn.commands.push({ type: 'startTimer', timer, at: turn.now + PARTING_MS })

@@ -48,6 +48,12 @@ test('no candidate, or none that responded: the text of SPECIFICATION.md §10.4'
     expect(run(results).end).toEqual(noCandidate)
 })
 
+test('an INVITE that must not leave is told where nothing else was, whether or not the state was stored meanwhile', () => {
+  const end = { kind: 'refused', status: 480, reason: 'TLS', code: 'insecure' } as const
+  const readBack: End = { ...noCandidate }
+  expect(afterResult({ kind: 'withheld', end }, readBack)).toEqual({ last: end, isLast: false })
+})
+
 test('silence, 503 and transport errors speak against a node, any other answer for it', () => {
   expect(healthShown(silent)).toBe('failed')
   expect(healthShown({ kind: 'not-sent', reason: 'x' })).toBe('failed')
