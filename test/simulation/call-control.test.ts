@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { simulateHistory } from './call-control/history.ts'
+
+/** As many histories as there is time for. */
+const budgetMs = 20_000
+/** As for property tests: the same histories in every run, unless others are wanted. */
+const wanted = process.env['PROPERTY_SEED'] ?? '20261120'
+const first = wanted === 'random' ? Date.now() % 1_000_000_000 : Number(wanted)
+
+test(
+  'whatever peers, OCS, journal and operators do, calls end once, are billed right and leave nothing',
+  () => {
+    const start = performance.now()
+    let [histories, calls, steps, answered] = [0, 0, 0, 0]
+    while (performance.now() - start < budgetMs) {
+      // What fails names its seed: `PROPERTY_SEED` repeats it.
+      const history = simulateHistory(first + histories)
+      histories += 1
+      calls += history.calls
+      steps += history.steps
+      answered += history.ends.filter((end) => end.endsWith('answered')).length
+    }
+    process.stdout.write(
+      `${histories} histories from seed ${first}: ${calls} calls, ${answered} of them answered, ${steps} steps\n`,
+    )
+    expect(answered).toBeGreaterThan(histories / 4)
+  },
+  2 * budgetMs,
+)
+
+test('a history follows from its seed, and goes the same way when nothing is written and read back', () => {
+  for (let seed = 1; seed <= 500; seed++) {
+    const history = simulateHistory(seed)
+    expect(simulateHistory(seed, { isCopied: false }), `seed ${seed}`).toEqual(history)
+  }
+})

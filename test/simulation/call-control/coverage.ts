@@ -1,0 +1,33 @@
+/** How often each transition of the tables is taken. */
+import type { Table } from '../../../engine/call/call-machine/tables/table.ts'
+import { attemptTable } from '../../../engine/call/call-machine/tables/attempt-table.ts'
+import { callTable } from '../../../engine/call/call-machine/tables/call-table.ts'
+import { exchangeTable } from '../../../engine/call/call-machine/tables/exchange-table.ts'
+import { legTable } from '../../../engine/call/call-machine/tables/leg-table.ts'
+import { transferTable } from '../../../engine/call/call-machine/tables/transfer-table.ts'
+
+const tables: Readonly<Record<string, Table<string, string, string>>> = {
+  call: callTable,
+  leg: legTable,
+  attempt: attemptTable,
+  exchange: exchangeTable,
+  transfer: transferTable,
+}
+
+/** Counts from now on, in this process: each entry is read when it is taken, and only then. */
+export function countTransitions(): ReadonlyMap<string, number> {
+  const taken = new Map<string, number>()
+  for (const [machine, table] of Object.entries(tables))
+    for (const [state, transitions] of Object.entries(table))
+      for (const [event, step] of Object.entries(transitions)) {
+        const name = `${machine}: ${state} ${event}`
+        taken.set(name, 0)
+        Object.defineProperty(transitions, event, {
+          get: () => {
+            taken.set(name, (taken.get(name) ?? 0) + 1)
+            return step
+          },
+        })
+      }
+  return taken
+}

@@ -1,0 +1,332 @@
+/**
+ * One simulated history: the machine of calls with random peers and surroundings, in virtual time. After every
+ * step its world is written as JSON and read back. What must hold is checked as it happens, and at the end.
+ */
+import { handle } from '../../../engine/call/call-machine/machine.ts'
+import { forgetCall } from '../../../engine/call/call-machine/call.ts'
+import type {
+  Command,
+  MachineEvent,
+  Surroundings,
+  Timer,
+} from '../../../engine/call/call-machine/protocol.ts'
+import { emptyWorld, type Call, type World } from '../../../engine/call/call-machine/state.ts'
+import { callRecord } from '../../../engine/call/cdr/cdr.ts'
+import { HeaderFilter } from '../../../engine/call/sip/headers.ts'
+import type { LegEventData } from '../../../engine/call/signalling.ts'
+import { Agenda } from './agenda.ts'
+import { CalleePeer } from './callee-peer.ts'
+import { CallerPeer } from './caller-peer.ts'
+import { Chance } from './chance.ts'
+import type { Scene } from './call-beginnings.ts'
+import { Control } from './control.ts'
+import type { Line } from './line.ts'
+import type { Peer } from './peer.ts'
+import { readBack, written } from './world-copy.ts'
+
+export interface HistoryOptions {
+  /** The machine goes on with what was written and read back, after each step. */
+  readonly isCopied?: boolean
+  /** What happened, line by line. */
+  readonly onLine?: (line: string) => void
+}
+
+export interface HistoryResult {
+  readonly steps: number
+  readonly calls: number
+  /** How calls ended: kind, and whether they had been answered. */
+  readonly ends: readonly string[]
+  /** All commands, for comparison. */
+  readonly digest: string
+}
+
+/** New things happen for so long. */
+const livelyMs = 180_000
+const sweepMs = 40_000
+const maxSweeps = 15
+
+const filter = new HeaderFilter({ passX: new Set(), ownHost: () => 'sbc.example' })
+const timing = {
+  ...{ nodeTimeoutMs: 1_500, nodeProgressTimeoutMs: 6_000, ringTimeoutMs: 60_000 },
+  retryAfterSeconds: 5,
+}
+
+/** Everything in it follows from the seed. Throws at the first thing that must not be. */
+export function simulateHistory(seed: number, options: HistoryOptions = {}): HistoryResult {
+  const history = new History(seed, options)
+  try {
+    return history.run()
+  } catch (error) {
+    const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    throw new Error(`call history ${seed}: ${what}`, { cause: error })
+  }
+}
+
+class History implements Line, Scene {
+  readonly chance: Chance
+  readonly agenda = new Agenda()
+  readonly isElsewhere: boolean
+  world: World = emptyWorld()
+  isQuiet = false
+  readonly #options: HistoryOptions
+  readonly #surroundings: Omit<Surroundings, 'now' | 'lagMs'>
+  readonly #control: Control
+  readonly #events: MachineEvent[] = []
+  #isRunning = false
+  readonly #timers = new Map<string, ReturnType<Agenda['at']>>()
+  readonly #peers = new Map<string, Peer>()
+  readonly #forgottenLegs = new Set<string>()
+  /** Calls that began, until their record is stored. */
+  readonly #openCalls = new Set<string>()
+  readonly #stored = new Set<string>()
+  /** In the present step, which may still tell of its transfer. */
+  readonly #storedNow: string[] = []
+  readonly #journalled = new Set<string>()
+  readonly granted = new Map<string, number | null>()
+  readonly #ends: string[] = []
+  #steps = 0
+  #calls = 0
+  #digest = 0
+
+  constructor(seed: number, options: HistoryOptions) {
+    this.chance = new Chance(seed)
+    this.#options = options
+    const { chance } = this
+    this.isElsewhere = chance.is(0.3)
+    const hearsTrying = !this.isElsewhere
+    this.#surroundings = { hearsTrying, isElsewhere: this.isElsewhere, filter, timing }
+    this.#control = new Control(this)
+  }
+
+  get now(): number {
+    return this.agenda.now
+  }
+
+  run(): HistoryResult {
+    this.#control.begin()
+    this.agenda.runUntil(livelyMs)
+    this.#findStuck()
+    this.isQuiet = true
+    for (let sweep = 0; sweep < maxSweeps && this.world.calls.size > 0; sweep++) {
+      this.#control.stopAll()
+      this.agenda.runUntil(this.now + sweepMs)
+    }
+    this.agenda.runUntil(Infinity)
+    this.#finish()
+    const [steps, calls, ends] = [this.#steps, this.#calls, this.#ends]
+    return { steps, calls, ends, digest: this.#digest.toString(16) }
+  }
+
+  complain(what: string): void {
+    throw new Error(what)
+  }
+
+  hasOwnOrigin(legId: string): boolean {
+    return this.world.legs.get(legId)?.hasOwnOrigin === true
+  }
+
+  began(callUuid: string): void {
+    this.#calls += 1
+    this.#openCalls.add(callUuid)
+    this.#copy()
+    this.#say(`${callUuid} begins`)
+  }
+
+  invited(peer: CallerPeer): void {
+    this.#peers.set(peer.legId, peer)
+    peer.begin()
+  }
+
+  finish(callUuid: string): void {
+    this.#openCalls.delete(callUuid)
+    forgetCall(this.world, callUuid)
+    this.#copy()
+  }
+
+  lose(): void {
+    for (const peer of this.#peers.values()) peer.lose()
+  }
+
+  emit(event: LegEventData | MachineEvent): void {
+    this.#events.push(event)
+    if (this.#isRunning) return
+    this.#isRunning = true
+    for (let next = this.#events.shift(); next; next = this.#events.shift()) this.#step(next)
+    this.#isRunning = false
+  }
+
+  #step(event: MachineEvent): void {
+    this.#steps += 1
+    this.#say('> ', event)
+    const { now } = this
+    const lagMs = this.isElsewhere && this.now % 7 === 0 ? 200 : 0
+    for (const callUuid of this.#storedNow.splice(0)) this.#stored.add(callUuid)
+    const commands = handle(this.world, event, { ...this.#surroundings, now, lagMs })
+    this.#copy()
+    for (const command of commands) {
+      this.#say('  < ', command)
+      this.#note(command)
+      this.#perform(command)
+    }
+  }
+
+  #copy(): void {
+    if (this.#options.isCopied !== false) this.world = readBack(written(this.world))
+  }
+
+  #say(prefix: string, value?: MachineEvent | Command): void {
+    const { onLine } = this.#options
+    if (onLine) onLine(`${this.now} ${prefix}${value ? JSON.stringify(value).slice(0, 600) : ''}`)
+  }
+
+  /** The digest tells whether two histories went the same way. */
+  #note(command: Command): void {
+    let hash = this.#digest
+    const place = 'legId' in command ? command.legId : 'callUuid' in command ? command.callUuid : ''
+    const status = 'status' in command ? String(command.status) : ''
+    for (const char of `${command.type} ${place} ${status} ${this.now};`)
+      hash = (Math.imul(hash, 31) + (char.codePointAt(0) ?? 0)) | 0
+    this.#digest = hash
+  }
+
+  #perform(command: Command): void {
+    this.#checkOrder(command)
+    switch (command.type) {
+      case 'startTimer':
+        return this.#startTimer(command.timer, command.at)
+      case 'stopTimer':
+        return this.#stopTimer(command.timer)
+      case 'invite':
+        return this.#invite(command)
+      case 'forgetLeg':
+        if (this.#forgottenLegs.has(command.legId)) this.complain(`${command.legId} ends twice`)
+        return void this.#forgottenLegs.add(command.legId)
+      case 'journal':
+        if (this.#journalled.has(command.callUuid)) this.complain('a second journal entry')
+        this.#journalled.add(command.callUuid)
+        return this.#control.perform(command)
+      case 'store':
+        return this.#store(command)
+      case 'admitCarrier':
+      case 'calleeLeft':
+      case 'connectSource':
+      case 'count':
+      case 'decideForward':
+      case 'display':
+      case 'extend':
+      case 'forwardOut':
+      case 'probe':
+      case 'refer':
+      case 'reportHealth':
+      case 'transfer':
+        return this.#control.perform(command)
+      default: {
+        const peer = this.#peers.get(command.legId)
+        if (peer === undefined) return this.complain(`${command.type} for an unknown leg`)
+        return peer.perform(command)
+      }
+    }
+  }
+
+  /** Nothing for a call after its record, nothing for a leg after its end but what its peer is owed. */
+  #checkOrder(command: Command): void {
+    const { type } = command
+    if ('callUuid' in command && this.#stored.has(command.callUuid))
+      this.complain(`${type} for ${command.callUuid} after its record`)
+    if (type === 'startTimer' && 'callUuid' in command.timer)
+      if (this.#stored.has(command.timer.callUuid)) this.complain('a timer for a call that is over')
+    if (type === 'answerRequest' || type === 'acknowledgeReinvite' || type === 'decideForward')
+      return
+    if ('legId' in command && this.#forgottenLegs.has(command.legId))
+      this.complain(`${type} for ${command.legId} after its end`)
+    if (type === 'startTimer' && 'legId' in command.timer)
+      if (this.#forgottenLegs.has(command.timer.legId))
+        this.complain('a timer for a leg that is over')
+  }
+
+  #invite(command: Extract<Command, { readonly type: 'invite' }>): void {
+    const { legId } = command
+    if (this.#peers.has(legId)) this.complain(`a second INVITE on ${legId}`)
+    const peer = new CalleePeer(legId, this, command)
+    this.#peers.set(legId, peer)
+    if (!this.chance.is(0.03)) return peer.begin()
+    const why = 'sips needs TLS'
+    peer.withhold()
+    const refused = { status: this.chance.pick([480, 403]), reason: 'no', code: 'insecure' }
+    return this.emit({ type: 'withheld', legId, why, end: { kind: 'refused', ...refused } })
+  }
+
+  #startTimer(timer: Timer, at: number): void {
+    const key = JSON.stringify(timer)
+    this.agenda.cancel(this.#timers.get(key))
+    const entry = this.agenda.at(at, () => {
+      this.#timers.delete(key)
+      this.emit({ type: 'timer', timer })
+    })
+    this.#timers.set(key, entry)
+  }
+
+  #stopTimer(timer: Timer): void {
+    const key = JSON.stringify(timer)
+    this.agenda.cancel(this.#timers.get(key))
+    this.#timers.delete(key)
+  }
+
+  #store({ callUuid, end }: Extract<Command, { readonly type: 'store' }>): void {
+    const call = this.world.calls.get(callUuid)
+    if (call === undefined) return this.complain(`a record of ${callUuid}, which is unknown`)
+    if (!this.#openCalls.delete(callUuid)) this.complain(`a second record of ${callUuid}`)
+    this.#storedNow.push(callUuid)
+    this.#checkBill(call, end)
+    this.#ends.push(`${end.kind}${call.answeredAt === null ? '' : ', answered'}`)
+    this.agenda.at(this.now + this.chance.pick([0, 0, 1, 50, 3_000]), () => {
+      forgetCall(this.world, callUuid)
+      this.#copy()
+    })
+  }
+
+  /** Billed is what was used, and no more than what was granted. */
+  #checkBill(call: Call, end: Extract<Command, { readonly type: 'store' }>['end']): void {
+    const { callUuid } = call.start
+    const record = callRecord(call, end, this.now)
+    const granted = this.granted.get(callUuid) ?? null
+    const since = this.#control.answeredAt(callUuid)
+    if (since !== call.answeredAt)
+      this.complain(`answered at ${since}, but by its record at ${call.answeredAt}`)
+    const { calling } = call
+    const caller = calling.kind === 'invite' ? this.#peers.get(calling.legId) : undefined
+    if (since === null && caller instanceof CallerPeer && caller.isAccepted)
+      this.complain('the caller has got 200, but the call counts as unanswered')
+    if (since !== null && !this.#journalled.has(callUuid))
+      this.complain('answered without a journal entry')
+    const usedMs = since === null ? 0 : this.now - since
+    if (granted !== null && usedMs > granted * 1_000)
+      this.complain(`${usedMs} ms used of ${granted} s`)
+    const used = since === null ? 0 : Math.max(1, Math.ceil(usedMs / 1_000))
+    if (record.billsec !== used) this.complain(`${record.billsec} s billed, ${used} s used`)
+    if (granted !== null && record.billsec > Math.max(1, granted))
+      this.complain(`${record.billsec} s billed of ${granted} s`)
+  }
+
+  /** Calls that nothing can move any more, although they have not ended. */
+  #findStuck(): void {
+    const { world } = this
+    for (const { start, phase, end } of world.calls.values()) {
+      const isAlive = [...world.legs.values()].some(({ callUuid }) => callUuid === start.callUuid)
+      if (end === undefined && phase === 'answered' && !isAlive)
+        this.complain(`${start.callUuid} goes on without legs`)
+    }
+  }
+
+  #finish(): void {
+    const { calls, legs, exchanges, transfers } = this.world
+    for (const [what, left] of Object.entries({ calls, legs, exchanges, transfers }))
+      if (left.size > 0) this.complain(`left in ${what}: ${[...left.keys()].join(', ')}`)
+    if (this.#openCalls.size > 0) this.complain(`no record: ${[...this.#openCalls].join(', ')}`)
+    if (this.#timers.size > 0) this.complain(`timers: ${[...this.#timers.keys()].join(', ')}`)
+    for (const [legId, peer] of this.#peers) {
+      if (!this.#forgottenLegs.has(legId)) this.complain(`${legId} never ends`)
+      for (const leftover of peer.leftovers) this.complain(`${legId}: ${leftover}`)
+    }
+  }
+}

@@ -1,0 +1,16 @@
+import type { LegEventData } from '../../../engine/call/signalling.ts'
+import type { Agenda } from './agenda.ts'
+import type { Chance } from './chance.ts'
+
+/** What a peer knows of the history that it is in. */
+export interface Line {
+  readonly chance: Chance
+  readonly agenda: Agenda
+  /** The SIP server is another process, which leaves more to us. */
+  readonly isElsewhere: boolean
+  /** Nothing new begins any more. */
+  readonly isQuiet: boolean
+  emit(event: LegEventData): void
+  complain(what: string): void
+  hasOwnOrigin(legId: string): boolean
+}

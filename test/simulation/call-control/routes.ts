@@ -1,0 +1,72 @@
+/** Where calls may go: destinations that routing could name. */
+import type { PhoneCandidate } from '../../../engine/call/dialing/outgoing-invite.ts'
+import type { Destination, Route } from '../../../engine/call/inbound/route.ts'
+import type { Chance } from './chance.ts'
+
+export class Routes {
+  readonly #chance: Chance
+
+  constructor(chance: Chance) {
+    this.#chance = chance
+  }
+
+  route(): Route {
+    const chance = this.#chance
+    const direction = chance.pick(['inbound', 'outbound', 'internal'] as const)
+    if (chance.is(0.03)) {
+      const end = { kind: 'refused', status: 404, reason: 'Not Found', code: 'no_route' } as const
+      return { kind: 'refused', direction, end }
+    }
+    const candidates = Array.from({ length: chance.pick([0, 1, 1, 1, 1, 1, 1, 2, 2, 3]) }, () =>
+      this.#destination(),
+    )
+    return { kind: 'candidates', direction, candidates }
+  }
+
+  #destination(): Destination {
+    const chance = this.#chance
+    const id = chance.between(1, 9)
+    const uri = `sip:10.2.0.${id}`
+    const address = { host: '10.2.0.1', port: 5_060, transport: 'udp' } as const
+    switch (chance.weighted({ node: 40, gateway: 20, extension: 30, agent: 5, domain: 5 })) {
+      case 'node':
+        return { ...{ kind: 'node', nodeId: id, setId: 1, tenantId: null, uri }, ...address }
+      case 'gateway':
+        return {
+          ...{
+            kind: 'gateway',
+            gatewayId: id,
+            carrierId: id,
+            carrierName: 'c',
+            routeName: 'r',
+            uri,
+          },
+          ...address,
+          ...{ number: '49', codecs: null },
+          auth: {
+            ...{ type: 'ip', username: null, password: null, realm: null },
+            ...{ fromUser: null, fromDomain: null, expiresSeconds: 60 },
+          },
+          ...{ callerId: { mode: 'pass', value: null }, media: 'bypass' },
+        }
+      case 'extension': {
+        const mailbox = { ...{ uri: 'sip:vm', extension: '100', domain: 'd', tenantId: 1 } }
+        const voicemail = chance.is(0.4) ? ({ kind: 'voicemail', ...mailbox } as const) : undefined
+        const phones = this.phones(chance.pick([0, 1, 1, 1, 1, 2, 2, 3]))
+        return { kind: 'extension', uri: `sip:10${id}@d`, tenantId: 1, phones, voicemail }
+      }
+      case 'agent':
+        return { kind: 'agent', agentId: id, name: 'a', tenantId: null, uri }
+      case 'domain':
+      default:
+        return { kind: 'domain', uri, tenantId: null }
+    }
+  }
+
+  phones(count: number): readonly PhoneCandidate[] {
+    return Array.from({ length: count }, (_, index) => ({
+      ...{ kind: 'phone', uri: `sip:100@10.3.0.${index}`, routes: [], nextHop: undefined },
+      ...{ extension: '100', domain: 'd', tenantId: 1 },
+    }))
+  }
+}

@@ -1,0 +1,29 @@
+/** A world as it would be read back from where it was written: nothing that is not plain text survives. */
+import type { World } from '../../../engine/call/call-machine/state.ts'
+
+type Tables = {
+  readonly [name in 'calls' | 'legs' | 'exchanges' | 'transfers']: Readonly<
+    Record<string, World[name] extends Map<string, infer Value> ? Value : never>
+  >
+}
+
+export const written = ({ calls, legs, exchanges, transfers, transferCount }: World): string =>
+  JSON.stringify({
+    calls: Object.fromEntries(calls),
+    legs: Object.fromEntries(legs),
+    exchanges: Object.fromEntries(exchanges),
+    transfers: Object.fromEntries(transfers),
+    transferCount,
+  })
+
+export function readBack(text: string): World {
+  const read: Tables & Pick<World, 'transferCount'> = JSON.parse(text)
+  const { calls, legs, exchanges, transfers, transferCount } = read
+  return {
+    ...{ calls: mapOf(calls), legs: mapOf(legs), exchanges: mapOf(exchanges) },
+    ...{ transfers: mapOf(transfers), transferCount },
+  }
+}
+
+const mapOf = <T>(values: Readonly<Record<string, T>>): Map<string, T> =>
+  new Map(Object.entries(values))
