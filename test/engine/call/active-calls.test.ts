@@ -70,7 +70,7 @@ test('a call is hung up once', () => {
   expect(call.end).toMatchObject({ kind: 'cut', by: 'api', cause: 16 })
 })
 
-test('a call whose customer may call no more is cut at the next heartbeat, the others go on', () => {
+test('a call of a customer that may not call any more ends at the next heartbeat, the others go on', () => {
   const { time, calls, begin, revoked } = start()
   const [one, two] = [begin('1'), begin('2')]
   one.answeredAt = two.answeredAt = 0

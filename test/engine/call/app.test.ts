@@ -82,7 +82,7 @@ test('requests in a dialog that is over are unknown here: 481', async () => {
   expect(rig.records).toEqual([])
 })
 
-test('an INVITE whose caller cannot be found out for a fault is refused, and nothing else ends', async () => {
+test('an INVITE whose identification fails by a bug is refused, and no other call ends', async () => {
   rig = await startCallRig()
   const peer = await rig.caller()
   Object.defineProperty(rig.answers, 'caller', {
@@ -96,7 +96,7 @@ test('an INVITE whose caller cannot be found out for a fault is refused, and not
   expect(rig.calls.size).toBe(0)
 })
 
-test('a request whose handling goes wrong is answered with 500, in a call and outside', async () => {
+test('a request whose handling fails gets 500, in a call and outside', async () => {
   rig = await startCallRig()
   const { caller, leg } = await talk(rig)
   const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined)

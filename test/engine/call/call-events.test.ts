@@ -11,7 +11,7 @@ afterEach(() => rig.stop())
 
 const types = (): string[] => rig.events.map(({ type }) => type)
 
-test('a call is told of when it is admitted, rings, is answered and ends, with who pays', async () => {
+test('a call has events when it is admitted, rings, is answered and ends, with its payer', async () => {
   const [caller, node] = [await rig.caller(), await rig.node()]
   const leg = caller.leg(rig.uri('1555'))
   caller.request('INVITE', leg, { body: sdp('offer') })

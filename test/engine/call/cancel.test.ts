@@ -52,7 +52,7 @@ test('while the wallet is asked: nothing is sent to any node', async () => {
   expect(node.inbox).toEqual([])
 })
 
-test('before the node has said anything: it is cancelled as soon as it does', async () => {
+test('before the node has responded: CANCEL follows its first response', async () => {
   rig = await startCallRig()
   const node = await rig.node()
   const { caller, leg } = await invite()
@@ -86,7 +86,7 @@ test('while it rings: the node gets CANCEL with a reason, and does not count as 
   await rig.idle()
 })
 
-test('why the caller gives up is what the phone hears: it has missed no call that was taken elsewhere', async () => {
+test('CANCEL has the Reason of the caller: a call completed elsewhere is not missed', async () => {
   rig = await startCallRig()
   const node = await rig.node()
   const { caller, leg } = await invite()
@@ -126,7 +126,7 @@ test('crossing the answer: one end, and the answered leg is acknowledged and hun
   expect(rig.records).toEqual([])
 })
 
-test('before the server has told that the INVITE to the node has left', async () => {
+test('before the server has confirmed the INVITE to the node', async () => {
   rig = await startCallRig({ app: 'late', withSipTimers: true })
   const node = await rig.node()
   let decide: (verdict: Verdict) => void = () => undefined

@@ -86,7 +86,7 @@ test('102 of a foreign domain is not our 102', async () => {
 
 const forbidden = '380 tollgate "SIPS Not Allowed"'
 
-test('sips: goes to no phone by UDP: 480, which says why', async () => {
+test('sips: goes to no phone by UDP: 480 with a Warning', async () => {
   const peer = await phone()
   const { answer } = await dial(`sips:102@${home}`)
   expect([answer.status, answer.get('Warning')]).toEqual([480, forbidden])
@@ -176,7 +176,7 @@ test('an emergency goes out by any way there is', async () => {
   await caller.next('486 INVITE')
 })
 
-test('what would reach a gateway without a price is passed over, and 403 when nothing else is left', async () => {
+test('a candidate that leads to a gateway without a price is skipped, and 403 when none remains', async () => {
   rig.answers.caller = { kind: 'stranger' }
   const [wrong, right] = [await rig.node(), await rig.node()]
   rig.answers.gatewayBehind = (uri) => (uri.includes(`:${wrong.port};`) ? 'north' : undefined)

@@ -24,7 +24,7 @@ test('its From names customers of the tenants that it serves only', async () => 
   })
 })
 
-test('of several tenants the payer tells which one calls; without a payer nothing is set up', async () => {
+test('of several tenants the payer tells which one calls; without a payer the call is refused', async () => {
   rig.answers.authorize = () =>
     Promise.resolve({
       kind: 'granted',

@@ -55,7 +55,7 @@ test.each([
   expect(second.inbox).toEqual([])
 })
 
-test('a silent node is left after NODE_TIMEOUT_MS; what it says later is taken back', async () => {
+test('a silent node is given up after NODE_TIMEOUT_MS, and its late 200 gets BYE', async () => {
   const { caller, first, second, leg, invite } = await start({ withSipTimers: true })
   await rig.advance(1_400)
   expect(second.inbox).toEqual([])
@@ -85,7 +85,7 @@ test('a silent node is left after NODE_TIMEOUT_MS; what it says later is taken b
   await rig.idle()
 })
 
-test('while we are busy, what a node has said may wait: it is given up only after that', async () => {
+test('while this process is busy, a node is given up only once its responses could be read', async () => {
   const { second } = await start()
   rig.answers.lagMs = 1_000
   await rig.advance(2_400)
@@ -95,14 +95,14 @@ test('while we are busy, what a node has said may wait: it is given up only afte
   await second.next('INVITE')
 })
 
-test('a silent node is given up at last, however busy we are', async () => {
+test('a silent node is given up in the end, however busy this process is', async () => {
   const { second } = await start()
   rig.answers.lagMs = 1_000
   await rig.advance(6_000)
   await second.next('INVITE')
 })
 
-test('a node that has said Trying is not silent', async () => {
+test('a node that has sent 100 is not silent', async () => {
   const { caller, first, second, invite } = await start()
   first.reply(invite, 100)
   await rig.seen(first)
@@ -125,7 +125,7 @@ test('where Trying cannot be heard, a silent node that answers OPTIONS may go on
   expect(second.inbox).toEqual([])
 })
 
-test('where Trying cannot be heard, a node that answers nothing at all is left', async () => {
+test('where no 100 reaches us, a node that answers no OPTIONS either is given up', async () => {
   const { first, second } = await start({ app: 'without Trying' })
   await rig.advance(1_600)
   await first.next('OPTIONS')
@@ -167,7 +167,7 @@ test('when the last is silent the caller gets the last answer that came', async 
   await caller.next(500)
 })
 
-test('a destination that nothing can be sent to does not stop the call', async () => {
+test('an unreachable destination does not stop the call', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()
   rig.answers.candidates.push({

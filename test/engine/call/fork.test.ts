@@ -44,7 +44,7 @@ async function dial(number = '102'): Promise<{ caller: SipPeer; leg: Leg }> {
   return { caller, leg }
 }
 
-test('a phone is called by its Contact at the address that it registered from, and sees who calls', async () => {
+test('a phone is called by its Contact at the address that it registered from, and sees the caller', async () => {
   const [phone] = await phones(1)
   const { caller, leg } = await dial()
   const invite = await phone?.next('INVITE')
@@ -67,7 +67,7 @@ test('a phone is called by its Contact at the address that it registered from, a
   expect(rig.asked).toEqual([])
 })
 
-test('a phone that hides its number stays unknown to the one that it calls', async () => {
+test('a phone that hides its number stays anonymous to the called phone', async () => {
   const [phone] = await phones(1)
   const caller = await rig.caller()
   const from = '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=a'
@@ -82,7 +82,7 @@ test('a phone that hides its number stays unknown to the one that it calls', asy
   expect(await rig.record()).toMatchObject({ callerNumber: '101', callerName: 'Phone 101' })
 })
 
-test('a node is told by us whose number a phone hides', async () => {
+test('a node gets the number that a phone hides, asserted by us', async () => {
   rig.answers.extensions.clear()
   const node = await rig.node()
   const caller = await rig.caller()
@@ -170,7 +170,7 @@ test('all phones ring; the first answer wins, the others are cancelled with Reas
 })
 
 // RFC 3261 §16.7 step 5: 6xx speaks for the callee, not for one phone.
-test('who declines on one phone is not rung on the others, which hear why', async () => {
+test('a decline on one phone ends the others, with a Reason', async () => {
   const [one, two] = await phones(2)
   if (!one || !two) throw new Error('no phones')
   const { caller } = await dial()

@@ -103,7 +103,7 @@ test('a forward inside the tenant is followed; the other phones get CANCEL, and 
   expect(rig.asked).toEqual([])
 })
 
-test('what the target says reaches the caller; a loop, and more than five forwards, are not followed', async () => {
+test('responses of the target reach the caller; a loop, and more than five forwards, are not followed', async () => {
   const phones = []
   for (const number of numbers.slice(1)) phones.push(await phoneOf(number))
   const [second, third] = phones
@@ -178,7 +178,7 @@ test('the two calls end together: by the called party, or before the answer by t
   for (const ended of await records(2)) expect(ended).toMatchObject({ disposition: 'CANCELED' })
 })
 
-test('why an extension may not call the outside, its callers do not hear', async () => {
+test('callers do not learn why an extension may not call the outside', async () => {
   const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
   rig.answers.authorize = () =>
     Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })

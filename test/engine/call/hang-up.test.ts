@@ -82,7 +82,7 @@ test('as it is answered: the called side is put down again', async () => {
   await expectRefused(call)
 })
 
-test('while it is HELD: both sides get BYE that says why', async () => {
+test('while it is HELD: both sides get BYE with a Reason', async () => {
   const { caller, leg, node } = await talk(rig)
   const hold = sdp('hold').replace('sendrecv', 'sendonly')
   caller.request('INVITE', leg, { body: hold })

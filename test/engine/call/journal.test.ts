@@ -29,7 +29,7 @@ async function answeredByNode() {
 const hasHeard = (inbox: readonly { startLine: string }[]): boolean =>
   inbox.some(({ startLine }) => startLine.startsWith('SIP/2.0 200'))
 
-test('a caller hears the answer only when no crash can lose the call any more', async () => {
+test('a caller gets the 200 only when no crash can lose the call any more', async () => {
   const { caller, leg, write } = await answeredByNode()
   // A round trip: what was sent before its answer has arrived by now.
   caller.request('OPTIONS', caller.leg(rig.uri('options')))

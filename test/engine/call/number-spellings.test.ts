@@ -46,7 +46,7 @@ async function expectNoGain(verdict: Verdict, plain: Promise<Verdict>): Promise<
 
 const calledBy = Object.entries(doors.sip).filter(([name]) => !/^(?:From|P-Asserted)/.test(name))
 
-test.each(calledBy)('%s: what only looks like a number gains nothing', async (_, door) => {
+test.each(calledBy)('%s: text that only looks like a number gains nothing', async (_, door) => {
   await fc.assert(
     fc.asyncProperty(written(disfigured), async ([plain, text]) => {
       await expectNoGain(await door(text), door(asEscaped(plain)))

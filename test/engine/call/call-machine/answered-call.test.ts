@@ -27,7 +27,7 @@ test('the callee hangs up: the caller gets BYE with its reason', async () => {
   await rig.idle()
 })
 
-test('a customer who may call no more: both legs get BYE at the next heartbeat', async () => {
+test('a customer that may not call any more: both legs get BYE at the next heartbeat', async () => {
   rig = await startCallRig({ withSipTimers: true })
   const { caller, node } = await talk(rig)
   rig.answers.revoked = [{ callUuid: 'uuid-1', code: 'customer_inactive' }]
@@ -116,7 +116,7 @@ test('a callee that hangs up in the read of its answer: the caller is answered, 
   await rig.idle()
 })
 
-test('a BYE that the connection takes with it leaves no dialog behind', async () => {
+test('a BYE lost with the connection leaves no dialog behind', async () => {
   rig = await startCallRig()
   const { caller, node, leg } = await talk(rig)
   caller.request('BYE', leg)
@@ -226,7 +226,7 @@ test('when the SIP server goes away every call ends, ringing or answered, and no
   await rig.idle()
 })
 
-test('the charging system hears of live calls at least every 10 seconds, and not of ended ones', async () => {
+test('the OCS gets the live calls at least every 10 seconds, and not of ended ones', async () => {
   rig = await startCallRig()
   const { caller, leg } = await talk(rig)
   await rig.advance(10_000)

@@ -233,7 +233,7 @@ test('an INVITE without offer that is not acknowledged: both legs end', async ()
   await rig.idle()
 })
 
-test('a reliable ringing is acknowledged to the node and told plainly to the caller', async () => {
+test('a reliable 180 gets a PRACK, and reaches the caller unreliably', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()
   const node = await rig.node()

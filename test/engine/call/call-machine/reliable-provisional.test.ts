@@ -23,7 +23,7 @@ function prack(caller: SipPeer, leg: ReturnType<SipPeer['leg']>, response: PeerM
   caller.request('PRACK', leg, { headers: [`RAck: ${response.get('RSeq')} 1 INVITE`] })
 }
 
-test('what the called side says unreliably reaches the caller reliably, with its description', async () => {
+test('an unreliable provisional response reaches the caller reliably, with its description', async () => {
   const { caller, node, leg, invite } = await ringing()
   expect(invite.get('Require')).toBe('')
   node.reply(invite, 180, { tag: 'b' })
@@ -62,7 +62,7 @@ test('a description is not given twice before the answer', async () => {
   await rig.record()
 })
 
-test('a caller that waits for our offer hears nothing before the answer brings it', async () => {
+test('a caller without an offer gets no description before the answer', async () => {
   const { caller, node, leg, invite } = await ringing('')
   node.reply(invite, 183, { tag: 'b', body: sdp('offer') })
   node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
@@ -95,7 +95,7 @@ test('reliable on the called side, too: each is acknowledged on its own leg', as
 })
 
 // RFC 3262 §5: a called side that has answered reliably leaves the description out of its 200; Sofia-SIP does.
-test('a caller that knows no reliable answers finds in the 200 what the called side said before', async () => {
+test('a caller without 100rel gets the earlier description in the 200', async () => {
   rig = await startCallRig()
   const [caller, node] = [await rig.caller(), await rig.node()]
   const leg = caller.leg(rig.uri('1555'))
@@ -122,7 +122,7 @@ test('a caller that knows no reliable answers finds in the 200 what the called s
   await rig.record()
 })
 
-test('what another branch of the called side has said before is not its answer', async () => {
+test('an earlier description of another branch is not the answer', async () => {
   rig = await startCallRig()
   const [caller, node] = [await rig.caller(), await rig.node()]
   const leg = caller.leg(rig.uri('1555'))

@@ -63,7 +63,7 @@ test('a record never ends before it began', () => {
   expect(callRecord(answeredCall(), bye, 4_000).endedAt).toBe(5_000)
 })
 
-test('the journal knows of an answered call whatever its record will say', () => {
+test('the journal has an answered call as its record will have it', () => {
   const call = answeredCall()
   call.account = {
     customerId: 7,

@@ -28,7 +28,7 @@ test('a call that ended is found for a quarter of an hour', () => {
   expect([recent.find('old'), recent.size]).toEqual([undefined, 1])
 })
 
-test('no more than the last calls are kept, 2,000 unless told otherwise', () => {
+test('only the last calls are kept, 2,000 by default', () => {
   const few = new RecentCalls(() => 0, 2)
   for (const call of ['one', 'two', 'three']) few.add(ended(call, 0))
   expect([few.size, few.find('one')]).toEqual([2, undefined])

@@ -119,7 +119,7 @@ test('the destination hangs up: the source gets BYE, and is named as the caller'
   await rig.idle()
 })
 
-test('a phone that would pick up by itself is asked to', async () => {
+test('with auto-answer the phone gets Alert-Info and Call-Info', async () => {
   const a = await phone('101')
   await originate({ autoAnswer: true })
   const invite = await a.next('INVITE')
@@ -234,7 +234,7 @@ test('a source that is not picked up is given up after the time of the request',
   await rig.idle()
 })
 
-test('a destination that takes its time leaves the source without media, not without ACK', async () => {
+test('a slow destination leaves the source without media, not without ACK', async () => {
   const { a, b, toB } = await pickedUp()
   b.reply(toB, 180, { tag: 'b' })
   await rig.seen(b)
@@ -353,7 +353,7 @@ test('the source hangs up while the destination rings: canceled by the caller', 
   await rig.idle()
 })
 
-test('both hang up at once: one record, nothing left', async () => {
+test('both hang up at once: one record, no state left', async () => {
   const { a, b, aLeg, bLeg } = await talking()
   a.request('BYE', aLeg)
   b.request('BYE', bLeg)

@@ -47,7 +47,7 @@ test('a gateway gets its own form of the number, and no mark of ours', () => {
   expect(headers['From']).toBe('"Alice" <sip:100@localhost>')
 })
 
-test('a carrier is told who calls in the way that it asked for', () => {
+test('a carrier gets the caller in the way that it is configured for', () => {
   const fixed = gateway({ callerId: { mode: 'fixed', value: '+1900' } })
   expect(inviteFor(fixed, announced(), filter).headers).toMatchObject({
     From: '<sip:+1900@localhost>',
@@ -67,7 +67,7 @@ const claims = {
   'remote-party-id': '<sip:+1800@inner>;party=calling',
 }
 
-test('a carrier that wants an asserted number gets the one that the network knows', () => {
+test('a carrier that wants an asserted number gets the asserted identity', () => {
   const asserted = gateway({ callerId: { mode: 'pai', value: null } })
   const told = (from: string, headers = {}) =>
     inviteFor(asserted, announced(from, { headers }), filter).headers['p-asserted-identity']
@@ -90,7 +90,7 @@ test.each([
   ['<sip:100@inner>;tag=1', 'none', true],
   ['<sip:100@inner>;tag=1', 'critical;id', false],
   [anonymous, undefined, false],
-])('a phone called by %s with Privacy %s is told who it is: %s', (from, privacy, isTold) => {
+])('a phone called by %s with Privacy %s sees the caller: %s', (from, privacy, isTold) => {
   const phone: Callee = {
     ...{ uri: 'sip:101@192.0.2.5', routes: [], nextHop: undefined },
     ...{ kind: 'phone', extension: '101', domain: 'acme.example', tenantId: 3 },
@@ -130,7 +130,7 @@ test('an agent gets the URI that it has, and the mark of the call', () => {
   })
 })
 
-test('without an offer nothing is promised that a PRACK would have to carry', () => {
+test('without an offer 100rel is not offered: PRACK would have to carry the answer', () => {
   const supporting = (supported: string) => {
     const parts = { body: undefined, headers: { supported } }
     return inviteFor(candidate(1, 5_070), announced(undefined, parts), filter).headers['supported']

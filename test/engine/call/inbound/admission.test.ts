@@ -36,7 +36,7 @@ test.each([
     { customerId: 7, payerTenantId: 3 },
   ],
   ['a trusted source', { kind: 'trusted' } as const, { mayNamePayer: true, payerTenantId: null }],
-])('who pays for a call of a carrier: %s', async (_, origin, asked) => {
+])('the payer for a call of a carrier: %s', async (_, origin, asked) => {
   rig = await startCallRig()
   expect((await call(origin)).asked).toMatchObject(asked)
 })

@@ -192,7 +192,7 @@ const refusals: readonly Refusal[] = [
   },
 ]
 
-test.each(refusals)('$name: $line, and one record says why', async (refusal) => {
+test.each(refusals)('$name: $line, and one record with the reason', async (refusal) => {
   rig = await startCallRig()
   const caller = await rig.caller()
   const node = await rig.node()

@@ -32,7 +32,7 @@ const contact = 'sip:acme%40north@198.51.100.1:5060'
 const to = '"Office" <sip:0015550100@north.example>;tag=1'
 
 // Kamailio's lookup("location"), for one, leaves the number in To.
-test('who calls the Contact that we registered means the number in To', () => {
+test('a call to our registered Contact is for the number in To', () => {
   expect(called(contact, { to })).toEqual({
     calledNumber: '+15550100',
     calledUser: '+15550100',
@@ -41,7 +41,7 @@ test('who calls the Contact that we registered means the number in To', () => {
   expect(called(contact, { to: '<tel:+1-555-0100>' }).calledUser).toBe('+15550100')
 })
 
-test('P-Called-Party-ID says it before To does, under any spelling', () => {
+test('P-Called-Party-ID counts before To, under any spelling', () => {
   const asked = { 'P-Called-Party-ID': '<sip:+15550101@north.example>' }
   expect(called(contact, { to, ...asked }).calledNumber).toBe('+15550101')
 })

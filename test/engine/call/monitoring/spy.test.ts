@@ -122,7 +122,7 @@ test.each(['in process', 'late', 'without Trying'] as const)(
   },
 )
 
-test('a supervisor who is still being rung is left alone when the call ends', async () => {
+test('a supervisor’s phone stops ringing when the call ends', async () => {
   const { caller, leg, node } = await talk(rig)
   const phone = await supervisor()
   spy()

@@ -4,7 +4,7 @@ import { agrees } from '../../../../engine/call/sdp/agreement.ts'
 const described = (port = 4_000, formats = '0 8', more = ''): string =>
   `v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=x\r\nc=IN IP4 10.0.0.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP ${formats}\r\n${more}`
 
-test('who says the same as before need not be told of to the other one', () => {
+test('an unchanged description needs no further re-INVITE', () => {
   expect(agrees(described(), described(5_000, '0'), described())).toBe(true)
   // Another name and fewer codecs make no difference, as long as what was chosen is among them.
   const final = described(4_000, '0').replace('o=- 1 1', 'o=- 1 2').replace('s=x', 's=y')
@@ -18,6 +18,6 @@ test.each([
   ['an address of its stream', described(4_000, '0 8', 'c=IN IP4 10.0.0.2\r\n')],
   ['on hold', described(4_000, '0 8', 'a=sendonly\r\n')],
   ['without the codec that was chosen', described(4_000, '8')],
-])('%s: the other one has to hear it', (_what, final) => {
+])('%s: a further re-INVITE is needed', (_what, final) => {
   expect(agrees(described(), described(5_000, '0'), final)).toBe(false)
 })

@@ -18,7 +18,7 @@ test('the same description of another party is no new one', () => {
   expect(continued(told, sdp('bob 5 900 IN IP4 192.0.2.2'))).toBe(told)
 })
 
-test('its own old version again is a new one, if it says something else', () => {
+test('the version of an earlier description increases, if the description differs', () => {
   const next = sdp('alice 77 2 IN IP4 192.0.2.1', 'm=audio 0 RTP/AVP 0\r\n')
   expect(continued(told, next)).toContain('o=alice 77 4 IN IP4 192.0.2.1\r\n')
 })

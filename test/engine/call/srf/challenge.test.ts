@@ -58,7 +58,7 @@ test('a later request of the dialog is answered again', () => {
   expect(says(401, challenge, 3)).toBe('me:secret')
 })
 
-test('only the realm that is known is told the password', () => {
+test('only the configured realm gets an answer', () => {
   expect(answering('north').says(401, challenge)).toBe('me:secret')
   expect(answering('south').says(401, challenge)).toBeUndefined()
   expect(answering('south').says(401, 'Basic')).toBeUndefined()
@@ -136,7 +136,7 @@ test.each([
   'Digest realm="n", nonce="a", qop="auth-int"',
   'Digest realm="n"',
   'Basic realm="n"',
-])('nothing is said to %s', (challenge) => {
+])('no answer to %s', (challenge) => {
   expect(sentFor(challenge)).toEqual([])
 })
 

@@ -8,7 +8,7 @@ let rig: CallRig
 
 afterEach(() => rig.stop())
 
-test('a probe is one OPTIONS, answered with what the node says', async () => {
+test('a probe is one OPTIONS, and resolves with the response of the node', async () => {
   rig = await startCallRig()
   const node = await rig.caller()
   const time = new ManualTime(0)

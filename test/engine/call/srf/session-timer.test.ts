@@ -9,7 +9,7 @@ const asked = (headers: Headers, overrides = {}, callee = {}): Headers => {
   return headers
 }
 
-test('every called leg is asked for a session timer; it may choose who refreshes', () => {
+test('every called leg is asked for a session timer; it may choose the refresher', () => {
   expect(asked({ supported: 'uui' })).toEqual({
     supported: 'uui, timer',
     'session-expires': '1800',
@@ -23,7 +23,7 @@ test('every called leg is asked for a session timer; it may choose who refreshes
 })
 
 // Who challenges an INVITE challenges a refresh, for which the SIP server has no credentials.
-test('a callee that knows us by credentials is asked to refresh by itself', () => {
+test('a callee that challenges us is asked to refresh', () => {
   const challenges = true
   expect(asked({}, {}, { challenges })).toMatchObject({ 'session-expires': '1800;refresher=uas' })
   expect(asked({}, { isOurPart: true }, { challenges })).toMatchObject({
@@ -49,7 +49,7 @@ test.each([
   // What a proxy added means nothing to a caller that does not know it.
   [{ 'session-expires': '600;refresher=uac', 'min-se': '3600' }, '600;refresher=uas', undefined],
   [{ supported: 'timeruac' }, '1800;refresher=uas', undefined],
-])('a caller that says %j is answered %s', (said: Headers, expires, require) => {
+])('a caller with %j gets %s', (said: Headers, expires, require) => {
   const headers: Headers = {}
   grantSession(said, headers, timers)
   expect([headers['session-expires'], headers['require']]).toEqual([expires, require])

@@ -54,7 +54,7 @@ test('no more messages are kept than one for 512 bytes, however short', () => {
   }
 })
 
-test('a search gives way to other work, and what is overwritten meanwhile is not taken for a hit', async () => {
+test('a search yields to other work, and ignores messages that are overwritten meanwhile', async () => {
   const log = new MessageLog(() => 0, 300)
   log.add('wanted')
   let pauses = 0

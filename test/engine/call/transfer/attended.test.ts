@@ -44,7 +44,7 @@ async function join({ a, aLeg, a2Leg }: Consulting, more = ''): Promise<void> {
   await a.next('202 REFER')
 }
 
-test('the two others talk to each other, and who joined them is out of both calls', async () => {
+test('the other parties are connected, and the transferor is out of both calls', async () => {
   const calls = await consulting()
   const { a, aLeg, b, bLeg, c, cLeg } = calls
   await join(calls)
@@ -77,7 +77,7 @@ test('the two others talk to each other, and who joined them is out of both call
   expect(rig.records).toEqual([])
 })
 
-test('the second party does not take the media: both calls go on, and the first hears of nothing', async () => {
+test('the target refuses the media: both calls go on, and the transferee gets no re-INVITE', async () => {
   const calls = await consulting()
   const { a, b, c } = calls
   await join(calls)
@@ -120,7 +120,7 @@ test('one of the two hangs up meanwhile: the other call goes on', async () => {
   await rig.idle()
 })
 
-test('who joins may hang up both calls at once', async () => {
+test('the transferor may hang up both calls at once', async () => {
   const calls = await consulting()
   const { a, aLeg, a2Leg, b, bLeg, c } = calls
   await join(calls)

@@ -27,7 +27,7 @@ const carrier: Origin = {
 const transfer = (moved: 'caller' | 'callee' = 'caller', callUuid = 'uuid-1') =>
   rig.control.transfer({ callUuid, destination: '15550100', moved })
 
-test('the moved party talks to the destination, at the expense of who leaves', async () => {
+test('the transferee is connected to the destination, on the account of the transferor', async () => {
   const { a, b, bLeg } = await establish(rig)
   const c = await rig.node()
   rig.answers.candidates.shift()
@@ -110,7 +110,7 @@ test('a call that the API has begun is transferred like any other', async () => 
   expect(rig.asked).toHaveLength(1)
 })
 
-test('what cannot be transferred is told', async () => {
+test('a call that cannot be transferred is refused with the reason', async () => {
   expect(await transfer()).toEqual({ kind: 'not_found' })
   const caller = await rig.caller()
   const node = await rig.node()

@@ -20,7 +20,7 @@ beforeEach(async () => {
 })
 afterEach(() => rig.stop())
 
-test('the party that stays hangs up while the new one rings: the transferor hears 487, then BYE', async () => {
+test('the transferee hangs up while the target rings: the transferor gets 487, then BYE', async () => {
   const { a, b, bLeg, c, toC } = await transferring(rig)
   c.reply(toC, 180, { tag: 'c' })
   b.request('BYE', bLeg)
@@ -80,7 +80,7 @@ test('the target answers while the transferee hangs up: all legs end', async () 
   expect(rig.records).toEqual([])
 })
 
-test('the one that stays hangs up in the midst of its re-INVITE: the new party gets BYE', async () => {
+test('the transferee hangs up during its re-INVITE: the target gets BYE', async () => {
   const { a, b, bLeg, c, toC } = await transferring(rig)
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
   const toB = await b.next('INVITE')
@@ -112,7 +112,7 @@ test('the new party hangs up in the midst of the re-INVITE: the old two talk aga
   await rig.idle()
 })
 
-test('the one that stays refuses the new media: the new party gets BYE, the call goes on', async () => {
+test('the transferee refuses the new media: the target gets BYE, the call goes on', async () => {
   const { a, aLeg, b, c, toC } = await transferring(rig)
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
   b.reply(await b.next('INVITE'), 488)
@@ -160,7 +160,7 @@ test('REFER in the midst of a re-INVITE: the new media wait until that is over',
   expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
 })
 
-test('glare: the one that stays offers something itself, and is asked again', async () => {
+test('glare: the transferee makes an offer itself, and gets the re-INVITE again', async () => {
   const { a, b, c, toC } = await transferring(rig)
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
   b.reply(await b.next('INVITE'), 491)
@@ -229,7 +229,7 @@ test('the new call is hung up from the API while it rings: the old one goes on',
   await rig.idle()
 })
 
-test('while draining nothing is transferred; what is under way ends with the drain', async () => {
+test('while draining no transfer begins; one in progress ends with the drain', async () => {
   const { a, aLeg, b, c, toC } = await transferring(rig)
   c.reply(toC, 180, { tag: 'c' })
   await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
@@ -246,7 +246,7 @@ test('while draining nothing is transferred; what is under way ends with the dra
   await rig.idle()
 })
 
-test('REFER while draining: the transferor hears 503, and the call goes on', async () => {
+test('REFER while draining: the transferor gets 503, and the call goes on', async () => {
   const { a, aLeg } = await establish(rig)
   void rig.calls.drain(rig.time.now() + 60_000)
   await refer(a, aLeg, 'sip:15550100@acme.example')

@@ -18,7 +18,7 @@ let rig: CallRig
 
 afterEach(() => rig.stop())
 
-test('the new party is called on the account of who transfers, and talks to who stays', async () => {
+test('the target is called on the account of the transferor, and connected to the transferee', async () => {
   // Fast timers: in the end nothing may be left in the server's tables, either.
   rig = await startCallRig({ withSipTimers: true })
   const { a, b, bLeg, c, toC } = await transferring(rig)
@@ -120,7 +120,7 @@ test('the callee may transfer its caller as well', async () => {
   await rig.idle()
 })
 
-test('refused by the new party: the transferor hears why, and the call goes on', async () => {
+test('refused by the target: the transferor gets its status, and the call goes on', async () => {
   rig = await startCallRig()
   const { a, aLeg, b, c, toC } = await transferring(rig)
   c.reply(toC, 486, { tag: 'c' })
@@ -160,7 +160,7 @@ test('no funds: the transferor gets 402, no phone rings, and it is recorded', as
   expect(rig.calls.size).toBe(1)
 })
 
-test('a party that answers with other media than before: the new party is told of them', async () => {
+test('a transferee that answers with other media than before: the target gets them', async () => {
   rig = await startCallRig()
   const { a, b, c, toC } = await transferring(rig)
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
@@ -189,7 +189,7 @@ test('a party on hold is offered as one that talks', async () => {
   expect(rig.calls.list().map(({ state }) => state)).toEqual(['ACTIVE', 'ACTIVE'])
 })
 
-test('Refer-Sub: false: 202 says so, and no NOTIFY is sent (RFC 4488)', async () => {
+test('Refer-Sub: false is confirmed in the 202, and no NOTIFY is sent (RFC 4488)', async () => {
   rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   const c = await rig.node()
@@ -262,7 +262,7 @@ test('transferred parties can be transferred again, and each call ends with its 
   await rig.idle()
 })
 
-test('a caller who let the called side make the offer is transferred with its answer', async () => {
+test('a caller without an offer is transferred with its answer', async () => {
   rig = await startCallRig()
   const { a, b } = await establish(rig)
   const late = a.leg(rig.uri('1666'))
@@ -280,7 +280,7 @@ test('a caller who let the called side make the offer is transferred with its an
   expect((await c.next('INVITE')).body).toBe(sdp('answer of a'))
 })
 
-test('who transfers and leaves at once, out of a call that was transferred before', async () => {
+test('the transferor hangs up at once, out of a call that was transferred before', async () => {
   rig = await startCallRig()
   const { a, aLeg, b, bLeg, c, cLeg } = await answeredBy(await transferring(rig))
   a.request('BYE', aLeg)
@@ -343,7 +343,7 @@ test('a chain of transfers without end is cut, and a fault ends nothing else', a
   expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
 })
 
-test('a phone whose transfers fail again and again may try no more: each one leaves a record', async () => {
+test('a phone whose transfers fail again and again may not try again: each one leaves a record', async () => {
   rig = await startCallRig()
   const { a, aLeg, b, bLeg } = await establish(rig)
   rig.answers.authorize = () =>

@@ -21,7 +21,7 @@ async function talking(): Promise<Pair & { readonly c: SipPeer }> {
   return { ...pair, c }
 }
 
-test('the target is told the transferor as authenticated, not as claimed', async () => {
+test('the target sees the transferor as authenticated, not as claimed', async () => {
   const { a, aLeg, c } = await talking()
   const headers = ['Refer-To: <sip:15550100@h>', 'Referred-By: <sip:boss@bank.example>']
   a.request('REFER', aLeg, { headers })
@@ -29,7 +29,7 @@ test('the target is told the transferor as authenticated, not as claimed', async
   expect(toC.all('Referred-By')).toEqual(['"Phone 101" <sip:101@acme.example>'])
 })
 
-test('a node that transfers is told by the number that it was called under', async () => {
+test('a node that transfers is named by the number that was called', async () => {
   const { b, bLeg, c } = await talking()
   await refer(b, bLeg, 'sip:15550100@acme.example')
   const toC = await c.next('INVITE')
@@ -39,7 +39,7 @@ test('a node that transfers is told by the number that it was called under', asy
 test.each([
   ['has asked for privacy', '101@acme.example', ['Privacy: id']],
   ['calls without a name', 'anonymous@anonymous.invalid', []],
-])('the target is not told the transferor when it %s', async (_when, from, more) => {
+])('the target does not see the transferor when it %s', async (_when, from, more) => {
   const { a, aLeg, c } = await talking()
   const leg = { ...aLeg, from: aLeg.from.replace(/sip:[^>]*/, `sip:${from}`) }
   a.request('REFER', leg, { headers: ['Refer-To: <sip:15550100@h>', ...more] })
@@ -47,7 +47,7 @@ test.each([
   expect(toC.all('Referred-By')).toEqual([])
 })
 
-test('a carrier does not hear who transfers', async () => {
+test('a carrier does not see the transferor', async () => {
   const { a, aLeg, c } = await talking()
   const { port } = c
   const uri = `sip:127.0.0.1:${port};transport=udp`

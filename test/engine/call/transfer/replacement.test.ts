@@ -20,7 +20,7 @@ afterEach(() => rig.stop())
 
 const replaces = (leg: Leg, more = ''): string => `Replaces: ${replacing(leg, more)}`
 
-test('the new one takes the place of the old one, who gets BYE; each INVITE has its record', async () => {
+test('the new party replaces the old one, which gets BYE; each INVITE has its record', async () => {
   const { a, aLeg, b, bLeg } = await establish(rig)
   const x = await rig.caller()
   const xLeg = x.leg(rig.uri('x').replace('x@', ''))
@@ -65,7 +65,7 @@ test('the called side can be replaced, too', async () => {
   await rig.idle()
 })
 
-test('who is left does not take the media: the new one is refused, and the call goes on', async () => {
+test('the remaining party refuses the media: the new party is refused, and the call goes on', async () => {
   const { a, aLeg, b } = await establish(rig)
   const x = await rig.caller()
   x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer of x') })
@@ -77,7 +77,7 @@ test('who is left does not take the media: the new one is refused, and the call 
   expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
 })
 
-test('the new one gives up meanwhile: who is left gets its old media back', async () => {
+test('the new party cancels meanwhile: the remaining party gets its old media back', async () => {
   const { aLeg, b } = await establish(rig)
   const x = await rig.caller()
   const xLeg = x.leg(rig.uri('x'))
@@ -92,7 +92,7 @@ test('the new one gives up meanwhile: who is left gets its old media back', asyn
   expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
 })
 
-test('a new one without offer gets that of who is left, and answers it in its ACK', async () => {
+test('a new party without offer gets that of the remaining party, and answers it in its ACK', async () => {
   const { a, aLeg, b, bLeg } = await establish(rig)
   const x = await rig.caller()
   const xLeg = x.leg(rig.uri('x'))
@@ -153,7 +153,7 @@ test('hung up before it has answered: the offer gets its ACK, then comes the BYE
   await rig.idle()
 })
 
-test('who is left makes no offer: the new one is refused, and the call goes on', async () => {
+test('the remaining party makes no offer: the new party is refused, and the call goes on', async () => {
   const { aLeg, b } = await establish(rig)
   const x = await rig.caller()
   x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)] })

@@ -123,7 +123,7 @@ test.each(['in bursts', 'late'] as const)(
   },
 )
 
-test('who transfers may hang up both calls at once: the other one goes on ringing', async () => {
+test('the transferor may hang up both calls at once: the target goes on ringing', async () => {
   const calls = await ringing()
   const { a, aLeg, a2Leg, b, bLeg, c } = calls
   await referTo(calls)
@@ -145,7 +145,7 @@ test('who transfers may hang up both calls at once: the other one goes on ringin
   await rig.idle()
 })
 
-test('refused by the other one: who transfers hears why in both calls, and the first goes on', async () => {
+test('refused by the target: the transferor gets the status in both calls, and the first goes on', async () => {
   const calls = await ringing()
   const { a, aLeg, a2Leg, b, bLeg, c, toC } = calls
   await referTo(calls)
@@ -167,7 +167,7 @@ test('refused by the other one: who transfers hears why in both calls, and the f
   await rig.idle()
 })
 
-test('refused after who transfers has hung up: who stays is hung up, too', async () => {
+test('refused after the transferor has hung up: the transferee gets BYE, too', async () => {
   const calls = await ringing()
   const { a, aLeg, a2Leg, b, c, toC } = calls
   await referTo(calls)
@@ -202,7 +202,7 @@ test('the transferee hangs up: no phone goes on ringing', async () => {
   await rig.idle()
 })
 
-test('who stays does not take the media: it goes on with who transfers, the other one is let go', async () => {
+test('the transferee refuses the media: it stays with the transferor, the target gets BYE', async () => {
   const calls = await ringing()
   const { a, a2Leg, b, bLeg, c, toC } = calls
   await referTo(calls)
@@ -223,7 +223,7 @@ test('who stays does not take the media: it goes on with who transfers, the othe
   await rig.idle()
 })
 
-test('the API ends the call that rings: who transfers goes on with the first', async () => {
+test('the API ends the call that rings: the transferor goes on with the first', async () => {
   const calls = await ringing()
   const { a, a2Leg, b, bLeg, c, toC } = calls
   await referTo(calls)
