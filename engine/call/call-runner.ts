@@ -72,7 +72,7 @@ export class CallRunner {
   #step(event: MachineEvent): void {
     const { calls, log } = this.#deps
     try {
-      for (const command of handle(calls.world, event, this.#surroundings())) this.#perform(command)
+      for (const command of handle(calls.world, event, this.#surroundings(event.type === 'timer'))) this.#perform(command)
     } catch (error) {
       const callUuid = callUuidIn(event)
       if (event.type === 'request') {
@@ -87,16 +87,14 @@ export class CallRunner {
     }
   }
 
-  #surroundings(): Surroundings {
+  /** How the SIP server does is looked at for timers only: nothing else depends on it. */
+  #surroundings(isTimer: boolean): Surroundings {
     const { now, client, filter } = this.#deps
-    const { lagMs } = client
     return {
       now: now(),
-      get lagMs() {
-        return lagMs()
-      },
-      hearsTrying: client.hearsTrying,
-      isElsewhere: client.isElsewhere,
+      lagMs: isTimer ? client.lagMs() : 0,
+      hearsTrying: !isTimer || client.hearsTrying,
+      isElsewhere: isTimer && client.isElsewhere,
       filter,
       timing: this.#deps,
     }

@@ -52,7 +52,19 @@ export function handle(
   event: MachineEvent,
   surroundings: Surroundings,
 ): readonly Command[] {
-  const turn: Turn = { ...surroundings, world, commands: [], signals: [], terminated: [] }
+  // Written out: spreading the surroundings took 40 µs of every call.
+  const turn: Turn = {
+    now: surroundings.now,
+    lagMs: surroundings.lagMs,
+    hearsTrying: surroundings.hearsTrying,
+    isElsewhere: surroundings.isElsewhere,
+    filter: surroundings.filter,
+    timing: surroundings.timing,
+    world,
+    commands: [],
+    signals: [],
+    terminated: [],
+  }
   onEvent(turn, event)
   for (let signal = turn.signals.shift(); signal; signal = turn.signals.shift())
     onSignal(turn, signal)
