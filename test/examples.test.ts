@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { parseDestination } from '../engine/dispatcher/destination.ts'
 import { simulate } from './simulation/calls.ts'
+import { simulateHistory } from './simulation/call-control/history.ts'
 import { customerWith, question } from './support/books.ts'
 import { CallMachine } from './support/call-machine.ts'
 import { candidate, startCallRig, talk } from './support/call-rig.ts'
@@ -56,4 +57,10 @@ test('a set without nodes is refused', async () => {
 
 test.each([1, 2, 3])('calls end on both sides and leave nothing (seed %i)', (seed) => {
   expect(simulate(seed).complaints).toEqual([])
+})
+
+test('one history of calls, line by line', () => {
+  const lines: string[] = []
+  simulateHistory(24_313, { onLine: (line) => lines.push(line) })
+  expect(lines).not.toEqual([])
 })

@@ -3,20 +3,17 @@
  * follows from it; then the commands are performed, and may bring the next event.
  */
 import { cause, type End } from '../cdr/end-reason.ts'
-import { asOffer } from '../sdp/third-party.ts'
-import type { LegEventData } from '../signalling.ts'
-import { attemptEvent, attemptOf, attemptTimedOut, probed, withheld } from './attempt.ts'
+import { attemptOf, attemptTimedOut, probed, withheld } from './attempt.ts'
 import {
   advance,
   answerFailed,
-  calleeConfirmed,
   callerGone,
   callerTaken,
   forwardEnded,
   stop,
   stopped,
 } from './call.ts'
-import { sourceConfirmed, sourceLost, sourceMoved, sourceWaited, startSource } from './calling.ts'
+import { sourceWaited, startSource } from './calling.ts'
 import {
   attemptOver,
   carrierAdmitted,
@@ -25,25 +22,25 @@ import {
   ringSource,
   ringTimedOut,
 } from './dialing.ts'
-import {
-  declineLate,
-  giveUpReinvite,
-  giveUpRinging,
-  onLateEvent,
-  reinviteRings,
-  relayAck,
-  relayedEnded,
-  relayRequest,
-} from './exchange.ts'
+import { giveUpReinvite, giveUpRinging } from './exchange.ts'
 import { askForMore, extended } from './grant.ts'
-import * as legs from './leg.ts'
-import { callOf, leave, legOf, showMedia } from './parties.ts'
-import type { Command, MachineEvent, Signal, Surroundings, Timer, Turn } from './protocol.ts'
-import type { Call, Leg, World } from './state.ts'
+import { callOf, legOf, showMedia } from './parties.ts'
+import type {
+  Admission,
+  Command,
+  MachineEvent,
+  Signal,
+  Surroundings,
+  Timer,
+  Turn,
+} from './protocol.ts'
 import { onRefer } from './refer.ts'
+import type { Call, Leg, World } from './state.ts'
 import { beginAttended, beginBasicTransfer, beginReplacement, transferSignal } from './transfer.ts'
+import { asOffer } from '../sdp/third-party.ts'
+import * as legs from './leg.ts'
+import { onLegEvent, timedOut } from './leg-events.ts'
 
-const timedOut: End = { kind: 'cut', by: 'system', cause: cause.timer, code: null }
 const notStored: End = { ...answerFailed, code: 'storage_unavailable' }
 
 /** Handles one event. What is returned is to be performed in its order. */
@@ -79,12 +76,6 @@ function forgetLeg(turn: Turn, leg: Leg | undefined): void {
   giveUpRinging(turn, leg)
   const isWaiting = Object.values(leg.pending).some(({ kind }) => kind === 'relayed')
   if (!isWaiting) turn.world.legs.delete(leg.id)
-}
-
-/** No response comes any more. */
-function forgetRequests(turn: Turn, leg: Leg): void {
-  leg.pending = {}
-  turn.terminated.push(leg.id)
 }
 
 function onEvent(turn: Turn, event: MachineEvent): void {
@@ -123,6 +114,17 @@ function onEvent(turn: Turn, event: MachineEvent): void {
   }
 }
 
+/** Written out: spreading it took 12 µs of every call. */
+function noteAdmission(call: Call, admission: Admission): void {
+  call.notes.push(...admission.notes)
+  call.origin = admission.origin
+  call.direction = admission.direction
+  call.account = admission.account
+  call.grantedSeconds = admission.grantedSeconds
+  call.isFree = admission.isFree
+  call.isEmergency = admission.isEmergency
+}
+
 type CallBound = Extract<MachineEvent, { readonly callUuid: string }>
 
 function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
@@ -131,11 +133,8 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       return advance(turn, call, 'refused', event.end)
     case 'stop':
       return stop(turn, call, event.end)
-    case 'admit': {
-      const { notes, type: _type, callUuid: _callUuid, ...admission } = event
-      call.notes.push(...notes)
-      return void Object.assign(call, admission)
-    }
+    case 'admit':
+      return noteAdmission(call, event)
     case 'ring':
       if (call.end) return advance(turn, call, 'refused')
       advance(turn, call, 'ring')
@@ -282,125 +281,6 @@ function onCallTimer(
     default: {
       const { grantDenial: code = 'insufficient_funds' } = call
       return stop(turn, call, { kind: 'cut', by: 'system', cause: cause.noCredit, code })
-    }
-  }
-}
-
-function onLegEvent(turn: Turn, event: LegEventData): void {
-  const { legId } = event
-  const leg = legOf(turn.world, legId)
-  if (leg === undefined) return onLateEvent(turn, event)
-  switch (event.type) {
-    case 'request':
-      return relayRequest(turn, leg, event)
-    case 'response':
-    case 'requestFailed':
-      return onResponse(turn, leg, event)
-    case 'ack':
-      return onAck(turn, leg, event.body)
-    default: {
-      if (event.type === 'lost') forgetRequests(turn, leg)
-      const details = 'dialog' in event ? { dialog: event.dialog } : {}
-      if (!legs.stepLeg(turn, leg, event.type, details)) return
-      const call = callOf(turn.world, leg)
-      if (call) onLegReport(turn, call, leg, event)
-    }
-  }
-}
-
-function onLegReport(turn: Turn, call: Call, leg: Leg, event: LegEventData): void {
-  const { callUuid } = call.start
-  switch (event.type) {
-    case 'accepted':
-      return callerTaken(turn, call, leg.id)
-    case 'gone':
-    case 'lost':
-      return callerGone(turn, call)
-    case 'cancelled': {
-      // A caller that is replaced may leave.
-      const isReplaced = call.calling.kind === 'invite' && call.calling.replacedBy !== undefined
-      return isReplaced ? undefined : stop(turn, call, { kind: 'cancelled', reason: event.reason })
-    }
-    case 'bye':
-      return onBye(turn, call, leg, event)
-    case 'acknowledged':
-      if (leg.side === 'caller') return sourceConfirmed(turn, call, leg)
-      return calleeConfirmed(turn, call, leg)
-    case 'acknowledgeFailed':
-      if (leg.side === 'caller') return sourceLost(turn, call)
-      return void turn.signals.push({ type: 'stop', callUuid, end: answerFailed })
-    default: {
-      if (event.type === 'offered') leg.media = event.offer
-      const attempt = attemptOf(call, leg.id)
-      if (event.type === 'sent' && !attempt) call.callIds.push(event.callId)
-      return attempt && attemptEvent(turn, call, attempt, event)
-    }
-  }
-}
-
-function onBye(
-  turn: Turn,
-  call: Call,
-  leg: Leg,
-  { isOurs, headers }: Extract<LegEventData, { readonly type: 'bye' }>,
-): void {
-  const { side, excusedBy: transferId, id: legId } = leg
-  if (call.departing.includes(legId)) {
-    call.departing = call.departing.filter((id) => id !== legId)
-    return undefined
-  }
-  if (transferId !== undefined) {
-    turn.signals.push({ type: 'legLeft', transferId, legId })
-    return leave(turn, leg)
-  }
-  if (call.answeredAt === null && call.calling.kind === 'source' && side === 'caller')
-    return stop(turn, call, { kind: 'cancelled' })
-  // The server's own: no ACK, or a session that was not refreshed.
-  if (!isOurs && !call.end) call.byeHeaders = turn.filter.bye(headers)
-  return stop(turn, call, isOurs ? timedOut : { kind: 'hung-up', by: side })
-}
-
-function onAck(turn: Turn, leg: Leg, body: string | undefined): void {
-  const { awaitedAck } = leg
-  leg.awaitedAck = undefined
-  const other = legOf(turn.world, awaitedAck?.id)
-  if (awaitedAck && other) {
-    if (awaitedAck.kind === 'relayed') relayAck(turn, leg, other.id, body)
-    else {
-      leg.media = body ?? ''
-      if (awaitedAck.kind === 'replacement') legs.answerOwed(turn, other, leg.media)
-      else legs.stepLeg(turn, other, 'acknowledge', { sdp: leg.media })
-    }
-  }
-  legs.stepLeg(turn, leg, 'ack')
-}
-
-function onResponse(
-  turn: Turn,
-  leg: Leg,
-  event: Extract<LegEventData, { readonly type: 'response' | 'requestFailed' }>,
-): void {
-  const { transactionId } = event
-  const purpose = leg.pending[transactionId]
-  if (purpose === undefined) return declineLate(turn, leg, event)
-  const response = event.type === 'response' ? event.response : undefined
-  if (response && response.status < 200)
-    return purpose.kind === 'relayed' ? reinviteRings(turn, leg, transactionId) : undefined
-  delete leg.pending[transactionId]
-  if (leg.state === 'terminated') turn.terminated.push(leg.id)
-  switch (purpose.kind) {
-    case 'relayed': {
-      const owesAck = event.type === 'response' && event.owesAck
-      return relayedEnded(turn, leg, purpose, transactionId, response, owesAck)
-    }
-    case 'reinvite':
-      return legs.reinviteEnded(turn, leg, purpose.reinvite, event)
-    case 'notify':
-      return legs.notified(turn, leg)
-    case 'source':
-    default: {
-      const call = callOf(turn.world, leg)
-      return call && sourceMoved(turn, leg, call, response?.status ?? 500)
     }
   }
 }
