@@ -72,7 +72,8 @@ export class CallRunner {
   #step(event: MachineEvent): void {
     const { calls, log } = this.#deps
     try {
-      for (const command of handle(calls.world, event, this.#surroundings(event.type === 'timer'))) this.#perform(command)
+      for (const command of handle(calls.world, event, this.#surroundings(event.type === 'timer')))
+        this.#perform(command)
     } catch (error) {
       const callUuid = callUuidIn(event)
       if (event.type === 'request') {
