@@ -134,7 +134,8 @@ function joinSides(turn: Turn, call: Call, caller: Leg): void {
       turn.signals.push({ type: 'transferConnected', transferId })
     return undefined
   }
-  if (call.calling.kind === 'source') caller.hasOwnOrigin = true
+  // The callee was offered what the phone had answered, as an offer (asOffer): not word for word.
+  if (call.calling.kind === 'source') for (const leg of [caller, callee]) leg.hasOwnOrigin = true
   if (callee.state === 'offered') caller.awaitedAck = { kind: 'first-offer', id: callee.id }
   else connectLegs(turn, caller, callee)
   return undefined

@@ -132,7 +132,7 @@ export function refuseCaller(turn: Turn, call: Call, end: End): void {
       return
     }
     case 'source':
-      return releaseSource(turn, calling, end)
+      return releaseSource(turn, call, calling, end)
     case 'transferee': {
       const { status, reason } = toldTransferor(end)
       const { transferId } = calling
@@ -262,8 +262,9 @@ export function sourceLost({ signals }: Turn, { start, calling }: Call): void {
 }
 
 /** BYE has a Reason, unless the called side ended the call itself. */
-function releaseSource(turn: Turn, source: Source, end: End): void {
+function releaseSource(turn: Turn, call: Call, source: Source, end: End): void {
   const leg = turn.world.legs.get(source.legId ?? '')
+  if (source.heard === '') stopSourceTimer(turn, call)
   if (leg === undefined || isClosing(leg)) return
   if (leg.state === 'offered')
     stepLeg(turn, leg, 'acknowledge', { sdp: silentAnswer(source.offer) })

@@ -117,11 +117,11 @@ function onResponse(
   const { transactionId } = event
   const purpose = leg.pending[transactionId]
   if (purpose === undefined) return declineLate(turn, leg, event)
+  if (leg.state === 'terminated') turn.terminated.push(leg.id)
   const response = event.type === 'response' ? event.response : undefined
   if (response && response.status < 200)
     return purpose.kind === 'relayed' ? reinviteRings(turn, leg, transactionId) : undefined
   delete leg.pending[transactionId]
-  if (leg.state === 'terminated') turn.terminated.push(leg.id)
   switch (purpose.kind) {
     case 'relayed': {
       const owesAck = event.type === 'response' && event.owesAck

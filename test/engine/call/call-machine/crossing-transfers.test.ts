@@ -67,7 +67,8 @@ test('a transferor that has gone already is not waited for', () => {
   expect(machine.timers).toBe(0)
 })
 
-test('the phone of click-to-call is told of the next media when it has answered', () => {
+/** Click-to-call: the phone is picked up, and the destination is dialled. */
+function pickedUp(): CallMachine {
   const machine = new CallMachine()
   beginCall(machine.world, { start: { ...sampleStart(), isOurs: true }, stampOffsetMs: 0 })
   const invite = sampleInvite('u', undefined)
@@ -86,6 +87,17 @@ test('the phone of click-to-call is told of the next media when it has answered'
     offer: 'v=0\r\nm=audio 1 RTP/AVP 8',
   })
   machine.dial([node], 'u', 'offer')
+  return machine
+}
+
+test('a phone of click-to-call that was refused its destination leaves no timer', () => {
+  const machine = pickedUp()
+  machine.event({ type: 'rejected', legId: 'u.1', response: response(486) })
+  expect(machine.timers).toBe(0)
+})
+
+test('the phone of click-to-call is told of the next media when it has answered', () => {
+  const machine = pickedUp()
   machine.event({ type: 'provisional', legId: 'u.1', response: response(100) })
   machine.advanceTo(2_000)
   machine.event({ type: 'acknowledged', legId: 'u.0', dialog: dialogOf('u.0') })

@@ -79,11 +79,15 @@ test('a declined offer is answered in the history of the dialog', () => {
   expect(commands).toContainEqual(expect.objectContaining({ type: 'acknowledgeReinvite', body }))
 })
 
-test('a re-INVITE that rings is given up with its dialog: the final response may never come', () => {
-  const { machine, caller, callee, ask, answer } = talk()
-  ask(caller, 'INVITE', sdp('a'))
-  answer(callee, 0, 180)
-  const commands = machine.event({ type: 'bye', legId: caller, headers: {}, isOurs: false })
-  expect(statuses(commands)).toHaveLength(1)
-  expect([machine.world.legs.size, machine.timers]).toEqual([0, 0])
-})
+test.each(['before', 'after'])(
+  'a re-INVITE that rings %s its dialog ends is given up: no final response may come',
+  (when) => {
+    const { machine, caller, callee, ask, answer } = talk()
+    ask(caller, 'INVITE', sdp('a'))
+    if (when === 'before') answer(callee, 0, 180)
+    machine.event({ type: 'bye', legId: caller, headers: {}, isOurs: false })
+    if (when === 'after') answer(callee, 0, 180)
+    expect(statuses(machine.commands)).toHaveLength(1)
+    expect([machine.world.legs.size, machine.timers]).toEqual([0, 0])
+  },
+)
