@@ -282,7 +282,19 @@ class History implements Line, Scene {
     this.agenda.at(this.now + this.chance.pick([0, 0, 1, 50, 3_000]), () => {
       forgetCall(this.world, callUuid)
       this.#copy()
+      this.#checkTimers(callUuid)
     })
+  }
+
+  /** Of a call that is forgotten, only what its legs wait for goes on. */
+  #checkTimers(callUuid: string): void {
+    for (const key of this.#timers.keys()) {
+      const timer: Timer = JSON.parse(key)
+      const isOfCall =
+        ('callUuid' in timer && timer.callUuid === callUuid) ||
+        (timer.kind === 'attempt' && timer.legId.startsWith(`${callUuid}.`))
+      if (isOfCall) this.complain(`${key} runs after the call`)
+    }
   }
 
   /** Billed is what was used, and no more than what was granted. */
