@@ -163,7 +163,8 @@ const noOffer: Reinvited = { kind: 'refused', status: 488, reason: 'Not Acceptab
 /** Sends a re-INVITE with other media (RFC 3725, RFC 3261 §14); the signal `reinvited` has the result. */
 export function reinvite(turn: Turn, leg: Leg | undefined, wanted: Reinvite): void {
   if (leg === undefined || isClosing(leg)) return tell(turn, wanted, gone)
-  const mustWait = leg.state !== 'confirmed' || isOffering(leg)
+  const isRelaying = turn.world.exchanges.get(leg.exchangeId ?? '')?.inviting !== undefined
+  const mustWait = leg.state !== 'confirmed' || isOffering(leg) || isRelaying
   if (mustWait)
     return wanted.tries < MAX_TRIES ? tryAgain(turn, leg, wanted) : tell(turn, wanted, gone)
   leg.hasOwnOrigin = true
@@ -181,11 +182,17 @@ function tryAgain(turn: Turn, leg: Leg, wanted: Reinvite): void {
   turn.commands.push({ type: 'startTimer', timer, at: turn.now + waitMs })
 }
 
+/** The transfer has failed meanwhile: its new media are not wanted any more. */
+function isObsolete({ world }: Turn, { transferId, step }: Reinvite): boolean {
+  if (transferId === undefined || (step !== 'move' && step !== 'offer')) return false
+  return world.transfers.get(transferId)?.state === 'failed'
+}
+
 /** It is time to try a re-INVITE again. */
 export function retry(turn: Turn, leg: Leg, retryId: string): void {
   const wanted = leg.retries[retryId]
   delete leg.retries[retryId]
-  if (wanted) reinvite(turn, leg, wanted)
+  if (wanted && !isObsolete(turn, wanted)) reinvite(turn, leg, wanted)
 }
 
 /** Handles the response to our re-INVITE; undefined: it was not sent. */

@@ -67,6 +67,16 @@ test('a transferor that has gone already is not waited for', () => {
   expect(machine.timers).toBe(0)
 })
 
+test('new media that a transferee is to be offered once more are not offered when the transfer has failed', () => {
+  const { machine, caller, target, bye, journalled } = transferring()
+  journalled()
+  const response491 = { type: 'response', legId: caller, response: response(491) } as const
+  machine.event({ ...response491, transactionId: `${caller}#0`, owesAck: false })
+  bye(target)
+  expect(machine.call('u').transfer?.state).toBe('failed')
+  expect(types(machine.advanceTo(10_000))).not.toContain('request')
+})
+
 /** Click-to-call: the phone is picked up, and the destination is dialled. */
 function pickedUp(): CallMachine {
   const machine = new CallMachine()
