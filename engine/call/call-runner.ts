@@ -44,7 +44,16 @@ export type CallRequests = (request: CallRequest) => void
 export class CallRunner {
   readonly #deps: CallRunnerDeps
   readonly #signalling: LegSignalling
-  readonly #timers = new Map<string, Deadline>()
+  readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
+    attempt: new Map(),
+    ring: new Map(),
+    grant: new Map(),
+    'grant-end': new Map(),
+    source: new Map(),
+    exchange: new Map(),
+    retry: new Map(),
+    parting: new Map(),
+  }
   readonly #events: MachineEvent[] = []
   #isRunning = false
 
@@ -111,7 +120,7 @@ export class CallRunner {
       case 'startTimer':
         return this.#startTimer(command.timer, command.at)
       case 'stopTimer':
-        return this.#stopTimer(keyOf(command.timer))
+        return this.#stopTimer(command.timer)
       case 'decideForward':
       case 'forwardOut':
       case 'connectSource':
@@ -169,20 +178,19 @@ export class CallRunner {
   }
 
   #startTimer(timer: Timer, at: number): void {
-    const key = keyOf(timer)
-    this.#deps.deadlines.cancel(this.#timers.get(key))
+    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    this.#deps.deadlines.cancel(timers.get(id))
     const deadline = this.#deps.deadlines.at(at, () => {
-      this.#timers.delete(key)
+      timers.delete(id)
       this.dispatch({ type: 'timer', timer })
     })
-    this.#timers.set(key, deadline)
+    timers.set(id, deadline)
   }
 
-  #stopTimer(key: string): void {
-    const deadline = this.#timers.get(key)
-    if (deadline === undefined) return
-    this.#deps.deadlines.cancel(deadline)
-    this.#timers.delete(key)
+  #stopTimer(timer: Timer): void {
+    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    this.#deps.deadlines.cancel(timers.get(id))
+    timers.delete(id)
   }
 
   #reportHealth({ destination, health }: CommandOf<'reportHealth'>): void {
@@ -263,21 +271,21 @@ export class CallRunner {
   }
 }
 
-function keyOf(timer: Timer): string {
+function idOf(timer: Timer): string {
   switch (timer.kind) {
     case 'exchange':
-      return `exchange ${timer.exchangeId}`
+      return timer.exchangeId
     case 'retry':
-      return `retry ${timer.legId} ${timer.retryId}`
+      return `${timer.legId} ${timer.retryId}`
     case 'attempt':
     case 'parting':
-      return `${timer.kind} ${timer.legId}`
+      return timer.legId
     case 'ring':
     case 'source':
     case 'grant':
     case 'grant-end':
     default:
-      return `${timer.kind} ${timer.callUuid}`
+      return timer.callUuid
   }
 }
 

@@ -42,16 +42,18 @@ export function startAttempt(
   const { invite, purpose } = dialing
   leg.told = invite.body ?? ''
   const attempt: Attempt = {
-    ...{ legId: leg.id, destination: candidate.uri, isNode: candidate.kind === 'node', isBranch },
-    ...{
-      startedAt: turn.now,
-      timeoutMs,
-      state: 'silent',
-      endedAt: turn.now,
-      status: 0,
-      reason: '',
-    },
-    ...(purpose === 'source' && { candidate }),
+    legId: leg.id,
+    destination: candidate.uri,
+    isNode: candidate.kind === 'node',
+    isBranch,
+    startedAt: turn.now,
+    timeoutMs,
+    state: 'silent',
+    endedAt: turn.now,
+    status: 0,
+    reason: '',
+    result: undefined,
+    candidate: purpose === 'source' ? candidate : undefined,
   }
   dialing.attempts.push(attempt)
   if (purpose === 'destination') startTimer(turn, attempt, turn.now + timeoutMs)

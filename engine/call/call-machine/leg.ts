@@ -21,10 +21,26 @@ export function newLeg(
   isUac: boolean,
 ): Leg {
   const id = `${call.start.callUuid}.${call.legCount++}`
+  // One shape for all legs, and no spreads: they took 5 µs of every call.
   const leg: Leg = {
-    ...{ id, callUuid: call.start.callUuid, side, isUac, state: isUac ? 'calling' : 'incoming' },
-    ...{ isPhone: false, callId: '', localTag: '', remoteTag: '', media: '', told: '' },
-    ...{ hasOwnOrigin: false, pending: {}, retries: {}, requestCount: 0 },
+    id,
+    callUuid: call.start.callUuid,
+    isUac,
+    side,
+    state: isUac ? 'calling' : 'incoming',
+    isPhone: false,
+    callId: '',
+    localTag: '',
+    remoteTag: '',
+    media: '',
+    told: '',
+    hasOwnOrigin: false,
+    closing: undefined,
+    exchangeId: undefined,
+    awaitedAck: undefined,
+    pending: {},
+    retries: {},
+    requestCount: 0,
   }
   world.legs.set(id, leg)
   return leg

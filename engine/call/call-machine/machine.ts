@@ -97,6 +97,7 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'refuse':
     case 'stop':
     case 'admit':
+    case 'charged':
     case 'dial':
     case 'ring':
     case 'carrierAdmitted':
@@ -135,6 +136,11 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       return stop(turn, call, event.end)
     case 'admit':
       return noteAdmission(call, event)
+    case 'charged':
+      call.account = event.account
+      call.grantedSeconds = event.grantedSeconds
+      call.isFree = event.isFree
+      return void call.notes.push(event.note)
     case 'ring':
       if (call.end) return advance(turn, call, 'refused')
       advance(turn, call, 'ring')

@@ -1,5 +1,4 @@
 /** A call as it begins. */
-import type { Headers } from '../signalling.ts'
 import { newLeg } from './leg.ts'
 import type { CallStart } from './call-start.ts'
 import { nowhere, type Call, type Calling, type Leg, type World } from './state.ts'
@@ -33,17 +32,43 @@ const noCaller: Calling = { ...{ kind: 'source', offer: '', heard: '' }, isWante
 export function beginCall(world: World, begun: NewCall): Call {
   const { start, stampOffsetMs, calling, near, callerPeer, forwardedBy } = begun
   const caller = callerPeer ?? (start.isOurs === true ? null : start.sourceAddress)
-  const byeHeaders: Headers = {}
+  // One shape for all calls, and no spreads: they took 6 µs of every call.
   const call: Call = {
-    ...{ start, stampOffsetMs, phase: 'admitting', display: 'DIALING', direction: 'inbound' },
-    ...{ calling: calling ?? { ...noCaller }, callerTag: '', account: null },
-    ...{ payerTenantId: begun.payerTenantId ?? null, legs: {}, departing: [], transferIds: [] },
-    ...{ supervisedBy: [], transfersBefore: begun.transfersBefore ?? 0, failedTransfers: 0 },
-    ...{ place: nowhere, attempts: [], callIds: [start.callId], notes: [] },
-    ...{ peers: { caller, callee: null }, isFree: false, isEmergency: false },
-    ...{ grantedSeconds: null, firstProgressAt: null, answeredAt: null, byeHeaders, legCount: 0 },
-    ...(near !== undefined && { near }),
-    ...(forwardedBy !== undefined && { forwardedBy }),
+    start,
+    stampOffsetMs,
+    phase: 'admitting',
+    display: 'DIALING',
+    direction: 'inbound',
+    calling: calling ?? { ...noCaller },
+    callerTag: '',
+    offer: undefined,
+    account: null,
+    payerTenantId: begun.payerTenantId ?? null,
+    origin: undefined,
+    destination: undefined,
+    dialing: undefined,
+    answering: undefined,
+    legs: { caller: undefined, callee: undefined },
+    departing: [],
+    transferIds: [],
+    supervisedBy: [],
+    near,
+    forwardedBy,
+    transfersBefore: begun.transfersBefore ?? 0,
+    failedTransfers: 0,
+    place: nowhere,
+    attempts: [],
+    callIds: [start.callId],
+    notes: [],
+    peers: { caller, callee: null },
+    isFree: false,
+    isEmergency: false,
+    grantedSeconds: null,
+    firstProgressAt: null,
+    answeredAt: null,
+    end: undefined,
+    byeHeaders: {},
+    legCount: 0,
   }
   world.calls.set(start.callUuid, call)
   return call

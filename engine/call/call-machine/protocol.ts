@@ -39,6 +39,16 @@ export type MachineEvent =
   | { readonly type: 'timer'; readonly timer: Timer }
   | { readonly type: 'refuse' | 'stop'; readonly callUuid: string; readonly end: End }
   | ({ readonly type: 'admit'; readonly callUuid: string } & Admission)
+  /** The OCS has answered. */
+  | {
+      readonly type: 'charged'
+      readonly callUuid: string
+      readonly account: Account | null
+      /** Null: without limit. */
+      readonly grantedSeconds: number | null
+      readonly isFree: boolean
+      readonly note: Note
+    }
   | ({ readonly type: 'dial'; readonly callUuid: string } & Dial)
   | ({ readonly type: 'ring'; readonly callUuid: string } & SourcePhones)
   | { readonly type: 'carrierAdmitted'; readonly callUuid: string; readonly isAdmitted: boolean }

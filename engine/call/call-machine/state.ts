@@ -106,7 +106,7 @@ export interface Attempt {
   early?: { readonly tag: string; readonly sdp: string } | undefined
   result?: AttemptResult | undefined
   /** Of a source's phone: the INVITE may be repeated with an offer. */
-  readonly candidate?: Callee
+  readonly candidate?: Callee | undefined
   readonly isOffering?: boolean
 }
 

@@ -1,5 +1,5 @@
 /** Admits a call: finds its payer, unless the call is free. */
-import type { Call } from '../call-machine/state.ts'
+import type { Call, Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Account, Charging } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
@@ -59,14 +59,19 @@ export async function admit(
   const { origin } = invite
   const { route, isEmergency } = plan
   const direction = route?.direction ?? expectedDirection(origin)
-  const known = { type: 'admit', callUuid, origin, direction, isEmergency } as const
-  const recognized = { at: deps.now(), what: 'recognized', origin } as const
-  if (route) {
-    const routed =
-      route.kind === 'refused' ? [{ at: deps.now(), what: 'routed', route } as const] : []
-    const notes = [recognized, ...routed]
-    deps.dispatch({ ...known, ...free(plan.tenantId), notes })
-  } else deps.dispatch({ ...known, ...unauthorized, notes: [recognized] })
+  const notes: Note[] = [{ at: deps.now(), what: 'recognized', origin }]
+  if (route?.kind === 'refused') notes.push({ at: deps.now(), what: 'routed', route })
+  deps.dispatch({
+    type: 'admit',
+    callUuid,
+    origin,
+    direction,
+    isEmergency,
+    account: route ? unpaid(plan.tenantId) : null,
+    grantedSeconds: null,
+    isFree: route !== undefined,
+    notes,
+  })
   const refusal = route ? refusalIn(route) : await authorize(call, invite, deps)
   // A call that is refused at once has an end and no beginning; one of the API's has neither.
   if (refusal === undefined && call.end === undefined) deps.calls.started(call)
@@ -82,7 +87,8 @@ export function admitFree(
 ): void {
   const notes = [{ at: now(), what: 'recognized', origin } as const]
   const known = { origin, direction: 'internal', isEmergency: false, notes } as const
-  dispatch({ type: 'admit', callUuid: call.start.callUuid, ...known, ...free(tenantId) })
+  const paid = { account: unpaid(tenantId), grantedSeconds: null, isFree: true }
+  dispatch({ type: 'admit', callUuid: call.start.callUuid, ...known, ...paid })
   calls.started(call)
 }
 
@@ -135,15 +141,10 @@ const refusalIn = (route: Route): End | undefined =>
 const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
   kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
 
-const unauthorized = { account: null, grantedSeconds: null, isFree: false } as const
-
 /** A call without authorization: it belongs to the tenant of its phone. */
-const free = (tenantId: number | null) => ({
-  account: {
-    ...{ customerId: null, tenantId, ratePrefix: null, currency: null },
-    isUnauthorizedByOcs: false,
-  },
-  ...{ grantedSeconds: null, isFree: true },
+const unpaid = (tenantId: number | null): Account => ({
+  ...{ customerId: null, tenantId, ratePrefix: null, currency: null },
+  isUnauthorizedByOcs: false,
 })
 
 async function authorize(
@@ -166,9 +167,7 @@ async function authorize(
   const verdict = await deps.charging.authorize(request)
   const charged = { at: deps.now(), what: 'charged', verdict } as const
   const tell = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
-    const { origin: from, direction, isEmergency } = call
-    const known = { ...(from && { origin: from }), direction, isEmergency, notes: [charged] }
-    deps.dispatch({ type: 'admit', callUuid, ...known, account, grantedSeconds, isFree })
+    deps.dispatch({ type: 'charged', callUuid, account, grantedSeconds, isFree, note: charged })
   }
   if (verdict.kind === 'unreachable') {
     tell(null, null, false)
