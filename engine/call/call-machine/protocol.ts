@@ -5,6 +5,7 @@ import type { HeaderFilter } from '../sip/headers.ts'
 import type { Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
+import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Destination, Route } from '../inbound/route.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
@@ -12,7 +13,6 @@ import type {
   Direction,
   Forward,
   Note,
-  OutgoingCall,
   Place,
   Reinvited,
   SourcePhones,
@@ -140,7 +140,7 @@ export interface Admission {
 /** Where a call is to be dialled. */
 export interface Dial {
   readonly route: Route
-  readonly invite: OutgoingCall
+  readonly invite: IncomingInvite
   readonly isEmergency: boolean
 }
 
@@ -195,7 +195,7 @@ export type Command =
       readonly type: 'invite'
       readonly legId: string
       readonly candidate: Callee
-      readonly invite: OutgoingCall
+      readonly invite: IncomingInvite
       readonly isBranch: boolean
       /** Beside which leg; undefined: anywhere. */
       readonly near: string | undefined
@@ -230,7 +230,7 @@ export type Command =
       readonly type: 'forwardOut'
       readonly callUuid: string
       readonly by: string
-      readonly invite: OutgoingCall
+      readonly invite: IncomingInvite
     }
   /** A phone of the source is picked up. */
   | { readonly type: 'connectSource'; readonly callUuid: string; readonly offer: string }

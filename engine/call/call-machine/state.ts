@@ -110,19 +110,16 @@ export interface Attempt {
   readonly isOffering?: boolean
 }
 
-/** The INVITE and route of the called side. */
-export type OutgoingCall = IncomingInvite
-
 /** A call that a phone's 3xx sends elsewhere. `route` undefined: outside, and a payer is needed. */
 export interface Forward {
-  readonly invite: OutgoingCall
+  readonly invite: IncomingInvite
   readonly route: Route | undefined
 }
 
 /** Destinations tried one after the other. */
 export interface Dialing {
   readonly purpose: 'source' | 'destination'
-  readonly invite: OutgoingCall
+  readonly invite: IncomingInvite
   readonly isEmergency: boolean
   /** Extensions that the call has come to by forwarding. */
   readonly visited: readonly string[]
@@ -365,14 +362,14 @@ export const emptyWorld = (): World => ({
 export interface SourcePhones {
   readonly phones: readonly PhoneCandidate[]
   /** The INVITE that they get. */
-  readonly invite: OutgoingCall
+  readonly invite: IncomingInvite
   readonly ringMs: number
   readonly connect: PendingDial
 }
 
 /** What is dialled when a phone of the source is picked up. `route` undefined: it depends on the payer. */
 export interface PendingDial {
-  readonly invite: OutgoingCall
+  readonly invite: IncomingInvite
   readonly route?: Route
   readonly isEmergency: boolean
 }

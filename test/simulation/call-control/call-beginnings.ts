@@ -5,7 +5,7 @@ import {
   beginInvitedCall,
   type NewCall,
 } from '../../../engine/call/call-machine/new-call.ts'
-import type { Call, OutgoingCall, World } from '../../../engine/call/call-machine/state.ts'
+import type { Call, IncomingInvite, World } from '../../../engine/call/call-machine/state.ts'
 import type { Route } from '../../../engine/call/inbound/route.ts'
 import type { Origin } from '../../../engine/routing/routing.ts'
 import { sampleInvite } from '../../support/call-machine.ts'
@@ -173,7 +173,7 @@ export abstract class CallBeginnings {
 
   protected dial(
     callUuid: string,
-    invite: OutgoingCall,
+    invite: IncomingInvite,
     isEmergency: boolean,
     route = this.routes.route(),
   ): void {
