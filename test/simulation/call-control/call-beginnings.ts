@@ -5,7 +5,8 @@ import {
   beginInvitedCall,
   type NewCall,
 } from '../../../engine/call/call-machine/new-call.ts'
-import type { Call, IncomingInvite, World } from '../../../engine/call/call-machine/state.ts'
+import type { Call, World } from '../../../engine/call/call-machine/state.ts'
+import type { IncomingInvite } from '../../../engine/call/inbound/incoming-invite.ts'
 import type { Route } from '../../../engine/call/inbound/route.ts'
 import type { Origin } from '../../../engine/routing/routing.ts'
 import { sampleInvite } from '../../support/call-machine.ts'
