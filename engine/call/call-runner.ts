@@ -55,6 +55,8 @@ export class CallRunner {
     parting: new Map(),
   }
   readonly #events: MachineEvent[] = []
+  /** Calls whose record is being stored. */
+  readonly #storing = new Set<string>()
   #isRunning = false
 
   constructor(deps: CallRunnerDeps) {
@@ -73,28 +75,48 @@ export class CallRunner {
     this.#events.push(event)
     if (this.#isRunning) return
     this.#isRunning = true
-    for (let next = this.#events.shift(); next; next = this.#events.shift()) this.#step(next)
-    this.#isRunning = false
+    try {
+      for (let next = this.#events.shift(); next; next = this.#events.shift()) this.#step(next)
+    } finally {
+      this.#isRunning = false
+    }
+  }
+
+  /** A command that fails keeps none of the others from being performed: the record is one of them. */
+  #step(event: MachineEvent): void {
+    const { calls } = this.#deps
+    let commands: readonly Command[] = []
+    try {
+      commands = handle(calls.world, event, this.#surroundings(event.type === 'timer'))
+    } catch (error) {
+      this.#failed(event, error)
+    }
+    for (const command of commands)
+      try {
+        this.#perform(command)
+      } catch (error) {
+        this.#failed(event, error)
+      }
   }
 
   /** A bug ends one call, not the process. */
-  #step(event: MachineEvent): void {
+  #failed(event: MachineEvent, error: unknown): void {
     const { calls, log } = this.#deps
-    try {
-      for (const command of handle(calls.world, event, this.#surroundings(event.type === 'timer')))
-        this.#perform(command)
-    } catch (error) {
-      const callUuid = callUuidIn(event)
-      if (event.type === 'request') {
-        const { legId, requestId } = event
-        log('error', 'a request in a call failed', { callUuid, method: event.method, error })
-        return this.#signalling.perform({ type: 'answerRequest', legId, requestId, status: 500 })
-      }
-      log('error', 'a call failed', { callUuid, event: event.type, error })
-      const isFirst = callUuid !== undefined && calls.call(callUuid)?.end === undefined
-      if (isFirst) this.#events.push({ type: 'stop', callUuid, end: fault })
-      return undefined
+    const callUuid = callUuidIn(event)
+    if (event.type === 'request') {
+      const { legId, requestId } = event
+      log('error', 'a request in a call failed', { callUuid, method: event.method, error })
+      this.#signalling.perform({ type: 'answerRequest', legId, requestId, status: 500 })
+      return
     }
+    log('error', 'a call failed', { callUuid, event: event.type, error })
+    const call = callUuid === undefined ? undefined : calls.call(callUuid)
+    if (call === undefined) return
+    const { callUuid: failed } = call.start
+    // The step that ended the call may have failed before it asked for the record.
+    if (call.phase === 'over') void this.#store(failed, call.end ?? fault)
+    else if (call.end === undefined)
+      this.#events.push({ type: 'stop', callUuid: failed, end: fault })
   }
 
   /** How the SIP server does is looked at for timers only: nothing else depends on it. */
@@ -240,17 +262,21 @@ export class CallRunner {
   async #store(callUuid: string, end: End): Promise<void> {
     const { calls, charging, now, log } = this.#deps
     const call = calls.call(callUuid)
-    if (call === undefined) return undefined
+    if (call === undefined || this.#storing.has(callUuid)) return undefined
+    this.#storing.add(callUuid)
     const record = callRecord(call, end, now())
     // A caller that calls again now must not find the limits taken by a call that waits for the disk.
     calls.ended(call)
-    if (record.denialCode === 'storage_unavailable' && !calls.unstored.mayWait(call))
+    if (record.denialCode === 'storage_unavailable' && !calls.unstored.mayWait(call)) {
+      this.#storing.delete(callUuid)
       return calls.finish(call)
+    }
     try {
       await charging.report(record)
     } catch (error) {
       log('error', 'a call record could not be stored', { record, error })
     }
+    this.#storing.delete(callUuid)
     calls.finish(call, record)
     log('info', 'call', {
       callUuid: record.callUuid,

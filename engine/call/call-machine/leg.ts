@@ -105,7 +105,7 @@ export function closeLeg(turn: Turn, leg: Leg | undefined, headers: Headers): vo
   stepLeg(turn, leg, 'close', { headers })
 }
 
-/** The dialog is lost, and its peer out of reach. */
+/** Nothing is sent in the dialog any more, but for a BYE or CANCEL that has to wait. */
 export const isClosing = ({ state }: Leg): boolean =>
   state === 'terminated' || state === 'closing' || state === 'cancelling'
 
