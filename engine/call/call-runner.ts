@@ -7,7 +7,14 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import { callUuidOf } from './call-machine/leg.ts'
 import { handle } from './call-machine/machine.ts'
-import type { Command, MachineEvent, Surroundings, Timer, Timing } from './call-machine/protocol.ts'
+import type {
+  Command,
+  MachineEvent,
+  SipServerState,
+  Surroundings,
+  Timer,
+  Timing,
+} from './call-machine/protocol.ts'
 import { callRecord, openCall } from './cdr/cdr.ts'
 import { fault, type End } from './cdr/end-reason.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
@@ -44,6 +51,7 @@ export type CallRequests = (request: CallRequest) => void
 export class CallRunner {
   readonly #deps: CallRunnerDeps
   readonly #signalling: LegSignalling
+  readonly #server: SipServerState
   readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
     attempt: new Map(),
     ring: new Map(),
@@ -61,7 +69,20 @@ export class CallRunner {
 
   constructor(deps: CallRunnerDeps) {
     this.#deps = deps
-    this.#signalling = new LegSignalling(deps.client, (event) => this.dispatch(event))
+    const { client } = deps
+    // Looked at when it is needed: each of these asks every connection.
+    this.#server = {
+      get lagMs() {
+        return client.lagMs()
+      },
+      get hearsTrying() {
+        return client.hearsTrying
+      },
+      get isElsewhere() {
+        return client.isElsewhere
+      },
+    }
+    this.#signalling = new LegSignalling(client, (event) => this.dispatch(event))
     deps.calls.attach((event) => this.dispatch(event))
   }
 
@@ -87,7 +108,7 @@ export class CallRunner {
     const { calls } = this.#deps
     let commands: readonly Command[] = []
     try {
-      commands = handle(calls.world, event, this.#surroundings(event.type === 'timer'))
+      commands = handle(calls.world, event, this.#surroundings())
     } catch (error) {
       this.#failed(event, error)
     }
@@ -119,17 +140,9 @@ export class CallRunner {
       this.#events.push({ type: 'stop', callUuid: failed, end: fault })
   }
 
-  /** How the SIP server does is looked at for timers only: nothing else depends on it. */
-  #surroundings(isTimer: boolean): Surroundings {
-    const { now, client, filter } = this.#deps
-    return {
-      now: now(),
-      lagMs: isTimer ? client.lagMs() : 0,
-      hearsTrying: !isTimer || client.hearsTrying,
-      isElsewhere: isTimer && client.isElsewhere,
-      filter,
-      timing: this.#deps,
-    }
+  #surroundings(): Surroundings {
+    const { now, filter } = this.#deps
+    return { now: now(), server: this.#server, filter, timing: this.#deps }
   }
 
   #perform(command: Command): void {

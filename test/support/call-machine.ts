@@ -35,7 +35,7 @@ export class CallMachine {
   readonly commands: Command[] = []
   readonly #timers = new Map<string, { readonly timer: Timer; readonly at: number }>()
   readonly #surroundings: Omit<Surroundings, 'now'> = {
-    ...{ lagMs: 0, hearsTrying: true, isElsewhere: false },
+    server: { lagMs: 0, hearsTrying: true, isElsewhere: false },
     filter: new HeaderFilter({ passX: new Set(), ownHost: () => 'sbc.example' }),
     timing: {
       ...{ nodeTimeoutMs: 1_500, nodeProgressTimeoutMs: 6_000, ringTimeoutMs: 180_000 },

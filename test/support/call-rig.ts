@@ -296,7 +296,9 @@ export async function startCallRig(options: CallRigOptions = {}) {
     idle: async (): Promise<void> => {
       const left = (): readonly (readonly [string, number])[] => {
         const { clients: _c, applications: _a, ...tables } = withSipTimers ? server.stats() : {}
-        const sizes = { calls: calls.size, ...client.stats(), ...tables }
+        const { legs, exchanges, transfers } = calls.world
+        const machine = { legs: legs.size, exchanges: exchanges.size, transfers: transfers.size }
+        const sizes = { calls: calls.size, ...machine, ...client.stats(), ...tables }
         return Object.entries(sizes).filter(([, size]) => size !== 0)
       }
       const isEmpty = (): boolean => left().length === 0

@@ -283,13 +283,14 @@ export function withheld(
 
 /** The time of an attempt is over: silence, or ringing for too long. */
 export function attemptTimedOut(turn: Turn, call: Call, attempt: Attempt): void {
-  const { now, lagMs, hearsTrying } = turn
+  const { now, server } = turn
+  const { lagMs } = server
   const { startedAt, timeoutMs, state, isNode } = attempt
   if (state !== 'silent') return silence(turn, call, attempt)
   // While this process is busy a response may wait to be read: silence counts only after that.
   if (lagMs > NOTICEABLE_LAG_MS && now < startedAt + timeoutMs + MAX_EXTRA_MS)
     return startTimer(turn, attempt, now + lagMs)
-  if (hearsTrying || isLeftHere(turn, attempt)) return silence(turn, call, attempt)
+  if (server.hearsTrying || isLeftHere(turn, attempt)) return silence(turn, call, attempt)
   return void stepAttempt(turn, call, attempt, isNode ? 'ask' : 'wait')
 }
 
@@ -301,8 +302,8 @@ export function probed(turn: Turn, attempt: Attempt, isThere: boolean): void {
 }
 
 /** The server has not confirmed that the INVITE was sent. */
-const isLeftHere = ({ world, isElsewhere }: Turn, { legId }: Attempt): boolean =>
-  isElsewhere && world.legs.get(legId)?.state === 'calling'
+const isLeftHere = ({ world, server }: Turn, { legId }: Attempt): boolean =>
+  server.isElsewhere && world.legs.get(legId)?.state === 'calling'
 
 /** A lost connection to the server says nothing about the destination. */
 function silence(turn: Turn, call: Call, attempt: Attempt): void {

@@ -36,9 +36,13 @@ const RING_BEFORE_VOICEMAIL_MS = 25_000
 const forwardedElsewhere: Headers = { Reason: 'SIP;cause=302;text="Call forwarded"' }
 
 /** Tries the destinations of a route in their order. */
-export function dialRoute(turn: Turn, call: Call, { route, invite, isEmergency }: Dial): void {
+export function dialRoute(
+  turn: Turn,
+  call: Call,
+  { route, invite, isEmergency }: Dial,
+  visited: readonly string[] = [],
+): void {
   call.notes.push({ at: turn.now, what: 'routed', route })
-  const { visited = [] } = call.dialing ?? {}
   if (route.kind === 'refused') return exhausted(turn, call, route.end)
   call.dialing = {
     ...{ purpose: 'destination', invite, isEmergency, visited },
@@ -295,13 +299,7 @@ function resultOf(turn: Turn, call: Call, result: AttemptResult): void {
 function followForward(turn: Turn, call: Call, by: string, { invite, route }: Forward): void {
   const { visited = [] } = call.dialing ?? {}
   const { callUuid } = call.start
-  if (route) {
-    call.dialing = {
-      ...{ purpose: 'destination', invite, isEmergency: false, visited: [...visited, by] },
-      ...{ candidates: [], attempts: [], last: noCandidate },
-    }
-    return dialRoute(turn, call, { route, invite, isEmergency: false })
-  }
+  if (route) return dialRoute(turn, call, { route, invite, isEmergency: false }, [...visited, by])
   call.dialing = undefined
   turn.signals.push({ type: 'forward', callUuid })
   turn.commands.push({ type: 'forwardOut', callUuid, by, invite })

@@ -4,7 +4,7 @@ import { withoutClaims } from '../sip/headers.ts'
 import { silentAnswer } from '../sdp/third-party.ts'
 import { isHold } from '../sdp/streams.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
-import { exchangeTable, type ExchangeAction, type ExchangeEvent } from './tables/exchange-table.ts'
+import { exchangeTable, type ExchangeEvent } from './tables/exchange-table.ts'
 import { answerOwed, describeTo, isClosing, isOffering, sendRequest } from './leg.ts'
 import type { Turn } from './protocol.ts'
 import type { Exchange, Leg, Purpose } from './state.ts'
@@ -69,16 +69,16 @@ export function resume(turn: Turn, leg: Leg | undefined): void {
   stepExchange(turn, exchange, 'resume')
 }
 
-/** Returns what is to be done with a re-INVITE. */
-function stepExchange(turn: Turn, exchange: Exchange, event: ExchangeEvent): ExchangeAction[] {
+/** Makes one step of an exchange. True: the offer may pass. */
+function stepExchange(turn: Turn, exchange: Exchange, event: ExchangeEvent): boolean {
   const step = exchangeTable[exchange.state][event]
-  if (step === undefined) return []
+  if (step === undefined) return false
   exchange.state = step.to
   if (step.do.includes('tellWaiting') && exchange.waiting) {
     turn.signals.push({ type: 'paused', ...exchange.waiting })
     exchange.waiting = undefined
   }
-  return [...step.do]
+  return step.do.includes('relay')
 }
 
 /** A request of a leg's peer, except BYE and ACK. */
@@ -152,10 +152,7 @@ function relayOffer(turn: Turn, from: Leg, to: Leg, request: Request): void {
     return answer(turn, from, requestId, 500, { 'Retry-After': '1' })
   const isInvite = method === 'INVITE'
   const isBusy = (isInvite && to.state !== 'confirmed') || isOffering(from) || isOffering(to)
-  if (
-    (isBusy && exchange.state === 'stable') ||
-    !stepExchange(turn, exchange, 'offer').includes('relay')
-  )
+  if ((isBusy && exchange.state === 'stable') || !stepExchange(turn, exchange, 'offer'))
     return answer(turn, from, requestId, 491)
   const offer = body || undefined
   const transactionId = sendRequest(

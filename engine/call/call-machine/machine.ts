@@ -52,9 +52,7 @@ export function handle(
   // Written out: spreading the surroundings took 40 µs of every call.
   const turn: Turn = {
     now: surroundings.now,
-    lagMs: surroundings.lagMs,
-    hearsTrying: surroundings.hearsTrying,
-    isElsewhere: surroundings.isElsewhere,
+    server: surroundings.server,
     filter: surroundings.filter,
     timing: surroundings.timing,
     world,

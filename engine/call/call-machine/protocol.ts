@@ -250,14 +250,19 @@ export type Command =
 export interface Surroundings {
   /** Milliseconds by the steady clock. */
   readonly now: number
-  /** How long what has arrived may wait to be read, because this process is busy. Milliseconds. */
-  readonly lagMs: number
-  /** The SIP server passes on the 100 to our INVITE. */
-  readonly hearsTrying: boolean
-  /** The SIP server is another process, which may be away. */
-  readonly isElsewhere: boolean
+  readonly server: SipServerState
   readonly filter: HeaderFilter
   readonly timing: Timing
+}
+
+/** The SIP server, as it is when it is asked. */
+export interface SipServerState {
+  /** How long what has arrived may wait to be read, because this process is busy. Milliseconds. */
+  readonly lagMs: number
+  /** It passes on the 100 to our INVITE. */
+  readonly hearsTrying: boolean
+  /** It is another process, which may be away. */
+  readonly isElsewhere: boolean
 }
 
 export interface Timing {

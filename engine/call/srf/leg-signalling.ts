@@ -45,12 +45,6 @@ export class LegSignalling {
     this.#emit = emit
   }
 
-  /** The size of each table: all zero when nothing is going on. */
-  get stats(): Readonly<Record<string, number>> {
-    const [legs, answers] = [this.#legs.size, this.#answers.size]
-    return { legs, answers, acknowledges: this.#acknowledges.size }
-  }
-
   /** Watches a received INVITE. To be called at once: a CANCEL reaches only a listener that exists when it comes. */
   receive(legId: string, request: SipRequest, answer: Answer): void {
     this.#legs.set(legId, { received: { request, answer } })

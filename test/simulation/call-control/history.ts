@@ -69,7 +69,7 @@ class History implements Line, Scene {
   world: World = emptyWorld()
   isQuiet = false
   readonly #options: HistoryOptions
-  readonly #surroundings: Omit<Surroundings, 'now' | 'lagMs'>
+  readonly #surroundings: Omit<Surroundings, 'now' | 'server'>
   readonly #control: Control
   readonly #events: MachineEvent[] = []
   #isRunning = false
@@ -93,8 +93,7 @@ class History implements Line, Scene {
     this.#options = options
     const { chance } = this
     this.isElsewhere = chance.is(0.3)
-    const hearsTrying = !this.isElsewhere
-    this.#surroundings = { hearsTrying, isElsewhere: this.isElsewhere, filter, timing }
+    this.#surroundings = { filter, timing }
     this.#control = new Control(this)
   }
 
@@ -159,9 +158,11 @@ class History implements Line, Scene {
     this.#steps += 1
     this.#say('> ', event)
     const { now } = this
-    const lagMs = this.isElsewhere && this.now % 7 === 0 ? 200 : 0
+    const { isElsewhere } = this
+    const lagMs = isElsewhere && this.now % 7 === 0 ? 200 : 0
+    const server = { lagMs, hearsTrying: !isElsewhere, isElsewhere }
     for (const callUuid of this.#storedNow.splice(0)) this.#stored.add(callUuid)
-    const commands = handle(this.world, event, { ...this.#surroundings, now, lagMs })
+    const commands = handle(this.world, event, { ...this.#surroundings, now, server })
     this.#copy()
     for (const command of commands) {
       this.#say('  < ', command)
