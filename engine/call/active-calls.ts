@@ -7,6 +7,7 @@ import { CallCounts } from './call-counts.ts'
 import type { Deadlines } from './deadlines.ts'
 import { stamped } from './cdr/cdr.ts'
 import { cause, type End } from './cdr/end-reason.ts'
+import { legOf, partnerOf } from './call-machine/parties.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import { RecentCalls } from './cdr/recent-calls.ts'
 import { UnstoredCalls } from './cdr/unstored-calls.ts'
@@ -17,7 +18,8 @@ import {
   type NewCall,
   type ReceivedInvite,
 } from './call-machine/new-call.ts'
-import { emptyWorld, type Call, type Leg } from './call-machine/state.ts'
+import type { LiveCall, LiveLeg } from './call-machine/live.ts'
+import { emptyWorld } from './call-machine/state.ts'
 import type { CallStory } from './trace/story.ts'
 
 export interface ActiveCallsDeps {
@@ -51,10 +53,11 @@ const HEARTBEAT_MS = 5_000
 const DRAIN_LOOK_MS = 500
 
 /** The caller has no final response yet, and gets none from the machine before the next event. */
-const ringing: ReadonlySet<Call['phase']> = new Set(['dialing', 'forwarding', 'journalling'])
+const ringing: ReadonlySet<LiveCall['phase']> = new Set(['dialing', 'forwarding', 'journalling'])
 
 export class ActiveCalls {
   readonly #deps: ActiveCallsDeps
+  /** Written by the machine of calls: all others use what this class shows of it. */
   readonly world = emptyWorld()
   readonly #calls = this.world.calls
   #dispatch: (event: MachineEvent) => void = () => undefined
@@ -89,14 +92,14 @@ export class ActiveCalls {
     this.#dispatch = dispatch
   }
 
-  begin(begun: Omit<NewCall, 'stampOffsetMs'>): Call {
+  begin(begun: Omit<NewCall, 'stampOffsetMs'>): LiveCall {
     const call = beginCall(this.world, { ...begun, stampOffsetMs: this.#stampOffsetMs })
     this.#scheduleHeartbeat()
     return call
   }
 
   /** A call that an INVITE begins, and the leg of its caller. */
-  beginInvited(begun: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): Leg {
+  beginInvited(begun: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): LiveLeg {
     const { world } = this
     const leg = beginInvitedCall(world, { ...begun, stampOffsetMs: this.#stampOffsetMs }, invite)
     this.#scheduleHeartbeat()
@@ -108,18 +111,18 @@ export class ActiveCalls {
   }
 
   /** The call is over, and counts nowhere any more; it is known until its record is stored. */
-  ended(call: Call): void {
+  ended(call: LiveCall): void {
     this.unstored.ended(call)
     this.counts.leave(call, call.place)
   }
 
   /** How far a transfer of the call has come. */
-  transferred(call: Call, { state }: CallTransfer): void {
+  transferred(call: LiveCall, { state }: CallTransfer): void {
     this.#tell(transferEvents[state], call)
   }
 
   /** The leg of the dialog with this Call-ID, our tag and the peer's, in a call that is answered. Looks at every leg. */
-  legIn(callId: string, localTag: string, remoteTag: string): Leg | undefined {
+  legIn(callId: string, localTag: string, remoteTag: string): LiveLeg | undefined {
     for (const leg of this.world.legs.values()) {
       if (leg.callId !== callId || leg.localTag !== localTag || leg.remoteTag !== remoteTag)
         continue
@@ -133,7 +136,7 @@ export class ActiveCalls {
    * The call that has this INVITE and no answer yet. Our own tag in such a dialog is known to the server
    * only, and adds nothing: the caller has made both of these. Looks at every call.
    */
-  unanswered(callId: string, callerTag: string): Call | undefined {
+  unanswered(callId: string, callerTag: string): LiveCall | undefined {
     for (const call of this.#calls.values()) {
       const { start, calling, answeredAt, end } = call
       if (start.callId !== callId || answeredAt !== null || end) continue
@@ -143,8 +146,19 @@ export class ActiveCalls {
     return undefined
   }
 
+  /** A leg that is not over. */
+  leg(legId: string | undefined): LiveLeg | undefined {
+    return legOf(this.world, legId)
+  }
+
+  /** The leg that this one is connected to, in the same call or in another. */
+  partnerOf(leg: LiveLeg): LiveLeg | undefined {
+    const own = this.world.legs.get(leg.id)
+    return own && partnerOf(this, own)
+  }
+
   /** One transfer at a time. */
-  isTransferring(...legs: readonly Leg[]): boolean {
+  isTransferring(...legs: readonly LiveLeg[]): boolean {
     return legs.some(({ callUuid }) => this.call(callUuid)?.transfer?.state === 'transferring')
   }
 
@@ -169,7 +183,7 @@ export class ActiveCalls {
   }
 
   /** The call is over, and its record stored; undefined: it was none. */
-  finish(call: Call, record?: CallRecord): void {
+  finish(call: LiveCall, record?: CallRecord): void {
     if (record) {
       const { callIds: legs, notes, stampOffsetMs } = call
       this.#recent.add({ record, legs, notes, stampOffsetMs })
@@ -186,7 +200,7 @@ export class ActiveCalls {
   }
 
   /** The live call itself. */
-  call(callUuid: string): Call | undefined {
+  call(callUuid: string): LiveCall | undefined {
     return this.#calls.get(callUuid)
   }
 
@@ -279,7 +293,7 @@ export class ActiveCalls {
   }
 
   /** The call is admitted, with or without a payer. */
-  started(call: Call): void {
+  started(call: LiveCall): void {
     this.#tell('call.started', call)
   }
 
@@ -288,12 +302,12 @@ export class ActiveCalls {
   }
 
   /** What is shown of the call has changed. */
-  displayed(call: Call, before: CallState): void {
+  displayed(call: LiveCall, before: CallState): void {
     if (before === 'DIALING' && call.display !== 'ACTIVE') this.#tell('call.ringing', call)
     else if (call.display === 'ACTIVE' && before !== 'HELD') this.#tell('call.answered', call)
   }
 
-  #tell(type: LiveCallEvent, call: Call): void {
+  #tell(type: LiveCallEvent, call: LiveCall): void {
     const tenantId = call.account?.tenantId ?? null
     this.#deps.onEvent({ type, tenantId, call: describe(call) })
   }
@@ -328,7 +342,7 @@ export class ActiveCalls {
   }
 }
 
-function describe(call: Call): ActiveCall {
+function describe(call: LiveCall): ActiveCall {
   const { callUuid, callerNumber, calledNumber, startedAt } = call.start
   const { setId, node, carrier } = call.place
   return {

@@ -1,7 +1,8 @@
 /** How many calls each node, carrier and agent has: a call counts where it is being tried, and nowhere else. */
-import type { Call, Place } from './call-machine/state.ts'
+import type { LiveCall } from './call-machine/live.ts'
+import type { Place } from './call-machine/state.ts'
 
-type Index = Map<number, Set<Call>>
+type Index = Map<number, Set<LiveCall>>
 
 export class CallCounts {
   readonly #nodes: Index = new Map()
@@ -20,21 +21,21 @@ export class CallCounts {
     return this.#agents.get(agentId)?.size ?? 0
   }
 
-  move(call: Call, from: Place, to: Place): void {
+  move(call: LiveCall, from: Place, to: Place): void {
     this.leave(call, from)
     join(this.#nodes, to.nodeId, call)
     join(this.#carriers, to.carrierId, call)
     join(this.#agents, to.agentId, call)
   }
 
-  leave(call: Call, { nodeId, carrierId, agentId }: Place): void {
+  leave(call: LiveCall, { nodeId, carrierId, agentId }: Place): void {
     part(this.#nodes, nodeId, call)
     part(this.#carriers, carrierId, call)
     part(this.#agents, agentId, call)
   }
 
   /** A callee that a transfer has taken out of the call does not count any more where the call went. */
-  calleeLeft(call: Call): void {
+  calleeLeft(call: LiveCall): void {
     const { nodeId, carrierId, agentId } = call.place
     part(this.#nodes, nodeId, call)
     part(this.#agents, agentId, call)
@@ -43,14 +44,14 @@ export class CallCounts {
   }
 }
 
-function join(index: Index, key: number | null, call: Call): void {
+function join(index: Index, key: number | null, call: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
   if (calls) calls.add(call)
   else index.set(key, new Set([call]))
 }
 
-function part(index: Index, key: number | null, call: Call): void {
+function part(index: Index, key: number | null, call: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
   calls?.delete(call)

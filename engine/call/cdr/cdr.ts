@@ -2,7 +2,7 @@
 import type { OpenCall } from '../../../schema/call-journal.ts'
 import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
-import type { Call } from '../call-machine/state.ts'
+import type { LiveCall } from '../call-machine/live.ts'
 import type { End } from './end-reason.ts'
 import { summarize } from './end-reason.ts'
 
@@ -10,7 +10,7 @@ import { summarize } from './end-reason.ts'
  * The record of a call that is over. `endedAt` by the steady clock, as the call's own times; those of the
  * record are stamps, which differ by what was measured.
  */
-export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
+export function callRecord(call: LiveCall, end: End, endedAt: number): CallRecord {
   const { start, account, place, answeredAt, stampOffsetMs } = call
   const summary = summarize(end, answeredAt !== null)
   // Written out: spreading the parts took 15 µs of every call.
@@ -50,7 +50,7 @@ export function callRecord(call: Call, end: End, endedAt: number): CallRecord {
 }
 
 /** What a crash must not lose of a call that is about to be answered, the attempt that is answering included. */
-export function openCall(call: Call, answeredAt: number): OpenCall {
+export function openCall(call: LiveCall, answeredAt: number): OpenCall {
   const { start, account, place, stampOffsetMs, dialing } = call
   const answering = dialing?.attempts.find(({ state }) => state === 'answered')
   const last = answering ? [recordOf({ ...answering, endedAt: answeredAt })] : []
@@ -80,7 +80,7 @@ export function openCall(call: Call, answeredAt: number): OpenCall {
 }
 
 /** An attempt with stamps, for records and traces. */
-export const stamped = (attempt: Attempt, { stampOffsetMs }: Call): Attempt =>
+export const stamped = (attempt: Attempt, { stampOffsetMs }: LiveCall): Attempt =>
   stampOffsetMs === 0
     ? attempt
     : {
@@ -96,5 +96,5 @@ export const stamped = (attempt: Attempt, { stampOffsetMs }: Call): Attempt =>
 const chargedSeconds = (talkedMs: number, grantedSeconds: number): number =>
   Math.max(1, Math.min(billedSeconds(talkedMs), Math.floor(grantedSeconds)))
 
-const postDialDelayOf = ({ firstProgressAt, start }: Call): number | null =>
+const postDialDelayOf = ({ firstProgressAt, start }: LiveCall): number | null =>
   firstProgressAt === null ? null : firstProgressAt - start.startedAt

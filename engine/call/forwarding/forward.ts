@@ -5,7 +5,8 @@
  */
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { Call, Forward } from '../call-machine/state.ts'
+import type { LiveCall } from '../call-machine/live.ts'
+import type { Forward } from '../call-machine/state.ts'
 import type { ExtensionDestination } from '../inbound/extension-route.ts'
 import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
 import { originOf } from '../inbound/identify.ts'
@@ -21,7 +22,7 @@ const MAX_FORWARDS = 5
 const MAX_UNANSWERED = 10
 
 /** What a 3xx of an extension's phone asks. Undefined: it is not followed. */
-export function forwardBy(call: Call, headers: Headers, deps: CallDeps): Forward | undefined {
+export function forwardBy(call: LiveCall, headers: Headers, deps: CallDeps): Forward | undefined {
   const { dialing } = call
   const { current } = dialing ?? {}
   if (dialing === undefined || current?.kind !== 'extension') return undefined
@@ -76,7 +77,12 @@ function forwardedInvite(
 }
 
 /** Begins the call of the extension that forwards `call` to the outside. */
-export function forwardOut(call: Call, by: string, given: IncomingInvite, deps: CallDeps): void {
+export function forwardOut(
+  call: LiveCall,
+  by: string,
+  given: IncomingInvite,
+  deps: CallDeps,
+): void {
   const { origin } = given
   if (origin.kind !== 'extension') return
   const callUuid = deps.newUuid()

@@ -1,5 +1,6 @@
 /** Admits a call: finds its payer, unless the call is free. */
-import type { Call, Note } from '../call-machine/state.ts'
+import type { LiveCall } from '../call-machine/live.ts'
+import type { Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Account, Charging } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
@@ -50,7 +51,7 @@ export function planRoute(invite: IncomingInvite, deps: RouteDeps): RoutePlan {
 
 /** Admits a call, after authorization unless it is free. Returns the end of a call that is refused. */
 export async function admit(
-  call: Call,
+  call: LiveCall,
   invite: IncomingInvite,
   plan: RoutePlan,
   deps: AdmissionDeps,
@@ -80,7 +81,7 @@ export async function admit(
 
 /** Admits a call inside a tenant without authorization. */
 export function admitFree(
-  call: Call,
+  call: LiveCall,
   origin: Origin,
   tenantId: number | null,
   { calls, dispatch, now }: Pick<AdmissionDeps, 'calls' | 'dispatch' | 'now'>,
@@ -94,7 +95,7 @@ export function admitFree(
 
 /** Authorizes and dials a call. `shown`: the INVITE as the called side gets it. Resolves with a refusal. */
 export async function admitAndDial(
-  call: Call,
+  call: LiveCall,
   invite: IncomingInvite,
   plan: RoutePlan,
   deps: AdmissionDeps,
@@ -122,11 +123,11 @@ export function dial(
   dispatch({ type: 'dial', callUuid: invite.callUuid, route, invite: outgoing, isEmergency })
 }
 
-export const refuse = ({ start }: Call, end: End, { dispatch }: Dispatching): void =>
+export const refuse = ({ start }: LiveCall, end: End, { dispatch }: Dispatching): void =>
   dispatch({ type: 'refuse', callUuid: start.callUuid, end })
 
 /** Refuses a call whose setup has failed by a bug. */
-export function onFault(call: Call, deps: Dispatching & { readonly log: Log }) {
+export function onFault(call: LiveCall, deps: Dispatching & { readonly log: Log }) {
   return (error: unknown): End => {
     deps.log('error', 'a call failed', { callUuid: call.start.callUuid, error })
     refuse(call, fault, deps)
@@ -148,7 +149,7 @@ const unpaid = (tenantId: number | null): Account => ({
 })
 
 async function authorize(
-  call: Call,
+  call: LiveCall,
   invite: IncomingInvite,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {

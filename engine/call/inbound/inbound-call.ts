@@ -1,7 +1,7 @@
 /** An INVITE until its call is dialled: identified, validated, authorized, routed. */
 import { hostPort, tagOf } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { Call } from '../call-machine/state.ts'
+import type { LiveCall } from '../call-machine/live.ts'
 import { respondToPhone, sourceOf } from '../phones/register.ts'
 import { requires100rel } from '../sip/headers.ts'
 import { respond } from '../sip/answers.ts'
@@ -49,7 +49,7 @@ export function handleInvite(request: SipRequest, answer: Answer, deps: InboundC
 
 async function connect(
   request: SipRequest,
-  call: Call,
+  call: LiveCall,
   invite: IncomingInvite,
   deps: InboundCallDeps,
 ): Promise<unknown> {

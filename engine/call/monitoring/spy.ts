@@ -8,7 +8,7 @@ import { escapeUser } from '../../sip-server/message/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
 import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { Call } from '../call-machine/state.ts'
+import type { LiveCall } from '../call-machine/live.ts'
 import { inviteOfSource, phonesOf } from '../click-to-call/source.ts'
 import type { SpyCandidate } from '../dialing/outgoing-invite.ts'
 import { admitFree } from '../inbound/admission.ts'
@@ -50,7 +50,7 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
 
 /** Undefined: the call is on no node of a set that lets a supervisor in, or not so. */
 function entranceTo(
-  { start, place }: Call,
+  { start, place }: LiveCall,
   { mode, side }: SpyRequest,
   { dispatcher }: CallDeps,
 ): SpyCandidate | undefined {
@@ -65,7 +65,11 @@ function entranceTo(
 }
 
 /** The phones show both parties of the call. */
-function toSupervisor(invite: IncomingInvite, { start }: Call, extension: string): IncomingInvite {
+function toSupervisor(
+  invite: IncomingInvite,
+  { start }: LiveCall,
+  extension: string,
+): IncomingInvite {
   const { callerNumber, calledNumber } = start
   const name = `${callerNumber} - ${calledNumber}`
   const from = partyOfNumber(calledNumber, invite.domain, name)

@@ -2,8 +2,8 @@
 import { escapeUser } from '../../sip-server/message/index.ts'
 import type { TransferRequest, TransferResult } from '../../../schema/contracts/calls.ts'
 import type { CallDeps } from '../call-deps.ts'
-import { oppositeSide, partnerOf } from '../call-machine/parties.ts'
-import type { Leg } from '../call-machine/state.ts'
+import { oppositeSide } from '../call-machine/parties.ts'
+import type { LiveLeg } from '../call-machine/live.ts'
 import { identityOf, type Identity } from './identity.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
@@ -13,14 +13,13 @@ export async function transferByApi(
   deps: CallDeps,
 ): Promise<TransferResult> {
   const { calls } = deps
-  const { world } = calls
   const call = calls.call(callUuid)
   if (call === undefined) return { kind: 'not_found' }
   if (call.end) return { kind: 'already_ending' }
   if (call.answeredAt === null) return { kind: 'not_answered' }
-  const other = world.legs.get(call.legs[oppositeSide(moved)] ?? '')
-  const transferee = world.legs.get(call.legs[moved] ?? '') ?? (other && partnerOf(calls, other))
-  const transferor = transferee && partnerOf(calls, transferee)
+  const other = calls.leg(call.legs[oppositeSide(moved)])
+  const transferee = calls.leg(call.legs[moved]) ?? (other && calls.partnerOf(other))
+  const transferor = transferee && calls.partnerOf(transferee)
   if (!transferee || !transferor || transferee.media === '') return { kind: 'not_transferable' }
   if (calls.isTransferring(transferor, transferee)) return { kind: 'transfer_in_progress' }
   const tenantId = call.account?.tenantId ?? null
@@ -38,8 +37,8 @@ export async function transferByApi(
  * No party of another tenant than the call's: API keys would spend its money.
  */
 function payerOf(
-  transferor: Leg,
-  transferee: Leg,
+  transferor: LiveLeg,
+  transferee: LiveLeg,
   tenantId: number | null,
   deps: CallDeps,
 ): Identity | undefined {
@@ -62,7 +61,7 @@ function isOfOther(identity: Identity | undefined, tenantId: number): boolean {
   return identity?.origin.kind === 'extension' && identity.origin.tenantId !== tenantId
 }
 
-function isPaying({ callUuid, side }: Leg, { calls }: CallDeps): boolean {
+function isPaying({ callUuid, side }: LiveLeg, { calls }: CallDeps): boolean {
   const call = calls.call(callUuid)
   return side === 'caller' && call?.isFree === false && call.account?.customerId != null
 }

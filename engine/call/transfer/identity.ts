@@ -2,7 +2,8 @@
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { ExtensionOrigin, Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
-import type { Call, Side } from '../call-machine/state.ts'
+import type { LiveCall } from '../call-machine/live.ts'
+import type { Side } from '../call-machine/state.ts'
 import { originOf } from '../inbound/identify.ts'
 import { servedTenant } from '../inbound/route.ts'
 
@@ -13,7 +14,7 @@ export interface Identity {
   readonly name: string
 }
 
-type CallerFacts = Pick<Call, 'origin' | 'start' | 'account'>
+type CallerFacts = Pick<LiveCall, 'origin' | 'start' | 'account'>
 
 export interface IdentityDeps {
   readonly registrar: Pick<Registrar, 'extensionAt'>
@@ -24,7 +25,7 @@ export interface IdentityDeps {
  * expense of those that they have called.
  */
 export function identityOf(
-  call: CallerFacts & Pick<Call, 'destination'>,
+  call: CallerFacts & Pick<LiveCall, 'destination'>,
   side: Side,
   deps: IdentityDeps,
 ): Identity | undefined {

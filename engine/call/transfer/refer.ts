@@ -2,8 +2,7 @@
 import type { Replaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Command, MachineEvent } from '../call-machine/protocol.ts'
-import { partnerOf } from '../call-machine/parties.ts'
-import type { Call, Leg } from '../call-machine/state.ts'
+import type { LiveCall, LiveLeg } from '../call-machine/live.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { partyOf } from '../sip/caller-id.ts'
 import { callerIdentity, identityOf, isSame, type Identity } from './identity.ts'
@@ -23,12 +22,12 @@ export function takeRefer(
     dispatch({ type: 'referRefused', legId, requestId, status, reason })
   const refer = readRefer(headers)
   if (refer.kind === 'refused') return refuse(refer.status, refer.reason)
-  const transferor = calls.world.legs.get(legId)
+  const transferor = calls.leg(legId)
   const call = transferor && calls.call(transferor.callUuid)
   if (!transferor || !call) return refuse(481)
   const payer = identityOf(call, transferor.side, deps)
   if (payer === undefined || call.failedTransfers >= MAX_FAILED) return refuse(403)
-  const transferee = partnerOf(calls, transferor)
+  const transferee = calls.partnerOf(transferor)
   if (transferee === undefined || calls.isTransferring(transferor, transferee)) return refuse(491)
   if (transferee.media === '') return refuse(488)
   const { id, isSilent, target, replaces } = refer
@@ -45,8 +44,8 @@ export function takeRefer(
 }
 
 interface Attended {
-  readonly transferor: Leg
-  readonly transferee: Leg
+  readonly transferor: LiveLeg
+  readonly transferee: LiveLeg
   readonly payer: Identity
   readonly replaces: Replaces
 }
@@ -64,7 +63,7 @@ function attended(plan: Attended, deps: CallDeps): MachineEvent {
   const consulting = calls.legIn(callId, toTag, fromTag)
   const call = consulting && calls.call(consulting.callUuid)
   const owner = call && identityOf(call, consulting.side, deps)
-  const target = consulting && partnerOf(calls, consulting)
+  const target = consulting && calls.partnerOf(consulting)
   const isOwn = owner !== undefined && isSame(owner, payer)
   const isFirst = consulting === transferor || target === transferor
   if (!consulting || !isOwn || !target || isFirst)
@@ -80,7 +79,7 @@ function attended(plan: Attended, deps: CallDeps): MachineEvent {
 /** The called party has not answered yet: the transferee is connected as soon as it does. */
 function semiAttended(
   { transferor, transferee, payer }: Attended,
-  ringing: Call,
+  ringing: LiveCall,
   failed: (status: number, reason: string) => MachineEvent,
 ): MachineEvent {
   const owner = callerIdentity(ringing)

@@ -4,8 +4,7 @@
  */
 import { parseReplaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
-import { partnerOf } from '../call-machine/parties.ts'
-import type { Call, Leg } from '../call-machine/state.ts'
+import type { LiveCall, LiveLeg } from '../call-machine/live.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
 import { admitFree } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
@@ -14,7 +13,7 @@ import { identityOf, mayReplace } from './identity.ts'
 
 export function replaceParty(
   headers: Headers,
-  call: Call,
+  call: LiveCall,
   { origin }: IncomingInvite,
   deps: CallDeps,
 ): void {
@@ -28,9 +27,9 @@ export function replaceParty(
 }
 
 interface Found {
-  readonly replaced: Leg
+  readonly replaced: LiveLeg
   /** The leg that the replaced one talks to. */
-  readonly partner: Leg
+  readonly partner: LiveLeg
 }
 
 /** §3, in its order. */
@@ -45,7 +44,7 @@ function partyToReplace(
     return refused(400, 'Bad Replaces', 'bad_request')
   const { callId, toTag, fromTag, isEarlyOnly } = replaces
   const replaced = calls.legIn(callId, toTag, fromTag)
-  const partner = replaced && partnerOf(calls, replaced)
+  const partner = replaced && calls.partnerOf(replaced)
   if (!replaced || !partner)
     return calls.hasEnded(callId)
       ? refused(603, 'Decline', 'replaces_ended_call')
@@ -58,7 +57,7 @@ function partyToReplace(
   return { replaced, partner }
 }
 
-function tenantOf({ callUuid, side }: Leg, deps: CallDeps): number | null {
+function tenantOf({ callUuid, side }: LiveLeg, deps: CallDeps): number | null {
   const call = deps.calls.call(callUuid)
   const origin = call && identityOf(call, side, deps)?.origin
   return origin?.kind === 'extension' ? origin.tenantId : null

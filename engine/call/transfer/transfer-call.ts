@@ -4,7 +4,7 @@
  * is still charged.
  */
 import type { CallDeps } from '../call-deps.ts'
-import type { Call, Leg } from '../call-machine/state.ts'
+import type { LiveCall, LiveLeg } from '../call-machine/live.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
 import { admitAndDial, onFault, planRoute, refuse, type RoutePlan } from '../inbound/admission.ts'
 import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
@@ -17,8 +17,8 @@ import type { Target } from './refer-request.ts'
 
 export interface TransferPlan {
   /** The leg that leaves when the new call is answered. */
-  readonly transferor: Leg
-  readonly transferee: Leg
+  readonly transferor: LiveLeg
+  readonly transferee: LiveLeg
   readonly target: Target
   /** The identity and account of the new call. */
   readonly payer: Identity
@@ -67,7 +67,7 @@ function begin(
   { transferor, transferee, tenantId = null }: TransferPlan,
   invite: IncomingInvite,
   { calls, now }: CallDeps,
-): Call {
+): LiveCall {
   const before = [transferor, transferee].flatMap(({ callUuid }) => calls.call(callUuid) ?? [])
   return calls.begin({
     start: { ...startOf(invite, 'transfer', now()), isOurs: true },
@@ -79,7 +79,7 @@ function begin(
 }
 
 function rejectionFor(
-  { payerTenantId, transfersBefore }: Call,
+  { payerTenantId, transfersBefore }: LiveCall,
   { isEmergency, route, tenantId }: RoutePlan,
   deps: CallDeps,
 ): End | undefined {

@@ -40,8 +40,8 @@ test('a call counts where it is, once, and nowhere after its end', () => {
   calls.counts.move(one, nowhere, at(1, 5))
   calls.counts.move(two, nowhere, at(1, 5))
   calls.counts.move(two, at(1, 5), at(2, 5))
-  one.place = at(1, 5)
-  two.place = at(2, 5)
+  Object.assign(one, { place: at(1, 5) })
+  Object.assign(two, { place: at(2, 5) })
   expect([1, 2, 3].map((nodeId) => calls.countByNode(nodeId))).toEqual([1, 1, 0])
   expect(calls.countByCarrier(5)).toBe(2)
   calls.finish(one)
@@ -54,7 +54,7 @@ test('a call counts where it is, once, and nowhere after its end', () => {
 
 test('a call is listed and found by what the API shows of it', () => {
   const { calls, begin } = start()
-  begin('1').display = 'RINGING'
+  Object.assign(begin('1'), { display: 'RINGING' })
   expect(calls.list()).toEqual([calls.find('1')])
   expect(calls.find('1')).toMatchObject({ state: 'RINGING', calledNumber: '2', customerId: null })
   expect(calls.find('2')).toBeUndefined()
@@ -73,7 +73,7 @@ test('a call is hung up once', () => {
 test('a call of a customer that may not call any more ends at the next heartbeat, the others go on', () => {
   const { time, calls, begin, revoked } = start()
   const [one, two] = [begin('1'), begin('2')]
-  one.answeredAt = two.answeredAt = 0
+  for (const call of [one, two]) Object.assign(call, { answeredAt: 0 })
   time.advance(5_050)
   expect([one.end, two.end]).toEqual([undefined, undefined])
   revoked.push({ callUuid: '1', code: 'customer_inactive' }, { callUuid: 'unknown', code: 'x' })
