@@ -1,195 +1,22 @@
-/**
- * The map and the habits of this project as a test: imports, sizes, banned calls, words,
- * nothing half done, nothing out of place. What has to differ stands in `exceptions`, with its reason.
- */
+/** The habits of this project as a test: sizes, banned calls, nothing half done, nothing out of place. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, join, normalize } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import { forbiddenNames, forbiddenWords, wordExceptions } from './support/glossary.ts'
+import {
+  codeOf,
+  documents,
+  Exceptions,
+  filesUnder,
+  holds,
+  lineNumber,
+  production,
+  sources,
+  textOf,
+} from './support/source-files.ts'
 
-/** `rule: path` → why this one file may. An entry that is no longer needed fails too. */
-const exceptions: Record<string, string> = {
-  ...wordExceptions,
-  'state: engine/call/call-runner.ts': 'hands the state to the machine, and to nothing else',
-  'length: test/tidy.test.ts': 'every habit of the project in one list',
+const exceptions = new Exceptions({
   'a cast that forgets the type: engine/sip-server/transaction/deadlines.ts':
     'a queue holds deadlines of many targets; each goes back to the target that it came with',
-}
-
-const usedExceptions = new Set<string>()
-
-/** The complaints of one rule, without those that have an exception. */
-function without(rule: string, complaints: readonly { path: string; what: string }[]): string[] {
-  return complaints
-    .filter(({ path }) => {
-      const key = `${rule}: ${path}`
-      if (!(key in exceptions)) return true
-      usedExceptions.add(key)
-      return false
-    })
-    .map(({ path, what }) => `${path}: ${what}`)
-}
-
-const roots = ['engine', 'control', 'schema', 'test']
-const files = roots.flatMap((root) => filesUnder(root))
-const sources = files.filter((path) => path.endsWith('.ts') || path.endsWith('.mjs'))
-const production = sources.filter((path) => !path.startsWith('test/'))
-const textOf = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
-const codeOf = new Map([...textOf].map(([path, text]) => [path, withoutComments(text)]))
-
-function filesUnder(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-}
-
-/** Comments blanked, lines kept; a quoted text is passed over so that `//` in it stays. */
-function withoutComments(text: string): string {
-  return text.replace(
-    /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
-    (match) => (match.startsWith('/') ? match.replace(/[^\n]/g, ' ') : match),
-  )
-}
-
-const documents = [...readdirSync('.'), ...files].filter((path) => path.endsWith('.md'))
-
-const lineNumber = (text: string, index: number): number => text.slice(0, index).split('\n').length
-
-// ---- imports -----------------------------------------------------------------------------------
-
-const shared = [
-  'engine/sip-server/flow.ts',
-  'engine/sip-server/options.ts',
-  'engine/sip-server/errors.ts',
-]
-const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'trunks']
-const onlyNode = /^node:/
-/** SIP grammar, pure: the second public door of the embedded server. */
-const sipGrammar = 'engine/sip-server/message/index.ts'
-
-/** What joins the parts: from the command line down to one running process. */
-const composition = { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ }
-
-/**
- * What each folder may import besides itself: folders (or files) here, and packages. The longest
- * entry that holds a file counts. Tests may import everything.
- */
-const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
-  // Read by Nodes that are too old for the rest.
-  'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
-  'engine/main.ts': composition,
-  'engine/platform.ts': composition,
-  'engine/engine-port.ts': { folders: ['engine/engine.ts', 'schema'], packages: /^$/ },
-  'engine/first-admin.ts': composition,
-  'engine/commands': composition,
-  'engine/engine.ts': {
-    folders: [
-      ...['engine/call', ...helpers.map((name) => `engine/${name}`), 'engine/sip-server/index.ts'],
-      ...['engine/config.ts', 'engine/logger.ts', 'engine/call-totals.ts', 'engine/event-log.ts'],
-      ...['engine/refused-calls.ts', 'engine/storage-notes.ts', 'schema'],
-    ],
-    packages: onlyNode,
-  },
-  'engine/call-totals.ts': { folders: ['schema'], packages: /^$/ },
-  'engine/refused-calls.ts': { folders: ['engine/logger.ts', 'schema'], packages: /^$/ },
-  'engine/backups': {
-    folders: ['engine/logger.ts', 'schema'],
-    packages: /^(node:|better-sqlite3$)/,
-  },
-  'engine/storage-notes.ts': { folders: ['engine/event-log.ts', 'schema'], packages: /^$/ },
-  'engine/event-log.ts': { folders: ['schema'], packages: /^$/ },
-  'engine/serving-lock.ts': { folders: ['schema'], packages: /^(node:fs|better-sqlite3)$/ },
-  'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },
-  'engine/settings.ts': { folders: ['engine/setting-kinds.ts'], packages: /^zod$/ },
-  'engine/setting-kinds.ts': { folders: ['schema/net', sipGrammar], packages: /^(node:net|zod)$/ },
-  'engine/logger.ts': { folders: ['schema/contracts'], packages: /^(node:|pino$)/ },
-  'engine/sip-server': { folders: [], packages: onlyNode },
-  // An application of its own: it knows the server by its protocol alone.
-  'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
-  // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.
-  'engine/sip-server/message': { folders: shared, packages: /^node:buffer$/ },
-  'engine/sip-server/transaction': {
-    folders: [...shared, 'engine/sip-server/message'],
-    packages: /^$/,
-  },
-  'engine/sip-server/dialog': {
-    folders: [...shared, 'engine/sip-server/message', 'engine/sip-server/transaction'],
-    packages: /^$/,
-  },
-  'engine/sip-server/wire': { folders: shared, packages: /^node:buffer$/ },
-  'engine/sip-server/core': {
-    folders: [
-      ...shared,
-      ...['message', 'transaction', 'dialog', 'wire'].map((name) => `engine/sip-server/${name}`),
-    ],
-    packages: /^node:net$/,
-  },
-  'engine/sip-server/transport': { folders: ['engine/sip-server'], packages: /^(node:|ws$)/ },
-  'engine/sip-server/clients': { folders: ['engine/sip-server'], packages: onlyNode },
-  ...Object.fromEntries(
-    helpers.map((name) => [
-      `engine/${name}`,
-      {
-        folders: ['schema', sipGrammar],
-        packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/,
-      },
-    ]),
-  ),
-  // Probes carriers' gateways with the dispatcher's prober, and reads carriers as routing does.
-  'engine/trunks': {
-    folders: ['engine/dispatcher', 'engine/routing', 'schema', sipGrammar],
-    packages: /^$/,
-  },
-  'engine/call': {
-    folders: ['schema', sipGrammar, ...helpers.map((name) => `engine/${name}`)],
-    packages: /^(node:|drachtio-srf$|drachtio-srf\/|sip-status$)/,
-  },
-  control: { folders: ['schema', sipGrammar], packages: /^(?!drachtio-srf)/ },
-  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
-}
-
-const holds = (folder: string, path: string): boolean =>
-  path === folder || path.startsWith(`${folder}/`)
-
-const placeOf = (path: string): string =>
-  Object.keys(map)
-    .filter((folder) => holds(folder, path))
-    .toSorted((a, b) => b.length - a.length)[0] ?? ''
-
-function importsOf(path: string): string[] {
-  const code = codeOf.get(path) ?? ''
-  const found = code.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)'([^']+)'/g)
-  return [...found].map(([, specifier = '']) => specifier)
-}
-
-test('every file imports only what the map of ARCHITECTURE.md allows', () => {
-  const complaints = production.flatMap((path) => {
-    const place = placeOf(path)
-    const rule = map[place]
-    if (rule === undefined) return [{ path, what: 'stands in no folder of the map' }]
-    return importsOf(path)
-      .filter((specifier) => {
-        if (!specifier.startsWith('.')) return !rule.packages.test(specifier)
-        const target = normalize(join(dirname(path), specifier))
-        return ![place, ...rule.folders].some((folder) => holds(folder, target))
-      })
-      .map((specifier) => ({ path, what: `may not import ${specifier}` }))
-  })
-  expect(without('imports', complaints)).toEqual([])
-})
-
-test('the embedded SIP server is entered through its two doors', () => {
-  const complaints = production
-    .filter((path) => !holds('engine/sip-server', path))
-    .flatMap((path) =>
-      importsOf(path)
-        .filter((specifier) => /sip-server\/(?!(?:message\/)?index\.ts$)/.test(specifier))
-        .map((specifier) => ({
-          path,
-          what: `imports ${specifier}, not a door of engine/sip-server`,
-        })),
-    )
-  expect(without('door', complaints)).toEqual([])
 })
 
 // ---- sizes -------------------------------------------------------------------------------------
@@ -217,7 +44,7 @@ test('a file that is longer than its budget tells one story all the same', () =>
   }))
   expect(told.filter(({ lines }) => lines > bounds.lines)).toEqual([])
   const long = told.filter(({ lines }) => lines > budgets.lines)
-  expect(without('length', long)).toEqual([])
+  expect(exceptions.without('length', long)).toEqual([])
 })
 
 test('a folder with more files than its budget has one subject all the same', () => {
@@ -228,7 +55,7 @@ test('a folder with more files than its budget has one subject all the same', ()
   }))
   expect(told.filter(({ count }) => count > bounds.files)).toEqual([])
   expect(
-    without(
+    exceptions.without(
       'crowd',
       told.filter(({ count }) => count > budgets.files),
     ),
@@ -248,7 +75,7 @@ test('a map names every folder with its subject', () => {
       return !mapsOf(folder).some((path) => named.test(readFileSync(path, 'utf8')))
     })
     .map((path) => ({ path, what: 'stands in no map' }))
-  expect(without('map', complaints)).toEqual([])
+  expect(exceptions.without('map', complaints)).toEqual([])
 })
 
 // ---- banned calls ------------------------------------------------------------------------------
@@ -341,7 +168,7 @@ test.each(bans)('$what is left to the rim', ({ what, pattern, instead, rim }) =>
         what: `line ${lineNumber(code, match.index)}: ${match[0]}; ${instead}`,
       }))
     })
-  expect(without(what, complaints)).toEqual([])
+  expect(exceptions.without(what, complaints)).toEqual([])
 })
 
 // ---- nothing half done -------------------------------------------------------------------------
@@ -361,57 +188,22 @@ function matchesIn(paths: readonly string[], pattern: RegExp) {
 }
 
 test('no work is left as a note in the code: open points are issues', () => {
-  expect(without('note', matchesIn(sources, /\b(TODO|FIXME|XXX|HACK)\b|not implemented/g))).toEqual(
-    [],
-  )
+  expect(
+    exceptions.without('note', matchesIn(sources, /\b(TODO|FIXME|XXX|HACK)\b|not implemented/g)),
+  ).toEqual([])
 })
 
 test('no code is switched off by a comment', () => {
   const disabled =
     /^\s*\/\/\s*(?:(?:const|let|import|export|return|await|if|for|while|expect|test)\b.*[=({;]|.*[;{]$|\}+\)?;?$).*$/gm
-  expect(without('disabled', matchesIn(sources, disabled))).toEqual([])
+  expect(exceptions.without('disabled', matchesIn(sources, disabled))).toEqual([])
 })
 
 test('no test is switched off or singled out', () => {
   const tests = sources.filter((path) => path.startsWith('test/'))
   const pattern =
     /\b(?:test|it|describe)\.(?:only|skip|todo|fails)\b|\b(?:xit|xdescribe|fit|fdescribe)\(/g
-  expect(without('switched off', matchesIn(tests, pattern))).toEqual([])
-})
-
-// ---- words -------------------------------------------------------------------------------------
-
-const worded = [...sources, ...documents, ...filesUnder('sipp-scenarios')]
-  .concat('build.mjs', 'package.json')
-  .filter((path) => path !== 'test/support/glossary.ts')
-
-/** Splits names into words (`callId`, `call_id`); line numbers stay. */
-const splitNames = (text: string): string =>
-  text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replaceAll('_', ' ')
-
-/** The first line is the path. */
-function placeIn(text: string, index: number): string {
-  const line = lineNumber(text, index) - 1
-  return line === 0 ? 'its name' : `line ${line}`
-}
-
-function wordComplaints(path: string): { rule: string; path: string; what: string }[] {
-  const text = `${path}\n${textOf.get(path) ?? readFileSync(path, 'utf8')}`
-  const code = `${path}\n${codeOf.get(path) ?? ''}`
-  const found = (list: typeof forbiddenWords, where: string) =>
-    list.flatMap(({ name, pattern, instead }) =>
-      [...where.matchAll(pattern)].map((match) => ({
-        rule: `word ${name}`,
-        path,
-        what: `${placeIn(where, match.index)}: "${match[0]}"; use ${instead}`,
-      })),
-    )
-  return [...found(forbiddenWords, splitNames(text)), ...found(forbiddenNames, code)]
-}
-
-test('names, texts, comments and documents use the words of the glossary', () => {
-  const complaints = worded.flatMap(wordComplaints)
-  expect(complaints.flatMap((complaint) => without(complaint.rule, [complaint]))).toEqual([])
+  expect(exceptions.without('switched off', matchesIn(tests, pattern))).toEqual([])
 })
 
 // ---- everything in its place -------------------------------------------------------------------
@@ -434,32 +226,11 @@ test('the top level holds exactly what it should', () => {
   expect(found.toSorted()).toEqual(topLevel.toSorted())
 })
 
-/** Only `live.ts` shows calls and legs outside their machine: read-only, which the compiler checks. */
-test('the state of calls is written by the machine of calls alone', () => {
-  const complaints = production
-    .filter((path) => !holds('engine/call/call-machine', path))
-    .flatMap((path) => {
-      const code = codeOf.get(path) ?? ''
-      const imports = code.matchAll(
-        /import[^;']*\{([^}]*)\}\s*from '[^']*call-machine\/state\.ts'/g,
-      )
-      const names = [...imports].flatMap(([, list = '']) => list.match(/\w+/g) ?? [])
-      const writable = names.filter((name) =>
-        /^(?:Call|Leg|Exchange|Transfer|Attempt|World)$/.test(name),
-      )
-      return [...writable, ...(code.match(/\bcalls\.world\b/g) ?? [])].map((what) => ({
-        path,
-        what,
-      }))
-    })
-  expect(without('state', complaints)).toEqual([])
-})
-
 test('file names are kebab-case', () => {
   const complaints = sources
     .filter((path) => !/^(?:[a-z0-9-]+\/)*[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:ts|mjs)$/.test(path))
     .map((path) => ({ path, what: 'is not kebab-case' }))
-  expect(without('names', complaints)).toEqual([])
+  expect(exceptions.without('names', complaints)).toEqual([])
 })
 
 test('a test of a part of the project stands where the part stands', () => {
@@ -467,7 +238,7 @@ test('a test of a part of the project stands where the part stands', () => {
     .filter((path) => /^test\/(engine|control|schema)\/.*\.test\.ts$/.test(path))
     .filter((path) => !existsSync(dirname(path).replace(/^test\//, '')))
     .map((path) => ({ path, what: 'mirrors no folder' }))
-  expect(without('mirror', complaints)).toEqual([])
+  expect(exceptions.without('mirror', complaints)).toEqual([])
 })
 
 const scenarios = filesUnder('sipp-scenarios').filter((path) => path.endsWith('.xml'))
@@ -478,7 +249,7 @@ test('every SIPp scenario says first what it proves', () => {
       (path) => !/^<\?xml[^>]*\?>\s*<!--\s*\S[\s\S]{20,}?-->/.test(readFileSync(path, 'utf8')),
     )
     .map((path) => ({ path, what: 'does not begin with a comment' }))
-  expect(without('scenario comment', complaints)).toEqual([])
+  expect(exceptions.without('scenario comment', complaints)).toEqual([])
 })
 
 /** What tests call scenarios by: quoted texts, templates with a fixed part in the file's name, whole folders. */
@@ -504,9 +275,9 @@ test('every SIPp scenario is run by a test', () => {
     .map((path) => ({ path, name: path.replace(/^sipp-scenarios\/|\.xml$/g, '') }))
     .filter(({ name }) => !names.some((pattern) => pattern.test(name)))
     .map(({ path }) => ({ path, what: 'is run by no test' }))
-  expect(without('scenario run', complaints)).toEqual([])
+  expect(exceptions.without('scenario run', complaints)).toEqual([])
 })
 
 test('every exception is still needed', () => {
-  expect(Object.keys(exceptions).filter((key) => !usedExceptions.has(key))).toEqual([])
+  expect(exceptions.unused()).toEqual([])
 })

@@ -1,6 +1,6 @@
 /**
  * Words that this project does not use, each with what to write instead: the RFC's and the field's terms,
- * and plain active English. `test/tidy.test.ts` applies them to names, texts, comments, file names and documents.
+ * and plain active English. `test/words.test.ts` applies them to names, texts, comments, file names and documents.
  */
 
 /** `word <name>: path` → why this one file may use the word. An entry that is no longer needed fails. */

@@ -1,0 +1,165 @@
+/** Which folder may import which: the map of ARCHITECTURE.md as a test. */
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+import { codeOf, Exceptions, holds, production } from './support/source-files.ts'
+
+const exceptions = new Exceptions({
+  'state: engine/call/call-runner.ts': 'hands the state to the machine, and to nothing else',
+})
+
+const shared = [
+  'engine/sip-server/flow.ts',
+  'engine/sip-server/options.ts',
+  'engine/sip-server/errors.ts',
+]
+const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'trunks']
+const onlyNode = /^node:/
+/** SIP grammar, pure: the second public door of the embedded server. */
+const sipGrammar = 'engine/sip-server/message/index.ts'
+
+/** What joins the parts: from the command line down to one running process. */
+const composition = { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ }
+
+/**
+ * What each folder may import besides itself: folders (or files) here, and packages. The longest
+ * entry that holds a file counts. Tests may import everything.
+ */
+const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
+  // Read by Nodes that are too old for the rest.
+  'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
+  'engine/main.ts': composition,
+  'engine/platform.ts': composition,
+  'engine/engine-port.ts': { folders: ['engine/engine.ts', 'schema'], packages: /^$/ },
+  'engine/first-admin.ts': composition,
+  'engine/commands': composition,
+  'engine/engine.ts': {
+    folders: [
+      ...['engine/call', ...helpers.map((name) => `engine/${name}`), 'engine/sip-server/index.ts'],
+      ...['engine/config.ts', 'engine/logger.ts', 'engine/call-totals.ts', 'engine/event-log.ts'],
+      ...['engine/refused-calls.ts', 'engine/storage-notes.ts', 'schema'],
+    ],
+    packages: onlyNode,
+  },
+  'engine/call-totals.ts': { folders: ['schema'], packages: /^$/ },
+  'engine/refused-calls.ts': { folders: ['engine/logger.ts', 'schema'], packages: /^$/ },
+  'engine/backups': {
+    folders: ['engine/logger.ts', 'schema'],
+    packages: /^(node:|better-sqlite3$)/,
+  },
+  'engine/storage-notes.ts': { folders: ['engine/event-log.ts', 'schema'], packages: /^$/ },
+  'engine/event-log.ts': { folders: ['schema'], packages: /^$/ },
+  'engine/serving-lock.ts': { folders: ['schema'], packages: /^(node:fs|better-sqlite3)$/ },
+  'engine/config.ts': { folders: ['engine/settings.ts'], packages: /^(node:|zod$)/ },
+  'engine/settings.ts': { folders: ['engine/setting-kinds.ts'], packages: /^zod$/ },
+  'engine/setting-kinds.ts': { folders: ['schema/net', sipGrammar], packages: /^(node:net|zod)$/ },
+  'engine/logger.ts': { folders: ['schema/contracts'], packages: /^(node:|pino$)/ },
+  'engine/sip-server': { folders: [], packages: onlyNode },
+  // An application of its own: it knows the server by its protocol alone.
+  'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
+  // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.
+  'engine/sip-server/message': { folders: shared, packages: /^node:buffer$/ },
+  'engine/sip-server/transaction': {
+    folders: [...shared, 'engine/sip-server/message'],
+    packages: /^$/,
+  },
+  'engine/sip-server/dialog': {
+    folders: [...shared, 'engine/sip-server/message', 'engine/sip-server/transaction'],
+    packages: /^$/,
+  },
+  'engine/sip-server/wire': { folders: shared, packages: /^node:buffer$/ },
+  'engine/sip-server/core': {
+    folders: [
+      ...shared,
+      ...['message', 'transaction', 'dialog', 'wire'].map((name) => `engine/sip-server/${name}`),
+    ],
+    packages: /^node:net$/,
+  },
+  'engine/sip-server/transport': { folders: ['engine/sip-server'], packages: /^(node:|ws$)/ },
+  'engine/sip-server/clients': { folders: ['engine/sip-server'], packages: onlyNode },
+  ...Object.fromEntries(
+    helpers.map((name) => [
+      `engine/${name}`,
+      {
+        folders: ['schema', sipGrammar],
+        packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/,
+      },
+    ]),
+  ),
+  // Probes carriers' gateways with the dispatcher's prober, and reads carriers as routing does.
+  'engine/trunks': {
+    folders: ['engine/dispatcher', 'engine/routing', 'schema', sipGrammar],
+    packages: /^$/,
+  },
+  'engine/call': {
+    folders: ['schema', sipGrammar, ...helpers.map((name) => `engine/${name}`)],
+    packages: /^(node:|drachtio-srf$|drachtio-srf\/|sip-status$)/,
+  },
+  control: { folders: ['schema', sipGrammar], packages: /^(?!drachtio-srf)/ },
+  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
+}
+
+const placeOf = (path: string): string =>
+  Object.keys(map)
+    .filter((folder) => holds(folder, path))
+    .toSorted((a, b) => b.length - a.length)[0] ?? ''
+
+function importsOf(path: string): string[] {
+  const code = codeOf.get(path) ?? ''
+  const found = code.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)'([^']+)'/g)
+  return [...found].map(([, specifier = '']) => specifier)
+}
+
+test('every file imports only what the map of ARCHITECTURE.md allows', () => {
+  const complaints = production.flatMap((path) => {
+    const place = placeOf(path)
+    const rule = map[place]
+    if (rule === undefined) return [{ path, what: 'stands in no folder of the map' }]
+    return importsOf(path)
+      .filter((specifier) => {
+        if (!specifier.startsWith('.')) return !rule.packages.test(specifier)
+        const target = normalize(join(dirname(path), specifier))
+        return ![place, ...rule.folders].some((folder) => holds(folder, target))
+      })
+      .map((specifier) => ({ path, what: `may not import ${specifier}` }))
+  })
+  expect(exceptions.without('imports', complaints)).toEqual([])
+})
+
+test('the embedded SIP server is entered through its two doors', () => {
+  const complaints = production
+    .filter((path) => !holds('engine/sip-server', path))
+    .flatMap((path) =>
+      importsOf(path)
+        .filter((specifier) => /sip-server\/(?!(?:message\/)?index\.ts$)/.test(specifier))
+        .map((specifier) => ({
+          path,
+          what: `imports ${specifier}, not a door of engine/sip-server`,
+        })),
+    )
+  expect(exceptions.without('door', complaints)).toEqual([])
+})
+
+/** Only `live.ts` shows calls and legs outside their machine: read-only, which the compiler checks. */
+test('the state of calls is written by the machine of calls alone', () => {
+  const complaints = production
+    .filter((path) => !holds('engine/call/call-machine', path))
+    .flatMap((path) => {
+      const code = codeOf.get(path) ?? ''
+      const imports = code.matchAll(
+        /import[^;']*\{([^}]*)\}\s*from '[^']*call-machine\/state\.ts'/g,
+      )
+      const names = [...imports].flatMap(([, list = '']) => list.match(/\w+/g) ?? [])
+      const writable = names.filter((name) =>
+        /^(?:Call|Leg|Exchange|Transfer|Attempt|World)$/.test(name),
+      )
+      return [...writable, ...(code.match(/\bcalls\.world\b/g) ?? [])].map((what) => ({
+        path,
+        what,
+      }))
+    })
+  expect(exceptions.without('state', complaints)).toEqual([])
+})
+
+test('every exception is still needed', () => {
+  expect(exceptions.unused()).toEqual([])
+})
