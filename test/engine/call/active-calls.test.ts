@@ -7,7 +7,7 @@ import { nowhere } from '../../../engine/call/call-machine/state.ts'
 import { sampleStart } from '../../support/call-machine.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
-function start() {
+function start(canStore = true) {
   const time = new ManualTime(0)
   const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
   const revoked: RevokedCall[] = []
@@ -15,6 +15,7 @@ function start() {
   const calls = new ActiveCalls({
     ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
     onEvent: () => undefined,
+    canStore: () => canStore,
   })
   const stopped: MachineEvent[] = []
   calls.attach((event) => {
@@ -91,6 +92,21 @@ test('a drain of no calls is over at once; two drains end together', async () =>
   calls.finish(call)
   await Promise.all(drains)
   expect(calls.isDraining).toBe(true)
+})
+
+test('a drain waits for live calls, not for records that cannot be stored', async () => {
+  const { time, calls, begin } = start(false)
+  const [over, live] = [begin('1'), begin('2')]
+  calls.ended(over)
+  let isDrained = false
+  const drained = calls.drain(60_000).then(() => (isDrained = true))
+  time.advance(2_000)
+  await Promise.resolve()
+  expect(isDrained).toBe(false)
+  calls.ended(live)
+  time.advance(600)
+  await drained
+  expect(calls.size).toBe(2)
 })
 
 test('without calls no timer runs', () => {
