@@ -1,0 +1,105 @@
+/**
+ * Where the CPU time of a billed call goes: a profile of the started program under SIPp's calls, added up
+ * by part.
+ */
+import { freePort } from '../support/free-port.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { Profiler, type Share } from './load/cpu-profile.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
+import { cpuMicros } from './load/process-cpu.ts'
+import { placeCalls, startNode } from './load/sipp-load.ts'
+
+export const describe =
+  'µs of CPU per billed call by part, from a profile; arguments: rate=500 seconds=20 files=no functions=0'
+
+/** The first that matches a file or a function counts. */
+const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] = [
+  ['garbage collection', /garbage collector/],
+  ['the runtime outside JavaScript', /^\(/],
+  ['SQLite', /better-sqlite3/],
+  ['SQLite', /schema\/compiled\.ts/, /\(native\)$/],
+  ['UDP', /^node:(dgram|internal\/dgram)|transport\/udp/],
+  [
+    'drachtio-srf',
+    /node_modules\/(drachtio|delegates|only|debug|sip-)|^node:(events|util)|in-process-wire/,
+  ],
+  ['SIP grammar', /sip-server\/message\//],
+  ['SIP stack', /engine\/sip-server\//],
+  ['call control', /engine\/call\//],
+  ['charging and settlement', /engine\/charging|control\/billing/],
+  ['dispatcher and routing', /engine\/(dispatcher|routing|trunks|registrar|guard)/],
+  [
+    'events, totals, telemetry',
+    /engine\/event|engine\/call-totals|engine\/refused|control\/(events|telemetry|webhooks)/,
+  ],
+  ['timers and queues of Node.js', /^node:/],
+]
+
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
+  const rate = Number(options.get('rate') ?? 500)
+  const seconds = Number(options.get('seconds') ?? 20)
+  const nodes = [await startNode(), await startNode(), await startNode()]
+  const inspectorPort = await freePort()
+  const tollgate = await TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {
+    LOG_LEVEL: 'warn',
+    NODE_OPTIONS: `--inspect=127.0.0.1:${inspectorPort}`,
+  })
+  try {
+    const profiler = await Profiler.connect(inspectorPort)
+    const load = async (): Promise<{ spent: number; calls: number; succeeded: number }> => {
+      const before = cpuMicros([tollgate.pid])
+      const result = await placeCalls(tollgate.sipPort, rate, rate * seconds, caller)
+      return { ...result, spent: cpuMicros([tollgate.pid]) - before }
+    }
+    await placeCalls(tollgate.sipPort, rate, rate * 15, caller)
+    const plain = await load()
+    await profiler.start()
+    const { spent, calls, succeeded } = await load()
+    const shares = await profiler.stop()
+    profiler.close()
+    console.log(`  ${succeeded} of ${calls} calls at ${rate}/s; µs per call`)
+    print(shares, spent, succeeded)
+    console.log(
+      `  ${perCall(plain.spent, plain.succeeded)}  the whole process, without the profiler`,
+    )
+    if (options.get('files') === 'yes') printFiles(shares, succeeded)
+    for (const { file, name, micros } of shares.slice(0, Number(options.get('functions') ?? 0)))
+      console.log(`  ${perCall(micros, succeeded)}  ${file} ${name}`)
+  } finally {
+    await tollgate.stop()
+    for (const node of nodes) await node.stop()
+  }
+}
+
+function partOf({ file, name }: Share): string {
+  const found = parts.find(([, files, names]) => files.test(file) && (names?.test(name) ?? true))
+  return found?.[0] ?? 'the rest'
+}
+
+function print(shares: readonly Share[], spentMicros: number, calls: number): void {
+  const mainThread = shares.reduce((sum, { micros }) => sum + micros, 0)
+  const byPart = Object.entries(sumBy(shares, partOf))
+  const rows: (readonly [string, number])[] = [
+    ...byPart.toSorted(([, a], [, b]) => b - a),
+    ['other threads: garbage collection, compilation, the profiler', spentMicros - mainThread],
+    ['the whole process', spentMicros],
+  ]
+  for (const [part, micros] of rows) console.log(`  ${perCall(micros, calls)}  ${part}`)
+}
+
+function printFiles(shares: readonly Share[], calls: number): void {
+  const rows = Object.entries(sumBy(shares, ({ file }) => file)).toSorted(([, a], [, b]) => b - a)
+  console.log('  by file')
+  for (const [file, micros] of rows.slice(0, 120))
+    console.log(`  ${perCall(micros, calls)}  ${file}`)
+}
+
+function sumBy(shares: readonly Share[], keyOf: (share: Share) => string): Record<string, number> {
+  const sums: Record<string, number> = {}
+  for (const share of shares) sums[keyOf(share)] = (sums[keyOf(share)] ?? 0) + share.micros
+  return sums
+}
+
+const perCall = (micros: number, calls: number): string =>
+  (micros / Math.max(1, calls)).toFixed(1).padStart(7)
