@@ -8,6 +8,7 @@ import { sourceKey } from '../../schema/net/source-address.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
 import { Bans } from './bans.ts'
 import { Failures } from './failures.ts'
+import { type IsKnown, KnownSources } from './known-sources.ts'
 import { Notices } from './notices.ts'
 import { kindOf, kindOfMethod, type PacketKind } from './packet-kind.ts'
 import { type ProvenFlow, type ProvenSource, ProvenSources } from './proven.ts'
@@ -24,8 +25,8 @@ import {
 export interface GuardDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
-  /** Carriers, nodes and trusted networks. Asked about packets that would be dropped, and now and then. */
-  readonly isExempt: (address: string, port: number) => boolean
+  /** Carriers, nodes and trusted networks. */
+  readonly isExempt: IsKnown
   readonly log: Log
   readonly flood?: Partial<BucketLimits>
   /** What all sources may send together that are neither exempt nor proven. */
@@ -46,8 +47,6 @@ const defaultFlood: BucketLimits = { packetsPerSecond: 200, burst: 500, maxSourc
 const defaultStrangers: Rate = { packetsPerSecond: 2_000, burst: 4_000 }
 /** An INVITE that is refused costs about as much as so many other packets. */
 const INVITE_COST = 5
-/** How long a source counts as a known one, for the share of strangers. */
-const KNOWN_MS = 1_000
 const PROOF = { maxSources: 50_000, maxPerSource: 4_096, lifeMs: 7_500_000 }
 const MAX_BANS = 10_000
 const BAN_MS = 600_000
@@ -65,6 +64,7 @@ export class Guard {
   readonly #flood: BucketLimits
   readonly #strangers: Rate
   readonly #notices: Notices
+  readonly #known: KnownSources
   readonly #proven: ProvenSources
   /** Apart, so that forged datagrams take nothing from the connections of the same address. */
   readonly #datagrams: { readonly sources: TokenBuckets; readonly share: Bucket }
@@ -87,6 +87,7 @@ export class Guard {
     this.#flood = { ...defaultFlood, ...deps.flood }
     this.#strangers = deps.strangers ?? defaultStrangers
     this.#notices = new Notices(deps.log)
+    this.#known = new KnownSources(deps.isExempt)
     const { packetsPerSecond, burst } = this.#flood
     this.#proven = new ProvenSources({ ...PROOF, packetsPerSecond, burst })
     const now = deps.now()
@@ -111,8 +112,10 @@ export class Guard {
 
   #admit(source: PacketSource, kind: PacketKind, isScanner: () => boolean): boolean {
     const now = this.#deps.now()
+    if (this.#known.has(source.address, source.port, now)) return true
     const key = sourceKey(source.address)
     const rejection = this.#rejectionFor(source, key, kind, now) ?? (isScanner() && 'scanner')
+    // One that has just become known is heard at once.
     if (!rejection || this.#deps.isExempt(source.address, source.port)) return true
     this.#dropped[rejection] += 1
     if (rejection === 'strangers') this.#notices.tellOnce(notices.strangers, 'all', now)
@@ -220,9 +223,7 @@ export class Guard {
     const bucket = sources.of(key, now)
     if (!takeFrom(bucket, this.#flood, now)) return 'flood'
     const cost = kind === 'invite' ? INVITE_COST : 1
-    return this.#isKnown(bucket, source, now) || takeFrom(share, this.#strangers, now, cost)
-      ? undefined
-      : 'strangers'
+    return takeFrom(share, this.#strangers, now, cost) ? undefined : 'strangers'
   }
 
   /** A phone behind a banned address may register, and is heard once it has proved who it is. */
@@ -236,14 +237,6 @@ export class Guard {
     const isSayingWho = kind === 'register' || kind === 'open'
     if (!(isProven && isSayingWho) && this.#bans.holds(key, now)) return true
     return isUdp && !isSayingWho && this.#claimedBans.holds(key, now)
-  }
-
-  #isKnown(bucket: Bucket, { address, port }: PacketSource, now: number): boolean {
-    if (now < bucket.knownUntil && bucket.knownPort === port) return bucket.isKnown
-    bucket.isKnown = this.#deps.isExempt(address, port)
-    bucket.knownPort = port
-    bucket.knownUntil = now + KNOWN_MS
-    return bucket.isKnown
   }
 
   #allBans(): readonly Bans[] {

@@ -16,10 +16,6 @@ export interface Bucket {
   tokens: number
   /** Milliseconds UTC. */
   lastSeenAt: number
-  /** Whether its last packets came from a known port, and until when that need not be asked again. */
-  isKnown: boolean
-  knownPort: number
-  knownUntil: number
 }
 
 /** How many of the oldest sources are looked at before one that is busy is forgotten. */
@@ -27,8 +23,8 @@ const EVICTION_TRIES = 8
 const QUIET_MS = 1_000
 
 export const fullBucket = ({ burst }: Rate, now: number): Bucket => ({
-  ...{ tokens: burst, lastSeenAt: now },
-  ...{ isKnown: false, knownPort: 0, knownUntil: -Infinity },
+  tokens: burst,
+  lastSeenAt: now,
 })
 
 /** Takes the tokens of one packet; false: there are too few. `now` in milliseconds UTC. */
