@@ -21,12 +21,14 @@ Object.defineProperty(process, 'env', {
 // The reader of a pipe may close it before the process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
+const { timeOrigin } = performance
+
 const world: World = {
   environment,
   settingsFile: Object.keys(settingsFile),
   now: Date.now,
   // Whole milliseconds, as everything that is stored.
-  steadyNow: () => Math.floor(performance.timeOrigin + performance.now()),
+  steadyNow: () => Math.floor(timeOrigin + performance.now()),
   random: Math.random,
   randomBytes,
   newUuid: randomUUID,

@@ -22,7 +22,7 @@ export class KnownSources {
   has(address: string, port: number, now: number): boolean {
     if (now >= this.#forgetAt || this.#size >= MAX_SOURCES) this.#forget(now)
     let ports = this.#asked.get(address)
-    if (ports === undefined) this.#asked.set(address, (ports = new Map()))
+    if (ports === undefined) this.#asked.set(address, (ports = new Map<number, boolean>()))
     let isKnown = ports.get(port)
     if (isKnown === undefined) {
       isKnown = this.#isKnown(address, port)

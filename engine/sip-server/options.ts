@@ -179,7 +179,9 @@ export const maxDialled = 2_000
 export const defaultGraceMs = 5_000
 
 /** Wall time at the start of the process, carried on by the clock that never jumps. */
-export const monotonicNow = (): number => performance.timeOrigin + performance.now()
+export const monotonicNow = (): number => startedAt + performance.now()
+
+const startedAt = performance.timeOrigin
 
 export const secureRandomBytes = (size: number): Uint8Array => randomBytes(size)
 

@@ -1,6 +1,10 @@
 /** Unguessable tokens (branches, tags, transaction ids), and numbers from the same source. */
 
-/** Random bytes are drawn in one piece for some hundred tokens: a draw costs far more than a token. */
+/**
+ * Random bytes are drawn and written out in one piece for some hundred tokens: a draw costs far more than a token,
+ * and so does one call of `toString`. A token that is kept for longer than its neighbours has to be detached
+ * (`message/detach-string.ts`): it is a part of the whole piece.
+ */
 const poolBytes = 4_096
 
 /** 80 bits: a dialog cannot be guessed, and none occurs twice. */
@@ -13,15 +17,16 @@ const defaultTokenBytes = 10
 export function randomTokens(
   randomBytes: (size: number) => Uint8Array,
 ): (bytes?: number) => string {
-  let pool = Buffer.alloc(0)
+  let pool = ''
   let used = 0
   return (bytes = defaultTokenBytes) => {
-    if (used + bytes > pool.length) {
-      pool = Buffer.from(randomBytes(Math.max(poolBytes, bytes)))
+    const length = 2 * bytes
+    if (used + length > pool.length) {
+      pool = Buffer.from(randomBytes(Math.max(poolBytes, bytes))).toString('hex')
       used = 0
     }
-    used += bytes
-    return pool.toString('hex', used - bytes, used)
+    used += length
+    return pool.slice(used - length, used)
   }
 }
 

@@ -12,6 +12,7 @@ export interface Timed<Name extends string> {
 interface Chain {
   first: Deadline | undefined
   last: Deadline | undefined
+  size: number
 }
 
 export class Deadline<Name extends string = string> {
@@ -34,6 +35,7 @@ export class Deadline<Name extends string = string> {
     if (this.target === undefined) return
     this.target = undefined
     const { before, after, chain } = this
+    chain.size -= 1
     if (before) before.after = after
     else chain.first = after
     if (after) after.before = before
@@ -66,6 +68,7 @@ export class Deadlines {
     if (last) last.after = entry
     else chain.first = entry
     chain.last = entry
+    chain.size += 1
     return deadline
   }
 
@@ -82,11 +85,10 @@ export class Deadlines {
     }
   }
 
-  /** Deadlines that are waiting. Linear: for statistics and tests. */
+  /** Deadlines that are waiting. */
   get size(): number {
     let waiting = 0
-    for (const { first } of this.#chains.values())
-      for (let entry = first; entry; entry = entry.after) waiting += 1
+    for (const { size } of this.#chains.values()) waiting += size
     return waiting
   }
 
@@ -100,7 +102,7 @@ export class Deadlines {
   #newChain(delayMs: number): Chain {
     if (this.#chains.size >= MAX_CHAINS)
       for (const [delay, { first }] of this.#chains) if (!first) this.#chains.delete(delay)
-    const chain: Chain = { first: undefined, last: undefined }
+    const chain: Chain = { first: undefined, last: undefined, size: 0 }
     this.#chains.set(delayMs, chain)
     return chain
   }

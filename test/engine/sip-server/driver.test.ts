@@ -159,6 +159,17 @@ test('an earlier deadline moves the one wake-up, a later one leaves it', () => {
   expect(log.slice(3)).toEqual(['timeout at 2000', 'timeout at 9000'])
 })
 
+test('deadlines that are due within 10 ms of a wake-up share the next one', () => {
+  const { core, log, packet } = setUp()
+  core.deadline = 1_500
+  packet('x')
+  core.onTimeout = () => {
+    core.deadline = Date.now() + 1
+  }
+  vi.advanceTimersByTime(529)
+  expect(log.slice(1)).toEqual(['timeout at 1500', 'timeout at 1510', 'timeout at 1520'])
+})
+
 test('a deadline beyond what setTimeout takes does not fire at once', () => {
   const { core, log, packet } = setUp()
   core.deadline = 1e12
