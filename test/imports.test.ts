@@ -12,6 +12,8 @@ const shared = [
   'engine/sip-server/options.ts',
   'engine/sip-server/errors.ts',
 ]
+/** What passes between the SIP server and an application. */
+const applications = 'engine/sip-server/application.ts'
 const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'trunks']
 const onlyNode = /^node:/
 /** SIP grammar, pure: the second public door of the embedded server. */
@@ -66,11 +68,14 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     folders: [...shared, 'engine/sip-server/message', 'engine/sip-server/transaction'],
     packages: /^$/,
   },
-  'engine/sip-server/wire': { folders: shared, packages: /^node:buffer$/ },
+  'engine/sip-server/wire': {
+    folders: [...shared, applications, 'engine/sip-server/message'],
+    packages: /^node:buffer$/,
+  },
   'engine/sip-server/core': {
     folders: [
-      ...shared,
-      ...['message', 'transaction', 'dialog', 'wire'].map((name) => `engine/sip-server/${name}`),
+      ...[...shared, applications],
+      ...['message', 'transaction', 'dialog'].map((name) => `engine/sip-server/${name}`),
     ],
     packages: /^node:net$/,
   },

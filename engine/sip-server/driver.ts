@@ -1,4 +1,5 @@
 /** The only place where the SIP core meets sockets and the clock. */
+import type { AppCommand, AppEvent } from './application.ts'
 import type { Output } from './core/outbox.ts'
 import type { Flow, HopQuestion, HopTarget } from './flow.ts'
 import { decodeMessage } from './message/decode.ts'
@@ -13,7 +14,7 @@ export interface DrivenCore {
   clientConnected(clientId: number, isInProcess: boolean): void
   clientDisconnected(clientId: number, now: number): void
   endOrphans(now: number): void
-  command(clientId: number, payload: string, now: number): void
+  command(clientId: number, command: AppCommand, now: number): void
   handleTimeout(now: number): void
   nextDeadline(): number | undefined
   nextOutput(): Output | undefined
@@ -23,7 +24,7 @@ export interface DrivenCore {
 export interface Ports {
   send(text: string, flow: Flow, reference: string): void
   close(flow: Flow): void
-  deliver(clientId: number, payload: string): void
+  deliver(clientId: number, event: AppEvent): void
   disconnect(clientId: number): void
   dialOut(clientId: number, uri: string): void
   resolve(question: HopQuestion, reference: string): void
@@ -88,10 +89,10 @@ export class Driver {
     if (!this.#isStopped && this.#admits(flow, text)) this.#receive(text, flow)
   }
 
-  command(clientId: number, payload: string): void {
+  command(clientId: number, command: AppCommand): void {
     if (this.#isStopped) return
     try {
-      this.#core.command(clientId, payload, this.#options.now())
+      this.#core.command(clientId, command, this.#options.now())
     } catch (error) {
       this.#report('command', error, { clientId })
     }
@@ -185,7 +186,7 @@ export class Driver {
       case 'send':
         return this.#ports.send(output.text, output.flow, output.reference)
       case 'deliver':
-        return this.#ports.deliver(output.clientId, output.payload)
+        return this.#ports.deliver(output.clientId, output.event)
       case 'disconnect':
         return this.#ports.disconnect(output.clientId)
       case 'dial-out':

@@ -2,7 +2,14 @@
 import { performance } from 'node:perf_hooks'
 import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
-import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'
+import {
+  type Application,
+  type ApplicationLink,
+  connectApplication,
+  connectInProcess,
+  type InProcessClient,
+  type InProcessLink,
+} from './clients/in-process.ts'
 import { AdminListener } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'
 import { NextHopResolver } from './dns/next-hop.ts'
@@ -51,6 +58,8 @@ export interface SipServer {
   /** What it is told there. */
   metrics(): string
   /** Connects an application of this process; after the start. */
+  connectApplication(application: Application): ApplicationLink
+  /** The same for one that speaks the drachtio protocol. */
   connectInProcess(client: InProcessClient): InProcessLink
   readonly load: Load
   /** New calls that got 503, by overload or because there were too many, since the start. */
@@ -140,7 +149,7 @@ class EmbeddedServer implements SipServer {
     this.#driver = driver
     this.#clients = new Clients({
       connected: (clientId, isInProcess) => driver.clientConnected(clientId, isInProcess),
-      payload: (clientId, payload) => driver.command(clientId, payload),
+      command: (clientId, command) => driver.command(clientId, command),
       disconnected: (clientId) => driver.clientDisconnected(clientId),
     })
     const { frameLength } = options
@@ -218,6 +227,10 @@ class EmbeddedServer implements SipServer {
     }
   }
 
+  connectApplication(application: Application): ApplicationLink {
+    return connectApplication(this.#clients, application)
+  }
+
   connectInProcess(client: InProcessClient): InProcessLink {
     return connectInProcess(this.#clients, client)
   }
@@ -260,7 +273,7 @@ class EmbeddedServer implements SipServer {
         else transport.send(text, flow, reference)
       },
       close: (flow) => this.#transports.get(flow.listener)?.close(flow),
-      deliver: (clientId, payload) => this.#clients.deliver(clientId, payload),
+      deliver: (clientId, event) => this.#clients.deliver(clientId, event),
       disconnect: (clientId) => this.#clients.disconnect(clientId),
       dialOut: (clientId, uri) => this.#dialer.dial(clientId, uri),
       resolve: (question, reference) => this.#resolver.resolve(question, reference),

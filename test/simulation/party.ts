@@ -2,6 +2,8 @@
  * One side of a simulated call: a whole SIP core and an application on it that behaves at random:
  * answers, refuses, stays silent, gives up, asks again, hangs up, always within the protocol.
  */
+import { decodeCommand } from '../../engine/sip-server/wire/command.ts'
+import { encodeEvent } from '../../engine/sip-server/wire/event.ts'
 import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { Listener } from '../../engine/sip-server/flow.ts'
 import { defaultLimits } from '../../engine/sip-server/options.ts'
@@ -204,13 +206,13 @@ export class Party implements StreamHost {
   #command(payload: string, accepted?: (reply: WireEvent) => void): void {
     const id = `c${++this.#commands}`
     if (accepted) this.#awaited.set(id, accepted)
-    this.core.command(1, `${id}|${payload}`, this.#network.now)
+    this.core.command(1, decodeCommand(`${id}|${payload}`), this.#network.now)
     this.#drain()
   }
 
   #drain(): void {
     for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
-      if (output.kind === 'deliver') this.#hear(output.payload)
+      if (output.kind === 'deliver') this.#hear(encodeEvent(output.event, 'e'))
       else if (output.kind === 'send') this.#send(output.text, output.flow, output.reference)
       else if (output.kind === 'resolve') this.#lookUp(output.reference)
       else this.complaints.push(`unexpected ${output.kind}`)

@@ -2,6 +2,8 @@
  * A SipCore on a virtual network with virtual time: what it sends and tells is collected, what it
  * receives is injected. One UDP and one TCP listener at 198.51.100.10:5060, one application.
  */
+import { decodeCommand } from '../../engine/sip-server/wire/command.ts'
+import { encodeEvent } from '../../engine/sip-server/wire/event.ts'
 import { createHash } from 'node:crypto'
 import { SipCore } from '../../engine/sip-server/core/core.ts'
 import type { SipMessage } from '../../engine/sip-server/message/message.ts'
@@ -124,7 +126,7 @@ export class VirtualServer {
   command(payload: string, clientId = this.#clientId): string {
     this.#commands += 1
     const id = `c${this.#commands}`
-    this.core.command(clientId, `${id}|${payload}`, this.now)
+    this.core.command(clientId, decodeCommand(`${id}|${payload}`), this.now)
     this.#drain()
     return id
   }
@@ -194,7 +196,8 @@ export class VirtualServer {
   #drain(): void {
     for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
       if (output.kind === 'send') this.sent.push({ ...output, at: this.now })
-      else if (output.kind === 'deliver') this.#note(output.clientId, output.payload)
+      else if (output.kind === 'deliver')
+        this.#note(output.clientId, encodeEvent(output.event, 'e'))
       else this.other.push(output)
     }
   }

@@ -1,19 +1,19 @@
 /** Connected applications, whatever they are connected by. */
+import type { AppCommand, AppEvent } from '../application.ts'
 
 /** One application's connection, as seen from the server. */
 export interface Client {
   /** Without a socket in between. */
   readonly isInProcess: boolean
-  /** Hands over one wire payload; payloads arrive in this order. */
-  deliver(payload: string): void
+  /** Tells it; events arrive in this order. */
+  deliver(event: AppEvent): void
   /** Ends the connection after what was delivered before. */
   close(): void
 }
 
 export interface ClientCallbacks {
   readonly connected: (clientId: number, isInProcess: boolean) => void
-  /** One wire payload from the application. */
-  readonly payload: (clientId: number, payload: string) => void
+  readonly command: (clientId: number, command: AppCommand) => void
   readonly disconnected: (clientId: number) => void
 }
 
@@ -49,9 +49,9 @@ export class Clients {
     this.#callbacks.disconnected(clientId)
   }
 
-  /** A payload from a client; ignored once the client is gone. */
-  receive(clientId: number, payload: string): void {
-    if (this.#byId.has(clientId)) this.#callbacks.payload(clientId, payload)
+  /** A command of a client; ignored once the client is gone. */
+  receive(clientId: number, command: AppCommand): void {
+    if (this.#byId.has(clientId)) this.#callbacks.command(clientId, command)
   }
 
   /** The connection has ended. Safe to repeat. */
@@ -59,8 +59,8 @@ export class Clients {
     if (this.#byId.delete(clientId)) this.#callbacks.disconnected(clientId)
   }
 
-  deliver(clientId: number, payload: string): void {
-    this.#byId.get(clientId)?.deliver(payload)
+  deliver(clientId: number, event: AppEvent): void {
+    this.#byId.get(clientId)?.deliver(event)
   }
 
   /** Nothing that the client still sends is read. */

@@ -107,7 +107,7 @@ export class Dialer {
     const client = new TcpClient(socket, {
       maxBufferedBytes: this.#options.maxBufferedBytes,
       frameLength: this.#options.frameLength,
-      onPayload: (payload) => this.#clients.receive(clientId, payload),
+      onCommand: (command) => this.#clients.receive(clientId, command),
       onClosed: () => {
         this.#sockets.delete(socket)
         this.#clients.remove(clientId)

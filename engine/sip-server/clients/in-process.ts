@@ -1,34 +1,47 @@
 /**
- * An application in the same process: wire payloads are handed over as strings, without sockets and
- * framing. Towards the application always later, never inside a call that it made: drachtio-srf
- * registers who waits for an answer only after `send` has returned.
+ * An application in the same process: events and commands are handed over as they are. Towards the application
+ * always later, never inside a call that it made: it may register what it waits for after `send`.
  */
+import type { AppCommand, AppEvent } from '../application.ts'
+import { decodeCommand } from '../wire/command.ts'
+import { encodeEvent } from '../wire/event.ts'
 import type { Client, Clients } from './client.ts'
 
-/** The application's end. Both are called from the event loop, one payload per turn, in order. */
-export interface InProcessClient {
-  onPayload(payload: string): void
+/** The application's end. Both are called from the event loop, in order. */
+export interface Application {
+  onEvent(event: AppEvent): void
   /** The server has ended the connection; nothing follows. */
   onClose(): void
 }
 
 /** What the application holds. */
-export interface InProcessLink {
-  /** One wire payload, without length prefix. May be called at any time, also from `onPayload`. */
-  send(payload: string): void
+export interface ApplicationLink {
+  /** May be called at any time, also from `onEvent`. */
+  send(command: AppCommand): void
   /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
   close(): void
 }
 
+/** An application that speaks the drachtio protocol, one payload at a time, without length prefix. */
+export interface InProcessClient {
+  onPayload(payload: string): void
+  onClose(): void
+}
+
+export interface InProcessLink {
+  send(payload: string): void
+  close(): void
+}
+
 /** More than this in one turn of the event loop means that something runs away: the client is dropped. */
-const maxQueuedPayloads = 65_536
+const maxQueuedEvents = 65_536
 
 /** @param clients the table that the application is entered into */
-export function connectInProcess(clients: Clients, application: InProcessClient): InProcessLink {
+export function connectApplication(clients: Clients, application: Application): ApplicationLink {
   const queue = new DeliveryQueue(application, () => clients.remove(clientId))
   const clientId = clients.add(queue)
   return {
-    send: (payload) => clients.receive(clientId, payload),
+    send: (command) => clients.receive(clientId, command),
     close: () => {
       queue.discard()
       clients.remove(clientId)
@@ -36,33 +49,45 @@ export function connectInProcess(clients: Clients, application: InProcessClient)
   }
 }
 
+export function connectInProcess(clients: Clients, client: InProcessClient): InProcessLink {
+  let events = 0
+  const link = connectApplication(clients, {
+    onEvent: (event) => {
+      events += 1
+      client.onPayload(encodeEvent(event, events.toString(36)))
+    },
+    onClose: () => client.onClose(),
+  })
+  return { send: (payload) => link.send(decodeCommand(payload)), close: () => link.close() }
+}
+
 /**
- * Each payload gets its own turn of `setImmediate`, so that the promises that it resolved have run
+ * Each event gets its own turn of `setImmediate`, so that the promises that it resolved have run
  * before the next one arrives, as they would between two packets. All turns that are due run
  * in one phase of the event loop: busy sockets cannot hold deliveries back.
  */
 class DeliveryQueue implements Client {
   readonly isInProcess = true
-  readonly #application: InProcessClient
+  readonly #application: Application
   readonly #overflowed: () => void
   /** `closing`: what is queued is still handed over. `discarded`: nothing is. */
   #state: 'open' | 'closing' | 'discarded' = 'open'
   #queued = 0
 
-  constructor(application: InProcessClient, overflowed: () => void) {
+  constructor(application: Application, overflowed: () => void) {
     this.#application = application
     this.#overflowed = overflowed
   }
 
-  deliver(payload: string): void {
+  deliver(event: AppEvent): void {
     if (this.#state !== 'open') return
-    if (this.#queued >= maxQueuedPayloads) {
+    if (this.#queued >= maxQueuedEvents) {
       this.close()
       this.#overflowed()
       return
     }
     this.#queued++
-    setImmediate(this.#handOver, payload)
+    setImmediate(this.#handOver, event)
   }
 
   close(): void {
@@ -75,9 +100,9 @@ class DeliveryQueue implements Client {
     this.#state = 'discarded'
   }
 
-  readonly #handOver = (payload: string): void => {
+  readonly #handOver = (event: AppEvent): void => {
     this.#queued--
-    if (this.#state !== 'discarded') this.#application.onPayload(payload)
+    if (this.#state !== 'discarded') this.#application.onEvent(event)
   }
 
   readonly #handOverClose = (): void => {

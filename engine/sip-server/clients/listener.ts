@@ -91,7 +91,7 @@ export class AdminListener {
     const client = new TcpClient(socket, {
       ...{ maxBufferedBytes, firstFrameMs, unreadMs, frameLength },
       onFramed: () => this.#newcomers.delete(name),
-      onPayload: (payload) => this.#clients.receive(clientId, payload),
+      onCommand: (command) => this.#clients.receive(clientId, command),
       onClosed: () => {
         this.#connections.delete(client)
         this.#clients.remove(clientId)

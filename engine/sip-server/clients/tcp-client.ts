@@ -1,6 +1,8 @@
 /** An application connected by TCP: frames in, frames out. */
 import type { Socket } from 'node:net'
-import { encodeNok } from '../wire/event.ts'
+import type { AppCommand, AppEvent } from '../application.ts'
+import { decodeCommand } from '../wire/command.ts'
+import { encodeEvent } from '../wire/event.ts'
 import { encodeFrame, type FrameLength, FrameReader, maxFrameBytes } from '../wire/frame.ts'
 import type { Client } from './client.ts'
 
@@ -24,7 +26,7 @@ export interface TcpClientOptions {
   readonly frameLength?: FrameLength | undefined
   /** The first whole frame is there. */
   readonly onFramed?: () => void
-  readonly onPayload: (payload: string) => void
+  readonly onCommand: (command: AppCommand) => void
   /** Called once, when the connection is gone for whatever reason. */
   readonly onClosed: () => void
   /** The connection is dropped, and why. */
@@ -36,6 +38,7 @@ export class TcpClient implements Client {
   readonly #socket: Socket
   readonly #options: TcpClientOptions
   readonly #frames = new FrameReader()
+  #events = 0
   /** Until the first frame. */
   #patience: NodeJS.Timeout | undefined
   /** While something waits that the application does not read. */
@@ -59,8 +62,10 @@ export class TcpClient implements Client {
     })
   }
 
-  deliver(payload: string): void {
+  deliver(event: AppEvent): void {
     if (!this.#socket.writable) return
+    this.#events += 1
+    const payload = encodeEvent(event, this.#events.toString(36))
     const frame = encodeFrame(payload, this.#options.frameLength)
     // What a slow reader has taken begins its time anew.
     if (this.#socket.writableNeedDrain) this.#socket.write(frame, () => this.#unread?.refresh())
@@ -95,10 +100,11 @@ export class TcpClient implements Client {
       this.#patience = undefined
       this.#options.onFramed?.()
     }
-    for (const payload of payloads) this.#options.onPayload(payload)
+    for (const payload of payloads) this.#options.onCommand(decodeCommand(payload))
     for (const start of tooLong) {
       const [id = ''] = start.split('|', 1)
-      this.deliver(encodeNok('limit', id, `a message of more than ${maxFrameBytes} bytes`))
+      const problem = `a message of more than ${maxFrameBytes} bytes`
+      this.deliver({ kind: 'refused', commandId: id, problem })
     }
     if (problem !== undefined) this.#drop(problem)
   }

@@ -3,8 +3,8 @@
  * Via, Record-Route, Route, RSeq and Content-Length of an application are dropped: they are the
  * stack's. Outside dialogs compose.ts reads its Route.
  */
+import type { AppMessage } from '../application.ts'
 import { capitalized } from '../message/headers.ts'
-import type { SipMessage } from '../message/message.ts'
 
 export interface AppHeaders {
   from?: string
@@ -27,7 +27,7 @@ export interface AppHeaders {
 }
 
 /** `localhost` is what the placeholder of that name stands for: host and port of the listener used. */
-export function sortAppHeaders(message: SipMessage, localhost: string): Readonly<AppHeaders> {
+export function sortAppHeaders(message: AppMessage, localhost: string): Readonly<AppHeaders> {
   const sorted: AppHeaders = {
     hasContentType: false,
     credentials: '',

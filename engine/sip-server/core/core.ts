@@ -3,15 +3,15 @@
  * socket, timer, clock or source of randomness. Here its parts are joined; each knows only those that
  * it is given.
  */
+import type { AppCommand, SipCommand } from '../application.ts'
 import { DialogTable } from '../dialog/dialog-table.ts'
 import type { Flow, HopTarget, Listener } from '../flow.ts'
 import { checkResponse } from '../message/check.ts'
 import { hostPort } from '../message/host.ts'
-import { endsLinesWithLineFeeds, parseAppMessage, parseMessage } from '../message/parse.ts'
+import { endsLinesWithLineFeeds, parseMessage } from '../message/parse.ts'
 import type { CallLimits, Log, NewRequest, RequestRoute } from '../options.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Timers } from '../transaction/timers.ts'
-import { decodeCommand, type SipCommand } from '../wire/command.ts'
 import { sortAppHeaders } from './app-headers.ts'
 import { Applications } from './applications/applications.ts'
 import { ApplicationEvents, type CommandRef } from './applications/events.ts'
@@ -91,7 +91,7 @@ export class SipCore {
       routeRequest: options.routeRequest,
       dialOut: (clientId, uri) => outbox.push({ kind: 'dial-out', clientId, uri }),
     })
-    const events = new ApplicationEvents(applications, outbox, ids)
+    const events = new ApplicationEvents(applications, outbox)
     const transactions = new Transactions(options.timers, outbox)
     const { deadlines } = transactions
     const registrationFlows = new RegistrationFlows(deadlines)
@@ -187,12 +187,11 @@ export class SipCore {
     this.#lostApplications.endAll(now)
   }
 
-  /** One wire payload from a connected application. */
-  command(clientId: number, payload: string, now: number): void {
-    const decoded = decodeCommand(payload)
-    const { id, command } = decoded
+  /** What a connected application asks for. */
+  command(clientId: number, asked: AppCommand, now: number): void {
+    const { id, command } = asked
     const ref = { clientId, id }
-    if (command === undefined) return this.#events.closeWithError(ref, decoded.problem)
+    if (command === undefined) return this.#events.closeWithError(ref, asked.problem)
     if (command.kind === 'authenticate')
       return this.#authenticate(ref, command.secret, command.tags)
     if (!this.#applications.isAuthenticated(clientId))
@@ -209,7 +208,7 @@ export class SipCore {
       case 'proxy':
         return this.#proxy.command(ref, command, now)
       case 'sip':
-        return this.#sip({ ...ref, ...command }, command, now)
+        return this.#sip(refTo(ref, command), command, now)
     }
   }
 
@@ -263,8 +262,7 @@ export class SipCore {
     })
   }
 
-  #sip(command: RequestCommand, { message: text }: SipCommand, now: number): void {
-    const message = parseAppMessage(text)
+  #sip(command: RequestCommand, { message }: SipCommand, now: number): void {
     if (message === undefined) return this.#events.refuse(command, 'unreadable SIP message')
     const { transactionId, dialogId } = command
     if (message.kind === 'response') {
@@ -283,3 +281,8 @@ export class SipCore {
     this.#events.refuse(command, 'a request cannot quote a transaction id, unless it is CANCEL')
   }
 }
+
+const refTo = (
+  { clientId, id }: CommandRef,
+  { transactionId, dialogId, routeUrl }: SipCommand,
+): RequestCommand => ({ clientId, id, transactionId, dialogId, routeUrl })

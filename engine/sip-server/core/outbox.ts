@@ -1,4 +1,5 @@
 /** What the core wants done. The driver performs it after the transition that wanted it has finished. */
+import type { AppEvent } from '../application.ts'
 import type { Flow, HopQuestion } from '../flow.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -10,8 +11,8 @@ export type Output =
       readonly flow: Flow
       readonly reference: string
     }
-  /** Hand one wire payload (no length prefix) to a connected application. */
-  | { readonly kind: 'deliver'; readonly clientId: number; readonly payload: string }
+  /** Tell a connected application. */
+  | { readonly kind: 'deliver'; readonly clientId: number; readonly event: AppEvent }
   /** Connect to the application that is to get a request; `clientId` is its id from then on. */
   | { readonly kind: 'dial-out'; readonly clientId: number; readonly uri: string }
   /** Close the connection of an application after what was delivered to it before. */

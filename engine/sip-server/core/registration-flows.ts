@@ -2,6 +2,7 @@
  * Phones that registered over a connection are called over it (wire/README.md §5.2, RFC 5626 §5.3): a
  * 2xx to REGISTER or SUBSCRIBE binds the sender's Contact to the connection for the granted time.
  */
+import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseNameAddr } from '../message/name-addr.ts'
@@ -35,7 +36,7 @@ export class RegistrationFlows implements Timed<'sweep'> {
   }
 
   /** Takes note of an application's 2xx to `request`, which came by `flow`. */
-  accepted(request: SipMessage, response: SipMessage, flow: Flow, now: number): void {
+  accepted(request: SipMessage, response: AppMessage, flow: Flow, now: number): void {
     if (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE') return
     if (!isReliable(flow.listener.protocol)) return
     const contact = request.contact?.uri
@@ -120,7 +121,7 @@ const peerKey = (protocol: Protocol, address: string, port: number): string =>
   `${protocol} ${address} ${port}`
 
 /** What the answer grants the Contact of that key; an answer that lists others only grants nothing. */
-function grantedSeconds(request: SipMessage, response: SipMessage, key: string): number {
+function grantedSeconds(request: SipMessage, response: AppMessage, key: string): number {
   const listed = response.list('Contact').map((value) => parseNameAddr(value))
   const own = listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)
   if (request.method === 'REGISTER' && listed.length > 0 && own === undefined) return 0

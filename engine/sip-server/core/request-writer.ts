@@ -1,9 +1,9 @@
 /** Writes the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
+import type { AppMessage } from '../application.ts'
 import type { Dialog } from '../dialog/dialog.ts'
 import { routeBy } from '../dialog/route-set.ts'
 import { isWebSocket, type Flow, type Listener } from '../flow.ts'
 import { contentLengthLine } from '../message/decode.ts'
-import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
 import type { SentRequest } from '../transaction/sent-request.ts'
 import {
@@ -59,7 +59,7 @@ export class RequestWriter {
   }
 
   /** An application's request outside dialogs. */
-  outOfDialog(routeUrl: string, message: SipMessage): Composed | Problem {
+  outOfDialog(routeUrl: string, message: AppMessage): Composed | Problem {
     const routes = this.#remainingRoutes(message)
     const [route] = routes
     const target = routeUrl !== '' ? routeUrl : (route ?? message.uri)
@@ -97,7 +97,7 @@ export class RequestWriter {
   }
 
   /** An application's request in a dialog. */
-  inDialog(dialog: Dialog, message: SipMessage): Composed | Problem {
+  inDialog(dialog: Dialog, message: AppMessage): Composed | Problem {
     const hop = this.#hopInDialog(dialog)
     if ('problem' in hop) return hop
     const { listener } = hop.flow
@@ -164,7 +164,7 @@ export class RequestWriter {
    * A B2BUA may have copied the Route of its caller. What led the caller to this server is used up
    * (RFC 3261 §16.4); drachtio-server drops every Route, but a Path of a registration has to stay.
    */
-  #remainingRoutes(message: SipMessage): readonly string[] {
+  #remainingRoutes(message: AppMessage): readonly string[] {
     if (!message.has('Route')) return noRoutes
     const listeners = this.#hops.listeners()
     const routes = message.list('Route')

@@ -1,52 +1,9 @@
 /** What a drachtio application may ask. On the wire a field is a position; that ends here. */
-
-/** A request or a response that the application wants sent. */
-export interface SipCommand {
-  readonly kind: 'sip'
-  /** Quoted to answer a request, or to cancel an INVITE; else empty. */
-  readonly transactionId: string
-  /** The dialog that the request belongs to; empty outside dialogs. */
-  readonly dialogId: string
-  /** Next hop of a request outside dialogs; empty: the request URI decides. */
-  readonly routeUrl: string
-  /** The SIP message as the application wrote it: few headers, lower-case names. */
-  readonly message: string
-}
-
-/** Hand a received request on to other destinations, as a proxy. */
-export interface ProxyCommand {
-  readonly kind: 'proxy'
-  readonly transactionId: string
-  readonly remainInDialog: boolean
-  /** Report each final response before the closing `done`. */
-  readonly fullResponse: boolean
-  readonly followRedirects: boolean
-  readonly simultaneous: boolean
-  /** Milliseconds; absent when the application gave none, or none that can be read. */
-  readonly provisionalTimeoutMs: number | undefined
-  readonly finalTimeoutMs: number | undefined
-  /** At least one. */
-  readonly destinations: readonly string[]
-  /** Carries the headers to add; its URI and body mean nothing. */
-  readonly message: string
-}
-
-type Command =
-  | { readonly kind: 'authenticate'; readonly secret: string; readonly tags: readonly string[] }
-  /** `verb` is a SIP method in lower case, or `cdr:attempt`, `cdr:start`, `cdr:stop`. */
-  | { readonly kind: 'route'; readonly verb: string }
-  | { readonly kind: 'remove-route'; readonly verb: string }
-  | { readonly kind: 'ping' }
-  | SipCommand
-  | ProxyCommand
-
-/** `id` is what the answer must quote; empty when the payload had none. */
-export type ClientMessage =
-  | { readonly id: string; readonly command: Command }
-  | { readonly id: string; readonly command: undefined; readonly problem: string }
+import type { AppCommand } from '../application.ts'
+import { parseAppMessage } from '../message/parse.ts'
 
 /** Reads one wire payload from an application. A payload that cannot be read is a value with its reason. */
-export function decodeCommand(payload: string): ClientMessage {
+export function decodeCommand(payload: string): AppCommand {
   const endOfLeader = payload.indexOf('\r\n')
   const leader = endOfLeader === -1 ? payload : payload.slice(0, endOfLeader)
   const message = endOfLeader === -1 ? '' : payload.slice(endOfLeader + 2)
@@ -63,7 +20,7 @@ export function decodeCommand(payload: string): ClientMessage {
           transactionId: first,
           dialogId: second,
           routeUrl: third,
-          message,
+          message: parseAppMessage(message),
         },
       }
     case 'ping':
@@ -83,20 +40,20 @@ export function decodeCommand(payload: string): ClientMessage {
   }
 }
 
-const unreadable = (id: string, problem: string): ClientMessage => ({
+const unreadable = (id: string, problem: string): AppCommand => ({
   id,
   command: undefined,
   problem,
 })
 
-function verbCommand(id: string, kind: 'route' | 'remove-route', verb: string): ClientMessage {
+function verbCommand(id: string, kind: 'route' | 'remove-route', verb: string): AppCommand {
   if (verb === '') return unreadable(id, 'a verb is missing')
   return { id, command: { kind, verb: verb.toLowerCase() } }
 }
 
 const splitTags = (tags: string): readonly string[] => (tags === '' ? [] : tags.split(','))
 
-function decodeProxy(id: string, tokens: readonly string[], message: string): ClientMessage {
+function decodeProxy(id: string, tokens: readonly string[], message: string): AppCommand {
   const [, , transactionId = '', remain, full, redirects, order, provisional = '', final = ''] =
     tokens
   const destinations = tokens.slice(9).filter((destination) => destination !== '')
@@ -114,7 +71,7 @@ function decodeProxy(id: string, tokens: readonly string[], message: string): Cl
       provisionalTimeoutMs: parseTimeout(provisional),
       finalTimeoutMs: parseTimeout(final),
       destinations,
-      message,
+      message: parseAppMessage(message),
     },
   }
 }

@@ -2,7 +2,72 @@
  * What the server tells an application, as wire payloads. The positions of all fields are named
  * here and nowhere else. `id` is always a fresh id of the server, `commandId` that of the command answered.
  */
-import type { Protocol } from '../flow.ts'
+import type { AppEvent, CallDetail, MessageFlow } from '../application.ts'
+import { isReliable, type Protocol } from '../flow.ts'
+import { byteLength } from '../message/decode.ts'
+
+/** One event as a payload; `id` is fresh. */
+export function encodeEvent(event: AppEvent, id: string): string {
+  switch (event.kind) {
+    case 'request': {
+      const local = event.isNew ? event.flow.listener : undefined
+      return encodeRequestEvent({ ...event, id, local, meta: networkMeta(event.came, event) })
+    }
+    case 'response':
+      return encodeResponseEvent({ ...event, id, meta: networkMeta(event.came, event) })
+    case 'unsolicited':
+      return encodeUnsolicited({ ...event, id, meta: applicationMeta(event) })
+    case 'response-sent':
+      return encodeResponseSent({ ...event, id, meta: applicationMeta(event) })
+    case 'request-sent':
+      return encodeRequestSent({ ...event, id, meta: applicationMeta(event) })
+    case 'forwarded':
+      return encodeProxied(id, event.commandId, networkMeta(event.text, event), event.text)
+    case 'forwarding-done':
+      return encodeProxyDone(id, event.commandId)
+    case 'refused':
+      return encodeNok(id, event.commandId, event.problem)
+    case 'breach':
+      return encodeNo(id, event.commandId, event.problem)
+    case 'authenticated':
+      return encodeAuthenticated(id, event.commandId, event)
+    case 'ok':
+      return encodeOk(id, event.commandId)
+    case 'pong':
+      return encodePong(id, event.commandId)
+    case 'detail':
+    default:
+      return encodeCallDetail(id, event.detail)
+  }
+}
+
+interface Passage {
+  readonly flow: MessageFlow
+  readonly now: number
+}
+
+const networkMeta = (came: string, { flow, now }: Passage): Meta => ({
+  source: 'network',
+  bytes: byteLength(came),
+  protocol: flow.listener.protocol,
+  address: flow.address,
+  port: flow.port,
+  time: now,
+})
+
+/** For UDP our listener; for streams the remote end, as the real server reports it. */
+function applicationMeta({ text, flow, now }: Passage & { readonly text: string }): Meta {
+  const { listener } = flow
+  const isStream = isReliable(listener.protocol)
+  return {
+    source: 'application',
+    bytes: byteLength(text),
+    protocol: listener.protocol,
+    address: isStream ? flow.address : listener.advertisedHost,
+    port: isStream ? flow.port : listener.advertisedPort,
+    time: now,
+  }
+}
 
 /** What describes a SIP message on its way to an application. */
 export interface Meta {
@@ -25,7 +90,7 @@ interface RequestEvent {
   /** Empty outside dialogs. */
   readonly dialogId: string
   /** The listener that took a request which begins something new. */
-  readonly local?: { readonly address: string; readonly port: number }
+  readonly local?: { readonly address: string; readonly port: number } | undefined
   readonly text: string
 }
 
@@ -121,26 +186,6 @@ export const encodeProxied = (id: string, commandId: string, meta: Meta, text: s
 /** The last word on a `proxy` command. */
 export const encodeProxyDone = (id: string, commandId: string): string =>
   `${id}|response|${commandId}|OK|done`
-
-/** A moment of a call, for applications that keep records. `time` in milliseconds since the epoch. */
-export type CallDetail = {
-  /** `network`: `text` was received. `application`: it was sent. */
-  readonly source: 'network' | 'application'
-  readonly time: number
-  readonly text: string
-} & (
-  | { readonly kind: 'attempt' }
-  | { readonly kind: 'start'; readonly role: 'uac' | 'uas' | 'proxy-uac' | 'proxy-uas' }
-  | {
-      readonly kind: 'stop'
-      readonly reason:
-        | 'call-rejected'
-        | 'call-canceled'
-        | 'normal-release'
-        | 'session-expired'
-        | 'system-initiated-termination'
-    }
-)
 
 export function encodeCallDetail(id: string, detail: CallDetail): string {
   const { kind, source, time, text } = detail

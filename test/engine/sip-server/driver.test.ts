@@ -37,7 +37,8 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
       log.push(`connected ${clientId} ${isInProcess ? 'in process' : 'by socket'}`),
     clientDisconnected: (clientId, now) => log.push(`disconnected ${clientId} at ${now}`),
     endOrphans: (now) => log.push(`orphans end at ${now}`),
-    command: (clientId, payload, now) => log.push(`command ${clientId} ${payload} at ${now}`),
+    command: (clientId, { command }, now) =>
+      log.push(`command ${clientId} ${command?.kind} at ${now}`),
     handleTimeout: (now) => {
       log.push(`timeout at ${now}`)
       core.deadline = undefined
@@ -51,7 +52,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     {
       send: (text, to, reference) => log.push(`send ${text} to ${to.port} as ${reference}`),
       close: (closing) => log.push(`close ${closing.port}`),
-      deliver: (clientId, payload) => log.push(`deliver ${clientId} ${payload}`),
+      deliver: (clientId, { kind }) => log.push(`deliver ${clientId} ${kind}`),
       disconnect: (clientId) => {
         log.push(`disconnect ${clientId}`)
         driver.clientDisconnected(clientId)
@@ -78,23 +79,26 @@ const question = {
   supported: [],
 }
 
+const ping = { id: 'c', command: { kind: 'ping' } } as const
+const pong = { kind: 'pong', commandId: 'c' } as const
+
 test('every event reaches the core with the time, and its outputs are performed in order', () => {
   const { driver, core, outputs, log, packet } = setUp()
   core.onReceive = () =>
     outputs.push(
       { kind: 'send', text: '100', flow, reference: 'r1' },
-      { kind: 'deliver', clientId: 1, payload: 'p' },
+      { kind: 'deliver', clientId: 1, event: pong },
       { kind: 'resolve', question, reference: 'q1' },
       { kind: 'close', flow },
     )
   packet('grüße')
   driver.message('streamed', flow)
-  driver.command(1, 'ping')
+  driver.command(1, ping)
   driver.sendFailed('r1', 'refused')
   driver.resolved('q1', [{ protocol: 'udp', address: '192.0.2.1', port: 5060 }])
   driver.connectionClosed(flow)
   driver.clientConnected(2, false)
-  const performed = ['send 100 to 5062 as r1', 'deliver 1 p', 'resolve h as q1', 'close 5062']
+  const performed = ['send 100 to 5062 as r1', 'deliver 1 pong', 'resolve h as q1', 'close 5062']
   expect(log).toEqual([
     'receive grüße at 1000',
     ...performed,
@@ -111,16 +115,13 @@ test('every event reaches the core with the time, and its outputs are performed 
 test('an output that causes an event does not overtake the outputs before it', () => {
   const { core, outputs, log, packet } = setUp()
   core.onReceive = () =>
-    outputs.push(
-      { kind: 'disconnect', clientId: 1 },
-      { kind: 'deliver', clientId: 2, payload: 'p' },
-    )
+    outputs.push({ kind: 'disconnect', clientId: 1 }, { kind: 'deliver', clientId: 2, event: pong })
   packet('x')
   expect(log).toEqual([
     'receive x at 1000',
     'disconnect 1',
     'disconnected 1 at 1000',
-    'deliver 2 p',
+    'deliver 2 pong',
   ])
 })
 
@@ -217,7 +218,7 @@ test('after the stop nothing reaches the core', () => {
   driver.stop()
   packet('y')
   driver.message('y', flow)
-  driver.command(1, 'ping')
+  driver.command(1, ping)
   driver.sendFailed('r', 'late')
   vi.advanceTimersByTime(1_000)
   expect(log).toEqual(['receive x at 1000'])

@@ -2,6 +2,8 @@
  * Bridged calls through a `SipCore` without sockets, clock or drachtio-srf: the messages that both
  * parties and call control send in one call, seven in and seven out, over UDP.
  */
+import { decodeCommand } from '../../../engine/sip-server/wire/command.ts'
+import { encodeEvent } from '../../../engine/sip-server/wire/event.ts'
 import { randomBytes } from 'node:crypto'
 import { SipCore } from '../../../engine/sip-server/core/core.ts'
 import type { Flow, Listener } from '../../../engine/sip-server/flow.ts'
@@ -122,7 +124,7 @@ export class BridgedCalls {
 
   #command(payload: string): void {
     const flat = Buffer.from(`i${++this.#commands}|${payload}`, 'latin1').toString('latin1')
-    this.core.command(1, flat, this.now)
+    this.core.command(1, decodeCommand(flat), this.now)
     this.#drain()
   }
 
@@ -130,7 +132,7 @@ export class BridgedCalls {
     for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
       // What a socket and drachtio-srf would do first: read the text from end to end.
       if (output.kind === 'send') this.#sent = flat(output.text)
-      else if (output.kind === 'deliver') this.#delivered = flat(output.payload)
+      else if (output.kind === 'deliver') this.#delivered = flat(encodeEvent(output.event, 'e'))
     }
   }
 }

@@ -1,4 +1,5 @@
 /** The connected applications: which SIP methods each asked for, and which one gets a request. */
+import type { AppEvent } from '../../application.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { NewRequest, RequestRoute } from '../../options.ts'
@@ -26,7 +27,7 @@ export class Applications {
   /** Applications per verb in the order in which they asked for it. */
   readonly #routes = new Map<string, number[]>()
   /** What waits for an application that this server connects to, until it has authenticated. */
-  readonly #held = new Map<number, string[]>()
+  readonly #held = new Map<number, AppEvent[]>()
   #dialledOut = 0
   #detailRoutes = 0
 
@@ -78,14 +79,14 @@ export class Applications {
   }
 
   /** Keeps what is for an application that has not come yet; false: it is there. */
-  hold(clientId: number, payload: string): boolean {
+  hold(clientId: number, event: AppEvent): boolean {
     const held = this.#held.get(clientId)
-    held?.push(payload)
+    held?.push(event)
     return held !== undefined
   }
 
   /** The application is there: what has waited for it. */
-  release(clientId: number): readonly string[] {
+  release(clientId: number): readonly AppEvent[] {
     const held = this.#held.get(clientId) ?? []
     this.#held.delete(clientId)
     return held

@@ -1,11 +1,7 @@
-/**
- * What applications are told: requests and responses from the network, answers to their commands, and
- * call details. The wire form of each is in `wire/event.ts`.
- */
-import { isReliable, type Flow } from '../../flow.ts'
-import { byteLength } from '../../message/decode.ts'
-import * as wire from '../../wire/event.ts'
-import type { Identifiers } from '../identifiers.ts'
+/** What an application is told: each event goes to the one whose transaction, dialog or command it is about. */
+import type { AppEvent, AuthenticatedEvent, CallDetail, SentFields } from '../../application.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Applications } from './applications.ts'
 
@@ -15,107 +11,147 @@ export interface CommandRef {
   readonly id: string
 }
 
-/** A message of a transaction as the application reads it. */
+/** Of which transaction a message is, and how the application reads it. */
 interface Passed {
   readonly transactionId: string
   readonly dialogId: string
   readonly text: string
-  /** The listener that took a request which begins something new. */
-  readonly local?: { readonly address: string; readonly port: number }
 }
 
-type Source = wire.CallDetail['source']
-type StopReason = Extract<wire.CallDetail, { kind: 'stop' }>['reason']
+type Source = CallDetail['source']
+type StopReason = Extract<CallDetail, { kind: 'stop' }>['reason']
 
 export class ApplicationEvents {
   readonly #applications: Applications
   readonly #outbox: Outbox
-  readonly #ids: Identifiers
 
-  constructor(applications: Applications, outbox: Outbox, ids: Identifiers) {
+  constructor(applications: Applications, outbox: Outbox) {
     this.#applications = applications
     this.#outbox = outbox
-    this.#ids = ids
   }
 
-  /** A request from the network; `came` is its text as it came. */
-  request(clientId: number, passed: Passed, came: string, flow: Flow, now: number): void {
-    const id = this.#ids.next()
-    const meta = networkMeta(came, flow, now)
-    this.#deliver(clientId, wire.encodeRequestEvent({ ...passed, id, meta }))
+  /** A request that begins something new. */
+  newRequest(clientId: number, passed: Passed, request: SipMessage, flow: Flow, now: number): void {
+    this.#pass('request', clientId, passed, request, flow, now, true)
   }
 
-  /** A response from the network, or one made here in its place. */
-  response(clientId: number, passed: Passed, came: string, flow: Flow, now: number): void {
-    const id = this.#ids.next()
-    const meta = networkMeta(came, flow, now)
-    this.#deliver(clientId, wire.encodeResponseEvent({ ...passed, id, meta }))
+  /** A request in a dialog or a CANCEL from the network; a text: made here in its place. */
+  request(
+    clientId: number,
+    passed: Passed,
+    request: SipMessage | string,
+    flow: Flow,
+    now: number,
+  ): void {
+    this.#pass('request', clientId, passed, request, flow, now, false)
+  }
+
+  /** A response from the network; a text: made here in its place. */
+  response(
+    clientId: number,
+    passed: Passed,
+    response: SipMessage | string,
+    flow: Flow,
+    now: number,
+  ): void {
+    this.#pass('response', clientId, passed, response, flow, now, false)
+  }
+
+  #pass(
+    kind: 'request' | 'response',
+    clientId: number,
+    { transactionId, dialogId, text }: Passed,
+    of: SipMessage | string,
+    flow: Flow,
+    now: number,
+    isNew: boolean,
+  ): void {
+    const message = typeof of === 'string' ? undefined : of
+    const came = typeof of === 'string' ? of : of.text
+    const passed = { kind, transactionId, dialogId, text, message, came, flow, now, isNew }
+    this.#deliver(clientId, passed)
   }
 
   /** A request that the stack itself has sent in a dialog of the application. */
   unsolicited(clientId: number, dialogId: string, text: string, flow: Flow, now: number): void {
-    const meta = applicationMeta(text, flow, now)
-    this.#deliver(clientId, wire.encodeUnsolicited({ id: this.#ids.next(), meta, dialogId, text }))
+    this.#deliver(clientId, { kind: 'unsolicited', dialogId, text, flow, now })
   }
 
-  /** The application's response has left. */
-  responseSent(command: CommandRef, passed: Passed, flow: Flow, now: number): void {
-    const id = this.#ids.next()
-    const meta = applicationMeta(passed.text, flow, now)
-    const sent = { ...passed, id, commandId: command.id, meta }
-    this.#deliver(command.clientId, wire.encodeResponseSent(sent))
+  /** The application's response has left, with our tag in it. */
+  responseSent(
+    { clientId, id: commandId }: CommandRef,
+    { transactionId, dialogId, text }: Passed,
+    localTag: string,
+    flow: Flow,
+    now: number,
+  ): void {
+    const sent = { transactionId, dialogId, text, localTag, flow, now }
+    this.#deliver(clientId, { kind: 'response-sent', commandId, ...sent })
   }
 
   /** The application's request has left, and its responses will carry `transactionId`. */
   requestSent(
-    command: CommandRef,
+    { clientId, id: commandId }: CommandRef,
+    transactionId: string,
+    sent: SentFields & { readonly text: string },
+    flow: Flow,
+    now: number,
+  ): void {
+    const { text } = sent
+    this.#deliver(clientId, {
+      ...{ kind: 'request-sent', commandId, transactionId, text, sent, flow, now },
+    })
+  }
+
+  /** An ACK or a CANCEL of the application has left: no response will come. */
+  unansweredSent(
+    { clientId, id: commandId }: CommandRef,
     transactionId: string,
     text: string,
     flow: Flow,
     now: number,
   ): void {
-    const meta = applicationMeta(text, flow, now)
-    const sent = { id: this.#ids.next(), commandId: command.id, meta, transactionId, text }
-    this.#deliver(command.clientId, wire.encodeRequestSent(sent))
+    this.#deliver(clientId, {
+      ...{ kind: 'request-sent', commandId, transactionId, text, sent: undefined, flow, now },
+    })
   }
 
   /** What the command asks for is not possible. */
-  refuse({ clientId, id }: CommandRef, problem: string): void {
-    this.#deliver(clientId, wire.encodeNok(this.#ids.next(), id, problem))
+  refuse({ clientId, id: commandId }: CommandRef, problem: string): void {
+    this.#deliver(clientId, { kind: 'refused', commandId, problem })
   }
 
   /** A final response to a request that is being forwarded. */
-  forwarded({ clientId, id }: CommandRef, text: string, flow: Flow, now: number): void {
-    const meta = networkMeta(text, flow, now)
-    this.#deliver(clientId, wire.encodeProxied(this.#ids.next(), id, meta, text))
+  forwarded({ clientId, id: commandId }: CommandRef, text: string, flow: Flow, now: number): void {
+    this.#deliver(clientId, { kind: 'forwarded', commandId, text, flow, now })
   }
 
-  forwardingDone({ clientId, id }: CommandRef): void {
-    this.#deliver(clientId, wire.encodeProxyDone(this.#ids.next(), id))
+  forwardingDone({ clientId, id: commandId }: CommandRef): void {
+    this.#deliver(clientId, { kind: 'forwarding-done', commandId })
   }
 
   // ---- answers on the connection itself: never held back ----
 
-  ok({ clientId, id }: CommandRef): void {
-    this.#push(clientId, wire.encodeOk(this.#ids.next(), id))
+  ok({ clientId, id: commandId }: CommandRef): void {
+    this.#push(clientId, { kind: 'ok', commandId })
   }
 
-  pong({ clientId, id }: CommandRef): void {
-    this.#push(clientId, wire.encodePong(this.#ids.next(), id))
+  pong({ clientId, id: commandId }: CommandRef): void {
+    this.#push(clientId, { kind: 'pong', commandId })
   }
 
   /** Welcomes the application, and hands over what has waited for it. */
   authenticated(
-    { clientId, id }: CommandRef,
-    server: Parameters<typeof wire.encodeAuthenticated>[2],
+    { clientId, id: commandId }: CommandRef,
+    server: Omit<AuthenticatedEvent, 'kind' | 'commandId'>,
   ): void {
-    this.#push(clientId, wire.encodeAuthenticated(this.#ids.next(), id, server))
-    for (const payload of this.#applications.release(clientId)) this.#push(clientId, payload)
+    this.#push(clientId, { kind: 'authenticated', commandId, ...server })
+    for (const event of this.#applications.release(clientId)) this.#push(clientId, event)
   }
 
   /** A breach of the protocol ends the connection. */
-  closeWithError({ clientId, id }: CommandRef, reason: string): void {
-    this.#push(clientId, wire.encodeNo(this.#ids.next(), id, reason))
+  closeWithError({ clientId, id: commandId }: CommandRef, problem: string): void {
+    this.#push(clientId, { kind: 'breach', commandId, problem })
     this.#outbox.push({ kind: 'disconnect', clientId })
   }
 
@@ -152,42 +188,18 @@ export class ApplicationEvents {
     this.#tellDetail({ kind: 'stop', source, reason, time: now, text })
   }
 
-  #tellDetail(detail: wire.CallDetail): void {
+  #tellDetail(detail: CallDetail): void {
     if (!this.#applications.wantDetails) return
     const clientId = this.#applications.next(`cdr:${detail.kind}`)
-    if (clientId !== undefined)
-      this.#deliver(clientId, wire.encodeCallDetail(this.#ids.next(), detail))
+    if (clientId !== undefined) this.#deliver(clientId, { kind: 'detail', detail })
   }
 
-  #deliver(clientId: number, payload: string): void {
-    if (clientId < 0 && this.#applications.hold(clientId, payload)) return
-    this.#push(clientId, payload)
+  #deliver(clientId: number, event: AppEvent): void {
+    if (clientId < 0 && this.#applications.hold(clientId, event)) return
+    this.#push(clientId, event)
   }
 
-  #push(clientId: number, payload: string): void {
-    this.#outbox.push({ kind: 'deliver', clientId, payload })
-  }
-}
-
-const networkMeta = (text: string, flow: Flow, now: number): wire.Meta => ({
-  source: 'network',
-  bytes: byteLength(text),
-  protocol: flow.listener.protocol,
-  address: flow.address,
-  port: flow.port,
-  time: now,
-})
-
-/** For UDP our listener; for streams the remote end, as the real server reports it. */
-function applicationMeta(text: string, flow: Flow, now: number): wire.Meta {
-  const { listener } = flow
-  const isStream = isReliable(listener.protocol)
-  return {
-    source: 'application',
-    bytes: byteLength(text),
-    protocol: listener.protocol,
-    address: isStream ? flow.address : listener.advertisedHost,
-    port: isStream ? flow.port : listener.advertisedPort,
-    time: now,
+  #push(clientId: number, event: AppEvent): void {
+    this.#outbox.push({ kind: 'deliver', clientId, event })
   }
 }

@@ -1,4 +1,5 @@
 /** The text of forwarded messages: RFC 3261 §16.6 for requests, §16.7 step 3 for responses. */
+import type { AppMessage } from '../../application.ts'
 import { splitList } from '../../message/headers.ts'
 import { contentLengthLine } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
@@ -56,7 +57,7 @@ export function forwardedRequest(request: SipMessage, parts: ForwardedParts): Se
 const hopByHop = new Set(['Via', 'Max-Forwards', 'Route', 'Content-Length'])
 
 /** What an application may add to a request that is not its own. */
-export const addedHeaders = (message: SipMessage): readonly (readonly [string, string])[] =>
+export const addedHeaders = (message: AppMessage): readonly (readonly [string, string])[] =>
   message.entries().filter(([name]) => !reserved.has(name))
 
 const reserved = new Set(

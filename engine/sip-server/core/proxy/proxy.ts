@@ -5,10 +5,9 @@
 import { bareUri, routeBy } from '../../dialog/route-set.ts'
 import { defaultPort, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseAppMessage } from '../../message/parse.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
 import { parseUri } from '../../message/uri.ts'
-import type { ProxyCommand } from '../../wire/command.ts'
+import type { ProxyCommand } from '../../application.ts'
 import type { CommandRef } from '../applications/events.ts'
 import { hopOf } from '../next-hop.ts'
 import { viaOf } from '../request-writer.ts'
@@ -57,7 +56,7 @@ export class Proxy {
       const what = unusable ?? `more than ${MAX_TARGETS} destinations`
       return events.refuse(ref, `error proxying request to ${what}`)
     }
-    const added = parseAppMessage(command.message)
+    const { message: added } = command
     this.#start(inbound, this.#targetsOf(request, destinations), now, {
       maxForwards: (request.maxForwards ?? DEFAULT_HOPS) - 1,
       staysInDialog: command.remainInDialog,

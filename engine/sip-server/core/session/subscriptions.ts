@@ -1,4 +1,5 @@
 /** Dialogs that a subscription holds open (RFC 6665): they end when it does, or when it is not renewed. */
+import type { AppMessage } from '../../application.ts'
 import type { DialogTable } from '../../dialog/dialog-table.ts'
 import { Dialog } from '../../dialog/dialog.ts'
 import { isReliable, type Flow } from '../../flow.ts'
@@ -54,7 +55,7 @@ export class Subscriptions {
 }
 
 /** The response grants what it says, or else what the request asked for. */
-export const grantedSeconds = (request: SipMessage | undefined, response: SipMessage): number =>
+export const grantedSeconds = (request: SipMessage | undefined, response: AppMessage): number =>
   parseExpires(response.get('Expires') ?? request?.get('Expires') ?? '') ?? DEFAULT_SECONDS
 
 /** Header lines of a 2xx to a SUBSCRIBE: the notifier may shorten what was asked (§4.2.1.1). */

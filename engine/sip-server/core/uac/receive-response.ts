@@ -185,6 +185,6 @@ export class ResponseReceiver implements OutboundUser {
     now: number,
   ): void {
     const passed = { transactionId, dialogId, text: messageText(response) }
-    this.#ports.events.response(clientId, passed, response.text, flow, now)
+    this.#ports.events.response(clientId, passed, response, flow, now)
   }
 }

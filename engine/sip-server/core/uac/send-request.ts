@@ -1,7 +1,7 @@
 /** Requests that an application asks for; what their responses do is in receive-response.ts. */
+import type { AppMessage } from '../../application.ts'
 import type { DialogTable } from '../../dialog/dialog-table.ts'
 import type { Dialog } from '../../dialog/dialog.ts'
-import type { SipMessage } from '../../message/message.ts'
 import { cancelOf } from '../../transaction/sent-request.ts'
 import { contentTypeLine, sortAppHeaders, tagOf } from '../app-headers.ts'
 import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
@@ -32,7 +32,7 @@ export class RequestSender {
     this.#ports = ports
   }
 
-  outOfDialog(command: RequestCommand, message: SipMessage, now: number): void {
+  outOfDialog(command: RequestCommand, message: AppMessage, now: number): void {
     const { events, writer } = this.#ports
     const composed = writer.outOfDialog(command.routeUrl, message)
     if ('problem' in composed) return events.refuse(command, composed.problem)
@@ -41,7 +41,7 @@ export class RequestSender {
   }
 
   /** Any request but ACK. */
-  inDialog(command: RequestCommand, message: SipMessage, now: number): void {
+  inDialog(command: RequestCommand, message: AppMessage, now: number): void {
     const { events, writer } = this.#ports
     const found = this.#dialogOf(command)
     if (found === undefined) return events.refuse(command, unknownDialog)
@@ -58,7 +58,7 @@ export class RequestSender {
   }
 
   /** The ACK of a 2xx: end to end, in the dialog, with the number of its INVITE (RFC 3261 §13.2.2.4). */
-  ack(command: RequestCommand, message: SipMessage, now: number): void {
+  ack(command: RequestCommand, message: AppMessage, now: number): void {
     const { events, ids, dialogs } = this.#ports
     const dialog = this.#dialogOf(command)
     const invite = dialog?.answeredInvite
@@ -72,7 +72,7 @@ export class RequestSender {
     const headers = sortAppHeaders(message, advertised(dialog.flow.listener))
     const lines = headers.lines + (contentTypeLine(headers, body) ?? '')
     const text = invite.acknowledge(dialog, lines, body)
-    events.requestSent(command, ids.transactionId(), text, invite.flow, now)
+    events.unansweredSent(command, ids.transactionId(), text, invite.flow, now)
     // A late offer is answered here.
     dialog.session?.noteLocalSdp(body)
     // RFC 3261 §15: a call that was cancelled too late is acknowledged and then ended.
@@ -90,7 +90,7 @@ export class RequestSender {
     outbound.cancel(lines, now)
     const text = cancelOf(outbound.sent, lines)
     events.callStopped('application', 'call-canceled', text, now)
-    events.requestSent(command, ids.transactionId(), text, outbound.flow, now)
+    events.unansweredSent(command, ids.transactionId(), text, outbound.flow, now)
   }
 
   #dialogOf({ dialogId, clientId }: RequestCommand): Dialog | undefined {
@@ -99,7 +99,7 @@ export class RequestSender {
   }
 
   /** The application cannot know of a refresh of the stack's own (RFC 4028): its re-INVITE comes next. */
-  #holdOrRefuse(dialog: Dialog, command: RequestCommand, message: SipMessage): void {
+  #holdOrRefuse(dialog: Dialog, command: RequestCommand, message: AppMessage): void {
     const refuse = (): void =>
       this.#ports.events.refuse(command, 'a re-INVITE is already in progress in this dialog')
     const send = (at: number): void => this.inDialog(command, message, at)
@@ -119,7 +119,7 @@ export class RequestSender {
     requests.add(outbound)
     const { question, target, sent } = composed
     if (question === undefined) outbound.aim(hops.tcpFirst(target, sent.text, [composed.flow], now))
-    events.requestSent(command, outbound.transactionId, outbound.sent.text, outbound.flow, now)
+    events.requestSent(command, outbound.transactionId, outbound.sent, outbound.flow, now)
     if (question === undefined) return outbound.start(now)
     hops.lookUp(question, (flows, later) => {
       outbound.aim(hops.tcpFirst(target, sent.text, flows, later))
@@ -129,7 +129,7 @@ export class RequestSender {
 }
 
 /** The early dialog that a request is meant for: the branches of an INVITE have the same id. */
-function branchFor(dialog: Dialog, message: SipMessage): Dialog {
+function branchFor(dialog: Dialog, message: AppMessage): Dialog {
   const isPrack = message.method === 'PRACK'
   const rseq = isPrack ? Number.parseInt(message.get('RAck') ?? '', 10) : undefined
   return dialog.branchFor(tagOf(message.get('To') ?? ''), rseq)

@@ -52,7 +52,7 @@ export class InDialogRequests {
     if (dialog === undefined || answer === undefined) return
     const { transactionId } = answer
     const passed = { transactionId, dialogId: dialog.id, text: messageText(ack) }
-    events.request(dialog.clientId, passed, ack.text, flow, now)
+    events.request(dialog.clientId, passed, ack, flow, now)
   }
 
   accept(arrival: Arrival, now: number): void {
@@ -102,7 +102,7 @@ export class InDialogRequests {
     }
     const { transactionId } = inbound
     const passed = { transactionId, dialogId, text: requestText(request, vias) }
-    events.request(clientId, passed, request.text, source, now)
+    events.request(clientId, passed, request, source, now)
   }
 
   /**

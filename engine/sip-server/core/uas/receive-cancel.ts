@@ -36,7 +36,7 @@ export function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, no
   responder.answer(inbound, 487, 'Request Terminated', '', now)
   const { clientId, transactionId } = inbound
   const passed = { transactionId, dialogId, text: requestText(cancel, vias) }
-  events.request(clientId, passed, cancel.text, flow, now)
+  events.request(clientId, passed, cancel, flow, now)
 }
 
 /** `inviteTag` is our tag in the responses to the INVITE; undefined: there is no such INVITE. */

@@ -119,8 +119,7 @@ export class RequestReceiver {
     if (typeof chosen === 'string') return this.#refuseUntaken(arrival, chosen, now)
     const { transactionId } = responder.begin(arrival, chosen, undefined, now)
     const text = requestText(request, vias)
-    const passed = { transactionId, dialogId: '', text, local: source.listener }
-    events.request(chosen, passed, request.text, source, now)
+    events.newRequest(chosen, { transactionId, dialogId: '', text }, request, source, now)
   }
 
   /** No application takes it; those that ask for call details hear of the call all the same. */

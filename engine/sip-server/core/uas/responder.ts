@@ -1,4 +1,5 @@
 /** Responses: an application's, and those that the stack gives by itself. */
+import type { AppMessage } from '../../application.ts'
 import type { DialogTable } from '../../dialog/dialog-table.ts'
 import { Dialog, isSubscribing } from '../../dialog/dialog.ts'
 import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
@@ -49,7 +50,7 @@ export interface ResponseCommand extends CommandRef {
 interface Answer {
   readonly command: ResponseCommand
   readonly inbound: InboundRequest
-  readonly message: SipMessage
+  readonly message: AppMessage
   readonly headers: AppHeaders
   readonly contact: string | undefined
 }
@@ -82,7 +83,7 @@ export class Responder {
   }
 
   /** Sends an application's response, and tells the application what was sent. */
-  respond(command: ResponseCommand, message: SipMessage, now: number): void {
+  respond(command: ResponseCommand, message: AppMessage, now: number): void {
     const { events, requests } = this.#ports
     const inbound = requests.find(command.transactionId, command.clientId)
     if (inbound === undefined) return events.refuse(command, unknownTransaction)
@@ -164,9 +165,9 @@ export class Responder {
     text: string,
     now: number,
   ): void {
-    const { transactionId, transaction } = inbound
+    const { transactionId, transaction, localTag } = inbound
     const passed = { transactionId, dialogId: hasDialogId(inbound) ? dialogId : '', text }
-    this.#ports.events.responseSent(command, passed, transaction.flow, now)
+    this.#ports.events.responseSent(command, passed, localTag, transaction.flow, now)
   }
 
   /** RFC 4028 §9: an answer to what may refresh the session says for how long. */

@@ -1,19 +1,26 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
-import { connectInProcess } from '../../../../engine/sip-server/clients/in-process.ts'
+import {
+  connectApplication,
+  connectInProcess,
+} from '../../../../engine/sip-server/clients/in-process.ts'
 
-function setUp(onPayload: (payload: string) => void = () => undefined) {
+const named = (commandId: string) => ({ kind: 'ok', commandId }) as const
+const asking = (id: string) => ({ id, command: { kind: 'ping' } }) as const
+
+function setUp(onEvent: (name: string) => void = () => undefined) {
   const log: string[] = []
   const clients = new Clients({
     connected: (clientId) => log.push(`connected ${clientId}`),
-    payload: (clientId, payload) => log.push(`from ${clientId}: ${payload}`),
+    command: (clientId, { id }) => log.push(`from ${clientId}: ${id}`),
     disconnected: (clientId) => log.push(`disconnected ${clientId}`),
   })
-  const link = connectInProcess(clients, {
-    onPayload: (payload) => {
-      log.push(`to app: ${payload}`)
-      onPayload(payload)
+  const link = connectApplication(clients, {
+    onEvent: (event) => {
+      const name = 'commandId' in event ? event.commandId : ''
+      log.push(`to app: ${name}`)
+      onEvent(name)
     },
     onClose: () => log.push('app sees close'),
   })
@@ -21,37 +28,37 @@ function setUp(onPayload: (payload: string) => void = () => undefined) {
   return { clients, link, log }
 }
 
-test('payloads reach the application later, in order', async () => {
+test('events reach the application later, in order', async () => {
   const { clients, log } = setUp()
-  clients.deliver(1, 'a')
-  clients.deliver(1, 'b')
+  clients.deliver(1, named('a'))
+  clients.deliver(1, named('b'))
   expect(log).toEqual([])
   await turn()
   expect(log).toEqual(['to app: a', 'to app: b'])
 })
 
-test('what a payload resolved has run before the next payload arrives', async () => {
-  const { clients, log } = setUp((payload) => {
+test('what an event resolved has run before the next event arrives', async () => {
+  const { clients, log } = setUp((name) => {
     void Promise.resolve()
       .then(() => undefined)
-      .then(() => log.push(`then ${payload}`))
+      .then(() => log.push(`then ${name}`))
   })
-  clients.deliver(1, 'a')
-  clients.deliver(1, 'b')
+  clients.deliver(1, named('a'))
+  clients.deliver(1, named('b'))
   await turn()
   expect(log).toEqual(['to app: a', 'then a', 'to app: b', 'then b'])
 })
 
-test('an application may send while it is handed a payload', async () => {
-  const { clients, link, log } = setUp((payload) => {
-    if (payload === 'a') {
-      link.send('reply')
-      clients.deliver(1, 'c')
+test('an application may send while it is handed an event', async () => {
+  const { clients, link, log } = setUp((name) => {
+    if (name === 'a') {
+      link.send(asking('reply'))
+      clients.deliver(1, named('c'))
       log.push('a handled')
     }
   })
-  clients.deliver(1, 'a')
-  clients.deliver(1, 'b')
+  clients.deliver(1, named('a'))
+  clients.deliver(1, named('b'))
   await turn()
   await turn()
   expect(log).toEqual(['to app: a', 'from 1: reply', 'a handled', 'to app: b', 'to app: c'])
@@ -59,10 +66,10 @@ test('an application may send while it is handed a payload', async () => {
 
 test('when the server disconnects, what was delivered before still arrives, then the close', async () => {
   const { clients, link, log } = setUp()
-  clients.deliver(1, 'last words')
+  clients.deliver(1, named('last words'))
   clients.disconnect(1)
-  clients.deliver(1, 'too late')
-  link.send('too late as well')
+  clients.deliver(1, named('too late'))
+  link.send(asking('too late as well'))
   await turn()
   expect(log).toEqual(['disconnected 1', 'to app: last words', 'app sees close'])
   expect(clients.size).toBe(0)
@@ -70,7 +77,7 @@ test('when the server disconnects, what was delivered before still arrives, then
 
 test('when the application closes, nothing more is handed over', async () => {
   const { clients, link, log } = setUp()
-  clients.deliver(1, 'a')
+  clients.deliver(1, named('a'))
   link.close()
   link.close()
   await turn()
@@ -79,9 +86,21 @@ test('when the application closes, nothing more is handed over', async () => {
 
 test('a client that far outruns the event loop is dropped', async () => {
   const { clients, log } = setUp()
-  for (let sent = 0; sent < 70_000; sent++) clients.deliver(1, 'x')
+  for (let sent = 0; sent < 70_000; sent++) clients.deliver(1, named('x'))
   await turn()
   expect(log.at(-1)).toBe('app sees close')
   expect(log.filter((line) => line === 'to app: x')).toHaveLength(65_536)
   expect(clients.size).toBe(0)
+})
+
+test('one that speaks the drachtio protocol is handed payloads, and sends them', async () => {
+  const { clients, log } = setUp()
+  const link = connectInProcess(clients, {
+    onPayload: (payload) => log.push(payload),
+    onClose: () => undefined,
+  })
+  clients.deliver(2, named('c'))
+  link.send('7|ping')
+  await turn()
+  expect(log).toEqual(['connected 2', 'from 2: 7', '1|response|c|OK'])
 })

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
+import type { AppEvent } from '../../../../engine/sip-server/application.ts'
 import { AdminListener, type AdminOptions } from '../../../../engine/sip-server/clients/listener.ts'
 import { Credentials } from '../../../../engine/sip-server/transport/stream/credentials.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
@@ -23,7 +24,8 @@ async function setUp(options: AdminOptions = { maxClients: 4, maxBufferedBytes: 
   }
   const clients = new Clients({
     connected: (clientId) => saw(`connected ${clientId}`),
-    payload: (clientId, payload) => saw(`from ${clientId}: ${payload}`),
+    command: (clientId, asked) =>
+      saw(`from ${clientId}: ${asked.id} ${asked.command ? asked.command.kind : asked.problem}`),
     disconnected: (clientId) => saw(`disconnected ${clientId}`),
   })
   const listener = new AdminListener(clients, options, (_level, _message, fields) =>
@@ -41,16 +43,18 @@ async function setUp(options: AdminOptions = { maxClients: 4, maxBufferedBytes: 
   return { clients, seen, dropped, seeing, app, listener }
 }
 
+const refusal = (problem: string): AppEvent => ({ kind: 'refused', commandId: 'c', problem })
+
 test('an application sends frames and is sent frames', async () => {
   const { clients, seeing, app } = await setUp()
   const socket = app()
   socket.write('6#1|ping7#2|')
-  await seeing('from 1: 1|ping')
+  await seeing('from 1: 1 ping')
   socket.write('route')
-  await seeing('from 1: 2|route')
-  clients.deliver(1, 'grüße')
+  await seeing('from 1: 2 a verb is missing')
+  clients.deliver(1, refusal('grüße'))
   const [bytes] = await emitted(socket, 'data')
-  expect(String(bytes)).toBe(encodeFrame('grüße'))
+  expect(String(bytes)).toBe(encodeFrame('1|response|c|NOK|grüße'))
 })
 
 test('an application that counts characters is sent such lengths, and sends bytes', async () => {
@@ -59,12 +63,12 @@ test('an application that counts characters is sent such lengths, and sends byte
     frameLength: 'characters',
   })
   const socket = app()
-  socket.write('8#1|grüß6#2|ping')
-  await seeing('from 1: 1|grüß')
-  await seeing('from 1: 2|ping')
-  clients.deliver(1, 'grüße')
+  socket.write('11#grüß|ping6#2|ping')
+  await seeing('from 1: grüß ping')
+  await seeing('from 1: 2 ping')
+  clients.deliver(1, refusal('grüße'))
   const [bytes] = await emitted(socket, 'data')
-  expect(String(bytes)).toBe('5#grüße')
+  expect(String(bytes)).toBe('22#1|response|c|NOK|grüße')
 })
 
 test('a stream that is not framed is closed', async () => {
@@ -89,9 +93,9 @@ test('an application that does not read is dropped at the bound', async () => {
   const { clients, seeing, app, dropped } = await setUp()
   app().pause()
   await seeing('connected 1')
-  const payload = 'x'.repeat(50_000)
+  const event = refusal('x'.repeat(50_000))
   for (let sent = 0; sent < 200 && clients.size === 1; sent++) {
-    clients.deliver(1, payload)
+    clients.deliver(1, event)
     await new Promise(setImmediate)
   }
   await seeing('disconnected 1')
@@ -107,8 +111,8 @@ test('one that stops to read is dropped in time, before much waits for it; one t
   app().resume()
   await seeing('connected 2')
   // More than the kernel keeps for them.
-  const payload = 'x'.repeat(200_000)
-  for (let sent = 0; sent < 100; sent++) for (const id of [1, 2]) clients.deliver(id, payload)
+  const event = refusal('x'.repeat(200_000))
+  for (let sent = 0; sent < 100; sent++) for (const id of [1, 2]) clients.deliver(id, event)
   await seeing('disconnected 1')
   expect([dropped, clients.size]).toEqual([['it does not read'], 1])
 })
@@ -117,10 +121,10 @@ test('a disconnected application still gets what was delivered before', async ()
   const { clients, seeing, app } = await setUp()
   const socket = app()
   await seeing('connected 1')
-  clients.deliver(1, 'NO')
+  clients.deliver(1, { kind: 'ok', commandId: 'c' })
   clients.disconnect(1)
   const [bytes] = await emitted(socket, 'data')
-  expect(String(bytes)).toBe('2#NO')
+  expect(String(bytes)).toBe('15#1|response|c|OK')
   await emitted(socket, 'close')
 })
 
@@ -139,7 +143,7 @@ test('who has said nothing yet takes at most half of the places', async () => {
   await emitted(app(), 'close')
   expect(seen).toEqual(['connected 1', 'connected 2'])
   one.write('6#1|ping')
-  await seeing('from 1: 1|ping')
+  await seeing('from 1: 1 ping')
   app()
   await seeing('connected 3')
 })
@@ -160,12 +164,12 @@ test('an application that has spoken may be silent as long as it likes', async (
   const { seeing, app } = await setUp(limits)
   const socket = app()
   socket.write('6#1|ping')
-  await seeing('from 1: 1|ping')
+  await seeing('from 1: 1 ping')
   // A client that came later is dropped in the meantime.
   app()
   await seeing('disconnected 2')
   socket.write('6#2|ping')
-  await seeing('from 1: 2|ping')
+  await seeing('from 1: 2 ping')
 })
 
 test('stopping ends the connections', async () => {
@@ -185,7 +189,7 @@ async function setUpTls(limits: Partial<AdminOptions>) {
   )
   cleanUp.push(() => credentials.stop())
   const clients = new Clients({
-    ...{ connected: () => undefined, payload: () => undefined, disconnected: () => undefined },
+    ...{ connected: () => undefined, command: () => undefined, disconnected: () => undefined },
   })
   const all = { maxClients: 4, maxBufferedBytes: 1_000, ...limits }
   const listener = new AdminListener(clients, all, () => undefined, credentials)

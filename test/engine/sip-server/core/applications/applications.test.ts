@@ -63,11 +63,12 @@ test('only who asks for call details makes them wanted', () => {
 test('what is for an application that has not come waits for it, and it gets nothing else', () => {
   const applications = three()
   const dialled = applications.reserve()
-  expect(applications.hold(dialled, 'request')).toBe(true)
+  const request = { kind: 'ok', commandId: '1' } as const
+  expect(applications.hold(dialled, request)).toBe(true)
   applications.connected(dialled, false)
   applications.authenticate(dialled, [])
   applications.addRoute(dialled, 'invite')
-  expect(applications.release(dialled)).toEqual(['request'])
-  expect(applications.hold(dialled, 'more')).toBe(false)
+  expect(applications.release(dialled)).toEqual([request])
+  expect(applications.hold(dialled, { kind: 'ok', commandId: '2' })).toBe(false)
   expect(turns(applications, 3)).toEqual([1, 2, 3])
 })

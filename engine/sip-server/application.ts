@@ -1,0 +1,194 @@
+/**
+ * What passes between the SIP core and an application: events go out and commands come in, as values. An
+ * application of this process takes them as they are; `wire/` writes them for one that is connected by TCP.
+ */
+import type { Flow } from './flow.ts'
+import type { SipMessage } from './message/message.ts'
+import type { SentRequest } from './transaction/sent-request.ts'
+
+/** Where a message came from, or how it was sent. */
+export type MessageFlow = Pick<Flow, 'address' | 'port'> & {
+  readonly listener: Pick<
+    Flow['listener'],
+    'protocol' | 'address' | 'port' | 'advertisedHost' | 'advertisedPort'
+  >
+}
+
+/** A message from the network, or one made here in its place. */
+interface Passed {
+  readonly transactionId: string
+  /** Empty outside dialogs. */
+  readonly dialogId: string
+  /** As the application reads it: in one line each, with completed Vias. */
+  readonly text: string
+  /** Undefined for a message that was made here. */
+  readonly message: SipMessage | undefined
+  /** The text as it came. */
+  readonly came: string
+  readonly flow: MessageFlow
+  /** Milliseconds. */
+  readonly now: number
+}
+
+/** The fields of a sent request that another one of its kind needs. */
+export type SentFields = Pick<SentRequest, 'method' | 'uri' | 'callId' | 'from' | 'cseq'>
+
+interface Sent {
+  /** The command that asked for it. */
+  readonly commandId: string
+  readonly text: string
+  readonly flow: MessageFlow
+  readonly now: number
+}
+
+export interface RequestEvent extends Passed {
+  readonly kind: 'request'
+  /** Whether it begins something new; then the listener that took it matters. */
+  readonly isNew: boolean
+}
+
+export interface ResponseEvent extends Passed {
+  readonly kind: 'response'
+}
+
+/** A request that the stack itself has sent in a dialog of the application: BYE after a timeout. */
+export interface UnsolicitedEvent {
+  readonly kind: 'unsolicited'
+  readonly dialogId: string
+  readonly text: string
+  readonly flow: MessageFlow
+  readonly now: number
+}
+
+/** The application's response has left. */
+export interface ResponseSentEvent extends Sent {
+  readonly kind: 'response-sent'
+  readonly transactionId: string
+  readonly dialogId: string
+  /** Our tag in it. */
+  readonly localTag: string
+}
+
+/** The application's request has left, and its responses will carry `transactionId`. */
+export interface RequestSentEvent extends Sent {
+  readonly kind: 'request-sent'
+  readonly transactionId: string
+  /** Undefined for ACK and CANCEL, which have no response. */
+  readonly sent: SentFields | undefined
+}
+
+/** What the command asks for is not possible. */
+export interface RefusedEvent {
+  readonly kind: 'refused'
+  readonly commandId: string
+  readonly problem: string
+}
+
+export interface AuthenticatedEvent {
+  readonly kind: 'authenticated'
+  readonly commandId: string
+  /** Advertised addresses, such as `udp/192.0.2.1:5060`. */
+  readonly hostports: readonly string[]
+  /** Begins with `v<major>.<minor>.<patch>`. */
+  readonly version: string
+  /** Bound addresses. */
+  readonly localHostports: readonly string[]
+}
+
+/** A moment of a call, for applications that keep records. `time` in milliseconds since the epoch. */
+export type CallDetail = {
+  /** `network`: `text` was received. `application`: it was sent. */
+  readonly source: 'network' | 'application'
+  readonly time: number
+  readonly text: string
+} & (
+  | { readonly kind: 'attempt' }
+  | { readonly kind: 'start'; readonly role: 'uac' | 'uas' | 'proxy-uac' | 'proxy-uas' }
+  | {
+      readonly kind: 'stop'
+      readonly reason:
+        | 'call-rejected'
+        | 'call-canceled'
+        | 'normal-release'
+        | 'session-expired'
+        | 'system-initiated-termination'
+    }
+)
+
+export type AppEvent =
+  | RequestEvent
+  | ResponseEvent
+  | UnsolicitedEvent
+  | ResponseSentEvent
+  | RequestSentEvent
+  | RefusedEvent
+  | AuthenticatedEvent
+  /** A final response that a forwarded request got from one of its destinations. */
+  | ({ readonly kind: 'forwarded' } & Sent)
+  /** The last word on a `proxy` command. */
+  | { readonly kind: 'forwarding-done'; readonly commandId: string }
+  | { readonly kind: 'ok' | 'pong'; readonly commandId: string }
+  /** The command breaks the protocol: wrong secret, unreadable, not allowed yet. The connection ends. */
+  | { readonly kind: 'breach'; readonly commandId: string; readonly problem: string }
+  | { readonly kind: 'detail'; readonly detail: CallDetail }
+
+/** A message as an application writes it: few headers. What is the stack's own is added or replaced. */
+export interface AppMessage {
+  readonly kind: 'request' | 'response'
+  readonly method: string
+  readonly uri: string
+  readonly status: number
+  /** Empty: the usual one. */
+  readonly reason: string
+  readonly body: string
+  get(name: string): string | undefined
+  has(name: string): boolean
+  list(name: string): readonly string[]
+  /** Known names are in their canonical spelling. */
+  entries(): readonly (readonly [name: string, value: string])[]
+}
+
+/** A request or a response that the application wants sent. */
+export interface SipCommand {
+  readonly kind: 'sip'
+  /** Quoted to answer a request, or to cancel an INVITE; else empty. */
+  readonly transactionId: string
+  /** The dialog that the request belongs to; empty outside dialogs. */
+  readonly dialogId: string
+  /** Next hop of a request outside dialogs; empty: the request URI decides. */
+  readonly routeUrl: string
+  /** Undefined: it cannot be read. */
+  readonly message: AppMessage | undefined
+}
+
+/** Hand a received request on to other destinations, as a proxy. */
+export interface ProxyCommand {
+  readonly kind: 'proxy'
+  readonly transactionId: string
+  readonly remainInDialog: boolean
+  /** Report each final response before the closing `done`. */
+  readonly fullResponse: boolean
+  readonly followRedirects: boolean
+  readonly simultaneous: boolean
+  /** Milliseconds; absent when the application gave none, or none that can be read. */
+  readonly provisionalTimeoutMs: number | undefined
+  readonly finalTimeoutMs: number | undefined
+  /** At least one. */
+  readonly destinations: readonly string[]
+  /** Carries the headers to add; its URI and body mean nothing. Undefined: it cannot be read. */
+  readonly message: AppMessage | undefined
+}
+
+export type Command =
+  | { readonly kind: 'authenticate'; readonly secret: string; readonly tags: readonly string[] }
+  /** `verb` is a SIP method in lower case, or `cdr:attempt`, `cdr:start`, `cdr:stop`. */
+  | { readonly kind: 'route'; readonly verb: string }
+  | { readonly kind: 'remove-route'; readonly verb: string }
+  | { readonly kind: 'ping' }
+  | SipCommand
+  | ProxyCommand
+
+/** `id` is what the answer quotes; empty when there was none. */
+export type AppCommand =
+  | { readonly id: string; readonly command: Command }
+  | { readonly id: string; readonly command: undefined; readonly problem: string }
