@@ -63,7 +63,7 @@ export class TollgateProcess {
     this.wssPort = ports.wss
     this.apiPort = ports.api
     this.edgePort = ports.edge
-    this.databasePath = join(folder, 'tollgate.db')
+    this.databasePath = environment['DATABASE_PATH'] ?? join(folder, 'tollgate.db')
     const plain = ['udp', 'tcp'].map((protocol) => `${protocol}/127.0.0.1:${ports.sip}`)
     const others = (['tls', 'ws', 'wss'] as const).map((name) => `${name}/127.0.0.1:${ports[name]}`)
     const listen = environment['SIP_TLS_CERT'] === undefined ? plain : [...plain, ...others]

@@ -1,7 +1,7 @@
 /** SIPp as a load: callers at a steady rate, and what came of their calls. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
@@ -14,7 +14,8 @@ export interface LoadResult {
   /** Got 503. */
   readonly refused: number
   readonly retransmissions: number
-  /** Milliseconds from INVITE to 200. */
+  /** Milliseconds from INVITE to 200. SIPp's clock moves in steps of 4 ms; the mean is finer. */
+  readonly setupMeanMs: number
   readonly setupP50Ms: number
   readonly setupP99Ms: number
 }
@@ -63,6 +64,36 @@ export async function placeCalls(
   }
 }
 
+/** Begins `calls` calls at `rate` per second that go on until the returned function is called. */
+export async function holdCalls(
+  targetPort: number,
+  rate: number,
+  calls: number,
+  caller: string,
+): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), 'load-'))
+  const scenario = readFileSync(join(folderOfScenarios, 'caller.xml'), 'utf8')
+  const held = join(folder, 'held.xml')
+  const [begin = '', ...end] = scenario.split(/(?=<send retrans="500"><!\[CDATA\[\s+BYE)/)
+  writeFileSync(held, `${begin}<pause milliseconds="86400000"/>\n${end.join('')}`)
+  const child = spawnSipp(
+    [
+      `127.0.0.1:${targetPort}`,
+      ...['-sf', held, '-p', String(await freePort())],
+      ...['-r', String(Math.ceil(rate)), '-m', String(calls), '-l', String(calls)],
+      ...['-key', 'caller', caller, '-s', '18005551212'],
+    ],
+    folder,
+  )
+  await once(child, 'spawn')
+  return async () => {
+    const closed = once(child, 'close')
+    child.kill('SIGKILL')
+    await closed
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
 const spawnSipp = (words: readonly string[], cwd: string): ChildProcess =>
   spawn('sipp', [...words, '-i', '127.0.0.1', '-nostdin', '-buff_size', '4194304'], {
     cwd,
@@ -86,7 +117,7 @@ function readCounters(
   }
 }
 
-function readDelays(folder: string): { setupP50Ms: number; setupP99Ms: number } {
+function readDelays(folder: string): Pick<LoadResult, 'setupMeanMs' | 'setupP50Ms' | 'setupP99Ms'> {
   const delays = readOwn(folder, /_rtt\.csv$/)
     .trim()
     .split('\n')
@@ -94,7 +125,10 @@ function readDelays(folder: string): { setupP50Ms: number; setupP99Ms: number } 
     .map((line) => Number(line.split(';')[1]))
     .filter(Number.isFinite)
     .toSorted((a, b) => a - b)
-  return { setupP50Ms: percentile(delays, 0.5), setupP99Ms: percentile(delays, 0.99) }
+  return {
+    setupMeanMs: delays.reduce((sum, delay) => sum + delay, 0) / Math.max(1, delays.length),
+    ...{ setupP50Ms: percentile(delays, 0.5), setupP99Ms: percentile(delays, 0.99) },
+  }
 }
 
 /** `sorted` in rising order; 0 when it is empty. */

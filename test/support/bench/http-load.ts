@@ -16,7 +16,9 @@ const endOfAnswer = Buffer.from('}}')
 
 interface Client {
   readonly socket: Socket
-  readonly request: Buffer
+  /** Asked one after the other, again and again. */
+  readonly requests: readonly Buffer[]
+  asked: number
   /** When the present request should have gone out, whether it could or not. */
   dueAt: number
 }
@@ -32,13 +34,20 @@ export class HttpLoad {
     this.#idle = [...clients]
   }
 
-  /** One connection for each token; each asks `GET path`. */
-  static async open(port: number, path: string, tokens: readonly string[]): Promise<HttpLoad> {
+  /** `GET path` with these tokens, which are dealt out to the connections; by default one for each. */
+  static async open(
+    port: number,
+    path: string,
+    tokens: readonly string[],
+    connections = tokens.length,
+  ): Promise<HttpLoad> {
+    const requests = tokens.map((token) => Buffer.from(requestText('GET', path, token)))
     const clients = await Promise.all(
-      tokens.map(async (token): Promise<Client> => {
+      Array.from({ length: connections }, async (_, place): Promise<Client> => {
         const socket = connect({ host: '127.0.0.1', port, noDelay: true })
         await once(socket, 'connect')
-        return { socket, request: Buffer.from(requestText('GET', path, token)), dueAt: 0 }
+        const own = requests.filter((_request, index) => index % connections === place)
+        return { socket, requests: own, asked: 0, dueAt: 0 }
       }),
     )
     const load = new HttpLoad(clients)
@@ -106,8 +115,10 @@ export class HttpLoad {
     return latencies
   }
 
-  #ask({ socket, request }: Client): void {
-    socket.write(request)
+  #ask(client: Client): void {
+    const request = client.requests[client.asked % client.requests.length]
+    client.asked += 1
+    if (request !== undefined) client.socket.write(request)
   }
 
   #listen(client: Client): void {
