@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import {
   headerNamed,
+  noParams,
   parseNameAddr,
   qValueOf,
   readAddress,
@@ -47,10 +48,11 @@ const MAX_TARGETS = 16
 
 /** One of a Contact, as `sip:` or `tel:` URI, and how much it is preferred. */
 function targetIn(value: string): { readonly uri: string; readonly q: number } {
-  return { uri: readAddress(value).uri.trim(), q: qValueOf(parseNameAddr(value) ?? noParams) }
+  return {
+    uri: readAddress(value).uri.trim(),
+    q: qValueOf(parseNameAddr(value) ?? { params: noParams }),
+  }
 }
-
-const noParams = { params: new Map<string, string>() }
 
 /** RFC 5806 §4: what a phone may give as its reason. */
 const reasons = new Set([

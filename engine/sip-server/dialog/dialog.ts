@@ -300,7 +300,7 @@ export class Dialog {
   provisionalReceived(response: SipMessage): void {
     const branch = this.branchOf(response.toTag) ?? this
     if (response.has('RSeq')) branch.#unacknowledgedRSeq = Number(response.get('RSeq'))
-    if (response.bodyStart < response.text.length) branch.#hasEarlyAnswer = true
+    if (response.hasBody) branch.#hasEarlyAnswer = true
   }
 
   get answeredInvite(): AnsweredInvite | undefined {

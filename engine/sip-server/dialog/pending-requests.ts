@@ -61,7 +61,7 @@ export class PendingRequests {
     isEarly: boolean,
     unanswered: 'uac' | 'uas' | undefined,
   ): Conflict | undefined {
-    const hasOffer = request.bodyStart < request.text.length
+    const hasOffer = request.hasBody
     if (request.method === 'INVITE') {
       if (isEarly || this.#hasRemoteInvite) return 'try-later'
       if (this.#hasRemoteUpdate && hasOffer) return 'try-later'

@@ -8,9 +8,9 @@ import { byteLength } from './decode.ts'
 import { splitOutside } from './headers.ts'
 import { type SipMessage } from './message.ts'
 import { type NameAddr, parseNameAddr } from './name-addr.ts'
+import type { Params } from './params.ts'
 import { parseContentLength, parseRAck } from './simple-fields.ts'
 import { maxMessageBytes } from './stream-framer.ts'
-import { parseUri } from './uri.ts'
 import { parseVia, type Via } from './via.ts'
 
 export interface Refusal {
@@ -30,7 +30,7 @@ export function checkRequest(message: SipMessage, protocol: Protocol): Refusal |
     flawInAddresses(message) ??
     flawInLength(message, protocol) ??
     flawOfMethod(message)
-  if (flaw === undefined) return checkRequestUri(message.uri)
+  if (flaw === undefined) return checkRequestUri(message)
   // §21.4.11; a stream hands over the header part alone.
   return isTooLarge(message)
     ? { status: 413, reason: 'Request Entity Too Large' }
@@ -44,57 +44,71 @@ export function checkResponse(message: SipMessage): boolean {
   return flaw === undefined
 }
 
-const isVersion2 = (message: SipMessage): boolean => message.version.toUpperCase() === 'SIP/2.0'
+const isVersion2 = ({ version }: SipMessage): boolean =>
+  version === 'SIP/2.0' || version.toUpperCase() === 'SIP/2.0'
 
 /** RFC 3261 §8.1.1; Max-Forwards is not among them because RFC 2543 did not know it. */
 const mandatory = ['Via', 'From', 'To', 'Call-ID', 'CSeq'] as const
 
 /** Headers that the stack reads and that may stand only once (RFC 3261 §7.3.1, §20). */
-const single = new Map<string, number>(
-  (
-    'From To Call-ID CSeq Max-Forwards Content-Length Content-Type Expires Min-Expires ' +
-    'Session-Expires Min-SE RSeq RAck Event Subscription-State Refer-To Replaces'
-  )
-    .split(' ')
-    .map((name, index) => [name, 1 << index]),
-)
+const single =
+  'From To Call-ID CSeq Max-Forwards Content-Length Content-Type Expires Min-Expires ' +
+  'Session-Expires Min-SE RSeq RAck Event Subscription-State Refer-To Replaces'
+
+/** Via and those have a bit each. */
+const bits = new Map(['Via', ...single.split(' ')].map((name, index) => [name, 1 << index]))
+const viaBit = 1
+const allMandatory = mandatory.reduce((all, name) => all | (bits.get(name) ?? 0), 0)
 
 function flawInCounts(message: SipMessage): string | undefined {
   let seen = 0
-  for (const name of message.names()) {
-    const bit = single.get(name)
+  for (const { name } of message.lines) {
+    const bit = bits.get(name)
     if (bit === undefined) continue
-    if ((seen & bit) !== 0) return `Multiple ${name} Headers`
+    if ((seen & bit & ~viaBit) !== 0) return `Multiple ${name} Headers`
     seen |= bit
   }
+  if ((seen & allMandatory) === allMandatory) return undefined
   const absent = mandatory.find((name) => !message.has(name))
-  return absent === undefined ? undefined : missing(absent)
+  return absent && missing(absent)
 }
 
 /** What names the transaction and the dialog. */
 function flawInIdentity(message: SipMessage): string | undefined {
   const { via, cseq, callId } = message
-  if (!isUsable(via) || hasEmptyPart(message.get('Via'))) return bad('Via')
+  if (!isUsable(via) || hasEmptyPart(message.get('Via'), via)) return bad('Via')
   if (!/^[^\0- \x7f]+$/.test(callId)) return bad('Call-ID')
   if (cseq === undefined) return bad('CSeq')
   if (cseq.method !== message.method) return 'CSeq Method Mismatch'
-  if (!isAddress(message.from) || hasEmptyPart(message.get('From'))) return bad('From')
-  if (!isAddress(message.to) || hasEmptyPart(message.get('To'))) return bad('To')
+  if (!isGood(message.from, message.get('From'))) return bad('From')
+  if (!isGood(message.to, message.get('To'))) return bad('To')
   return undefined
 }
 
 /** RFC 4475 §3.2.1: the magic cookie without anything behind it identifies no transaction. */
-const isUsable = (via: Via | undefined): boolean => via !== undefined && via.branch !== 'z9hG4bK'
+const isUsable = (via: Via | undefined): via is Via => via !== undefined && via.branch !== 'z9hG4bK'
+
+const isGood = (address: NameAddr | undefined, value: string | undefined): boolean =>
+  isAddress(address) && !hasEmptyPart(value, address)
 
 /** Any scheme will do (RFC 4475 §3.3.4), but a SIP URI has to be one. */
-function isAddress(address: NameAddr | undefined): boolean {
+function isAddress(address: NameAddr | undefined): address is NameAddr {
   if (address === undefined) return false
-  return !/^sips?:/i.test(address.uri) || parseUri(address.uri) !== undefined
+  return (
+    plainUri.test(address.uri) || address.parsedUri !== undefined || !/^sips?:/i.test(address.uri)
+  )
 }
 
-/** `;;`, `,,` and separators at the end: RFC 4475 §3.1.2.1. */
-function hasEmptyPart(value: string | undefined): boolean {
-  if (value === undefined || !/[;,][ \t]*(?:[;,]|$)|^,/.test(value)) return false
+/** What nearly every address is; a URI that this pattern takes is one without being taken apart. */
+const plainUri = /^sip:(?:[\w.+-]+@)?\w[\w.-]*(?::[1-9]\d{0,3})?(?:;transport=[a-z]+)?$/i
+
+/** `;;`, `,,` and separators at the end: RFC 4475 §3.1.2.1. `first` is the first element, as it was read. */
+function hasEmptyPart(
+  value: string | undefined,
+  first: { readonly params: Params } | undefined,
+): boolean {
+  if (value === undefined) return false
+  if (first !== undefined && !value.includes(',')) return first.params.hasEmpty
   return splitOutside(value, ',').some(
     (element) => element === '' || splitOutside(element, ';').includes(''),
   )
@@ -102,30 +116,35 @@ function hasEmptyPart(value: string | undefined): boolean {
 
 /** What the stack would have to send to, or route by. */
 function flawInAddresses(message: SipMessage): string | undefined {
-  const vias = message.list('Via')
-  if (vias.length > 1 && vias.some((via) => parseVia(via) === undefined)) return bad('Via')
+  if (!areVias(message)) return bad('Via')
   if (!areContacts(message)) return bad('Contact')
-  if (!areAddresses(message, 'Route')) return bad('Route')
-  if (!areAddresses(message, 'Record-Route')) return bad('Record-Route')
+  if (!areAddresses(message.all('Route'))) return bad('Route')
+  if (!areAddresses(message.all('Record-Route'))) return bad('Record-Route')
   if (message.has('Max-Forwards') && message.maxForwards === undefined) return bad('Max-Forwards')
   return undefined
 }
 
-/** `*` removes bindings and means something only there (RFC 3261 §10.2.2). */
-function areContacts(message: SipMessage): boolean {
-  const isWildcard = message.method === 'REGISTER' && message.get('Contact') === '*'
-  return isWildcard || areAddresses(message, 'Contact')
+/** Those below the topmost. */
+function areVias(message: SipMessage): boolean {
+  const [, ...others] = message.list('Via')
+  return others.every((via) => parseVia(via) !== undefined)
 }
 
-const areAddresses = (message: SipMessage, name: string): boolean =>
-  !message.has(name) ||
-  message
-    .all(name)
-    .every(
-      (line) =>
-        !hasEmptyPart(line) &&
-        splitOutside(line, ',').every((element) => isAddress(parseNameAddr(element))),
-    )
+/** `*` removes bindings and means something only there (RFC 3261 §10.2.2). */
+function areContacts(message: SipMessage): boolean {
+  const values = message.all('Contact')
+  const [first] = values
+  if (first === undefined) return true
+  if (first === '*' && message.method === 'REGISTER') return true
+  if (values.length === 1 && !first.includes(',')) return isGood(message.contact, first)
+  return areAddresses(values)
+}
+
+const areAddresses = (values: readonly string[]): boolean =>
+  values.every((value) => {
+    const elements = splitOutside(value, ',').map((element) => parseNameAddr(element))
+    return elements.every(isAddress) && !hasEmptyPart(value, elements[0])
+  })
 
 /**
  * RFC 3261 §18.3: a datagram may leave Content-Length out, as may a WebSocket frame (RFC 7118 §5); a
@@ -156,23 +175,20 @@ function flawOfMethod(message: SipMessage): string | undefined {
   if (name !== undefined && !message.has(name)) return missing(name)
   if (message.method === 'PRACK' && parseRAck(message.get('RAck') ?? '') === undefined)
     return bad('RAck')
-  if (message.bodyStart < message.text.length && !message.has('Content-Type'))
-    return missing('Content-Type')
+  if (message.hasBody && !message.has('Content-Type')) return missing('Content-Type')
   return undefined
 }
 
 /** RFC 3261 §8.2.2.1; RFC 4475 §3.1.2.7, §3.1.2.11: neither brackets nor headers belong there. */
-function checkRequestUri(text: string): Refusal | undefined {
+function checkRequestUri({ uri: text, requestUri: uri }: SipMessage): Refusal | undefined {
+  if (uri !== undefined && uri.headers.length === 0) return undefined
   const scheme = /^([A-Za-z][\w+.-]*):/.exec(text)?.[1]?.toLowerCase()
   if (scheme === undefined) return { status: 400, reason: 'Bad Request-URI' }
   // RFC 5031: a service, such as help in an emergency; which place serves it the application knows.
   if (/^urn:service:[a-z][a-z\d.-]*$/i.test(text)) return undefined
   if (scheme !== 'sip' && scheme !== 'sips' && scheme !== 'tel')
     return { status: 416, reason: 'Unsupported URI Scheme' }
-  const uri = parseUri(text)
-  return uri === undefined || uri.headers.length > 0
-    ? { status: 400, reason: 'Bad Request-URI' }
-    : undefined
+  return { status: 400, reason: 'Bad Request-URI' }
 }
 
 const bad = (name: string): string => `Bad ${name} Header`

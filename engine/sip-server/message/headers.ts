@@ -3,6 +3,8 @@
  * Everything here takes one pass over its text and answers a value for any input.
  */
 
+import { noParams, Params } from './params.ts'
+
 /** RFC 3261 §7.3.3 and the registry's later compact forms (RFC 3515, 3892, 3841, 4028, 4474, 6665). */
 const compactForms: Readonly<Record<string, string>> = {
   a: 'Accept-Contact',
@@ -70,9 +72,6 @@ export function knownNameAt(text: string, start: number, end: number): string | 
     for (const name of candidates) if (text.startsWith(name, start)) return name
   return knownName(text.slice(start, end))
 }
-
-/** The long, usually seen spelling of a header name; a name not known here comes back as given. */
-export const canonicalName = (name: string): string => knownName(name) ?? name
 
 /**
  * How a name that is not known here leaves when an application wrote it in small letters alone, as
@@ -180,18 +179,15 @@ export function splitList(value: string): readonly string[] {
   return splitOutside(value, ',').filter((part) => part !== '')
 }
 
-export type Params = ReadonlyMap<string, string>
-const noParams: Params = new Map<string, string>()
-
 /**
  * Reads `;name[=value]…` from a position to the end. Names are lower case, quoted values resolved,
- * a parameter without value is ''. Empty parameters (`;;`) are skipped: whether they are tolerable is
+ * a parameter without value is ''. Empty parameters (`;;`) are only noted: whether they are tolerable is
  * the business of `check.ts`. `undefined`: something else stands there, or a name stands there twice.
  */
 export function parseParams(text: string, from: number): Params | undefined {
   let at = skipBlanks(text, from)
   if (at === text.length) return noParams
-  const params = new Map<string, string>()
+  const params = new Params()
   while (at < text.length) {
     if (text.charCodeAt(at) !== semicolon) return undefined
     const start = skipBlanks(text, at + 1)
@@ -207,10 +203,8 @@ export function parseParams(text: string, from: number): Params | undefined {
       value = isQuoted ? unquote(text.slice(open, end)) : text.slice(open, end)
       at = skipBlanks(text, end)
     }
-    if (name === '') continue
-    const key = name.toLowerCase()
-    if (params.has(key)) return undefined
-    params.set(key, value)
+    if (name === '') params.hasEmpty = true
+    else if (!params.add(name.toLowerCase(), value)) return undefined
   }
   return params
 }

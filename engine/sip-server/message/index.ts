@@ -9,7 +9,6 @@ export {
   endOfQuoted,
   headerNamed,
   isToken,
-  type Params,
   parseParams,
   skipBlanks,
   splitList,
@@ -17,6 +16,7 @@ export {
 } from './headers.ts'
 export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
 export { type NameAddr, parseNameAddr, qValueOf, tagOf } from './name-addr.ts'
+export { noParams, type Params } from './params.ts'
 export { reasonPhrase } from './reason-phrases.ts'
 export {
   parseCSeq,

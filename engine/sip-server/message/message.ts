@@ -1,6 +1,7 @@
-import { canonicalName, knownName, splitList, trimBlanks } from './headers.ts'
+import { knownName, splitList, trimBlanks } from './headers.ts'
 import { type NameAddr, parseAnsweredTo, parseNameAddr } from './name-addr.ts'
 import { type CSeq, parseCSeq, parseMaxForwards } from './simple-fields.ts'
+import { parseUri, type Uri } from './uri.ts'
 import { parseVia, type Via } from './via.ts'
 
 /** One header as a stretch of the message's text. A known name has its canonical spelling. */
@@ -47,17 +48,19 @@ export class SipMessage {
   readonly bodyStart: number
   /** No folded line and no compact name: the header part of `text` suits an application as it is. */
   readonly hasPlainHeaders: boolean
-  readonly #lines: readonly HeaderLine[]
+  /** The headers in order. */
+  readonly lines: readonly HeaderLine[]
   #via: Via | undefined | null = null
   #cseq: CSeq | undefined | null = null
   #from: NameAddr | undefined | null = null
   #to: NameAddr | undefined | null = null
   #contact: NameAddr | undefined | null = null
   #callId: string | undefined
+  #requestUri: Uri | undefined | null = null
 
   constructor(text: string, start: StartLine, index: HeaderIndex) {
     this.text = text
-    this.#lines = index.lines
+    this.lines = index.lines
     this.bodyStart = index.bodyStart
     this.hasPlainHeaders = index.hasPlainHeaders
     this.kind = start.kind
@@ -72,55 +75,51 @@ export class SipMessage {
     return this.text.slice(this.bodyStart)
   }
 
+  get hasBody(): boolean {
+    return this.bodyStart < this.text.length
+  }
+
   /** First value of a header, unfolded and trimmed. */
   get(name: string): string | undefined {
-    for (const line of this.#lines) if (line.name === name) return this.#value(line)
-    const wanted = canonicalName(name)
-    const other = wanted === name ? this.#otherSpelling(wanted) : wanted
-    return other === undefined ? undefined : this.get(other)
+    const line = this.#first(name)
+    return line && this.#value(line)
+  }
+
+  has(name: string): boolean {
+    return this.#first(name) !== undefined
   }
 
   /** Where the first value of a header begins in the text; -1 without one. Canonical spelling only. */
   positionOf(name: string): number {
-    for (const line of this.#lines) if (line.name === name) return line.valueStart
+    for (const line of this.lines) if (line.name === name) return line.valueStart
     return -1
   }
 
   /** Every line of a header, in order. */
   all(name: string): readonly string[] {
-    const wanted = canonicalName(name)
+    const first = this.#first(name)
+    if (first === undefined) return none
     const values: string[] = []
-    for (const line of this.#lines) if (this.#isNamed(line, wanted)) values.push(this.#value(line))
+    for (const line of this.lines) if (isNamed(line, first.name)) values.push(this.#value(line))
     return values
   }
 
   /** Every element of a comma-list header over all its lines, in order (RFC 3261 §7.3.1). */
   list(name: string): readonly string[] {
-    const lines = this.all(name)
-    return lines.length === 1 && lines[0] !== undefined
-      ? splitList(lines[0])
-      : lines.flatMap(splitList)
-  }
-
-  has(name: string): boolean {
-    const wanted = canonicalName(name)
-    for (const line of this.#lines) if (line.name === wanted) return true
-    return this.#otherSpelling(wanted) !== undefined
+    const values = this.all(name)
+    return values.length === 1 && values[0] !== undefined
+      ? splitList(values[0])
+      : values.flatMap(splitList)
   }
 
   /** All headers in order: known names canonical and long, unknown ones as sent; values unfolded. */
   entries(): readonly (readonly [string, string])[] {
-    return this.#lines.map((line) => [line.name, this.#value(line)] as const)
-  }
-
-  /** Names of the headers in order, repeated as they are repeated. */
-  names(): readonly string[] {
-    return this.#lines.map((line) => line.name)
+    return this.lines.map((line) => [line.name, this.#value(line)] as const)
   }
 
   /** The topmost Via. */
   get via(): Via | undefined {
-    if (this.#via === null) this.#via = parsed(this.#first('Via'), parseVia)
+    if (this.#via === null) this.#via = parsed(this.#firstElement('Via'), parseVia)
     return this.#via
   }
 
@@ -146,8 +145,14 @@ export class SipMessage {
 
   /** The first Contact; `undefined` for `*`. */
   get contact(): NameAddr | undefined {
-    if (this.#contact === null) this.#contact = parsed(this.#first('Contact'), parseNameAddr)
+    if (this.#contact === null) this.#contact = parsed(this.#firstElement('Contact'), parseNameAddr)
     return this.#contact
+  }
+
+  /** The parts of the Request-URI. */
+  get requestUri(): Uri | undefined {
+    if (this.#requestUri === null) this.#requestUri = parseUri(this.uri)
+    return this.#requestUri
   }
 
   get fromTag(): string {
@@ -162,7 +167,7 @@ export class SipMessage {
     return parsed(this.get('Max-Forwards'), parseMaxForwards)
   }
 
-  #first(name: string): string | undefined {
+  #firstElement(name: string): string | undefined {
     const value = this.get(name)
     return value?.includes(',') ? splitList(value)[0] : value
   }
@@ -172,17 +177,24 @@ export class SipMessage {
     return line.isFolded ? unfold(raw) : raw
   }
 
-  #isNamed(line: HeaderLine, wanted: string): boolean {
-    if (line.name === wanted) return true
-    return line.name.length === wanted.length && line.name.toLowerCase() === wanted.toLowerCase()
-  }
-
-  /** An unknown header keeps its spelling, and names are compared without case. */
-  #otherSpelling(wanted: string): string | undefined {
-    if (knownName(wanted) !== undefined) return undefined
-    return this.#lines.find((line) => this.#isNamed(line, wanted))?.name
+  /** By whatever spelling of its name. */
+  #first(name: string): HeaderLine | undefined {
+    for (const line of this.lines) if (line.name === name) return line
+    const wanted = knownName(name)
+    // Lines have the canonical spelling of a name that is known; another one keeps that of its sender.
+    if (wanted === name) return undefined
+    return this.lines.find((line) => isNamed(line, wanted ?? name))
   }
 }
+
+const none: readonly string[] = []
+
+/** Known names are never spelled otherwise. */
+const isNamed = ({ name }: HeaderLine, wanted: string): boolean =>
+  name === wanted ||
+  (name.length === wanted.length &&
+    knownName(wanted) === undefined &&
+    name.toLowerCase() === wanted.toLowerCase())
 
 const parsed = <T>(
   value: string | undefined,

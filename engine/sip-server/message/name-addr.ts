@@ -1,20 +1,28 @@
-import {
-  endOfQuoted,
-  type Params,
-  parseParams,
-  skipBlanks,
-  trimBlanks,
-  unquote,
-} from './headers.ts'
+import { endOfQuoted, parseParams, skipBlanks, trimBlanks, unquote } from './headers.ts'
+import type { Params } from './params.ts'
+import { parseUri, type Uri } from './uri.ts'
 
 /** From, To, Contact, Route, Refer-To, P-Asserted-Identity … (RFC 3261 §20.10). */
-export interface NameAddr {
+export class NameAddr {
   /** Without its quotes, quoted pairs resolved; '' when absent. */
   readonly displayName: string
   /** As sent, without angle brackets. Any scheme. */
   readonly uri: string
   /** Of the header, not of the URI. Names lower case. */
   readonly params: Params
+  #parsed: Uri | undefined | null = null
+
+  constructor(displayName: string, uri: string, params: Params) {
+    this.displayName = displayName
+    this.uri = uri
+    this.params = params
+  }
+
+  /** Its parts, read when they are first asked for; `undefined` as from `parseUri`. */
+  get parsedUri(): Uri | undefined {
+    if (this.#parsed === null) this.#parsed = parseUri(this.uri)
+    return this.#parsed
+  }
 }
 
 /**
@@ -90,5 +98,5 @@ function withParams(
 ): NameAddr | undefined {
   if (!absoluteUri.test(uri)) return undefined
   const params = parseParams(value, paramsAt)
-  return params === undefined ? undefined : { displayName, uri, params }
+  return params && new NameAddr(displayName, uri, params)
 }

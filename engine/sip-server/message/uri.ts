@@ -1,5 +1,5 @@
-import { type Params } from './headers.ts'
 import { parseHostPort } from './host.ts'
+import { noParams, Params } from './params.ts'
 
 /** A SIP, SIPS (RFC 3261 §19.1) or tel URI (RFC 3966). Escapes are kept as written. */
 export interface Uri {
@@ -19,10 +19,11 @@ export interface Uri {
 
 /** Reads a sip, sips or tel URI. `undefined`: another scheme, or not what the grammar allows. */
 export function parseUri(text: string): Uri | undefined {
+  if (text.startsWith('sip:')) return parseSip('sip', text, 4)
   const colon = text.indexOf(':')
   const scheme = text.slice(0, colon).toLowerCase()
   if (scheme === 'tel') return parseTel(text.slice(colon + 1))
-  return scheme === 'sip' || scheme === 'sips' ? parseSip(scheme, text.slice(colon + 1)) : undefined
+  return scheme === 'sip' || scheme === 'sips' ? parseSip(scheme, text, colon + 1) : undefined
 }
 
 /** Printable, no separators of a header, every `%` an escape. Wider than the RFC: `#` is a dialled key. */
@@ -30,20 +31,20 @@ const userPart = /^(?:[^\0-\x20\x7f"<>@%[\]\\^`{|}]|%[\da-f]{2})*$/i
 /** RFC 3261 `pvalue`, `pname`, `hname`, `hvalue`, with what differs between them allowed in all. */
 const parameterPart = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};?]|%[\da-f]{2})*$/i
 
-function parseSip(scheme: 'sip' | 'sips', rest: string): Uri | undefined {
-  const at = rest.indexOf('@')
-  const userInfo = rest.slice(0, Math.max(at, 0))
-  if (at === 0 || !userPart.test(userInfo)) return undefined
+function parseSip(scheme: 'sip' | 'sips', text: string, from: number): Uri | undefined {
+  const at = text.indexOf('@', from)
+  const userInfo = at === -1 ? '' : text.slice(from, at)
+  if (at === from || !userPart.test(userInfo)) return undefined
   const colon = userInfo.indexOf(':')
-  const address = rest.slice(at + 1)
-  const headersAt = address.indexOf('?')
-  const beforeHeaders = headersAt === -1 ? address : address.slice(0, headersAt)
-  const paramsAt = beforeHeaders.indexOf(';')
-  const sentBy = parseHostPort(paramsAt === -1 ? beforeHeaders : beforeHeaders.slice(0, paramsAt))
-  const params = parseUriParams(paramsAt === -1 ? undefined : beforeHeaders.slice(paramsAt + 1))
-  const headers = parseUriHeaders(headersAt === -1 ? '' : address.slice(headersAt + 1))
+  const hostAt = at === -1 ? from : at + 1
+  const headersAt = positionOf('?', text, hostAt, text.length)
+  const paramsAt = positionOf(';', text, hostAt, headersAt)
+  const sentBy = parseHostPort(text.slice(hostAt, paramsAt))
+  const params =
+    paramsAt === headersAt ? noParams : parseUriParams(text.slice(paramsAt + 1, headersAt))
+  const headers = parseUriHeaders(text.slice(headersAt + 1))
   if (sentBy === undefined || params === undefined || headers === undefined) return undefined
-  if (colon === 0 || headersAt === address.length - 1) return undefined
+  if (colon === 0 || headersAt === text.length - 1) return undefined
   return {
     scheme,
     user: colon === -1 ? userInfo : userInfo.slice(0, colon),
@@ -55,34 +56,40 @@ function parseSip(scheme: 'sip' | 'sips', rest: string): Uri | undefined {
   }
 }
 
+/** Of a mark before `end`, or `end`. */
+function positionOf(mark: string, text: string, from: number, end: number): number {
+  const at = text.indexOf(mark, from)
+  return at === -1 || at > end ? end : at
+}
+
 /** RFC 3966 §3: a global number, or a local one with letters of the keypad. */
 const telNumber = /^(?:\+[\d().-]*\d[\d().-]*|[\da-f*#().-]+)$/i
 
 function parseTel(rest: string): Uri | undefined {
-  const paramsAt = rest.indexOf(';')
-  const user = paramsAt === -1 ? rest : rest.slice(0, paramsAt)
-  const params = parseUriParams(paramsAt === -1 ? undefined : rest.slice(paramsAt + 1))
+  const paramsAt = positionOf(';', rest, 0, rest.length)
+  const user = rest.slice(0, paramsAt)
+  const params = paramsAt === rest.length ? noParams : parseUriParams(rest.slice(paramsAt + 1))
   if (!telNumber.test(user) || params === undefined) return undefined
-  return { scheme: 'tel', user, password: '', host: '', port: 0, params, headers: [] }
+  return { scheme: 'tel', user, password: '', host: '', port: 0, params, headers: noHeaders }
 }
 
-const none: Params = new Map<string, string>()
-
-/** A name twice is not a URI (RFC 3261 §19.1.1): two readers could act on two different values. */
-function parseUriParams(text: string | undefined): Params | undefined {
-  if (text === undefined) return none
-  const params = new Map<string, string>()
-  for (const part of text.includes(';') ? text.split(';') : [text]) {
-    const equals = part.indexOf('=')
-    const name = (equals === -1 ? part : part.slice(0, equals)).toLowerCase()
-    if (name === '' || params.has(name) || !parameterPart.test(part)) return undefined
-    params.set(name, equals === -1 ? '' : part.slice(equals + 1))
+/** A name twice is not a URI (RFC 3261 §19.1.1). */
+function parseUriParams(text: string): Params | undefined {
+  const params = new Params()
+  for (let from = 0; from <= text.length;) {
+    const end = positionOf(';', text, from, text.length)
+    const part = text.slice(from, end)
+    const equals = positionOf('=', part, 0, part.length)
+    const name = part.slice(0, equals).toLowerCase()
+    if (name === '' || !parameterPart.test(part)) return undefined
+    if (!params.add(name, part.slice(equals + 1))) return undefined
+    from = end + 1
   }
   return params
 }
 
-function parseUriHeaders(text: string): (readonly [string, string])[] | undefined {
-  if (text === '') return []
+function parseUriHeaders(text: string): readonly (readonly [string, string])[] | undefined {
+  if (text === '') return noHeaders
   const headers: (readonly [string, string])[] = []
   for (const part of text.split('&')) {
     const equals = part.indexOf('=')
@@ -93,6 +100,7 @@ function parseUriHeaders(text: string): (readonly [string, string])[] | undefine
   return headers
 }
 
+const noHeaders: readonly (readonly [string, string])[] = []
 const hvalue = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};]|%[\da-f]{2})*$/i
 
 /** Resolves escapes. `undefined`: no UTF-8, or what would break a header line. */

@@ -1,5 +1,6 @@
-import { isToken, type Params, parseParams, skipBlanks, trimBlanks } from './headers.ts'
+import { isToken, parseParams, skipBlanks, trimBlanks } from './headers.ts'
 import { parseHostPort } from './host.ts'
+import type { Params } from './params.ts'
 
 /** One value of RFC 3261 §20.42. */
 export interface Via {

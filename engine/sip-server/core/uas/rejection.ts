@@ -72,7 +72,7 @@ function unknownEncoding(request: SipMessage): Rejection | undefined {
 
 /** A session is described in SDP, alone or beside other parts, unless the body may be ignored (§20.11). */
 function unknownBody(request: SipMessage): Rejection | undefined {
-  if (request.method !== 'INVITE' || request.bodyStart === request.text.length) return undefined
+  if (request.method !== 'INVITE' || !request.hasBody) return undefined
   const type = trimBlanks((request.get('Content-Type') ?? '').split(';', 1)[0] ?? '').toLowerCase()
   if (type === 'application/sdp' || type.startsWith('multipart/')) return undefined
   const disposition = request.get('Content-Disposition') ?? ''

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import {
   headerNamed,
-  canonicalName,
   capitalized,
   isToken,
+  knownName,
   parseParams,
   splitList,
   splitOutside,
@@ -40,7 +40,7 @@ test.each([
   ['q', 'q'],
   ['__proto__', '__proto__'],
 ])('%s is called %s', (name, canonical) => {
-  expect(canonicalName(name)).toBe(canonical)
+  expect(knownName(name) ?? name).toBe(canonical)
 })
 
 test('a name in small letters leaves with capitals, any other as it was written', () => {
@@ -81,15 +81,14 @@ test('empty parts are kept where they matter', () => {
 })
 
 test('parameters have lower case names, resolved quotes, and blanks around their separators', () => {
-  expect(parseParams(' ; TAG = a ;lr; text="x;\\"y\\"" ;h=[2001:db8::1]', 0)).toEqual(
-    new Map([
-      ['tag', 'a'],
-      ['lr', ''],
-      ['text', 'x;"y"'],
-      ['h', '[2001:db8::1]'],
-    ]),
-  )
-  expect(parseParams(';;a=1;', 0)).toEqual(new Map([['a', '1']]))
+  const params = (text: string) => [...(parseParams(text, 0) ?? [])]
+  expect(params(' ; TAG = a ;lr; text="x;\\"y\\"" ;h=[2001:db8::1]')).toEqual([
+    ['tag', 'a'],
+    ['lr', ''],
+    ['text', 'x;"y"'],
+    ['h', '[2001:db8::1]'],
+  ])
+  expect(params(';;a=1;')).toEqual([['a', '1']])
 })
 
 test.each(['x', ';a b', ';a=1 2', ';a="x', ';=1', ';a=1;A=2', ';a,b', ';a=<x>', ';a=1=2'])(

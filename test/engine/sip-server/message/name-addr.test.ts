@@ -5,6 +5,7 @@ import {
   qValueOf,
   tagOf,
 } from '../../../../engine/sip-server/message/name-addr.ts'
+import { paramsOf } from './sample.ts'
 
 test.each([
   ['"A, <B>; \\"C\\"" <sip:a@b;x=1?h=2>;tag=t', 'A, <B>; "C"', 'sip:a@b;x=1?h=2', 't'],
@@ -23,10 +24,10 @@ test.each([
 })
 
 test('without brackets the parameters belong to the header', () => {
-  expect(parseNameAddr('sip:a@b;transport=tcp')).toEqual({
+  expect(parseNameAddr('sip:a@b;transport=tcp')).toMatchObject({
     displayName: '',
     uri: 'sip:a@b',
-    params: new Map([['transport', 'tcp']]),
+    params: paramsOf([['transport', 'tcp']]),
   })
 })
 

@@ -1,6 +1,7 @@
 /** Messages for the tests of this folder, as small as they can be. */
 import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
 import { parseMessage } from '../../../../engine/sip-server/message/parse.ts'
+import { Params } from '../../../../engine/sip-server/message/params.ts'
 
 export const lines = (...all: readonly string[]): string => all.join('\r\n')
 
@@ -24,4 +25,10 @@ export function read(text: string): SipMessage {
   const message = parseMessage(text)
   if (message.kind === 'malformed') throw new Error(message.reason)
   return message
+}
+
+export function paramsOf(entries: readonly (readonly [string, string])[]): Params {
+  const params = new Params()
+  for (const [name, value] of entries) params.add(name, value)
+  return params
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseUri, sameUri } from '../../../../engine/sip-server/message/uri.ts'
+import { paramsOf } from './sample.ts'
 
 test('a SIP URI has user, password, host, port, parameters and headers', () => {
   expect(
@@ -10,7 +11,7 @@ test('a SIP URI has user, password, host, port, parameters and headers', () => {
     password: 'pa:ss',
     host: 'Host.example.com',
     port: 5061,
-    params: new Map([
+    params: paramsOf([
       ['transport', 'tcp'],
       ['lr', ''],
     ]),
@@ -32,7 +33,7 @@ test('a tel URI has its number as user', () => {
     scheme: 'tel',
     user: '+1-201-555-0123',
     host: '',
-    params: new Map([['phone-context', 'example.com']]),
+    params: paramsOf([['phone-context', 'example.com']]),
   })
   expect(parseUri('tel:7042;phone-context=+1')).toMatchObject({ user: '7042' })
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseVia } from '../../../../engine/sip-server/message/via.ts'
+import { paramsOf } from './sample.ts'
 
 test('a Via has transport, sent-by, branch and parameters', () => {
   expect(
@@ -11,7 +12,7 @@ test('a Via has transport, sent-by, branch and parameters', () => {
     host: 'Host.example.com',
     port: 5070,
     branch: 'z9hG4bKx',
-    params: new Map([
+    params: paramsOf([
       ['rport', '1'],
       ['received', '192.0.2.7'],
       ['maddr', '224.0.1.75'],
@@ -27,7 +28,7 @@ test('blanks may stand around slashes and the colon', () => {
     host: '2001:db8::9:1',
     port: 5061,
     branch: '',
-    params: new Map([['rport', '']]),
+    params: paramsOf([['rport', '']]),
   })
 })
 
