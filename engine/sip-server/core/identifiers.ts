@@ -3,10 +3,13 @@
 export class Identifiers {
   /** An unguessable token of letters and digits: tags and Call-IDs. */
   readonly token: () => string
+  /** Tells this process from one before it, of which an application may still quote an id. */
+  readonly #run: string
   #last = 0
 
   constructor(token: () => string) {
     this.token = token
+    this.#run = token().slice(0, 6)
   }
 
   /** Unique in this process. */
@@ -15,8 +18,9 @@ export class Identifiers {
     return this.#last.toString(36)
   }
 
+  /** Short enough for V8 to keep it in one piece. Only the application that it was given to may quote it. */
   transactionId(): string {
-    return `${this.token()}-${this.next()}`
+    return `${this.#run}-${this.next()}`
   }
 
   branch(): string {

@@ -21,7 +21,15 @@ type DialogState = 'early' | 'confirmed' | 'terminated'
 /** What holds the dialog open: a call, or a subscription (RFC 6665). */
 export type DialogUsage = 'invite' | 'subscription'
 
-interface DialogStart {
+interface RouteToPeer {
+  readonly routeSet: readonly string[]
+  readonly remoteTarget: string
+  readonly flow: Flow
+  /** Requests go back by `flow` instead of to the remote target: a stream, or a peer behind NAT. */
+  readonly isFlowBound: boolean
+}
+
+interface DialogStart extends RouteToPeer {
   readonly role: DialogRole
   readonly usage: DialogUsage
   /** Default: `early`. */
@@ -36,13 +44,8 @@ interface DialogStart {
   readonly localCseq: number
   /** -1 until the other side has sent a request. */
   readonly remoteCseq: number
-  readonly routeSet: readonly string[]
-  readonly remoteTarget: string
   /** Our Contact in this dialog. */
   readonly contact: string
-  readonly flow: Flow
-  /** Requests go back by `flow` instead of to the remote target: a stream, or a peer behind NAT. */
-  readonly isFlowBound: boolean
 }
 
 /** An INVITE of ours that was answered with 2xx and waits for the application's ACK. */
@@ -76,7 +79,7 @@ export class Dialog {
   #contact: string
   #flow: Flow
   #isFlowBound: boolean
-  readonly #routeSet: readonly string[]
+  #routeSet: readonly string[]
   #remoteTarget: string
   #route: RoutedRequest | undefined
   #nextHop: Flow | undefined
@@ -132,6 +135,15 @@ export class Dialog {
     if (this.#state === 'early') this.#state = 'confirmed'
   }
 
+  /** §13.2.2.4: the 2xx says anew how the peer of an early dialog is reached. */
+  confirmedBy({ routeSet, remoteTarget, flow, isFlowBound }: RouteToPeer): void {
+    this.confirm()
+    this.#routeSet = routeSet.map(detachString)
+    this.#flow = flow
+    this.#isFlowBound = isFlowBound
+    this.#moveTarget(remoteTarget)
+  }
+
   /** Ends the dialog: stops its timers and refuses what is held. `DialogTable.remove` calls it. */
   end(): void {
     this.#state = 'terminated'
@@ -166,7 +178,6 @@ export class Dialog {
     return true
   }
 
-  /** Our Contact in this dialog. */
   get contact(): string {
     return this.#contact
   }
@@ -177,11 +188,13 @@ export class Dialog {
 
   /** §12.2.1.2 and §12.2.2: target refresh requests and their 2xx move the remote target. */
   refreshTarget(message: SipMessage): void {
-    const target = message.contact?.uri
-    if (target === undefined || target === this.#remoteTarget) return
+    const target = message.contact?.uri ?? this.#remoteTarget
+    if (target !== this.#remoteTarget) this.#moveTarget(target)
+  }
+
+  #moveTarget(target: string): void {
     this.#remoteTarget = detachString(target)
-    this.#route = undefined
-    this.#nextHop = undefined
+    this.#route = this.#nextHop = undefined
   }
 
   /** §12.2.1.1: Request-URI and Route of the next request. */
@@ -194,7 +207,6 @@ export class Dialog {
     return this.#flow
   }
 
-  /** Requests go back by `flow` instead of to the remote target. */
   get isFlowBound(): boolean {
     return this.#isFlowBound
   }

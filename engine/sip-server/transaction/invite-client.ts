@@ -108,6 +108,7 @@ export class InviteClientTransaction {
     const { status } = response
     this.#step(status < 200 ? 'receive1xx' : status < 300 ? 'receive2xx' : 'receive3xx-6xx', now)
     this.#response = undefined
+    this.#from = this.#flow
   }
 
   transportFailed(now: number): void {

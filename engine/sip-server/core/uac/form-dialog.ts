@@ -32,6 +32,11 @@ export function formDialog(
   flow: Flow,
 ): Dialog {
   const early = outbound.dialog
+  const isSame = early?.state === 'early' && early.remote === response.get('To')
+  if (isSame && early.usage === 'invite') {
+    early.confirmedBy(routeToPeer(outbound.sent, response, flow))
+    return early
+  }
   const dialog = dialogFrom(outbound, response, flow, 'confirmed')
   if (early) {
     dialogs.remove(early)
@@ -50,10 +55,10 @@ export function dialogFrom(
   state: 'early' | 'confirmed',
 ): Dialog {
   const { sent } = outbound
-  const routeSet = response.list('Record-Route').toReversed()
   // What was sent in the early dialog (PRACK, UPDATE) has used up numbers.
   const early = outbound.dialog?.branchOf(response.toTag)
   return new Dialog({
+    ...routeToPeer(sent, response, flow),
     role: 'uac',
     usage: sent.method === 'INVITE' ? 'invite' : 'subscription',
     state,
@@ -65,15 +70,21 @@ export function dialogFrom(
     remoteTag: response.toTag,
     localCseq: early?.localCseq ?? sent.cseq,
     remoteCseq: early?.remoteCseq ?? -1,
+    contact: outbound.contact,
+  })
+}
+
+function routeToPeer(sent: SentRequest, response: SipMessage, flow: Flow) {
+  const routeSet = response.list('Record-Route').toReversed()
+  return {
     routeSet,
     // A 2xx without Contact is against §12.1.1: the INVITE's own target is the best guess.
     remoteTarget: response.contact?.uri ?? sent.uri,
-    contact: outbound.contact,
     flow,
     isFlowBound:
       isReliable(flow.listener.protocol) ||
       (routeSet.length === 0 && isBehindNat(sent, response, flow)),
-  })
+  }
 }
 
 /**
@@ -82,7 +93,7 @@ export function dialogFrom(
  * from a public address. ACK and BYE go to where the answer came from (RFC 3581, RFC 5626 §5.3).
  */
 function isBehindNat(sent: SentRequest, response: SipMessage, flow: Flow): boolean {
-  const contact = parseUri(response.contact?.uri ?? '')
+  const contact = response.contact?.parsedUri
   if (contact === undefined || leadsTo(contact, flow)) return false
   if (isPrivate(contact.host) && !isPrivate(flow.address)) return true
   if (sent.routes.length > 0) return false

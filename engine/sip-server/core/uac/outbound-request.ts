@@ -208,8 +208,9 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     if (this.#sent.method === 'INVITE') this.#superviseInvite(response.status, now)
     this.#ports.responses.onResponse(this, response, flow, now)
     const isFirstFinal = response.status >= 200 && this.#sent.text !== ''
-    if (isFirstFinal && this.#sent.method === 'INVITE')
-      this.#sent = remains(this.#sent, this.#dialog)
+    if (!isFirstFinal || this.#sent.method !== 'INVITE') return
+    this.#sent = remains(this.#sent, this.#dialog)
+    this.#contact = this.#dialog?.contact ?? detachString(this.#contact)
   }
 
   onFailure(failure: ClientFailure, now: number): void {
@@ -348,7 +349,7 @@ const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => 
   routes: [],
   maxForwards: '',
   from: dialog?.local ?? detachString(sent.from),
-  to: detachString(sent.to),
+  to: '',
   callId: dialog?.callId ?? detachString(sent.callId),
   credentials: '',
   text: '',

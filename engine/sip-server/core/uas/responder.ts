@@ -7,7 +7,6 @@ import type { SessionTerms } from '../../dialog/session-timer.ts'
 import { isReliable as isStream, requestFlow, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
-import { parseUri } from '../../message/uri.ts'
 import { contentTypeLine, sortAppHeaders, type AppHeaders } from '../app-headers.ts'
 import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
 import type { CallTimes } from '../call-times.ts'
@@ -314,7 +313,7 @@ function ownContact(inbound: InboundRequest): string {
   const { request } = inbound
   const [nearest] = request.list('Record-Route')
   const isSecure = isSips(request.uri) || isSips(nearest ?? request.contact?.uri)
-  return `<${ownUri(listener, parseUri(request.uri)?.user ?? '', isSecure)}>`
+  return `<${ownUri(listener, request.requestUri?.user ?? '', isSecure)}>`
 }
 
 /** R1 (wire/README.md) names the dialog for INVITE, SUBSCRIBE and everything inside dialogs. */
@@ -329,7 +328,6 @@ function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[
   if (isStream(flow.listener.protocol)) return true
   const via = request.via
   if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
-  const contact = parseUri(request.contact?.uri ?? '')
-  const isContactReached = contact?.host === flow.address
-  return !isContactReached && via.host !== flow.address
+  const contact = request.contact?.parsedUri
+  return contact?.host !== flow.address && via.host !== flow.address
 }
