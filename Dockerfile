@@ -23,5 +23,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:'+process.env.API_LISTEN.split(':').pop()+'/readyz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 # No npm and no shell in between: the signal to stop reaches the process itself.
-ENTRYPOINT ["node", "--enable-source-maps", "dist/main.js"]
+ENTRYPOINT ["node", "dist/main.js"]
 CMD ["serve"]

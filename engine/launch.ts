@@ -41,8 +41,7 @@ function isAtLeast(minimum: string, version: string): boolean {
 
 /** Runs the same command line there, passes signals on, and ends as it ends. */
 function restartOn(node: string): void {
-  const words = ['--enable-source-maps', ...process.argv.slice(1)]
-  const child = spawn(node, words, { stdio: 'inherit' })
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' })
   const pass = (signal: NodeJS.Signals) => child.kill(signal)
   for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, pass)
   // A terminal sends Ctrl-C to both processes; a second one would end calls at once.

@@ -29,6 +29,8 @@ export interface World extends Clocks {
   readonly onReloadSignal: (listener: () => void) => void
   /** Calls `listener` once for an error that nothing caught; the process ends after it. */
   readonly onCrash: (listener: (error: unknown) => void) => void
+  /** Gives the memory back that is not needed any more. Takes a moment. */
+  readonly releaseMemory: () => void
 }
 
 /** 0 done, 1 failed, 2 wrong usage. */

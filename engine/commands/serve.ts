@@ -56,6 +56,8 @@ export async function runPlatform(
   })
   world.onReloadSignal(() => platform.engine.reloadCertificates())
   const company = accompany(platform)
+  // A start leaves half of the heap unused.
+  world.releaseMemory()
   world.print(`ready ${platform.addresses}`)
   await signals.first
   company.dismiss()

@@ -168,6 +168,7 @@ function csvCell(value: string): string {
 /** Almost all texts are plain. */
 const plain = /^(?:\+?\d*|\w[\w.:@= -]*)$/
 
-const hasFormula = /(?:^|[;\t\r\n])[^\S\t\r\n]*[=@+\-＝＠＋－]|^[\t\r]/
+const hasFormula = /(?:^|[;\t\r\n])[^\S\t\r\n]*[=@+\-\uff1d\uff20\uff0b\uff0d]|^[\t\r]/
 /** A signed number is not a formula. */
-const formulas = /(^|[;\t\r\n])(?=[^\S\t\r\n]*(?:[=@＝＠]|[+\-＋－](?!\d*$))|[\t\r])/g
+const formulas =
+  /(^|[;\t\r\n])(?=[^\S\t\r\n]*(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\d*$))|[\t\r])/g

@@ -17,6 +17,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     environment,
     settingsFile: [],
     now: () => Date.UTC(2026, 10, 20),
+    releaseMemory: () => undefined,
     steadyNow: () => Date.UTC(2026, 10, 20),
     random: () => 0.5,
     randomBytes: (size) => Buffer.alloc(size, 7),
