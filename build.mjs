@@ -34,7 +34,7 @@ await Promise.all([
     // Native addons cannot be bundled, and pino loads files next to itself.
     external: ['better-sqlite3', '@node-rs/argon2', 'pino'],
     banner: {
-      // drachtio-srf and its dependencies are CommonJS and require Node's modules.
+      // Some dependencies are CommonJS and require Node's modules.
       js: [
         "import { createRequire as requireFrom } from 'node:module'",
         'const require = requireFrom(import.meta.url)',

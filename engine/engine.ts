@@ -10,15 +10,14 @@ import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
 import { calledOf } from './call/sip/caller-id.ts'
-import { parseListener, type SipListener } from './call/srf/listener.ts'
-import { probeThrough } from './call/srf/probe.ts'
-import { prefixed, sipFigures } from './call/srf/servers/server-figures.ts'
-import { whyNot } from './call/srf/srf-link.ts'
-import { registerThrough } from './call/srf/register.ts'
+import { parseListener, type SipListener } from './call/user-agent/listener.ts'
+import { probeThrough } from './call/user-agent/probe.ts'
+import { prefixed, sipFigures } from './call/user-agent/servers/server-figures.ts'
+import { registerThrough } from './call/user-agent/register.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
-import type { SipRequest } from './call/srf/drachtio.ts'
-import { type Connection, SrfClient } from './call/srf/srf-client.ts'
+import type { SipRequest } from './call/signalling.ts'
+import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals } from './call-totals.ts'
 import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
 import type { Trace } from '../schema/contracts/trace.ts'
@@ -38,7 +37,7 @@ import { DialledDomains } from './routing/dialled-domains.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
-import { createSipServer, type SipServer } from './sip-server/index.ts'
+import { connectToServer, createSipServer, type SipServer } from './sip-server/index.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { Trunks } from './trunks/trunks.ts'
 
@@ -72,10 +71,11 @@ export class Engine {
   readonly #log: Log
   readonly #schedule: Schedule
   readonly #newUuid: () => string
+  readonly #now: () => number
   /** Absent with `DRACHTIO_URL`. */
   readonly #server: SipServer | undefined
   readonly #secret: string
-  readonly #client: SrfClient
+  readonly #client: UserAgent
   readonly #messages: MessageLog
   readonly #deadlines: Deadlines
   readonly #control: CallControl
@@ -104,13 +104,14 @@ export class Engine {
     this.#schedule = schedule
     this.#unpriced = new UnpricedCalls({ routing: () => this.routing, now, log })
     this.#newUuid = deps.newUuid
+    this.#now = now
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#server = config.drachtio.servers === undefined ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
     const lagMs = (): number => this.#server?.load.lagMs ?? 0
     const sessionSeconds = config.sessionExpiresSeconds
-    const onPayload = (payload: string): void => this.#messages.add(payload)
-    this.#client = new SrfClient(log, onPayload, lagMs, sessionSeconds)
+    const onMessage = this.#messages.add.bind(this.#messages)
+    this.#client = new UserAgent(log, onMessage, lagMs, sessionSeconds)
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const charging = this.#counted(deps.charging)
@@ -347,12 +348,16 @@ export class Engine {
   #connection(): Connection {
     const { servers } = this.#config.drachtio
     const newToken = this.#newUuid
-    if (servers !== undefined) return { kind: 'tcp', servers, schedule: this.#schedule, newToken }
+    const [log, schedule, now] = [this.#log, this.#schedule, this.#now]
+    if (servers !== undefined)
+      return {
+        ...{ kind: 'tcp', servers, schedule, newToken },
+        open: (place, application) => connectToServer(place, application, { schedule, now, log }),
+      }
     const server = this.#server
     if (server === undefined) throw new Error('there is no SIP server to connect to')
-    const open: Extract<Connection, { kind: 'in-process' }>['open'] = (client) =>
-      server.connectInProcess(client)
-    return { kind: 'in-process', open, secret: this.#secret }
+    const open = server.connectApplication.bind(server)
+    return { kind: 'in-process', secret: this.#secret, open }
   }
 
   /** A real server says where it listens; of our own we know it. */

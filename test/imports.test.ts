@@ -96,10 +96,10 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: /^$/,
   },
   'engine/call': {
-    folders: ['schema', sipGrammar, ...helpers.map((name) => `engine/${name}`)],
-    packages: /^(node:|drachtio-srf$|drachtio-srf\/|sip-status$)/,
+    folders: ['schema', sipGrammar, applications, ...helpers.map((name) => `engine/${name}`)],
+    packages: /^(node:|sip-status$)/,
   },
-  control: { folders: ['schema', sipGrammar], packages: /^(?!drachtio-srf)/ },
+  control: { folders: ['schema', sipGrammar], packages: /^/ },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
 }
 
@@ -135,7 +135,9 @@ test('the embedded SIP server is entered through its two doors', () => {
     .filter((path) => !holds('engine/sip-server', path))
     .flatMap((path) =>
       importsOf(path)
-        .filter((specifier) => /sip-server\/(?!(?:message\/)?index\.ts$)/.test(specifier))
+        .filter((specifier) =>
+          /sip-server\/(?!(?:(?:message\/)?index|application)\.ts$)/.test(specifier),
+        )
         .map((specifier) => ({
           path,
           what: `imports ${specifier}, not a door of engine/sip-server`,

@@ -21,7 +21,9 @@ import { Messages, type MessageTotals } from './phones/message.ts'
 import { answerRegister } from './phones/register.ts'
 import { ALLOW, ALLOW_OUTSIDE_CALLS, respond } from './sip/answers.ts'
 import { HeaderFilter } from './sip/headers.ts'
-import type { Answer, RequestHandler, SipRequest } from './srf/drachtio.ts'
+import type { Answer } from './signalling.ts'
+import type { ReceivedRequest } from './user-agent/received-request.ts'
+import type { RequestHandler } from './user-agent/server-link.ts'
 import { takeRefer } from './transfer/refer.ts'
 import { transferByApi } from './transfer/by-api.ts'
 
@@ -57,11 +59,11 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   const calls: InboundCallDeps = {
     ...deps,
     dispatch: (event) => runner.dispatch(event),
-    receive: (legId, request, answer) => runner.receive(legId, request, answer),
+    receive: (legId, request) => runner.receive(legId, request),
   }
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
   client.handle('invite', (request, answer) => {
-    if (request.stackDialogId) return refuse(request, answer, deps.calls)
+    if (request.dialogId !== '') return refuse(request, answer, deps.calls)
     try {
       return handleInvite(request, answer, calls)
     } catch (error) {
@@ -71,13 +73,13 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     }
   })
   client.handle('options', (request, answer) => {
-    if (request.stackDialogId) refuse(request, answer, deps.calls)
+    if (request.dialogId !== '') refuse(request, answer, deps.calls)
     else answerOptions(answer, calls)
   })
   client.handle('register', (request, answer) => answerRegister(request, answer, deps))
   const messages = new Messages(calls)
   client.handle('message', (request, answer) => {
-    if (request.stackDialogId) refuse(request, answer, deps.calls)
+    if (request.dialogId !== '') refuse(request, answer, deps.calls)
     else messages.take(request, answer)
   })
   const refuseHere: RequestHandler = (request, answer) => refuse(request, answer, deps.calls)
@@ -126,17 +128,21 @@ const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'time
 type Unanswered = Pick<CallDeps['calls'], 'isUnanswered'>
 
 /** Refuses a request that has no handler: outside dialogs, or in one that has no legs. */
-function refuse(request: SipRequest, answer: Answer, calls: Unanswered): void {
+function refuse(request: ReceivedRequest, answer: Answer, calls: Unanswered): void {
   const { method } = request
   if (method === 'ACK') return
-  if (request.stackDialogId) refuseInDialog(request, answer, calls)
+  if (request.dialogId !== '') refuseInDialog(request, answer, calls)
   // RFC 3515 §2.4.4: outside a call there is no party to transfer.
   else if (method === 'REFER') respond(answer, 403)
   else respond(answer, 405, undefined, { headers: { Allow: ALLOW_OUTSIDE_CALLS } })
 }
 
 /** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */
-function refuseInDialog({ method, headers }: SipRequest, answer: Answer, calls: Unanswered): void {
+function refuseInDialog(
+  { method, headers }: ReceivedRequest,
+  answer: Answer,
+  calls: Unanswered,
+): void {
   if (method === 'PRACK') respond(answer, 200)
   else if (!calls.isUnanswered(headers['call-id'] ?? '')) respond(answer, 481)
   else if (method === 'OPTIONS') respond(answer, 200, undefined, { headers: capabilities })

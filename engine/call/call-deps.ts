@@ -6,12 +6,12 @@ import type { MachineEvent } from './call-machine/protocol.ts'
 import type { IdentifyDeps } from './inbound/identify.ts'
 import type { RouteDeps } from './inbound/route.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { SrfClient } from './srf/srf-client.ts'
+import type { UserAgent } from './user-agent/user-agent.ts'
 
 export interface CallDeps extends RouteDeps {
   readonly calls: ActiveCalls
   readonly charging: Charging
-  readonly client: SrfClient
+  readonly client: UserAgent
   readonly deadlines: Deadlines
   readonly routing: RouteDeps['routing'] & IdentifyDeps['routing']
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']

@@ -21,12 +21,12 @@ import type { Deadline, Deadlines } from './deadlines.ts'
 import { inviteFor } from './dialing/outgoing-invite.ts'
 import { withheld, type WithheldDeps } from './dialing/withheld.ts'
 import type { HeaderFilter } from './sip/headers.ts'
-import type { Answer, SipRequest } from './srf/drachtio.ts'
-import { LegSignalling } from './srf/leg-signalling.ts'
-import type { SrfClient } from './srf/srf-client.ts'
+import { LegSignalling } from './user-agent/leg-signalling.ts'
+import type { ReceivedRequest } from './user-agent/received-request.ts'
+import type { UserAgent } from './user-agent/user-agent.ts'
 
 export interface CallRunnerDeps extends WithheldDeps, Timing {
-  readonly client: SrfClient
+  readonly client: UserAgent
   readonly calls: ActiveCalls
   readonly charging: Charging
   readonly deadlines: Deadlines
@@ -87,8 +87,8 @@ export class CallRunner {
   }
 
   /** An INVITE has come, for a call that has begun. */
-  receive(legId: string, request: SipRequest, answer: Answer): void {
-    this.#signalling.receive(legId, request, answer)
+  receive(legId: string, request: ReceivedRequest): void {
+    this.#signalling.receive(legId, request)
   }
 
   /** Handles an event and its immediate consequences. */

@@ -21,8 +21,7 @@ interface Passed {
   readonly dialogId: string
   /** As the application reads it: in one line each, with completed Vias. */
   readonly text: string
-  /** Undefined for a message that was made here. */
-  readonly message: SipMessage | undefined
+  readonly message: SipMessage
   /** The text as it came. */
   readonly came: string
   readonly flow: MessageFlow
@@ -56,6 +55,7 @@ export interface UnsolicitedEvent {
   readonly kind: 'unsolicited'
   readonly dialogId: string
   readonly text: string
+  readonly message: SipMessage
   readonly flow: MessageFlow
   readonly now: number
 }
@@ -192,3 +192,19 @@ export type Command =
 export type AppCommand =
   | { readonly id: string; readonly command: Command }
   | { readonly id: string; readonly command: undefined; readonly problem: string }
+
+/** An application of this process. */
+export interface Application {
+  /** Called from the event loop, in order; never inside `ApplicationLink.send`. */
+  onEvent(event: AppEvent): void
+  /** The connection has ended; nothing follows on it. */
+  onClose(): void
+}
+
+/** What the application holds. */
+export interface ApplicationLink {
+  /** May be called at any time, also from `onEvent`. */
+  send(command: AppCommand): void
+  /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
+  close(): void
+}

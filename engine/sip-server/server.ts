@@ -1,10 +1,9 @@
 /** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
 import { performance } from 'node:perf_hooks'
+import type { Application, ApplicationLink } from './application.ts'
 import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
 import {
-  type Application,
-  type ApplicationLink,
   connectApplication,
   connectInProcess,
   type InProcessClient,

@@ -1,6 +1,8 @@
 /** Call control on drachtio-servers elsewhere, which a scripted peer stands for (engine/sip-server/wire/README.md). */
+import type { Log } from '../../schema/contracts/log.ts'
+import { openServer } from '../support/call-world.ts'
 import { afterEach, expect, test } from 'vitest'
-import { SrfClient } from '../../engine/call/srf/srf-client.ts'
+import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
 import { candidate, type CallRig, startCallRig } from '../support/call-rig.ts'
 import type { Command } from '../support/drachtio-messages.ts'
 import { DrachtioPeer, type Outgoing } from '../support/drachtio-peer.ts'
@@ -105,13 +107,19 @@ test('when a server goes away its calls end with a record, and those of the othe
   expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'caller' })
 })
 
+const connectedAgain = (server: DrachtioPeer) =>
+  eventually(() => {
+    rig.time.advance(1_000)
+    expect(server.welcomes).toBe(2)
+  })
+
 test('new calls are made on the servers that are left, and on the lost one when it is back', async () => {
   const [first, second] = await start(2)
   if (first === undefined || second === undefined) return
   await first.crash()
   for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
   await first.listen()
-  await eventually(() => expect(first.welcomes).toBe(2))
+  await connectedAgain(first)
   expect((await talk(second)).far).toBe(second)
   expect((await talk(first)).far).toBe(first)
 })
@@ -142,7 +150,7 @@ test('without any server nothing is sent, and nothing throws', async () => {
     { reason: expect.stringContaining('no connection'), isUnsent: true },
   ])
   await only.listen()
-  await eventually(() => expect(only.welcomes).toBe(2))
+  await connectedAgain(only)
 })
 
 test('a real server keeps 100 back: a node that rings late is asked whether it is there', async () => {
@@ -253,7 +261,7 @@ test('while we are away callers get a plain 503, and none does once we are back'
   expect(only.refused).toEqual([expect.stringMatching(/^SIP\/2\.0 503 /)])
   expect(only.refused[0]).not.toContain('Retry-After')
   await only.listen()
-  await eventually(() => expect(only.welcomes).toBe(2))
+  await connectedAgain(only)
   await talk(only)
   expect(only.refused).toHaveLength(1)
 })
@@ -305,7 +313,10 @@ test('a server that takes connections and does not answer gets no calls, until i
   await first.crash()
   first.hang()
   await first.listen()
-  await first.until(() => first.connections === 1)
+  await eventually(() => {
+    rig.time.advance(1_000)
+    expect(first.connections).toBe(1)
+  })
   for (let i = 0; i < 3; i++) expect((await talk(second)).far).toBe(second)
   await rig.advance(10_000)
   first.resume()
@@ -324,10 +335,7 @@ test('a server is reached by TLS, also when it comes back', async () => {
   await eventually(() => expect(server.welcomes).toBe(1))
   await server.crash()
   await server.listen()
-  await eventually(() => {
-    rig.time.advance(1_000)
-    expect(server.welcomes).toBe(2)
-  })
+  await connectedAgain(server)
   rig.answers.candidates.push(candidate(1, 5_070))
   await talk(server)
 })
@@ -338,15 +346,17 @@ test('a server that shows no certificate of the authority does not learn the sec
   const server = await DrachtioPeer.open(undefined, other.sign('server', ...loopbackNames))
   servers.push(server)
   const warnings: unknown[] = []
-  const client = new SrfClient((_level, _message, fields) => void warnings.push(fields?.['error']))
+  const log: Log = (_level, _message, fields) => void warnings.push(fields?.['error'])
+  const client = new UserAgent(log)
   const { schedule } = rig.time
   const strangers = [{ ...server.address, tls: { caFile: authority.file } }]
-  void client.connect({ kind: 'tcp', servers: strangers, schedule })
+  const open = openServer(rig.time, log)
+  void client.connect({ kind: 'tcp', servers: strangers, schedule, open })
   await eventually(() => expect(warnings).toContainEqual(expect.stringContaining('certificate')))
   client.disconnect()
   expect(server.commands).toEqual([])
   const nowhere = [{ ...server.address, tls: { caFile: '/nowhere/ca.pem' } }]
-  expect(await client.connect({ kind: 'tcp', servers: nowhere, schedule })).toMatchObject({
+  expect(await client.connect({ kind: 'tcp', servers: nowhere, schedule, open })).toMatchObject({
     ...{ kind: 'refused', reason: expect.stringContaining('/nowhere/ca.pem') },
   })
 })

@@ -1,6 +1,6 @@
 /** What a real drachtio-server does differently from ours, and what a server that goes away proves. */
 import { afterEach, expect, test } from 'vitest'
-import { probeThrough } from '../../engine/call/srf/probe.ts'
+import { probeThrough } from '../../engine/call/user-agent/probe.ts'
 import { candidate, type CallRig, startCallRig } from '../support/call-rig.ts'
 import { DrachtioPeer, type Outgoing } from '../support/drachtio-peer.ts'
 import { sdp } from '../support/sip-peer.ts'

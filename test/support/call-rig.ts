@@ -9,8 +9,8 @@ import { expect } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
-import { SrfClient } from '../../engine/call/srf/srf-client.ts'
-import type { ServerAddress } from '../../engine/call/srf/srf-link.ts'
+import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
+import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
 import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
@@ -29,7 +29,7 @@ import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
-import { links, socketWorld, type World } from './call-world.ts'
+import { links, openServer, socketWorld, type World } from './call-world.ts'
 import { ManualTime } from './manual-time.ts'
 import type { Leg, PeerMessage } from './sip-peer.ts'
 import { sdp, SipPeer } from './sip-peer.ts'
@@ -159,11 +159,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const log: Log = (level, message, fields) => {
     if (level === 'error') faults.push({ message, ...fields })
   }
-  const client = new SrfClient(
+  const client = new UserAgent(
     log,
-    (payload) => {
+    (...message) => {
       world.moved()
-      messages.add(payload)
+      messages.add(...message)
     },
     () => answers.lagMs,
     sessionSeconds,
@@ -256,12 +256,17 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }
   await client.connect(
     servers
-      ? { kind: 'tcp', servers, schedule: time.schedule }
+      ? { kind: 'tcp', servers, schedule: time.schedule, open: openServer(time, log) }
       : app === 'tcp'
-        ? { kind: 'tcp', servers: [{ host, port, secret: 'cymru' }], schedule: time.schedule }
+        ? {
+            kind: 'tcp',
+            servers: [{ host, port, secret: 'cymru' }],
+            schedule: time.schedule,
+            open: openServer(time, log),
+          }
         : {
             kind: 'in-process',
-            open: (inProcess) => server.connectInProcess(links[app](inProcess, world)),
+            open: (application) => server.connectApplication(links[app](application, world)),
             secret: 'cymru',
           },
   )

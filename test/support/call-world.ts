@@ -1,6 +1,9 @@
 /** What the rig of call control stands on: memory or sockets, and the link to the application. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { InProcessClient, Machine } from '../../engine/sip-server/index.ts'
+import type { OpenServer } from '../../engine/call/user-agent/user-agent.ts'
+import type { AppEvent, Application } from '../../engine/sip-server/application.ts'
+import { connectToServer, type Machine } from '../../engine/sip-server/index.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import type { ManualTime } from './manual-time.ts'
 import { machineNetwork, type PeerNetwork } from './peer-socket.ts'
 import type { VirtualWorld } from './virtual-world.ts'
@@ -35,42 +38,50 @@ export const socketWorld = (time: ManualTime): World => ({
   untilSipTimersEnd: within,
 })
 
-type Link = (client: InProcessClient, world: World) => InProcessClient
+/** Connects to drachtio servers elsewhere. */
+export const openServer =
+  ({ now, schedule }: Pick<ManualTime, 'now' | 'schedule'>, log: Log): OpenServer =>
+  (place, application) =>
+    connectToServer(place, application, { now, schedule, log })
 
-/** How payloads of the server reach the application: see `CallRigOptions`. */
+type Link = (application: Application, world: World) => Application
+
+/** How events of the server reach the application: see `CallRigOptions`. */
 export const links: Record<'in process' | 'in bursts' | 'late' | 'without Trying', Link> = {
-  'in process': (client) => client,
-  'in bursts': (client, world) => heldBack(client, world, (act) => act()),
-  late: (client, world) => heldBack(client, world, setImmediate),
+  'in process': (application) => application,
+  'in bursts': (application, world) => heldBack(application, world, (act) => act()),
+  late: (application, world) => heldBack(application, world, setImmediate),
   'without Trying': withoutTrying,
 }
 
-function withoutTrying(client: InProcessClient): InProcessClient {
+function withoutTrying(application: Application): Application {
   return {
-    onPayload: (payload) => {
-      if (!payload.includes('\r\nSIP/2.0 100 ')) client.onPayload(payload.replace('-tollgate', ''))
+    onEvent: (event) => {
+      if (event.kind === 'response' && event.message.status === 100) return
+      const isWelcome = event.kind === 'authenticated'
+      application.onEvent(isWelcome ? { ...event, version: 'v1.0.0' } : event)
     },
-    onClose: () => client.onClose(),
+    onClose: () => application.onClose(),
   }
 }
 
-/** Holds payloads back for a moment, then hands over what has gathered. */
+/** Holds events back for a moment, then hands over what has gathered. */
 function heldBack(
-  client: InProcessClient,
+  application: Application,
   world: World,
   perform: (act: () => void) => void,
-): InProcessClient {
-  let gathered: string[] = []
+): Application {
+  let gathered: AppEvent[] = []
   const flush = (): void => {
     const burst = gathered
     gathered = []
-    for (const payload of burst) perform(() => client.onPayload(payload))
+    for (const event of burst) perform(() => application.onEvent(event))
   }
   return {
-    onPayload: (payload) => {
+    onEvent: (event) => {
       world.moved()
-      if (gathered.push(payload) === 1) world.soon(flush)
+      if (gathered.push(event) === 1) world.soon(flush)
     },
-    onClose: () => client.onClose(),
+    onClose: () => application.onClose(),
   }
 }

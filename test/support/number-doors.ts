@@ -14,7 +14,7 @@ import {
 import { routeCall, type RouteDeps } from '../../engine/call/inbound/route.ts'
 import { admit, planRoute } from '../../engine/call/inbound/admission.ts'
 import { HeaderFilter } from '../../engine/call/sip/headers.ts'
-import type { Headers, SipRequest } from '../../engine/call/srf/drachtio.ts'
+import type { Headers, SipRequest } from '../../engine/call/signalling.ts'
 import { readRefer } from '../../engine/call/transfer/refer-request.ts'
 import { ExtensionDirectory } from '../../engine/registrar/extension-directory.ts'
 import { loadRouting } from '../../engine/routing/routing-store.ts'
@@ -103,10 +103,9 @@ export function openDoors() {
 
   const read = (uri: string, origin: Origin, headers: Headers) => {
     const request: SipRequest = {
-      ...{ method: 'INVITE', uri, body: '', source: 'network', protocol: 'udp' },
+      ...{ method: 'INVITE', uri, body: '', protocol: 'udp' },
       headers: { from: '<sip:101@h>;tag=1', 'call-id': 'c', contact: '<sip:1@h>', ...headers },
-      ...{ source_address: '192.0.2.1', source_port: 5_060, stackDialogId: undefined },
-      ...{ getParsedHeader: () => [{}], on: () => undefined, cancel: () => undefined },
+      ...{ source_address: '192.0.2.1', source_port: 5_060 },
     }
     return { request, reading: readInvite(request, `call-${(calls += 1)}`, origin, routing) }
   }

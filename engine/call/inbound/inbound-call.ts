@@ -5,7 +5,8 @@ import type { LiveCall } from '../call-machine/live.ts'
 import { respondToPhone, sourceOf } from '../phones/register.ts'
 import { requires100rel } from '../sip/headers.ts'
 import { respond } from '../sip/answers.ts'
-import type { Answer, SipRequest } from '../srf/drachtio.ts'
+import type { Answer } from '../signalling.ts'
+import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import { replaceParty } from '../transfer/replace-party.ts'
 import { admitAndDial, onFault, planRoute, refuse } from './admission.ts'
 import { identify } from './identify.ts'
@@ -14,7 +15,7 @@ import { rejectionFor } from './validation.ts'
 
 export interface InboundCallDeps extends CallDeps {
   /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
-  readonly receive: (legId: string, request: SipRequest, answer: Answer) => void
+  readonly receive: (legId: string, request: ReceivedRequest) => void
   /** A call is refused because its source is unknown. True: it gets a record, as a sample. */
   readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => boolean
 }
@@ -23,7 +24,11 @@ export interface InboundCallDeps extends CallDeps {
  * Handles one INVITE outside any dialog. A challenge leaves no record, and neither do most calls of unknown
  * sources, which could fill the disk.
  */
-export function handleInvite(request: SipRequest, answer: Answer, deps: InboundCallDeps): void {
+export function handleInvite(
+  request: ReceivedRequest,
+  answer: Answer,
+  deps: InboundCallDeps,
+): void {
   const identified = identify(request, deps)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
   const { origin } = identified
@@ -41,32 +46,23 @@ export function handleInvite(request: SipRequest, answer: Answer, deps: InboundC
       isPhone: origin.kind === 'extension',
     },
   )
-  deps.receive(leg.id, request, answer)
+  deps.receive(leg.id, request)
   const call = deps.calls.call(invite.callUuid)
   if (call === undefined) return undefined
   return void connect(request, call, invite, deps).catch(onFault(call, deps))
 }
 
 async function connect(
-  request: SipRequest,
+  request: ReceivedRequest,
   call: LiveCall,
   invite: IncomingInvite,
   deps: InboundCallDeps,
 ): Promise<unknown> {
   const plan = planRoute(invite, deps)
   const { headers } = request
-  const received = { headers, hasUsableContact: hasUsableContact(request) }
+  const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '' }
   const rejection = rejectionFor(received, { ...invite, isEmergency: plan.isEmergency }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)
   return admitAndDial(call, invite, plan, deps)
-}
-
-/** Whether a dialog can be formed with this caller. The library would send the 200 before it finds out that it cannot. */
-function hasUsableContact(request: SipRequest): boolean {
-  try {
-    return request.headers['contact'] !== undefined && !!request.getParsedHeader('contact')
-  } catch {
-    return false
-  }
 }

@@ -15,17 +15,18 @@ import type { Deadlines } from '../deadlines.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import { respond } from '../sip/answers.ts'
 import { calledOf, isAnonymous, partyOf, domainOf } from '../sip/caller-id.ts'
-import type { Headers } from '../signalling.ts'
-import type { Answer, SipRequest } from '../srf/drachtio.ts'
+import type { Answer, Headers, SipRequest } from '../signalling.ts'
+import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import { unsupportedOptions } from '../sip/headers.ts'
-import type { RequestEnd, SrfClient } from '../srf/srf-client.ts'
+import type { RequestEnd } from '../user-agent/uac.ts'
+import type { UserAgent } from '../user-agent/user-agent.ts'
 import { innerExtension, type ExtensionRouteDeps } from '../inbound/extension-route.ts'
 import { identify, type IdentifyDeps } from '../inbound/identify.ts'
 import { hopsLeftOf } from '../inbound/incoming-invite.ts'
 import { respondToPhone, sourceOf } from './register.ts'
 
 export interface MessageDeps extends ExtensionRouteDeps {
-  readonly client: Pick<SrfClient, 'send' | 'ownHost'>
+  readonly client: Pick<UserAgent, 'send' | 'ownHost'>
   readonly routing: IdentifyDeps['routing']
   readonly registrar: IdentifyDeps['registrar'] & ExtensionRouteDeps['registrar']
   readonly calls: { readonly isDraining: boolean }
@@ -80,7 +81,7 @@ export class Messages {
   }
 
   /** Answers one MESSAGE outside any dialog. */
-  take(request: SipRequest, answer: Answer): void {
+  take(request: ReceivedRequest, answer: Answer): void {
     const identified = identify(request, this.#deps)
     if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
     const { origin } = identified
@@ -127,7 +128,7 @@ export class Messages {
   /** Sends to all phones at the same time: the first 2xx counts (RFC 3428 §4). */
   #deliver(
     phones: readonly PhoneCandidate[],
-    request: SipRequest,
+    request: ReceivedRequest,
     origin: ExtensionOrigin,
     answer: Answer,
   ): void {
@@ -158,7 +159,7 @@ export class Messages {
       const { uri, nextHop } = phone
       const headers = headersFor(phone, request, origin)
       const body = request.body ?? ''
-      client.send({ method: 'MESSAGE', uri, nextHop, headers, body, near: request.agent }, onEnd)
+      client.send({ method: 'MESSAGE', uri, nextHop, headers, body, near: request.link }, onEnd)
     }
   }
 

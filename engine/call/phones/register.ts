@@ -1,20 +1,20 @@
 /** REGISTER, between the SIP library and the registrar. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
-import type { Headers } from '../signalling.ts'
-import type { Answer, SipRequest } from '../srf/drachtio.ts'
+import type { Answer, Headers, SipRequest } from '../signalling.ts'
+import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import { respond } from '../sip/answers.ts'
-import type { SrfClient } from '../srf/srf-client.ts'
+import type { UserAgent } from '../user-agent/user-agent.ts'
 
 export interface RegisterDeps {
   readonly registrar: Pick<Registrar, 'handle'>
-  readonly client: Pick<SrfClient, 'noteRegistered'>
+  readonly client: Pick<UserAgent, 'noteRegistered'>
   readonly log: Log
 }
 
 /** Answers one REGISTER. */
 export function answerRegister(
-  request: SipRequest,
+  request: ReceivedRequest,
   answer: Answer,
   { registrar, client, log }: RegisterDeps,
 ): void {

@@ -4,10 +4,12 @@
  * when a trace is asked for.
  */
 
+import type { MessageFlow } from '../../sip-server/application.ts'
+
 export interface LoggedMessage {
   /** Milliseconds UTC. */
   readonly at: number
-  /** One payload of the drachtio protocol, with the whole message in it. */
+  /** `received` or `sent`, protocol, address and port on the first line, then the message. */
   readonly payload: string
 }
 
@@ -45,12 +47,14 @@ export class MessageLog {
     this.#times = new Float64Array(this.#slots)
   }
 
-  add(payload: string): void {
-    const room = payload.length * WIDEST
+  add(direction: 'received' | 'sent', flow: MessageFlow, text: string): void {
+    const head = headOf(direction, flow)
+    const room = (head.length + text.length) * WIDEST
     if (room > this.#bytes.length) return
     this.#makeRoom(room)
     const slot = this.#next++ % this.#slots
-    const length = this.#bytes.write(payload, this.#position)
+    const headBytes = this.#bytes.write(head, this.#position)
+    const length = headBytes + this.#bytes.write(text, this.#position + headBytes)
     this.#starts[slot] = this.#position
     this.#lengths[slot] = length
     this.#times[slot] = this.#now()
@@ -135,4 +139,12 @@ function hasBetween(numbers: readonly number[], start: number, end: number): boo
     else high = middle
   }
   return (numbers[low] ?? end) < end
+}
+
+/** A message that was sent by UDP shows our listener, one by a stream its far end. */
+function headOf(direction: 'received' | 'sent', { listener, address, port }: MessageFlow): string {
+  const { protocol, advertisedHost, advertisedPort } = listener
+  const isOwn = direction === 'sent' && protocol === 'udp'
+  const place = isOwn ? `${advertisedHost}|${advertisedPort}` : `${address}|${port}`
+  return `${direction}|${protocol}|${place}\r\n`
 }

@@ -91,16 +91,13 @@ function endOf(record: CallRecord): TraceEntry {
   return { kind: 'decision', at, what: 'ended', detail }
 }
 
-/** `…|network|<bytes>|<protocol>|<address>|<port>|<time>|…` and the message on the next lines. */
+/** `received|<protocol>|<address>|<port>` or `sent|…`, and the message on the next lines. */
 function readMessage({ at, payload }: LoggedMessage, legs: readonly string[]): TraceEntry[] {
   const end = payload.indexOf('\r\n')
-  const fields = payload.slice(0, end).split('|')
-  const meta = fields.findIndex((field) => field === 'network' || field === 'application')
+  const [direction, transport = '', host = '', port = ''] = payload.slice(0, end).split('|')
   const leg = legs.find((callId) => payload.includes(callId))
-  if (end === -1 || meta === -1 || leg === undefined) return []
-  const [source, , transport = '', host = '', port = ''] = fields.slice(meta)
+  if (leg === undefined || (direction !== 'received' && direction !== 'sent')) return []
   const address = hostPort(host, Number(port))
-  const direction = source === 'network' ? 'received' : 'sent'
   const text = withoutSecrets(payload.slice(end + 2))
   return [{ kind: 'message', at, direction, leg, transport, address, text }]
 }

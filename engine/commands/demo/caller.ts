@@ -1,4 +1,5 @@
-import type { SrfClient, UacEnd } from '../../call/srf/srf-client.ts'
+import type { UacEnd } from '../../call/user-agent/uac.ts'
+import type { UserAgent } from '../../call/user-agent/user-agent.ts'
 import type { World } from '../command.ts'
 import { silentAudio } from './silent-audio.ts'
 
@@ -8,7 +9,7 @@ const longestTalkMs = 4_000
 const customerNumber = '+15550100'
 
 /** Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. */
-export function placeCalls(client: SrfClient, sbcPort: number, world: World): () => void {
+export function placeCalls(client: UserAgent, sbcPort: number, world: World): () => void {
   let calls = 0
   const conversations = new Set<() => void>()
   const talk = (end: UacEnd) => {
@@ -16,7 +17,7 @@ export function placeCalls(client: SrfClient, sbcPort: number, world: World): ()
     const hangUp = () => {
       conversations.delete(hangUp)
       cancel()
-      if (end.dialog.connected) end.dialog.destroy({ headers: {} }, () => undefined)
+      if (end.dialog.isConnected) end.dialog.bye({})
     }
     const talkMs = shortestTalkMs + world.random() * (longestTalkMs - shortestTalkMs)
     const cancel = world.schedule(hangUp, talkMs)

@@ -1,22 +1,21 @@
 import type { Log } from '../../../schema/contracts/log.ts'
-import { SrfClient } from '../../call/srf/srf-client.ts'
+import { UserAgent } from '../../call/user-agent/user-agent.ts'
 import { createSipServer } from '../../sip-server/index.ts'
 import type { World } from '../command.ts'
 
 export interface Endpoint {
-  readonly client: SrfClient
+  readonly client: UserAgent
   readonly port: number
   stop(): Promise<void>
 }
 
 /**
- * One SIP endpoint of the demo on a free loopback port: an embedded server of its own with
- * drachtio-srf on it, as any application would use them.
+ * One SIP endpoint of the demo on a free loopback port: an embedded server of its own with a user agent on it.
  */
 export async function startEndpoint(
   world: World,
   log: Log,
-  prepare: (client: SrfClient) => void,
+  prepare: (client: UserAgent) => void,
 ): Promise<Endpoint> {
   const secret = world.randomBytes(16).toString('hex')
   const server = createSipServer({
@@ -25,9 +24,9 @@ export async function startEndpoint(
     log,
   })
   await server.start()
-  const client = new SrfClient(log)
+  const client = new UserAgent(log)
   prepare(client)
-  const open = server.connectInProcess.bind(server)
+  const open = server.connectApplication.bind(server)
   const connected = await client.connect({ kind: 'in-process', open, secret })
   const port = server.listeners[0]?.port
   if (connected.kind === 'refused' || port === undefined)

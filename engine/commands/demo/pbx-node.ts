@@ -1,6 +1,6 @@
 import type { Log } from '../../../schema/contracts/log.ts'
 import { respond } from '../../call/sip/answers.ts'
-import type { SrfClient } from '../../call/srf/srf-client.ts'
+import type { UserAgent } from '../../call/user-agent/user-agent.ts'
 import type { World } from '../command.ts'
 import { type Endpoint, startEndpoint } from './endpoint.ts'
 import { silentAudio } from './silent-audio.ts'
@@ -11,7 +11,7 @@ const ringingMs = 300
 export const startPbxNode = (world: World, log: Log): Promise<Endpoint> =>
   startEndpoint(world, log, (client) => answerCalls(client, world))
 
-function answerCalls(client: SrfClient, world: World): void {
+function answerCalls(client: UserAgent, world: World): void {
   client.handle('OPTIONS', (_request, answer) => respond(answer, 200))
   client.handle('INVITE', (request, answer) => {
     if (/^sip:[^@]*9@/.test(request.uri)) {
@@ -19,9 +19,8 @@ function answerCalls(client: SrfClient, world: World): void {
       return
     }
     respond(answer, 180)
-    const pickUp = () =>
-      client.accept(request, answer, { localSdp: silentAudio, headers: {} }, () => undefined)
+    const pickUp = () => client.accept(request, { body: silentAudio, headers: {} }, () => undefined)
     const ignore = world.schedule(pickUp, ringingMs)
-    request.on('cancel', ignore)
+    request.onCancel = ignore
   })
 }

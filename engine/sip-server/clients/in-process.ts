@@ -2,25 +2,10 @@
  * An application in the same process: events and commands are handed over as they are. Towards the application
  * always later, never inside a call that it made: it may register what it waits for after `send`.
  */
-import type { AppCommand, AppEvent } from '../application.ts'
+import type { AppEvent, Application, ApplicationLink } from '../application.ts'
 import { decodeCommand } from '../wire/command.ts'
 import { encodeEvent } from '../wire/event.ts'
 import type { Client, Clients } from './client.ts'
-
-/** The application's end. Both are called from the event loop, in order. */
-export interface Application {
-  onEvent(event: AppEvent): void
-  /** The server has ended the connection; nothing follows. */
-  onClose(): void
-}
-
-/** What the application holds. */
-export interface ApplicationLink {
-  /** May be called at any time, also from `onEvent`. */
-  send(command: AppCommand): void
-  /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
-  close(): void
-}
 
 /** An application that speaks the drachtio protocol, one payload at a time, without length prefix. */
 export interface InProcessClient {

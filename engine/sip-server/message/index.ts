@@ -3,6 +3,7 @@
  * part of the stack. `parse…` is strict: `undefined` for what the grammar does not allow. `read…` takes what
  * it can of any text, for values that no rule of RFC 3261 lets us refuse.
  */
+export { composeRequest, composeResponse } from './compose.ts'
 export { detachString } from './detach-string.ts'
 export { bracketed, hostPort, parseHostPort, plainHost, withoutBrackets } from './host.ts'
 export {

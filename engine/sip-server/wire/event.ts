@@ -180,14 +180,14 @@ export const encodeRequestSent = (sent: {
   `${sent.transactionId}|Msg sent:|\r\n${sent.text}`
 
 /** A final response that a forwarded request got from one of its destinations. */
-export const encodeProxied = (id: string, commandId: string, meta: Meta, text: string): string =>
+const encodeProxied = (id: string, commandId: string, meta: Meta, text: string): string =>
   `${id}|response|${commandId}|OK|${encodeMeta(meta)}|||continue\r\n${text}`
 
 /** The last word on a `proxy` command. */
-export const encodeProxyDone = (id: string, commandId: string): string =>
+const encodeProxyDone = (id: string, commandId: string): string =>
   `${id}|response|${commandId}|OK|done`
 
-export function encodeCallDetail(id: string, detail: CallDetail): string {
+function encodeCallDetail(id: string, detail: CallDetail): string {
   const { kind, source, time, text } = detail
   const what = kind === 'attempt' ? '' : `|${kind === 'start' ? detail.role : detail.reason}`
   return `${id}|cdr:${kind}|${source}|${encodeTime(time)}${what}\r\n${text}`

@@ -1,6 +1,7 @@
 /** A bug ends one call at most, and no call without its record. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { HeaderFilter } from '../../../engine/call/sip/headers.ts'
+import { OutgoingRequest } from '../../../engine/call/user-agent/outgoing-request.ts'
 import { startCallRig, talk, type CallRig } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
 
@@ -35,7 +36,7 @@ async function dialled(): Promise<void> {
 
 test('a command that fails keeps no other one from being performed', async () => {
   await dialled()
-  vi.spyOn(rig.client, 'cancel').mockImplementation(throwBug)
+  vi.spyOn(OutgoingRequest.prototype, 'cancel').mockImplementation(throwBug)
   rig.calls.hangUp('uuid-1', 16)
   await expectOneRecord({ hangupBy: 'api', hangupCause: 'NORMAL_CLEARING' })
 })

@@ -2,6 +2,7 @@
 import type { AppEvent, AuthenticatedEvent, CallDetail, SentFields } from '../../application.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
+import { parseAppMessage } from '../../message/parse.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Applications } from './applications.ts'
 
@@ -66,15 +67,17 @@ export class ApplicationEvents {
     now: number,
     isNew: boolean,
   ): void {
-    const message = typeof of === 'string' ? undefined : of
-    const came = typeof of === 'string' ? of : of.text
+    const message = typeof of === 'string' ? parseAppMessage(of) : of
+    if (message === undefined) return
+    const { text: came } = message
     const passed = { kind, transactionId, dialogId, text, message, came, flow, now, isNew }
     this.#deliver(clientId, passed)
   }
 
   /** A request that the stack itself has sent in a dialog of the application. */
   unsolicited(clientId: number, dialogId: string, text: string, flow: Flow, now: number): void {
-    this.#deliver(clientId, { kind: 'unsolicited', dialogId, text, flow, now })
+    const message = parseAppMessage(text)
+    if (message) this.#deliver(clientId, { kind: 'unsolicited', dialogId, text, message, flow, now })
   }
 
   /** The application's response has left, with our tag in it. */

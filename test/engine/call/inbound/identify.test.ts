@@ -1,7 +1,7 @@
 /** Who calls, where the address says one thing and From another. */
 import { expect, test } from 'vitest'
 import { identify } from '../../../../engine/call/inbound/identify.ts'
-import type { SipRequest } from '../../../../engine/call/srf/drachtio.ts'
+import type { SipRequest } from '../../../../engine/call/signalling.ts'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 import { startRegistrar } from '../../registrar/phone.ts'
 

@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest'
 import { readInvite } from '../../../../engine/call/inbound/incoming-invite.ts'
-import type { Headers } from '../../../../engine/call/srf/drachtio.ts'
+import type { Headers } from '../../../../engine/call/signalling.ts'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 
 /** A carrier calls `uri`; we have registered there as `acme@north`. */
 function called(uri: string, headers: Headers, registeredUser: string | undefined = 'acme@north') {
   const request = {
-    ...{ method: 'INVITE', uri, body: '', headers, source: 'network' as const, protocol: 'udp' },
-    ...{ source_address: '192.0.2.1', source_port: 5_060, stackDialogId: undefined },
-    ...{ getParsedHeader: () => undefined, on: () => undefined, cancel: () => undefined },
+    ...{ method: 'INVITE', uri, body: '', headers, protocol: 'udp' },
+    ...{ source_address: '192.0.2.1', source_port: 5_060 },
   }
   const routing = {
     inboundNumber: (_origin: unknown, number: string) => number.replace(/^00/, '+'),

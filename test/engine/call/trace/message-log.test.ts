@@ -3,22 +3,42 @@ import { MessageLog } from '../../../../engine/call/trace/message-log.ts'
 
 const pause = () => Promise.resolve()
 
+const own = {
+  address: '192.0.2.1',
+  port: 5060,
+  advertisedHost: 'sbc.example',
+  advertisedPort: 5080,
+}
+const flow = { address: 'h', port: 1, listener: { protocol: 'udp', ...own } } as const
+const head = 'received|udp|h|1\r\n'
+
+test('what was sent by UDP shows where we are reached, by a stream its far end', async () => {
+  const log = new MessageLog(() => 0)
+  const stream = { ...flow, listener: { ...flow.listener, protocol: 'tcp' } } as const
+  log.add('sent', flow, 'm')
+  log.add('sent', stream, 'm')
+  expect(await log.find(['m'], 0, pause)).toMatchObject([
+    { payload: 'sent|udp|sbc.example|5080\r\nm' },
+    { payload: 'sent|tcp|h|1\r\nm' },
+  ])
+})
+
 test('messages are found by any of their Call-IDs, from a time on, oldest first', async () => {
   let now = 0
   const log = new MessageLog(() => now)
-  for (const [at, payload] of [
+  for (const [at, text] of [
     [1, 'a-leg one'],
     [2, 'other'],
     [3, 'b-leg two'],
     [4, 'a-leg three'],
   ] as const) {
     now = at
-    log.add(payload)
+    log.add('received', flow, text)
   }
   const found = await log.find(['a-leg', 'b-leg'], 2, pause)
   expect(found).toEqual([
-    { at: 3, payload: 'b-leg two' },
-    { at: 4, payload: 'a-leg three' },
+    { at: 3, payload: `${head}b-leg two` },
+    { at: 4, payload: `${head}a-leg three` },
   ])
 })
 
@@ -26,10 +46,10 @@ test('the memory is bounded: the oldest messages go, the others stay whole', asy
   let now = 0
   const log = new MessageLog(() => now, 1_000)
   const text = (n: number): string => `${String(n).padStart(3, '0')} ${'ü'.repeat(n % 40)} x`
-  for (; now < 500; now++) log.add(text(now))
+  for (; now < 500; now++) log.add('received', flow, text(now))
   const found = await log.find(['x'], 0, pause)
   expect(found).toHaveLength(log.size)
-  expect(found.map(({ at, payload }) => payload === text(at))).not.toContain(false)
+  expect(found.map(({ at, payload }) => payload === head + text(at))).not.toContain(false)
   expect(found.at(-1)?.at).toBe(499)
   expect(log.since).toBe(500 - log.size)
   const bytes = found.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)
@@ -39,7 +59,7 @@ test('the memory is bounded: the oldest messages go, the others stay whole', asy
 
 test('a message that is larger than the memory is left out', async () => {
   const log = new MessageLog(() => 0, 1_000)
-  log.add('x'.repeat(2_000))
+  log.add('received', flow, 'x'.repeat(2_000))
   expect([log.size, log.since, await log.find(['x'], 0, pause)]).toEqual([0, undefined, []])
 })
 
@@ -49,18 +69,18 @@ test('no more messages are kept than one for 512 bytes, however short', () => {
     [1, 2_048],
   ] as const) {
     const log = new MessageLog(() => 0, megabytes * 1_048_576)
-    for (let message = 0; message < messages + 100; message++) log.add('m')
+    for (let message = 0; message < messages + 100; message++) log.add('received', flow, 'm')
     expect(log.size).toBe(messages)
   }
 })
 
 test('a search yields to other work, and ignores messages that are overwritten meanwhile', async () => {
   const log = new MessageLog(() => 0, 300)
-  log.add('wanted')
+  log.add('received', flow, 'wanted')
   let pauses = 0
   const found = await log.find(['wanted'], 0, () => {
     pauses += 1
-    for (let message = 0; message < 60; message++) log.add('another')
+    for (let message = 0; message < 60; message++) log.add('received', flow, 'another')
     return Promise.resolve()
   })
   expect([pauses, found]).toEqual([1, []])

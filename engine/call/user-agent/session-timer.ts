@@ -3,7 +3,8 @@
  * server. So a party that vanishes in mid-call is noticed, and the call ends for the other one, too.
  */
 import { parseMinSE, parseOptionTags, parseSessionExpires } from '../../sip-server/message/index.ts'
-import type { Headers } from './drachtio.ts'
+import type { SentFields } from '../../sip-server/application.ts'
+import type { Headers } from '../signalling.ts'
 
 export interface SessionTimers {
   /** How long a leg may go without a sign of life; 0: for ever. */
@@ -36,14 +37,16 @@ export function askForSession(
 }
 
 /** The same request once more, as the next one of its Call-ID (RFC 4028 §7.4). */
-export function nextAttempt(headers: Headers, sent: Headers): Headers {
+export function nextAttempt(
+  headers: Headers,
+  { from, callId, cseq }: Pick<SentFields, 'from' | 'callId' | 'cseq'>,
+): Headers {
   const { From: _, ...kept } = headers
-  const [number = '0'] = (sent['cseq'] ?? '').split(' ')
   return {
     ...kept,
-    From: sent['from'] ?? '',
-    'Call-ID': sent['call-id'] ?? '',
-    CSeq: `${Number(number) + 1} INVITE`,
+    From: from,
+    'Call-ID': callId,
+    CSeq: `${cseq + 1} INVITE`,
   }
 }
 

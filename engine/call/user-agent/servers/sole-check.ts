@@ -3,8 +3,9 @@
  * distributes calls to all in turn: INVITEs that we send to it must come to us (D113).
  */
 import type { Log } from '../../../../schema/contracts/log.ts'
-import type { SipRequest } from '../drachtio.ts'
-import type { Connected, ServerAddress, Servers } from '../srf-link.ts'
+import type { Schedule } from '../../deadlines.ts'
+import type { SipRequest } from '../../signalling.ts'
+import type { Welcome } from '../server-link.ts'
 import { parseListener } from '../listener.ts'
 import { knock, type Place } from './knock.ts'
 
@@ -19,7 +20,31 @@ const USER = 'tollgate-alone-'
 /** Any sender may write such an INVITE. */
 const MAX_WARNINGS = 20
 
-type Target = ServerAddress & Omit<Servers, 'servers'>
+/** A drachtio server elsewhere. */
+export interface ServerAddress {
+  readonly host: string
+  readonly port: number
+  readonly secret: string
+  /** Undefined: without TLS. */
+  readonly tls?: TlsTrust | undefined
+}
+
+/** Which authorities the server's certificate must be signed by. */
+export interface TlsTrust {
+  /** PEM file of one authority or several; undefined: those that Node.js knows. */
+  readonly caFile: string | undefined
+}
+
+/** Another application takes calls there. */
+export interface SharedServer {
+  readonly kind: 'shared'
+  readonly server: string
+}
+
+type Target = ServerAddress & {
+  readonly schedule: Schedule
+  readonly newToken?: () => string
+}
 
 export class SoleCheck {
   readonly #log: Log
@@ -45,8 +70,8 @@ export class SoleCheck {
 
   async check(
     { host, port, newToken, schedule }: Target,
-    connected: Extract<Connected, { kind: 'connected' }>,
-  ): Promise<Connected> {
+    connected: Extract<Welcome, { kind: 'connected' }>,
+  ): Promise<Welcome | SharedServer> {
     if (newToken === undefined) return connected
     this.#isWatching = true
     const server = `${host}:${port}`

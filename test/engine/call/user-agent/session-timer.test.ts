@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
-import { askForSession, grantSession, leastOf } from '../../../../engine/call/srf/session-timer.ts'
-import type { Headers } from '../../../../engine/call/srf/drachtio.ts'
+import {
+  askForSession,
+  grantSession,
+  leastOf,
+} from '../../../../engine/call/user-agent/session-timer.ts'
+import type { Headers } from '../../../../engine/call/signalling.ts'
 
 const timers = { seconds: 1_800, isOurPart: false }
 

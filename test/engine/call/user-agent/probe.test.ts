@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { probeThrough } from '../../../../engine/call/srf/probe.ts'
+import { probeThrough } from '../../../../engine/call/user-agent/probe.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { startCallRig } from '../../../support/call-rig.ts'
 import { ManualTime } from '../../../support/manual-time.ts'

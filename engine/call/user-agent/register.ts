@@ -2,13 +2,13 @@
 import { escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
 import type { SendRegister } from '../../trunks/carrier-registration.ts'
 import type { Schedule } from '../deadlines.ts'
-import type { SrfClient } from './srf-client.ts'
+import type { UserAgent } from './user-agent.ts'
 
 /** A registrar may be far away, and asks twice. */
 const ANSWER_MS = 8_000
 
 /** An answer that comes after the timeout is dropped. */
-export function registerThrough(client: SrfClient, schedule: Schedule): SendRegister {
+export function registerThrough(client: UserAgent, schedule: Schedule): SendRegister {
   return ({ registrar, username, password, realm, domain, expiresSeconds, callId, cseq }) =>
     new Promise((resolve) => {
       const cancel = schedule(() => resolve({ kind: 'silence' }), ANSWER_MS)

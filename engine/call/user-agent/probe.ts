@@ -1,7 +1,7 @@
 /** The dispatcher's OPTIONS, sent by call control. */
 import type { SendProbe } from '../../dispatcher/prober.ts'
 import type { Schedule } from '../deadlines.ts'
-import type { SrfClient } from './srf-client.ts'
+import type { UserAgent } from './user-agent.ts'
 
 /** The longest extension of a timeout while this process is busy. */
 const MAX_EXTRA_MS = 3_000
@@ -10,7 +10,7 @@ const MAX_EXTRA_MS = 3_000
 const TAKEN_SHARE = 0.75
 
 /** A response after the timeout is dropped, unless this process was late. */
-export function probeThrough(client: SrfClient, schedule: Schedule): SendProbe {
+export function probeThrough(client: UserAgent, schedule: Schedule): SendProbe {
   return (destination, timeoutMs) =>
     new Promise((resolve) => {
       let isTaken = (): boolean => false

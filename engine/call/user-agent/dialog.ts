@@ -1,0 +1,117 @@
+/** An INVITE dialog of ours on one server (RFC 3261 §12). What belongs to it on the wire is the server's part. */
+import type { ResponseEvent } from '../../sip-server/application.ts'
+import type { Credentials, DialogIds, Headers, SipResponse } from '../signalling.ts'
+import type { RequestListener, RequestParts } from './outgoing-request.ts'
+import type { ReceivedRequest } from './received-request.ts'
+
+/** Sends the ACK of an INVITE. */
+export type Acknowledge = (body: string | undefined) => void
+
+export interface DialogListener {
+  /** `isOurs`: the server sent it, because an ACK or a refresh is missing. */
+  readonly onBye: (headers: Headers, isOurs: boolean) => void
+  readonly onAck: (body: string | undefined) => void
+  readonly onRequest: (request: ReceivedRequest) => void
+}
+
+export interface InDialogRequest {
+  readonly method: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  /** Leaves the ACK of an INVITE without body to the caller. */
+  readonly noAck: boolean
+}
+
+export interface InDialogListener {
+  /** `acknowledge`: the ACK is ours to send. */
+  readonly onResponse: (response: SipResponse, acknowledge: Acknowledge | undefined) => void
+  readonly onRefused: (problem: string) => void
+}
+
+/** What a dialog asks of the connection that it is on. */
+export interface DialogLink {
+  request(parts: RequestParts, listener: RequestListener): void
+  /** The ACK of a 2xx will be sent later. */
+  owesAck(dialogId: string): void
+  acknowledge(dialogId: string, body: string | undefined): void
+  forgetDialog(dialog: Dialog): void
+}
+
+export class Dialog {
+  readonly id: string
+  readonly ids: DialogIds
+  readonly link: DialogLink
+  readonly #credentials: Credentials | undefined
+  /** To be set at once: a BYE may be the next event. */
+  listener: DialogListener | undefined
+  #isConnected = true
+
+  constructor(link: DialogLink, id: string, ids: DialogIds, credentials: Credentials | undefined) {
+    this.link = link
+    this.id = id
+    this.ids = ids
+    this.#credentials = credentials
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected
+  }
+
+  /** A request from the peer. */
+  take(request: ReceivedRequest): void {
+    const { method, body } = request
+    if (method === 'ACK') this.listener?.onAck(body === '' ? undefined : body)
+    else if (method !== 'BYE') this.listener?.onRequest(request)
+    else {
+      request.send(200, undefined, {})
+      this.ended(request.headers, false)
+    }
+  }
+
+  /** BYE has come, or was sent by the server. */
+  ended(headers: Headers, isOurs: boolean): void {
+    this.#isConnected = false
+    this.link.forgetDialog(this)
+    this.listener?.onBye(headers, isOurs)
+  }
+
+  /** Sends BYE; the dialog is known until its answer. */
+  bye(headers: Headers): void {
+    const forget = (): void => {
+      this.#isConnected = false
+      this.link.forgetDialog(this)
+    }
+    const onResponse = ({ status }: SipResponse): void => {
+      if (status >= 200) forget()
+    }
+    this.#send({ method: 'BYE', headers, body: '' }, { onResponse, onRefused: forget })
+  }
+
+  request({ method, headers, body = '', noAck }: InDialogRequest, to: InDialogListener): void {
+    const isInvite = method === 'INVITE'
+    const onResponse = (response: SipResponse, { dialogId }: ResponseEvent): void => {
+      const { status } = response
+      if (!isInvite || status < 200 || status >= 300) return to.onResponse(response, undefined)
+      const acknowledge = (answer: string | undefined): void =>
+        this.link.acknowledge(dialogId, answer)
+      if (noAck && body === '') {
+        this.link.owesAck(dialogId)
+        return to.onResponse(response, acknowledge)
+      }
+      acknowledge(undefined)
+      return to.onResponse(response, undefined)
+    }
+    this.#send({ method, headers, body }, { onResponse, onRefused: to.onRefused })
+  }
+
+  #send(
+    parts: { readonly method: string; readonly headers: Headers; readonly body: string },
+    listener: RequestListener,
+  ): void {
+    const { id: dialogId } = this
+    const credentials = this.#credentials
+    // The server knows the remote target.
+    const rest = { uri: 'sip:placeholder', nextHop: '', dialogId, credentials }
+    this.link.request({ ...parts, ...rest }, listener)
+  }
+}

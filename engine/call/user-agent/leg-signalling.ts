@@ -1,0 +1,193 @@
+/** The legs of call control on the user agent: what happens to them becomes an event, commands become its calls. */
+import type { Headers, LegCommand, LegCommandOf, LegEventData } from '../signalling.ts'
+import { respond } from '../sip/answers.ts'
+import type { Acknowledge, Dialog } from './dialog.ts'
+import type { OutgoingRequest } from './outgoing-request.ts'
+import type { ReceivedRequest } from './received-request.ts'
+import type { PendingOffer, UacEnd } from './uac.ts'
+import type { InviteToSend, Near, UserAgent } from './user-agent.ts'
+
+/** What is held of one leg. */
+interface Handles {
+  /** The INVITE that was received, until its final response, or the one that was sent. */
+  received: ReceivedRequest | undefined
+  sent: OutgoingRequest | undefined
+  offer: PendingOffer | undefined
+  dialog: Dialog | undefined
+  release: (() => void) | undefined
+  link: Near
+}
+
+const noHandles = (): Handles => ({
+  ...{ received: undefined, sent: undefined, offer: undefined, dialog: undefined },
+  ...{ release: undefined, link: undefined },
+})
+
+export class LegSignalling {
+  readonly #userAgent: UserAgent
+  readonly #emit: (event: LegEventData) => void
+  readonly #legs = new Map<string, Handles>()
+  /** Requests in dialogs that wait for our response. */
+  readonly #answers = new Map<string, ReceivedRequest>()
+  /** ACKs of re-INVITEs that are ours to send. */
+  readonly #acknowledges = new Map<string, Acknowledge>()
+  #requestCount = 0
+
+  /** `emit` is called in the very event of the server: a BYE may be the next one. */
+  constructor(userAgent: UserAgent, emit: (event: LegEventData) => void) {
+    this.#userAgent = userAgent
+    this.#emit = emit
+  }
+
+  /** Watches a received INVITE. To be called at once: a CANCEL may be the next event. */
+  receive(legId: string, request: ReceivedRequest): void {
+    const { link } = request
+    this.#legs.set(legId, { ...noHandles(), received: request, link })
+    request.onCancel = (headers: Headers) =>
+      this.#emit({ type: 'cancelled', legId, reason: headers['reason'] })
+  }
+
+  /** Sends an INVITE, beside the leg `near` where there are several servers. */
+  invite(legId: string, invite: Omit<InviteToSend, 'near'>, near: string | undefined): void {
+    const handles = noHandles()
+    this.#legs.set(legId, handles)
+    const neighbour = near === undefined ? undefined : this.#legs.get(near)?.link
+    this.#userAgent.invite(
+      { ...invite, near: neighbour },
+      {
+        onSent: (request) => {
+          handles.sent = request
+          handles.link = request.link
+          this.#emit({ type: 'sent', legId, callId: request.sent?.callId ?? '' })
+        },
+        onProvisional: (response) => this.#emit({ type: 'provisional', legId, response }),
+        onEnd: (end) => this.#ended(legId, handles, end),
+      },
+    )
+  }
+
+  #ended(legId: string, handles: Handles, end: UacEnd): void {
+    handles.sent = undefined
+    switch (end.kind) {
+      case 'answered': {
+        const { dialog, response } = end
+        this.#watch(legId, handles, dialog)
+        return this.#emit({ type: 'answered', legId, response, dialog: dialog.ids })
+      }
+      case 'offered': {
+        const { offer, response } = end
+        handles.offer = offer
+        return this.#emit({ type: 'offered', legId, response, offer: offer.sdp })
+      }
+      case 'unusable':
+        handles.release = end.release
+        return this.#emit({ type: 'unusable', legId, response: end.response })
+      case 'rejected':
+        return this.#emit({ type: 'rejected', legId, response: end.response })
+      case 'not-sent':
+      default: {
+        const { reason, isConnectionLost } = end
+        const lost = isConnectionLost ? { isConnectionLost } : {}
+        return this.#emit({ type: 'failed', legId, reason, ...lost })
+      }
+    }
+  }
+
+  /** Performs what is wanted of a leg. */
+  perform(command: LegCommand): void {
+    const { legId } = command
+    const handles = this.#legs.get(legId)
+    switch (command.type) {
+      case 'answerRequest':
+        return this.#answerRequest(command)
+      case 'acknowledgeReinvite':
+        this.#acknowledges.get(command.transactionId)?.(command.body)
+        return void this.#acknowledges.delete(command.transactionId)
+      case 'cancel':
+        return handles?.sent?.cancel(command.headers)
+      case 'accept':
+        return handles && this.#accept(handles, command)
+      case 'respond':
+        return handles?.received && this.#respond(handles, handles.received, command)
+      case 'acknowledge':
+        return handles && this.#acknowledge(handles, command)
+      case 'abandonOffer':
+        return handles?.offer?.abandon()
+      case 'release':
+        return handles?.release?.()
+      case 'bye':
+        return handles?.dialog?.bye(command.headers)
+      case 'request':
+      default:
+        return this.#request(handles?.dialog, command)
+    }
+  }
+
+  /** The leg is over. Responses that are still owed are given all the same. */
+  forget(legId: string): void {
+    this.#legs.delete(legId)
+  }
+
+  #respond(handles: Handles, request: ReceivedRequest, command: LegCommandOf<'respond'>): void {
+    const { status, reason, headers, body } = command
+    respond(request, status, reason, { headers, body })
+    if (request.finalResponseSent) handles.received = undefined
+  }
+
+  #accept(handles: Handles, { legId, sdp: body, headers }: LegCommandOf<'accept'>): void {
+    const { received } = handles
+    if (!received) return
+    handles.received = undefined
+    this.#userAgent.accept(received, { headers, body }, (dialog) => {
+      if (!dialog) return this.#emit({ type: 'gone', legId })
+      this.#watch(legId, handles, dialog)
+      return this.#emit({ type: 'accepted', legId, dialog: dialog.ids })
+    })
+  }
+
+  #acknowledge(handles: Handles, { legId, sdp }: LegCommandOf<'acknowledge'>): void {
+    const { offer } = handles
+    if (!offer) return
+    const dialog = offer.acknowledge(sdp)
+    if (!dialog) return this.#emit({ type: 'acknowledgeFailed', legId })
+    this.#watch(legId, handles, dialog)
+    this.#emit({ type: 'acknowledged', legId, dialog: dialog.ids })
+  }
+
+  #watch(legId: string, handles: Handles, dialog: Dialog): void {
+    handles.dialog = dialog
+    dialog.listener = {
+      onBye: (headers, isOurs) => this.#emit({ type: 'bye', legId, headers, isOurs }),
+      onAck: (body) => this.#emit({ type: 'ack', legId, body }),
+      onRequest: (request) => {
+        const { method, headers, body } = request
+        const requestId = `${legId}!${this.#requestCount++}`
+        this.#answers.set(requestId, request)
+        this.#emit({ type: 'request', legId, requestId, method, headers, body })
+      },
+    }
+  }
+
+  #request(dialog: Dialog | undefined, command: LegCommandOf<'request'>): void {
+    const { legId, transactionId } = command
+    const failed = (isUnknownDialog: boolean): void =>
+      this.#emit({ type: 'requestFailed', legId, transactionId, isUnknownDialog })
+    if (!dialog) return failed(true)
+    return dialog.request(command, {
+      onRefused: (problem) => failed(/unable to find dialog/i.test(problem)),
+      onResponse: (response, acknowledge) => {
+        if (acknowledge) this.#acknowledges.set(transactionId, acknowledge)
+        const owesAck = acknowledge !== undefined
+        this.#emit({ type: 'response', legId, transactionId, response, owesAck })
+      },
+    })
+  }
+
+  #answerRequest(command: LegCommandOf<'answerRequest'>): void {
+    const { requestId, status, reason, headers = {}, body } = command
+    const request = this.#answers.get(requestId)
+    if (!request) return
+    if (status >= 200) this.#answers.delete(requestId)
+    respond(request, status, reason, { headers, body })
+  }
+}

@@ -1,0 +1,393 @@
+/** Our connection to one SIP server, as its application: what is going on there, by transaction and dialog. */
+import type { Log } from '../../../schema/contracts/log.ts'
+import type {
+  AppEvent,
+  Application,
+  ApplicationLink,
+  Command,
+  MessageFlow,
+  RequestEvent,
+  ResponseEvent,
+  UnsolicitedEvent,
+} from '../../sip-server/application.ts'
+import { composeRequest, composeResponse } from '../../sip-server/message/index.ts'
+import type { Answer, Credentials, DialogIds, Headers } from '../signalling.ts'
+import { Dialog, type DialogLink } from './dialog.ts'
+import { headersOf } from './message-values.ts'
+import {
+  OutgoingRequest,
+  type RequestLink,
+  type RequestListener,
+  type RequestParts,
+} from './outgoing-request.ts'
+import {
+  ReceivedRequest,
+  type Responded,
+  type ResponseLink,
+  type ResponseToSend,
+} from './received-request.ts'
+
+export type RequestHandler = (request: ReceivedRequest, answer: Answer) => void
+
+/** How a message passed between the server and us. */
+export type OnMessage = (direction: 'received' | 'sent', flow: MessageFlow, text: string) => void
+
+export type Welcome =
+  /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
+  | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+export interface LinkDeps {
+  readonly log: Log
+  readonly onMessage: OnMessage
+  /** By method in lower case; `*` takes what has no handler of its own. */
+  readonly handlers: ReadonlyMap<string, RequestHandler>
+  /** Each time that the server has let us in, or has not. */
+  readonly onWelcome: (welcome: Welcome) => void
+  /** The connection is gone, and everything on it. */
+  readonly onLost: (link: ServerLink) => void
+  readonly isInProcess: boolean
+  readonly secret: string
+}
+
+/** Sizes of the tables of one connection. */
+export type LinkSizes = Readonly<
+  Record<'dialogs' | 'requests' | 'sipRequests' | 'invites' | 'acks' | 'challenges', number>
+>
+
+/** Gets the server's reply to a command. */
+type Waiting = (reply: AppEvent) => void
+
+export const NOT_CONNECTED = 'no connection to the SIP server'
+
+/** The server knows the remote target of a dialog, and the request of a transaction. */
+const PLACEHOLDER = 'sip:placeholder'
+
+export class ServerLink implements Application, DialogLink, RequestLink, ResponseLink {
+  readonly #deps: LinkDeps
+  #connection: ApplicationLink | undefined
+  #isReady = false
+  #hostPorts: readonly string[] = []
+  #isTollgate = false
+  #commands = 0
+  /** By command. */
+  readonly #waiting = new Map<string, Waiting>()
+  /** By transaction: they wait for a response. */
+  readonly #requests = new Map<string, OutgoingRequest>()
+  readonly #dialogs = new Map<string, Dialog>()
+  /** Received INVITEs without a final response, by Call-ID: where a CANCEL goes. */
+  readonly #invites = new Map<string, ReceivedRequest>()
+  /** Call-IDs of INVITEs that are just being accepted: no longer pending, not yet dialogs. */
+  readonly #accepting = new Set<string>()
+  /** Dialogs whose 2xx waits for our ACK. */
+  readonly #unacknowledged = new Set<string>()
+  /** Requests whose challenge was answered, until the next response. */
+  readonly #challenged = new Set<OutgoingRequest>()
+  /** What is settled when the connection is lost. */
+  readonly #pending = new Set<() => void>()
+
+  constructor(deps: LinkDeps) {
+    this.#deps = deps
+  }
+
+  /** The connection is there: the server is asked to let us in. */
+  open(connection: ApplicationLink): void {
+    this.#connection = connection
+    const { secret } = this.#deps
+    this.#command({ kind: 'authenticate', secret, tags: [] }, (reply) => this.#welcomed(reply))
+  }
+
+  disconnect(): void {
+    this.#connection?.close()
+  }
+
+  #welcomed(reply: AppEvent): void {
+    const { onWelcome, handlers } = this.#deps
+    if (reply.kind !== 'authenticated')
+      return onWelcome({ kind: 'refused', reason: problemOf(reply) })
+    const { hostports: hostPorts, version } = reply
+    this.#isReady = true
+    this.#isTollgate = version.includes('tollgate')
+    this.#hostPorts = hostPorts
+    for (const verb of handlers.keys()) if (verb !== '*') this.#command({ kind: 'route', verb })
+    return onWelcome({ kind: 'connected', hostPorts, version })
+  }
+
+  /** The server has let us in. */
+  get isConnected(): boolean {
+    return this.#isReady
+  }
+
+  /** What the server listens on; empty before the first connection. */
+  get hostPorts(): readonly string[] {
+    return this.#hostPorts
+  }
+
+  /** Any other application gets what drachtio-server would give it, which is no 100. */
+  get hearsTrying(): boolean {
+    return this.#isTollgate && this.isInProcess
+  }
+
+  /** It cannot be away: it is this process. */
+  get isInProcess(): boolean {
+    return this.#deps.isInProcess
+  }
+
+  /** The server does all of RFC 4028 by itself. */
+  get keepsSessionTimers(): boolean {
+    return this.#isTollgate
+  }
+
+  /** Calls `settle` when the connection is lost; the returned function takes it back. */
+  whenLost(settle: () => void): () => void {
+    this.#pending.add(settle)
+    return () => void this.#pending.delete(settle)
+  }
+
+  /** The Call-IDs of all dialogs and unanswered INVITEs. */
+  callIds(): ReadonlySet<string> {
+    const known = new Set([...this.#accepting, ...this.#invites.keys()])
+    for (const { ids } of this.#dialogs.values()) known.add(ids.callId)
+    return known
+  }
+
+  /** All zero when nothing is going on. */
+  get sizes(): LinkSizes {
+    return {
+      dialogs: this.#dialogs.size,
+      requests: this.#waiting.size,
+      sipRequests: this.#requests.size,
+      invites: this.#invites.size,
+      acks: this.#unacknowledged.size,
+      challenges: this.#challenged.size,
+    }
+  }
+
+  // ---- what call control asks for ----
+
+  /** Sends a request of ours, in a dialog or outside. */
+  request(parts: RequestParts, listener: RequestListener): void {
+    const request = new OutgoingRequest(this, parts, listener)
+    if (this.#isReady) request.start()
+    else listener.onRefused(NOT_CONNECTED)
+  }
+
+  send(request: OutgoingRequest, parts: RequestParts): void {
+    const { method, uri, headers, body, nextHop: routeUrl, dialogId } = parts
+    if (request.sent) this.#challenged.add(request)
+    const message = composeRequest(method, uri === '' ? PLACEHOLDER : uri, headers, body)
+    this.#command({ kind: 'sip', transactionId: '', dialogId, routeUrl, message }, (reply) => {
+      if (reply.kind !== 'request-sent') return request.refused(problemOf(reply))
+      this.#requests.set(reply.transactionId, request)
+      return request.left(reply)
+    })
+  }
+
+  sendCancel({ transactionId }: OutgoingRequest, headers: Headers): void {
+    const message = composeRequest('CANCEL', PLACEHOLDER, headers)
+    this.#command({ kind: 'sip', transactionId, dialogId: '', routeUrl: '', message })
+  }
+
+  /** The ACK of a 2xx will be sent later. */
+  owesAck(dialogId: string): void {
+    this.#unacknowledged.add(dialogId)
+  }
+
+  /** Sends the ACK of a 2xx. */
+  acknowledge(dialogId: string, body: string | undefined): void {
+    this.#unacknowledged.delete(dialogId)
+    this.#inDialog(dialogId, 'ACK', {}, body)
+  }
+
+  /** PRACK of a reliable provisional response (RFC 3262 §7.2). */
+  prack(dialogId: string, rack: string): void {
+    this.#inDialog(dialogId, 'PRACK', { RAck: rack }, undefined)
+  }
+
+  /** BYE in a dialog that is none of ours. */
+  release(dialogId: string): void {
+    this.#inDialog(dialogId, 'BYE', {}, undefined)
+  }
+
+  /** Its response, if there is one, is of no interest. */
+  #inDialog(dialogId: string, method: string, headers: Headers, body: string | undefined): void {
+    if (!this.#isReady) return
+    const message = composeRequest(method, PLACEHOLDER, headers, body)
+    this.#command({ kind: 'sip', transactionId: '', dialogId, routeUrl: '', message })
+  }
+
+  respond(
+    request: ReceivedRequest,
+    { status, reason, headers, body }: ResponseToSend,
+    done: Responded | undefined,
+  ): void {
+    const { transactionId, callId } = request
+    if (status >= 200 && this.#invites.get(callId) === request) this.#invites.delete(callId)
+    if (!this.#isReady) return done?.(undefined)
+    const message = composeResponse(status, reason, headers, body)
+    return this.#command(
+      { kind: 'sip', transactionId, dialogId: '', routeUrl: '', message },
+      done && ((reply) => done(reply.kind === 'response-sent' ? reply : undefined)),
+    )
+  }
+
+  /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
+  accept(
+    request: ReceivedRequest,
+    { headers, body }: Pick<ResponseToSend, 'headers' | 'body'>,
+    done: (dialog: Dialog | undefined) => void,
+  ): void {
+    const { callId, fromTag: remoteTag, body: media } = request
+    this.#accepting.add(callId)
+    request.send(200, undefined, { headers, body }, (sent) => {
+      this.#accepting.delete(callId)
+      if (sent === undefined) return done(undefined)
+      const { dialogId, localTag } = sent
+      return done(this.addDialog(dialogId, { callId, localTag, remoteTag, media }, undefined))
+    })
+  }
+
+  /** A dialog that an answer has begun. */
+  addDialog(id: string, ids: DialogIds, credentials: Credentials | undefined): Dialog {
+    const dialog = new Dialog(this, id, ids, credentials)
+    this.#dialogs.set(id, dialog)
+    return dialog
+  }
+
+  forgetDialog({ id }: Dialog): void {
+    this.#dialogs.delete(id)
+    this.#unacknowledged.delete(id)
+  }
+
+  #command(command: Command, waiting?: Waiting): void {
+    this.#commands += 1
+    const id = this.#commands.toString(36)
+    if (waiting) this.#waiting.set(id, waiting)
+    this.#connection?.send({ id, command })
+  }
+
+  // ---- what the server tells ----
+
+  /** What handling an event throws ends only that event. */
+  onEvent(event: AppEvent): void {
+    try {
+      this.#handle(event)
+    } catch (error) {
+      this.#deps.log('error', 'a SIP message could not be handled', { error: messageOf(error) })
+    }
+  }
+
+  onClose(): void {
+    this.#isReady = false
+    this.#connection = undefined
+    this.#deps.onLost(this)
+    for (const table of [this.#waiting, this.#requests, this.#dialogs, this.#invites]) table.clear()
+    for (const set of [this.#accepting, this.#unacknowledged]) set.clear()
+    this.#challenged.clear()
+    for (const settle of [...this.#pending]) settle()
+    this.#pending.clear()
+  }
+
+  #handle(event: AppEvent): void {
+    const { onMessage } = this.#deps
+    switch (event.kind) {
+      case 'request':
+        onMessage('received', event.flow, event.text)
+        return this.#received(event)
+      case 'response':
+        onMessage('received', event.flow, event.text)
+        return this.#responded(event)
+      case 'unsolicited':
+        onMessage('sent', event.flow, event.text)
+        return this.#sentUnasked(event)
+      case 'request-sent':
+      case 'response-sent':
+        onMessage('sent', event.flow, event.text)
+        return this.#replied(event.commandId, event)
+      case 'refused':
+      case 'breach':
+      case 'authenticated':
+        return this.#replied(event.commandId, event)
+      // The other replies wait for nothing; the rest is for proxies and for those that keep call details.
+      case 'ok':
+      case 'pong':
+      case 'forwarded':
+      case 'forwarding-done':
+      case 'detail':
+      default:
+        return undefined
+    }
+  }
+
+  #replied(commandId: string, reply: AppEvent): void {
+    const waiting = this.#waiting.get(commandId)
+    this.#waiting.delete(commandId)
+    waiting?.(reply)
+  }
+
+  #received(event: RequestEvent): void {
+    const { dialogId, message } = event
+    const { method, callId } = message
+    if (method === 'CANCEL') return this.#cancelled(callId, headersOf(message))
+    const request = new ReceivedRequest(event, this)
+    const dialog = dialogId === '' ? undefined : this.#dialogs.get(dialogId)
+    if (dialog) return dialog.take(request)
+    if (method === 'UPDATE' && this.#updatesEarly(request)) return undefined
+    if (method === 'INVITE' && dialogId === '') this.#invites.set(callId, request)
+    return this.#answer(request)
+  }
+
+  #answer(request: ReceivedRequest): void {
+    const { handlers, log } = this.#deps
+    const { method } = request
+    const handler = handlers.get(method.toLowerCase()) ?? handlers.get('*')
+    try {
+      handler?.(request, request)
+    } catch (error) {
+      log('error', 'a request could not be handled', { method, error: messageOf(error) })
+      if (method !== 'ACK') request.send(500, undefined, {})
+    }
+  }
+
+  /** The server has answered it, and the INVITE with 487. */
+  #cancelled(callId: string, headers: Headers): void {
+    const invite = this.#invites.get(callId)
+    this.#invites.delete(callId)
+    invite?.onCancel?.(headers)
+  }
+
+  /** RFC 3311 §5.2: UPDATE before the INVITE is answered. True: it was one, and it has its response. */
+  #updatesEarly(update: ReceivedRequest): boolean {
+    const { callId, body } = update
+    if (this.#invites.has(callId)) {
+      update.send(500, undefined, { headers: { 'Retry-After': '5' } })
+      return true
+    }
+    for (const { sent, parts } of this.#requests.values()) {
+      if (sent?.callId !== callId || sent.method !== 'INVITE') continue
+      // Our own offer stands.
+      update.send(200, undefined, body === '' ? {} : { body: parts.body })
+      return true
+    }
+    return false
+  }
+
+  #responded(event: ResponseEvent): void {
+    const { transactionId, message } = event
+    const request = this.#requests.get(transactionId)
+    if (request === undefined) return
+    this.#challenged.delete(request)
+    if (message.status >= 200) this.#requests.delete(transactionId)
+    request.answered(event)
+  }
+
+  #sentUnasked({ dialogId, message }: UnsolicitedEvent): void {
+    if (message.method === 'BYE') this.#dialogs.get(dialogId)?.ended(headersOf(message), true)
+  }
+}
+
+const problemOf = (reply: AppEvent): string =>
+  'problem' in reply ? reply.problem : 'the server gave another reply than expected'
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)

@@ -1,0 +1,384 @@
+/**
+ * What call control sends and receives: by the SIP server of this process, or by drachtio servers elsewhere.
+ * Handlers and listeners are called in the very event that they report, so that a new dialog has its listener
+ * before any further message.
+ */
+import { respond } from '../sip/answers.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import type { Application, ApplicationLink } from '../../sip-server/application.ts'
+import { withoutUriParams } from '../../sip-server/message/index.ts'
+import type { Schedule } from '../deadlines.ts'
+import type {
+  Answer,
+  Credentials,
+  Headers,
+  InviteToSend as Invite,
+  SipRequest,
+} from '../signalling.ts'
+import type { Dialog } from './dialog.ts'
+import type { OutgoingRequest } from './outgoing-request.ts'
+import type { ReceivedRequest } from './received-request.ts'
+import {
+  messageOf,
+  type OnMessage,
+  type RequestHandler,
+  ServerLink,
+  type Welcome,
+} from './server-link.ts'
+import { PhoneHomes } from './servers/phone-homes.ts'
+import { type ServerAddress, type SharedServer, SoleCheck } from './servers/sole-check.ts'
+import {
+  lostEnd,
+  type RequestEnd,
+  sendInvite,
+  sendRequest,
+  type UacEnd,
+  type UacHandlers,
+} from './uac.ts'
+import {
+  askForSession,
+  grantSession,
+  leastOf,
+  nextAttempt,
+  type SessionTimers,
+} from './session-timer.ts'
+
+export type { ServerAddress } from './servers/sole-check.ts'
+
+/** Connects `application`, and tells it of each connection by `onOpen` where there may be several in time. */
+export type OpenServer = (
+  server: ServerAddress,
+  application: Application & { readonly onOpen: (link: ApplicationLink) => void },
+) => { close(): void }
+
+export type Connection =
+  | {
+      readonly kind: 'in-process'
+      readonly open: (application: Application) => ApplicationLink
+      readonly secret: string
+    }
+  | {
+      readonly kind: 'tcp'
+      /** At least one. What we begin is spread over those that are there. */
+      readonly servers: readonly ServerAddress[]
+      readonly open: OpenServer
+      readonly schedule: Schedule
+      /** A value that cannot be guessed; absent: whether others take calls there is not checked. */
+      readonly newToken?: () => string
+    }
+
+/** What came of it; `shared`: another application takes calls there, each would get a part of them. */
+export type Connected = Welcome | SharedServer
+
+/** For the operator. */
+export function whyNot(connected: Exclude<Connected, { readonly kind: 'connected' }>): string {
+  if (connected.kind === 'refused')
+    return `the server of DRACHTIO_URL refuses us: ${connected.reason}`
+  return (
+    `another application takes calls at ${connected.server} of DRACHTIO_URL; ` +
+    'each would get a part of them: give it a server of its own'
+  )
+}
+
+/** The connection that a message came by: one server keeps both legs of a call, as long as it can. */
+export type Near = object | undefined
+
+export interface InviteToSend extends Invite {
+  readonly near?: Near
+}
+
+/** A request that belongs to no dialog and begins none. */
+export interface RequestToSend {
+  readonly method: 'REGISTER' | 'MESSAGE'
+  readonly uri: string
+  /** Undefined: by its Route, or else its Request-URI. */
+  readonly nextHop: string | undefined
+  readonly headers: Headers
+  readonly body?: string
+  readonly credentials?: Credentials
+  readonly near?: Near
+}
+
+export class UserAgent {
+  readonly #log: Log
+  readonly #onMessage: OnMessage
+  readonly #handlers = new Map<string, RequestHandler>()
+  readonly #onLost: ((isLost: (callId: string) => boolean) => void)[] = []
+  #links: readonly ServerLink[] = []
+  /** Ends the connections by TCP, and the attempts to make them again. */
+  #closing: readonly { close(): void }[] = []
+  #turn = 0
+  readonly #homes = new PhoneHomes()
+  readonly #soleCheck: SoleCheck
+  #admit: ((request: SipRequest) => boolean) | undefined
+  readonly #sessionSeconds: number
+  /**
+   * How long an answer that has arrived may wait until it is read, because this process is busy.
+   * Silence that is no longer proves nothing. Milliseconds.
+   */
+  readonly lagMs: () => number
+
+  /**
+   * `onMessage` sees what passes between a server and us, before it is handled. `sessionSeconds`: how
+   * long a leg may go without a sign of life (RFC 4028); 0: for ever.
+   */
+  constructor(
+    log: Log,
+    onMessage: OnMessage = ignore,
+    lagMs: () => number = () => 0,
+    sessionSeconds = 0,
+  ) {
+    this.#log = log
+    this.#soleCheck = new SoleCheck(log)
+    this.#sessionSeconds = sessionSeconds
+    this.lagMs = lagMs
+    this.#onMessage = onMessage
+  }
+
+  /** Host and port that we show outside, once connected; before, the placeholder `localhost`. */
+  get ownHost(): string {
+    const [first = 'localhost'] = this.hostPorts
+    return first.replace(/^[^/]*\//, '')
+  }
+
+  /** What the servers listen on that have been reached so far, such as `udp/192.0.2.1:5060`. */
+  get hostPorts(): readonly string[] {
+    return this.#links.flatMap((link) => link.hostPorts)
+  }
+
+  /** Whether the server is another process, which may be away without our hearing of it. */
+  get isElsewhere(): boolean {
+    return this.#links.some((link) => !link.isInProcess)
+  }
+
+  /**
+   * Whether the server passes on the 100 of an INVITE that we sent. A drachtio-server keeps it to itself,
+   * so that a node which is slow to ring looks like one that is dead.
+   */
+  get hearsTrying(): boolean {
+    return this.#links.every((link) => link.hearsTrying)
+  }
+
+  /**
+   * Before `connect`, for a server that does not screen sources: new requests that `admit`
+   * does not let in get 403. To be silent would leave them open there and here.
+   */
+  screen(admit: (request: SipRequest) => boolean): void {
+    this.#admit = admit
+  }
+
+  /** Before `connect`. Requests in a dialog go to the dialog, never here. */
+  handle(method: string, handler: RequestHandler): void {
+    const screened: RequestHandler = (request, answer) => {
+      if (this.#soleCheck.takes(request)) respond(answer, 480)
+      else if (this.#admit?.(request) === false) refuseUnheard(request, answer)
+      else handler(request, answer)
+    }
+    this.#handlers.set(method.toLowerCase(), screened)
+  }
+
+  /**
+   * Called when a connection is gone: every dialog and pending request on it died with it. `isLost`
+   * says of a Call-ID whether it was among them.
+   */
+  onLost(listener: (isLost: (callId: string) => boolean) => void): void {
+    this.#onLost.push(listener)
+  }
+
+  /**
+   * Resolves with the first server that is there, or when one refuses us. The others are tried for as
+   * long as they are away, and so is each that goes away later.
+   */
+  connect(connection: Connection): Promise<Connected> {
+    if (connection.kind === 'in-process') return this.#connectInProcess(connection)
+    const { servers, open } = connection
+    return new Promise((resolve) => {
+      const links = servers.map((server) => {
+        const link = this.#newLink(server.secret, false, (welcome) => {
+          this.#noteWelcome(`${server.host}:${server.port}`, welcome)
+          if (welcome.kind === 'refused') resolve(welcome)
+          else void this.#soleCheck.check({ ...connection, ...server }, welcome).then(resolve)
+        })
+        const application = {
+          onOpen: (own: ApplicationLink) => link.open(own),
+          onEvent: link.onEvent.bind(link),
+          onClose: () => link.onClose(),
+        }
+        return { link, closing: opened(() => open(server, application), resolve) }
+      })
+      this.#links = links.map(({ link }) => link)
+      this.#closing = links.map(({ closing }) => closing)
+    })
+  }
+
+  #connectInProcess({
+    open,
+    secret,
+  }: Extract<Connection, { readonly kind: 'in-process' }>): Promise<Welcome> {
+    return new Promise((resolve) => {
+      const link = this.#newLink(secret, true, (welcome) => {
+        this.#noteWelcome('this process', welcome)
+        resolve(welcome)
+      })
+      this.#links = [link]
+      link.open(open(link))
+    })
+  }
+
+  #newLink(
+    secret: string,
+    isInProcess: boolean,
+    onWelcome: (welcome: Welcome) => void,
+  ): ServerLink {
+    return new ServerLink({
+      ...{ log: this.#log, onMessage: this.#onMessage, handlers: this.#handlers },
+      ...{ secret, isInProcess, onWelcome },
+      onLost: (lost) => this.#lost(lost),
+    })
+  }
+
+  #noteWelcome(server: string, welcome: Welcome): void {
+    if (welcome.kind === 'refused')
+      this.#log('error', 'drachtio server refuses us', { server, reason: welcome.reason })
+    else this.#log('debug', 'connected', { server, version: welcome.version })
+  }
+
+  disconnect(): void {
+    for (const closing of this.#closing) closing.close()
+    for (const link of this.#links) link.disconnect()
+  }
+
+  /**
+   * Sends an INVITE. Without body the callee makes the offer. A callee that wants a longer session
+   * interval is asked once more (RFC 4028 §7.3); `onSent` is called again then.
+   */
+  invite(request: InviteToSend, handlers: UacHandlers): void {
+    const timers = this.#sessionTimers
+    const headers = { ...request.headers }
+    const challenges = request.credentials !== undefined
+    askForSession(headers, timers, { challenges })
+    const link = this.#towards(request.nextHop, request.near)
+    if (!link) return handlers.onEnd(lostEnd)
+    let first: OutgoingRequest | undefined
+    const onSent = (sent: OutgoingRequest): void => {
+      first = sent
+      handlers.onSent(sent)
+    }
+    const onEnd = (end: UacEnd): void => {
+      const isTooShort = end.kind === 'rejected' && end.response.status === 422
+      const least = isTooShort ? leastOf(end.response.headers, timers) : undefined
+      if (least === undefined || first?.sent === undefined || !link.isConnected)
+        return handlers.onEnd(end)
+      const again = nextAttempt(request.headers, first.sent)
+      askForSession(again, timers, { least, challenges })
+      // By the server of the first: only it knows the CSeq of this Call-ID.
+      return sendInvite(link, { ...request, headers: again }, handlers)
+    }
+    return sendInvite(link, { ...request, headers }, { ...handlers, onSent, onEnd })
+  }
+
+  /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
+  accept(
+    request: ReceivedRequest,
+    { headers, body }: { readonly headers: Headers; readonly body: string },
+    done: (dialog: Dialog | undefined) => void,
+  ): void {
+    const link = this.#linkOf(request)
+    if (!link) return done(undefined)
+    grantSession(request.headers, headers, this.#sessionTimers)
+    return link.accept(request, { headers, body }, done)
+  }
+
+  /**
+   * One OPTIONS outside any dialog, to `nextHop` whatever is registered under `uri`. `done` gets its
+   * final answer, at most once. The returned function says whether a server has taken it.
+   */
+  sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
+    const headers = { To: `<${withoutUriParams(uri)}>` }
+    const parts = { ...{ method: 'OPTIONS', uri, headers, body: '', nextHop }, ...outsideDialogs }
+    return sendRequest(this.#towards(nextHop, undefined), parts, done)
+  }
+
+  /** `done` gets the final answer, at most once. */
+  send(
+    { method, uri, nextHop = '', headers, body = '', credentials, near }: RequestToSend,
+    done: (end: RequestEnd) => void,
+  ): void {
+    const parts = { method, uri, headers, body, nextHop, dialogId: '', credentials }
+    sendRequest(this.#towards(nextHop, near), parts, done)
+  }
+
+  /** Sizes of our tables: all zero when nothing is going on. */
+  stats(): Readonly<Record<string, number>> {
+    const sums = { dialogs: 0, requests: 0, sipRequests: 0, invites: 0, acks: 0, challenges: 0 }
+    for (const { sizes } of this.#links) {
+      sums.dialogs += sizes.dialogs
+      sums.requests += sizes.requests
+      sums.sipRequests += sizes.sipRequests
+      sums.invites += sizes.invites
+      sums.acks += sizes.acks
+      sums.challenges += sizes.challenges
+    }
+    return sums
+  }
+
+  get #sessionTimers(): SessionTimers {
+    const isOurPart = !this.#links.every((link) => link.keepsSessionTimers)
+    return { seconds: this.#sessionSeconds, isOurPart }
+  }
+
+  /** A phone that registered from `address` and `port`: what calls it goes by the server that has its flow. */
+  noteRegistered({ source_address: address, source_port: port, link }: ReceivedRequest): void {
+    if (this.#links.length > 1) this.#homes.note(address, port, link)
+  }
+
+  /** The server that a phone registered on; else the one of the other leg; else each in turn. */
+  #towards(nextHop: string | undefined, near: Near): ServerLink | undefined {
+    if (this.#links.length === 1) return this.#next()
+    const wanted = this.#homes.of(nextHop) ?? near
+    const link = wanted && this.#links.find((each) => each === wanted)
+    return link?.isConnected === true ? link : this.#next()
+  }
+
+  /** The next connected server, in turn. */
+  #next(): ServerLink | undefined {
+    for (let tried = 0; tried < this.#links.length; tried++) {
+      this.#turn = (this.#turn + 1) % this.#links.length
+      const link = this.#links[this.#turn]
+      if (link?.isConnected === true) return link
+    }
+    return undefined
+  }
+
+  /** The server that a request came from. */
+  #linkOf({ link }: ReceivedRequest): ServerLink | undefined {
+    return this.#links.find((each) => each === link)
+  }
+
+  #lost(lost: ServerLink): void {
+    const callIds = lost.callIds()
+    const isOnly = this.#links.length === 1
+    for (const listener of this.#onLost) listener((callId) => isOnly || callIds.has(callId))
+  }
+}
+
+/** A setting that cannot be used refuses the connection. */
+function opened(
+  open: () => { close(): void },
+  refuse: (refused: Extract<Welcome, { readonly kind: 'refused' }>) => void,
+): { close(): void } {
+  try {
+    return open()
+  } catch (error) {
+    refuse({ kind: 'refused', reason: messageOf(error) })
+    return { close: () => undefined }
+  }
+}
+
+const outsideDialogs = { dialogId: '', credentials: undefined } as const
+
+function refuseUnheard(request: SipRequest, answer: Answer): void {
+  if (request.method !== 'ACK') respond(answer, 403)
+}
+
+const ignore = (): void => undefined
