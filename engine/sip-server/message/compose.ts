@@ -1,5 +1,5 @@
 /** Messages as an application writes them: a start line, few headers, a body. */
-import { canonicalName, splitList } from './headers.ts'
+import { knownName, splitList } from './headers.ts'
 
 /** Values by name, in any spelling. */
 export type HeaderValues = Readonly<Record<string, string | undefined>>
@@ -28,7 +28,7 @@ class ComposedMessage {
     this.body = body
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined) this.#entries.push([canonicalName(name), value])
+      if (value !== undefined) this.#entries.push([knownName(name) ?? name, value])
     }
   }
 
@@ -37,7 +37,7 @@ class ComposedMessage {
   }
 
   get(name: string): string | undefined {
-    const wanted = canonicalName(name)
+    const wanted = knownName(name) ?? name
     return this.#entries.find(([own]) => own === wanted)?.[1]
   }
 

@@ -77,7 +77,8 @@ export class ApplicationEvents {
   /** A request that the stack itself has sent in a dialog of the application. */
   unsolicited(clientId: number, dialogId: string, text: string, flow: Flow, now: number): void {
     const message = parseAppMessage(text)
-    if (message) this.#deliver(clientId, { kind: 'unsolicited', dialogId, text, message, flow, now })
+    if (message)
+      this.#deliver(clientId, { kind: 'unsolicited', dialogId, text, message, flow, now })
   }
 
   /** The application's response has left, with our tag in it. */
