@@ -1,11 +1,11 @@
 /** Longest matching network for an address: one map per prefix length, longest first. */
-import type { Network } from '../../schema/net/ip-address.ts'
-import { networkKey, parseAddress } from '../../schema/net/ip-address.ts'
+import type { IpAddress, Network } from '../../schema/net/ip-address.ts'
+import { firstBits, networkKey, parseAddress } from '../../schema/net/ip-address.ts'
 
 interface Level<Value> {
   readonly family: 4 | 6
   readonly prefixLength: number
-  readonly values: Map<string, Value[]>
+  readonly values: Map<number | string, Value[]>
 }
 
 export class NetworkTable<Value> {
@@ -21,7 +21,7 @@ export class NetworkTable<Value> {
     const parsed = parseAddress(address)
     if (!parsed) return
     for (const { family, prefixLength, values } of this.#levels)
-      if (family === parsed.family) yield* values.get(networkKey(parsed, prefixLength)) ?? []
+      if (family === parsed.family) yield* values.get(keyOf(parsed, prefixLength)) ?? []
   }
 
   #add({ address, prefixLength }: Network, value: Value): void {
@@ -30,7 +30,13 @@ export class NetworkTable<Value> {
       (each) => each.family === family && each.prefixLength === prefixLength,
     )
     if (!level) this.#levels.push((level = { family, prefixLength, values: new Map() }))
-    const key = networkKey(address, prefixLength)
+    const key = keyOf(address, prefixLength)
     level.values.set(key, [...(level.values.get(key) ?? []), value])
   }
 }
+
+/** Within one level. An IPv4 network is a number: each call looks some up. */
+const keyOf = (address: IpAddress, prefixLength: number): number | string =>
+  address.family === 4
+    ? firstBits(address.words[0] ?? 0, prefixLength)
+    : networkKey(address, prefixLength)

@@ -16,12 +16,32 @@ export interface Network {
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
 export function parseAddress(text: string): IpAddress | undefined {
-  const mapped = MAPPED.exec(text)?.[1]
-  const plain = mapped ?? text
-  const family = isIP(plain)
-  if (family === 4) return { family: 4, words: [wordOf(plain.split('.').map(Number))] }
-  return family === 6 && !plain.includes('%') ? parseIpv6(plain) : undefined
+  const word = parseIpv4(text.includes(':') ? (MAPPED.exec(text)?.[1] ?? '') : text)
+  if (word !== undefined) return { family: 4, words: [word] }
+  return isIP(text) === 6 && !text.includes('%') ? parseIpv6(text) : undefined
 }
+
+/** Four numbers up to 255 without leading zeros. In one pass: it is asked for in each call. */
+function parseIpv4(text: string): number | undefined {
+  let word = 0
+  let dots = 0
+  let byte = -1
+  for (let at = 0; at <= text.length; at++) {
+    const digit = text.charCodeAt(at) - 0x30
+    if (digit >= 0 && digit <= 9) {
+      byte = byte < 0 ? digit : byte === 0 ? 256 : byte * 10 + digit
+      if (byte > 255) return undefined
+    } else {
+      if (byte < 0 || (at < text.length && digit !== dot)) return undefined
+      word = ((word << 8) | byte) >>> 0
+      byte = -1
+      dots += 1
+    }
+  }
+  return dots === 4 ? word : undefined
+}
+
+const dot = 0x2e - 0x30
 
 /** Parses a CIDR: `10.0.0.0/8`, `fd00::/8`, or one address. Host bits are ignored. */
 export function parseNetwork(text: string): Network | undefined {
@@ -58,12 +78,13 @@ export function networkCheck(texts: readonly string[]): (address: string) => boo
 
 /** Equal for exactly those addresses with the same first `prefixLength` bits. */
 export function networkKey({ family, words }: IpAddress, prefixLength: number): string {
-  const kept = words.map((word, index) => {
-    const bits = Math.min(Math.max(prefixLength - index * 32, 0), 32)
-    return bits === 0 ? 0 : (word & (0xffffffff << (32 - bits))) >>> 0
-  })
+  const kept = words.map((word, index) => firstBits(word, prefixLength - index * 32))
   return `${family}:${kept.join(':')}/${prefixLength}`
 }
+
+/** A word with zeros behind its first `count` bits. */
+export const firstBits = (word: number, count: number): number =>
+  count <= 0 ? 0 : (word & (0xffffffff << Math.max(32 - count, 0))) >>> 0
 
 function parseIpv6(text: string): IpAddress {
   // The canonical form has no leading zeros, and dots only in the last 32 bits.

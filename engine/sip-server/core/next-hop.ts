@@ -14,6 +14,7 @@ import {
   type Protocol,
 } from '../flow.ts'
 import { byteLength } from '../message/decode.ts'
+import { detachString } from '../message/detach-string.ts'
 import { hostPort } from '../message/host.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
@@ -258,18 +259,13 @@ function chooseListener(
   address: string,
 ): Listener | undefined {
   const family = isIP(address)
-  let best: Listener | undefined
-  let bestScore = -1
-  for (const listener of listeners) {
-    if (listener.protocol !== protocol) continue
-    if (family !== 0 && isIP(listener.address) !== family) continue
-    const score = sharedOctets(listener.address, address)
-    if (score > bestScore) {
-      best = listener
-      bestScore = score
-    }
-  }
-  return best
+  const fitting = listeners.filter(
+    (listener) =>
+      listener.protocol === protocol && (family === 0 || isIP(listener.address) === family),
+  )
+  if (fitting.length < 2) return fitting[0]
+  const scores = fitting.map((listener) => sharedOctets(listener.address, address))
+  return fitting[scores.indexOf(Math.max(...scores))]
 }
 
 function sharedOctets(one: string, other: string): number {
@@ -342,8 +338,16 @@ export const flowTo = (listener: Listener, address: string, port: number): Flow 
 })
 
 /** `host:port` as Via, Contact and placeholders show it. */
-export const advertised = (listener: Listener): string =>
-  hostPort(listener.advertisedHost, listener.advertisedPort)
+export function advertised(listener: Listener): string {
+  const known = advertisedPlaces.get(listener)
+  if (known !== undefined) return known
+  const place = detachString(hostPort(listener.advertisedHost, listener.advertisedPort))
+  advertisedPlaces.set(listener, place)
+  return place
+}
+
+/** Every message names one or two of them. */
+const advertisedPlaces = new WeakMap<Listener, string>()
 
 /** What a URI that names this listener says of its protocol. */
 export const transportParam = ({ protocol }: Listener): string =>

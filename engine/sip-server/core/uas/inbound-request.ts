@@ -19,6 +19,8 @@ export interface Arrival {
   readonly vias: Vias
   /** Of its server transaction. */
   readonly key: string
+  /** Outside dialogs: what all copies of it have in common; else ''. */
+  readonly mergeKey: string
   /** Where its responses go. */
   readonly flow: Flow
   /** Where it came from. */
@@ -87,17 +89,13 @@ export class InboundRequests {
   }
 
   /** RFC 3261 §8.2.2.2: the same request came before by another way, or has come round. */
-  isMerged(request: SipMessage): boolean {
-    const key = mergeKey(request, request.method)
-    const hasComeRound = this.#hasForwarded && this.#merged.has(spiralKey(key, request.uri))
-    return hasComeRound || this.#merged.has(key)
+  isMerged({ request, mergeKey }: Arrival): boolean {
+    const hasComeRound = this.#hasForwarded && this.#merged.has(spiralKey(mergeKey, request.uri))
+    return hasComeRound || this.#merged.has(mergeKey)
   }
 
-  /** Returns the key for `forgetMerge`. */
-  addMerge(request: SipMessage, transactionKey: string): string {
-    const key = mergeKey(request, request.method)
-    this.#merged.set(key, transactionKey)
-    return key
+  addMerge(mergeKey: string, transactionKey: string): void {
+    this.#merged.set(mergeKey, transactionKey)
   }
 
   /**
@@ -117,7 +115,7 @@ export class InboundRequests {
 
   /** The transaction of the INVITE that a CANCEL means by Call-ID, From tag and CSeq. */
   invitedBy(cancel: SipMessage): string | undefined {
-    return this.#merged.get(mergeKey(cancel, 'INVITE'))
+    return this.#merged.get(mergeKeyOf(cancel, 'INVITE'))
   }
 
   /** Without a final response, forwarded ones included. */
@@ -137,7 +135,7 @@ export class InboundRequests {
 const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
 
 /** What two copies of one request have in common, whichever way they came. */
-const mergeKey = (request: SipMessage, method: string): string =>
+export const mergeKeyOf = (request: SipMessage, method: string): string =>
   detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
 
 export class InboundRequest implements TimedCall {
@@ -161,7 +159,7 @@ export class InboundRequest implements TimedCall {
   /** `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in. */
   constructor(
     ports: InboundPorts,
-    { request, vias, key, flow }: Arrival,
+    { request, vias, key, mergeKey, flow }: Arrival,
     clientId: number,
     dialog: Dialog | undefined,
     now: number,
@@ -177,7 +175,7 @@ export class InboundRequest implements TimedCall {
     this.isInitial = dialog === undefined
     this.startedAt = now
     this.#end = new ServerEnd(ports, key, dialog?.localTag ?? ids.token())
-    if (request.toTag === '') this.#end.merge(request)
+    if (mergeKey !== '') this.#end.merge(mergeKey)
     this.transaction = transactions.startServer(key, request.method === 'INVITE', flow, this.#end)
     this.#applicationTimer = deadlines.start(this, 'application', timers.applicationMs, now)
     ports.requests.add(this)
@@ -272,7 +270,6 @@ class ServerEnd implements ServerUser {
   toTag: string
   readonly #ports: InboundPorts
   readonly #key: string
-  /** Of a request outside dialogs; else ''. */
   #mergeKey = ''
 
   constructor(ports: InboundPorts, key: string, toTag: string) {
@@ -290,8 +287,9 @@ class ServerEnd implements ServerUser {
     this.forgetMerge()
   }
 
-  merge(request: SipMessage): void {
-    this.#mergeKey = this.#ports.requests.addMerge(request, this.#key)
+  merge(mergeKey: string): void {
+    this.#mergeKey = mergeKey
+    this.#ports.requests.addMerge(mergeKey, this.#key)
   }
 
   forwarded(uri: string): void {

@@ -9,7 +9,7 @@ import type { Applications } from '../applications/applications.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import { knownMethods, type Traffic } from '../traffic.ts'
 import { serverKey } from '../transactions.ts'
-import type { Arrival } from './inbound-request.ts'
+import { mergeKeyOf, type Arrival } from './inbound-request.ts'
 import type { InDialogRequests } from './in-dialog-requests.ts'
 import { completeVias, requestText } from './message-text.ts'
 import { receiveCancel, type CancelPorts } from './receive-cancel.ts'
@@ -67,28 +67,30 @@ export class RequestReceiver {
     const { inDialog, responder } = this.#ports
     const isInDialog = request.toTag !== ''
     if (isInDialog && this.#forward(arrival, now)) return
-    const rejection = this.#rejectionFor(request, isInDialog)
+    const rejection = this.#rejectionFor(arrival, isInDialog)
     if (rejection) responder.refuse(arrival, rejection)
     else if (isInDialog) inDialog.accept(arrival, now)
     else this.#begin(arrival, now)
   }
 
-  #rejectionFor(request: SipMessage, isInDialog: boolean): Rejection | undefined {
+  #rejectionFor(arrival: Arrival, isInDialog: boolean): Rejection | undefined {
+    const { request } = arrival
     // §8.2.1 and §21.5.2
     if (!knownMethods.has(request.method))
       return { status: 501, reason: 'Not Implemented', lines: this.#allowLine() }
     const rejection = rejectionFor(request, this.#ports.minSessionSeconds)
-    return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(request))
+    return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(arrival))
   }
 
   /** Outside dialogs. */
-  #rejectionForNew(request: SipMessage): Rejection | undefined {
+  #rejectionForNew(arrival: Arrival): Rejection | undefined {
+    const { request } = arrival
     const { method } = request
     const { requests, dialogs, limits, traffic } = this.#ports
     // §12.2.2 and RFC 3262 §3: these exist only in dialogs.
     if (method === 'BYE' || method === 'UPDATE' || method === 'PRACK') return noSuchCall
     // §8.2.2.2
-    if (requests.isMerged(request)) return { status: 482, reason: 'Loop Detected' }
+    if (requests.isMerged(arrival)) return { status: 482, reason: 'Loop Detected' }
     // §8.1.1.8: without a Contact there is no way back into the dialog.
     if (method === 'INVITE' && !request.has('Contact'))
       return { status: 400, reason: 'Missing Contact Header' }
@@ -149,6 +151,7 @@ const arrivalOf = (request: SipMessage, via: Via, key: string, source: Flow): Ar
   request,
   vias: completeVias(request, via, source),
   key,
+  mergeKey: request.toTag === '' ? mergeKeyOf(request, request.method) : '',
   flow: returnFlow(via, source),
   source,
 })
