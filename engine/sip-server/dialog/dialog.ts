@@ -6,6 +6,13 @@ import type { Flow } from '../flow.ts'
 import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Deadlines } from '../transaction/deadlines.ts'
+import type {
+  DialogOrigin,
+  DialogRole,
+  DialogStart,
+  DialogUsage,
+  RouteToPeer,
+} from './dialog-start.ts'
 import { LongDeadline } from './long-deadline.ts'
 import { PendingRequests, type Conflict } from './pending-requests.ts'
 import type { Reliable1xx } from './reliable-1xx.ts'
@@ -13,40 +20,7 @@ import type { Reliable2xx } from './reliable-2xx.ts'
 import { routeBy, type RoutedRequest } from './route-set.ts'
 import type { SessionTimer } from './session-timer.ts'
 
-/** The party that sent the INVITE is `uac`; the dialog's id carries that party's tag. */
-export type DialogRole = 'uac' | 'uas'
-
 type DialogState = 'early' | 'confirmed' | 'terminated'
-
-/** What holds the dialog open: a call, or a subscription (RFC 6665). */
-export type DialogUsage = 'invite' | 'subscription'
-
-interface RouteToPeer {
-  readonly routeSet: readonly string[]
-  readonly remoteTarget: string
-  readonly flow: Flow
-  /** Requests go back by `flow` instead of to the remote target: a stream, or a peer behind NAT. */
-  readonly isFlowBound: boolean
-}
-
-interface DialogStart extends RouteToPeer {
-  readonly role: DialogRole
-  readonly usage: DialogUsage
-  /** Default: `early`. */
-  readonly state?: 'early' | 'confirmed'
-  readonly clientId: number
-  readonly callId: string
-  /** Header values that name the two parties, each with its tag; `remote` may lack one (RFC 2543). */
-  readonly local: string
-  readonly remote: string
-  readonly localTag: string
-  readonly remoteTag: string
-  readonly localCseq: number
-  /** -1 until the other side has sent a request. */
-  readonly remoteCseq: number
-  /** Our Contact in this dialog. */
-  readonly contact: string
-}
 
 /** An INVITE of ours that was answered with 2xx and waits for the application's ACK. */
 export interface AnsweredInvite {
@@ -90,6 +64,7 @@ export class Dialog {
   /** Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same id. */
   #branches: Map<string, Dialog> | undefined
   #answeredInvite: AnsweredInvite | undefined
+  #origin: DialogOrigin | undefined
   #reliable2xx: Reliable2xx | undefined
   #reliable1xx: Reliable1xx | undefined
   #subscriptionEnd: LongDeadline | undefined
@@ -153,6 +128,13 @@ export class Dialog {
     this.#session?.stop()
     this.#subscriptionEnd?.cancel()
     this.pending.refuseHeld()
+    this.#origin?.dialogEnded()
+    this.#origin = undefined
+  }
+
+  /** `origin` hears when the dialog ends. */
+  begunBy(origin: DialogOrigin): void {
+    this.#origin = origin
   }
 
   // ---- sequence numbers and targets (§12.2) ----
@@ -351,6 +333,11 @@ export class Dialog {
 
   get hasBranches(): boolean {
     return this.#branches !== undefined && this.#state === 'early'
+  }
+
+  /** Another branch has answered, or rung, as well. */
+  get isForked(): boolean {
+    return this.#branches !== undefined
   }
 
   forgetBranches(): void {

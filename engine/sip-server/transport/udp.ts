@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net'
 import { errorCode, ListenError } from '../errors.ts'
 import type { Flow, Listener } from '../flow.ts'
 import { encodeMessage } from '../message/decode.ts'
+import { PeerFlows } from './peer-flows.ts'
 import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
 
 /**
@@ -52,10 +53,9 @@ class UdpTransport implements Transport {
     this.listener = listener
     this.#socket = socket
     this.#callbacks = callbacks
+    const flows = new PeerFlows(listener)
     socket.on('message', (bytes, remote) => {
-      if (isKeepAlive(bytes)) return
-      const flow = { listener, address: remote.address, port: remote.port, connectionId: 0 }
-      callbacks.datagram(bytes, flow)
+      if (!isKeepAlive(bytes)) callbacks.datagram(bytes, flows.of(remote.address, remote.port))
     })
     // Failed sends report to their callback. What is left here concerns no message: an ICMP error
     // for an earlier datagram, on systems that report it to unconnected sockets.

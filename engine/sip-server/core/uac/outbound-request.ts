@@ -6,6 +6,7 @@ import {
   type AnsweredInvite,
   type Dialog,
 } from '../../dialog/dialog.ts'
+import type { DialogOrigin } from '../../dialog/dialog-start.ts'
 import type { Flow, Listener } from '../../flow.ts'
 import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
@@ -86,7 +87,7 @@ const subscribingKey = ({ isInitial, sent }: OutboundRequest): string | undefine
 
 type Timer = 'timerC' | 'cancelTimeout' | 'silence'
 
-export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
+export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, DialogOrigin {
   readonly transactionId: string
   readonly clientId: number
   readonly isInitial: boolean
@@ -180,6 +181,15 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   /** A response, or a NOTIFY before it, has begun a dialog. */
   formed(dialog: Dialog): void {
     this.#dialog = dialog
+    dialog.begunBy(this)
+  }
+
+  /**
+   * Its transaction lingers for the copies of the 2xx, and for late answers of other branches: the dialog
+   * need not, unless it knows such a branch.
+   */
+  dialogEnded(): void {
+    if (this.#ack !== undefined && this.#dialog?.isForked === false) this.#dialog = undefined
   }
 
   /** It will go along the first of `flows`; the others stand by. None: it cannot be sent. */

@@ -101,6 +101,23 @@ test('the branch that answers goes on with its own numbers, the other one is ack
   ])
 })
 
+test('after the call a copy of its 200 still gets the ACK, and the 200 of another branch ACK and BYE', () => {
+  const server = new VirtualServer()
+  const request = invite(server)
+  const inDialog = (method: string): string => {
+    server.command(`sip||${dialogIdOf(request)}\r\n${sip(`${method} sip:p SIP/2.0`, [])}`)
+    return server.takeSent()[0]?.text ?? ''
+  }
+  answer(server, request, 200, { toTag: 'one', body: calleeSdp })
+  const ack = inDialog('ACK')
+  answer(server, inDialog('BYE'), 200, { toTag: 'one' })
+  expect(server.core.stats()['dialogs']).toBe(0)
+  answer(server, request, 200, { toTag: 'one', body: calleeSdp })
+  expect(server.takeSent().map(({ text }) => text)).toEqual([ack])
+  answer(server, request, 200, { toTag: 'two', body: calleeSdp })
+  expect(server.takeSent().map(({ text }) => text.split(' ')[0])).toEqual(['ACK', 'BYE'])
+})
+
 test('a peer that invents tags fills no memory, and leaves none', () => {
   const server = new VirtualServer()
   const request = invite(server)
