@@ -21,7 +21,7 @@ export class ApiAnswer<
 > extends ServerResponse<Request> {
   count: AnswerCount | undefined
   /** The usage of the presented key, which counts its successful requests. */
-  used: { requests: number } | undefined
+  used: { succeeded(): void } | undefined
   /** Names and values alternate. */
   readonly #early: string[] = []
 
@@ -36,7 +36,7 @@ export class ApiAnswer<
     headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
   ): this {
     this.count?.add(status, this)
-    if (status < 400 && this.used !== undefined) this.used.requests += 1
+    if (status < 400) this.used?.succeeded()
     const own = typeof message === 'string' ? headers : message
     if (typeof message === 'string') this.statusMessage = message
     return super.writeHead(status, merged(this.#early, own))

@@ -5,8 +5,10 @@
  * work by the request; what is left beside the API, less what is left alone, per call, is what the API
  * adds. Requests come at one steady rate in both phases that have them, because a request costs less
  * when more of them wait: four fifths of what the process answered beside the calls when it was asked
- * all it could. The figure is the median of all turns. A microsecond by which requests differ between
- * two phases counts as often as there are requests to a call, so a busy machine blurs it.
+ * all it could. The figure is the median of all turns; the first turn, in which the program is still being
+ * compiled, is told and not counted, and the phases of every second turn come in the opposite order. A
+ * microsecond by which requests differ between two phases counts as often as there are requests to a call,
+ * so a busy machine blurs it.
  */
 import { HttpLoad } from '../support/bench/http-load.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
@@ -36,8 +38,11 @@ export async function run(words: readonly string[] = []): Promise<void> {
     }
     const most = await allItCan(rig)
     const perSecond = Number(options.get('api') ?? 0) || Math.floor(most * 0.8)
+    report(await takeTurn(rig, perSecond))
+    console.log('  warm now')
     const added: number[] = []
-    while (added.length < turns) added.push(report(await takeTurn(rig, perSecond)))
+    while (added.length < turns)
+      added.push(report(await takeTurn(rig, perSecond, added.length % 2 === 1)))
     const texts = added.map((micros) => micros.toFixed(0)).join(', ')
     console.log(`  added to a call: ${median(added).toFixed(0)} µs CPU (of ${texts}; at most 60)`)
     api.close()
@@ -85,18 +90,25 @@ interface Turn {
   readonly both: Measured<{ readonly calls: LoadResult; readonly answered: number }>
 }
 
-async function takeTurn({ api, calls, measured, forMs }: Rig, perSecond: number): Promise<Turn> {
+async function takeTurn(
+  { api, calls, measured, forMs }: Rig,
+  perSecond: number,
+  isReversed = false,
+): Promise<Turn> {
   const ask = async (ms: number) => (await api.paced(perSecond, ms)).length
-  return {
-    idle: await measured(() => new Promise((resolve) => setTimeout(resolve, forMs / 2))),
-    alone: await measured(calls),
-    requests: await measured(() => ask(forMs)),
-    both: await measured(async () => {
+  const besideRequests = () =>
+    measured(async () => {
       const [result, answered] = await Promise.all([calls(), ask(forMs)])
       return { calls: result, answered }
-    }),
-  }
+    })
+  const idle = await measured(() => rest(forMs / 2))
+  const early = isReversed ? await besideRequests() : undefined
+  const alone = await measured(calls)
+  const requests = await measured(() => ask(forMs))
+  return { idle, alone, requests, both: early ?? (await besideRequests()) }
 }
+
+const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 async function measure<T>(pid: number, work: () => Promise<T>): Promise<Measured<T>> {
   const before = { cpu: cpuMicros([pid]), at: performance.now() }

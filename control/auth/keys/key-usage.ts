@@ -10,11 +10,29 @@ import { transaction } from '../../../schema/query.ts'
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
 
-interface Usage {
+/** The uses of one key. */
+class Usage {
   /** Successful requests since the last flush. */
-  requests: number
-  lastUsedAt: number
-  isStored: boolean
+  requests = 0
+  lastUsedAt = 0
+  readonly keyId: number
+  readonly #unstored: Set<Usage>
+
+  constructor(keyId: number, unstored: Set<Usage>) {
+    this.keyId = keyId
+    this.#unstored = unstored
+  }
+
+  used(now: number): void {
+    this.lastUsedAt = now
+    this.#unstored.add(this)
+  }
+
+  /** The response to a request of the key is a success. */
+  succeeded(): void {
+    this.requests += 1
+    this.#unstored.add(this)
+  }
 }
 
 interface UsageRow {
@@ -25,13 +43,15 @@ interface UsageRow {
 
 export class KeyUsage {
   readonly #store: Store
-  readonly #add: Statement<UsageRow, unknown>
+  readonly #write: Statement<UsageRow, unknown>
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, Usage>()
+  /** Those that the next flush writes: few of many keys are used within a second. */
+  readonly #unstored = new Set<Usage>()
 
   constructor(store: Store) {
     this.#store = store
-    this.#add = compile(store, (db, param) =>
+    this.#write = compile(store, (db, param) =>
       db
         .updateTable('application_key')
         .set((key) => ({
@@ -42,30 +62,27 @@ export class KeyUsage {
     )
   }
 
-  /** Notes a use of the key. The response adds the request to `requests` when it succeeds. */
-  seen(keyId: number, now: number): Pick<Usage, 'requests'> {
-    const known = this.#keys.get(keyId)
-    if (known === undefined) {
-      const usage = { requests: 0, lastUsedAt: now, isStored: false }
-      this.#keys.set(keyId, usage)
-      return usage
-    }
-    known.lastUsedAt = now
-    known.isStored = false
-    return known
+  /** Notes a use of the key. */
+  seen(keyId: number, now: number): Pick<Usage, 'succeeded'> {
+    const usage = this.#keys.get(keyId) ?? this.#add(keyId)
+    usage.used(now)
+    return usage
+  }
+
+  #add(keyId: number): Usage {
+    const usage = new Usage(keyId, this.#unstored)
+    this.#keys.set(keyId, usage)
+    return usage
   }
 
   /** All or nothing: after a failed write, the counters are kept for the next flush. */
   flush(): void {
-    const pending = [...this.#keys].filter(([, usage]) => !usage.isStored || usage.requests > 0)
-    if (pending.length === 0) return
+    if (this.#unstored.size === 0) return
     transaction(this.#store, () => {
-      for (const [id, { requests, lastUsedAt }] of pending)
-        this.#add.run({ id, requests, lastUsedAt })
+      for (const { keyId: id, requests, lastUsedAt } of this.#unstored)
+        this.#write.run({ id, requests, lastUsedAt })
     })
-    for (const [, usage] of pending) {
-      usage.requests = 0
-      usage.isStored = true
-    }
+    for (const usage of this.#unstored) usage.requests = 0
+    this.#unstored.clear()
   }
 }
