@@ -100,7 +100,8 @@ function isAddress(address: NameAddr | undefined): address is NameAddr {
 }
 
 /** What nearly every address is; a URI that this pattern takes is one without being taken apart. */
-const plainUri = /^sip:(?:[\w.+-]+@)?\w[\w.-]*(?::[1-9]\d{0,3})?(?:;transport=[a-z]+)?$/i
+const plainUri =
+  /^sip:(?:[\w.+-]+@)?\w[\w.-]*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;transport=[a-z]+)?$/i
 
 /** `;;`, `,,` and separators at the end: RFC 4475 §3.1.2.1. `first` is the first element, as it was read. */
 function hasEmptyPart(

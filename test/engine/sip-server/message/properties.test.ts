@@ -12,7 +12,7 @@ import {
   parseReason,
   parseSessionExpires,
 } from '../../../../engine/sip-server/message/simple-fields.ts'
-import { sameUri } from '../../../../engine/sip-server/message/uri.ts'
+import { parseUri, sameUri } from '../../../../engine/sip-server/message/uri.ts'
 import { invalidCases } from '../../../vectors/torture-invalid.ts'
 import { validCases } from '../../../vectors/torture-valid.ts'
 import { invite, read } from './sample.ts'
@@ -34,6 +34,32 @@ function written(headers: readonly (readonly [string, string])[], body: string):
   const length = `Content-Length: ${byteLength(body)}`
   return `MESSAGE sip:a@b SIP/2.0\r\n${lines.join('')}${length}\r\n\r\n${body}`
 }
+
+test('an address is good exactly when its SIP URI can be read', () => {
+  const part = fc.oneof(
+    fc.string({ unit: oneOf('aB1.+-_@:;='), maxLength: 12 }),
+    fc.constantFrom(
+      'a@',
+      'host',
+      ':5060',
+      ':65535',
+      ':65536',
+      ':0',
+      ';transport=udp',
+      ';lr',
+      '[::1]',
+    ),
+  )
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
+      const uri = `sip:${parts.join('')}`
+      const text = invite().replace('From: "Alice" <sip:alice@example.com>', `From: <${uri}>`)
+      const refusal = checkRequest(read(text), 'udp')
+      expect(refusal === undefined).toBe(parseUri(uri) !== undefined)
+    }),
+    { numRuns: 2_000 },
+  )
+})
 
 test('what is written is read back, header by header and byte by byte', () => {
   fc.assert(
