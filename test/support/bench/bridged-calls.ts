@@ -1,12 +1,12 @@
 /**
- * Bridged calls through a `SipCore` without sockets, clock or drachtio-srf: the messages that both
+ * Bridged calls through a `SipCore` without sockets, clock or call control: the messages that both
  * parties and call control send in one call, seven in and seven out, over UDP.
  */
-import { decodeCommand } from '../../../engine/sip-server/wire/command.ts'
-import { encodeEvent } from '../../../engine/sip-server/wire/event.ts'
 import { randomBytes } from 'node:crypto'
+import type { AppMessage, Command } from '../../../engine/sip-server/application.ts'
 import { SipCore } from '../../../engine/sip-server/core/core.ts'
 import type { Flow, Listener } from '../../../engine/sip-server/flow.ts'
+import { composeRequest, composeResponse } from '../../../engine/sip-server/message/compose.ts'
 import { sameSecret, sealWith } from '../../../engine/sip-server/options.ts'
 import { randomTokens } from '../../../engine/sip-server/random-token.ts'
 import { defaultTimers } from '../../../engine/sip-server/transaction/timers.ts'
@@ -36,7 +36,8 @@ export class BridgedCalls {
   #calls = 0
   #commands = 0
   #sent = ''
-  #delivered = ''
+  /** Of the request that was delivered last. */
+  #transactionId = ''
 
   constructor(callsPerSecond: number) {
     this.#msPerCall = 1_000 / callsPerSecond
@@ -53,8 +54,8 @@ export class BridgedCalls {
       log: () => undefined,
     })
     this.core.clientConnected(1, true)
-    this.#command('authenticate|s|')
-    this.#command('route|invite')
+    this.#command({ kind: 'authenticate', secret: 's', tags: [] })
+    this.#command({ kind: 'route', verb: 'invite' })
   }
 
   /** One call that is hung up as soon as it is answered. */
@@ -83,35 +84,39 @@ export class BridgedCalls {
       `INVITE sip:18005551212@127.0.0.1:5060 SIP/2.0\r\n${a.via(0)}Max-Forwards: 70\r\n${a.from}` +
         `${a.to}\r\n${a.callId}CSeq: 1 INVITE\r\n${a.contact}${type}${callerSdp}`,
     )
-    const transaction = token(this.#delivered, 8)
-    this.#command(
-      'sip||\r\nINVITE sip:18005551212@127.0.0.1:39226;transport=udp SIP/2.0\r\n' +
-        'content-type: application/sdp\r\nMax-Forwards: 69\r\nFrom: <sip:15550001111@localhost>\r\n' +
-        'X-Call-UUID: 4ccabc7f-4cc1-49bf-a72f-2f189c011ac5\r\n' +
-        `To: <sip:18005551212@127.0.0.1:39226>\r\n${callerSdp}`,
+    const caller = this.#transactionId
+    this.#send(
+      '',
+      composeRequest(
+        'INVITE',
+        'sip:18005551212@127.0.0.1:39226;transport=udp',
+        {
+          'Content-Type': 'application/sdp',
+          'Max-Forwards': '69',
+          From: '<sip:15550001111@localhost>',
+          'X-Call-UUID': '4ccabc7f-4cc1-49bf-a72f-2f189c011ac5',
+          To: '<sip:18005551212@127.0.0.1:39226>',
+        },
+        sdp('caller'),
+      ),
     )
     const invite = this.#sent
     const bDialog = `${line(invite, 'Call-ID: ')};from-tag=${after(line(invite, 'From: '), 'tag=')}`
     this.#receive(responseTo(invite, '180 Ringing', noBody))
-    this.#command(`sip|${transaction}|\r\nSIP/2.0 180 Ringing\r\n${a.quoted('1 INVITE')}${noBody}`)
+    this.#respond(caller, composeResponse(180, '', {}))
     const tag = after(line(this.#sent, 'To: '), 'tag=')
     this.#receive(responseTo(invite, '200 OK', type + nodeSdp))
-    this.#command(
-      `sip||${bDialog}\r\nACK sip:18005551212@127.0.0.1:39226;transport=udp SIP/2.0\r\n${noBody}`,
-    )
-    this.#command(
-      `sip|${transaction}|\r\nSIP/2.0 200 OK\r\n${a.quoted('1 INVITE')}` +
-        `content-type: application/sdp\r\n${nodeSdp}`,
-    )
+    this.#send(bDialog, composeRequest('ACK', placeholder, {}))
+    const answer = composeResponse(200, '', { 'Content-Type': 'application/sdp' }, sdp('node'))
+    this.#respond(caller, answer)
     this.#receive(a.inDialog('ACK', 1, 4, tag))
     return { a: { ...a, tag }, bDialog }
   }
 
   #hangUp({ a, bDialog }: { readonly a: Leg; readonly bDialog: string }): void {
     this.#receive(a.inDialog('BYE', 2, 5, a.tag))
-    const transaction = token(this.#delivered, 8)
-    this.#command(`sip|${transaction}|\r\nSIP/2.0 200 OK\r\n${a.quoted('2 BYE')}${noBody}`)
-    this.#command(`sip||${bDialog}\r\nBYE sip:placeholder SIP/2.0\r\n${noBody}`)
+    this.#respond(this.#transactionId, composeResponse(200, '', {}))
+    this.#send(bDialog, composeRequest('BYE', placeholder, {}))
     this.#receive(responseTo(this.#sent, '200 OK', noBody))
   }
 
@@ -122,20 +127,30 @@ export class BridgedCalls {
     this.#drain()
   }
 
-  #command(payload: string): void {
-    const flat = Buffer.from(`i${++this.#commands}|${payload}`, 'latin1').toString('latin1')
-    this.core.command(1, decodeCommand(flat), this.now)
+  #send(dialogId: string, message: AppMessage): void {
+    this.#command({ kind: 'sip', transactionId: '', dialogId, routeUrl: '', message })
+  }
+
+  #respond(transactionId: string, message: AppMessage): void {
+    this.#command({ kind: 'sip', transactionId, dialogId: '', routeUrl: '', message })
+  }
+
+  #command(command: Command): void {
+    this.core.command(1, { id: `i${++this.#commands}`, command }, this.now)
     this.#drain()
   }
 
   #drain(): void {
     for (let output = this.core.nextOutput(); output; output = this.core.nextOutput()) {
-      // What a socket and drachtio-srf would do first: read the text from end to end.
+      // What a socket would do first: read the text from end to end.
       if (output.kind === 'send') this.#sent = flat(output.text)
-      else if (output.kind === 'deliver') this.#delivered = flat(encodeEvent(output.event, 'e'))
+      else if (output.kind === 'deliver' && output.event.kind === 'request')
+        this.#transactionId = output.event.transactionId
     }
   }
 }
+
+const placeholder = 'sip:placeholder'
 
 const flat = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 
@@ -151,7 +166,6 @@ function leg(call: number) {
   return {
     ...{ from, to, callId, contact, via },
     tag: '',
-    quoted: (cseq: string): string => `${callId}cseq: ${cseq}\r\n${from}${to}\r\n`,
     inDialog: (method: string, cseq: number, step: number, tag: string): string =>
       `${method} sip:18005551212@127.0.0.1:5060 SIP/2.0\r\n${via(step)}Max-Forwards: 70\r\n${from}` +
       `${to};tag=${tag}\r\n${callId}CSeq: ${cseq} ${method}\r\n${contact}${noBody}`,
@@ -174,5 +188,3 @@ function line(text: string, name: string): string {
 }
 
 const after = (text: string, mark: string): string => text.slice(text.indexOf(mark) + mark.length)
-
-const token = (payload: string, index: number): string => payload.split('|', index + 1)[index] ?? ''
