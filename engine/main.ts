@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { runCommandLine } from './commands/index.ts'
 import type { World } from './commands/command.ts'
+import { timeOrderedUuid } from '../schema/time-ordered-uuid.ts'
 
 const settingsFile = readEnvironmentFile('.env')
 const environment = { ...settingsFile, ...process.env }
@@ -29,7 +30,7 @@ const world: World = {
   steadyNow: () => Math.floor(timeOrigin + performance.now()),
   random: Math.random,
   randomBytes,
-  newUuid: randomUUID,
+  newUuid: () => timeOrderedUuid(randomUUID(), Date.now()),
   schedule: (work, delayMs) => {
     const timer = setTimeout(work, delayMs)
     return () => clearTimeout(timer)
