@@ -11,6 +11,7 @@ import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
+import { type CallJournal, openCallJournal } from '../schema/call-journal.ts'
 import { brokenClaims } from '../schema/ownership/claims.ts'
 import { copyOfLost } from '../schema/storage/last-copy.ts'
 import { migrate } from '../schema/migrate.ts'
@@ -92,7 +93,9 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     closers.push(() => keepLost(store, deps))
     const webhooks = openWebhooks(store, deps)
     closers.push(() => webhooks.stop())
-    const charging = openCharging(store, webhooks, deps)
+    const journal = openCallJournal(store, deps)
+    closers.push(() => journal.close())
+    const charging = openCharging({ store, journal }, webhooks, deps)
     const { recoveredCalls } = charging.start()
     const writeRest = (): void => {
       const unwritten = charging.stop()
@@ -198,7 +201,7 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
 }
 
 function openCharging(
-  store: Store,
+  stores: { readonly store: Store; readonly journal: CallJournal },
   webhooks: Webhooks,
   deps: PlatformDeps,
 ): Ocs | ExternalCharging {
@@ -206,11 +209,11 @@ function openCharging(
   const { url, token, timeoutMs, failMode } = config.ocs
   if (url === undefined)
     return new Ocs({
-      ...{ store, now, wallNow, schedule, log, unknownCaller: config.unknownCaller },
+      ...{ ...stores, now, wallNow, schedule, log, unknownCaller: config.unknownCaller },
       events: webhooks.sink,
     })
   return new ExternalCharging({
-    ...{ store, url, token, timeoutMs, failMode, now, schedule, random, log },
+    ...{ ...stores, url, token, timeoutMs, failMode, now, schedule, random, log },
   })
 }
 

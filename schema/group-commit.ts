@@ -1,6 +1,6 @@
 /**
  * Groups many small writes into one synchronous transaction: one fsync per group instead of one per write.
- * A group is committed 10 ms after its first write, or immediately when full.
+ * A group is committed when the first of its writes has waited as long as it may, or immediately when full.
  */
 import type { Schedule } from './clock.ts'
 import type { Store } from './open.ts'
@@ -26,6 +26,8 @@ interface Write<T> {
    * called.
    */
   readonly refused?: (error: unknown) => void
+  /** How long the write may wait for others; 10 ms unless given. */
+  readonly waitMs?: number
   /** What is lost if the process ends before the write is stored; absent when unimportant. */
   readonly content?: unknown
 }
@@ -49,7 +51,7 @@ export class GroupCommit {
   readonly #deps: GroupCommitDeps
   readonly #writeGroup: (group: readonly Pending[]) => void
   readonly #pending: Pending[] = []
-  #cancelTimer: (() => void) | undefined
+  #timer: { readonly waitMs: number; readonly cancel: () => void } | undefined
   #failures = 0
   #commits = 0
 
@@ -75,7 +77,7 @@ export class GroupCommit {
       refused: write.refused ?? ((error) => this.#deps.onFailure(error, this.#pending.length)),
     }
     this.#pending.push(pending)
-    this.#writeSoon()
+    this.#writeWithin(write.waitMs ?? groupWaitMs)
     return () => this.#withdraw(pending)
   }
 
@@ -108,8 +110,7 @@ export class GroupCommit {
 
   /** Writes the queue now. False when it could not be written and remains queued. */
   flush(): boolean {
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
+    this.#cancelTimer()
     while (this.#pending.length > 0) if (!this.#commitNext()) return false
     return true
   }
@@ -118,10 +119,20 @@ export class GroupCommit {
    * Writes a full group immediately, others soon. While groups fail or wait for the lock, a timer retries
    * them.
    */
-  #writeSoon(): void {
+  #writeWithin(waitMs: number): void {
     if (this.#failures > 0) return
     if (this.#pending.length === groupRows) this.#writeNext()
-    else this.#cancelTimer ??= this.#deps.schedule(() => this.#writeNext(), groupWaitMs)
+    else if (this.#timer === undefined || this.#timer.waitMs > waitMs) this.#writeAfter(waitMs)
+  }
+
+  #writeAfter(waitMs: number): void {
+    this.#cancelTimer()
+    this.#timer = { waitMs, cancel: this.#deps.schedule(() => this.#writeNext(), waitMs) }
+  }
+
+  #cancelTimer(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
   }
 
   /**
@@ -129,10 +140,9 @@ export class GroupCommit {
    * between.
    */
   #writeNext(): void {
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
+    this.#cancelTimer()
     if (this.#pending.length === 0 || !this.#commitNext() || this.#pending.length === 0) return
-    this.#cancelTimer = this.#deps.schedule(() => this.#writeNext(), 1)
+    this.#writeAfter(1)
   }
 
   #commitNext(): boolean {
@@ -170,7 +180,7 @@ export class GroupCommit {
       ? busyRetryMs
       : (retryDelaysMs[Math.min(this.#failures, retryDelaysMs.length - 1)] ?? groupWaitMs)
     this.#failures += 1
-    this.#cancelTimer = this.#deps.schedule(() => this.#writeNext(), delayMs)
+    this.#writeAfter(delayMs)
     this.#deps.store.storage.failing(this, error)
     const isNews = (this.#failures & (this.#failures - 1)) === 0
     if (isNews && (!isBusy || this.#failures >= busyFailuresBeforeLog))

@@ -47,14 +47,13 @@ export class AccountingEvents {
     return () => sink.write({ type, tenantId, data })
   }
 
-  answered(call: OpenCall): void {
+  /** As `verdict`. */
+  answered(call: OpenCall): (() => void) | undefined {
+    const sink = this.#sink
     const { tenantId } = call
-    if (this.#sink?.wants('call.answered', tenantId) !== true) return
-    this.#sink.write({
-      type: 'call.answered',
-      tenantId,
-      data: { ...partiesOf(call), answer_stamp: timeToText(call.answeredAt) },
-    })
+    if (sink?.wants('call.answered', tenantId) !== true) return undefined
+    const data = { ...partiesOf(call), answer_stamp: timeToText(call.answeredAt) }
+    return () => sink.write({ type: 'call.answered', tenantId, data })
   }
 
   ended(record: CallRecord, { payer, tariff, costMicros }: Charge): void {

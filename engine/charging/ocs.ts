@@ -7,7 +7,7 @@
  * its process.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { OpenCall } from '../../schema/call-journal.ts'
+import type { CallJournal, OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
 import type { Schedule } from '../../schema/clock.ts'
@@ -59,6 +59,7 @@ import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
   readonly store: Store
+  readonly journal: CallJournal
   /** Milliseconds by the steady clock (schema/clock.ts): for what is measured. */
   readonly now: () => number
   /** Milliseconds UTC: for stamps. */
@@ -98,7 +99,7 @@ export class Ocs implements Charging, OcsPort {
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
     })
-    this.#records = new CallRecords(store, this.#group)
+    this.#records = new CallRecords(store, this.#group, deps.journal)
     // Before anything is read: a commit of another process meanwhile is noticed.
     this.#hasForeignWrites = foreignWrites(store)
     this.#customers = new Customers(store, now())

@@ -2,6 +2,7 @@ import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { findFaults } from '../../schema/check.ts'
 import type { Store } from '../../schema/open.ts'
+import { journalFiles } from '../../schema/journal-file.ts'
 import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
 import { keyFileOf } from '../../schema/secrets/key-file.ts'
 import { Secrets } from '../../schema/secrets/secrets.ts'
@@ -78,6 +79,8 @@ function put(backup: Store, places: Places, world: World): void {
 function keepAside(path: string, kept: string): void {
   linkSync(path, kept)
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`)
+  // The calls that a killed process left open are those of the database until now.
+  for (const suffix of journalFiles(path)) renameSync(path + suffix, kept + suffix)
   sync(dirname(path))
 }
 

@@ -12,10 +12,11 @@ import { sql as webhookBacklog } from './010-webhook-backlog.ts'
 import { sql as depletedWallets } from './011-depleted-wallets.ts'
 import { sql as carrierPayer } from './012-carrier-payer.ts'
 import { relaxed, sql as namesOfTenants } from './013-names-of-tenants.ts'
-import { sql as auditedNames } from './016-audited-names.ts'
-import type { Relaxed } from '../rebuild.ts'
 import { sql as refusedCalls } from './014-refused-calls.ts'
 import { sql as tenantNumbers } from './015-tenant-numbers.ts'
+import { sql as auditedNames } from './016-audited-names.ts'
+import { sql as callJournalFile } from './017-call-journal-file.ts'
+import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   { version: 14, name: 'refused-calls', sql: refusedCalls },
   { version: 15, name: 'tenant-numbers', sql: tenantNumbers },
   { version: 16, name: 'audited-names', sql: auditedNames },
+  { version: 17, name: 'call-journal-file', sql: callJournalFile },
 ]
 
 export const newestVersion = migrations.length

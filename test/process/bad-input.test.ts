@@ -242,6 +242,6 @@ test('all that left no error in the log, a debug line for what was malformed, an
   const asked = Date.now()
   expect(await tollgate.terminate()).toBe(0)
   expect(Date.now() - asked).toBeLessThan(15_000)
-  expect(tollgate.query('SELECT * FROM call_journal')).toEqual([])
+  expect(tollgate.openCalls()).toEqual([])
   expect(tollgate.wallet('paying')).toMatchObject({ debits: 0 })
 })

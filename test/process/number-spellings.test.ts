@@ -158,12 +158,12 @@ test('a REFER, a 302 and click-to-call in another spelling: premium is charged, 
 
 /** By the API; the gateway answers every BYE. */
 async function hangUpAll(tollgate: TollgateProcess, token: string, gateway: SipPeer) {
-  const open = tollgate.query<{ call_uuid: string }>('SELECT call_uuid FROM call_journal')
+  const open = tollgate.openCalls()
   for (const call of open)
     await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/hangup`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify(call),
+      body: JSON.stringify({ call_uuid: call.call_uuid }),
     })
   for (const _call of open) gateway.reply(await gateway.next('BYE'), 200)
 }

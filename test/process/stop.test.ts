@@ -20,7 +20,7 @@ async function withOneNode(drainSeconds: number): Promise<TollgateProcess> {
 /** Starts a call, waits until it is answered, and gives back how SIPp will judge it. */
 async function startCall(tollgate: TollgateProcess, scenario: string) {
   const judged = callWith(scenario, tollgate.sipPort, { keys: { caller: paying } })
-  await expect.poll(() => tollgate.query('SELECT call_uuid FROM call_journal')).toHaveLength(1)
+  await expect.poll(() => tollgate.openCalls()).toHaveLength(1)
   return { judged }
 }
 

@@ -101,7 +101,7 @@ export async function holdCall(
 
 /** The calls that are answered and go on. */
 export const openCalls = (tollgate: TollgateProcess): readonly { readonly call_uuid: string }[] =>
-  tollgate.query('SELECT call_uuid FROM call_journal')
+  tollgate.openCalls()
 
 /** Hangs up these calls by the API. */
 export async function openHangUp(
@@ -114,7 +114,7 @@ export async function openHangUp(
       const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/hangup`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify(call),
+        body: JSON.stringify({ call_uuid: call.call_uuid }),
       })
       expect(answer.status).toBe(200)
     }

@@ -8,6 +8,7 @@ import { execute, insert } from '../../schema/query.ts'
 import type { Insertable } from 'kysely'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
+import { journalOf } from './journals.ts'
 import { ManualTime } from './manual-time.ts'
 
 /** 2026-01-05T10:00:00Z. */
@@ -77,7 +78,7 @@ export function ocsOn(
 ): Books {
   const log: string[] = []
   const ocs = new Ocs({
-    store,
+    ...{ store, journal: journalOf(store, time.schedule) },
     now: time.now,
     wallNow: time.wallNow,
     schedule: time.schedule,

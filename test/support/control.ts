@@ -7,6 +7,7 @@ import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import { expectDocumented } from './documented.ts'
 import { type ServedApp, served } from './in-memory-http.ts'
+import { journalOf } from './journals.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
 import type { EventHub } from '../../control/events/event-hub.ts'
 import type { Telemetry } from '../../control/telemetry/telemetry.ts'
@@ -108,6 +109,7 @@ export function openControl(
   const ocs = new Ocs({
     ...{ store, now: steadyNow, wallNow },
     schedule: () => () => undefined,
+    journal: journalOf(store, () => () => undefined),
     events: webhooks.sink,
     unknownCaller: 'deny',
     log: () => undefined,

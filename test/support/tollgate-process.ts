@@ -10,10 +10,19 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
 import type { Listener } from '../../engine/sip-server/index.ts'
+import { CallJournal } from '../../schema/call-journal.ts'
+import { JournalFiles } from '../../schema/journal-file.ts'
+import { Storage } from '../../schema/storage/storage.ts'
 import { freePort } from './free-port.ts'
 import { eventually, patienceMs } from './waiting.ts'
 
 const program = 'dist/main.js'
+
+interface OpenCall {
+  readonly call_uuid: string
+  /** Up to the last heartbeat. */
+  readonly talkedMs: number
+}
 
 export interface StoredCall {
   readonly call_uuid: string
@@ -178,6 +187,29 @@ export class TollgateProcess {
 
   calls(): StoredCall[] {
     return this.query<StoredCall>('SELECT * FROM cdr ORDER BY id')
+  }
+
+  /** Calls that the journal has and the database not yet: they live, or have just ended. */
+  openCalls(): OpenCall[] {
+    const [id] = this.query<{ value: string }>(
+      "SELECT value FROM setting WHERE name = 'database_id'",
+    )
+    const journal = new CallJournal(new JournalFiles(this.databasePath, id?.value ?? ''), {
+      storage: new Storage(),
+      schedule: () => () => undefined,
+      log: (_, message) => {
+        throw new Error(message)
+      },
+    })
+    const open = journal
+      .left()
+      .map((entry) =>
+        entry.kind === 'cut'
+          ? { call_uuid: entry.call.callUuid, talkedMs: entry.talkedMs }
+          : { call_uuid: entry.record.callUuid, talkedMs: entry.record.billsec * 1_000 },
+      )
+    const stored = new Set(this.calls().map((call) => call.call_uuid))
+    return open.filter((call) => !stored.has(call.call_uuid))
   }
 
   /** Waits until `count` calls are stored; records are written in groups, shortly after the end. */

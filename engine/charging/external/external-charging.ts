@@ -1,5 +1,5 @@
 /** Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives restarts. */
-import { type OpenCall, recoveredRecord } from '../../../schema/call-journal.ts'
+import { type CallJournal, type OpenCall, recoveredRecord } from '../../../schema/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
@@ -19,6 +19,7 @@ import { OcsClient } from './ocs-client.ts'
 
 export interface ExternalChargingDeps {
   readonly store: Store
+  readonly journal: CallJournal
   readonly url: string
   readonly token: string | undefined
   readonly timeoutMs: number
@@ -59,16 +60,21 @@ export class ExternalCharging implements Charging {
       group: this.#group,
       post: (json) => this.#client.post('/api/ocs/cdr', json),
     })
-    this.#records = new CallRecords(deps.store, this.#group)
+    this.#records = new CallRecords(deps.store, this.#group, deps.journal)
   }
 
   /** Closes the calls that the last run left open, and resumes delivery of CDRs. */
   start(): { readonly recoveredCalls: number } {
     const left = this.#records.leftOpen()
-    for (const entry of left)
-      this.report(recoveredRecord(entry)).catch((error: unknown) =>
+    for (const entry of left) {
+      const stored =
+        entry.kind === 'cut'
+          ? this.report(recoveredRecord(entry))
+          : this.#store(entry.record, entry.terms.isReported)
+      stored.catch((error: unknown) =>
         this.#deps.log('error', 'charging: a call of the last run cannot be stored', { error }),
       )
+    }
     this.#group.flush()
     this.#outbox.start()
     return { recoveredCalls: left.length }
@@ -137,12 +143,16 @@ export class ExternalCharging implements Charging {
     // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a reservation.
     // It never authorized a free call, and must not charge it.
     const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
-    const isReported = isAccepted && record.isFree !== true
+    return this.#store(record, isAccepted && record.isFree !== true)
+  }
+
+  #store(record: CallRecord, isReported: boolean): Promise<void> {
+    const terms = { payerId: null, tariff: null, costMicros: 0, isReported }
     const store = (): void => {
       const cost = { costMicros: 0, currency: record.currency }
       if (this.#records.insert(record, cost) && isReported) this.#outbox.write(record)
     }
-    return this.#records.queue(record, store, () => this.#outbox.wake())
+    return this.#records.queue(record, terms, store, () => this.#outbox.wake())
   }
 
   #rememberDenied(callUuid: string): void {

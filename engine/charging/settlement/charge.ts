@@ -58,11 +58,16 @@ function chargeUnreserved(
   return { payer, tariff, costMicros: price, isOutOfFunds: false }
 }
 
-/** A call of the last run ends at its last sign of life, at the price of its start. */
+/** A call that the last run cut off ends at its last sign of life, at the price of its start. */
 export function recovered(
   entry: JournalEntry,
   books: Books,
 ): { readonly record: CallRecord; readonly charge: Charge } {
+  if (entry.kind === 'ended') {
+    const { payerId, tariff, costMicros: cost } = entry.terms
+    const payer = books.customers.byId(payerId)
+    return { record: entry.record, charge: { ...noCharge, payer, tariff, costMicros: cost } }
+  }
   const record = recoveredRecord(entry)
   const { tariff } = entry
   if (tariff !== null) {

@@ -1,5 +1,5 @@
 /** Turns an ended call into its record, its ledger entry and its debit: in one transaction, and once. */
-import type { OpenCall, Tariff } from '../../../schema/call-journal.ts'
+import type { EndTerms, OpenCall, Tariff } from '../../../schema/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { AccountingEvents } from '../accounting-events.ts'
 import type { Reservations } from '../authorization/reservations.ts'
@@ -35,10 +35,8 @@ export class Settlement {
 
   /** Stores a call; resolves when it is durable. A call that is already stored changes nothing. */
   settle(record: CallRecord, charge: Charge): Promise<void> {
-    return this.queue(record, charge, () => ({
-      answer: undefined,
-      posting: this.#write(record, charge),
-    }))
+    const write = () => ({ answer: undefined, posting: this.#write(record, charge) })
+    return this.#queue(record, charge, termsOf(charge), write)
   }
 
   /**
@@ -46,6 +44,15 @@ export class Settlement {
    * the database can never store this record.
    */
   queue<T>(record: CallRecord, charge: Charge, run: () => Written<T>): Promise<T> {
+    return this.#queue(record, charge, undefined, run)
+  }
+
+  #queue<T>(
+    record: CallRecord,
+    charge: Charge,
+    terms: EndTerms | undefined,
+    run: () => Written<T>,
+  ): Promise<T> {
     const { records, reservations } = this.#deps
     const { callUuid } = record
     reservations.end(callUuid, charge.costMicros)
@@ -53,7 +60,7 @@ export class Settlement {
       this.#apply(callUuid, charge, posting)
       return answer
     }
-    return records.queue(record, run, committed, () => reservations.release(callUuid))
+    return records.queue(record, terms, run, committed, () => reservations.release(callUuid))
   }
 
   #write(record: CallRecord, charge: Charge): Posting | undefined {
@@ -117,6 +124,14 @@ export class Settlement {
   /** Stores an answered call and its event; see `CallRecords.answered`. */
   answered(call: OpenCall, tariff: Tariff | null): Promise<boolean> {
     const { records, events, now } = this.#deps
-    return records.answered(call, tariff, now(), () => events.answered(call))
+    return records.answered(call, tariff, now(), events.answered(call))
   }
 }
+
+/** What the journal has to know of a charge. */
+const termsOf = ({ payer, tariff, costMicros }: Charge): EndTerms => ({
+  payerId: payer?.terms.customerId ?? null,
+  tariff,
+  costMicros,
+  isReported: false,
+})

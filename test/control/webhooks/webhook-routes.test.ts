@@ -7,6 +7,7 @@ import { Ocs } from '../../../engine/charging/ocs.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { endedCall, openCall } from '../../support/books.ts'
 import { apiWith, openControl } from '../../support/control.ts'
+import { journalOf } from '../../support/journals.ts'
 import { eventually } from '../../support/waiting.ts'
 
 interface Received {
@@ -68,6 +69,7 @@ function open() {
   closers.push(() => webhooks.stop())
   const ocs = new Ocs({
     ...{ store, now: Date.now, wallNow: Date.now, schedule, log: () => undefined },
+    journal: journalOf(store, schedule),
     unknownCaller: 'deny',
     events: webhooks.sink,
   })

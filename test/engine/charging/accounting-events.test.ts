@@ -46,7 +46,7 @@ function walletWith(
       const last = await ocs.extend(uuid, verdict.grantedSeconds)
       const granted = last.kind === 'granted' ? last.grantedSeconds : verdict.grantedSeconds
       const stored = ocs.report(endedCall(uuid, seconds ?? granted, { calledNumber: '1555' }))
-      time.advance(10)
+      time.advance(100)
       await stored
     },
     depletions: () =>

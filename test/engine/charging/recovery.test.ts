@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { Tariff } from '../../../schema/call-journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import {
   addCustomer,
@@ -13,6 +14,7 @@ import {
   start,
   topUp,
 } from '../../support/books.ts'
+import { journalOf } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -42,7 +44,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 84_200)
-  time.advance(10)
+  time.advance(100)
   store.close()
 
   const reopened = freshStore(path)
@@ -71,7 +73,7 @@ test('a call that a crash cut off before its first sign of life is charged a sec
   const { ocs, time, customerId, store } = customerInFile()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
-  time.advance(10)
+  time.advance(100)
   const after = ocsOn(store)
   expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
   expect(records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
@@ -84,7 +86,7 @@ test('a recovered call has the price of its start, also when the rate has change
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 85_000)
-  time.advance(10)
+  time.advance(100)
   store.sqlite.exec('DELETE FROM rate')
   ocsOn(store).ocs.start()
   expect(records(store)).toMatchObject([{ cost_micros: 641_700 }])
@@ -98,7 +100,7 @@ test('a restart that crashes before its commit leaves everything to the next one
     void ocs.answered(openCall(uuid, start, { customerId }))
   }
   ocs.alive(['a', 'b', 'c'], start + 20_000)
-  time.advance(10)
+  time.advance(100)
   store.sqlite.exec(
     "CREATE TRIGGER away BEFORE INSERT ON ledger_entry BEGIN SELECT RAISE(ROLLBACK, 'cut'); END",
   )
@@ -121,7 +123,7 @@ test('a call that was free when it was answered is charged to no customer whose 
   await ocs.authorize(question('a', '4930123', '101'))
   void ocs.answered(openCall('a', start, { callerNumber: '+15550001' }))
   ocs.alive(['a'], start + 20_000)
-  time.advance(10)
+  time.advance(100)
   const after = ocsOn(store, new ManualTime(start + 60_000), 'allow')
   expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
   expect(records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
@@ -137,9 +139,9 @@ test('hundreds of open calls are each recovered once', async () => {
     void ocs.answered(openCall(uuid, start, { customerId }))
   }
   ocs.alive(uuids, start + 20_000)
-  time.advance(10)
+  time.advance(100)
   const reported = ocs.report(endedCall('call-0', 20))
-  time.advance(10)
+  time.advance(100)
   await reported
   const after = ocsOn(store)
   expect(after.ocs.start()).toEqual({ recoveredCalls: 149 })
@@ -148,3 +150,67 @@ test('hundreds of open calls are each recovered once', async () => {
   expect(after.ocs.check()).toEqual([])
   store.close()
 })
+
+test('a call that had ended before the crash keeps its end and its price', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  await ocs.authorize(question('a'))
+  void ocs.answered(openCall('a', start, { customerId }))
+  void ocs.report(endedCall('a', 85))
+  void ocs.report(endedCall('never answered', 0))
+  time.advance(20)
+  expect(records(store)).toEqual([])
+  const after = ocsOn(store)
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 2 })
+  expect(records(store)).toMatchObject([
+    { call_uuid: 'a', billsec: 85, cost_micros: 641_700, is_recovered: 0, hangup_by: 'caller' },
+    { call_uuid: 'never answered', billsec: 0, cost_micros: 0, disposition: 'NO ANSWER' },
+  ])
+  expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 641_700n)
+  expect(after.ocs.check()).toEqual([])
+  store.close()
+})
+
+test('a crash between the commit of a call and the note of it bills nothing twice', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  await ocs.authorize(question('a'))
+  void ocs.answered(openCall('a', start, { customerId }))
+  void ocs.report(endedCall('a', 85))
+  time.advance(100)
+  expect(records(store)).toHaveLength(1)
+  expect(journalOf(store, time.schedule).left()).toHaveLength(1)
+  const after = ocsOn(store)
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 0 })
+  expect(records(store)).toHaveLength(1)
+  expect(after.ocs.check()).toEqual([])
+  store.close()
+})
+
+test('calls that an earlier version left in its table are billed, once', () => {
+  const { customerId, store } = customerInFile()
+  const tariff = { ...plainTariff, connectFeeMicros: 400_000 }
+  store.sqlite
+    .prepare('INSERT INTO call_journal VALUES (?, ?, ?, ?, ?)')
+    .run(
+      'old',
+      JSON.stringify(openCall('old', start, { customerId })),
+      JSON.stringify(tariff),
+      start,
+      start + 10_000,
+    )
+  expect(ocsOn(store).ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(records(store)).toMatchObject([{ call_uuid: 'old', billsec: 10, cost_micros: 410_000 }])
+  expect(store.sqlite.prepare('SELECT * FROM call_journal').all()).toEqual([])
+  expect(ocsOn(store).ocs.start()).toEqual({ recoveredCalls: 0 })
+  store.close()
+})
+
+const plainTariff: Tariff = {
+  prefix: '49',
+  currency: 'USD',
+  connectFeeMicros: 0,
+  firstIncrementSeconds: 0,
+  firstRatePerMinuteMicros: 60_000,
+  incrementSeconds: 1,
+  ratePerMinuteMicros: 60_000,
+  decimals: 4,
+}

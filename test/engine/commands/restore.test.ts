@@ -194,3 +194,13 @@ test('check changes no byte of a database, of a crashed process neither, and see
   const told = await run(['check'], copy)
   expect([told.code, told.printed.join('\n')]).toEqual([1, expect.stringContaining('run migrate')])
 })
+
+test('calls that a killed process left open stay with the database until then', async () => {
+  const path = await database()
+  const file = fileName()
+  await run(['backup', file], path)
+  writeFileSync(`${path}.calls-3`, 'lines')
+  await run(['restore', file], path)
+  const names = readdirSync(join(path, '..')).filter((name) => name.includes('.calls-'))
+  expect(names).toEqual([expect.stringMatching(/^tollgate\.db\.before-restore-\w+\.calls-3$/)])
+})

@@ -5,6 +5,7 @@ import { ExternalCharging } from '../../../../engine/charging/external/external-
 import type { Store } from '../../../../schema/open.ts'
 import { endedCall, freshStore, openCall, start } from '../../../support/books.ts'
 import { FakeOcs, until } from '../../../support/fake-ocs.ts'
+import { journalOf } from '../../../support/journals.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
@@ -42,7 +43,7 @@ function process(path: string, url: string, time = new ManualTime(start)) {
   const store = freshStore(path)
   const log: string[] = []
   const charging = new ExternalCharging({
-    store,
+    ...{ store, journal: journalOf(store, time.schedule) },
     url,
     token: undefined,
     timeoutMs: 1_000,
@@ -63,7 +64,7 @@ function process(path: string, url: string, time = new ManualTime(start)) {
   const eventually = (condition: () => boolean) =>
     until(() => {
       if (condition()) return true
-      time.advance(10)
+      time.advance(100)
       return false
     })
   return { store, charging, time, log, kill, eventually }
@@ -122,7 +123,7 @@ test('records that were not delivered are delivered by the next run', async () =
   const first = process(path, bank.ocs.url)
   first.charging.start()
   const stored = first.charging.report(endedCall('a', 30))
-  first.time.advance(10)
+  first.time.advance(100)
   await stored
   first.kill()
   await bank.ocs.start()
@@ -139,7 +140,7 @@ test('a run whose clock was a year ahead leaves no record that waits for a year'
   const first = process(path, bank.ocs.url, new ManualTime(start + 365 * 86_400_000))
   first.charging.start()
   const stored = first.charging.report(endedCall('a', 30))
-  first.time.advance(10)
+  first.time.advance(100)
   await stored
   first.kill()
   await bank.ocs.start()
@@ -190,9 +191,9 @@ test('an answered call that a crash cut off is stored, reported, and charged onc
   const path = newPath()
   const first = process(path, bank.ocs.url)
   void first.charging.answered(openCall('a', start))
-  first.time.advance(10)
+  first.time.advance(100)
   first.charging.alive(['a'], start + 41_500)
-  first.time.advance(10)
+  first.time.advance(100)
   first.kill()
   const second = process(path, bank.ocs.url)
   expect(second.charging.start()).toEqual({ recoveredCalls: 1 })
@@ -215,7 +216,7 @@ test('a run that is killed at any moment of the delivery loses and doubles nothi
     charging.start()
     if (run === 0) {
       const stored = uuids.map((uuid) => charging.report(endedCall(uuid, 7)))
-      time.advance(10)
+      time.advance(100)
       await Promise.all(stored)
     }
     const seen = bank.ocs.seen.length

@@ -3,6 +3,7 @@ import { ExternalCharging } from '../../../../engine/charging/external/external-
 import type { Store } from '../../../../schema/open.ts'
 import { endedCall, freshStore, start } from '../../../support/books.ts'
 import { type Behaviour, FakeOcs, type SeenRequest, until } from '../../../support/fake-ocs.ts'
+import { journalOf } from '../../../support/journals.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
@@ -45,7 +46,7 @@ function chargingBy(
 ): Rig {
   const log: string[] = []
   const charging = new ExternalCharging({
-    store,
+    ...{ store, journal: journalOf(store, time.schedule) },
     url,
     token: 'node-token',
     timeoutMs: 1_000,
@@ -59,7 +60,7 @@ function chargingBy(
   const eventually = (condition: () => boolean) =>
     until(() => {
       if (condition()) return true
-      time.advance(10)
+      time.advance(100)
       return false
     })
   return { charging, store, time, log, eventually }
@@ -217,7 +218,7 @@ test('a call that is free of charge is stored, and the OCS hears nothing of it',
   const { charging, store, time } = chargingBy(ocs.url)
   charging.start()
   const stored = charging.report(endedCall('a', 85, { isFree: true }))
-  time.advance(10)
+  time.advance(100)
   await stored
   expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['a'])
   expect(store.sqlite.prepare('SELECT call_uuid FROM cdr_outbox').all()).toEqual([])
@@ -249,7 +250,7 @@ test('a record counts as stored without waiting for the OCS', async () => {
   const { charging, store, time } = chargingBy(ocs.url)
   charging.start()
   const stored = charging.report(endedCall('a', 85))
-  time.advance(10)
+  time.advance(100)
   await stored
   expect(waiting(store)).toBe(1)
 })

@@ -13,6 +13,7 @@ import {
   start,
   topUp,
 } from '../../../support/books.ts'
+import { journalOf } from '../../../support/journals.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { openDatabase } from '../../../../schema/open.ts'
 
@@ -60,7 +61,7 @@ test('a record that the database refuses for ever does not hold up the others', 
   await ocs.authorize(question('good'))
   const bad = ocs.report(endedCall('bad', 20, { endedAt: Number.NaN }))
   const good = ocs.report(endedCall('good', 20))
-  time.advance(10)
+  time.advance(100)
   await expect(bad).rejects.toThrow('NOT NULL')
   await good
   expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['good'])
@@ -97,16 +98,18 @@ test('the verdicts since the start are counted by kind', async () => {
 
 test('the journal holds a call from its answer to its end', async () => {
   const { ocs, time, store } = customerWith(2 * oneUnit)
-  const journal = () => store.sqlite.prepare('SELECT call_uuid, alive_at FROM call_journal').all()
+  const journal = () => journalOf(store, time.schedule).left()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start + 2_000))
-  time.advance(10)
-  expect(journal()).toEqual([{ call_uuid: 'a', alive_at: start }])
+  time.advance(100)
+  expect(journal()).toMatchObject([{ kind: 'cut', call: { callUuid: 'a' }, talkedMs: 0 }])
   ocs.alive(['a'], start + 9_000)
-  time.advance(10)
-  expect(journal()).toEqual([{ call_uuid: 'a', alive_at: start + 9_000 }])
+  time.advance(100)
+  expect(journal()).toMatchObject([{ kind: 'cut', talkedMs: 9_000 }])
   const stored = ocs.report(endedCall('a', 20))
   time.advance(10)
+  expect(journal()).toMatchObject([{ kind: 'ended', record: { billsec: 20 } }])
+  time.advance(100)
   await stored
   expect(journal()).toEqual([])
 })

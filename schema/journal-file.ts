@@ -1,0 +1,228 @@
+/**
+ * Lines that survive a crash, in numbered files beside the database. A line is durable when `append` calls
+ * back without an error, and it is written off the main thread: one write that syncs (`O_DSYNC`).
+ */
+import {
+  close,
+  constants,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rm,
+  rmSync,
+  write,
+} from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { sync } from './storage/copy.ts'
+
+export interface JournalFile {
+  /** What earlier runs left, oldest first. */
+  read(): LeftLines
+  /** Bytes in the file that is written to. */
+  readonly size: number
+  /** One at a time. After an error the same text, or the same with more behind it, is appended again. */
+  append(text: string, done: (error: unknown) => void): void
+  /** What is appended from now on goes to a new file. */
+  startNew(): void
+  removeOlder(): void
+  /** Keeps the files if they are needed at the next start. */
+  close(isNeeded: boolean): void
+}
+
+interface LeftLines {
+  readonly lines: readonly string[]
+  readonly damaged: readonly DamagedLine[]
+  /** Files of another database, under the names they have now. */
+  readonly foreign: readonly string[]
+}
+
+interface DamagedLine {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  readonly text: string
+}
+
+/** A line with its checksum, so that a torn or damaged one is noticed. `text` has no line break. */
+export const checked = (text: string): string =>
+  `${crc32(text).toString(16).padStart(8, '0')} ${text}\n`
+
+/** With the space behind it. */
+export const CHECKSUM_LENGTH = 9
+
+/** Undefined: torn or damaged. */
+function unchecked(line: string): string | undefined {
+  const text = line.slice(CHECKSUM_LENGTH)
+  return checked(text) === `${line}\n` ? text : undefined
+}
+
+/** Written as zeros ahead, so that a line changes no size of the file, which would be a second write. */
+const ROOM_BYTES = 256 * 1024
+
+/** Only one process may have them: the one that serves the database. */
+export class JournalFiles implements JournalFile {
+  readonly #databasePath: string
+  /** The first line of each file. */
+  readonly #head: string
+  #number: number
+  /** Open from its first write on. */
+  #file: number | undefined
+  #size = 0
+  #room = 0
+  #isWriting = false
+  #isClosed = false
+
+  /** @param databaseId files of another database are kept aside, not read. */
+  constructor(databasePath: string, databaseId: string) {
+    this.#databasePath = databasePath
+    this.#head = checked(JSON.stringify({ database: databaseId })).trimEnd()
+    this.#number = Math.max(0, ...journalFiles(databasePath).map(numberOf)) + 1
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  read(): LeftLines {
+    const lines: string[] = []
+    const damaged: DamagedLine[] = []
+    const foreign: string[] = []
+    for (const file of this.#files()) {
+      // The room behind the last line, and what a power cut tore out of the last write, are zeros.
+      const [head, ...rest] = readFileSync(file, 'utf8').replaceAll('\0', '').split('\n')
+      if (head !== undefined && unchecked(head) !== undefined && head !== this.#head) {
+        foreign.push(`${file}.of-another-database`)
+        renameSync(file, `${file}.of-another-database`)
+        continue
+      }
+      const texts = rest.map(unchecked)
+      // Behind the last whole line is what a crash tore: no caller was told of it.
+      const end = texts.findLastIndex((text) => text !== undefined)
+      for (const [index, text] of texts.slice(0, end + 1).entries())
+        if (text !== undefined) lines.push(text)
+        else damaged.push({ file, line: index + 2, text: rest[index] ?? '' })
+    }
+    return { lines, damaged, foreign }
+  }
+
+  append(text: string, done: (error: unknown) => void): void {
+    try {
+      const file = (this.#file ??= this.#create())
+      const data = Buffer.from(this.#size === 0 ? `${this.#head}\n${text}` : text)
+      const end = this.#size + data.length
+      const room = end > this.#room ? Math.ceil(end / ROOM_BYTES) * ROOM_BYTES : this.#room
+      const bytes = end > this.#room ? Buffer.concat([data], room - this.#size) : data
+      this.#isWriting = true
+      writeAll(file, bytes, this.#size, (error) => {
+        this.#isWriting = false
+        if (this.#isClosed) this.#close()
+        if (error === undefined) {
+          this.#size = end
+          this.#room = room
+        }
+        done(error)
+      })
+    } catch (error) {
+      done(error)
+    }
+  }
+
+  #create(): number {
+    const { O_CREAT, O_RDWR, O_DSYNC } = constants
+    const path = `${this.#databasePath}${SUFFIX}${this.#number}`
+    const file = openSync(path, O_CREAT | O_RDWR | O_DSYNC, 0o600)
+    sync(dirname(path))
+    return file
+  }
+
+  startNew(): void {
+    this.#close()
+    this.#number += 1
+    this.#size = 0
+    this.#room = 0
+  }
+
+  removeOlder(): void {
+    for (const file of this.#files())
+      // In its own time: it takes a moment to give back what the file had.
+      if (numberOf(file) < this.#number) rm(file, { force: true }, () => undefined)
+  }
+
+  close(isNeeded: boolean): void {
+    this.#isClosed = true
+    // The number of a closed file may be that of another one when the write begins.
+    if (!this.#isWriting) this.#close()
+    if (!isNeeded) for (const file of this.#files()) rmSync(file, { force: true })
+  }
+
+  #close(): void {
+    if (this.#file !== undefined) close(this.#file)
+    this.#file = undefined
+  }
+
+  /** Oldest first. */
+  #files(): readonly string[] {
+    return journalFiles(this.#databasePath).map((suffix) => this.#databasePath + suffix)
+  }
+}
+
+const SUFFIX = '.calls-'
+
+/** What comes behind the path of a database in the names of its journal's files, oldest first. */
+export function journalFiles(databasePath: string): readonly string[] {
+  const start = basename(databasePath)
+  return readdirSync(dirname(databasePath))
+    .filter((name) => name.startsWith(start))
+    .map((name) => name.slice(start.length))
+    .filter((rest) => /^\.calls-\d+$/.test(rest))
+    .toSorted((a, b) => numberOf(a) - numberOf(b))
+}
+
+const numberOf = (file: string): number => Number(file.slice(file.lastIndexOf('-') + 1))
+
+/** A disk may take a part at a time. */
+function writeAll(
+  file: number,
+  bytes: Buffer,
+  position: number,
+  done: (error: unknown) => void,
+): void {
+  write(file, bytes, 0, bytes.length, position, (error, written) => {
+    if (error !== null || written === 0) return done(error ?? new Error('no byte was written'))
+    if (written === bytes.length) return done(undefined)
+    return writeAll(file, bytes.subarray(written), position + written, done)
+  })
+}
+
+/** For a database in memory. */
+export class MemoryFile implements JournalFile {
+  #older: string[] = []
+  readonly #lines: string[] = []
+  size = 0
+
+  read(): LeftLines {
+    const lines = [...this.#older, ...this.#lines].map((line) => line.slice(CHECKSUM_LENGTH))
+    return { lines, damaged: [], foreign: [] }
+  }
+
+  append(text: string, done: (error: unknown) => void): void {
+    this.size += text.length
+    this.#lines.push(...text.split('\n').slice(0, -1))
+    done(undefined)
+  }
+
+  startNew(): void {
+    this.#older.push(...this.#lines.splice(0))
+    this.size = 0
+  }
+
+  removeOlder(): void {
+    this.#older = []
+  }
+
+  close(): void {
+    // What is not stored ends with the database.
+  }
+}

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { CallJournal, type EndTerms, recoveredRecord } from '../../schema/call-journal.ts'
+import { type JournalFile, MemoryFile } from '../../schema/journal-file.ts'
+import { Storage } from '../../schema/storage/storage.ts'
+import { endedCall, openCall, start } from '../support/books.ts'
+import { ManualTime } from '../support/manual-time.ts'
+
+const terms: EndTerms = { payerId: 1, tariff: null, costMicros: 20_000, isReported: false }
+
+function journalOn<F extends JournalFile>(file: F) {
+  const time = new ManualTime(start)
+  const storage = new Storage()
+  const log: string[] = []
+  const journal = new CallJournal(file, {
+    ...{ storage, schedule: time.schedule },
+    log: (level, message) => log.push(`${level} ${message}`),
+  })
+  /** What a start after a crash now would find. */
+  const left = () => journalOn(file).journal.left()
+  return { file, time, storage, log, journal, left }
+}
+
+/** A disk that can be full. */
+class Disk extends MemoryFile {
+  isFull = false
+  writes = 0
+
+  override append(text: string, done: (error: unknown) => void): void {
+    this.writes += 1
+    if (this.isFull) done(new Error('ENOSPC'))
+    else super.append(text, done)
+  }
+}
+
+test('an answered call is left open by a crash, up to its last heartbeat', async () => {
+  const { time, journal, left } = journalOn(new MemoryFile())
+  const answered = journal.answered(openCall('a', start), null, start)
+  expect(left()).toEqual([])
+  time.advance(1)
+  expect(await answered).toBe(true)
+  expect(left()).toMatchObject([{ kind: 'cut', call: { callUuid: 'a' }, talkedMs: 0 }])
+  journal.alive(['a', 'unknown'], start + 4_200)
+  time.advance(10)
+  const [entry] = left()
+  expect(entry?.kind === 'cut' && recoveredRecord(entry)).toMatchObject({
+    ...{ callUuid: 'a', billsec: 5, isRecovered: true, hangupCause: 'PROCESS_RESTART' },
+  })
+})
+
+test('the answers of a millisecond are one write', async () => {
+  const { file, time, journal } = journalOn(new Disk())
+  const answers = ['a', 'b', 'c'].map((uuid) =>
+    journal.answered(openCall(uuid, start), null, start),
+  )
+  time.advance(1)
+  expect(await Promise.all(answers)).toEqual([true, true, true])
+  expect(file.writes).toBe(1)
+  expect(time.waiting).toBe(0)
+})
+
+test('an end is left as it was decided, until the call is stored', () => {
+  const { time, journal, left } = journalOn(new MemoryFile())
+  void journal.answered(openCall('a', start), null, start)
+  const record = endedCall('a', 20)
+  journal.ended(record, terms)
+  journal.ended(endedCall('refused', 0), terms)
+  time.advance(10)
+  expect(left()).toMatchObject([{ kind: 'ended', record, terms }, { kind: 'ended' }])
+  journal.gone('a')
+  journal.gone('refused')
+  time.advance(10)
+  expect(left()).toEqual([])
+  expect(journal.size).toBe(0)
+})
+
+test('a disk that takes nothing: the caller is refused after two seconds, and no crash bills the call', async () => {
+  const { file, time, storage, log, journal, left } = journalOn(new Disk())
+  file.isFull = true
+  const answered = journal.answered(openCall('a', start), null, start)
+  time.advance(1_999)
+  storage.declare()
+  expect(storage.problem?.reason).toContain('ENOSPC')
+  time.advance(1)
+  expect(await answered).toBe(false)
+  const second = journal.answered(openCall('b', start), null, start)
+  file.isFull = false
+  time.advance(100)
+  expect(await second).toBe(true)
+  expect(storage.problem).toBeUndefined()
+  expect(left()).toMatchObject([{ call: { callUuid: 'b' } }])
+  expect(log).toEqual(['error journal: calls cannot be written'])
+})
+
+test('a full file is followed by a new one, which takes over what is open, and the old one goes', () => {
+  const { file, time, journal, left } = journalOn(new MemoryFile())
+  const long = { callerName: 'x'.repeat(2_000) }
+  for (let index = 0; index < 300; index += 1)
+    void journal.answered(openCall(`open-${index}`, start, long), null, start)
+  journal.alive(['open-7'], start + 9_000)
+  journal.ended(endedCall('open-8', 20), terms)
+  time.advance(10)
+  for (let index = 0; index < 3_000; index += 1) {
+    void journal.answered(openCall(`short-${index}`, start, long), null, start)
+    journal.gone(`short-${index}`)
+    time.advance(1)
+  }
+  expect(file.size).toBeLessThan(4 * 1024 * 1024)
+  expect(file.read().lines.join('').length).toBeLessThan(4 * 1024 * 1024)
+  const open = left()
+  expect(open).toHaveLength(300)
+  expect(open.filter((entry) => entry.kind === 'ended')).toHaveLength(1)
+  expect(open.find((entry) => entry.kind === 'cut' && entry.talkedMs === 9_000)).toBeDefined()
+})
+
+test('two crashes in a row lose nothing of the first', () => {
+  const first = journalOn(new MemoryFile())
+  void first.journal.answered(openCall('a', start), null, start)
+  first.time.advance(1)
+  first.file.startNew()
+  const second = journalOn(first.file)
+  void second.journal.answered(openCall('b', start), null, start)
+  second.time.advance(1)
+  expect(second.file.read().lines).toHaveLength(2)
+  expect(second.left()).toMatchObject([{ call: { callUuid: 'b' } }, { call: { callUuid: 'a' } }])
+})

@@ -1,0 +1,88 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checked, JournalFiles } from '../../schema/journal-file.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+let count = 0
+
+function path(): string {
+  count += 1
+  return join(folder, `${count}.db`)
+}
+
+const append = (file: JournalFiles, ...texts: readonly string[]): Promise<unknown> =>
+  new Promise((resolve) => file.append(texts.map(checked).join(''), resolve))
+
+const filesOf = (database: string) =>
+  readdirSync(folder)
+    .filter((name) => join(folder, name).startsWith(`${database}.`))
+    .map((name) => name.slice(name.indexOf('.db') + 3))
+
+test('the next start reads what was appended, in order', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  expect(await append(file, '1', 'zwei ☎')).toBeUndefined()
+  await append(file, '3')
+  const next = new JournalFiles(database, 'id')
+  expect(next.read()).toEqual({ lines: ['1', 'zwei ☎', '3'], damaged: [], foreign: [] })
+  await append(next, '4')
+  expect(filesOf(database)).toEqual(['.calls-1', '.calls-2'])
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', 'zwei ☎', '3', '4'])
+  expect(statSync(`${database}.calls-1`).mode & 0o777).toBe(0o600)
+})
+
+test('a line that a crash tore is left out in silence, a damaged one is named', async () => {
+  const database = path()
+  await append(new JournalFiles(database, 'id'), '1', '2', '3', '4')
+  const name = `${database}.calls-1`
+  const text = readFileSync(name, 'latin1')
+  writeFileSync(
+    name,
+    text
+      .replace(checked('2'), '00000000 2\n')
+      .replace(checked('4').trimEnd(), checked('4').slice(0, 6)),
+    'latin1',
+  )
+  expect(new JournalFiles(database, 'id').read()).toEqual({
+    lines: ['1', '3'],
+    damaged: [{ file: name, line: 3, text: '00000000 2' }],
+    foreign: [],
+  })
+})
+
+test('a file of another database is kept aside', async () => {
+  const database = path()
+  await append(new JournalFiles(database, 'other'), '1')
+  const aside = `${database}.calls-1.of-another-database`
+  expect(new JournalFiles(database, 'id').read()).toEqual({
+    ...{ lines: [], damaged: [], foreign: [aside] },
+  })
+  expect(filesOf(database)).toEqual(['.calls-1.of-another-database'])
+})
+
+test('older files are removed when a new one has what is needed; all of them when nothing is', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  file.startNew()
+  await append(file, '2')
+  file.removeOlder()
+  await expect.poll(() => filesOf(database)).toEqual(['.calls-2'])
+  file.close(true)
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['2'])
+  file.close(false)
+  expect(filesOf(database)).toEqual([])
+})
+
+test('a folder that is gone is an error, and the text can be appended again', async () => {
+  const away = join(folder, 'away')
+  mkdirSync(away)
+  const file = new JournalFiles(join(away, 'calls.db'), 'id')
+  rmSync(away, { recursive: true })
+  expect(await append(file, '1')).toMatchObject({ code: 'ENOENT' })
+  mkdirSync(away)
+  expect(await append(file, '1')).toBeUndefined()
+  expect(new JournalFiles(join(away, 'calls.db'), 'id').read().lines).toEqual(['1'])
+})

@@ -1,0 +1,22 @@
+/** The journal of calls in memory: it survives an OCS, as the file survives its process. */
+import { CallJournal } from '../../schema/call-journal.ts'
+import type { Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import { MemoryFile } from '../../schema/journal-file.ts'
+import type { Store } from '../../schema/open.ts'
+
+const ofMemory = new WeakMap<object, MemoryFile>()
+const byPath = new Map<string, MemoryFile>()
+
+/** Opened again: what a start after a crash finds. */
+export function journalOf(
+  { sqlite, storage }: Store,
+  schedule: Schedule,
+  log: Log = () => undefined,
+): CallJournal {
+  const known = sqlite.memory ? ofMemory.get(sqlite) : byPath.get(sqlite.name)
+  const file = known ?? new MemoryFile()
+  if (sqlite.memory) ofMemory.set(sqlite, file)
+  else byPath.set(sqlite.name, file)
+  return new CallJournal(file, { storage, schedule, log })
+}
