@@ -76,39 +76,43 @@ function flawInCounts(message: SipMessage): string | undefined {
 /** What names the transaction and the dialog. */
 function flawInIdentity(message: SipMessage): string | undefined {
   const { via, cseq, callId } = message
-  if (!isUsable(via) || hasEmptyPart(message.get('Via'), via)) return bad('Via')
+  if (!isUsable(via) || hasEmptyPart(message.get('Via') ?? '', via)) return bad('Via')
   if (!/^[^\0- \x7f]+$/.test(callId)) return bad('Call-ID')
   if (cseq === undefined) return bad('CSeq')
   if (cseq.method !== message.method) return 'CSeq Method Mismatch'
-  if (!isGood(message.from, message.get('From'))) return bad('From')
-  if (!isGood(message.to, message.get('To'))) return bad('To')
+  if (!isGood(message, 'From')) return bad('From')
+  if (!isGood(message, 'To')) return bad('To')
   return undefined
 }
 
 /** RFC 4475 §3.2.1: the magic cookie without anything behind it identifies no transaction. */
 const isUsable = (via: Via | undefined): via is Via => via !== undefined && via.branch !== 'z9hG4bK'
 
-const isGood = (address: NameAddr | undefined, value: string | undefined): boolean =>
-  isAddress(address) && !hasEmptyPart(value, address)
-
-/** Any scheme will do (RFC 4475 §3.3.4), but a SIP URI has to be one. */
-function isAddress(address: NameAddr | undefined): address is NameAddr {
-  if (address === undefined) return false
-  return (
-    plainUri.test(address.uri) || address.parsedUri !== undefined || !/^sips?:/i.test(address.uri)
-  )
+const addressOf = {
+  From: (message: SipMessage) => message.from,
+  To: (message: SipMessage) => message.to,
+  Contact: (message: SipMessage) => message.contact,
 }
 
-/** What nearly every address is; a URI that this pattern takes is one without being taken apart. */
-const plainUri =
-  /^sip:(?:[\w.+-]+@)?\w[\w.-]*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;transport=[a-z]+)?$/i
+/** Of the first of its kind. */
+function isGood(message: SipMessage, name: keyof typeof addressOf): boolean {
+  const value = message.get(name)
+  if (value === undefined) return false
+  if (plainAddress.test(value)) return true
+  const address = addressOf[name](message)
+  return isAddress(address) && !hasEmptyPart(value, address)
+}
+
+/** What nearly every address is; a value that this pattern takes is one without being taken apart. */
+const plainAddress =
+  /^(?:"[\w .+-]*" ?)?<sip:(?:[\w.+-]+@)?\w[\w.-]*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;transport=[a-z]+)?>(?:;tag=[\w.-]+)?$/i
+
+/** Any scheme will do (RFC 4475 §3.3.4), but a SIP URI has to be one. */
+const isAddress = (address: NameAddr | undefined): address is NameAddr =>
+  address !== undefined && (address.parsedUri !== undefined || !/^sips?:/i.test(address.uri))
 
 /** `;;`, `,,` and separators at the end: RFC 4475 §3.1.2.1. `first` is the first element, as it was read. */
-function hasEmptyPart(
-  value: string | undefined,
-  first: { readonly params: Params } | undefined,
-): boolean {
-  if (value === undefined) return false
+function hasEmptyPart(value: string, first: { readonly params: Params } | undefined): boolean {
   if (first !== undefined && !value.includes(',')) return first.params.hasEmpty
   return splitOutside(value, ',').some(
     (element) => element === '' || splitOutside(element, ';').includes(''),
@@ -137,7 +141,7 @@ function areContacts(message: SipMessage): boolean {
   const [first] = values
   if (first === undefined) return true
   if (first === '*' && message.method === 'REGISTER') return true
-  if (values.length === 1 && !first.includes(',')) return isGood(message.contact, first)
+  if (values.length === 1 && !first.includes(',')) return isGood(message, 'Contact')
   return areAddresses(values)
 }
 

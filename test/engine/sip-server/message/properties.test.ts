@@ -35,9 +35,9 @@ function written(headers: readonly (readonly [string, string])[], body: string):
   return `MESSAGE sip:a@b SIP/2.0\r\n${lines.join('')}${length}\r\n\r\n${body}`
 }
 
-test('an address is good exactly when its SIP URI can be read', () => {
+test('an address is good exactly when it and its SIP URI can be read, and no parameter is empty', () => {
   const part = fc.oneof(
-    fc.string({ unit: oneOf('aB1.+-_@:;='), maxLength: 12 }),
+    fc.string({ unit: oneOf('aB1.+-_@:;= "'), maxLength: 8 }),
     fc.constantFrom(
       'a@',
       'host',
@@ -50,14 +50,18 @@ test('an address is good exactly when its SIP URI can be read', () => {
       '[::1]',
     ),
   )
+  const text = fc.array(part, { maxLength: 4 }).map((parts) => parts.join(''))
+  const name = fc.oneof(fc.constantFrom('', '"Alice" ', '"a\\'), text)
+  const params = fc.oneof(fc.constantFrom('', ';tag=a.1', ';tag=', ';tag=a;tag=b', ';;tag=a'), text)
   fc.assert(
-    fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
-      const uri = `sip:${parts.join('')}`
-      const text = invite().replace('From: "Alice" <sip:alice@example.com>', `From: <${uri}>`)
-      const refusal = checkRequest(read(text), 'udp')
-      expect(refusal === undefined).toBe(parseUri(uri) !== undefined)
+    fc.property(name, text, params, (before, uri, after) => {
+      const value = `${before}<sip:${uri}>${after}`.trim()
+      const message = read(invite().replace('"Alice" <sip:alice@example.com>;tag=f1', () => value))
+      const address = parseNameAddr(value)
+      const isGood = address?.params.hasEmpty === false && parseUri(address.uri) !== undefined
+      expect(checkRequest(message, 'udp') === undefined).toBe(isGood)
     }),
-    { numRuns: 2_000 },
+    { numRuns: 3_000 },
   )
 })
 
