@@ -238,6 +238,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel('', now)
     if (timer === 'silence') return void this.#moveOn(now)
+    if (this.#transaction?.state !== 'proceeding') return
     this.#ports.transactions.endClient(this.#sent.branch)
     this.#failLocally(487, 'Request Terminated', now)
   }
@@ -289,12 +290,13 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
     if (this.#ack) this.#ports.transactions.send(this.#ack.text, this.#ack.flow, '')
   }
 
-  /** The application has its final response. */
+  /** The application has its final response, or is gone. */
   finished(): void {
     this.#hasFinal = true
     this.#timerC?.cancel()
-    this.#cancelTimeout?.cancel()
-    this.#timerC = this.#cancelTimeout = undefined
+    this.#timerC = undefined
+    // The callee of a cancelled INVITE may never answer: without this limit its transaction would stay for ever.
+    if (this.#transaction?.state !== 'proceeding') this.#cancelTimeout?.cancel()
     this.#silence?.cancel()
     this.#ports.requests.remove(this)
     if (!this.isInitial) this.#dialog?.pending.localEnds(this.#sent.method)
@@ -376,14 +378,18 @@ function abandonedAttempt(
   onAnswer: (response: SipMessage, flow: Flow, now: number) => void,
 ): ClientUser {
   let isCancelled = false
+  const end = { onTimer: () => transactions.endClient(sent.branch) }
   return {
     onResponse: (response, from, now) => {
       if (sent.method !== 'INVITE' || response.status >= 300) return
       if (response.status >= 200) return onAnswer(response, from, now)
-      if (!isCancelled) transactions.cancel(sent, flow, '', now)
+      if (isCancelled) return
       isCancelled = true
+      transactions.cancel(sent, flow, '', now)
+      // §9.1: it may never answer; it has no timer of its own any more.
+      transactions.deadlines.start(end, 'end', transactionTimeoutMs(transactions.timers), now)
     },
     onFailure: () => undefined,
-    onTerminated: () => transactions.endClient(sent.branch),
+    onTerminated: () => end.onTimer(),
   }
 }

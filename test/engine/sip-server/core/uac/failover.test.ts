@@ -279,3 +279,24 @@ test('an application that has gone is not called for: what it asked moves nowher
   expect(places(server.takeSent()).every((place) => place === 'INVITE 192.0.2.1')).toBe(true)
   expectNothingLeft(server)
 })
+
+test('a target that was given up, rings and never answers is forgotten', () => {
+  const server = new VirtualServer()
+  send(server)
+  const [one] = server.takeSent()
+  server.advance(4_000)
+  const two = server.takeSent().find(({ flow }) => flow.address === '192.0.2.2')
+  answer(server, one, 180)
+  expect(server.takeStartLines()[0]).toMatch(/^CANCEL/)
+  answer(server, two, 486)
+  expectNothingLeft(server)
+})
+
+test('the INVITE of an application that is gone is forgotten, although its callee rings for ever', () => {
+  const server = new VirtualServer()
+  send(server, [first])
+  answer(server, server.takeSent()[0], 180)
+  server.disconnect(server.clientId)
+  expect(server.takeStartLines()[0]).toMatch(/^CANCEL/)
+  expectNothingLeft(server)
+})
