@@ -16,7 +16,11 @@ export function issueKeys(path: string, count: number): readonly string[] {
     const keys = new KeyStore(store, new KeyCache())
     const mint = { store, keys, now: Date.now, randomBytes }
     const issue = (index: number): string => {
-      const body = newKeyBody.parse({ name: `bench ${index}`, rate_limit_rpm: 100_000 })
+      const body = newKeyBody.parse({
+        name: `bench ${index}`,
+        scopes: ['*'],
+        rate_limit_rpm: 100_000,
+      })
       return issueKey(mint, body, consoleGrantor).token
     }
     return transaction(store, () => Array.from({ length: count }, (_, index) => issue(index)))
