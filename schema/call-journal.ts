@@ -202,6 +202,7 @@ export class CallJournal {
 
   /** These calls go on. */
   alive(callUuids: readonly string[], nowMs: number): void {
+    if (!this.#isWriting && this.#file.isGone()) this.#replaceFile()
     this.#noteAlive(callUuids, nowMs)
     this.#beat = checked(JSON.stringify({ alive: callUuids, at: nowMs } satisfies Line))
     this.#writeWithin(OTHER_WAIT_MS)
@@ -311,6 +312,11 @@ export class CallJournal {
     this.#isFailing = true
     if (this.#isClosed) return
     this.#timer = { waitMs: 0, cancel: this.#deps.schedule(() => this.#write(), RETRY_MS) }
+  }
+
+  #replaceFile(): void {
+    this.#deps.log('error', 'journal: its file is gone; what is open is written to a new one')
+    this.#startNewFile()
   }
 
   #startNewFile(): void {

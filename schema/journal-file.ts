@@ -5,6 +5,7 @@
 import {
   close,
   constants,
+  existsSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -24,6 +25,8 @@ export interface JournalFile {
   readonly size: number
   /** One at a time. After an error the same text, or the same with more behind it, is appended again. */
   append(text: string, done: (error: unknown) => void): void
+  /** The file that is written to was removed or moved away. */
+  isGone(): boolean
   /** What is appended from now on goes to a new file. */
   startNew(): void
   removeOlder(): void
@@ -131,10 +134,17 @@ export class JournalFiles implements JournalFile {
 
   #create(): number {
     const { O_CREAT, O_RDWR, O_DSYNC } = constants
-    const path = `${this.#databasePath}${SUFFIX}${this.#number}`
-    const file = openSync(path, O_CREAT | O_RDWR | O_DSYNC, 0o600)
-    sync(dirname(path))
+    const file = openSync(this.#path, O_CREAT | O_RDWR | O_DSYNC, 0o600)
+    sync(dirname(this.#path))
     return file
+  }
+
+  get #path(): string {
+    return `${this.#databasePath}${SUFFIX}${this.#number}`
+  }
+
+  isGone(): boolean {
+    return this.#file !== undefined && !existsSync(this.#path)
   }
 
   startNew(): void {
@@ -211,6 +221,10 @@ export class MemoryFile implements JournalFile {
     this.size += text.length
     this.#lines.push(...text.split('\n').slice(0, -1))
     done(undefined)
+  }
+
+  isGone(): boolean {
+    return false
   }
 
   startNew(): void {

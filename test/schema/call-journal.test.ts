@@ -1,9 +1,12 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CallJournal, type EndTerms, recoveredRecord } from '../../schema/call-journal.ts'
-import { type JournalFile, MemoryFile } from '../../schema/journal-file.ts'
+import { type JournalFile, JournalFiles, MemoryFile } from '../../schema/journal-file.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { endedCall, openCall, start } from '../support/books.ts'
 import { ManualTime } from '../support/manual-time.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const terms: EndTerms = { payerId: 1, tariff: null, costMicros: 20_000, isReported: false }
 
@@ -122,4 +125,20 @@ test('two crashes in a row lose nothing of the first', () => {
   second.time.advance(1)
   expect(second.file.read().lines).toHaveLength(2)
   expect(second.left()).toMatchObject([{ call: { callUuid: 'b' } }, { call: { callUuid: 'a' } }])
+})
+
+test('a file that is removed while it is written to is replaced at the next heartbeat', async () => {
+  const database = join(temporaryFolder(), 'tollgate.db')
+  const { time, journal, log } = journalOn(new JournalFiles(database, 'id'))
+  const written = async (answered: Promise<boolean>) => {
+    time.advance(1)
+    expect(await answered).toBe(true)
+  }
+  await written(journal.answered(openCall('a', start), null, start))
+  rmSync(`${database}.calls-1`)
+  journal.alive(['a'], start + 5_000)
+  await written(journal.answered(openCall('b', start), null, start))
+  expect(log).toEqual(['error journal: its file is gone; what is open is written to a new one'])
+  const next = journalOn(new JournalFiles(database, 'id')).journal.left()
+  expect(next).toMatchObject([{ call: { callUuid: 'b' } }, { call: { callUuid: 'a' } }])
 })

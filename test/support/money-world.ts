@@ -25,6 +25,7 @@ import {
   question,
   topUp,
 } from './books.ts'
+import { journalOf } from './journals.ts'
 import { ManualTime } from './manual-time.ts'
 
 const creditMicros = 100_000
@@ -163,6 +164,8 @@ class MoneyWorld {
 
   settle(): void {
     this.#books.ocs.stop()
+    // The journal forgets what is stored a moment later.
+    this.#books.time.advance(20)
   }
 
   #next(): number {
@@ -196,8 +199,10 @@ class MoneyWorld {
       expect(row.debit).toBe(row.cost)
     }
     const stored = new Map(rows.map((row) => [row.call_uuid, row.billsec]))
-    const open = this.store.sqlite.prepare<[], string>('SELECT call_uuid FROM call_journal').pluck()
-    expect(open.all().filter((uuid) => stored.has(uuid))).toEqual([])
+    const open = journalOf(this.store, this.#books.time.schedule)
+      .left()
+      .map((entry) => (entry.kind === 'cut' ? entry.call.callUuid : entry.record.callUuid))
+    expect(open.filter((uuid) => stored.has(uuid))).toEqual([])
     for (const uuid of this.durable) expect(stored.get(uuid)).toBe(this.reported.get(uuid))
     expect(
       this.store.sqlite

@@ -208,7 +208,11 @@ export class TollgateProcess {
           ? { call_uuid: entry.call.callUuid, talkedMs: entry.talkedMs }
           : { call_uuid: entry.record.callUuid, talkedMs: entry.record.billsec * 1_000 },
       )
-    const stored = new Set(this.calls().map((call) => call.call_uuid))
+    const rows = this.query<{ call_uuid: string }>(
+      'SELECT call_uuid FROM cdr WHERE call_uuid IN (SELECT value FROM json_each(?))',
+      JSON.stringify(open.map((call) => call.call_uuid)),
+    )
+    const stored = new Set(rows.map((row) => row.call_uuid))
     return open.filter((call) => !stored.has(call.call_uuid))
   }
 
