@@ -222,6 +222,6 @@ async function checkMoney(tollgate: TollgateProcess, succeeded: number): Promise
 async function settled(tollgate: TollgateProcess): Promise<void> {
   for (let wait = 0; wait < 60; wait++) {
     await new Promise((resolve) => setTimeout(resolve, 1_000))
-    if (tollgate.openCalls().length === 0) return
+    if (tollgate.countUnstored() === 0) return
   }
 }

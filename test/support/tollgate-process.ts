@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
 import type { Listener } from '../../engine/sip-server/index.ts'
-import { CallJournal } from '../../schema/call-journal.ts'
+import { CallJournal, type JournalEntry } from '../../schema/call-journal.ts'
 import { JournalFiles } from '../../schema/journal-file.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { freePort } from './free-port.ts'
@@ -189,8 +189,20 @@ export class TollgateProcess {
     return this.query<StoredCall>('SELECT * FROM cdr ORDER BY id')
   }
 
-  /** Calls that the journal has and the database not yet: they live, or have just ended. */
+  /** The calls that are answered and go on. */
   openCalls(): OpenCall[] {
+    return this.#unstored().flatMap((entry) =>
+      entry.kind === 'cut' ? [{ call_uuid: uuidOf(entry), talkedMs: entry.talkedMs }] : [],
+    )
+  }
+
+  /** How many calls go on, or have ended and are not in the database yet. */
+  countUnstored(): number {
+    return this.#unstored().length
+  }
+
+  /** What the journal has and the database has not. */
+  #unstored(): JournalEntry[] {
     const [id] = this.query<{ value: string }>(
       "SELECT value FROM setting WHERE name = 'database_id'",
     )
@@ -201,19 +213,13 @@ export class TollgateProcess {
         throw new Error(message)
       },
     })
-    const open = journal
-      .left()
-      .map((entry) =>
-        entry.kind === 'cut'
-          ? { call_uuid: entry.call.callUuid, talkedMs: entry.talkedMs }
-          : { call_uuid: entry.record.callUuid, talkedMs: entry.record.billsec * 1_000 },
-      )
+    const left = journal.left()
     const rows = this.query<{ call_uuid: string }>(
       'SELECT call_uuid FROM cdr WHERE call_uuid IN (SELECT value FROM json_each(?))',
-      JSON.stringify(open.map((call) => call.call_uuid)),
+      JSON.stringify(left.map(uuidOf)),
     )
     const stored = new Set(rows.map((row) => row.call_uuid))
-    return open.filter((call) => !stored.has(call.call_uuid))
+    return left.filter((entry) => !stored.has(uuidOf(entry)))
   }
 
   /** Waits until `count` calls are stored; records are written in groups, shortly after the end. */
@@ -238,3 +244,6 @@ export class TollgateProcess {
     return row
   }
 }
+
+const uuidOf = (entry: JournalEntry): string =>
+  entry.kind === 'cut' ? entry.call.callUuid : entry.record.callUuid
