@@ -1,6 +1,6 @@
 /**
- * When OPTIONS are sent (SPECIFICATION.md §11). Each target has its own fixed slot in the interval, so the
- * schedule does not drift and the load is spread. A probe is one OPTIONS and, if that is silent for
+ * When OPTIONS are sent (SPECIFICATION.md §11). Each target has a fixed slot in the interval, so the schedule
+ * does not drift and the load is spread. A probe is one OPTIONS and, if that is silent for
  * half of the timeout, a second one: either answer counts. Probes of one target never overlap.
  *
  * With interval 500, timeout 400 and 3 failures, a node that dies right after it answered is out
@@ -52,9 +52,17 @@ export interface ProberDeps {
 /** Slots one golden ratio apart stay evenly spread however many targets come and go. */
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
+/**
+ * Targets in one slot are probed together, so that they share a wake-up of the process (`test/bench/growth.ts`):
+ * 1,000 nodes cost a fifth less.
+ */
+const SLOT_MS = 10
+
 export class Prober {
   readonly #deps: ProberDeps
   readonly #loops = new Map<number, ProbeLoop>()
+  /** By interval and slot. */
+  readonly #rounds = new Map<string, Round>()
   #targetsSeen = 0
   #isRunning = false
 
@@ -70,6 +78,7 @@ export class Prober {
       if (target && isSameTarget(loop.target, target)) continue
       loop.stop()
       this.#loops.delete(id)
+      for (const [name, round] of this.#rounds) if (round.remove(loop)) this.#rounds.delete(name)
     }
     for (const target of targets) if (!this.#loops.has(target.id)) this.#add(target)
   }
@@ -77,11 +86,12 @@ export class Prober {
   start(): void {
     if (this.#isRunning) return
     this.#isRunning = true
-    for (const loop of this.#loops.values()) loop.start()
+    for (const round of this.#rounds.values()) round.start()
   }
 
   stop(): void {
     this.#isRunning = false
+    for (const round of this.#rounds.values()) round.stop()
     for (const loop of this.#loops.values()) loop.stop()
   }
 
@@ -92,10 +102,71 @@ export class Prober {
 
   #add(target: ProbeTarget): void {
     this.#targetsSeen += 1
-    const slotMs = ((this.#targetsSeen * GOLDEN_RATIO) % 1) * target.settings.intervalMs
-    const loop = new ProbeLoop(target, slotMs, this.#deps)
+    const { intervalMs } = target.settings
+    const slots = Math.max(1, Math.floor(intervalMs / SLOT_MS))
+    const slotMs = Math.ceil(((this.#targetsSeen * GOLDEN_RATIO) % 1) * slots) * SLOT_MS
+    const loop = new ProbeLoop(target, this.#deps)
     this.#loops.set(target.id, loop)
-    if (this.#isRunning) loop.start()
+    this.#roundAt(intervalMs, slotMs).add(loop)
+  }
+
+  #roundAt(intervalMs: number, slotMs: number): Round {
+    const name = `${intervalMs} ${slotMs}`
+    const known = this.#rounds.get(name)
+    if (known) return known
+    const round = new Round(intervalMs, slotMs, this.#deps)
+    this.#rounds.set(name, round)
+    if (this.#isRunning) round.start()
+    return round
+  }
+}
+
+/** The targets of one slot of an interval. */
+class Round {
+  readonly #intervalMs: number
+  readonly #slotMs: number
+  readonly #deps: ProberDeps
+  readonly #loops = new Set<ProbeLoop>()
+  #nextDue = 0
+  #cancelDue: Cancel | undefined
+
+  constructor(intervalMs: number, slotMs: number, deps: ProberDeps) {
+    this.#intervalMs = intervalMs
+    this.#slotMs = slotMs
+    this.#deps = deps
+  }
+
+  add(loop: ProbeLoop): void {
+    this.#loops.add(loop)
+  }
+
+  /** Whether that was the last one; the round has stopped then. */
+  remove(loop: ProbeLoop): boolean {
+    if (!this.#loops.delete(loop) || this.#loops.size > 0) return false
+    this.stop()
+    return true
+  }
+
+  start(): void {
+    this.#nextDue = this.#deps.now() + this.#slotMs
+    this.#arm()
+  }
+
+  stop(): void {
+    this.#cancelDue?.()
+  }
+
+  #arm(): void {
+    const delayMs = Math.max(0, this.#nextDue - this.#deps.now())
+    this.#cancelDue = this.#deps.schedule(() => this.#onDue(), delayMs)
+  }
+
+  #onDue(): void {
+    this.#nextDue += this.#intervalMs
+    const missed = Math.floor((this.#deps.now() - this.#nextDue) / this.#intervalMs) + 1
+    if (missed > 0) this.#nextDue += missed * this.#intervalMs
+    this.#arm()
+    for (const loop of this.#loops) loop.due()
   }
 }
 
@@ -113,26 +184,16 @@ const MAX_DOUBT_MS = 3_000
 
 class ProbeLoop {
   readonly target: ProbeTarget
-  readonly #slotMs: number
   readonly #deps: ProberDeps
-  #nextDue = 0
-  #cancelDue: Cancel | undefined
   #attempt: Attempt | undefined
   #isDueWaiting = false
 
-  constructor(target: ProbeTarget, slotMs: number, deps: ProberDeps) {
+  constructor(target: ProbeTarget, deps: ProberDeps) {
     this.target = target
-    this.#slotMs = slotMs
     this.#deps = deps
   }
 
-  start(): void {
-    this.#nextDue = this.#deps.now() + this.#slotMs
-    this.#arm()
-  }
-
   stop(): void {
-    this.#cancelDue?.()
     this.#isDueWaiting = false
     this.#forgetAttempt()
   }
@@ -141,18 +202,8 @@ class ProbeLoop {
     if (!this.#attempt) this.#begin()
   }
 
-  #arm(): void {
-    const delayMs = Math.max(0, this.#nextDue - this.#deps.now())
-    this.#cancelDue = this.#deps.schedule(() => this.#onDue(), delayMs)
-  }
-
-  #onDue(): void {
-    const { intervalMs } = this.target.settings
-    this.#nextDue += intervalMs
-    const missed = Math.floor((this.#deps.now() - this.#nextDue) / intervalMs) + 1
-    if (missed > 0) this.#nextDue += missed * intervalMs
-    this.#arm()
-    // A due probe waits for one that a failed call has started: never two, never a longer gap.
+  /** A due probe waits for one that a failed call has started: never two, never a longer gap. */
+  due(): void {
     if (this.#attempt) this.#isDueWaiting = true
     else this.#begin()
   }

@@ -106,6 +106,14 @@ test('probes of many nodes are spread over the interval', async () => {
   for (const count of perSlice) expect(Math.abs(count - 5)).toBeLessThanOrEqual(2)
 })
 
+test('1,000 nodes wake the process 50 times in an interval, not 1,000 times', async () => {
+  const ids = Array.from({ length: 1_000 }, (_, index) => index + 1)
+  const { clock, nodes } = start(ids)
+  await clock.advance(1_000)
+  expect(nodes.sent).toHaveLength(2_000)
+  expect(new Set(nodes.sent.map(({ at }) => at)).size).toBe(100)
+})
+
 test('an extra probe neither overlaps a due one nor leaves a longer gap', async () => {
   const { clock, nodes, verdicts, prober } = start([1])
   nodes.dead.add(uriOf(1))
