@@ -106,7 +106,7 @@ const bans: readonly Ban[] = [
     what: 'reading the environment',
     pattern: /\bprocess\.env\b/g,
     instead: 'declare the setting in engine/settings.ts and take its value as an argument',
-    rim: ['engine/main.ts'],
+    rim: ['engine/main.ts', 'engine/launch.ts'],
   },
   {
     what: 'handling signals or ending the process',

@@ -1,12 +1,48 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { BridgedCalls } from '../support/bench/bridged-calls.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
+import { residentMegabytes } from './load/process-cpu.ts'
+import { placeCalls, startNode } from './load/sipp-load.ts'
 
-export const describe = 'heap that the SIP core holds: per live call, per call that has just ended'
+export const describe =
+  'heap that the SIP core holds per call; resident memory of the program at rest and under calls; arguments: rate=700 calls=100000 more=50000, calls=0 for the core alone'
 
 const calls = 5_000
 
-export async function run(): Promise<void> {
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
+  const numberOf = (name: string, usual: number): number => Number(options.get(name) ?? usual)
+  ofCore()
+  const first = numberOf('calls', 100_000)
+  if (first > 0) await ofProgram(numberOf('rate', 700), [first, numberOf('more', 50_000)])
+}
+
+/** How long the program rests before it is looked at. Milliseconds. */
+const restMs = 10_000
+
+async function ofProgram(rate: number, rounds: readonly number[]): Promise<void> {
+  const nodes = [await startNode(), await startNode(), await startNode()]
+  const tollgate = await TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {
+    LOG_LEVEL: 'warn',
+  })
+  const print = (what: string): void =>
+    console.log(`${residentMegabytes(tollgate.pid).toFixed(0).padStart(8)}  MB resident ${what}`)
+  try {
+    await new Promise((resolve) => setTimeout(resolve, restMs))
+    print('at rest after the start')
+    for (const count of rounds) {
+      const { succeeded } = await placeCalls(tollgate.sipPort, rate, count, caller)
+      print(`after ${succeeded} of ${count} calls at ${rate}/s`)
+    }
+  } finally {
+    await tollgate.stop()
+    for (const node of nodes) await node.stop()
+  }
+}
+
+function ofCore(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const used = (): number => {

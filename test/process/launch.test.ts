@@ -1,6 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
@@ -45,21 +45,40 @@ test('an old Node restarts the program on the one that npm installed: arguments,
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'started by an old Node, %s drains and ends the serving process',
   async (signal) => {
-    const child = spawn(process.execPath, ['-r', oldNode, 'dist/main.js', 'serve'], {
-      env: {
-        PATH: process.env['PATH'],
-        DATABASE_PATH: join(folder, `${signal}.db`),
-        SIP_LISTEN: 'udp/127.0.0.1:0',
-        API_LISTEN: '127.0.0.1:0',
-        EDGE_LISTEN: '127.0.0.1:0',
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
+    const child = await serve(['-r', oldNode])
     const ended = once(child, 'exit')
-    for await (const line of createInterface({ input: child.stdout }))
-      if (line.startsWith('ready ')) break
     child.kill(signal)
     expect(await ended).toEqual([0, null])
   },
 )
+
+test.runIf(process.platform === 'linux')(
+  'the server runs on a heap of its own sizes, in the process that was started, unless the operator has chosen',
+  async () => {
+    const wordsOf = (child: ChildProcess): string =>
+      readFileSync(`/proc/${String(child.pid)}/cmdline`, 'utf8')
+    const ours = await serve([])
+    expect(wordsOf(ours)).toContain('--max-semi-space-size=')
+    const chosen = await serve([], { NODE_OPTIONS: '--max-semi-space-size=8' })
+    expect(wordsOf(chosen)).not.toContain('--max-semi-space-size=')
+  },
+)
+
+/** Until it is ready. */
+async function serve(nodeWords: readonly string[], environment: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [...nodeWords, 'dist/main.js', 'serve'], {
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_PATH: join(mkdtempSync(join(folder, 'serve-')), 'tollgate.db'),
+      SIP_LISTEN: 'udp/127.0.0.1:0',
+      API_LISTEN: '127.0.0.1:0',
+      EDGE_LISTEN: '127.0.0.1:0',
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  for await (const line of createInterface({ input: child.stdout }))
+    if (line.startsWith('ready ')) break
+  return child
+}
