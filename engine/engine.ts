@@ -331,7 +331,7 @@ export class Engine {
 
   /** What a server elsewhere took in: ours asks before it decodes anything. */
   #admits(request: SipRequest): boolean {
-    const { protocol, source_address: address, source_port: port, method, headers } = request
+    const { protocol, sourceAddress: address, sourcePort: port, method, headers } = request
     return this.guard.admitRequest({ protocol, address, port }, method, headers['user-agent'])
   }
 

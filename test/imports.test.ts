@@ -97,7 +97,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   },
   'engine/call': {
     folders: ['schema', sipGrammar, applications, ...helpers.map((name) => `engine/${name}`)],
-    packages: /^(node:|sip-status$)/,
+    packages: onlyNode,
   },
   control: { folders: ['schema', sipGrammar], packages: /^/ },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },

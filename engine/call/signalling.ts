@@ -1,4 +1,4 @@
-/** Events from the SIP side and commands to it, as plain values; `srf/` implements them. */
+/** Events from the SIP side and commands to it, as plain values; `user-agent/` implements them. */
 
 /**
  * Header values by lower-case name, except `X-…`, `P-…` (but not `P-Asserted-…`) and `Diversion`, which keep the
@@ -10,13 +10,12 @@ export type Headers = Record<string, string>
 export interface SipRequest {
   readonly method: string
   readonly uri: string
-  /** Empty, or undefined when the message ended before its blank line. */
-  readonly body: string | undefined
+  readonly body: string
   readonly headers: Headers
   /** `udp`, `tcp`, `tls`, `ws` or `wss`; a real drachtio-server says `tcp` for the last two. */
   readonly protocol: string
-  readonly source_address: string
-  readonly source_port: number
+  readonly sourceAddress: string
+  readonly sourcePort: number
 }
 
 export interface SendOptions {
@@ -27,13 +26,8 @@ export interface SendOptions {
 /** The response that we may give to a received request. */
 export interface Answer {
   readonly finalResponseSent: boolean
-  /** Throws on a status that `sip-status` does not list. The callback comes when it has been sent. */
-  send(
-    status: number,
-    reason: string | undefined,
-    options: SendOptions,
-    callback?: (error: unknown) => void,
-  ): void
+  /** `reason` undefined: the usual one. */
+  send(status: number, reason: string | undefined, options: SendOptions): void
 }
 
 /** A response to an INVITE of ours. */

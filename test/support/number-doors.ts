@@ -105,7 +105,7 @@ export function openDoors() {
     const request: SipRequest = {
       ...{ method: 'INVITE', uri, body: '', protocol: 'udp' },
       headers: { from: '<sip:101@h>;tag=1', 'call-id': 'c', contact: '<sip:1@h>', ...headers },
-      ...{ source_address: '192.0.2.1', source_port: 5_060 },
+      ...{ sourceAddress: '192.0.2.1', sourcePort: 5_060 },
     }
     return { request, reading: readInvite(request, `call-${(calls += 1)}`, origin, routing) }
   }

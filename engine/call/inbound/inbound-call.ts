@@ -38,7 +38,7 @@ export function handleInvite(
   const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
   const { headers } = request
   const leg = deps.calls.beginInvited(
-    { start: startOf(invite, hostPort(request.source_address, request.source_port), deps.now()) },
+    { start: startOf(invite, hostPort(request.sourceAddress, request.sourcePort), deps.now()) },
     {
       callerTag: tagOf(headers['from']),
       offer: request.body || undefined,

@@ -41,8 +41,8 @@ export function respondToPhone(answer: Answer, { status, reason, headers }: Phon
 
 export const sourceOf = ({
   protocol,
-  source_address: address,
-  source_port: port,
-}: Pick<SipRequest, 'protocol' | 'source_address' | 'source_port'>) => ({
+  sourceAddress: address,
+  sourcePort: port,
+}: Pick<SipRequest, 'protocol' | 'sourceAddress' | 'sourcePort'>) => ({
   ...{ protocol, address, port },
 })

@@ -1,10 +1,6 @@
 /** Responses that we send: their statuses, and the methods that they list in Allow. */
-import { createRequire } from 'node:module'
+import { isKnownStatus } from '../../sip-server/message/index.ts'
 import type { Answer, Headers } from '../signalling.ts'
-
-const reasonPhrases = createRequire(import.meta.url)('sip-status') as Readonly<
-  Record<number, string>
->
 
 /** What we take, in and out of dialogs. */
 export const ALLOW =
@@ -14,9 +10,9 @@ export const ALLOW =
 export const ALLOW_OUTSIDE_CALLS =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE'
 
-/** A status that the library can send; it throws on others. RFC 3261 §8.1.3.2 reads those as x00. */
+/** The status, or what RFC 3261 §8.1.3.2 reads for one that is not registered: x00 of its class. */
 export function listedStatus(status: number): number {
-  if (status in reasonPhrases) return status
+  if (isKnownStatus(status)) return status
   return status < 200 ? 183 : Math.min(600, status - (status % 100))
 }
 

@@ -66,11 +66,11 @@ export class ReceivedRequest implements SipRequest, Answer {
     return this.#event.flow.listener.protocol
   }
 
-  get source_address(): string {
+  get sourceAddress(): string {
     return this.#event.flow.address
   }
 
-  get source_port(): number {
+  get sourcePort(): number {
     return this.#event.flow.port
   }
 

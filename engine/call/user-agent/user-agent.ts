@@ -328,7 +328,7 @@ export class UserAgent {
   }
 
   /** A phone that registered from `address` and `port`: what calls it goes by the server that has its flow. */
-  noteRegistered({ source_address: address, source_port: port, link }: ReceivedRequest): void {
+  noteRegistered({ sourceAddress: address, sourcePort: port, link }: ReceivedRequest): void {
     if (this.#links.length > 1) this.#homes.note(address, port, link)
   }
 

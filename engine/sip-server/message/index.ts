@@ -18,7 +18,7 @@ export {
 export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
 export { type NameAddr, parseNameAddr, qValueOf, tagOf } from './name-addr.ts'
 export { noParams, type Params } from './params.ts'
-export { reasonPhrase } from './reason-phrases.ts'
+export { isKnownStatus, reasonPhrase } from './reason-phrases.ts'
 export {
   parseCSeq,
   parseExpires,

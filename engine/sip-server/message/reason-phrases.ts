@@ -1,4 +1,4 @@
-/** Default reason phrases: RFC 3261 §21 and the registry's later responses. */
+/** Default reason phrases: RFC 3261 §21, the registry's later responses, and two of RFC 2543 that are still sent. */
 const phrases: Readonly<Record<number, string>> = {
   100: 'Trying',
   180: 'Ringing',
@@ -23,7 +23,9 @@ const phrases: Readonly<Record<number, string>> = {
   406: 'Not Acceptable',
   407: 'Proxy Authentication Required',
   408: 'Request Timeout',
+  409: 'Conflict',
   410: 'Gone',
+  411: 'Length Required',
   412: 'Conditional Request Failed',
   413: 'Request Entity Too Large',
   414: 'Request-URI Too Long',
@@ -76,6 +78,8 @@ const phrases: Readonly<Record<number, string>> = {
   607: 'Unwanted',
   608: 'Rejected',
 }
+
+export const isKnownStatus = (status: number): boolean => phrases[status] !== undefined
 
 /** Phrase for a status; an unregistered one reads as the x00 of its class (RFC 3261 §8.1.3.2). */
 export const reasonPhrase = (status: number): string =>

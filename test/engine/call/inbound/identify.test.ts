@@ -19,7 +19,7 @@ const carrier = (tenantId: number | null): Origin => ({
 
 function kindOf(origin: Origin, headers: Readonly<Record<string, string>>): string {
   const { registrar } = startRegistrar()
-  const source = { protocol: 'udp', source_address: '203.0.113.9', source_port: 5060 }
+  const source = { protocol: 'udp', sourceAddress: '203.0.113.9', sourcePort: 5060 }
   const request = { method: 'INVITE', headers, ...source } as unknown as SipRequest
   const recognized = identify(request, { registrar, routing: { recognize: () => origin } })
   return recognized.kind === 'challenged' ? 'challenged' : recognized.origin.kind

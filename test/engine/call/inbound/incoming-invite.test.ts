@@ -7,7 +7,7 @@ import type { Origin } from '../../../../engine/routing/routing.ts'
 function called(uri: string, headers: Headers, registeredUser: string | undefined = 'acme@north') {
   const request = {
     ...{ method: 'INVITE', uri, body: '', headers, protocol: 'udp' },
-    ...{ source_address: '192.0.2.1', source_port: 5_060 },
+    ...{ sourceAddress: '192.0.2.1', sourcePort: 5_060 },
   }
   const routing = {
     inboundNumber: (_origin: unknown, number: string) => number.replace(/^00/, '+'),
