@@ -158,7 +158,7 @@ export class Messages {
     for (const phone of phones) {
       const { uri, nextHop } = phone
       const headers = headersFor(phone, request, origin)
-      const body = request.body ?? ''
+      const { body } = request
       client.send({ method: 'MESSAGE', uri, nextHop, headers, body, near: request.link }, onEnd)
     }
   }
@@ -189,7 +189,7 @@ function headersFor(phone: PhoneCandidate, request: SipRequest, origin: Extensio
 }
 
 /** About what it takes on the wire. */
-function sizeOf({ uri, headers, body = '' }: SipRequest): number {
+function sizeOf({ uri, headers, body }: SipRequest): number {
   let size = uri.length + 'MESSAGE  SIP/2.0\r\n\r\n'.length + Buffer.byteLength(body)
   for (const name in headers) size += name.length + 4 + (headers[name]?.length ?? 0)
   return size
