@@ -1,5 +1,10 @@
 /** Reads an INVITE, once. */
-import { escapeUser, formatNameAddr, headerNamed } from '../../sip-server/message/index.ts'
+import {
+  detachString,
+  escapeUser,
+  formatNameAddr,
+  headerNamed,
+} from '../../sip-server/message/index.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
 import { readNumber } from '../../../schema/rules/phone-number.ts'
 import type { CallStart } from '../call-machine/call-start.ts'
@@ -99,8 +104,16 @@ export function startOf(
   sourceAddress: string,
   startedAt: number,
 ): CallStart {
-  const { callUuid, callId, callerNumber, callerName, calledNumber } = invite
-  return { callUuid, callId, callerNumber, callerName, calledNumber, sourceAddress, startedAt }
+  const { callUuid, callerName } = invite
+  return {
+    callUuid,
+    // Records and the last events keep them long after the text of the INVITE, of which they are parts.
+    callId: detachString(invite.callId),
+    callerNumber: detachString(invite.callerNumber),
+    callerName: callerName && detachString(callerName),
+    calledNumber: detachString(invite.calledNumber),
+    ...{ sourceAddress, startedAt },
+  }
 }
 
 /** What Max-Forwards leaves for the next hop; below 0: the request ends here. */
