@@ -38,42 +38,41 @@ async function answer(node: SipPeer): Promise<void> {
   await node.next('ACK')
 }
 
-test("another process's lock never stops the loop: an answer waits for it up to two seconds, then it is refused", async () => {
+test("another process's lock stops neither the loop nor answers; while records cannot be stored new calls are refused", async () => {
   const { node, tollgate } = await startWithNode((ports) => seedFor(ports), watched)
   const key = (await tollgate.run(['key', 'create', '--name', 'all', '--scopes', '*'])).trim()
   const caller = await openPeer(tollgate)
   const other = new Database(tollgate.databasePath)
   onTestFinished(() => void other.close())
+  const readiness = async () => (await fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)).status
 
   other.exec('BEGIN EXCLUSIVE')
-  const short = dial(caller, tollgate)
+  const talking = dial(caller, tollgate)
   const written = fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/tenants`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
     body: JSON.stringify({ slug: 'new', name: 'New', domains: ['new.example'] }),
   })
   await answer(node)
+  caller.learn(talking, await caller.next('200 INVITE'))
+  caller.request('ACK', talking)
   other.exec('ROLLBACK')
-  caller.learn(short, await caller.next('200 INVITE'))
-  caller.request('ACK', short)
   expect((await written).status).toBe(201)
 
   other.exec('BEGIN EXCLUSIVE')
-  const long = dial(caller, tollgate)
-  await answer(node)
+  caller.request('BYE', talking)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+  await expect.poll(readiness, { timeout: 10_000 }).toBe(503)
+  const refused = dial(caller, tollgate)
   expect((await caller.next('503 INVITE')).get('Retry-After')).toBe('5')
-  caller.request('ACK', long)
-  node.reply(await node.next('BYE'), 200)
-  await expect
-    .poll(async () => (await fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)).status)
-    .toBe(503)
+  caller.request('ACK', refused)
   other.exec('ROLLBACK')
-  expect(await tollgate.waitForCalls(1)).toMatchObject([
-    { call_id: long.callId, sip_code: 503, denial_code: 'storage_unavailable' },
+  const calls = await tollgate.waitForCalls(2)
+  expect(calls.toSorted((a, b) => a.sip_code - b.sip_code)).toMatchObject([
+    { call_id: talking.callId, sip_code: 200, disposition: 'ANSWERED' },
+    { call_id: refused.callId, sip_code: 503, denial_code: 'storage_unavailable' },
   ])
-  caller.request('BYE', short)
-  node.reply(await node.next('BYE'), 200)
-  await tollgate.waitForCalls(2)
   expect(longestStop(tollgate)).toBeLessThan(bearableMs)
 })
 
