@@ -360,3 +360,16 @@ test('a server that shows no certificate of the authority does not learn the sec
     ...{ kind: 'refused', reason: expect.stringContaining('/nowhere/ca.pem') },
   })
 })
+
+test('one that is left before it has answered is not connected to afterwards', async () => {
+  await start(1)
+  const server = await DrachtioPeer.open()
+  servers.push(server)
+  const client = new UserAgent(() => undefined)
+  const { schedule } = rig.time
+  const open = openServer(rig.time, () => undefined)
+  void client.connect({ kind: 'tcp', servers: [server.address], schedule, open })
+  client.disconnect()
+  await rig.advance(5_000)
+  expect([server.connections, server.commands]).toEqual([0, []])
+})

@@ -60,6 +60,7 @@ class ServerConnection implements ApplicationLink {
   readonly #application: RemoteApplication
   readonly #options: ServerConnectionOptions
   #socket: Socket | undefined
+  #isOpen = false
   #cancelRetry: () => void = () => undefined
   #isClosed = false
 
@@ -79,7 +80,7 @@ class ServerConnection implements ApplicationLink {
 
   send(command: AppCommand): void {
     const socket = this.#socket
-    if (socket?.writable !== true) return
+    if (!this.#isOpen || socket?.writable !== true) return
     socket.write(encodeFrame(encodeCommand(command)))
     if (socket.writableLength > MAX_BUFFERED_BYTES) socket.destroy(new Error('it does not read'))
   }
@@ -87,7 +88,8 @@ class ServerConnection implements ApplicationLink {
   close(): void {
     this.#isClosed = true
     this.#cancelRetry()
-    this.#socket?.end()
+    if (this.#isOpen) this.#socket?.end()
+    else this.#socket?.destroy()
   }
 
   #connect(): void {
@@ -96,12 +98,11 @@ class ServerConnection implements ApplicationLink {
     const socket = tls ? connectTls({ host, port, ...tls }) : connect({ host, port })
     const frames = new FrameReader()
     let stopPinging = (): void => undefined
-    let isOpen = false
+    this.#socket = socket
     socket.setNoDelay(true)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     socket.on(tls ? 'secureConnect' : 'connect', () => {
-      isOpen = true
-      this.#socket = socket
+      this.#isOpen = true
       stopPinging = this.#pinging(socket)
       this.#application.onOpen(this)
     })
@@ -114,9 +115,11 @@ class ServerConnection implements ApplicationLink {
       this.#options.log('warn', 'drachtio server unreachable', { error }),
     )
     socket.on('close', () => {
+      const wasOpen = this.#isOpen
       stopPinging()
       this.#socket = undefined
-      if (isOpen) this.#application.onClose()
+      this.#isOpen = false
+      if (wasOpen) this.#application.onClose()
       if (!this.#isClosed)
         this.#cancelRetry = this.#options.schedule(() => this.#connect(), RETRY_MS)
     })
