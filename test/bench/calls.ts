@@ -108,6 +108,9 @@ type Turns = ReadonlyMap<string, readonly Turn[]>
 
 const keyOf = (name: string, rate: number): string => `${name} ${rate}`
 
+/** Of each turn; these calls belong to no figure, of either side. */
+const WARM_UP_SECONDS = 3
+
 /** The order alternates, so that neither side always runs on a warmer machine. */
 async function takeTurns(
   contestants: readonly Contestant[],
@@ -122,6 +125,8 @@ async function takeTurns(
   for (const rate of rates)
     for (let turn = 0; turn < turns; turn += 1)
       for (const each of turn % 2 === 0 ? contestants : contestants.toReversed()) {
+        // While the others had their turns it did nothing.
+        note(each, await placeCalls(each.sipPort, rate, rate * WARM_UP_SECONDS, each.caller))
         const before = each.parts().map(cpuMicros)
         const result = await placeCalls(each.sipPort, rate, rate * seconds, each.caller)
         const calls = Math.max(1, result.succeeded)
