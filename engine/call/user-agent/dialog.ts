@@ -110,8 +110,7 @@ export class Dialog {
   ): void {
     const { id: dialogId } = this
     const credentials = this.#credentials
-    // The server knows the remote target.
-    const rest = { uri: 'sip:placeholder', nextHop: '', dialogId, credentials }
+    const rest = { uri: '', nextHop: '', dialogId, credentials }
     this.link.request({ ...parts, ...rest }, listener)
   }
 }

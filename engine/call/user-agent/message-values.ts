@@ -1,6 +1,6 @@
 /** Received messages as call control reads them. */
 import type { AppEvent, ResponseEvent } from '../../sip-server/application.ts'
-import { hostPort } from '../../sip-server/message/index.ts'
+import { hostPort, knownName } from '../../sip-server/message/index.ts'
 import type { Headers, SipResponse } from '../signalling.ts'
 
 type Message = Extract<AppEvent, { readonly kind: 'request' }>['message']
@@ -15,16 +15,17 @@ export function headersOf(message: Message): Headers {
   return headers
 }
 
-/** Names that passed before: making a lower-case copy of each costs more than all else here. */
+/** Of known names only, which are few: making a lower-case copy of each costs more than all else here. */
 const keys = new Map<string, string>()
-const MAX_KEYS = 500
 
 function keyOf(name: string): string {
-  const known = keys.get(name)
-  if (known !== undefined) return known
-  const isKept = name.startsWith('X-') || name === 'Diversion' || isPrivate(name)
-  const key = isKept ? name : name.toLowerCase()
-  if (keys.size < MAX_KEYS) keys.set(name, key)
+  const kept = keys.get(name)
+  if (kept !== undefined) return kept
+  const isAsSent = name.startsWith('X-') || name === 'Diversion' || isPrivate(name)
+  const key = isAsSent ? name : name.toLowerCase()
+  const known = knownName(name)
+  // Not `name`, which may be a part of a whole message.
+  if (known === name) keys.set(known, key)
   return key
 }
 

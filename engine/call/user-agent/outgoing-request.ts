@@ -7,7 +7,7 @@ import { responseOf } from './message-values.ts'
 
 export interface RequestParts {
   readonly method: string
-  /** Ignored in a dialog. */
+  /** Empty in a dialog: the server knows the remote target. */
   readonly uri: string
   readonly headers: Headers
   readonly body: string

@@ -295,8 +295,9 @@ export class UserAgent {
    */
   sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
     const headers = { To: `<${withoutUriParams(uri)}>` }
-    const parts = { ...{ method: 'OPTIONS', uri, headers, body: '', nextHop }, ...outsideDialogs }
-    return sendRequest(this.#towards(nextHop, undefined), parts, done)
+    const parts = { method: 'OPTIONS', uri, headers, body: '', nextHop }
+    const outside = { ...parts, dialogId: '', credentials: undefined }
+    return sendRequest(this.#towards(nextHop, undefined), outside, done)
   }
 
   /** `done` gets the final answer, at most once. */
@@ -374,8 +375,6 @@ function opened(
     return { close: () => undefined }
   }
 }
-
-const outsideDialogs = { dialogId: '', credentials: undefined } as const
 
 function refuseUnheard(request: SipRequest, answer: Answer): void {
   if (request.method !== 'ACK') respond(answer, 403)

@@ -61,6 +61,8 @@ class ServerConnection implements ApplicationLink {
   readonly #options: ServerConnectionOptions
   #socket: Socket | undefined
   #isOpen = false
+  /** Attempts since the last connection. */
+  #failures = 0
   #cancelRetry: () => void = () => undefined
   #isClosed = false
 
@@ -103,6 +105,7 @@ class ServerConnection implements ApplicationLink {
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     socket.on(tls ? 'secureConnect' : 'connect', () => {
       this.#isOpen = true
+      this.#failures = 0
       stopPinging = this.#pinging(socket)
       this.#application.onOpen(this)
     })
@@ -111,9 +114,12 @@ class ServerConnection implements ApplicationLink {
       for (const payload of payloads) this.#hear(payload)
       if (problem !== undefined) socket.destroy(new Error(problem))
     })
-    socket.on('error', ({ message: error }) =>
-      this.#options.log('warn', 'drachtio server unreachable', { error }),
-    )
+    socket.on('error', ({ message: error }) => {
+      this.#failures += 1
+      // A server may be away for days: the 1st, 2nd, 4th, 8th … attempt is news.
+      if ((this.#failures & (this.#failures - 1)) === 0)
+        this.#options.log('warn', 'drachtio server unreachable', { error })
+    })
     socket.on('close', () => {
       const wasOpen = this.#isOpen
       stopPinging()

@@ -10,6 +10,7 @@ export {
   endOfQuoted,
   headerNamed,
   isToken,
+  knownName,
   parseParams,
   skipBlanks,
   splitList,
