@@ -76,7 +76,7 @@ async function openTcp(): Promise<Wire> {
 }
 
 const optionsFrom = (protocol: string, port: number): Buffer =>
-  request({ method: 'OPTIONS', callId: fence, branch: `${fence}-${port}`, protocol, port })
+  request({ method: 'OPTIONS', callId: fence, protocol, port })
 
 interface Parts {
   readonly method?: string
