@@ -5,12 +5,14 @@
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { type Records, startKamailio, whyNoKamailio } from './load/kamailio.ts'
+import { type LoopLag, LoopWatch } from './load/loop-lag.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
 import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 
 export const describe =
-  'CPU per billed call beside Kamailio with a charging server, in turns, and the highest clean rate; ' +
+  'CPU per billed call beside Kamailio with a charging server, in turns, the highest clean rate, and how late ' +
+  'the event loop is; ' +
   'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 peer=no|flat|sqlite|both billed=yes|both'
 
 /** A number without a customer: its calls are let through and cost nothing. */
@@ -51,12 +53,15 @@ interface Contestant {
   readonly caller: string
   /** Processes whose CPU is counted, by part. */
   readonly parts: () => readonly (readonly number[])[]
+  /** Of its event loop, since it was asked last. */
+  readonly lag?: () => Promise<LoopLag>
 }
 
 interface Turn {
   readonly result: LoadResult
   /** CPU µs per succeeded call, by part. */
   readonly micros: readonly number[]
+  readonly lag: LoopLag | undefined
 }
 
 async function comparePeers(
@@ -67,12 +72,13 @@ async function comparePeers(
   const missing = wanted === 'no' ? undefined : whyNoKamailio()
   if (missing !== undefined) console.log(`${missing}: no peer figures`)
   const kinds = missing === undefined ? (peers[wanted] ?? []) : []
-  const tollgate = await startTollgate(nodePorts, 'deny')
+  const watch = new LoopWatch()
+  const tollgate = await startTollgate(nodePorts, 'deny', watch.environment)
   const kamailios = []
   try {
     for (const kind of kinds) kamailios.push({ kind, peer: await startKamailio(nodePorts, kind) })
     const contestants: Contestant[] = [
-      contestant('tollgate', tollgate, caller),
+      { ...contestant('tollgate', tollgate, caller), lag: () => watch.lagOf(tollgate) },
       ...kamailios.map(({ kind, peer }) => ({
         name: `kamailio, ${kind} records`,
         ...{ sipPort: peer.sipPort, caller },
@@ -90,13 +96,19 @@ async function comparePeers(
   } finally {
     for (const { peer } of kamailios) await peer.stop()
     await tollgate.stop()
+    watch.close()
   }
 }
 
-const startTollgate = (nodePorts: readonly number[], unknown: 'allow' | 'deny') =>
+const startTollgate = (
+  nodePorts: readonly number[],
+  unknown: 'allow' | 'deny',
+  environment: Record<string, string> = {},
+) =>
   TollgateProcess.start(oneCustomer(nodePorts), {
     LOG_LEVEL: 'warn',
     UNKNOWN_CALLER: unknown,
+    ...environment,
   })
 
 const contestant = (name: string, { sipPort, pid }: TollgateProcess, from: string) => ({
@@ -121,36 +133,43 @@ async function takeTurns(
   // The first calls are compiled while they run: they belong to no figure.
   for (const each of contestants)
     note(each, await placeCalls(each.sipPort, 200, 2_000, each.caller))
-  console.log('  rate  turn  success  retrans  setup p50/p99 ms  CPU µs/call')
+  console.log(
+    '  rate  turn  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
+  )
   for (const rate of rates)
     for (let turn = 0; turn < turns; turn += 1)
       for (const each of turn % 2 === 0 ? contestants : contestants.toReversed()) {
         // While the others had their turns it did nothing.
         note(each, await placeCalls(each.sipPort, rate, rate * WARM_UP_SECONDS, each.caller))
+        await each.lag?.()
         const before = each.parts().map(cpuMicros)
         const result = await placeCalls(each.sipPort, rate, rate * seconds, each.caller)
         const calls = Math.max(1, result.succeeded)
         const micros = each
           .parts()
           .map((pids, part) => (cpuMicros(pids) - (before[part] ?? 0)) / calls)
+        const taking = { result, micros, lag: await each.lag?.() }
         note(each, result)
-        printTurn(rate, turn, each.name, { result, micros })
+        printTurn(rate, turn, each.name, taking)
         const key = keyOf(each.name, rate)
-        taken.set(key, [...(taken.get(key) ?? []), { result, micros }])
+        taken.set(key, [...(taken.get(key) ?? []), taking])
       }
   return taken
 }
 
-function printTurn(rate: number, turn: number, name: string, { result, micros }: Turn): void {
+function printTurn(rate: number, turn: number, name: string, { result, micros, lag }: Turn): void {
   const success = ((100 * result.succeeded) / result.calls).toFixed(2)
   const delays = `${result.setupP50Ms.toFixed(1)}/${result.setupP99Ms.toFixed(1)}`
+  const lags = lag === undefined ? '-' : lagText([lag.p50Ms, lag.p99Ms, lag.maxMs])
   const parts = micros.map((part) => part.toFixed(0)).join(' + ')
   const sum = micros.length > 1 ? ` = ${sumOf(micros).toFixed(0)}` : ''
   console.log(
     `  ${String(rate).padStart(4)}  ${String(turn + 1).padStart(4)}  ${success.padStart(6)}%` +
-      `  ${String(result.retransmissions).padStart(7)}  ${delays.padStart(16)}  ${parts}${sum}  (${name})`,
+      `  ${String(result.retransmissions).padStart(7)}  ${delays.padStart(16)}  ${lags.padStart(23)}  ${parts}${sum}  (${name})`,
   )
 }
+
+const lagText = (ms: readonly number[]): string => ms.map((each) => each.toFixed(1)).join('/')
 
 /** The first contestant against each of the others. */
 function printComparison(contestants: readonly Contestant[], { rates }: Plan, turns: Turns): void {
@@ -162,8 +181,11 @@ function printComparison(contestants: readonly Contestant[], { rates }: Plan, tu
     for (const rate of rates) {
       const sums = figures(each, rate).map(({ micros }) => sumOf(micros))
       const setup = figures(each, rate).map(({ result }) => result.setupP50Ms)
+      const setupP99 = figures(each, rate).map(({ result }) => result.setupP99Ms)
+      const lags = figures(each, rate).flatMap(({ lag }) => (lag ? [lag.p99Ms] : []))
       console.log(
-        `  ${String(rate).padStart(4)}/s  ${spread(sums)}  setup p50 ${median(setup).toFixed(1)} ms`,
+        `  ${String(rate).padStart(4)}/s  ${spread(sums)}  setup p50 ${median(setup).toFixed(1)} ms, ` +
+          `p99 ${spread(setupP99, 1)} ms${lags.length > 0 ? `  loop lag p99 ${spread(lags, 1)} ms` : ''}`,
       )
     }
     const clean = rates.filter((rate) => figures(each, rate).every(isClean))
