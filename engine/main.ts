@@ -24,6 +24,7 @@ const { timeOrigin } = performance
 
 const world: World = {
   environment,
+  pid: process.pid,
   settingsFile: Object.keys(settingsFile),
   now: Date.now,
   // Whole milliseconds, as everything that is stored.

@@ -22,6 +22,10 @@ const peers = [
     ...{ program: 'openssl', debianPackage: 'openssl' },
     needs: (file) => /from '.*\/certificates\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
+  {
+    ...{ program: 'systemd-notify', debianPackage: 'systemd' },
+    needs: (file) => /from '.*\/notify-socket\.ts'$/m.test(readFileSync(file, 'utf8')),
+  },
 ]
 
 /** The conformance suite of MCP: not a dependency, because its own ones need a newer Node. */

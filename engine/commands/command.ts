@@ -6,6 +6,8 @@ import type { Environment } from '../config.ts'
 /** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
 export interface World extends Clocks {
   readonly environment: Environment
+  /** Of this process. */
+  readonly pid: number
   /** Names that stand in `.env`. */
   readonly settingsFile: readonly string[]
   /** From 0 up to 1. */

@@ -5,6 +5,7 @@ import { type Platform, startPlatform } from '../platform.ts'
 import { CertificateError, ListenError } from '../sip-server/index.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
+import { serviceManager } from './service-manager.ts'
 import { settingNotes } from './setting-notes.ts'
 
 export const serve: Command = {
@@ -54,12 +55,20 @@ export async function runPlatform(
     platform.flushOnCrash()
     logger.lastWords('the process ends: an error that nothing caught', { error })
   })
-  world.onReloadSignal(() => platform.engine.reloadCertificates())
+  const { engine } = platform
+  const manager = serviceManager(world, logger.log, () => `${engine.calls.size} live calls`)
+  world.onReloadSignal(() => {
+    manager.reloading()
+    engine.reloadCertificates()
+    manager.ready()
+  })
   const company = accompany(platform)
   // A start leaves half of the heap unused.
   world.releaseMemory()
   world.print(`ready ${platform.addresses}`)
+  manager.ready()
   await signals.first
+  manager.stopping((config.drainSeconds + STOP_SECONDS) * 1_000)
   company.dismiss()
   void signals.second.then(() => platform.forceStop())
   await platform.drain()
@@ -69,6 +78,9 @@ export async function runPlatform(
   await flushed(logger, world)
   return isClean ? 0 : 1
 }
+
+/** After the drain: the rest of the records is written, the ports are closed. */
+const STOP_SECONDS = 30
 
 /** So long a start that is called off may take to end in order. */
 const START_MS = 1_000

@@ -15,6 +15,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
   const listeners: (() => void)[] = []
   return {
     environment,
+    pid: 4711,
     settingsFile: [],
     now: () => Date.UTC(2026, 10, 20),
     releaseMemory: () => undefined,

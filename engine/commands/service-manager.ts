@@ -1,0 +1,115 @@
+/**
+ * Tells the service manager that started the process (systemd, by `NOTIFY_SOCKET`) how it is: sd_notify(3).
+ * Node.js has no Unix datagrams, so systemd-notify sends them, started by one small shell (D138).
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Log } from '../../schema/contracts/log.ts'
+import type { Environment } from '../config.ts'
+import type { World } from './command.ts'
+
+export interface ServiceManager {
+  /** Everything is served, by this process. If it asked for a watchdog, it hears from now on that the event loop turns. */
+  ready(): void
+  /** Settings are read again; `ready` follows. */
+  reloading(): void
+  /** The end begins, and takes this long at the most. */
+  stopping(withinMs: number): void
+  /** Another process serves instead: nothing is told any more. */
+  handedOver(): void
+}
+
+/** Nothing is told where no service manager wants to hear it. `status`: one line about the present state. */
+export function serviceManager(
+  { environment, schedule, pid }: Pick<World, 'environment' | 'schedule' | 'pid'>,
+  log: Log,
+  status: () => string,
+): ServiceManager {
+  if ((environment['NOTIFY_SOCKET'] ?? '') === '')
+    return {
+      ...{ ready: nothing, reloading: nothing, stopping: nothing, handedOver: nothing },
+    }
+  const watchdogMs = watchdogIntervalMs(environment)
+  const messenger = new Messenger(environment, log)
+  let stopWatchdog: (() => void) | undefined
+  const watch = (): void => {
+    if (watchdogMs === undefined) return
+    messenger.send(['WATCHDOG=1', `STATUS=${status()}`])
+    stopWatchdog = schedule(watch, watchdogMs)
+  }
+  return {
+    // After a planned upgrade it is the new process that says so: systemd then watches that one.
+    ready: () => {
+      messenger.send(['READY=1', `MAINPID=${pid}`, `STATUS=${status()}`])
+      if (stopWatchdog === undefined) watch()
+    },
+    reloading: () => messenger.send(['RELOADING=1']),
+    stopping: (withinMs) =>
+      messenger.send(['STOPPING=1', `EXTEND_TIMEOUT_USEC=${withinMs * 1_000}`]),
+    handedOver: () => {
+      stopWatchdog?.()
+      messenger.close()
+    },
+  }
+}
+
+const nothing = (): void => undefined
+
+/** Half of what the service manager waits at the most; undefined: it does not watch. */
+function watchdogIntervalMs(environment: Environment): number | undefined {
+  const micros = Number(environment['WATCHDOG_USEC'])
+  return micros > 0 ? Math.max(1, Math.floor(micros / 2_000)) : undefined
+}
+
+/** One message a line, its variables apart by tabs. It ends with its standard input. */
+const script = `IFS='\t'; set -f; while read -r variables; do systemd-notify $variables; done`
+
+class Messenger {
+  readonly #environment: Environment
+  readonly #log: Log
+  #shell: ChildProcess | undefined
+  #isFailing = false
+  #isClosed = false
+
+  constructor(environment: Environment, log: Log) {
+    this.#environment = environment
+    this.#log = log
+  }
+
+  send(variables: readonly string[]): void {
+    if (this.#isClosed) return
+    this.#shell ??= this.#start()
+    this.#shell.stdin?.write(`${variables.join('\t')}\n`)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#shell?.stdin?.end()
+  }
+
+  #start(): ChildProcess {
+    const { PATH, NOTIFY_SOCKET } = this.#environment
+    const shell = spawn('/bin/sh', ['-c', script], {
+      env: { PATH, NOTIFY_SOCKET },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    })
+    const end = (): void => {
+      if (this.#shell === shell) this.#shell = undefined
+    }
+    shell.once('exit', end)
+    shell.once('error', (error) => {
+      end()
+      this.#complain(error.message)
+    })
+    shell.stdin.on('error', nothing)
+    shell.stderr.on('data', (text: Buffer) => this.#complain(text.toString().trim()))
+    // The process may end, whatever the shell does.
+    shell.unref()
+    return shell
+  }
+
+  #complain(reason: string): void {
+    if (!this.#isFailing)
+      this.#log('error', 'the service manager cannot be told; is systemd-notify there?', { reason })
+    this.#isFailing = true
+  }
+}

@@ -1,0 +1,32 @@
+/** The built program under a service manager, as systemd would start it with `Type=notify` and `WatchdogSec=`. */
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { NotifySocket } from '../support/notify-socket.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startProgram } from './program.ts'
+
+const folder = temporaryFolder()
+
+test('it says when it serves, that its event loop turns, when it reads settings again, and when it stops', async () => {
+  const socket = await NotifySocket.open(folder)
+  onTestFinished(() => socket.close())
+  const { child, ended, line, complaints } = startProgram(['serve'], {
+    ...{ DATABASE_PATH: join(folder, 'tollgate.db'), DRAIN_SECONDS: '5' },
+    ...{ NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '200000' },
+  })
+  await line(/^ready /)
+  await socket.next(new RegExp(`^READY=1 \\| MAINPID=${child.pid} \\| STATUS=0 live calls$`))
+  await socket.next(/^WATCHDOG=1 \| STATUS=0 live calls$/)
+  child.kill('SIGHUP')
+  await socket.next(/^RELOADING=1$/)
+  await socket.next(/^READY=1 /)
+  // A process that stands still is silent; systemd would end it after WatchdogSec.
+  child.kill('SIGSTOP')
+  await socket.quiet(400)
+  child.kill('SIGCONT')
+  await socket.next(/^WATCHDOG=1 /)
+  child.kill('SIGTERM')
+  await socket.next(/^STOPPING=1 \| EXTEND_TIMEOUT_USEC=35000000$/)
+  expect(await ended).toBe(0)
+  expect(complaints.filter((text) => text.includes('"level":"error"'))).toEqual([])
+})
