@@ -21,12 +21,11 @@ export interface LoadResult {
 }
 
 /** A node that rings, answers and waits for BYE; runs until `stop`. */
-export async function startNode(): Promise<{ port: number; stop: () => Promise<void> }> {
+export async function startNode(
+  scenario = 'node.xml',
+): Promise<{ port: number; stop: () => Promise<void> }> {
   const port = await freePort()
-  const child = spawnSipp(
-    ['-sf', join(folderOfScenarios, 'node.xml'), '-p', String(port)],
-    tmpdir(),
-  )
+  const child = spawnSipp(['-sf', join(folderOfScenarios, scenario), '-p', String(port)], tmpdir())
   await once(child, 'spawn')
   const stop = async (): Promise<void> => {
     const closed = once(child, 'close')

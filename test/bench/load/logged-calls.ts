@@ -1,0 +1,98 @@
+/** SIPp callers whose scenario logs what happens, as `<what> <Call-ID> <ms>`: what each call has seen. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../../support/free-port.ts'
+
+/** What happened to a call → when, in ms of its SIPp's clock. */
+type Notes = ReadonlyMap<string, number>
+
+interface CallersOptions {
+  readonly caller: string
+  readonly called: string
+  /** Calls per second. */
+  readonly rate: number
+  /** Unless given, without end. */
+  readonly calls?: number
+  /** Call-IDs are this with a number from 1 behind it. */
+  readonly name: string
+}
+
+export class LoggedCalls {
+  readonly port: number
+  readonly #child: ChildProcess
+  readonly #folder: string
+  readonly #closed: Promise<unknown>
+
+  private constructor(child: ChildProcess, folder: string, port: number) {
+    this.#child = child
+    this.#folder = folder
+    this.port = port
+    this.#closed = once(child, 'close')
+  }
+
+  /** `scenario`: a file beside this one. */
+  static async start(
+    scenario: string,
+    targetPort: number,
+    { caller, called, rate, calls, name }: CallersOptions,
+  ): Promise<LoggedCalls> {
+    const folder = mkdtempSync(join(tmpdir(), 'load-'))
+    const port = await freePort()
+    const child = spawn(
+      'sipp',
+      [
+        `127.0.0.1:${targetPort}`,
+        ...['-sf', join(import.meta.dirname, scenario), '-i', '127.0.0.1', '-p', String(port)],
+        ...['-r', String(rate), '-l', String(calls ?? rate * 60), '-cid_str', `${name}%u`],
+        ...(calls === undefined ? [] : ['-m', String(calls)]),
+        ...['-key', 'caller', caller, '-s', called, '-trace_logs', '-log_file', 'calls.log'],
+        ...['-nostdin', '-buff_size', '4194304', '-watchdog_major_threshold', '60000'],
+      ],
+      { cwd: folder, stdio: 'ignore' },
+    )
+    await once(child, 'spawn')
+    return new LoggedCalls(child, folder, port)
+  }
+
+  /** By Call-ID. */
+  notes(): ReadonlyMap<string, Notes> {
+    const calls = new Map<string, Map<string, number>>()
+    for (const line of this.#log().split('\n')) {
+      const [what = '', callId = '', at] = line.split(' ')
+      if (at === undefined) continue
+      const notes = calls.get(callId) ?? new Map<string, number>()
+      calls.set(callId, notes.set(what, notes.get(what) ?? Number(at)))
+    }
+    return calls
+  }
+
+  /** Places no further call; resolves when those that go on are over, or after `withinMs`. */
+  async finish(withinMs: number): Promise<void> {
+    this.#child.kill('SIGUSR1')
+    await this.over(withinMs)
+  }
+
+  /** Resolves when all calls are over, or after `withinMs`. */
+  async over(withinMs: number): Promise<void> {
+    const timer = setTimeout(() => void this.#child.kill('SIGKILL'), withinMs)
+    await this.#closed
+    clearTimeout(timer)
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#closed
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  #log(): string {
+    try {
+      return readFileSync(join(this.#folder, 'calls.log'), 'utf8')
+    } catch {
+      return ''
+    }
+  }
+}
