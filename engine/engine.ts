@@ -373,11 +373,15 @@ export class Engine {
     return {
       authorize: (request) => charging.authorize(request),
       extend: (callUuid, usedSeconds) => charging.extend(callUuid, usedSeconds),
-      answered: (call) => charging.answered(call),
+      begun: (call) => charging.begun(call),
+      answered: (call, state) => charging.answered(call, state),
+      changed: (callUuid, state) => charging.changed(callUuid, state),
+      resume: (callUuid) => charging.resume(callUuid),
+      abandon: (callUuid) => charging.abandon(callUuid),
       alive: (callUuids, nowMs) => charging.alive(callUuids, nowMs),
-      report: (record: CallRecord) => {
+      report: (record: CallRecord, safe) => {
         this.#totals.add(record)
-        return charging.report(record)
+        return charging.report(record, safe)
       },
     }
   }

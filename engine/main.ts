@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { runCommandLine } from './commands/index.ts'
 import type { World } from './commands/command.ts'
+import type { Boot } from '../schema/clock.ts'
 import { timeOrderedUuid } from '../schema/time-ordered-uuid.ts'
 
 const settingsFile = readEnvironmentFile('.env')
@@ -29,6 +30,7 @@ const world: World = {
   now: Date.now,
   // Whole milliseconds, as everything that is stored.
   steadyNow: () => Math.floor(timeOrigin + performance.now()),
+  boot: readBoot(),
   random: Math.random,
   randomBytes,
   newUuid: () => timeOrderedUuid(randomUUID(), Date.now()),
@@ -60,6 +62,15 @@ const world: World = {
 }
 
 process.exit(await runCommandLine(process.argv.slice(2), world))
+
+/** Undefined: not Linux. */
+function readBoot(): Boot | undefined {
+  const path = '/proc/sys/kernel/random/boot_id'
+  if (!existsSync(path)) return undefined
+  const sinceBootMs = Number(process.hrtime.bigint() / 1_000_000n)
+  const at = Math.floor(timeOrigin + performance.now()) - sinceBootMs
+  return { id: readFileSync(path, 'utf8').trim(), at }
+}
 
 /** The environment proper wins over the file. */
 function readEnvironmentFile(path: string): Record<string, string | undefined> {

@@ -11,11 +11,11 @@ import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
-import { type CallJournal, openCallJournal } from '../schema/call-journal.ts'
+import { type CallJournal, openCallJournal } from '../schema/journal/journal.ts'
 import { brokenClaims } from '../schema/ownership/claims.ts'
 import { copyOfLost } from '../schema/storage/last-copy.ts'
 import { migrate } from '../schema/migrate.ts'
-import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
+import { type Boot, type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { foreignWrites } from '../schema/foreign-writes.ts'
 import { openDatabase, type Store } from '../schema/open.ts'
@@ -33,6 +33,7 @@ import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './first-admin.ts'
 
 export interface PlatformDeps extends Clocks {
+  readonly boot?: Boot | undefined
   readonly config: Config
   readonly version: string
   /** From 0 up to 1. */
@@ -96,7 +97,9 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     const journal = openCallJournal(store, deps)
     closers.push(() => journal.close())
     const charging = openCharging({ store, journal }, webhooks, deps)
-    const { recoveredCalls } = charging.start()
+    const { saved, ...left } = charging.start()
+    for (const { callUuid } of saved) charging.abandon(callUuid)
+    const recoveredCalls = left.recoveredCalls + saved.length
     const writeRest = (): void => {
       const unwritten = charging.stop()
       if (unwritten.length > 0) isClean = false

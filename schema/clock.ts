@@ -24,3 +24,12 @@ export const latest = ({ now, steadyNow }: Clocks): number => Math.max(now(), st
 
 /** For what must not expire too early: a clock that was set forward expires nothing. */
 export const earliest = ({ now, steadyNow }: Clocks): number => Math.min(now(), steadyNow())
+
+/**
+ * The start of this machine by the steady clock of this process: processes since the same start can translate
+ * each other's steady times, also when the system clock was set between them.
+ */
+export interface Boot {
+  readonly id: string
+  readonly at: number
+}

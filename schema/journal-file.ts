@@ -35,30 +35,52 @@ export interface JournalFile {
 }
 
 interface LeftLines {
-  readonly lines: readonly string[]
-  readonly damaged: readonly DamagedLine[]
+  readonly lines: readonly (string | DamagedLine)[]
   /** Files of another database, under the names they have now. */
   readonly foreign: readonly string[]
 }
 
-interface DamagedLine {
+export interface DamagedLine {
   readonly file: string
   /** From 1. */
   readonly line: number
   readonly text: string
+  /** A crash cut it off as it was written: no caller was told of it. */
+  readonly isTorn: boolean
 }
 
 /** A line with its checksum, so that a torn or damaged one is noticed. `text` has no line break. */
-export const checked = (text: string): string =>
-  `${crc32(text).toString(16).padStart(8, '0')} ${text}\n`
+export const checked = (text: string): string => `${checksum(text)}${text}\n`
+
+const checksum = (text: string | Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
 
 /** With the space behind it. */
 export const CHECKSUM_LENGTH = 9
 
 /** Undefined: torn or damaged. */
-function unchecked(line: string): string | undefined {
-  const text = line.slice(CHECKSUM_LENGTH)
-  return checked(text) === `${line}\n` ? text : undefined
+function unchecked(line: Buffer): string | undefined {
+  const text = line.subarray(CHECKSUM_LENGTH)
+  const isWhole = line.toString('latin1', 0, CHECKSUM_LENGTH) === checksum(text)
+  return isWhole ? text.toString() : undefined
+}
+
+const [LINE_BREAK, ZERO] = [10, 0]
+
+function linesOf(file: string, bytes: Buffer): readonly (string | DamagedLine)[] {
+  const lines: (string | DamagedLine)[] = []
+  for (let [start, end, line] = [0, 0, 1]; start < bytes.length; start = end + 1, line += 1) {
+    end = bytes.indexOf(LINE_BREAK, start)
+    const isCut = end < 0
+    if (isCut) end = bytes.length
+    // The room behind the last line, and what a power cut tore out of the last write, are zeros.
+    while (bytes[start] === ZERO) start += 1
+    if (isCut && start === end) break
+    const found = bytes.subarray(start, end)
+    const text = unchecked(found)
+    const isTorn = isCut || found.includes(ZERO)
+    lines.push(text ?? { file, line, text: found.toString(), isTorn })
+  }
+  return lines
 }
 
 /** Written as zeros ahead, so that a line changes no size of the file, which would be a second write. */
@@ -67,7 +89,7 @@ const ROOM_BYTES = 256 * 1024
 /** Only one process may have them: the one that serves the database. */
 export class JournalFiles implements JournalFile {
   readonly #databasePath: string
-  /** The first line of each file. */
+  /** The text of the first line of each file. */
   readonly #head: string
   #number: number
   /** Open from its first write on. */
@@ -80,7 +102,7 @@ export class JournalFiles implements JournalFile {
   /** @param databaseId files of another database are kept aside, not read. */
   constructor(databasePath: string, databaseId: string) {
     this.#databasePath = databasePath
-    this.#head = checked(JSON.stringify({ database: databaseId })).trimEnd()
+    this.#head = JSON.stringify({ database: databaseId })
     this.#number = Math.max(0, ...journalFiles(databasePath).map(numberOf)) + 1
   }
 
@@ -89,31 +111,24 @@ export class JournalFiles implements JournalFile {
   }
 
   read(): LeftLines {
-    const lines: string[] = []
-    const damaged: DamagedLine[] = []
+    const lines: (string | DamagedLine)[] = []
     const foreign: string[] = []
     for (const file of this.#files()) {
-      // The room behind the last line, and what a power cut tore out of the last write, are zeros.
-      const [head, ...rest] = readFileSync(file, 'utf8').replaceAll('\0', '').split('\n')
-      if (head !== undefined && unchecked(head) !== undefined && head !== this.#head) {
+      const [head, ...rest] = linesOf(file, readFileSync(file))
+      if (typeof head !== 'string' || head === this.#head)
+        lines.push(...(typeof head === 'object' ? [head] : []), ...rest)
+      else {
         foreign.push(`${file}.of-another-database`)
         renameSync(file, `${file}.of-another-database`)
-        continue
       }
-      const texts = rest.map(unchecked)
-      // Behind the last whole line is what a crash tore: no caller was told of it.
-      const end = texts.findLastIndex((text) => text !== undefined)
-      for (const [index, text] of texts.slice(0, end + 1).entries())
-        if (text !== undefined) lines.push(text)
-        else damaged.push({ file, line: index + 2, text: rest[index] ?? '' })
     }
-    return { lines, damaged, foreign }
+    return { lines, foreign }
   }
 
   append(text: string, done: (error: unknown) => void): void {
     try {
       const file = (this.#file ??= this.#create())
-      const data = Buffer.from(this.#size === 0 ? `${this.#head}\n${text}` : text)
+      const data = Buffer.from(this.#size === 0 ? checked(this.#head) + text : text)
       const end = this.#size + data.length
       const room = end > this.#room ? Math.ceil(end / ROOM_BYTES) * ROOM_BYTES : this.#room
       const bytes = end > this.#room ? Buffer.concat([data], room - this.#size) : data
@@ -214,7 +229,7 @@ export class MemoryFile implements JournalFile {
 
   read(): LeftLines {
     const lines = [...this.#older, ...this.#lines].map((line) => line.slice(CHECKSUM_LENGTH))
-    return { lines, damaged: [], foreign: [] }
+    return { lines, foreign: [] }
   }
 
   append(text: string, done: (error: unknown) => void): void {

@@ -1,22 +1,39 @@
 /** Calls that must not be lost, for either OCS: the journal until they are stored, then records, written in groups. */
 import {
-  type CallJournal,
   type EndTerms,
+  type BegunCall,
+  type CutCall,
   JOURNAL_WAIT_MS,
   type JournalEntry,
   type OpenCall,
+  type SavedState,
   type Tariff,
 } from '../../schema/call-journal.ts'
 import { type CallCost, type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
 import { compile, type Param } from '../../schema/compiled.ts'
+import type { SavedEntry } from '../../schema/contracts/charging.ts'
 import type { GroupCommit } from '../../schema/group-commit.ts'
 import { JournalRows } from '../../schema/journal-rows.ts'
 import type { Store } from '../../schema/open.ts'
+import type { CallJournal } from '../../schema/journal/journal.ts'
 
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
 /** The journal has what waits, so that it is written in few, large groups. */
 const RECORD_WAIT_MS = 100
+
+/** The statements of an ended call. */
+interface Statements<T, R> {
+  readonly run: () => T
+  /** Follows their commit at once. */
+  readonly committed: (result: T) => R
+  readonly refused?: () => void
+  /** No crash can lose the end, or the journal could not be written in time; called once. */
+  readonly safe?: (() => void) | undefined
+}
+
+/** An answered call of the last run that may go on. */
+export type SavedCall = CutCall & { readonly state: NonNullable<CutCall['state']> }
 
 export class CallRecords {
   readonly #group: GroupCommit
@@ -24,6 +41,8 @@ export class CallRecords {
   readonly #journal: CallJournal
   readonly #rows: JournalRows
   readonly #isStored: (callUuid: string) => boolean
+  /** Neither resumed nor abandoned. */
+  readonly #saved = new Map<string, SavedCall>()
 
   constructor(store: Store, group: GroupCommit, journal: CallJournal) {
     this.#group = group
@@ -40,15 +59,33 @@ export class CallRecords {
     return this.#group.waiting > maxWaitingWrites
   }
 
-  /** The calls that the last run left open. */
-  leftOpen(): readonly JournalEntry[] {
-    const left = this.#journal.left().filter((entry) => {
-      const { callUuid } = entry.kind === 'cut' ? entry.call : entry.record
+  /** The calls that the last run left open: those to be closed, and those that may go on. */
+  leftOpen(nowMs: number): {
+    readonly toClose: readonly JournalEntry[]
+    readonly saved: readonly SavedEntry[]
+  } {
+    const left = this.#journal.left().filter(({ callUuid }) => {
       const isStored = this.#isStored(callUuid)
       if (isStored) this.#journal.gone(callUuid)
       return !isStored
     })
-    return [...this.#rows.entries(), ...left]
+    for (const entry of left)
+      if (hasState(entry)) this.#saved.set(entry.callUuid, notAhead(entry, nowMs))
+    return {
+      toClose: [...this.#rows.entries(), ...left.filter((entry) => !hasState(entry))],
+      saved: [...this.#saved.values()].map(savedEntry),
+    }
+  }
+
+  /** Undefined: the last run left no such call, or it was taken. */
+  takeSaved(callUuid: string): SavedCall | undefined {
+    const call = this.#saved.get(callUuid)
+    this.#saved.delete(callUuid)
+    return call
+  }
+
+  begun(call: BegunCall): void {
+    this.#journal.begun(call)
   }
 
   /**
@@ -59,13 +96,18 @@ export class CallRecords {
     call: OpenCall,
     tariff: Tariff | null,
     nowMs: number,
+    state?: SavedState,
     event?: () => void,
   ): Promise<boolean> {
-    const isWritten = await this.#journal.answered(call, tariff, nowMs)
+    const isWritten = await this.#journal.answered(call, tariff, nowMs, state)
     if (!isWritten || event === undefined) return isWritten
     const isStored = await this.#group.written(event, JOURNAL_WAIT_MS)
     if (!isStored) this.#journal.gone(call.callUuid)
     return isStored
+  }
+
+  changed(callUuid: string, state: SavedState): void {
+    this.#journal.changed(callUuid, state)
   }
 
   alive(callUuids: readonly string[], nowMs: number): void {
@@ -79,18 +121,16 @@ export class CallRecords {
   }
 
   /**
-   * Queues `run`, the statements of an ended call; `committed` follows their commit at once. Rejects only when
-   * the database can never store this record. With `terms` the journal has the end meanwhile, so that the
-   * statements may wait.
+   * Queues the statements of an ended call. Rejects only when the database can never store this record. With
+   * `terms` the journal has the end meanwhile, so that they may wait.
    */
   queue<T, R>(
     record: CallRecord,
     terms: EndTerms | undefined,
-    run: () => T,
-    committed: (result: T) => R,
-    refused?: () => void,
+    { run, committed, refused, safe }: Statements<T, R>,
   ): Promise<R> {
-    if (terms !== undefined) this.#journal.ended(record, terms)
+    const tellSafe = safe && once(safe)
+    if (terms !== undefined) this.#journal.ended(record, terms, tellSafe)
     return new Promise((resolve, reject) => {
       this.#group.add({
         ...(terms !== undefined && { waitMs: RECORD_WAIT_MS }),
@@ -98,13 +138,45 @@ export class CallRecords {
         run,
         done: (result) => {
           this.#journal.gone(record.callUuid)
+          tellSafe?.()
           resolve(committed(result))
         },
         refused: (error) => {
+          tellSafe?.()
           refused?.()
           reject(error instanceof Error ? error : new Error(String(error)))
         },
       })
     })
+  }
+}
+
+export function countLeft(closed: readonly JournalEntry[]) {
+  const unansweredCalls = closed.filter(({ kind }) => kind === 'unanswered').length
+  return { recoveredCalls: closed.length - unansweredCalls, unansweredCalls }
+}
+
+const hasState = (entry: JournalEntry): entry is SavedCall =>
+  entry.kind === 'cut' && entry.state !== undefined
+
+/** The clock of another boot may have been ahead of this one: a sign of life is never later than now. */
+function notAhead(call: SavedCall, nowMs: number): SavedCall {
+  const { answeredMs, shiftMs } = call.state
+  const aheadMs = Math.max(0, answeredMs + call.talkedMs - nowMs)
+  const state = { answeredMs: answeredMs - aheadMs, shiftMs: shiftMs - aheadMs }
+  return { ...call, state: { ...call.state, ...state } }
+}
+
+const savedEntry = ({ callUuid, talkedMs, state }: SavedCall): SavedEntry => ({
+  ...{ callUuid, state: state.text, shiftMs: state.shiftMs },
+  aliveAt: state.answeredMs + talkedMs,
+})
+
+function once(work: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    work()
   }
 }

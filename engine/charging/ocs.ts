@@ -3,11 +3,12 @@
  * cost. Call control asks it through `Charging`, the API and nodes through `OcsPort`.
  *
  * Decisions are made in memory, and memory follows the database: a balance changes after the commit that
- * changed it. Reservations for live calls come on top. They are not stored: no call survives a crash of
- * its process.
+ * changed it. Reservations for live calls come on top: the journal has them beside the state of a call, and
+ * they are made again when it is resumed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CallJournal, OpenCall } from '../../schema/call-journal.ts'
+import type { BegunCall, JournalEntry, OpenCall, SavedState } from '../../schema/call-journal.ts'
+import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
 import type { Schedule } from '../../schema/clock.ts'
@@ -15,6 +16,7 @@ import type {
   AuthorizationRequest,
   Charging,
   Extension,
+  LeftCalls,
   RevokedCall,
   Verdict,
 } from '../../schema/contracts/charging.ts'
@@ -45,15 +47,16 @@ import {
   longestCall,
 } from './authorization/authorize.ts'
 import { Reservations } from './authorization/reservations.ts'
+import { resumeGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { toVerdict } from './authorization/verdict.ts'
-import { CallRecords } from './call-records.ts'
+import { CallRecords, countLeft } from './call-records.ts'
 import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/money-sums.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
-import { chargeOf, recovered } from './settlement/charge.ts'
+import { chargeLeft, chargeOf } from './settlement/charge.ts'
 import { NodeReports, orUnstored, unstored } from './settlement/node-reports.ts'
 import { Settlement } from './settlement/settlement.ts'
 
@@ -116,19 +119,21 @@ export class Ocs implements Charging, OcsPort {
     this.#moves = new MoneyMoves({ ...shared, store, customers: this.#customers })
   }
 
-  /** Settles the calls that the last run left open, then begins housekeeping. */
-  start(): { readonly recoveredCalls: number } {
-    const left = this.#records.leftOpen()
-    for (const entry of left) {
-      const { record, charge } = recovered(entry, this.#books())
-      this.#settlement.settle(record, charge).catch((error: unknown) => {
-        const message = 'billing: a call of the last run cannot be stored'
-        this.#deps.log('error', message, { error, record })
-      })
-    }
+  /** Settles the calls that the last run left open and that cannot go on, then begins housekeeping. */
+  start(): LeftCalls {
+    const { toClose, saved } = this.#records.leftOpen(this.#deps.now())
+    for (const entry of toClose) this.#close(entry)
     this.#group.flush()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
-    return { recoveredCalls: left.length }
+    return { ...countLeft(toClose), saved }
+  }
+
+  #close(entry: JournalEntry): void {
+    const { record, charge } = chargeLeft(entry, this.#books())
+    this.#settlement.settle(record, charge).catch((error: unknown) => {
+      const message = 'billing: a call of the last run cannot be stored'
+      this.#deps.log('error', message, { error, record })
+    })
   }
 
   /** Writes what waits. Returns what the database did not store. */
@@ -150,9 +155,36 @@ export class Ocs implements Charging, OcsPort {
     return Promise.resolve({ kind: 'granted', grantedSeconds })
   }
 
-  answered(call: OpenCall): Promise<boolean> {
-    this.#reservations.touch(call.callUuid, this.#deps.now())
-    return this.#settlement.answered(call, this.#reservations.find(call.callUuid)?.tariff ?? null)
+  begun(call: BegunCall): void {
+    this.#records.begun(call)
+  }
+
+  answered(call: OpenCall, state?: string): Promise<boolean> {
+    const { callUuid } = call
+    const tariff = this.#reservations.touch(callUuid, this.#deps.now())?.tariff ?? null
+    const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
+    return this.#settlement.answered(call, tariff, saved)
+  }
+
+  changed(callUuid: string, state: string): void {
+    this.#records.changed(callUuid, this.#withGrant(callUuid, state))
+  }
+
+  #withGrant(callUuid: string, text: string): SavedState {
+    const reservation = this.#reservations.find(callUuid)
+    return { text, grant: reservation && toSavedGrant(reservation) }
+  }
+
+  resume(callUuid: string): boolean {
+    const call = this.#records.takeSaved(callUuid)
+    if (call === undefined) return false
+    resumeGrant(call, this.#books(), this.#deps.now())
+    return true
+  }
+
+  abandon(callUuid: string): void {
+    const call = this.#records.takeSaved(callUuid)
+    if (call !== undefined) this.#close(call)
   }
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
@@ -165,8 +197,8 @@ export class Ocs implements Charging, OcsPort {
     return revoked
   }
 
-  report(record: CallRecord): Promise<void> {
-    return this.#settlement.settle(record, chargeOf(record, this.#books()))
+  report(record: CallRecord, safe?: () => void): Promise<void> {
+    return this.#settlement.settle(record, chargeOf(record, this.#books()), safe)
   }
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------

@@ -1,6 +1,6 @@
 /** What every command of `tollgate` is made of, and what the outside world gives to it. */
 import type { Readable, Writable } from 'node:stream'
-import type { Clocks, Schedule } from '../../schema/clock.ts'
+import type { Boot, Clocks, Schedule } from '../../schema/clock.ts'
 import type { Environment } from '../config.ts'
 
 /** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
@@ -8,6 +8,8 @@ export interface World extends Clocks {
   readonly environment: Environment
   /** Of this process. */
   readonly pid: number
+  /** Undefined where it cannot be told. */
+  readonly boot: Boot | undefined
   /** Names that stand in `.env`. */
   readonly settingsFile: readonly string[]
   /** From 0 up to 1. */

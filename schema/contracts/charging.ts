@@ -5,7 +5,7 @@
  * a network or a wallet may do.
  */
 import type { CallRecord } from '../call-record.ts'
-import type { OpenCall } from '../call-journal.ts'
+import type { BegunCall, OpenCall } from '../call-journal.ts'
 
 export interface AuthorizationRequest {
   readonly callUuid: string
@@ -54,6 +54,27 @@ export interface RevokedCall {
   readonly code: string
 }
 
+/** An answered call of the last run that may go on: `resume` or `abandon` decides. */
+export interface SavedEntry {
+  readonly callUuid: string
+  /** As it was given last. */
+  readonly state: string
+  /** To be added to the times in `state`, which are by the steady clock of another process. */
+  readonly shiftMs: number
+  /** Its last sign of life. */
+  readonly aliveAt: number
+}
+
+/** What a start found of the last run. */
+export interface LeftCalls {
+  /** Answered calls that are closed now. */
+  readonly recoveredCalls: number
+  /** Calls that were dialled: they have a record with disposition `FAILED`. */
+  readonly unansweredCalls: number
+  /** Not closed. */
+  readonly saved: readonly SavedEntry[]
+}
+
 export interface Charging {
   /** Reserves the first part of a call. Safe to repeat: a known `callUuid` gets the same answer. */
   authorize(request: AuthorizationRequest): Promise<Verdict>
@@ -63,10 +84,26 @@ export interface Charging {
    */
   extend(callUuid: string, usedSeconds: number): Promise<Extension>
   /**
+   * A call begins to be dialled: a crash before its answer gives it a record (`FAILED`). Written within 10 ms;
+   * the call does not wait for it.
+   */
+  begun(call: BegunCall): void
+  /**
    * Stores a call that is about to be answered. Resolves with true when no crash can lose it: only then may
    * the caller get the answer. False: not stored within `JOURNAL_WAIT_MS`, and not later. Never rejects.
+   *
+   * @param state what call control needs to go on with it after a crash: JSON in one line, without tabs.
    */
-  answered(call: OpenCall): Promise<boolean>
+  answered(call: OpenCall, state?: string): Promise<boolean>
+  /** Replaces the state of an answered call, within 10 ms. */
+  changed(callUuid: string, state: string): void
+  /**
+   * Goes on with an answered call of the last run: what it held is reserved again, at the price of its start.
+   * False: there is no such call.
+   */
+  resume(callUuid: string): boolean
+  /** Closes an answered call of the last run at its last sign of life. */
+  abandon(callUuid: string): void
   /**
    * Notes that these answered calls were alive at `nowMs`; called at least every 10 s. Returns those that must
    * end now, because their customer was deactivated.
@@ -75,6 +112,8 @@ export interface Charging {
   /**
    * Settles an ended call: stores its record, debits its cost and removes its journal entry in one transaction,
    * and releases its reservation. Resolves when that is durable. Safe to repeat: one record per `callUuid`.
+   *
+   * @param safe called once: when no crash can lose the end, or after `JOURNAL_WAIT_MS`.
    */
-  report(record: CallRecord): Promise<void>
+  report(record: CallRecord, safe?: () => void): Promise<void>
 }

@@ -26,14 +26,14 @@ test('the next start reads what was appended, in order', async () => {
   expect(await append(file, '1', 'zwei ☎')).toBeUndefined()
   await append(file, '3')
   const next = new JournalFiles(database, 'id')
-  expect(next.read()).toEqual({ lines: ['1', 'zwei ☎', '3'], damaged: [], foreign: [] })
+  expect(next.read()).toEqual({ lines: ['1', 'zwei ☎', '3'], foreign: [] })
   await append(next, '4')
   expect(filesOf(database)).toEqual(['.calls-1', '.calls-2'])
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', 'zwei ☎', '3', '4'])
   expect(statSync(`${database}.calls-1`).mode & 0o777).toBe(0o600)
 })
 
-test('a line that a crash tore is left out in silence, a damaged one is named', async () => {
+test('a line that is damaged, or that a crash tore, is named in its place', async () => {
   const database = path()
   await append(new JournalFiles(database, 'id'), '1', '2', '3', '4')
   const name = `${database}.calls-1`
@@ -42,12 +42,16 @@ test('a line that a crash tore is left out in silence, a damaged one is named', 
     name,
     text
       .replace(checked('2'), '00000000 2\n')
-      .replace(checked('4').trimEnd(), checked('4').slice(0, 6)),
+      .replace(checked('4'), checked('4').slice(0, 6).padEnd(11, '\0')),
     'latin1',
   )
   expect(new JournalFiles(database, 'id').read()).toEqual({
-    lines: ['1', '3'],
-    damaged: [{ file: name, line: 3, text: '00000000 2' }],
+    lines: [
+      '1',
+      { file: name, line: 3, text: '00000000 2', isTorn: false },
+      '3',
+      { file: name, line: 5, text: expect.stringMatching(/^[\da-f]{6}/), isTorn: true },
+    ],
     foreign: [],
   })
 })
@@ -57,7 +61,7 @@ test('a file of another database is kept aside', async () => {
   await append(new JournalFiles(database, 'other'), '1')
   const aside = `${database}.calls-1.of-another-database`
   expect(new JournalFiles(database, 'id').read()).toEqual({
-    ...{ lines: [], damaged: [], foreign: [aside] },
+    ...{ lines: [], foreign: [aside] },
   })
   expect(filesOf(database)).toEqual(['.calls-1.of-another-database'])
 })

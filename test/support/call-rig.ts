@@ -175,6 +175,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       return answers.authorize()
     },
     extend: () => answers.extend(),
+    begun: () => undefined,
+    changed: () => undefined,
+    resume: () => false,
+    abandon: () => undefined,
     answered: (call: OpenCall) => {
       opened.push(structuredClone(call))
       return answers.journalled()

@@ -1,5 +1,5 @@
 /** The journal of calls in memory: it survives an OCS, as the file survives its process. */
-import { CallJournal } from '../../schema/call-journal.ts'
+import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { MemoryFile } from '../../schema/journal-file.ts'

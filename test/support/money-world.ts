@@ -201,7 +201,7 @@ class MoneyWorld {
     const stored = new Map(rows.map((row) => [row.call_uuid, row.billsec]))
     const open = journalOf(this.store, this.#books.time.schedule)
       .left()
-      .map((entry) => (entry.kind === 'cut' ? entry.call.callUuid : entry.record.callUuid))
+      .map(({ callUuid }) => callUuid)
     expect(open.filter((uuid) => stored.has(uuid))).toEqual([])
     for (const uuid of this.durable) expect(stored.get(uuid)).toBe(this.reported.get(uuid))
     expect(

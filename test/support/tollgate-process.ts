@@ -10,7 +10,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
 import type { Listener } from '../../engine/sip-server/index.ts'
-import { CallJournal, type JournalEntry } from '../../schema/call-journal.ts'
+import type { JournalEntry } from '../../schema/call-journal.ts'
+import { CallJournal } from '../../schema/journal/journal.ts'
 import { JournalFiles } from '../../schema/journal-file.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { freePort } from './free-port.ts'
@@ -245,5 +246,4 @@ export class TollgateProcess {
   }
 }
 
-const uuidOf = (entry: JournalEntry): string =>
-  entry.kind === 'cut' ? entry.call.callUuid : entry.record.callUuid
+const uuidOf = ({ callUuid }: JournalEntry): string => callUuid

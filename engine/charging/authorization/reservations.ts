@@ -1,4 +1,4 @@
-/** What live calls may still cost. Kept in memory only: no call of a process survives its crash. */
+/** What live calls may still cost. In memory; of an answered call the journal has a copy (saved-grant.ts). */
 import type { Tariff } from '../../../schema/call-journal.ts'
 import type { Customer } from '../customers/customer.ts'
 
@@ -14,6 +14,8 @@ export interface Reservation {
   readonly amountMicros: number
   /** The wallet cannot pay for more of this call. */
   readonly isLastGrant: boolean
+  /** Since the answer: until then no process could end the call. Absent: it began in this one. */
+  readonly resumedAtSeconds?: number
   /** The call has ended; its record is not committed yet. */
   readonly isEnded: boolean
 }

@@ -1,15 +1,18 @@
 /** Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives restarts. */
-import { type CallJournal, type OpenCall, recoveredRecord } from '../../../schema/call-journal.ts'
+import type { BegunCall, JournalEntry, OpenCall } from '../../../schema/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
+import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
+import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
-import { CallRecords } from '../call-records.ts'
+import { CallRecords, countLeft } from '../call-records.ts'
 import { CdrOutbox } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
   Charging,
   Extension,
+  LeftCalls,
   RevokedCall,
   Verdict,
 } from '../../../schema/contracts/charging.ts'
@@ -63,21 +66,30 @@ export class ExternalCharging implements Charging {
     this.#records = new CallRecords(deps.store, this.#group, deps.journal)
   }
 
-  /** Closes the calls that the last run left open, and resumes delivery of CDRs. */
-  start(): { readonly recoveredCalls: number } {
-    const left = this.#records.leftOpen()
-    for (const entry of left) {
-      const stored =
-        entry.kind === 'cut'
-          ? this.report(recoveredRecord(entry))
-          : this.#store(entry.record, entry.terms.isReported)
-      stored.catch((error: unknown) =>
-        this.#deps.log('error', 'charging: a call of the last run cannot be stored', { error }),
-      )
-    }
+  /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
+  start(): LeftCalls {
+    const { toClose, saved } = this.#records.leftOpen(this.#deps.now())
+    for (const entry of toClose) this.#close(entry)
     this.#group.flush()
     this.#outbox.start()
-    return { recoveredCalls: left.length }
+    return { ...countLeft(toClose), saved }
+  }
+
+  #close(entry: JournalEntry): void {
+    this.#storeLeft(entry).catch((error: unknown) =>
+      this.#deps.log('error', 'charging: a call of the last run cannot be stored', { error }),
+    )
+  }
+
+  #storeLeft(entry: JournalEntry): Promise<void> {
+    switch (entry.kind) {
+      case 'cut':
+        return this.report(recoveredRecord(entry))
+      case 'unanswered':
+        return this.report(unansweredRecord(entry))
+      case 'ended':
+        return this.#store(entry.record, entry.terms.isReported)
+    }
   }
 
   /** Writes what waits; undelivered CDRs stay in the outbox. Returns what the database did not store. */
@@ -129,8 +141,27 @@ export class ExternalCharging implements Charging {
       : { kind: 'denied', code: 'ocs_unreachable' }
   }
 
-  answered(call: OpenCall): Promise<boolean> {
-    return this.#records.answered(call, null, this.#deps.now())
+  begun(call: BegunCall): void {
+    this.#records.begun(call)
+  }
+
+  answered(call: OpenCall, state?: string): Promise<boolean> {
+    const saved = state === undefined ? undefined : { text: state }
+    return this.#records.answered(call, null, this.#deps.now(), saved)
+  }
+
+  changed(callUuid: string, state: string): void {
+    this.#records.changed(callUuid, { text: state })
+  }
+
+  /** What the call holds is reserved at the OCS. */
+  resume(callUuid: string): boolean {
+    return this.#records.takeSaved(callUuid) !== undefined
+  }
+
+  abandon(callUuid: string): void {
+    const call = this.#records.takeSaved(callUuid)
+    if (call !== undefined) this.#close(call)
   }
 
   /** An external OCS ends a call by its answer to the next extension. */
@@ -139,20 +170,20 @@ export class ExternalCharging implements Charging {
     return []
   }
 
-  report(record: CallRecord): Promise<void> {
+  report(record: CallRecord, safe?: () => void): Promise<void> {
     // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a reservation.
     // It never authorized a free call, and must not charge it.
     const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
-    return this.#store(record, isAccepted && record.isFree !== true)
+    return this.#store(record, isAccepted && record.isFree !== true, safe)
   }
 
-  #store(record: CallRecord, isReported: boolean): Promise<void> {
+  #store(record: CallRecord, isReported: boolean, safe?: () => void): Promise<void> {
     const terms = { payerId: null, tariff: null, costMicros: 0, isReported }
-    const store = (): void => {
+    const run = (): void => {
       const cost = { costMicros: 0, currency: record.currency }
       if (this.#records.insert(record, cost) && isReported) this.#outbox.write(record)
     }
-    return this.#records.queue(record, terms, store, () => this.#outbox.wake())
+    return this.#records.queue(record, terms, { run, committed: () => this.#outbox.wake(), safe })
   }
 
   #rememberDenied(callUuid: string): void {

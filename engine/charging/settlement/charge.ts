@@ -1,6 +1,7 @@
 /** What an ended call costs, and who pays. */
-import { type JournalEntry, recoveredRecord, type Tariff } from '../../../schema/call-journal.ts'
+import type { JournalEntry, Tariff } from '../../../schema/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
+import { recoveredRecord, unansweredRecord } from './left-calls.ts'
 import { type Books, rateOf } from '../authorization/authorize.ts'
 import type { Reservation } from '../authorization/reservations.ts'
 import type { Customer } from '../customers/customer.ts'
@@ -35,11 +36,12 @@ const cutOffSeconds = 2
  * call should have been cut and was not) is charged in full, even below the credit limit.
  */
 function chargeReserved(reservation: Reservation, billsec: number): Charge {
-  const { payer, tariff, grantedSeconds, amountMicros } = reservation
+  const { payer, tariff, grantedSeconds, amountMicros, resumedAtSeconds = 0 } = reservation
   const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
   if (tariff === null) return { payer, tariff, costMicros: 0, isOutOfFunds }
   const price = costMicros(tariff, billsec)
-  const isCutOff = billsec > grantedSeconds && billsec <= grantedSeconds + cutOffSeconds
+  const cutOffFrom = Math.max(grantedSeconds, resumedAtSeconds)
+  const isCutOff = billsec > grantedSeconds && billsec <= cutOffFrom + cutOffSeconds
   if (!isCutOff || payer === undefined) return { payer, tariff, costMicros: price, isOutOfFunds }
   const { availableMicros } = payer
   const payable = amountMicros + (availableMicros > 0n ? Number(availableMicros) : 0)
@@ -59,7 +61,7 @@ function chargeUnreserved(
 }
 
 /** A call that the last run cut off ends at its last sign of life, at the price of its start. */
-export function recovered(
+export function chargeLeft(
   entry: JournalEntry,
   books: Books,
 ): { readonly record: CallRecord; readonly charge: Charge } {
@@ -68,6 +70,7 @@ export function recovered(
     const payer = books.customers.byId(payerId)
     return { record: entry.record, charge: { ...noCharge, payer, tariff, costMicros: cost } }
   }
+  if (entry.kind === 'unanswered') return { record: unansweredRecord(entry), charge: noCharge }
   const record = recoveredRecord(entry)
   const { tariff } = entry
   if (tariff !== null) {

@@ -1,5 +1,5 @@
 /** Turns an ended call into its record, its ledger entry and its debit: in one transaction, and once. */
-import type { EndTerms, OpenCall, Tariff } from '../../../schema/call-journal.ts'
+import type { EndTerms, OpenCall, SavedState, Tariff } from '../../../schema/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { AccountingEvents } from '../accounting-events.ts'
 import type { Reservations } from '../authorization/reservations.ts'
@@ -34,9 +34,9 @@ export class Settlement {
   }
 
   /** Stores a call; resolves when it is durable. A call that is already stored changes nothing. */
-  settle(record: CallRecord, charge: Charge): Promise<void> {
-    const write = () => ({ answer: undefined, posting: this.#write(record, charge) })
-    return this.#queue(record, charge, termsOf(charge), write)
+  settle(record: CallRecord, charge: Charge, safe?: () => void): Promise<void> {
+    const run = () => ({ answer: undefined, posting: this.#write(record, charge) })
+    return this.#queue(record, charge, termsOf(charge), { run, safe })
   }
 
   /**
@@ -44,14 +44,14 @@ export class Settlement {
    * the database can never store this record.
    */
   queue<T>(record: CallRecord, charge: Charge, run: () => Written<T>): Promise<T> {
-    return this.#queue(record, charge, undefined, run)
+    return this.#queue(record, charge, undefined, { run })
   }
 
   #queue<T>(
     record: CallRecord,
     charge: Charge,
     terms: EndTerms | undefined,
-    run: () => Written<T>,
+    statements: { readonly run: () => Written<T>; readonly safe?: (() => void) | undefined },
   ): Promise<T> {
     const { records, reservations } = this.#deps
     const { callUuid } = record
@@ -60,7 +60,8 @@ export class Settlement {
       this.#apply(callUuid, charge, posting)
       return answer
     }
-    return records.queue(record, terms, run, committed, () => reservations.release(callUuid))
+    const refused = (): void => reservations.release(callUuid)
+    return records.queue(record, terms, { ...statements, committed, refused })
   }
 
   #write(record: CallRecord, charge: Charge): Posting | undefined {
@@ -122,9 +123,9 @@ export class Settlement {
   }
 
   /** Stores an answered call and its event; see `CallRecords.answered`. */
-  answered(call: OpenCall, tariff: Tariff | null): Promise<boolean> {
+  answered(call: OpenCall, tariff: Tariff | null, state?: SavedState): Promise<boolean> {
     const { records, events, now } = this.#deps
-    return records.answered(call, tariff, now(), events.answered(call))
+    return records.answered(call, tariff, now(), state, events.answered(call))
   }
 }
 

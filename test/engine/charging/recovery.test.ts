@@ -49,7 +49,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
 
   const reopened = freshStore(path)
   const after = ocsOn(reopened, new ManualTime(start + 3_600_000))
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(reopened)).toEqual([
     {
       call_uuid: 'a',
@@ -64,7 +64,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
     balanceMicros: 100_000_000n - 641_700n,
     reservedMicros: 0n,
   })
-  expect(ocsOn(reopened).ocs.start()).toEqual({ recoveredCalls: 0 })
+  expect(ocsOn(reopened).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   expect(after.ocs.check()).toEqual([])
   reopened.close()
 })
@@ -75,7 +75,7 @@ test('a call that a crash cut off before its first sign of life is charged a sec
   void ocs.answered(openCall('a', start, { customerId }))
   time.advance(100)
   const after = ocsOn(store)
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000n - 600_000n })
   store.close()
@@ -109,7 +109,7 @@ test('a restart that crashes before its commit leaves everything to the next one
   expect(records(store)).toEqual([])
   store.sqlite.exec('DROP TRIGGER away')
   const after = ocsOn(store)
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 3 })
+  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 3, saved: [] })
   expect(records(store)).toHaveLength(3)
   expect(after.ocs.balanceOf(customerId)).toMatchObject({
     balanceMicros: 100_000_000n - 3n * 600_000n,
@@ -125,7 +125,7 @@ test('a call that was free when it was answered is charged to no customer whose 
   ocs.alive(['a'], start + 20_000)
   time.advance(100)
   const after = ocsOn(store, new ManualTime(start + 60_000), 'allow')
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
   store.close()
@@ -144,7 +144,7 @@ test('hundreds of open calls are each recovered once', async () => {
   time.advance(100)
   await reported
   const after = ocsOn(store)
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 149 })
+  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 149, saved: [] })
   expect(records(store)).toHaveLength(150)
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 150n * 600_000n)
   expect(after.ocs.check()).toEqual([])
@@ -160,7 +160,7 @@ test('a call that had ended before the crash keeps its end and its price', async
   time.advance(20)
   expect(records(store)).toEqual([])
   const after = ocsOn(store)
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 2 })
+  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 2, saved: [] })
   expect(records(store)).toMatchObject([
     { call_uuid: 'a', billsec: 85, cost_micros: 641_700, is_recovered: 0, hangup_by: 'caller' },
     { call_uuid: 'never answered', billsec: 0, cost_micros: 0, disposition: 'NO ANSWER' },
@@ -179,7 +179,7 @@ test('a crash between the commit of a call and the note of it bills nothing twic
   expect(records(store)).toHaveLength(1)
   expect(journalOf(store, time.schedule).left()).toHaveLength(1)
   const after = ocsOn(store)
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 0 })
+  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   expect(records(store)).toHaveLength(1)
   expect(after.ocs.check()).toEqual([])
   store.close()
@@ -197,10 +197,78 @@ test('calls that an earlier version left in its table are billed, once', () => {
       start,
       start + 10_000,
     )
-  expect(ocsOn(store).ocs.start()).toEqual({ recoveredCalls: 1 })
+  expect(ocsOn(store).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ call_uuid: 'old', billsec: 10, cost_micros: 410_000 }])
   expect(store.sqlite.prepare('SELECT * FROM call_journal').all()).toEqual([])
-  expect(ocsOn(store).ocs.start()).toEqual({ recoveredCalls: 0 })
+  expect(ocsOn(store).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  store.close()
+})
+
+test('a call that is resumed holds what it held, and is billed to its real end', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  const grant = await ocs.authorize(question('a'))
+  expect(grant).toMatchObject({ grantedSeconds: 60 })
+  void ocs.answered(openCall('a', start, { customerId }), 'first')
+  time.advance(50)
+  await ocs.extend('a', 60)
+  ocs.changed('a', 'second')
+  time.advance(50)
+  const before = ocs.balanceOf(customerId)
+  store.sqlite.exec('DELETE FROM rate')
+
+  const after = ocsOn(store, new ManualTime(start + 3_000))
+  expect(after.ocs.start()).toEqual({
+    ...{ recoveredCalls: 0, unansweredCalls: 0 },
+    saved: [{ callUuid: 'a', state: 'second', shiftMs: 0, aliveAt: start }],
+  })
+  expect(records(store)).toEqual([])
+  expect(after.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
+  expect(after.ocs.resume('a')).toBe(true)
+  expect(after.ocs.resume('a')).toBe(false)
+  expect(after.ocs.balanceOf(customerId)).toEqual(before)
+  expect(after.ocs.costSoFar('a', 85)).toEqual(ocs.costSoFar('a', 85))
+  expect(await after.ocs.extend('a', 120)).toEqual({ kind: 'granted', grantedSeconds: 180 })
+  void after.ocs.report(endedCall('a', 130))
+  after.time.advance(100)
+  expect(records(store)).toMatchObject([{ billsec: 130, cost_micros: 716_700, is_recovered: 0 }])
+  expect(after.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
+  expect(after.ocs.check()).toEqual([])
+  store.close()
+})
+
+test('a call that is abandoned is closed at its last sign of life, once', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  await ocs.authorize(question('a'))
+  void ocs.answered(openCall('a', start, { customerId }), 'state')
+  ocs.alive(['a'], start + 84_200)
+  time.advance(100)
+  const after = ocsOn(store, new ManualTime(start + 90_000))
+  expect(after.ocs.start().saved).toMatchObject([{ callUuid: 'a', aliveAt: start + 84_200 }])
+  after.ocs.abandon('a')
+  after.ocs.abandon('a')
+  expect(after.ocs.resume('a')).toBe(false)
+  after.time.advance(200)
+  expect(records(store)).toMatchObject([{ billsec: 85, cost_micros: 641_700, is_recovered: 1 }])
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 0, saved: [] })
+  expect(after.ocs.check()).toEqual([])
+  store.close()
+})
+
+test('a call that was dialled at the crash has one record, and costs nothing', async () => {
+  const { ocs, time, customerId, store } = customerInFile()
+  await ocs.authorize(question('a'))
+  const { answeredAt: _, ...call } = openCall('a', start, { customerId })
+  ocs.begun(call)
+  time.advance(100)
+  const after = ocsOn(store)
+  expect(after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 1, saved: [] })
+  expect(records(store)).toEqual([
+    {
+      ...{ call_uuid: 'a', billsec: 0, cost_micros: 0, is_recovered: 1 },
+      ...{ disposition: 'FAILED', hangup_by: 'system' },
+    },
+  ])
+  expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
   store.close()
 })
 

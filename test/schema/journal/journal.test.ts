@@ -1,25 +1,28 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { CallJournal, type EndTerms, recoveredRecord } from '../../schema/call-journal.ts'
-import { type JournalFile, JournalFiles, MemoryFile } from '../../schema/journal-file.ts'
-import { Storage } from '../../schema/storage/storage.ts'
-import { endedCall, openCall, start } from '../support/books.ts'
-import { ManualTime } from '../support/manual-time.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import type { EndTerms } from '../../../schema/call-journal.ts'
+import { CallJournal } from '../../../schema/journal/journal.ts'
+import type { Boot } from '../../../schema/clock.ts'
+import { type JournalFile, JournalFiles, MemoryFile } from '../../../schema/journal-file.ts'
+import { recoveredRecord } from '../../../engine/charging/settlement/left-calls.ts'
+import { Storage } from '../../../schema/storage/storage.ts'
+import { endedCall, openCall, start } from '../../support/books.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const terms: EndTerms = { payerId: 1, tariff: null, costMicros: 20_000, isReported: false }
 
-function journalOn<F extends JournalFile>(file: F) {
+function journalOn<F extends JournalFile>(file: F, boot?: Boot) {
   const time = new ManualTime(start)
   const storage = new Storage()
   const log: string[] = []
   const journal = new CallJournal(file, {
-    ...{ storage, schedule: time.schedule },
+    ...{ storage, schedule: time.schedule, boot },
     log: (level, message) => log.push(`${level} ${message}`),
   })
   /** What a start after a crash now would find. */
-  const left = () => journalOn(file).journal.left()
+  const left = (now = boot) => journalOn(file, now).journal.left()
   return { file, time, storage, log, journal, left }
 }
 
@@ -48,6 +51,81 @@ test('an answered call is left open by a crash, up to its last heartbeat', async
   expect(entry?.kind === 'cut' && recoveredRecord(entry)).toMatchObject({
     ...{ callUuid: 'a', billsec: 5, isRecovered: true, hangupCause: 'PROCESS_RESTART' },
   })
+})
+
+test('a call is left with its newest state, and with none once it has ended', () => {
+  const { time, journal, left } = journalOn(new MemoryFile())
+  const grant = { payerId: 1, maxSeconds: null, grantedSeconds: 60, amountMicros: 5 }
+  const first = { text: '{"turn":1}', grant: { ...grant, isLastGrant: false } }
+  journal.changed('a', first)
+  void journal.answered(openCall('a', start), null, start, first)
+  time.advance(1)
+  expect(left()).toMatchObject([{ kind: 'cut', state: { ...first, answeredMs: start } }])
+  journal.changed('a', { text: '{"turn":2,"name":"☎"}' })
+  time.advance(10)
+  expect(left()).toMatchObject([{ kind: 'cut', state: { text: '{"turn":2,"name":"☎"}' } }])
+  journal.ended(endedCall('a', 20), terms)
+  journal.changed('a', first)
+  time.advance(10)
+  expect(left()).toEqual([{ kind: 'ended', callUuid: 'a', record: endedCall('a', 20), terms }])
+})
+
+test('a call that was dialled is left until it is answered or ends', () => {
+  const { time, journal, left } = journalOn(new MemoryFile())
+  const { answeredAt: _, ...call } = openCall('a', start)
+  journal.begun(call)
+  journal.begun({ ...call, callUuid: 'b' })
+  time.advance(10)
+  expect(left()).toMatchObject([
+    { kind: 'unanswered', callUuid: 'a', call },
+    { kind: 'unanswered', callUuid: 'b' },
+  ])
+  void journal.answered(openCall('a', start), null, start)
+  journal.ended(endedCall('b', 0), terms)
+  journal.gone('b')
+  time.advance(10)
+  expect(left()).toMatchObject([{ kind: 'cut', callUuid: 'a' }])
+})
+
+test('an end is told to be safe once it is written, or after two seconds', () => {
+  const { file, time, journal, left } = journalOn(new Disk())
+  const told: string[] = []
+  const end = (uuid: string) => journal.ended(endedCall(uuid, 5), terms, () => told.push(uuid))
+  end('a')
+  expect(told).toEqual([])
+  time.advance(10)
+  expect(told).toEqual(['a'])
+  file.isFull = true
+  end('b')
+  time.advance(1_999)
+  expect(told).toEqual(['a'])
+  time.advance(1)
+  expect(told).toEqual(['a', 'b'])
+  file.isFull = false
+  time.advance(5_000)
+  expect(told).toEqual(['a', 'b'])
+  expect(left()).toHaveLength(2)
+})
+
+test('times are translated to the clock of the next process, by the start of the machine', () => {
+  const first = journalOn(new MemoryFile(), { id: 'one', at: start - 500_000 })
+  void first.journal.answered(openCall('a', start), null, start, { text: '{}' })
+  first.journal.alive(['a'], start + 3_000)
+  first.time.advance(10)
+  // The system clock was set forward by an hour.
+  const sameBoot = { id: 'one', at: start - 500_000 + 3_600_000 }
+  const shifted = { answeredMs: start + 3_600_000, shiftMs: 3_600_000 }
+  expect(first.left(sameBoot)).toMatchObject([{ talkedMs: 3_000, state: shifted }])
+  const unshifted = { answeredMs: start, shiftMs: 0 }
+  for (const boot of [{ id: 'two', at: start }, undefined])
+    expect(first.left(boot)).toMatchObject([{ talkedMs: 3_000, state: unshifted }])
+  // Its lines are moved as they are, and its heartbeats are by the clock of the process that goes on with it.
+  first.file.startNew()
+  const second = journalOn(first.file, sameBoot)
+  second.journal.alive(['a'], start + 3_600_000 + 9_000)
+  second.time.advance(20)
+  expect(second.file.read().lines).toHaveLength(4)
+  expect(second.left()).toMatchObject([{ talkedMs: 9_000, state: shifted }])
 })
 
 test('the answers of a millisecond are one write', async () => {
@@ -108,7 +186,7 @@ test('a full file is followed by a new one, which takes over what is open, and t
     time.advance(1)
   }
   expect(file.size).toBeLessThan(4 * 1024 * 1024)
-  expect(file.read().lines.join('').length).toBeLessThan(4 * 1024 * 1024)
+  expect(JSON.stringify(file.read().lines).length).toBeLessThan(4 * 1024 * 1024)
   const open = left()
   expect(open).toHaveLength(300)
   expect(open.filter((entry) => entry.kind === 'ended')).toHaveLength(1)

@@ -1,0 +1,50 @@
+/** What is reserved for a call, in the journal beside its state: made again when the call is resumed. */
+import type { SavedGrant } from '../../../schema/call-journal.ts'
+import type { SavedCall } from '../call-records.ts'
+import { Customer } from '../customers/customer.ts'
+import type { Books } from './authorize.ts'
+import type { Reservation } from './reservations.ts'
+
+export const toSavedGrant = (reservation: Reservation): SavedGrant => ({
+  payerId: reservation.payer?.terms.customerId ?? null,
+  maxSeconds: toBound(reservation.maxSeconds),
+  grantedSeconds: toBound(reservation.grantedSeconds),
+  amountMicros: reservation.amountMicros,
+  isLastGrant: reservation.isLastGrant,
+})
+
+/**
+ * Reserves again what the call held, whatever its payer may spend now. One whose payer has been removed is
+ * revoked at its next sign of life, as of an inactive customer.
+ */
+export function resumeGrant(
+  { callUuid, call, tariff, state: { grant, answeredMs } }: SavedCall,
+  { customers, reservations }: Books,
+  now: number,
+): void {
+  if (grant === undefined) return
+  const { payerId, maxSeconds, grantedSeconds, amountMicros, isLastGrant } = grant
+  const payer = payerId === null ? undefined : customers.byId(payerId)
+  reservations.open(
+    {
+      ...{ callUuid, tariff, amountMicros, isLastGrant },
+      payer: payerId === null ? payer : (payer ?? removed(payerId, call.tenantId)),
+      maxSeconds: maxSeconds ?? Infinity,
+      grantedSeconds: grantedSeconds ?? Infinity,
+      resumedAtSeconds: Math.ceil((now - answeredMs) / 1_000),
+    },
+    now,
+  )
+}
+
+const toBound = (seconds: number): number | null => (seconds === Infinity ? null : seconds)
+
+const removed = (customerId: number, tenantId: number | null): Customer =>
+  new Customer(
+    {
+      ...{ customerId, tenantId, isActive: false, planId: null, walletId: null, currency: null },
+      ...{ creditLimitMicros: 0, maxConcurrentCalls: 0, maxCps: 0 },
+      ...{ maxDailySpendMicros: 0, maxCallSeconds: 0, lowBalanceMicros: 0 },
+    },
+    0n,
+  )

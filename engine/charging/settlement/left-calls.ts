@@ -1,0 +1,28 @@
+/** The records of calls that a crash interrupted. */
+import { billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
+import type { CutCall, UnansweredCall } from '../../../schema/call-journal.ts'
+
+/** It ended at its last heartbeat and lasted at least a second. */
+export const recoveredRecord = ({ call, talkedMs }: CutCall): CallRecord => ({
+  ...call,
+  endedAt: call.answeredAt + talkedMs,
+  billsec: billedSeconds(talkedMs),
+  ...{ disposition: 'ANSWERED', sipCode: 200 },
+  ...interrupted,
+})
+
+/** When it stopped ringing is not known. */
+export const unansweredRecord = ({ call }: UnansweredCall): CallRecord => ({
+  ...call,
+  answeredAt: null,
+  endedAt: call.startedAt,
+  billsec: 0,
+  ...{ disposition: 'FAILED', sipCode: 500 },
+  ...interrupted,
+})
+
+const interrupted = {
+  hangupCause: 'PROCESS_RESTART',
+  hangupBy: 'system',
+  isRecovered: true,
+} as const

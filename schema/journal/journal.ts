@@ -1,0 +1,281 @@
+/**
+ * The journal of calls, so that a crash loses none: of each call its start, its answer, what it needs to go
+ * on, how long it has lived, and its end, until the database has its record. It is a file, because a caller
+ * waits for the answer's line (D130): lines of a few milliseconds are one write.
+ */
+import { realpathSync } from 'node:fs'
+import {
+  type BegunCall,
+  type EndTerms,
+  JOURNAL_WAIT_MS,
+  type JournalEntry,
+  type OpenCall,
+  type SavedState,
+  type Tariff,
+} from '../call-journal.ts'
+import type { CallRecord } from '../call-record.ts'
+import type { Boot, Schedule } from '../clock.ts'
+import type { Log } from '../contracts/log.ts'
+import { type DamagedLine, type JournalFile, JournalFiles, MemoryFile } from '../journal-file.ts'
+import type { Store } from '../open.ts'
+import { bootText, callsIn, toLine, toStateLine } from './lines.ts'
+import { OpenCalls, type OpenLines } from './open-calls.ts'
+
+/** Answers of this time are one write. */
+const ANSWER_WAIT_MS = 1
+/** No caller waits for other lines. */
+const OTHER_WAIT_MS = 10
+const RETRY_MS = 100
+/** From this size on, and twice what is open, a new file is begun, and what is open is written to it. */
+const FILE_BYTES = 4 * 1024 * 1024
+/** So much of the open calls goes to the new file with each write. */
+const MOVED_BYTES = 256 * 1024
+
+/** Those that wait for one write have one deadline. */
+interface Waiting {
+  readonly done: ((isDurable: boolean) => void)[]
+  /** Takes back the deadline. */
+  readonly cancel: () => void
+}
+
+export interface CallJournalDeps {
+  readonly storage: Store['storage']
+  readonly schedule: Schedule
+  readonly log: Log
+  /** Absent where it is unknown: times of other processes are taken as they are. */
+  readonly boot?: Boot | undefined
+}
+
+/** @param store migrated; no other process serves it. */
+export function openCallJournal(store: Store, deps: Omit<CallJournalDeps, 'storage'>): CallJournal {
+  const { sqlite, storage } = store
+  const file = sqlite.memory
+    ? new MemoryFile()
+    : new JournalFiles(realpathSync(sqlite.name), databaseId(sqlite))
+  return new CallJournal(file, { ...deps, storage })
+}
+
+const databaseId = (sqlite: Store['sqlite']): string =>
+  String(sqlite.prepare("SELECT value FROM setting WHERE name = 'database_id'").pluck().get())
+
+export class CallJournal {
+  readonly #file: JournalFile
+  readonly #deps: CallJournalDeps
+  readonly #boot: string | undefined
+  readonly #open: OpenCalls
+  /** Lines for the next write, and the calls that wait for it. */
+  #next = ''
+  #waiting: Waiting | undefined
+  /** The newest heartbeat, for the next write. */
+  #beat = ''
+  /** Lines and calls of the write that goes on, or has failed. */
+  #inWrite = ''
+  readonly #waitingInWrite: Waiting[] = []
+  #isWriting = false
+  #isFailing = false
+  #isClosed = false
+  /** What is open and not yet in the new file. */
+  #toMove: Iterator<OpenLines> | undefined
+  #isMoved = false
+  #timer: { readonly waitMs: number; readonly cancel: () => void } | undefined
+
+  constructor(file: JournalFile, deps: CallJournalDeps) {
+    this.#file = file
+    this.#deps = deps
+    this.#boot = deps.boot && bootText(deps.boot)
+    this.#open = new OpenCalls(this.#boot)
+    const { lines, foreign } = file.read()
+    for (const line of lines)
+      if (typeof line === 'string') this.#open.takeIn(line)
+      else this.#leaveOut(line)
+    this.#toMove = this.#open.values()
+    for (const name of foreign)
+      deps.log('error', 'journal: a file of another database is kept aside', { file: name })
+  }
+
+  /** A call that it names is not restored from a state before it: it may have changed, or ended. */
+  #leaveOut({ text, isTorn, ...place }: DamagedLine): void {
+    const callUuids = callsIn(text)
+    const fields = { ...place, callUuid: callUuids.join(' ') }
+    if (isTorn) this.#deps.log('warn', 'journal: a line is cut off and left out', fields)
+    else this.#deps.log('error', 'journal: a line is damaged and left out', fields)
+    for (const callUuid of isTorn ? [] : callUuids)
+      if (this.#open.takesState(callUuid)) this.#open.note(callUuid, 'state', '', true)
+  }
+
+  /** Calls that the last run left open, oldest first. Times are steady time of this process. */
+  left(): readonly JournalEntry[] {
+    return this.#open.left()
+  }
+
+  /** The call is dialled. After a crash before its answer it is left as `unanswered`. */
+  begun(call: BegunCall): void {
+    const line = toLine({ begun: call })
+    this.#open.note(call.callUuid, 'begun', line)
+    this.#add(line, OTHER_WAIT_MS)
+  }
+
+  /**
+   * Once this resolves with true, no crash can lose the call; false: it was not written in time, and is
+   * forgotten. Safe to repeat. `answeredMs` is steady time.
+   */
+  answered(
+    call: OpenCall,
+    tariff: Tariff | null,
+    answeredMs: number,
+    state?: SavedState,
+  ): Promise<boolean> {
+    const { callUuid } = call
+    const line = toLine({ answered: call, tariff, answeredMs, boot: this.#boot })
+    this.#open.note(callUuid, 'answered', line)
+    const stateText = state === undefined ? '' : this.#noteState(callUuid, state)
+    return new Promise((resolve) => {
+      this.#await((isDurable) => {
+        if (!isDurable) this.gone(callUuid)
+        resolve(isDurable)
+      })
+      this.#add(line + stateText, ANSWER_WAIT_MS)
+    })
+  }
+
+  /** Replaces the state of an answered call. */
+  changed(callUuid: string, state: SavedState): void {
+    if (this.#open.takesState(callUuid)) this.#add(this.#noteState(callUuid, state), OTHER_WAIT_MS)
+  }
+
+  /** Returns its line. */
+  #noteState(callUuid: string, state: SavedState): string {
+    const line = toStateLine(callUuid, state, this.#boot)
+    this.#open.note(callUuid, 'state', line)
+    return line
+  }
+
+  #await(done: (isDurable: boolean) => void): void {
+    this.#waiting ??= this.#newWaiting()
+    this.#waiting.done.push(done)
+  }
+
+  #newWaiting(): Waiting {
+    const done: Waiting['done'] = []
+    const cancel = this.#deps.schedule(() => {
+      for (const tell of done.splice(0)) tell(false)
+    }, JOURNAL_WAIT_MS)
+    return { done, cancel }
+  }
+
+  /** These calls go on. */
+  alive(callUuids: readonly string[], nowMs: number): void {
+    if (!this.#isWriting && this.#file.isGone()) this.#replaceFile()
+    this.#open.noteAlive(callUuids, nowMs)
+    this.#beat = toLine({ alive: callUuids, at: nowMs, boot: this.#boot })
+    this.#writeWithin(OTHER_WAIT_MS)
+  }
+
+  /** The record and what it costs, until `gone`. `safe` is called when no crash can lose it, or after 2 s. */
+  ended(record: CallRecord, terms: EndTerms, safe?: () => void): void {
+    const line = toLine({ ended: record, terms })
+    this.#open.note(record.callUuid, 'ended', line)
+    if (safe !== undefined) this.#await(safe)
+    this.#add(line, OTHER_WAIT_MS)
+  }
+
+  /** The call is stored, or refused. */
+  gone(callUuid: string): void {
+    if (this.#open.forget(callUuid)) this.#add(toLine({ gone: callUuid }), OTHER_WAIT_MS)
+  }
+
+  /** Writes nothing any more. What is not stored is kept for the next start. */
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    this.#file.close(this.#open.size > 0)
+  }
+
+  /** How many calls are not stored. */
+  get size(): number {
+    return this.#open.size
+  }
+
+  // ---- the writes ------------------------------------------------------------------------------
+
+  #add(line: string, withinMs: number): void {
+    this.#next += line
+    this.#writeWithin(withinMs)
+  }
+
+  #writeWithin(waitMs: number): void {
+    if (this.#isClosed || this.#isWriting || this.#isFailing) return
+    if (this.#timer !== undefined && this.#timer.waitMs <= waitMs) return
+    this.#timer?.cancel()
+    this.#timer = { waitMs, cancel: this.#deps.schedule(() => this.#write(), waitMs) }
+  }
+
+  /** What a failed write had comes first and unchanged: the disk may have some of it. */
+  #write(): void {
+    this.#timer = undefined
+    this.#inWrite += this.#next + this.#beat + this.#moved()
+    this.#beat = ''
+    this.#next = ''
+    if (this.#waiting !== undefined) this.#waitingInWrite.push(this.#waiting)
+    this.#waiting = undefined
+    this.#isWriting = true
+    this.#file.append(this.#inWrite, (error) => {
+      this.#isWriting = false
+      if (error === undefined) this.#durable()
+      else this.#failed(error)
+    })
+  }
+
+  #durable(): void {
+    if (this.#isFailing) this.#deps.storage.working(this)
+    this.#isFailing = false
+    this.#inWrite = ''
+    for (const { done, cancel } of this.#waitingInWrite.splice(0)) {
+      cancel()
+      for (const tell of done) tell(true)
+    }
+    if (this.#isClosed) return
+    if (this.#isMoved) this.#file.removeOlder()
+    this.#isMoved = false
+    const isFull = this.#file.size > Math.max(FILE_BYTES, 2 * this.#open.bytes)
+    if (isFull && this.#toMove === undefined) this.#startNewFile()
+    if (this.#beat !== '' || this.#next !== '' || this.#toMove !== undefined)
+      this.#writeWithin(ANSWER_WAIT_MS)
+  }
+
+  #failed(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error)
+    this.#deps.storage.failing(this, new Error(`the disk takes no journal of calls: ${reason}`))
+    if (!this.#isFailing) this.#deps.log('error', 'journal: calls cannot be written', { error })
+    this.#isFailing = true
+    if (this.#isClosed) return
+    this.#timer = { waitMs: 0, cancel: this.#deps.schedule(() => this.#write(), RETRY_MS) }
+  }
+
+  #replaceFile(): void {
+    this.#deps.log('error', 'journal: its file is gone; what is open is written to a new one')
+    this.#startNewFile()
+  }
+
+  #startNewFile(): void {
+    this.#file.startNew()
+    for (const lines of this.#open.values()) lines.isOld = true
+    this.#toMove = this.#open.values()
+  }
+
+  /** Lines of open calls that are in older files, some with each write; after the last, those files can go. */
+  #moved(): string {
+    let text = ''
+    while (this.#toMove !== undefined && text.length < MOVED_BYTES) {
+      const next = this.#toMove.next()
+      if (next.done === true) {
+        this.#toMove = undefined
+        this.#isMoved = true
+      } else if (next.value.isOld) {
+        next.value.isOld = false
+        text += this.#open.asWritten(next.value)
+      }
+    }
+    return text
+  }
+}

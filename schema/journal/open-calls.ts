@@ -1,0 +1,128 @@
+/** The calls that are not stored yet, each with its lines as they are written. */
+import type { BegunCall, JournalEntry, LeftState, OpenCall } from '../call-journal.ts'
+import type { CallRecord } from '../call-record.ts'
+import { checked, CHECKSUM_LENGTH } from '../journal-file.ts'
+import { isStateLine, type Line, readLine, readStateLine, shiftMs, toLine } from './lines.ts'
+
+const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
+type LineKind = (typeof lineKinds)[number]
+
+/** Empty lines: there is none, or it does not count any more. */
+export interface OpenLines extends Record<LineKind, string> {
+  readonly callUuid: string
+  /** 0: before the first heartbeat. */
+  aliveAt: number
+  /** They are in a file that is to be removed. */
+  isOld: boolean
+}
+
+export class OpenCalls {
+  readonly #boot: string | undefined
+  readonly #calls = new Map<string, OpenLines>()
+  #bytes = 0
+
+  /** @param boot of the times that are noted, and of those that `left` returns. */
+  constructor(boot: string | undefined) {
+    this.#boot = boot
+  }
+
+  get size(): number {
+    return this.#calls.size
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  values(): IterableIterator<OpenLines> {
+    return this.#calls.values()
+  }
+
+  /** Takes in a line of an earlier run. */
+  takeIn(text: string): void {
+    if (isStateLine(text)) {
+      const { saved: callUuid } = readStateLine(text).head
+      if (this.takesState(callUuid)) this.note(callUuid, 'state', checked(text), true)
+      return
+    }
+    const line = JSON.parse(text) as Line
+    if ('gone' in line) this.forget(line.gone)
+    else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
+    else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
+    else if ('begun' in line) this.note(line.begun.callUuid, 'begun', checked(text), true)
+    else this.note(line.answered.callUuid, 'answered', checked(text), true)
+  }
+
+  /** `line` becomes one of the lines of a call. */
+  note(callUuid: string, kind: LineKind, line: string, isOld = false): void {
+    let lines = this.#calls.get(callUuid)
+    if (lines === undefined) {
+      lines = { callUuid, begun: '', answered: '', state: '', ended: '', aliveAt: 0, isOld }
+      this.#calls.set(callUuid, lines)
+    }
+    this.#set(lines, kind, line)
+    if (kind === 'answered') this.#set(lines, 'begun', '')
+    if (kind === 'ended') this.#set(lines, 'state', '')
+  }
+
+  #set(lines: OpenLines, kind: LineKind, line: string): void {
+    this.#bytes += line.length - lines[kind].length
+    lines[kind] = line
+  }
+
+  /** It is answered and has not ended. */
+  takesState(callUuid: string): boolean {
+    const lines = this.#calls.get(callUuid)
+    return lines !== undefined && lines.answered !== '' && lines.ended === ''
+  }
+
+  noteAlive(callUuids: readonly string[], at: number): void {
+    for (const callUuid of callUuids) {
+      const lines = this.#calls.get(callUuid)
+      if (lines !== undefined) lines.aliveAt = at
+    }
+  }
+
+  /** False: it is not open. */
+  forget(callUuid: string): boolean {
+    const lines = this.#calls.get(callUuid)
+    if (lines === undefined) return false
+    for (const kind of lineKinds) this.#bytes -= lines[kind].length
+    return this.#calls.delete(callUuid)
+  }
+
+  /** What a start has found, oldest first. */
+  left(): readonly JournalEntry[] {
+    return [...this.#calls.values()].map((lines) => this.#entryOf(lines))
+  }
+
+  #entryOf({ callUuid, begun, answered, state, ended, aliveAt }: OpenLines): JournalEntry {
+    if (ended !== '') {
+      const { ended: record, terms } = readLine<Extract<Line, { ended: CallRecord }>>(ended)
+      return { kind: 'ended', callUuid, record, terms }
+    }
+    if (answered === '') {
+      const { begun: call } = readLine<Extract<Line, { begun: BegunCall }>>(begun)
+      return { kind: 'unanswered', callUuid, call }
+    }
+    const line = readLine<Extract<Line, { answered: OpenCall }>>(answered)
+    const answeredMs = line.answeredMs + shiftMs(line.boot, this.#boot)
+    return {
+      ...{ kind: 'cut', callUuid, call: line.answered, tariff: line.tariff },
+      talkedMs: Math.max(0, aliveAt - answeredMs),
+      ...(state !== '' && { state: this.#stateOf(state, answeredMs) }),
+    }
+  }
+
+  #stateOf(line: string, answeredMs: number): LeftState {
+    const { head, text } = readStateLine(line.slice(CHECKSUM_LENGTH, -1))
+    return { text, grant: head.grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
+  }
+
+  asWritten({ callUuid, aliveAt, ...lines }: OpenLines): string {
+    const text = lineKinds.map((kind) => lines[kind]).join('')
+    // Of an ended call it no longer counts how long it lived.
+    if (lines.ended !== '' || aliveAt === 0) return text
+    return text + toLine({ alive: [callUuid], at: aliveAt, boot: this.#boot })
+  }
+}
