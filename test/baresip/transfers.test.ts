@@ -2,17 +2,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { sdp, SipPeer, type Leg } from '../support/sip-peer.ts'
+import { domain, threePhones } from '../support/two-phones.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { finalNotify } from '../support/transfer-rig.ts'
 import { eventually } from '../support/waiting.ts'
 
-const domain = 'acme.example'
 const seedFor = (deskPort: number) => ({
-  tenants: [{ slug: 'acme', domains: [domain] }],
-  extensions: ['101', '102', '103'].map((extension) => ({
-    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
-    display_name: `Phone ${extension}`,
-  })),
+  ...threePhones,
   dispatcher: [
     {
       ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
@@ -77,20 +73,11 @@ async function callsAre(...expected: readonly [state: string, transfer: string |
   })
 }
 
-async function received(phone: Baresip): Promise<number> {
-  return Number(/rcvd=(\d+)/.exec(await phone.command('audio_debug'))?.[1] ?? '0')
-}
-
-async function hearsMore(phone: Baresip): Promise<void> {
-  const before = await received(phone)
-  await eventually(async () => expect(await received(phone)).toBeGreaterThan(before + 10))
-}
-
 /** `one` calls 102, and both hear each other. */
 async function talking(one: Baresip, two: Baresip): Promise<void> {
   await one.command('dial', `sip:102@${domain}`)
   await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
-  await Promise.all([hearsMore(one), hearsMore(two)])
+  await Promise.all([one.hearsMore(), two.hearsMore()])
   await callsAre(['ACTIVE', null])
 }
 
@@ -110,7 +97,7 @@ test('a phone holds its call and transfers it: the other two hear each other', a
   await one.command('transfer', `sip:103@${domain}`)
   await three.next('CALL_ESTABLISHED')
   await one.next('CALL_CLOSED')
-  await Promise.all([hearsMore(two), hearsMore(three)])
+  await Promise.all([two.hearsMore(), three.hearsMore()])
   await callsAre(['ACTIVE', 'transferred'], ['ACTIVE', 'transferred'])
 
   await two.command('hangup')
@@ -133,7 +120,7 @@ test('the new party declines: the transferor hears of it, and each call has its 
   await one.command('transfer', `sip:103@${domain}`)
   await three.next('CALL_INCOMING')
   await callsAre(['ACTIVE', 'transferring'], ['RINGING', 'transferring'])
-  await Promise.all([hearsMore(one), hearsMore(two)])
+  await Promise.all([one.hearsMore(), two.hearsMore()])
   await three.command('hangup')
   expect((await one.next('TRANSFER_FAILED')).param).toContain('486')
   await two.next('CALL_CLOSED')
@@ -160,7 +147,7 @@ test('attended transfer joins two calls: the two phones hear each other', async 
   desk.reply(await desk.next('BYE'), 200)
   desk.request('BYE', first)
   await desk.next('200 BYE')
-  await Promise.all([hearsMore(two), hearsMore(three)])
+  await Promise.all([two.hearsMore(), three.hearsMore()])
   await callsAre(['ACTIVE', 'transferred'], ['ACTIVE', 'transferred'])
   await two.command('hangup')
   await three.next('CALL_CLOSED')
@@ -192,7 +179,7 @@ test('the called phone is moved by the API, and the new call is hung up by it: a
   expect(started).toMatchObject({ data: { status: 'transferring' } })
   await three.next('CALL_ESTABLISHED')
   await one.next('CALL_CLOSED')
-  await Promise.all([hearsMore(two), hearsMore(three)])
+  await Promise.all([two.hearsMore(), three.hearsMore()])
   const second = (await live())[1]?.uuid ?? ''
   await api('/telephony/hangup', { call_uuid: second })
   await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])

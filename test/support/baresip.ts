@@ -9,7 +9,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
-import { patienceMs } from './waiting.ts'
+import { eventually, patienceMs } from './waiting.ts'
 
 export interface BaresipOptions {
   readonly user: string
@@ -92,6 +92,19 @@ export class Baresip {
       if (answer !== undefined) return answer
       await this.#more(deadline, `no answer to ${command}`)
     }
+  }
+
+  /** Media packets of the present call, so far. */
+  async received(): Promise<number> {
+    return Number(/rcvd=(\d+)/.exec(await this.command('audio_debug'))?.[1] ?? '0')
+  }
+
+  /** Waits until more media has come. */
+  async hearsMore(): Promise<void> {
+    const before = await this.received()
+    await eventually(async () => {
+      if ((await this.received()) <= before + 10) throw new Error('baresip: hears nothing')
+    })
   }
 
   async stop(): Promise<void> {

@@ -95,6 +95,8 @@ export class SipPeer {
   readonly #answers = new WeakMap<PeerMessage, (text: string) => void>()
   /** What has come, with what it was answered; undefined: whatever comes again is told to the test. */
   #answered: Map<string, string> | undefined
+  /** ACKs of this peer, by the answers that they acknowledge. */
+  readonly #acks = new Map<string, string>()
   #waiting: Waiter[] = []
 
   private constructor(protocol: Listener['protocol'], socket: PeerSocket, network: PeerNetwork) {
@@ -219,6 +221,7 @@ export class SipPeer {
       '',
       body,
     ].join('\r\n')
+    if (method === 'ACK') this.#acks.set(`${leg.callId} ${leg.cseq} ${leg.to}`, text)
     this.#socket.send(text)
     return text
   }
@@ -259,16 +262,27 @@ export class SipPeer {
   #receive(text: string, answer: (text: string) => void): void {
     const again = this.#answered?.get(text)
     if (again !== undefined) {
-      if (again !== '') answer(again)
+      if (again === '') this.#acknowledgeAgain(new PeerMessage(text))
+      else answer(again)
       return
     }
     this.#answered?.set(text, '')
     const message = new PeerMessage(text)
+    if (this.#answered !== undefined && this.#acknowledgeAgain(message)) return
     this.#answers.set(message, answer)
     const at = this.#waiting.findIndex(({ fits }) => fits(message))
     const [waiter] = at === -1 ? [] : this.#waiting.splice(at, 1)
     if (waiter) waiter.take(message)
     else this.inbox.push(message)
+  }
+
+  /** Each 2xx to an INVITE gets its ACK (RFC 3261 §13.2.2.4). */
+  #acknowledgeAgain(message: PeerMessage): boolean {
+    const [number, method] = message.get('CSeq').split(' ')
+    if (message.status < 200 || message.status > 299 || method !== 'INVITE') return false
+    const ack = this.#acks.get(`${message.get('Call-ID')} ${number} ${message.get('To')}`)
+    if (ack !== undefined) this.#socket.send(ack)
+    return ack !== undefined
   }
 
   #hostPort(): string {
