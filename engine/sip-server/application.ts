@@ -5,6 +5,8 @@
 import type { Flow } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
 import type { SentRequest } from './transaction/sent-request.ts'
+import type { SessionTerms } from './dialog/session-timer.ts'
+import type { DialogRole } from './dialog/dialog-start.ts'
 
 /** Where a message came from, or how it was sent. */
 export type MessageFlow = Pick<Flow, 'address' | 'port'> & {
@@ -207,4 +209,61 @@ export interface ApplicationLink {
   send(command: AppCommand): void
   /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
   close(): void
+  /** Absent for a server that is another process: its dialogs outlive us by themselves. */
+  readonly saved?: SavedDialogs
+}
+
+/** What of an application's dialogs outlives this process: plain JSON values out, and in again at the next start. */
+export interface SavedDialogs {
+  /** Undefined: it is unknown, not confirmed, or our 2xx in it waits for its ACK. */
+  saveDialog(dialogId: string): SavedDialog | undefined
+  /** A received INVITE outside dialogs that has no final response yet. */
+  saveInvite(transactionId: string): SavedInvite | undefined
+  /** Before the first packet. False: it cannot be used (no such listener any more, damaged): nothing is restored. */
+  restoreDialog(saved: SavedDialog): boolean
+  /** Opens its server transaction again, without any response; the event is what the application was told of it. */
+  restoreInvite(saved: SavedInvite): RequestEvent | undefined
+}
+
+/** The listener is found again by protocol, address and port; a stream's connection is gone. */
+export interface SavedFlow {
+  readonly protocol: string
+  readonly own: string
+  readonly ownPort: number
+  readonly address: string
+  readonly port: number
+  readonly returnPort?: number
+  readonly hostName?: string
+}
+
+export interface SavedDialog {
+  readonly role: DialogRole
+  readonly callId: string
+  readonly local: string
+  readonly remote: string
+  readonly localTag: string
+  readonly remoteTag: string
+  readonly localCseq: number
+  readonly remoteCseq: number
+  readonly contact: string
+  readonly routeSet: readonly string[]
+  readonly remoteTarget: string
+  readonly flow: SavedFlow
+  readonly isFlowBound: boolean
+  readonly session?: SavedSession
+}
+
+export interface SavedSession extends SessionTerms {
+  readonly localSdp: string
+  readonly takesUpdate: boolean
+  readonly minSeconds: number
+}
+
+export interface SavedInvite {
+  /** Without its body. */
+  readonly head: string
+  readonly flow: SavedFlow
+  readonly toTag: string
+  /** Absent: no response has begun an early dialog. */
+  readonly early?: Pick<SavedDialog, 'contact' | 'localCseq' | 'remoteCseq'>
 }

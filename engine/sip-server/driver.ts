@@ -1,6 +1,7 @@
 /** The only place where the SIP core meets sockets and the clock. */
-import type { AppCommand, AppEvent } from './application.ts'
+import type { AppCommand, AppEvent, SavedDialogs } from './application.ts'
 import type { Output } from './core/outbox.ts'
+import type { SavedState } from './core/saved-state.ts'
 import type { Flow, HopQuestion, HopTarget } from './flow.ts'
 import { decodeMessage } from './message/decode.ts'
 import type { Log } from './options.ts'
@@ -14,6 +15,7 @@ export interface DrivenCore {
   clientConnected(clientId: number, isInProcess: boolean): void
   clientDisconnected(clientId: number, now: number): void
   endOrphans(now: number): void
+  readonly saved: Pick<SavedState, keyof SavedDialogs>
   command(clientId: number, command: AppCommand, now: number): void
   handleTimeout(now: number): void
   nextDeadline(): number | undefined
@@ -51,6 +53,12 @@ const maxDelayMs = 2_147_483_647
  */
 const pauseMs = 10
 
+/** What may come between the start and the end of the restore; a few seconds of a busy server. */
+const maxHeld = 20_000
+const maxHeldCharacters = 32 * 1_024 * 1_024
+/** Of what was held, handled in one turn of the event loop. */
+const turn = 50
+
 /** A core that fails on a timeout is not asked again at once: the same deadline is still due. */
 const pauseAfterFailureMs = 1_000
 
@@ -68,6 +76,9 @@ export class Driver {
   #notBefore = 0
   #isPerforming = false
   #isStopped = false
+  /** Messages from the network that wait, while nothing is to be handled yet. */
+  #held: { readonly text: string; readonly flow: Flow }[] | undefined
+  #heldCharacters = 0
 
   constructor(core: DrivenCore, ports: Ports, options: DriverOptions) {
     this.#core = core
@@ -87,6 +98,33 @@ export class Driver {
   /** One message from a stream. */
   message(text: string, flow: Flow): void {
     if (!this.#isStopped && this.#admits(flow, text)) this.#receive(text, flow)
+  }
+
+  /** From here on messages from the network wait for `release`. */
+  hold(): void {
+    this.#held ??= []
+  }
+
+  /** Handles what has waited, in its order, and then what comes as it comes. */
+  release(): void {
+    const held = this.#held
+    if (held === undefined || this.#isStopped) return
+    for (const { text, flow } of held.splice(0, turn)) this.#handle(text, flow)
+    if (held.length > 0) this.#options.schedule(() => this.release(), 0)
+    else this.#held = undefined
+  }
+
+  /** What of an application's dialogs outlives this process. */
+  savedDialogs(clientId: number): SavedDialogs {
+    const { saved } = this.#core
+    return {
+      saveDialog: (id) => saved.saveDialog(clientId, id),
+      saveInvite: (id) => saved.saveInvite(clientId, id),
+      restoreDialog: (dialog) =>
+        this.#restored((now) => saved.restoreDialog(clientId, dialog, now)) === true,
+      restoreInvite: (invite) =>
+        this.#restored((now) => saved.restoreInvite(clientId, invite, now)),
+    }
   }
 
   command(clientId: number, command: AppCommand): void {
@@ -139,6 +177,26 @@ export class Driver {
   }
 
   #receive(text: string, flow: Flow): void {
+    if (this.#held === undefined) return this.#handle(text, flow)
+    const isFull = this.#held.length >= maxHeld || this.#heldCharacters > maxHeldCharacters
+    // A datagram is repeated by its sender; of a stream nothing may be missing.
+    if (isFull) return flow.connectionId === 0 ? undefined : this.#ports.close(flow)
+    this.#heldCharacters += text.length
+    this.#held.push({ text, flow })
+  }
+
+  #restored<T>(restore: (now: number) => T): T | undefined {
+    try {
+      return restore(this.#options.now())
+    } catch (error) {
+      this.#report('restore', error, {})
+      return undefined
+    } finally {
+      this.#settle()
+    }
+  }
+
+  #handle(text: string, flow: Flow): void {
     try {
       this.#core.receive(text, flow, this.#options.now())
     } catch (error) {

@@ -1,6 +1,6 @@
 /** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
 import { performance } from 'node:perf_hooks'
-import type { Application, ApplicationLink } from './application.ts'
+import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
 import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
 import {
@@ -39,13 +39,23 @@ import type { BoundAddress } from './transport/listen.ts'
 import { TransportOpener } from './transport/open.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'
 
+export interface StartOptions {
+  /**
+   * Messages from the network wait for `release`, within bounds, so that dialogs can be restored before. Default:
+   * nothing waits.
+   */
+  readonly isHeld?: boolean
+}
+
 export interface SipServer {
   /**
    * Binds all addresses, or none.
    * @throws ListenError when one cannot be bound.
    * @throws CertificateError when a file for TLS cannot be used.
    */
-  start(): Promise<void>
+  start(how?: StartOptions): Promise<void>
+  /** After a start that is held: handles what has come meanwhile, and then all else. */
+  release(): void
   /** In the order of the options; empty before the start. */
   readonly listeners: readonly Listener[]
   /** Where applications connect; absent without `admin`, and before the start. */
@@ -208,7 +218,8 @@ class EmbeddedServer implements SipServer {
     })
   }
 
-  async start(): Promise<void> {
+  async start({ isHeld = false }: StartOptions = {}): Promise<void> {
+    if (isHeld) this.#driver.hold()
     try {
       for (const address of this.#options.listen) {
         const transport = await this.#open(address)
@@ -226,8 +237,13 @@ class EmbeddedServer implements SipServer {
     }
   }
 
+  release(): void {
+    this.#driver.release()
+  }
+
   connectApplication(application: Application): ApplicationLink {
-    return connectApplication(this.#clients, application)
+    const savedDialogs = (clientId: number): SavedDialogs => this.#driver.savedDialogs(clientId)
+    return connectApplication(this.#clients, application, savedDialogs)
   }
 
   connectInProcess(client: InProcessClient): InProcessLink {

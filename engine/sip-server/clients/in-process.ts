@@ -2,7 +2,7 @@
  * An application in the same process: events and commands are handed over as they are. Towards the application
  * always later, never inside a call that it made: it may register what it waits for after `send`.
  */
-import type { AppEvent, Application, ApplicationLink } from '../application.ts'
+import type { AppEvent, Application, ApplicationLink, SavedDialogs } from '../application.ts'
 import { decodeCommand } from '../wire/command.ts'
 import { encodeEvent } from '../wire/event.ts'
 import type { Client, Clients } from './client.ts'
@@ -22,7 +22,11 @@ export interface InProcessLink {
 const maxQueuedEvents = 65_536
 
 /** @param clients the table that the application is entered into */
-export function connectApplication(clients: Clients, application: Application): ApplicationLink {
+export function connectApplication(
+  clients: Clients,
+  application: Application,
+  savedDialogs?: (clientId: number) => SavedDialogs,
+): ApplicationLink {
   const queue = new DeliveryQueue(application, () => clients.remove(clientId))
   const clientId = clients.add(queue)
   return {
@@ -31,6 +35,7 @@ export function connectApplication(clients: Clients, application: Application): 
       queue.discard()
       clients.remove(clientId)
     },
+    ...(savedDialogs && { saved: savedDialogs(clientId) }),
   }
 }
 

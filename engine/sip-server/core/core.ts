@@ -25,6 +25,8 @@ import { OwnRoutes, type SealOptions } from './proxy/own-routes.ts'
 import { Proxy } from './proxy/proxy.ts'
 import { RegistrationFlows } from './registration-flows.ts'
 import { RequestWriter } from './request-writer.ts'
+import { SavedState } from './saved-state.ts'
+import { LostFlows } from './session/lost-flows.ts'
 import { SessionTimers } from './session/session-timers.ts'
 import { Subscriptions } from './session/subscriptions.ts'
 import { Traffic, type TrafficTotals } from './traffic.ts'
@@ -63,6 +65,7 @@ export interface CoreOptions extends SealOptions {
 export class SipCore {
   readonly traffic: TrafficTotals
   readonly callTimes: CallTimesByDirection = { inbound: new CallTimes(), outbound: new CallTimes() }
+  readonly saved: SavedState
   readonly #options: CoreOptions
   readonly #traffic = new Traffic()
   readonly #outbox = new Outbox(this.#traffic)
@@ -126,6 +129,8 @@ export class SipCore {
       requests: this.#outbound,
       responses: new ResponseReceiver({ ...shared, ...settings, callTimes: callTimesOut }),
     })
+    const lostFlows = new LostFlows({ transactions, writer, localBye, ids })
+    this.saved = new SavedState({ ...uas, listeners, lostFlows })
     this.#lostApplications = new LostApplications({
       ...{ ...shared, deadlines, responder: this.#responder },
       ...{ inbound: this.#inbound, outbound: this.#outbound, graceMs: options.graceMs ?? 0 },

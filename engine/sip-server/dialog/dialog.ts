@@ -179,6 +179,11 @@ export class Dialog {
     this.#route = this.#nextHop = undefined
   }
 
+  get routeToPeer(): RouteToPeer {
+    const [routeSet, remoteTarget] = [this.#routeSet, this.#remoteTarget]
+    return { routeSet, remoteTarget, flow: this.#flow, isFlowBound: this.#isFlowBound }
+  }
+
   /** §12.2.1.1: Request-URI and Route of the next request. */
   nextRequestRoute(): RoutedRequest {
     return (this.#route ??= routeBy(this.#routeSet, this.#remoteTarget))
@@ -263,6 +268,10 @@ export class Dialog {
   answeredWith(reliable2xx: Reliable2xx): void {
     this.#state = 'confirmed'
     this.#reliable2xx = reliable2xx
+  }
+
+  get awaitsAck(): boolean {
+    return this.#reliable2xx !== undefined
   }
 
   /** The 2xx that an ACK with that number acknowledges; undefined: none waits for it. */

@@ -77,6 +77,12 @@ export class SessionTimer {
     return true
   }
 
+  /** The session began before this process: what is left of its interval is unknown, so a refresh of ours comes soon. */
+  resume(minSeconds: number, refreshInMs: number, now: number): void {
+    this.#minSeconds = minSeconds
+    if (this.#terms.isOurs) this.retry(refreshInMs, now)
+  }
+
   /** Notes the refusal of a refresh; false: the same refusal came before, since the last refresh. */
   refused(status: number): boolean {
     const isNew = this.#refusedWith !== status

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Output } from '../../../engine/sip-server/core/outbox.ts'
+import type { SavedDialog } from '../../../engine/sip-server/application.ts'
 import { Driver, type DrivenCore } from '../../../engine/sip-server/driver.ts'
 import type { Flow } from '../../../engine/sip-server/flow.ts'
 import { thisMachine } from '../../../engine/sip-server/machine.ts'
@@ -46,6 +47,16 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     },
     nextDeadline: () => core.deadline,
     nextOutput: () => outputs.shift(),
+    saved: {
+      saveDialog: () => undefined,
+      saveInvite: () => undefined,
+      restoreDialog: (clientId, { callId }, now) => {
+        log.push(`restore ${callId} of ${clientId} at ${now}`)
+        if (callId === 'bad') throw new Error('bad dialog')
+        return true
+      },
+      restoreInvite: () => undefined,
+    },
   }
   const driver: Driver = new Driver(
     driven,
@@ -222,4 +233,55 @@ test('after the stop nothing reaches the core', () => {
   driver.sendFailed('r', 'late')
   vi.advanceTimersByTime(1_000)
   expect(log).toEqual(['receive x at 1000'])
+})
+
+test('while it is held, the network waits, and applications and deadlines do not', () => {
+  const { driver, core, log, packet } = setUp()
+  driver.hold()
+  core.deadline = 1_500
+  packet('first')
+  driver.message('second', flow)
+  driver.command(1, ping)
+  vi.advanceTimersByTime(600)
+  expect(log).toEqual(['command 1 ping at 1000', 'timeout at 1500'])
+  driver.release()
+  packet('third')
+  expect(log.slice(2).map((line) => line.split(' ')[1])).toEqual(['first', 'second', 'third'])
+})
+
+test('what was held is handled a little at a time, and what comes meanwhile after it', () => {
+  const { driver, log, packet } = setUp()
+  driver.hold()
+  for (let number = 0; number < 60; number++) packet(`${number}`)
+  driver.release()
+  expect(log).toHaveLength(50)
+  packet('60')
+  expect(log).toHaveLength(50)
+  vi.advanceTimersByTime(0)
+  packet('61')
+  const names = Array.from({ length: 62 }, (_, number) => `${number}`)
+  expect(log.map((line) => line.split(' ')[1])).toEqual(names)
+})
+
+test('what is held has a bound: a datagram beyond it is dropped, a connection closed', () => {
+  const { driver, log, packet } = setUp()
+  driver.hold()
+  for (let number = 0; number < 20_000; number++) packet('x')
+  packet('beyond')
+  driver.message('beyond', { ...flow, port: 7, connectionId: 1 })
+  expect(log).toEqual(['close 7'])
+  driver.release()
+  vi.advanceTimersByTime(20_000)
+  expect(log.filter((line) => line.includes('beyond'))).toEqual([])
+  expect(log).toHaveLength(20_001)
+})
+
+test('a dialog that cannot be restored is logged, and the next one is restored', () => {
+  const { driver, log, errors } = setUp()
+  const saved = driver.savedDialogs(7)
+  const dialog = (callId: string) => ({ callId }) as SavedDialog
+  expect(saved.restoreDialog(dialog('bad'))).toBe(false)
+  expect(saved.restoreDialog(dialog('good'))).toBe(true)
+  expect(log).toEqual(['restore bad of 7 at 1000', 'restore good of 7 at 1000'])
+  expect(errors).toMatchObject([{ message: 'SIP core failed, event dropped: restore' }])
 })

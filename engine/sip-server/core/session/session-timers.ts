@@ -3,6 +3,7 @@
  * UPDATE where the peer takes it, else a re-INVITE that changes nothing (§7.4, §10). The application
  * sees nothing of it, unless the peer is gone.
  */
+import type { SavedSession } from '../../application.ts'
 import type { Dialog } from '../../dialog/dialog.ts'
 import { SessionTimer, type SessionTerms } from '../../dialog/session-timer.ts'
 import type { Flow } from '../../flow.ts'
@@ -58,6 +59,18 @@ export class SessionTimers {
     const timer = dialog.session ?? this.#begin(dialog, terms, now)
     timer.noteLocalSdp(localSdp)
     timer.noteTakesUpdate(takesUpdate(peer))
+  }
+
+  /**
+   * A session of the process before this one, for its whole interval. The peer has counted on meanwhile, at worst
+   * from just before a refresh of ours was due: the refresh comes within an eighth, and not all of them at once.
+   */
+  resumed(dialog: Dialog, saved: SavedSession, now: number): void {
+    const { seconds, isOurs, isAgreed, localSdp, takesUpdate: takes, minSeconds } = saved
+    const timer = this.#begin(dialog, { seconds, isOurs, isAgreed }, now)
+    timer.noteLocalSdp(localSdp)
+    timer.noteTakesUpdate(takes)
+    timer.resume(minSeconds, (this.#ports.ids.number() % (seconds * 1_000)) / 8, now)
   }
 
   /** A 2xx to a request of ours that may refresh a session (§7.2). */

@@ -25,6 +25,8 @@ export interface Arrival {
   readonly flow: Flow
   /** Where it came from. */
   readonly source: Flow
+  /** Restored: our tag, which the caller may know. */
+  readonly toTag?: string
 }
 
 /** Answers a request in place of the application. */
@@ -152,6 +154,7 @@ export class InboundRequest implements TimedCall {
   #forwarder: Forwarder | undefined
   #wasAnswered = false
   #wasCancelled = false
+  #isTagFixed: boolean
   readonly #ports: InboundPorts
   readonly #end: ServerEnd
   readonly #applicationTimer: Deadline<'application'>
@@ -159,7 +162,7 @@ export class InboundRequest implements TimedCall {
   /** `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in. */
   constructor(
     ports: InboundPorts,
-    { request, vias, key, mergeKey, flow }: Arrival,
+    { request, vias, key, mergeKey, flow, toTag }: Arrival,
     clientId: number,
     dialog: Dialog | undefined,
     now: number,
@@ -174,7 +177,8 @@ export class InboundRequest implements TimedCall {
     this.#dialog = dialog
     this.isInitial = dialog === undefined
     this.startedAt = now
-    this.#end = new ServerEnd(ports, key, dialog?.localTag ?? ids.token())
+    this.#isTagFixed = toTag !== undefined
+    this.#end = new ServerEnd(ports, key, dialog?.localTag ?? toTag ?? ids.token())
     if (mergeKey !== '') this.#end.merge(mergeKey)
     this.transaction = transactions.startServer(key, request.method === 'INVITE', flow, this.#end)
     this.#applicationTimer = deadlines.start(this, 'application', timers.applicationMs, now)
@@ -188,8 +192,15 @@ export class InboundRequest implements TimedCall {
 
   /** Takes our tag from the application's first response: later the caller has seen one. */
   chooseTag(to: string): void {
-    const tag = this.isInitial && !this.#wasAnswered ? tagOf(to) : ''
+    const isOpen = this.isInitial && !this.#wasAnswered && !this.#isTagFixed
+    const tag = isOpen ? tagOf(to) : ''
     if (tag !== '') this.#end.toTag = detachString(tag)
+  }
+
+  /** Our tag, for good: the next process will use it. */
+  fixTag(): string {
+    this.#isTagFixed = true
+    return this.#end.toTag
   }
 
   /** The dialog that it came in, or that the application's answer has begun. */

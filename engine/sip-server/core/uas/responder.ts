@@ -1,5 +1,5 @@
 /** Responses: an application's, and those that the stack gives by itself. */
-import type { AppMessage } from '../../application.ts'
+import type { AppMessage, SavedDialog, SavedInvite } from '../../application.ts'
 import type { DialogTable } from '../../dialog/dialog-table.ts'
 import { Dialog, isSubscribing } from '../../dialog/dialog.ts'
 import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
@@ -78,6 +78,20 @@ export class Responder {
     const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
     // RFC 3261 §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating.
     if (arrival.request.method === 'INVITE') this.answer(inbound, 100, 'Trying', '', now)
+    return inbound
+  }
+
+  /** The same for an INVITE of the process before this one, which its caller has heard about: nothing is sent. */
+  resume(
+    arrival: Arrival,
+    clientId: number,
+    early: SavedInvite['early'],
+    now: number,
+  ): InboundRequest {
+    const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, undefined, now)
+    if (early === undefined) return inbound
+    inbound.respondedTo()
+    this.#formDialog(inbound, early.contact, early)
     return inbound
   }
 
@@ -222,7 +236,14 @@ export class Responder {
   }
 
   /** §12.1.1: a provisional response with a tag begins an early dialog, a 2xx the dialog itself. */
-  #formDialog(inbound: InboundRequest, contact: string): void {
+  #formDialog(
+    inbound: InboundRequest,
+    contact: string,
+    { localCseq, remoteCseq }: Pick<SavedDialog, 'localCseq' | 'remoteCseq'> = {
+      localCseq: 0,
+      remoteCseq: inbound.request.cseq?.number ?? 0,
+    },
+  ): void {
     const { request, transaction, localTag } = inbound
     const { method } = request
     if (!inbound.isInitial) {
@@ -240,8 +261,8 @@ export class Responder {
       remote: request.get('From') ?? '',
       localTag,
       remoteTag: request.fromTag,
-      localCseq: 0,
-      remoteCseq: request.cseq?.number ?? 0,
+      localCseq,
+      remoteCseq,
       routeSet,
       remoteTarget: request.contact?.uri ?? '',
       contact,
@@ -325,7 +346,8 @@ const hasDialogId = ({ isInitial, request: { method } }: InboundRequest): boolea
  * the one its packets come from sits behind NAT, and its Contact leads nowhere (RFC 3581, RFC 5626).
  */
 function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
-  if (isStream(flow.listener.protocol)) return true
+  // The connection of a restored INVITE is gone.
+  if (isStream(flow.listener.protocol)) return flow.connectionId !== 0
   const via = request.via
   if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
   const contact = request.contact?.parsedUri

@@ -1,0 +1,201 @@
+/**
+ * What of the dialogs of an application outlives this process. Saving stands on the path of each call: plain object
+ * literals, nothing parsed. What is restored was read from a file: nothing of it is taken for granted.
+ */
+import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../application.ts'
+import type { DialogTable } from '../dialog/dialog-table.ts'
+import { Dialog, dialogId } from '../dialog/dialog.ts'
+import { isReliable, type Flow, type Listener } from '../flow.ts'
+import { parseMessage } from '../message/parse.ts'
+import type { LostFlows } from './session/lost-flows.ts'
+import type { SessionTimers } from './session/session-timers.ts'
+import { serverKey, type Transactions } from './transactions.ts'
+import { mergeKeyOf, type InboundRequests } from './uas/inbound-request.ts'
+import { completeVias, requestText } from './uas/message-text.ts'
+import type { Responder } from './uas/responder.ts'
+
+/** Requests of ours since the dialog was saved, its refreshes among them, have used up fewer numbers than this. */
+const CSEQ_STEP = 10_000
+
+interface SavedStatePorts {
+  readonly listeners: () => readonly Listener[]
+  readonly dialogs: DialogTable
+  readonly requests: InboundRequests
+  readonly transactions: Transactions
+  readonly responder: Responder
+  readonly sessions: SessionTimers
+  readonly lostFlows: LostFlows
+}
+
+export class SavedState {
+  readonly #ports: SavedStatePorts
+
+  constructor(ports: SavedStatePorts) {
+    this.#ports = ports
+  }
+
+  saveDialog(clientId: number, id: string): SavedDialog | undefined {
+    const dialog = this.#ports.dialogs.find(id)
+    if (dialog?.clientId !== clientId || dialog.usage !== 'invite') return undefined
+    return dialog.state === 'confirmed' && !dialog.awaitsAck ? savedDialog(dialog) : undefined
+  }
+
+  /** From here on the tag of its responses is fixed, whether one has left or not. */
+  saveInvite(clientId: number, transactionId: string): SavedInvite | undefined {
+    const inbound = this.#ports.requests.find(transactionId, clientId)
+    if (inbound?.isCall !== true) return undefined
+    const { request, transaction, dialog } = inbound
+    const head = request.text.slice(0, request.bodyStart)
+    const [toTag, flow] = [inbound.fixTag(), savedFlow(transaction.flow)]
+    if (dialog === undefined) return { head, flow, toTag }
+    const { contact, localCseq, remoteCseq } = dialog
+    return { head, flow, toTag, early: { contact, localCseq, remoteCseq } }
+  }
+
+  restoreDialog(clientId: number, saved: SavedDialog, now: number): boolean {
+    const { dialogs, sessions, lostFlows } = this.#ports
+    const flow = isDialog(saved) ? this.#flowOf(saved.flow) : undefined
+    if (flow === undefined) return false
+    const dialog = new Dialog({
+      ...saved,
+      ...{ usage: 'invite', state: 'confirmed', clientId, flow },
+      localCseq: saved.localCseq + CSEQ_STEP,
+      isFlowBound: saved.isFlowBound && flow.listener.protocol === 'udp',
+    })
+    if (dialogs.find(dialog.id) !== undefined) return false
+    dialogs.add(dialog)
+    if (saved.session) sessions.resumed(dialog, saved.session, now)
+    if (isReliable(flow.listener.protocol)) lostFlows.watch(dialog, now)
+    return true
+  }
+
+  restoreInvite(clientId: number, saved: SavedInvite, now: number): RequestEvent | undefined {
+    const { transactions, responder, dialogs } = this.#ports
+    const { toTag, early } = saved
+    const source = isInvite(saved) ? this.#flowOf(saved.flow) : undefined
+    const request = parseMessage(source === undefined ? '' : saved.head)
+    if (source === undefined || request.kind !== 'request' || request.via === undefined)
+      return undefined
+    const key = serverKey(request, request.via, 'INVITE')
+    const id = dialogId(request.callId, request.fromTag)
+    const isKnown = transactions.server(key) !== undefined || dialogs.find(id) !== undefined
+    if (isKnown || request.method !== 'INVITE' || request.toTag !== '') return undefined
+    const vias = completeVias(request, request.via, source)
+    const { port, returnPort = port } = saved.flow
+    // The connection is gone: the answer goes where the Via says (RFC 3261 §18.2.2).
+    const flow = { ...source, port: returnPort }
+    const mergeKey = mergeKeyOf(request, 'INVITE')
+    const arrival = { request, vias, key, mergeKey, flow, source, toTag }
+    const { transactionId } = responder.resume(arrival, clientId, raised(early), now)
+    const text = requestText(request, vias)
+    const passed = { transactionId, dialogId: '', text, message: request, came: request.text }
+    return { kind: 'request', ...passed, flow: source, now, isNew: true }
+  }
+
+  #flowOf({ protocol, own, ownPort, address, port, hostName }: SavedFlow): Flow | undefined {
+    const listener = this.#ports
+      .listeners()
+      .find((each) => each.protocol === protocol && each.address === own && each.port === ownPort)
+    const flow = listener && { listener, address, port, connectionId: 0 }
+    return flow && hostName !== undefined ? { ...flow, hostName } : flow
+  }
+}
+
+const raised = (early: SavedInvite['early']): SavedInvite['early'] =>
+  early && { ...early, localCseq: early.localCseq + CSEQ_STEP }
+
+function savedDialog(dialog: Dialog): SavedDialog {
+  const { role, callId, local, remote, localTag, remoteTag, session } = dialog
+  const { localCseq, remoteCseq, contact } = dialog
+  const { routeSet, remoteTarget, flow, isFlowBound } = dialog.routeToPeer
+  const saved: { -readonly [K in keyof SavedDialog]: SavedDialog[K] } = {
+    role,
+    callId,
+    local,
+    remote,
+    localTag,
+    remoteTag,
+    localCseq,
+    remoteCseq,
+    contact,
+    routeSet,
+    remoteTarget,
+    flow: savedFlow(flow),
+    isFlowBound,
+  }
+  if (session) {
+    const { terms, localSdp, takesUpdate, minSeconds } = session
+    const { seconds, isOurs, isAgreed } = terms
+    saved.session = { seconds, isOurs, isAgreed, localSdp, takesUpdate, minSeconds }
+  }
+  return saved
+}
+
+function savedFlow({ listener, address, port, returnPort, hostName }: Flow): SavedFlow {
+  const { protocol, address: own, port: ownPort } = listener
+  const saved: { -readonly [K in keyof SavedFlow]: SavedFlow[K] } = {
+    protocol,
+    own,
+    ownPort,
+    address,
+    port,
+  }
+  if (returnPort !== undefined) saved.returnPort = returnPort
+  if (hostName !== undefined) saved.hostName = hostName
+  return saved
+}
+
+// ---- what was read from a file ----
+
+type Kind = 'string' | 'number' | 'boolean'
+type Shape<T> = Readonly<Partial<Record<keyof T, Kind>>>
+
+const dialogShape: Shape<SavedDialog> = {
+  role: 'string',
+  callId: 'string',
+  local: 'string',
+  remote: 'string',
+  localTag: 'string',
+  remoteTag: 'string',
+  localCseq: 'number',
+  remoteCseq: 'number',
+  contact: 'string',
+  remoteTarget: 'string',
+  isFlowBound: 'boolean',
+}
+const sessionShape: Shape<NonNullable<SavedDialog['session']>> = {
+  seconds: 'number',
+  isOurs: 'boolean',
+  isAgreed: 'boolean',
+  localSdp: 'string',
+  takesUpdate: 'boolean',
+  minSeconds: 'number',
+}
+const flowShape: Shape<SavedFlow> = { own: 'string', address: 'string', port: 'number' }
+const earlyShape: Shape<SavedDialog> = {
+  contact: 'string',
+  localCseq: 'number',
+  remoteCseq: 'number',
+}
+
+const isDialog = (saved: SavedDialog): boolean =>
+  hasShape(saved, dialogShape) &&
+  (saved.role === 'uac' || saved.role === 'uas') &&
+  Array.isArray(saved.routeSet) &&
+  saved.routeSet.every((route) => typeof route === 'string') &&
+  hasShape(saved.flow, flowShape) &&
+  (saved.session === undefined ||
+    (hasShape(saved.session, sessionShape) && saved.session.seconds > 0))
+
+const isInvite = ({ head, toTag, flow, early }: SavedInvite): boolean =>
+  typeof head === 'string' &&
+  typeof toTag === 'string' &&
+  hasShape(flow, flowShape) &&
+  (early === undefined || hasShape(early, earlyShape))
+
+/** It should be a `T`. */
+function hasShape<T extends object>(value: T | null | undefined, shape: Shape<T>): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  for (const key in shape) if (typeof value[key] !== shape[key]) return false
+  return true
+}

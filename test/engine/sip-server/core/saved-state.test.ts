@@ -1,0 +1,411 @@
+/** Dialogs and unanswered INVITEs that outlive the core: saved as JSON, restored in another one. */
+import { expect, test } from 'vitest'
+import type { SavedDialog, SavedInvite } from '../../../../engine/sip-server/application.ts'
+import { answer, called, calleeRequest, dialogIdOf, invite } from '../../../support/callee.ts'
+import { acknowledge, answered, invited, respond } from '../../../support/caller.ts'
+import {
+  VirtualServer,
+  callee,
+  caller,
+  header,
+  requestOf,
+  sdp,
+  sip,
+  tagIn,
+  tcpCaller,
+} from '../../../support/sip-core.ts'
+
+const uasId = 'c1@203.0.113.7;from-tag=f1'
+const flow = { protocol: 'udp', own: '198.51.100.10', ownPort: 5060 }
+
+/** As it is read from a file. */
+const written = <T>(saved: T): T => JSON.parse(JSON.stringify(saved)) as T
+
+function savedDialog(server: VirtualServer, id: string): SavedDialog {
+  const saved = server.core.saved.saveDialog(server.clientId, id)
+  if (saved === undefined) throw new Error('the dialog was not saved')
+  return written(saved)
+}
+
+function savedInvite(server: VirtualServer, transactionId: string): SavedInvite {
+  const saved = server.core.saved.saveInvite(server.clientId, transactionId)
+  if (saved === undefined) throw new Error('the INVITE was not saved')
+  return written(saved)
+}
+
+/** A core after the crash of the one before. */
+function next(): VirtualServer {
+  const server = new VirtualServer({ isInProcess: true })
+  server.now = 9_000_000
+  return server
+}
+
+const restored = (saved: SavedDialog, server = next()): VirtualServer => {
+  expect(server.core.saved.restoreDialog(server.clientId, saved, server.now)).toBe(true)
+  return server
+}
+
+function restoredInvite(saved: SavedInvite) {
+  const server = next()
+  const event = server.core.saved.restoreInvite(server.clientId, saved, server.now)
+  if (event === undefined) throw new Error('the INVITE was not restored')
+  return { server, event }
+}
+
+/** A call of the caller that is answered and acknowledged; its tag on our side. */
+function answeredCall(invite = requestOf('INVITE', { body: sdp }), from = caller) {
+  const server = new VirtualServer()
+  respond(server, invited(server, invite, from), 200)
+  const toTag = tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))
+  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-ack' }), from)
+  return { server, toTag }
+}
+
+const command = (server: VirtualServer, dialogId: string, method: string, body = '') =>
+  server.command(`sip||${dialogId}\r\n${sip(`${method} sip:p SIP/2.0`, [], body)}`)
+
+const startLine = (text = ''): string => text.slice(0, text.indexOf('\r\n'))
+
+// ---- dialogs ----
+
+test('a dialog that a caller has begun: its requests reach the application, and ours reach the caller', () => {
+  const before = answeredCall()
+  const server = restored(savedDialog(before.server, uasId))
+  const { toTag } = before
+  server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-re', body: sdp }))
+  const [reinvite] = server.takeDelivered()
+  expect(reinvite).toMatchObject({ source: 'network', dialogId: uasId })
+  respond(server, reinvite?.transactionId ?? '', 200)
+  const sent = server.takeSent().map(({ text }) => text)
+  expect(sent.map(startLine)).toEqual(['SIP/2.0 100 Trying', 'SIP/2.0 200 Any'])
+  expect(header(sent[1] ?? '', 'Contact')).toBe('<sip:18005551212@198.51.100.10:5060>')
+  server.receive(requestOf('ACK', { toTag, cseq: 2, branch: 'z9hG4bK-reack' }))
+  server.takeDelivered()
+  command(server, uasId, 'INVITE', sdp)
+  const [{ text, flow: to } = { text: '', flow: caller }] = server.takeSent()
+  expect(startLine(text)).toBe('INVITE sip:alice@203.0.113.7:5060 SIP/2.0')
+  expect([header(text, 'CSeq'), to.address]).toEqual(['10001 INVITE', '203.0.113.7'])
+  expect([tagIn(header(text, 'From')), tagIn(header(text, 'To'))]).toEqual([toTag, 'f1'])
+})
+
+test('BYE of either side ends a restored dialog', () => {
+  const { server: before, toTag } = answeredCall()
+  const saved = savedDialog(before, uasId)
+  const byCaller = restored(saved)
+  byCaller.receive(requestOf('BYE', { toTag, cseq: 2 }))
+  const [bye] = byCaller.takeDelivered()
+  expect(bye?.sip).toMatch(/^BYE /)
+  respond(byCaller, bye?.transactionId ?? '', 200)
+  expect(byCaller.takeStartLines()).toEqual(['SIP/2.0 200 Any'])
+  expect(byCaller.core.stats()).toMatchObject({ dialogs: 0 })
+  const byUs = restored(saved)
+  command(byUs, uasId, 'BYE')
+  const [sent] = byUs.takeSent()
+  expect(header(sent?.text ?? '', 'CSeq')).toBe('10001 BYE')
+})
+
+test('a dialog that we have begun keeps route set, target and both tags', () => {
+  const first = new VirtualServer()
+  const routes = ['Record-Route: <sip:192.0.2.2;lr>', 'Record-Route: <sip:192.0.2.1;lr>']
+  const sent = called(first, [], routes)
+  const id = dialogIdOf(sent)
+  const server = restored(savedDialog(first, id))
+  command(server, id, 'BYE')
+  const [{ text, flow: to } = { text: '', flow: caller }] = server.takeSent()
+  expect(text.split('\r\n').filter((line) => line.startsWith('Route: '))).toEqual([
+    'Route: <sip:192.0.2.1;lr>',
+    'Route: <sip:192.0.2.2;lr>',
+  ])
+  expect(startLine(text)).toBe('BYE sip:bob@192.0.2.20:5060 SIP/2.0')
+  expect([to.address, header(text, 'To')]).toEqual(['192.0.2.1', `${header(sent, 'To')};tag=bt`])
+  const other = restored(savedDialog(first, id))
+  other.receive(calleeRequest(sent, 'BYE', 1), callee)
+  expect(other.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+})
+
+test('a peer behind NAT is reached by the address that it was heard from', () => {
+  const nat = { ...caller, address: '192.0.2.99', port: 33_000 }
+  const via = 'SIP/2.0/UDP 10.0.0.7:5060;rport;branch=z9hG4bK-INVITE-1'
+  const { server: before } = answeredCall(requestOf('INVITE', { via, body: sdp }), nat)
+  const server = restored(savedDialog(before, uasId))
+  command(server, uasId, 'BYE')
+  expect(server.takeSent()[0]?.flow).toMatchObject({ address: '192.0.2.99', port: 33_000 })
+})
+
+test('a request with a number below the last one is out of order', () => {
+  const { server: before, toTag } = answeredCall()
+  before.receive(requestOf('INFO', { toTag, cseq: 7 }))
+  const server = restored(savedDialog(before, uasId))
+  server.receive(requestOf('INFO', { toTag, cseq: 6 }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 500 Server Internal Error'])
+})
+
+test('a dialog is restored once, and belongs to the application that has restored it', () => {
+  const { server: before } = answeredCall()
+  const saved = savedDialog(before, uasId)
+  const server = restored(saved)
+  expect(server.core.saved.restoreDialog(server.clientId, saved, server.now)).toBe(false)
+  expect(server.core.saved.saveDialog(server.clientId + 1, uasId)).toBeUndefined()
+  expect(savedDialog(server, uasId)).toEqual({ ...saved, localCseq: saved.localCseq + 10_000 })
+})
+
+test('what is not confirmed, not acknowledged or no call is not saved', () => {
+  const { saved } = new VirtualServer().core
+  expect(saved.saveDialog(1, 'unknown')).toBeUndefined()
+  const early = new VirtualServer()
+  const sent = invite(early)
+  answer(early, sent, 180)
+  expect(early.core.saved.saveDialog(1, dialogIdOf(sent))).toBeUndefined()
+  const waiting = new VirtualServer()
+  const toTag = answered(waiting)
+  expect(waiting.core.saved.saveDialog(1, uasId)).toBeUndefined()
+  acknowledge(waiting, toTag)
+  expect(waiting.core.saved.saveDialog(1, uasId)).toBeDefined()
+  const subscribed = new VirtualServer()
+  subscribed.receive(requestOf('SUBSCRIBE', { extra: ['Event: presence'] }))
+  respond(subscribed, subscribed.takeDelivered()[0]?.transactionId ?? '', 202)
+  expect(subscribed.core.stats()).toMatchObject({ dialogs: 1 })
+  expect(subscribed.core.saved.saveDialog(1, uasId)).toBeUndefined()
+})
+
+const good: SavedDialog = {
+  ...{ role: 'uas', callId: 'c', local: '<sip:b@x>;tag=t', remote: '<sip:a@x>;tag=f' },
+  ...{ localTag: 't', remoteTag: 'f', localCseq: 1, remoteCseq: 1, contact: '<sip:b@x>' },
+  ...{ routeSet: [], remoteTarget: 'sip:a@192.0.2.1', isFlowBound: false },
+  flow: { ...flow, address: '192.0.2.1', port: 5060 },
+}
+const session = { seconds: 90, isOurs: true, isAgreed: true }
+
+test.each([
+  ['of a listener that is gone', { flow: { ...good.flow, ownPort: 5061 } }],
+  ['without its flow', { flow: undefined }],
+  ['with a number for a text', { remote: 7 }],
+  ['with a text for a number', { localCseq: '1' }],
+  ['of no side', { role: 'proxy' }],
+  ['with a route set that is no list', { routeSet: { length: 0 } }],
+  ['with routes that are no texts', { routeSet: [1] }],
+  ['with a session that is incomplete', { session }],
+  ['with a session that never ends', { session: { ...session, seconds: null } }],
+])('a dialog %s is not restored', (_what, part) => {
+  const server = next()
+  const damaged = { ...good, ...part } as unknown as SavedDialog
+  expect(server.core.saved.restoreDialog(server.clientId, damaged, server.now)).toBe(false)
+  expect(server.core.saved.restoreDialog(server.clientId, good, server.now)).toBe(true)
+})
+
+// ---- sessions ----
+
+const asked = ['Supported: timer', 'Session-Expires: 1800']
+
+test('a session that we refresh is refreshed within an eighth of its interval, with the same offer', () => {
+  const first = new VirtualServer()
+  const id = dialogIdOf(called(first, asked, ['Session-Expires: 1800;refresher=uac']))
+  const server = restored(savedDialog(first, id))
+  server.advance(225_250)
+  const [refresh] = server.takeSent()
+  expect(header(refresh?.text ?? '', 'CSeq')).toBe('10002 INVITE')
+  expect(refresh?.text.endsWith(sdp)).toBe(true)
+  expect(header(refresh?.text ?? '', 'Session-Expires')).toBe('1800;refresher=uac')
+})
+
+test('a session that the peer refreshes gets its whole interval again, and UPDATE stays allowed', () => {
+  const first = new VirtualServer()
+  const lines = ['Session-Expires: 1800;refresher=uas', 'Allow: INVITE,UPDATE']
+  const id = dialogIdOf(called(first, asked, lines))
+  first.advance(1_700_000)
+  const saved = savedDialog(first, id)
+  expect(saved.session).toMatchObject({ isOurs: false, isAgreed: true, takesUpdate: true })
+  const server = restored(saved)
+  server.advance(1_767_000)
+  expect(server.takeSent()).toEqual([])
+  server.advance(1_000)
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('10002 BYE')
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+})
+
+// ---- streams ----
+
+const tcpInvite = requestOf('INVITE', {
+  via: 'SIP/2.0/TCP 203.0.113.7:5060;branch=z9hG4bK-INVITE-1',
+  body: sdp,
+})
+
+test('a dialog over TCP is asked for by a new connection, and goes on when its peer answers', () => {
+  const { server: before } = answeredCall(tcpInvite, tcpCaller)
+  const server = restored(savedDialog(before, uasId))
+  server.advance(10_250)
+  const [asking] = server.takeSent()
+  expect(startLine(asking?.text)).toBe('OPTIONS sip:alice@203.0.113.7:5060 SIP/2.0')
+  expect(asking?.flow).toMatchObject({ address: '203.0.113.7', connectionId: 0 })
+  server.receive(sip('SIP/2.0 200 OK', headersOf(asking?.text ?? '')), asking?.flow)
+  server.advance(600_000)
+  expect(server.takeSent()).toEqual([])
+  expect(server.core.stats()).toMatchObject({ dialogs: 1, clientTransactions: 0, deadlines: 0 })
+})
+
+const headersOf = (request: string): string[] =>
+  request.split('\r\n').filter((line) => /^(Via|From|To|Call-ID|CSeq):/.test(line))
+
+test('a dialog over TCP whose peer sends a request in it is bound to that connection', () => {
+  const { server: before, toTag } = answeredCall(tcpInvite, tcpCaller)
+  const server = restored(savedDialog(before, uasId))
+  const again = { ...tcpCaller, port: 41_000, connectionId: 3 }
+  server.receive(requestOf('INFO', { toTag, cseq: 2 }), again)
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
+  server.takeSent()
+  server.advance(120_000)
+  expect(server.takeSent()).toEqual([])
+  command(server, uasId, 'BYE')
+  expect(server.takeSent()[0]?.flow).toMatchObject({ port: 41_000, connectionId: 3 })
+})
+
+test('a phone that registers again over a new connection is found by it', () => {
+  const { server: before } = answeredCall(tcpInvite, tcpCaller)
+  const server = next()
+  server.command('route|register')
+  server.takeDelivered()
+  restored(savedDialog(before, uasId), server)
+  const again = { ...tcpCaller, port: 41_000, connectionId: 3 }
+  server.receive(requestOf('REGISTER', { callId: 'r', extra: ['Expires: 600'] }), again)
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
+  server.takeSent()
+  server.advance(120_000)
+  expect(server.takeSent()).toEqual([])
+  command(server, uasId, 'BYE')
+  expect(server.takeSent()[0]?.flow).toMatchObject({ port: 41_000, connectionId: 3 })
+})
+
+test('a dialog over TCP that cannot be reached for a minute ends as an expired session does', () => {
+  const { server: before } = answeredCall(tcpInvite, tcpCaller)
+  const server = restored(savedDialog(before, uasId))
+  for (let second = 0; second < 59; second++) {
+    server.advance(1_000)
+    for (const { reference } of server.takeSent()) server.sendFailed(reference)
+  }
+  expect(server.takeDelivered()).toEqual([])
+  server.advance(2_000)
+  const [bye] = server.takeSent()
+  expect(header(bye?.text ?? '', 'Reason')).toContain('Session timer expired')
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+  expect(server.core.stats()).toMatchObject({ dialogs: 0 })
+})
+
+test('a dialog over TCP whose peer knows nothing of it ends at once', () => {
+  const { server: before } = answeredCall(tcpInvite, tcpCaller)
+  const server = restored(savedDialog(before, uasId))
+  server.advance(10_250)
+  const [asking] = server.takeSent()
+  const gone = 'SIP/2.0 481 Call/Transaction Does Not Exist'
+  server.receive(sip(gone, headersOf(asking?.text ?? '')), asking?.flow)
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+})
+
+// ---- INVITEs ----
+
+test('an INVITE is answered by the next process with the tag that its caller knows', () => {
+  const first = new VirtualServer()
+  const transactionId = invited(first)
+  respond(first, transactionId, 180)
+  const ringing = first.takeSent()[0]?.text ?? ''
+  const { server, event } = restoredInvite(savedInvite(first, transactionId))
+  expect(event).toMatchObject({ kind: 'request', isNew: true, dialogId: '', flow: caller })
+  expect(event.message.get('Call-ID')).toBe('c1@203.0.113.7')
+  server.receive(requestOf('INVITE', { body: sdp }))
+  expect([server.takeSent(), server.takeDelivered()]).toEqual([[], []])
+  respond(server, event.transactionId, 200)
+  const [ok] = server.takeSent()
+  expect(startLine(ok?.text)).toBe('SIP/2.0 200 Any')
+  for (const name of ['To', 'From', 'Contact', 'Via', 'CSeq'])
+    expect(header(ok?.text ?? '', name)).toBe(header(ringing, name))
+  server.advance(1_500)
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 Any', 'SIP/2.0 200 Any'])
+  server.takeDelivered()
+  acknowledge(server, tagIn(header(ringing, 'To')))
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^ACK /)
+  server.advance(20_000)
+  expect(server.takeSent()).toEqual([])
+  command(server, uasId, 'BYE')
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('10001 BYE')
+})
+
+test('our tag is fixed when the INVITE is saved, whatever the application says later', () => {
+  const first = new VirtualServer()
+  const transactionId = invited(first)
+  const saved = savedInvite(first, transactionId)
+  expect(saved.early).toBeUndefined()
+  const mine = ['To: <sip:18005551212@198.51.100.10>;tag=mine']
+  respond(first, transactionId, 200, mine)
+  expect(tagIn(header(first.takeSent()[0]?.text ?? '', 'To'))).toBe(saved.toTag)
+  const { server, event } = restoredInvite(saved)
+  respond(server, event.transactionId, 200, mine)
+  expect(tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))).toBe(saved.toTag)
+})
+
+test('a caller of a restored INVITE may give up', () => {
+  const first = new VirtualServer()
+  const transactionId = invited(first)
+  respond(first, transactionId, 180)
+  const { server, event } = restoredInvite(savedInvite(first, transactionId))
+  server.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
+  expect(server.takeDelivered()[0]).toMatchObject({ transactionId: event.transactionId })
+  expect(server.core.stats()).toMatchObject({ dialogs: 0, inboundRequests: 0 })
+})
+
+test('a copy of a restored INVITE that comes by another way is merged', () => {
+  const first = new VirtualServer()
+  const { server } = restoredInvite(savedInvite(first, invited(first)))
+  server.receive(requestOf('INVITE', { branch: 'z9hG4bK-other', body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 482 Loop Detected'])
+})
+
+test('an early dialog takes the requests of its caller, and BYE ends it', () => {
+  const first = new VirtualServer()
+  const transactionId = invited(first)
+  respond(first, transactionId, 183)
+  const saved = savedInvite(first, transactionId)
+  const { server } = restoredInvite(saved)
+  server.receive(requestOf('BYE', { toTag: saved.toTag, cseq: 2 }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
+})
+
+test('a restored INVITE that came over TCP is answered where its Via says', () => {
+  const first = new VirtualServer()
+  const transactionId = invited(first, tcpInvite, tcpCaller)
+  const { server, event } = restoredInvite(savedInvite(first, transactionId))
+  respond(server, event.transactionId, 200)
+  expect(server.takeSent()[0]?.flow).toMatchObject({ port: 5060, connectionId: 0 })
+  acknowledge(server, tagIn(header(event.text, 'To')))
+  command(server, uasId, 'BYE')
+  expect(server.takeSent()[0]?.flow).toMatchObject({ port: 5060, connectionId: 0 })
+})
+
+test('only an INVITE that begins a call and is unanswered is saved', () => {
+  const { server, toTag } = answeredCall()
+  server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-re', body: sdp }))
+  const reinvite = server.takeDelivered().at(-1)?.transactionId ?? ''
+  expect(server.core.saved.saveInvite(1, reinvite)).toBeUndefined()
+  const other = new VirtualServer()
+  const transactionId = invited(other)
+  expect(other.core.saved.saveInvite(2, transactionId)).toBeUndefined()
+  respond(other, transactionId, 486)
+  expect(other.core.saved.saveInvite(1, transactionId)).toBeUndefined()
+})
+
+test.each([
+  ['twice', {}],
+  ['of a listener that is gone', { flow: { ...flow, own: '198.51.100.11' } }],
+  ['without its head', { head: undefined }],
+  ['that is no SIP', { head: 'INVITE\r\n\r\n' }],
+  ['of another method', { head: requestOf('OPTIONS', { callId: 'o' }) }],
+  ['in a dialog', { head: requestOf('INVITE', { callId: 'o', toTag: 't' }) }],
+  ['with a damaged early dialog', { early: { contact: '<sip:b@x>', localCseq: null } }],
+])('an INVITE %s is not restored', (_what, part) => {
+  const first = new VirtualServer()
+  const saved = savedInvite(first, invited(first))
+  const { server } = restoredInvite(saved)
+  const damaged = { ...saved, ...part } as SavedInvite
+  const { core, clientId, now } = server
+  expect(core.saved.restoreInvite(clientId, damaged, now)).toBeUndefined()
+  expect(core.stats()).toMatchObject({ inboundRequests: 1, serverTransactions: 1 })
+})
