@@ -82,7 +82,11 @@ export class CallRunner {
         return client.isElsewhere
       },
     }
-    this.#signalling = new LegSignalling(client, (event) => this.dispatch(event))
+    const after = (act: () => void, delayMs: number): (() => void) => {
+      const deadline = deps.deadlines.at(deps.now() + delayMs, act)
+      return () => deps.deadlines.cancel(deadline)
+    }
+    this.#signalling = new LegSignalling(client, (event) => this.dispatch(event), after)
     deps.calls.attach((event) => this.dispatch(event))
   }
 
@@ -118,6 +122,7 @@ export class CallRunner {
       } catch (error) {
         this.#failed(event, error)
       }
+    if (event.type === 'bye') this.#signalling.answerBye(event.legId)
   }
 
   /** A bug ends one call, not the process. */

@@ -30,12 +30,14 @@ export class VirtualWorld {
 
   /** For the SIP server: UDP only. How busy this machine is does not concern it. */
   readonly machine: Machine = {
-    bind: ({ protocol }, callbacks) => {
+    bind: ({ protocol, port: wanted }, callbacks) => {
       if (protocol !== 'udp') return Promise.reject(new Error(`no ${protocol} here`))
-      const port = this.#bind((text, from) =>
-        callbacks.datagram(Buffer.from(text), {
-          ...{ listener, address: host, port: from, connectionId: 0 },
-        }),
+      const port = this.#bind(
+        (text, from) =>
+          callbacks.datagram(Buffer.from(text), {
+            ...{ listener, address: host, port: from, connectionId: 0 },
+          }),
+        wanted,
       )
       const listener = boundListener('udp', { address: host, port }, undefined)
       return Promise.resolve({
@@ -140,9 +142,11 @@ export class VirtualWorld {
     }
   }
 
-  #bind(receive: (text: string, from: number) => void): number {
-    this.#ports.set(++this.#lastPort, receive)
-    return this.#lastPort
+  /** `wanted`: the port of a server that has crashed. */
+  #bind(receive: (text: string, from: number) => void, wanted = 0): number {
+    const port = wanted === 0 ? ++this.#lastPort : wanted
+    this.#ports.set(port, receive)
+    return port
   }
 
   /** To a port where nothing listens: lost, as by UDP. */

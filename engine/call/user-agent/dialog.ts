@@ -1,5 +1,5 @@
 /** An INVITE dialog of ours on one server (RFC 3261 §12). What belongs to it on the wire is the server's part. */
-import type { ResponseEvent } from '../../sip-server/application.ts'
+import type { ResponseEvent, SavedDialogs } from '../../sip-server/application.ts'
 import type { Credentials, DialogIds, Headers, SipResponse } from '../signalling.ts'
 import type { RequestListener, RequestParts } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'
@@ -8,8 +8,8 @@ import type { ReceivedRequest } from './received-request.ts'
 export type Acknowledge = (body: string | undefined) => void
 
 export interface DialogListener {
-  /** `isOurs`: the server sent it, because an ACK or a refresh is missing. */
-  readonly onBye: (headers: Headers, isOurs: boolean) => void
+  /** `isOurs`: the server sent it, because an ACK or a refresh is missing. `answer` sends the 200 that it waits for. */
+  readonly onBye: (headers: Headers, isOurs: boolean, answer: () => void) => void
   readonly onAck: (body: string | undefined) => void
   readonly onRequest: (request: ReceivedRequest) => void
 }
@@ -30,6 +30,8 @@ export interface InDialogListener {
 
 /** What a dialog asks of the connection that it is on. */
 export interface DialogLink {
+  /** Absent for a server elsewhere. */
+  readonly saved: SavedDialogs | undefined
   request(parts: RequestParts, listener: RequestListener): void
   /** The ACK of a 2xx will be sent later. */
   owesAck(dialogId: string): void
@@ -62,17 +64,15 @@ export class Dialog {
     const { method, body } = request
     if (method === 'ACK') this.listener?.onAck(body === '' ? undefined : body)
     else if (method !== 'BYE') this.listener?.onRequest(request)
-    else {
-      request.send(200, undefined, {})
-      this.ended(request.headers, false)
-    }
+    else this.ended(request.headers, false, () => request.send(200, undefined, {}))
   }
 
   /** BYE has come, or was sent by the server. */
-  ended(headers: Headers, isOurs: boolean): void {
+  ended(headers: Headers, isOurs: boolean, answer: () => void): void {
     this.#isConnected = false
     this.link.forgetDialog(this)
-    this.listener?.onBye(headers, isOurs)
+    if (this.listener) this.listener.onBye(headers, isOurs, answer)
+    else answer()
   }
 
   /** Sends BYE; the dialog is known until its answer. */

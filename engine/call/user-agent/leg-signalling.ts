@@ -1,9 +1,10 @@
 /** The legs of call control on the user agent: what happens to them becomes an event, commands become its calls. */
-import type { Headers, LegCommand, LegCommandOf, LegEventData } from '../signalling.ts'
+import type { Credentials, Headers, LegCommand, LegCommandOf, LegEventData } from '../signalling.ts'
 import { respond } from '../sip/answers.ts'
 import type { Acknowledge, Dialog } from './dialog.ts'
 import type { OutgoingRequest } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'
+import { restoreDialog, restoreInvite, type SavedLeg } from './restore.ts'
 import type { PendingOffer, UacEnd } from './uac.ts'
 import type { InviteToSend, Near, UserAgent } from './user-agent.ts'
 
@@ -18,6 +19,12 @@ interface Handles {
   link: Near
 }
 
+/** Runs `act` once after `delayMs`; the returned function calls it off. */
+type After = (act: () => void, delayMs: number) => () => void
+
+/** A BYE is repeated for 32 s: what waits so long for its answer has been forgotten. */
+const BYE_ANSWER_MS = 4_000
+
 const noHandles = (): Handles => ({
   ...{ received: undefined, sent: undefined, offer: undefined, dialog: undefined },
   ...{ release: undefined, link: undefined },
@@ -31,12 +38,16 @@ export class LegSignalling {
   readonly #answers = new Map<string, ReceivedRequest>()
   /** ACKs of re-INVITEs that are ours to send. */
   readonly #acknowledges = new Map<string, Acknowledge>()
+  /** BYEs that wait for their 200, by leg. */
+  readonly #byes = new Map<string, () => void>()
+  readonly #after: After
   #requestCount = 0
 
   /** `emit` is called in the very event of the server: a BYE may be the next one. */
-  constructor(userAgent: UserAgent, emit: (event: LegEventData) => void) {
+  constructor(userAgent: UserAgent, emit: (event: LegEventData) => void, after: After) {
     this.#userAgent = userAgent
     this.#emit = emit
+    this.#after = after
   }
 
   /** Watches a received INVITE. To be called at once: a CANCEL may be the next event. */
@@ -45,6 +56,37 @@ export class LegSignalling {
     this.#legs.set(legId, { ...noHandles(), received: request, link })
     request.onCancel = (headers: Headers) =>
       this.#emit({ type: 'cancelled', legId, reason: headers['reason'] })
+  }
+
+  /** Undefined: it cannot be saved now. */
+  save(legId: string): SavedLeg | undefined {
+    const { dialog, received } = this.#legs.get(legId) ?? {}
+    if (dialog) {
+      const saved = dialog.link.saved?.saveDialog(dialog.id)
+      return saved && { dialog: saved }
+    }
+    const invite = received?.link.saved?.saveInvite(received.transactionId)
+    return received && invite && { invite, media: received.body }
+  }
+
+  /** `credentials`: for challenges in the dialog. False: it cannot be restored. */
+  restore(legId: string, saved: SavedLeg, credentials: Credentials | undefined): boolean {
+    const link = this.#userAgent.restorer
+    if (link === undefined) return false
+    const { dialog: savedDialog, invite, media = '' } = saved
+    const received = invite && restoreInvite(link, invite, media)
+    if (received) this.receive(legId, received)
+    const dialog = savedDialog && restoreDialog(link, savedDialog, credentials)
+    if (dialog === undefined) return received !== undefined
+    const handles = { ...noHandles(), link }
+    this.#legs.set(legId, handles)
+    this.#watch(legId, handles, dialog)
+    return true
+  }
+
+  /** Sends the 200 to its BYE; nothing, if none waits for it. */
+  answerBye(legId: string): void {
+    this.#byes.get(legId)?.()
   }
 
   /** Sends an INVITE, beside the leg `near` where there are several servers. */
@@ -157,7 +199,10 @@ export class LegSignalling {
   #watch(legId: string, handles: Handles, dialog: Dialog): void {
     handles.dialog = dialog
     dialog.listener = {
-      onBye: (headers, isOurs) => this.#emit({ type: 'bye', legId, headers, isOurs }),
+      onBye: (headers, isOurs, answer) => {
+        if (!isOurs) this.#owesAnswer(legId, answer)
+        this.#emit({ type: 'bye', legId, headers, isOurs })
+      },
       onAck: (body) => this.#emit({ type: 'ack', legId, body }),
       onRequest: (request) => {
         const { method, headers, body } = request
@@ -166,6 +211,18 @@ export class LegSignalling {
         this.#emit({ type: 'request', legId, requestId, method, headers, body })
       },
     }
+  }
+
+  /** That of a leg which is over is given at once: nothing is left that it could wait for. */
+  #owesAnswer(legId: string, answer: () => void): void {
+    if (!this.#legs.has(legId)) return answer()
+    const give = (): void => {
+      cancel()
+      this.#byes.delete(legId)
+      answer()
+    }
+    const cancel = this.#after(give, BYE_ANSWER_MS)
+    this.#byes.set(legId, give)
   }
 
   #request(dialog: Dialog | undefined, command: LegCommandOf<'request'>): void {

@@ -38,3 +38,10 @@ export const responseOf = ({ message, flow }: ResponseEvent): SipResponse => ({
   body: message.body,
   peer: hostPort(flow.address, flow.port),
 })
+
+/** Why a command was not performed. */
+export const problemOf = (reply: AppEvent): string =>
+  'problem' in reply ? reply.problem : 'the server gave another reply than expected'
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)

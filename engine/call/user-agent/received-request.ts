@@ -1,5 +1,5 @@
 /** A request from the network, and the response that we may give to it. */
-import type { RequestEvent } from '../../sip-server/application.ts'
+import type { RequestEvent, SavedDialogs } from '../../sip-server/application.ts'
 import type { Answer, Headers, SendOptions, SipRequest } from '../signalling.ts'
 import { headersOf } from './message-values.ts'
 
@@ -22,20 +22,25 @@ export interface ResponseToSend {
 
 /** What a received request asks of the connection that brought it. */
 export interface ResponseLink {
+  /** Absent for a server elsewhere. */
+  readonly saved: SavedDialogs | undefined
   respond(request: ReceivedRequest, response: ResponseToSend, done: Responded | undefined): void
 }
 
 export class ReceivedRequest implements SipRequest, Answer {
   readonly #event: RequestEvent
   readonly link: ResponseLink
+  readonly #body: string | undefined
   #headers: Headers | undefined
   #finalResponseSent = false
   /** Told of a CANCEL. */
   onCancel: ((headers: Headers) => void) | undefined
 
-  constructor(event: RequestEvent, link: ResponseLink) {
+  /** `body`: of one that is restored without it. */
+  constructor(event: RequestEvent, link: ResponseLink, body?: string) {
     this.#event = event
     this.link = link
+    this.#body = body
   }
 
   get method(): string {
@@ -47,7 +52,7 @@ export class ReceivedRequest implements SipRequest, Answer {
   }
 
   get body(): string {
-    return this.#event.message.body
+    return this.#body ?? this.#event.message.body
   }
 
   get headers(): Headers {

@@ -8,12 +8,13 @@ import type {
   MessageFlow,
   RequestEvent,
   ResponseEvent,
+  SavedDialogs,
   UnsolicitedEvent,
 } from '../../sip-server/application.ts'
 import { composeRequest, composeResponse } from '../../sip-server/message/index.ts'
 import type { Answer, Credentials, DialogIds, Headers } from '../signalling.ts'
 import { Dialog, type DialogLink } from './dialog.ts'
-import { headersOf } from './message-values.ts'
+import { headersOf, messageOf, problemOf } from './message-values.ts'
 import {
   OutgoingRequest,
   type RequestLink,
@@ -254,6 +255,15 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     return dialog
   }
 
+  get saved(): SavedDialogs | undefined {
+    return this.#connection?.saved
+  }
+
+  /** An INVITE that waits for our answer: where a CANCEL goes. */
+  invited(request: ReceivedRequest): void {
+    this.#invites.set(request.callId, request)
+  }
+
   forgetDialog({ id }: Dialog): void {
     this.#dialogs.delete(id)
     this.#unacknowledged.delete(id)
@@ -333,7 +343,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     const dialog = dialogId === '' ? undefined : this.#dialogs.get(dialogId)
     if (dialog) return dialog.take(request)
     if (method === 'UPDATE' && this.#updatesEarly(request)) return undefined
-    if (method === 'INVITE' && dialogId === '') this.#invites.set(callId, request)
+    if (method === 'INVITE' && dialogId === '') this.invited(request)
     return this.#answer(request)
   }
 
@@ -382,12 +392,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   }
 
   #sentUnasked({ dialogId, message }: UnsolicitedEvent): void {
-    if (message.method === 'BYE') this.#dialogs.get(dialogId)?.ended(headersOf(message), true)
+    if (message.method === 'BYE')
+      this.#dialogs.get(dialogId)?.ended(headersOf(message), true, () => undefined)
   }
 }
-
-const problemOf = (reply: AppEvent): string =>
-  'problem' in reply ? reply.problem : 'the server gave another reply than expected'
-
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error)

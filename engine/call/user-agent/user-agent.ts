@@ -18,13 +18,8 @@ import type {
 import type { Dialog } from './dialog.ts'
 import type { OutgoingRequest } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'
-import {
-  messageOf,
-  type OnMessage,
-  type RequestHandler,
-  ServerLink,
-  type Welcome,
-} from './server-link.ts'
+import { messageOf } from './message-values.ts'
+import { type OnMessage, type RequestHandler, ServerLink, type Welcome } from './server-link.ts'
 import { PhoneHomes } from './servers/phone-homes.ts'
 import { type ServerAddress, type SharedServer, SoleCheck } from './servers/sole-check.ts'
 import {
@@ -149,6 +144,11 @@ export class UserAgent {
   /** Whether the server is another process, which may be away without our hearing of it. */
   get isElsewhere(): boolean {
     return this.#links.some((link) => !link.isInProcess)
+  }
+
+  /** The server of this process, which takes dialogs up again; those of a server elsewhere outlive us by themselves. */
+  get restorer(): ServerLink | undefined {
+    return this.#links.find(({ saved }) => saved !== undefined)
   }
 
   /**

@@ -1,0 +1,215 @@
+/** Legs that outlive the process: saved as JSON, restored by a user agent on a new server at the same port. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { LegCommand, LegEventData } from '../../../../engine/call/signalling.ts'
+import { LegSignalling } from '../../../../engine/call/user-agent/leg-signalling.ts'
+import type { SavedLeg } from '../../../../engine/call/user-agent/restore.ts'
+import { UserAgent } from '../../../../engine/call/user-agent/user-agent.ts'
+import {
+  createSipServer,
+  type Listener,
+  type Machine,
+} from '../../../../engine/sip-server/index.ts'
+import { links } from '../../../support/call-world.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
+import { type Leg, type PeerMessage, sdp, SipPeer } from '../../../support/sip-peer.ts'
+import { VirtualWorld } from '../../../support/virtual-world.ts'
+
+const quiet = (): void => undefined
+
+let world: VirtualWorld
+let time: ManualTime
+let phone: SipPeer
+let node: SipPeer
+let process: Awaited<ReturnType<typeof start>>
+
+/** The program: it ends without a word when `crash` is called. */
+async function start(port = 0, how: { readonly isHeld?: boolean } = {}) {
+  let isAlive = true
+  const { machine: alive } = world
+  const machine: Machine = {
+    ...alive,
+    bind: async (address, callbacks) => {
+      const transport = await alive.bind?.(address, callbacks)
+      if (transport === undefined) throw new Error('no transport')
+      return { ...transport, send: (...sent) => isAlive && transport.send(...sent) }
+    },
+    schedule: (work, delayMs) => alive.schedule(() => isAlive && work(), delayMs),
+  }
+  const listen = [{ protocol: 'udp', host: '127.0.0.1', port }] as const
+  const server = createSipServer({ listen, secret: 'cymru', now: time.now }, machine)
+  await server.start(how)
+  const client = new UserAgent(quiet, world.moved, undefined, 1_800)
+  const events: LegEventData[] = []
+  const legs = new LegSignalling(
+    client,
+    (event) => void events.push(event),
+    (act, ms) => time.schedule(act, ms),
+  )
+  client.handle('INVITE', (_request, answer) => legs.receive('a', answer as never))
+  await client.connect({
+    kind: 'in-process',
+    open: (application) => server.connectApplication(links['in process'](application, world)),
+    secret: 'cymru',
+  })
+  const [listener] = server.listeners as readonly [Listener]
+  const event = async <T extends LegEventData['type']>(type: T) => {
+    const fits = (each: LegEventData) => each.type === type
+    expect(await world.until(() => events.some(fits)), `${type} never comes`).toBe(true)
+    return events.splice(events.findIndex(fits), 1)[0] as Extract<LegEventData, { type: T }>
+  }
+  const perform = (command: LegCommand) => legs.perform(command)
+  const save = (legId: string) => JSON.parse(JSON.stringify(legs.save(legId) ?? null)) as SavedLeg
+  const crash = (): void => void (isAlive = false)
+  return { server, client, legs, listener, events, event, perform, save, crash }
+}
+
+beforeEach(async () => {
+  time = new ManualTime(0)
+  world = new VirtualWorld(time)
+  process = await start()
+  phone = await SipPeer.open(process.listener, {}, world.network)
+  node = await SipPeer.open(process.listener, {}, world.network)
+})
+afterEach(() => process.server.stop())
+
+const uri = (): string => `sip:1555@127.0.0.1:${process.listener.port}`
+
+/** The caller waits for the answer of a call that the node has taken. */
+async function ringing() {
+  const leg = phone.leg(uri())
+  phone.request('INVITE', leg, { body: sdp('offer') })
+  await world.settle()
+  process.perform({ type: 'respond', legId: 'a', status: 180, headers: {} })
+  const to = (await phone.next(180)).get('To')
+  const invite = { uri: node.uri, nextHop: undefined, headers: {}, body: sdp('ours') }
+  process.legs.invite('b', { ...invite, credentials: undefined }, 'a')
+  const received = await node.next('INVITE')
+  node.reply(received, 200, { tag: 'node', body: sdp('answer') })
+  await process.event('answered')
+  await node.next('ACK')
+  return { leg, to, nodeLeg: node.calledLeg(received, 'node') }
+}
+
+async function acceptedBy(leg: Leg): Promise<PeerMessage> {
+  process.perform({ type: 'accept', legId: 'a', sdp: sdp('answer'), headers: {} })
+  const ok = await phone.next('200 INVITE')
+  phone.learn(leg, ok)
+  phone.request('ACK', leg)
+  await process.event('ack')
+  return ok
+}
+
+/** Another process takes both legs up. */
+async function restart(saved: Readonly<Record<string, SavedLeg>>, isHeld = false): Promise<void> {
+  process.crash()
+  process = await start(process.listener.port, { isHeld })
+  for (const [legId, leg] of Object.entries(saved))
+    expect(process.legs.restore(legId, leg, undefined)).toBe(true)
+}
+
+const saved = () => ({ a: process.save('a'), b: process.save('b') })
+
+test('a caller that waits for its 200 gets it from the next process', async () => {
+  const { leg, to } = await ringing()
+  const legs = saved()
+  expect(legs.a).toMatchObject({ media: sdp('offer') })
+  await restart(legs)
+  const ok = await acceptedBy(leg)
+  expect([ok.get('To'), ok.body]).toEqual([to, sdp('answer')])
+  expect(await process.event('accepted')).toMatchObject({ dialog: { media: sdp('offer') } })
+  phone.request('BYE', leg)
+  expect(await process.event('bye')).toMatchObject({ legId: 'a', isOurs: false })
+})
+
+test('a caller may give up before the next process has answered', async () => {
+  const { leg } = await ringing()
+  await restart(saved())
+  phone.request('CANCEL', leg)
+  await phone.next(487)
+  expect(await process.event('cancelled')).toMatchObject({ legId: 'a' })
+})
+
+test('an answered call goes on: re-INVITE and BYE in both dialogs, from either side', async () => {
+  const { leg, nodeLeg } = await ringing()
+  await acceptedBy(leg)
+  await restart(saved())
+  phone.request('INVITE', leg, { body: sdp('hold') })
+  const request = await process.event('request')
+  expect(request).toMatchObject({ legId: 'a', method: 'INVITE', body: sdp('hold') })
+  const offer = { headers: {}, body: sdp('hold'), noAck: false }
+  process.perform({ type: 'request', legId: 'b', transactionId: 't', method: 'INVITE', ...offer })
+  const reinvite = await node.next('INVITE')
+  expect(reinvite.get('To')).toContain(';tag=node')
+  node.reply(reinvite, 200, { body: sdp('held') })
+  expect(await process.event('response')).toMatchObject({ legId: 'b', transactionId: 't' })
+  await node.next('ACK')
+  const { requestId } = request
+  process.perform({ type: 'answerRequest', legId: 'a', requestId, status: 200, body: sdp('held') })
+  expect((await phone.next('200 INVITE')).body).toBe(sdp('held'))
+  phone.request('ACK', leg)
+  node.request('BYE', nodeLeg)
+  expect(await process.event('bye')).toMatchObject({ legId: 'b' })
+  process.legs.answerBye('b')
+  await node.next('200 BYE')
+  process.perform({ type: 'bye', legId: 'a', headers: {} })
+  phone.reply(await phone.next('BYE'), 200)
+  await world.settle()
+  expect(process.client.stats()).toMatchObject({ dialogs: 0, requests: 0 })
+})
+
+test('what comes before the restore is done waits for it', async () => {
+  const { leg } = await ringing()
+  await acceptedBy(leg)
+  const legs = saved()
+  process.crash()
+  process = await start(process.listener.port, { isHeld: true })
+  phone.inbox.length = 0
+  phone.request('BYE', leg)
+  phone.request('INVITE', phone.leg(uri()), { body: sdp('another') })
+  await world.settle()
+  expect(phone.inbox).toEqual([])
+  for (const [legId, each] of Object.entries(legs)) process.legs.restore(legId, each, undefined)
+  process.server.release()
+  expect(await process.event('bye')).toMatchObject({ legId: 'a' })
+  await phone.next(100)
+})
+
+test('a leg that is not stable is not saved, one that is damaged not restored', async () => {
+  const leg = phone.leg(uri())
+  phone.request('INVITE', leg, { body: sdp('offer') })
+  await world.settle()
+  const { legs } = process
+  const invite = { uri: node.uri, nextHop: undefined, headers: {}, body: undefined }
+  legs.invite('b', { ...invite, credentials: undefined }, 'a')
+  const received = await node.next('INVITE')
+  expect([legs.save('b'), legs.save('nobody')]).toEqual([undefined, undefined])
+  node.reply(received, 200, { tag: 'node', body: sdp('late offer') })
+  await process.event('offered')
+  expect(legs.save('b')).toBeUndefined()
+  for (const damaged of [{}, { dialog: {} }, { invite: { head: 'x' } }] as SavedLeg[])
+    expect(legs.restore('c', damaged, undefined)).toBe(false)
+})
+
+test('the 200 to a BYE waits until it is asked for, but not for ever', async () => {
+  const { leg, nodeLeg } = await ringing()
+  await acceptedBy(leg)
+  phone.request('BYE', leg)
+  node.request('BYE', nodeLeg)
+  await process.event('bye')
+  await world.advance(3_900)
+  expect(phone.inbox.concat(node.inbox).filter(({ status }) => status === 200)).toEqual([])
+  process.legs.forget('a')
+  process.legs.answerBye('a')
+  await phone.next('200 BYE')
+  await world.advance(100)
+  await node.next('200 BYE')
+  process.legs.answerBye('b')
+})
+
+test('the BYE of a leg that is over is answered at once', async () => {
+  const { leg } = await ringing()
+  await acceptedBy(leg)
+  process.legs.forget('a')
+  phone.request('BYE', leg)
+  await phone.next('200 BYE')
+})
