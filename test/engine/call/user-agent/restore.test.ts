@@ -182,7 +182,7 @@ test('a leg that is not stable is not saved, one that is damaged not restored', 
   const invite = { uri: node.uri, nextHop: undefined, headers: {}, body: undefined }
   legs.invite('b', { ...invite, credentials: undefined }, 'a')
   const received = await node.next('INVITE')
-  expect([legs.save('b'), legs.save('nobody')]).toEqual([undefined, undefined])
+  expect([legs.save('b'), legs.save('unknown')]).toEqual([undefined, undefined])
   node.reply(received, 200, { tag: 'node', body: sdp('late offer') })
   await process.event('offered')
   expect(legs.save('b')).toBeUndefined()

@@ -4,67 +4,29 @@ import type { SavedDialog, SavedInvite } from '../../../../engine/sip-server/app
 import { answer, called, calleeRequest, dialogIdOf, invite } from '../../../support/callee.ts'
 import { acknowledge, answered, invited, respond } from '../../../support/caller.ts'
 import {
+  answeredCall,
+  command,
+  next,
+  restored,
+  restoredInvite,
+  savedDialog,
+  savedInvite,
+  startLine,
+  tcpInvite,
+  uasId,
+} from '../../../support/restarted-core.ts'
+import {
   VirtualServer,
   callee,
   caller,
   header,
   requestOf,
   sdp,
-  sip,
   tagIn,
   tcpCaller,
 } from '../../../support/sip-core.ts'
 
-const uasId = 'c1@203.0.113.7;from-tag=f1'
 const flow = { protocol: 'udp', own: '198.51.100.10', ownPort: 5060 }
-
-/** As it is read from a file. */
-const written = <T>(saved: T): T => JSON.parse(JSON.stringify(saved)) as T
-
-function savedDialog(server: VirtualServer, id: string): SavedDialog {
-  const saved = server.core.saved.saveDialog(server.clientId, id)
-  if (saved === undefined) throw new Error('the dialog was not saved')
-  return written(saved)
-}
-
-function savedInvite(server: VirtualServer, transactionId: string): SavedInvite {
-  const saved = server.core.saved.saveInvite(server.clientId, transactionId)
-  if (saved === undefined) throw new Error('the INVITE was not saved')
-  return written(saved)
-}
-
-/** A core after the crash of the one before. */
-function next(): VirtualServer {
-  const server = new VirtualServer({ isInProcess: true })
-  server.now = 9_000_000
-  return server
-}
-
-const restored = (saved: SavedDialog, server = next()): VirtualServer => {
-  expect(server.core.saved.restoreDialog(server.clientId, saved, server.now)).toBe(true)
-  return server
-}
-
-function restoredInvite(saved: SavedInvite) {
-  const server = next()
-  const event = server.core.saved.restoreInvite(server.clientId, saved, server.now)
-  if (event === undefined) throw new Error('the INVITE was not restored')
-  return { server, event }
-}
-
-/** A call of the caller that is answered and acknowledged; its tag on our side. */
-function answeredCall(invite = requestOf('INVITE', { body: sdp }), from = caller) {
-  const server = new VirtualServer()
-  respond(server, invited(server, invite, from), 200)
-  const toTag = tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))
-  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-ack' }), from)
-  return { server, toTag }
-}
-
-const command = (server: VirtualServer, dialogId: string, method: string, body = '') =>
-  server.command(`sip||${dialogId}\r\n${sip(`${method} sip:p SIP/2.0`, [], body)}`)
-
-const startLine = (text = ''): string => text.slice(0, text.indexOf('\r\n'))
 
 // ---- dialogs ----
 
@@ -220,83 +182,6 @@ test('a session that the peer refreshes gets its whole interval again, and UPDAT
   expect(server.takeSent()).toEqual([])
   server.advance(1_000)
   expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('10002 BYE')
-  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
-})
-
-// ---- streams ----
-
-const tcpInvite = requestOf('INVITE', {
-  via: 'SIP/2.0/TCP 203.0.113.7:5060;branch=z9hG4bK-INVITE-1',
-  body: sdp,
-})
-
-test('a dialog over TCP is asked for by a new connection, and goes on when its peer answers', () => {
-  const { server: before } = answeredCall(tcpInvite, tcpCaller)
-  const server = restored(savedDialog(before, uasId))
-  server.advance(10_250)
-  const [asking] = server.takeSent()
-  expect(startLine(asking?.text)).toBe('OPTIONS sip:alice@203.0.113.7:5060 SIP/2.0')
-  expect(asking?.flow).toMatchObject({ address: '203.0.113.7', connectionId: 0 })
-  server.receive(sip('SIP/2.0 200 OK', headersOf(asking?.text ?? '')), asking?.flow)
-  server.advance(600_000)
-  expect(server.takeSent()).toEqual([])
-  expect(server.core.stats()).toMatchObject({ dialogs: 1, clientTransactions: 0, deadlines: 0 })
-})
-
-const headersOf = (request: string): string[] =>
-  request.split('\r\n').filter((line) => /^(Via|From|To|Call-ID|CSeq):/.test(line))
-
-test('a dialog over TCP whose peer sends a request in it is bound to that connection', () => {
-  const { server: before, toTag } = answeredCall(tcpInvite, tcpCaller)
-  const server = restored(savedDialog(before, uasId))
-  const again = { ...tcpCaller, port: 41_000, connectionId: 3 }
-  server.receive(requestOf('INFO', { toTag, cseq: 2 }), again)
-  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
-  server.takeSent()
-  server.advance(120_000)
-  expect(server.takeSent()).toEqual([])
-  command(server, uasId, 'BYE')
-  expect(server.takeSent()[0]?.flow).toMatchObject({ port: 41_000, connectionId: 3 })
-})
-
-test('a phone that registers again over a new connection is found by it', () => {
-  const { server: before } = answeredCall(tcpInvite, tcpCaller)
-  const server = next()
-  server.command('route|register')
-  server.takeDelivered()
-  restored(savedDialog(before, uasId), server)
-  const again = { ...tcpCaller, port: 41_000, connectionId: 3 }
-  server.receive(requestOf('REGISTER', { callId: 'r', extra: ['Expires: 600'] }), again)
-  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
-  server.takeSent()
-  server.advance(120_000)
-  expect(server.takeSent()).toEqual([])
-  command(server, uasId, 'BYE')
-  expect(server.takeSent()[0]?.flow).toMatchObject({ port: 41_000, connectionId: 3 })
-})
-
-test('a dialog over TCP that cannot be reached for a minute ends as an expired session does', () => {
-  const { server: before } = answeredCall(tcpInvite, tcpCaller)
-  const server = restored(savedDialog(before, uasId))
-  for (let second = 0; second < 59; second++) {
-    server.advance(1_000)
-    for (const { reference } of server.takeSent()) server.sendFailed(reference)
-  }
-  expect(server.takeDelivered()).toEqual([])
-  server.advance(2_000)
-  const [bye] = server.takeSent()
-  expect(header(bye?.text ?? '', 'Reason')).toContain('Session timer expired')
-  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
-  expect(server.core.stats()).toMatchObject({ dialogs: 0 })
-})
-
-test('a dialog over TCP whose peer knows nothing of it ends at once', () => {
-  const { server: before } = answeredCall(tcpInvite, tcpCaller)
-  const server = restored(savedDialog(before, uasId))
-  server.advance(10_250)
-  const [asking] = server.takeSent()
-  const gone = 'SIP/2.0 481 Call/Transaction Does Not Exist'
-  server.receive(sip(gone, headersOf(asking?.text ?? '')), asking?.flow)
   expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
 })
 
