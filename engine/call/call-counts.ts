@@ -2,7 +2,8 @@
 import type { LiveCall } from './call-machine/live.ts'
 import type { Place } from './call-machine/state.ts'
 
-type Index = Map<number, Set<LiveCall>>
+/** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
+type Index = Map<number, Set<string>>
 
 export class CallCounts {
   readonly #nodes: Index = new Map()
@@ -44,16 +45,16 @@ export class CallCounts {
   }
 }
 
-function join(index: Index, key: number | null, call: LiveCall): void {
+function join(index: Index, key: number | null, { start }: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
-  if (calls) calls.add(call)
-  else index.set(key, new Set([call]))
+  if (calls) calls.add(start.callUuid)
+  else index.set(key, new Set([start.callUuid]))
 }
 
-function part(index: Index, key: number | null, call: LiveCall): void {
+function part(index: Index, key: number | null, { start }: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
-  calls?.delete(call)
+  calls?.delete(start.callUuid)
   if (calls?.size === 0) index.delete(key)
 }

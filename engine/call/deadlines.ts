@@ -9,7 +9,8 @@ export type Schedule = (act: () => void, delayMs: number) => () => void
 
 export interface Deadline {
   readonly slot: number
-  readonly act: () => void
+  /** Not once it is cancelled or has passed: V8 may keep the deadline for a while (`ReleasingMap`). */
+  act: (() => void) | undefined
 }
 
 export interface DeadlinesDeps {
@@ -35,7 +36,10 @@ export class Deadlines {
   /** Calls `act` at `timeMs` (milliseconds UTC) or up to a tick later, unless cancelled before. */
   at(timeMs: number, act: () => void): Deadline {
     if (this.#slots.size === 0) this.#lastSlot = Math.floor(this.#deps.now() / TICK_MS)
-    const deadline = { slot: Math.max(Math.ceil(timeMs / TICK_MS), this.#lastSlot + 1), act }
+    const deadline: Deadline = {
+      slot: Math.max(Math.ceil(timeMs / TICK_MS), this.#lastSlot + 1),
+      act,
+    }
     const slot = this.#slots.get(deadline.slot)
     if (slot) slot.add(deadline)
     else this.#slots.set(deadline.slot, new Set([deadline]))
@@ -46,6 +50,7 @@ export class Deadlines {
   /** Safe to repeat, and after the deadline has passed. */
   cancel(deadline: Deadline | undefined): void {
     if (!deadline) return
+    deadline.act = undefined
     const slot = this.#slots.get(deadline.slot)
     if (!slot) return
     slot.delete(deadline)
@@ -86,7 +91,9 @@ export class Deadlines {
     if (!due) return
     for (const deadline of due) {
       due.delete(deadline)
-      deadline.act()
+      const { act } = deadline
+      deadline.act = undefined
+      act?.()
     }
     this.#slots.delete(slot)
   }

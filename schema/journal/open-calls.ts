@@ -1,4 +1,5 @@
 /** The calls that are not stored yet, each with its lines as they are written. */
+import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
 import type { BegunCall, JournalEntry, LeftState, OpenCall } from '../call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import { checked, CHECKSUM_LENGTH } from '../journal-file.ts'
@@ -18,7 +19,7 @@ export interface OpenLines extends Record<LineKind, string> {
 
 export class OpenCalls {
   readonly #boot: string | undefined
-  readonly #calls = new Map<string, OpenLines>()
+  readonly #calls = new ReleasingMap<string, OpenLines>()
   #bytes = 0
 
   /** @param boot of the times that are noted, and of those that `left` returns. */

@@ -6,6 +6,7 @@ import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
@@ -346,15 +347,16 @@ export interface Transfer {
 
 /** All live calls, their legs and what connects them. */
 export interface World {
-  readonly calls: Map<string, Call>
-  readonly legs: Map<string, Leg>
-  readonly exchanges: Map<string, Exchange>
-  readonly transfers: Map<string, Transfer>
+  readonly calls: ReleasingMap<string, Call>
+  readonly legs: ReleasingMap<string, Leg>
+  readonly exchanges: ReleasingMap<string, Exchange>
+  readonly transfers: ReleasingMap<string, Transfer>
   transferCount: number
 }
 
 export const emptyWorld = (): World => ({
-  ...{ calls: new Map(), legs: new Map(), exchanges: new Map(), transfers: new Map() },
+  ...{ calls: new ReleasingMap(), legs: new ReleasingMap() },
+  ...{ exchanges: new ReleasingMap(), transfers: new ReleasingMap() },
   transferCount: 0,
 })
 

@@ -5,24 +5,26 @@ import type { LiveCall } from '../call-machine/live.ts'
 const MAX_REFUSED = 1_000
 
 export class UnstoredCalls {
-  readonly #ended = new Set<LiveCall>()
-  readonly #refused = new Set<LiveCall>()
+  /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
+  readonly #ended = new Set<string>()
+  readonly #refused = new Set<string>()
   #withoutRecord = 0
 
-  ended(call: LiveCall): void {
-    this.#ended.add(call)
+  ended({ start }: LiveCall): void {
+    this.#ended.add(start.callUuid)
   }
 
   /** Whether a call that was refused because nothing can be stored may wait. */
-  mayWait(call: LiveCall): boolean {
-    if (this.#refused.size < MAX_REFUSED) this.#refused.add(call)
+  mayWait({ start }: LiveCall): boolean {
+    const { callUuid } = start
+    if (this.#refused.size < MAX_REFUSED) this.#refused.add(callUuid)
     else this.#withoutRecord += 1
-    return this.#refused.has(call)
+    return this.#refused.has(callUuid)
   }
 
-  forget(call: LiveCall): void {
-    this.#ended.delete(call)
-    this.#refused.delete(call)
+  forget({ start }: LiveCall): void {
+    this.#ended.delete(start.callUuid)
+    this.#refused.delete(start.callUuid)
   }
 
   get size(): number {

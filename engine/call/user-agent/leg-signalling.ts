@@ -1,4 +1,5 @@
 /** The legs of call control on the user agent: what happens to them becomes an event, commands become its calls. */
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { Credentials, Headers, LegCommand, LegCommandOf, LegEventData } from '../signalling.ts'
 import { respond } from '../sip/answers.ts'
 import type { Acknowledge, Dialog } from './dialog.ts'
@@ -33,13 +34,13 @@ const noHandles = (): Handles => ({
 export class LegSignalling {
   readonly #userAgent: UserAgent
   readonly #emit: (event: LegEventData) => void
-  readonly #legs = new Map<string, Handles>()
+  readonly #legs = new ReleasingMap<string, Handles>()
   /** Requests in dialogs that wait for our response. */
-  readonly #answers = new Map<string, ReceivedRequest>()
+  readonly #answers = new ReleasingMap<string, ReceivedRequest>()
   /** ACKs of re-INVITEs that are ours to send. */
   readonly #acknowledges = new Map<string, Acknowledge>()
   /** BYEs that wait for their 200, by leg. */
-  readonly #byes = new Map<string, () => void>()
+  readonly #byes = new ReleasingMap<string, () => void>()
   readonly #after: After
   #requestCount = 0
 

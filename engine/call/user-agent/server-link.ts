@@ -11,7 +11,7 @@ import type {
   SavedDialogs,
   UnsolicitedEvent,
 } from '../../sip-server/application.ts'
-import { composeRequest, composeResponse } from '../../sip-server/message/index.ts'
+import { composeRequest, composeResponse, ReleasingMap } from '../../sip-server/message/index.ts'
 import type { Answer, Credentials, DialogIds, Headers } from '../signalling.ts'
 import { Dialog, type DialogLink } from './dialog.ts'
 import { headersOf, messageOf, problemOf } from './message-values.ts'
@@ -72,12 +72,12 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   #isTollgate = false
   #commands = 0
   /** By command. */
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new ReleasingMap<string, Waiting>()
   /** By transaction: they wait for a response. */
-  readonly #requests = new Map<string, OutgoingRequest>()
-  readonly #dialogs = new Map<string, Dialog>()
+  readonly #requests = new ReleasingMap<string, OutgoingRequest>()
+  readonly #dialogs = new ReleasingMap<string, Dialog>()
   /** Received INVITEs without a final response, by Call-ID: where a CANCEL goes. */
-  readonly #invites = new Map<string, ReceivedRequest>()
+  readonly #invites = new ReleasingMap<string, ReceivedRequest>()
   /** Call-IDs of INVITEs that are just being accepted: no longer pending, not yet dialogs. */
   readonly #accepting = new Set<string>()
   /** Dialogs whose 2xx waits for our ACK. */
@@ -85,7 +85,8 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   /** Requests whose challenge was answered, until the next response. */
   readonly #challenged = new Set<OutgoingRequest>()
   /** What is settled when the connection is lost. */
-  readonly #pending = new Set<() => void>()
+  readonly #pending = new ReleasingMap<number, () => void>()
+  #pendingCount = 0
 
   constructor(deps: LinkDeps) {
     this.#deps = deps
@@ -141,8 +142,9 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
 
   /** Calls `settle` when the connection is lost; the returned function takes it back. */
   whenLost(settle: () => void): () => void {
-    this.#pending.add(settle)
-    return () => void this.#pending.delete(settle)
+    const id = ++this.#pendingCount
+    this.#pending.set(id, settle)
+    return () => void this.#pending.delete(id)
   }
 
   /** The Call-IDs of all dialogs and unanswered INVITEs. */
@@ -294,7 +296,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     for (const table of [this.#waiting, this.#requests, this.#dialogs, this.#invites]) table.clear()
     for (const set of [this.#accepting, this.#unacknowledged]) set.clear()
     this.#challenged.clear()
-    for (const settle of [...this.#pending]) settle()
+    for (const settle of [...this.#pending.values()]) settle()
     this.#pending.clear()
   }
 

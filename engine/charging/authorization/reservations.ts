@@ -1,5 +1,6 @@
 /** What live calls may still cost. In memory; of an answered call the journal has a copy (saved-grant.ts). */
 import type { Tariff } from '../../../schema/call-journal.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { Customer } from '../customers/customer.ts'
 
 export interface Reservation {
@@ -38,7 +39,7 @@ const longestSilenceMs = 12 * 60 * 60_000
  * so both are always the sums over it.
  */
 export class Reservations {
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new ReleasingMap<string, Entry>()
 
   get size(): number {
     return this.#entries.size

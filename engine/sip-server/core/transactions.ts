@@ -2,6 +2,7 @@
 import { isReliable, type Flow } from '../flow.ts'
 import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
+import { ReleasingMap } from '../message/releasing-map.ts'
 import type { Via } from '../message/via.ts'
 import type { ClientUser, ServerUser, TransactionContext } from '../transaction/context.ts'
 import { Deadlines } from '../transaction/deadlines.ts'
@@ -20,10 +21,10 @@ export class Transactions implements TransactionContext {
   readonly timers: Timers
   readonly deadlines = new Deadlines()
   readonly #outbox: Outbox
-  readonly #clients = new Map<string, ClientTransaction>()
+  readonly #clients = new ReleasingMap<string, ClientTransaction>()
   /** Client transactions on streams by the peer whose answer they wait for. */
   readonly #byPeer = new Map<string, Set<ClientTransaction>>()
-  readonly #servers = new Map<string, ServerTransaction>()
+  readonly #servers = new ReleasingMap<string, ServerTransaction>()
 
   constructor(timers: Timers, outbox: Outbox) {
     this.timers = timers

@@ -1,11 +1,12 @@
 /** All dialogs, found by the id that applications quote and by what a request from the network carries. */
 import type { SipMessage } from '../message/message.ts'
+import { ReleasingMap } from '../message/releasing-map.ts'
 import type { DialogRole } from './dialog-start.ts'
 import { dialogKey, type Dialog } from './dialog.ts'
 
 export class DialogTable {
-  readonly #byId = new Map<string, Dialog>()
-  readonly #byLocalTag = new Map<string, Dialog>()
+  readonly #byId = new ReleasingMap<string, Dialog>()
+  readonly #byLocalTag = new ReleasingMap<string, Dialog>()
 
   add(dialog: Dialog): void {
     this.#byId.set(dialog.id, dialog)

@@ -20,6 +20,7 @@ export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
 export { type NameAddr, parseNameAddr, qValueOf, tagOf } from './name-addr.ts'
 export { noParams, type Params } from './params.ts'
 export { isKnownStatus, reasonPhrase } from './reason-phrases.ts'
+export { ReleasingMap } from './releasing-map.ts'
 export {
   parseCSeq,
   parseExpires,

@@ -1,9 +1,10 @@
 /** A world as it would be read back from where it was written: nothing that is not plain text survives. */
+import { ReleasingMap } from '../../../engine/sip-server/message/index.ts'
 import type { World } from '../../../engine/call/call-machine/state.ts'
 
 type Tables = {
   readonly [name in 'calls' | 'legs' | 'exchanges' | 'transfers']: Readonly<
-    Record<string, World[name] extends Map<string, infer Value> ? Value : never>
+    Record<string, World[name] extends ReleasingMap<string, infer Value> ? Value : never>
   >
 }
 
@@ -25,5 +26,8 @@ export function readBack(text: string): World {
   }
 }
 
-const mapOf = <T>(values: Readonly<Record<string, T>>): Map<string, T> =>
-  new Map(Object.entries(values))
+function mapOf<T>(values: Readonly<Record<string, T>>): ReleasingMap<string, T> {
+  const map = new ReleasingMap<string, T>()
+  for (const [key, value] of Object.entries(values)) map.set(key, value)
+  return map
+}

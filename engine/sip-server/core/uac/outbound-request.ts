@@ -10,6 +10,7 @@ import type { DialogOrigin } from '../../dialog/dialog-start.ts'
 import type { Flow, Listener } from '../../flow.ts'
 import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
+import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteClientTransaction } from '../../transaction/invite-client.ts'
@@ -44,7 +45,7 @@ export interface OutboundUser {
 
 /** Requests that wait for their final response. */
 export class OutboundRequests {
-  readonly #byId = new Map<string, OutboundRequest>()
+  readonly #byId = new ReleasingMap<string, OutboundRequest>()
   /** SUBSCRIBE and REFER outside dialogs, by `dialogKey`. */
   readonly #subscribing = new Map<string, OutboundRequest>()
 

@@ -3,6 +3,7 @@ import { dialogId, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
+import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { Log } from '../../options.ts'
 import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
@@ -46,9 +47,9 @@ export interface InboundPorts {
 /** Requests that wait for an answer, and those outside dialogs until their transaction has ended. */
 export class InboundRequests {
   /** By the id that the application quotes. */
-  readonly #byId = new Map<string, InboundRequest>()
+  readonly #byId = new ReleasingMap<string, InboundRequest>()
   /** By server transaction: where a CANCEL goes. */
-  readonly #byKey = new Map<string, InboundRequest>()
+  readonly #byKey = new ReleasingMap<string, InboundRequest>()
   /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261 §8.2.2.2). */
   readonly #merged = new Map<string, string>()
   /** Until then no request can have come round. */
