@@ -1,137 +1,142 @@
 /**
- * What an API under load adds to a call. Four phases follow each other, several times: nothing, calls
- * alone, requests alone, calls beside requests. CPU time of the process is what the operating system
- * counts. What it uses for nothing (probes, timers) is taken off each phase by the second, the API's own
- * work by the request; what is left beside the API, less what is left alone, per call, is what the API
- * adds. Requests come at one steady rate in both phases that have them, because a request costs less
- * when more of them wait: four fifths of what the process answered beside the calls when it was asked
- * all it could. The figure is the median of all turns; the first turn, in which the program is still being
- * compiled, is told and not counted, and the phases of every second turn come in the opposite order. A
- * microsecond by which requests differ between two phases counts as often as there are requests to a call,
- * so a busy machine blurs it.
+ * What requests to the API add to a call. Calls come at a steady rate, and requests at another one, in every second
+ * slice of 2 s: what a slice with requests takes more than one without them is compared with the same difference
+ * while no calls come. What is left, per call, is the figure. Both differences are of neighbours, so neither what the
+ * process does anyway nor a machine that changes its speed is in them. The number of requests is the same, and small
+ * (as many µs of requests as a third of a core): what one request costs differs by 20 µs with what waits beside
+ * it, and that counts as often as there are requests to a call. CPU time is what the operating system counts. The
+ * first turn, in which the program is compiled, does not count.
  */
 import { HttpLoad } from '../support/bench/http-load.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { median, spread } from './load/figures.ts'
+import { type LoopLag, LoopWatch } from './load/loop-lag.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
 import { cpuMicros } from './load/process-cpu.ts'
 import { type LoadResult, placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'CPU and set-up delay of calls while the API is under load; arguments: rate=200 seconds=5 turns=5 api=0 (requests a second; 0: four fifths of all it can)'
+  'what requests to the API add to the CPU time of calls; ' +
+  'arguments: rate=500 seconds=24 turns=5 api=6000 (requests a second)'
 
 const connections = 16
+const SLICE_MS = 2_000
+/** Without requests, with, with, without: what grows steadily is in both alike. */
+const SLICES = 4
+const MOST_ADDED_MICROS = 60
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const rate = Number(options.get('rate') ?? 200)
-  const seconds = Number(options.get('seconds') ?? 5)
-  const turns = Number(options.get('turns') ?? 5)
+  const number = (name: string, standard: number) => Number(options.get(name) ?? standard)
+  const rate = number('rate', 500)
+  const rounds = Math.max(1, Math.floor((number('seconds', 24) * 1_000) / (SLICE_MS * SLICES)))
+  const perSecond = number('api', 6_000)
   const node = await startNode()
-  const tollgate = await TollgateProcess.start(oneCustomer([node.port]), { LOG_LEVEL: 'warn' })
+  const watch = new LoopWatch()
+  const tollgate = await TollgateProcess.start(oneCustomer([node.port]), {
+    ...{ LOG_LEVEL: 'warn', ...watch.environment },
+  })
   try {
     const api = await HttpLoad.open(tollgate.apiPort, '/api/v1/health', await makeKeys(tollgate))
-    const rig: Rig = {
-      api,
-      calls: () => placeCalls(tollgate.sipPort, rate, rate * seconds, caller),
-      measured: (work) => measure(tollgate.pid, work),
-      forMs: seconds * 1_000,
-    }
-    const most = await allItCan(rig)
-    const perSecond = Number(options.get('api') ?? 0) || Math.floor(most * 0.8)
-    report(await takeTurn(rig, perSecond))
-    console.log('  warm now')
-    const added: number[] = []
-    while (added.length < turns)
-      added.push(report(await takeTurn(rig, perSecond, added.length % 2 === 1)))
-    const texts = added.map((micros) => micros.toFixed(0)).join(', ')
-    console.log(`  added to a call: ${median(added).toFixed(0)} µs CPU (of ${texts}; at most 60)`)
+    const rig: Rig = { tollgate, watch, api, perSecond, rate, rounds }
+    const seconds = (rounds * SLICES * SLICE_MS) / 1_000
+    console.log(
+      `  ${rate} calls/s and ${perSecond} requests/s, ${seconds} s each; first turn: warm-up`,
+    )
+    await takeTurn(rig)
+    const taken: Turn[] = []
+    while (taken.length < number('turns', 5)) taken.push(await takeTurn(rig))
+    report(taken)
     api.close()
   } finally {
     await tollgate.stop()
     await node.stop()
+    watch.close()
   }
 }
 
 interface Rig {
+  readonly tollgate: TollgateProcess
+  readonly watch: LoopWatch
   readonly api: HttpLoad
-  readonly calls: () => Promise<LoadResult>
-  readonly measured: <T>(work: () => Promise<T>) => Promise<Measured<T>>
-  readonly forMs: number
-}
-
-interface Measured<T> {
-  readonly result: T
-  readonly cpuMicros: number
-  readonly seconds: number
-}
-
-/** Requests a second beside calls. The first calls and requests are compiled meanwhile, too. */
-async function allItCan({ api, calls, measured }: Rig): Promise<number> {
-  let isOver = false
-  const { result, seconds } = await measured(async () => {
-    const running = calls().finally(() => (isOver = true))
-    const answered = await api.saturate(Infinity, () => isOver)
-    const { setupP50Ms, setupP99Ms } = await running
-    return { answered, setupP50Ms, setupP99Ms }
-  })
-  const perSecond = result.answered / seconds
-  console.log(
-    `  asked all it can: ${round(perSecond)} requests a second beside the calls, ` +
-      `set-up p50 ${result.setupP50Ms.toFixed(1)} ms, p99 ${result.setupP99Ms.toFixed(1)} ms`,
-  )
-  return perSecond
+  readonly perSecond: number
+  readonly rate: number
+  readonly rounds: number
 }
 
 interface Turn {
-  readonly idle: Measured<void>
-  readonly alone: Measured<LoadResult>
-  /** Answered requests. */
-  readonly requests: Measured<number>
-  readonly both: Measured<{ readonly calls: LoadResult; readonly answered: number }>
+  /** CPU µs. */
+  readonly perRequest: number
+  readonly perCall: number
+  readonly added: number
 }
 
-async function takeTurn(
-  { api, calls, measured, forMs }: Rig,
-  perSecond: number,
-  isReversed = false,
-): Promise<Turn> {
-  const ask = async (ms: number) => (await api.paced(perSecond, ms)).length
-  const besideRequests = () =>
-    measured(async () => {
-      const [result, answered] = await Promise.all([calls(), ask(forMs)])
-      return { calls: result, answered }
-    })
-  const idle = await measured(() => rest(forMs / 2))
-  const early = isReversed ? await besideRequests() : undefined
-  const alone = await measured(calls)
-  const requests = await measured(() => ask(forMs))
-  return { idle, alone, requests, both: early ?? (await besideRequests()) }
+async function takeTurn(rig: Rig): Promise<Turn> {
+  const { rate, rounds, tollgate, watch } = rig
+  const quiet = await slices(rig)
+  // The first and the last second of the calls are in no slice.
+  const seconds = (rounds * SLICES * SLICE_MS) / 1_000 + 3
+  const calls = placeCalls(tollgate.sipPort, rate, Math.ceil(rate * seconds), caller)
+  await rest(1_000)
+  await watch.lagOf(tollgate)
+  const busy = await slices(rig)
+  const lag = await watch.lagOf(tollgate)
+  const turn = {
+    perRequest: (quiet.with - quiet.without) / rig.perSecond,
+    perCall: (busy.without - quiet.without) / rate,
+    added: (busy.with - busy.without - (quiet.with - quiet.without)) / rate,
+  }
+  printTurn(turn, quiet.without, await calls, lag)
+  return turn
+}
+
+interface Slices {
+  /** CPU µs a second. */
+  readonly without: number
+  readonly with: number
+}
+
+async function slices({ tollgate, api, perSecond, rounds }: Rig): Promise<Slices> {
+  const without = { micros: 0, seconds: 0 }
+  const beside = { micros: 0, seconds: 0 }
+  for (let slice = 0; slice < rounds * SLICES; slice += 1) {
+    const hasRequests = [1, 2].includes(slice % SLICES)
+    const before = { cpu: cpuMicros([tollgate.pid]), at: performance.now() }
+    if (hasRequests) await api.paced(perSecond, SLICE_MS)
+    else await rest(SLICE_MS)
+    const sum = hasRequests ? beside : without
+    sum.micros += cpuMicros([tollgate.pid]) - before.cpu
+    sum.seconds += (performance.now() - before.at) / 1_000
+  }
+  return { without: without.micros / without.seconds, with: beside.micros / beside.seconds }
 }
 
 const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-async function measure<T>(pid: number, work: () => Promise<T>): Promise<Measured<T>> {
-  const before = { cpu: cpuMicros([pid]), at: performance.now() }
-  const result = await work()
-  const seconds = (performance.now() - before.at) / 1_000
-  return { result, cpuMicros: cpuMicros([pid]) - before.cpu, seconds }
+function printTurn(
+  { perRequest, perCall, added }: Turn,
+  idle: number,
+  { succeeded, calls, setupP50Ms, setupP99Ms }: LoadResult,
+  { p99Ms, maxMs }: LoopLag,
+): void {
+  console.log(
+    `  idle ${(idle / 10_000).toFixed(1)} % of a core; a request ${perRequest.toFixed(1)} µs, a call ${perCall.toFixed(0)} µs, ` +
+      `beside requests ${added.toFixed(0)} more; ${succeeded} of ${calls} calls, set-up p50 ${setupP50Ms.toFixed(1)}, ` +
+      `p99 ${setupP99Ms.toFixed(1)} ms; loop lag p99 ${p99Ms.toFixed(1)}, longest ${maxMs.toFixed(1)} ms`,
+  )
 }
 
-/** Answers what a call costs more beside the API. Microseconds. */
-function report({ idle, alone, requests, both }: Turn): number {
-  const busy = ({ cpuMicros: micros, seconds }: Measured<unknown>) =>
-    micros - (idle.cpuMicros / idle.seconds) * seconds
-  const perRequest = busy(requests) / requests.result
-  const perCall = busy(alone) / Math.max(1, alone.result.succeeded)
-  const { calls, answered } = both.result
-  const underLoad = (busy(both) - answered * perRequest) / Math.max(1, calls.succeeded)
-  const idlePercent = idle.cpuMicros / idle.seconds / 10_000
+function report(turns: readonly Turn[]): void {
+  const added = turns.map((turn) => turn.added)
+  const isMore = median(added) > MOST_ADDED_MICROS
   console.log(
-    `  idle ${idlePercent.toFixed(1)} % of a core; ${perRequest.toFixed(1)} µs CPU a request`,
+    `  a request ${spread(
+      turns.map(({ perRequest }) => perRequest),
+      1,
+    )} µs, ` +
+      `a call ${spread(turns.map(({ perCall }) => perCall))} µs\n` +
+      `  added to a call: ${spread(added)} µs CPU${isMore ? `  ← more than ${MOST_ADDED_MICROS}` : ''}`,
   )
-  print('calls alone', perCall, alone.result)
-  print(`calls beside ${round(answered)} requests`, underLoad, calls)
-  return underLoad - perCall
 }
 
 /** One per connection: no request shall meet the limit of its key. */
@@ -147,20 +152,4 @@ async function makeKeys(tollgate: TollgateProcess): Promise<readonly string[]> {
       return ((await answer.json()) as { data: { token: string } }).data.token
     }),
   )
-}
-
-function print(name: string, micros: number, result: LoadResult): void {
-  console.log(
-    `  ${name}: ${result.succeeded} calls, ${round(micros)} µs CPU each, ` +
-      `set-up p50 ${result.setupP50Ms.toFixed(1)} ms, p99 ${result.setupP99Ms.toFixed(1)} ms`,
-  )
-}
-
-const round = (value: number): string => Math.round(value).toLocaleString('en')
-
-const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  const upper = sorted[middle] ?? 0
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2
 }

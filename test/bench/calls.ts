@@ -4,6 +4,7 @@
  * warmed up alike, take turns at each rate; the figures are medians with their spread.
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { median, spread } from './load/figures.ts'
 import { type Records, startKamailio, whyNoKamailio } from './load/kamailio.ts'
 import { type LoopLag, LoopWatch } from './load/loop-lag.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
@@ -202,15 +203,6 @@ function printComparison(contestants: readonly Contestant[], { rates }: Plan, tu
 }
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = (sorted.length - 1) / 2
-  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2
-}
-
-const spread = (values: readonly number[], digits = 0): string =>
-  `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)})`
 
 /** What it costs to bill a call: the same load from a customer, and from a number without one. */
 async function compareBilling(nodePorts: readonly number[], plan: Plan): Promise<void> {
