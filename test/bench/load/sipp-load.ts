@@ -63,13 +63,19 @@ export async function placeCalls(
   }
 }
 
-/** Begins `calls` calls at `rate` per second that go on until the returned function is called. */
+export interface HeldCalls {
+  /** How many got 503 instead, up to a second ago. */
+  readonly refused: () => number
+  readonly stop: () => Promise<void>
+}
+
+/** Begins `calls` calls at `rate` per second that go on until `stop`. */
 export async function holdCalls(
   targetPort: number,
   rate: number,
   calls: number,
   caller: string,
-): Promise<() => Promise<void>> {
+): Promise<HeldCalls> {
   const folder = mkdtempSync(join(tmpdir(), 'load-'))
   const scenario = readFileSync(join(folderOfScenarios, 'caller.xml'), 'utf8')
   const held = join(folder, 'held.xml')
@@ -80,17 +86,18 @@ export async function holdCalls(
       `127.0.0.1:${targetPort}`,
       ...['-sf', held, '-p', String(await freePort())],
       ...['-r', String(Math.ceil(rate)), '-m', String(calls), '-l', String(calls)],
-      ...['-key', 'caller', caller, '-s', '18005551212'],
+      ...['-key', 'caller', caller, '-s', '18005551212', '-trace_stat', '-fd', '1'],
     ],
     folder,
   )
   await once(child, 'spawn')
-  return async () => {
+  const stop = async (): Promise<void> => {
     const closed = once(child, 'close')
     child.kill('SIGKILL')
     await closed
     rmSync(folder, { recursive: true, force: true })
   }
+  return { refused: () => readCounters(folder).refused, stop }
 }
 
 const spawnSipp = (words: readonly string[], cwd: string): ChildProcess =>
