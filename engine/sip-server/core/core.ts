@@ -31,6 +31,7 @@ import { SessionTimers } from './session/session-timers.ts'
 import { Subscriptions } from './session/subscriptions.ts'
 import { Traffic, type TrafficTotals } from './traffic.ts'
 import { Transactions } from './transactions.ts'
+import { AcknowledgedInvites } from './uac/acknowledged-invites.ts'
 import { OutboundRequests } from './uac/outbound-request.ts'
 import { ResponseReceiver } from './uac/receive-response.ts'
 import { RequestSender, type RequestCommand } from './uac/send-request.ts'
@@ -70,11 +71,12 @@ export class SipCore {
   readonly #traffic = new Traffic()
   readonly #outbox = new Outbox(this.#traffic)
   readonly #dialogs = new DialogTable()
-  readonly #inbound = new InboundRequests()
+  readonly #inbound: InboundRequests
   readonly #outbound = new OutboundRequests()
   readonly #applications: Applications
   readonly #events: ApplicationEvents
   readonly #transactions: Transactions
+  readonly #acknowledged: AcknowledgedInvites
   readonly #registrationFlows: RegistrationFlows
   readonly #hops: HopFinder
   readonly #responder: Responder
@@ -95,12 +97,14 @@ export class SipCore {
       dialOut: (clientId, uri) => outbox.push({ kind: 'dial-out', clientId, uri }),
     })
     const events = new ApplicationEvents(applications, outbox)
-    const transactions = new Transactions(options.timers, outbox)
+    const transactions = new Transactions(options.timers, outbox, ids)
+    this.#inbound = new InboundRequests(transactions)
     const { deadlines } = transactions
     const registrationFlows = new RegistrationFlows(deadlines)
     const hops = new HopFinder({ listeners, registrationFlows, outbox, ids })
     const writer = new RequestWriter(hops, ids, minSessionSeconds)
     const localBye = new LocalBye({ dialogs, writer, transactions, events })
+    const acknowledged = new AcknowledgedInvites({ transactions, writer, localBye })
     const sessions = new SessionTimers({
       ...{ transactions, writer, localBye, ids, minSessionSeconds, log },
     })
@@ -125,7 +129,7 @@ export class SipCore {
       refusesCall: options.refusesCall,
     })
     this.#sender = new RequestSender({
-      ...{ ...shared, hops, writer },
+      ...{ ...shared, hops, writer, acknowledged },
       requests: this.#outbound,
       responses: new ResponseReceiver({ ...shared, ...settings, callTimes: callTimesOut }),
     })
@@ -138,6 +142,7 @@ export class SipCore {
     this.#applications = applications
     this.#events = events
     this.#transactions = transactions
+    this.#acknowledged = acknowledged
     this.#registrationFlows = registrationFlows
     this.#hops = hops
   }
@@ -156,8 +161,9 @@ export class SipCore {
     this.#traffic.received(message)
     if (endsLinesWithLineFeeds(text)) this.#traffic.withLineFeeds += 1
     if (message.kind === 'request') return this.#requests.receive(message, flow, now)
-    if (checkResponse(message)) this.#transactions.receiveResponse(message, flow, now)
-    else this.#traffic.faulty.responses += 1
+    if (!checkResponse(message)) this.#traffic.faulty.responses += 1
+    else if (!this.#transactions.receiveResponse(message, flow, now))
+      this.#acknowledged.receive(message, flow, now)
   }
 
   /** The transport could not send an output that carried `reference`. */
@@ -240,7 +246,7 @@ export class SipCore {
   stats(): Record<string, number> {
     return {
       applications: this.#applications.size,
-      clientTransactions: this.#transactions.clientCount,
+      clientTransactions: this.#transactions.clientCount + this.#acknowledged.size,
       serverTransactions: this.#transactions.serverCount,
       dialogs: this.#dialogs.size,
       ...this.#inbound.sizes,

@@ -1,4 +1,7 @@
-/** The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. */
+/**
+ * The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. Those that wait
+ * for nothing but copies are texts.
+ */
 import { isReliable, type Flow } from '../flow.ts'
 import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
@@ -6,12 +9,15 @@ import { ReleasingMap } from '../message/releasing-map.ts'
 import type { Via } from '../message/via.ts'
 import type { ClientUser, ServerUser, TransactionContext } from '../transaction/context.ts'
 import { Deadlines } from '../transaction/deadlines.ts'
+import { KeptTexts } from '../transaction/kept-texts.ts'
 import { InviteClientTransaction } from '../transaction/invite-client.ts'
 import { InviteServerTransaction } from '../transaction/invite-server.ts'
 import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
 import { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
 import { cancelOf, type SentRequest } from '../transaction/sent-request.ts'
-import type { Timers } from '../transaction/timers.ts'
+import { transactionTimeoutMs, type Timers } from '../transaction/timers.ts'
+import { FlowTexts } from './flow-texts.ts'
+import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
 
 export type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
@@ -25,10 +31,33 @@ export class Transactions implements TransactionContext {
   /** Client transactions on streams by the peer whose answer they wait for. */
   readonly #byPeer = new Map<string, Set<ClientTransaction>>()
   readonly #servers = new ReleasingMap<string, ServerTransaction>()
+  /** What a copy of an answered request gets, by the key of its transaction: our tag, and perhaps a flow and a text. */
+  readonly #responses: KeptTexts
+  /** Of failures, by branch: a flow and a text. */
+  readonly #acks: KeptTexts
+  readonly #flows = new FlowTexts()
+  readonly #ids: Identifiers
 
-  constructor(timers: Timers, outbox: Outbox) {
+  constructor(timers: Timers, outbox: Outbox, ids: Identifiers) {
     this.timers = timers
     this.#outbox = outbox
+    this.#ids = ids
+    this.#responses = this.keptTexts()
+    this.#acks = this.keptTexts()
+  }
+
+  /** A table of what is kept for 64·T1. */
+  keptTexts(): KeptTexts {
+    return new KeptTexts(this.deadlines, transactionTimeoutMs(this.timers), this.#ids.number())
+  }
+
+  keepResponse(key: string, toTag: string, response: string, flow: Flow, now: number): void {
+    const sent = response === '' ? '' : `\n${this.#flows.write(flow)}\n${response}`
+    this.#responses.add(key, toTag + sent, now)
+  }
+
+  keepAck(branch: string, ack: string, flow: Flow, now: number): void {
+    this.#acks.add(branch, `${this.#flows.write(flow)}\n${ack}`, now)
   }
 
   send(text: string, flow: Flow, reference: string): void {
@@ -77,12 +106,21 @@ export class Transactions implements TransactionContext {
     if (others?.size === 0) this.#byPeer.delete(peer)
   }
 
-  /** §17.1.3: branch of the top Via and method of the CSeq; strays are dropped. */
-  receiveResponse(response: SipMessage, flow: Flow, now: number): void {
+  /** §17.1.3: branch of the top Via and method of the CSeq. False: no transaction waits for it. */
+  receiveResponse(response: SipMessage, flow: Flow, now: number): boolean {
     const branch = response.via?.branch
-    if (branch === undefined) return
+    if (branch === undefined) return false
     const transaction = this.#clients.get(clientKey(branch, response.method))
-    if (transaction?.method === response.method) transaction.receive(response, flow, now)
+    if (transaction?.method === response.method) {
+      transaction.receive(response, flow, now)
+      return true
+    }
+    if (response.method !== 'INVITE' || response.status < 300) return false
+    const kept = this.#acks.find(branch)
+    if (kept === undefined) return false
+    const [way, ack] = cut(kept)
+    this.send(ack, this.#flows.read(way), '')
+    return true
   }
 
   /** For a received request. Its user calls `endServer` when the transaction has terminated. */
@@ -95,6 +133,30 @@ export class Transactions implements TransactionContext {
 
   server(key: string): ServerTransaction | undefined {
     return this.#servers.get(key)
+  }
+
+  /** A copy of a request whose transaction is there, or was within 64·T1, is dealt with; false: it is none. */
+  repeated(key: string, now: number): boolean {
+    const transaction = this.#servers.get(key)
+    if (transaction) {
+      transaction.repeated(now)
+      return true
+    }
+    const kept = this.#responses.find(key)
+    if (kept === undefined) return false
+    const [, sent] = cut(kept)
+    if (sent === '') return true
+    const [way, response] = cut(sent)
+    this.repeat(response, this.#flows.read(way), '')
+    return true
+  }
+
+  /** Our tag in the responses to the INVITE with that key; undefined: there is none, nor was within 64·T1. */
+  tagOfInvite(key: string): string | undefined {
+    const transaction = this.#servers.get(key)
+    if (transaction instanceof InviteServerTransaction) return transaction.toTag
+    const kept = this.#responses.find(key)
+    return kept === undefined ? undefined : cut(kept)[0]
   }
 
   endServer(key: string): void {
@@ -117,11 +179,11 @@ export class Transactions implements TransactionContext {
   }
 
   get clientCount(): number {
-    return this.#clients.size
+    return this.#clients.size + this.#acks.size
   }
 
   get serverCount(): number {
-    return this.#servers.size
+    return this.#servers.size + this.#responses.size
   }
 
   #add(key: string, transaction: ClientTransaction): void {
@@ -133,6 +195,12 @@ export class Transactions implements TransactionContext {
     if (others) others.add(transaction)
     else this.#byPeer.set(peer, new Set([transaction]))
   }
+}
+
+/** The first line, and the rest. */
+function cut(text: string): readonly [string, string] {
+  const end = text.indexOf('\n')
+  return end === -1 ? [text, ''] : [text.slice(0, end), text.slice(end + 1)]
 }
 
 /** By TLS an address may have a connection for each of its names; one without a name is for all. */

@@ -33,8 +33,3 @@ export interface DialogStart extends RouteToPeer {
   /** Our Contact in this dialog. */
   readonly contact: string
 }
-
-/** The request of ours whose responses have begun the dialog. */
-export interface DialogOrigin {
-  dialogEnded(): void
-}

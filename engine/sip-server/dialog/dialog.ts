@@ -6,13 +6,7 @@ import type { Flow } from '../flow.ts'
 import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Deadlines } from '../transaction/deadlines.ts'
-import type {
-  DialogOrigin,
-  DialogRole,
-  DialogStart,
-  DialogUsage,
-  RouteToPeer,
-} from './dialog-start.ts'
+import type { DialogRole, DialogStart, DialogUsage, RouteToPeer } from './dialog-start.ts'
 import { LongDeadline } from './long-deadline.ts'
 import { PendingRequests, type Conflict } from './pending-requests.ts'
 import type { Reliable1xx } from './reliable-1xx.ts'
@@ -28,7 +22,7 @@ export interface AnsweredInvite {
   /** It began the dialog, and was cancelled too late. */
   readonly isUnwanted: boolean
   /** Sends the ACK, and again for every copy of the 2xx (§13.2.2.4). Returns the text. */
-  acknowledge(dialog: Dialog, lines: string, body: string): string
+  acknowledge(dialog: Dialog, lines: string, body: string, now: number): string
 }
 
 /** A peer that invents tags must not fill the memory. */
@@ -64,7 +58,6 @@ export class Dialog {
   /** Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same id. */
   #branches: Map<string, Dialog> | undefined
   #answeredInvite: AnsweredInvite | undefined
-  #origin: DialogOrigin | undefined
   #reliable2xx: Reliable2xx | undefined
   #reliable1xx: Reliable1xx | undefined
   #subscriptionEnd: LongDeadline | undefined
@@ -128,13 +121,6 @@ export class Dialog {
     this.#session?.stop()
     this.#subscriptionEnd?.cancel()
     this.pending.refuseHeld()
-    this.#origin?.dialogEnded()
-    this.#origin = undefined
-  }
-
-  /** `origin` hears when the dialog ends. */
-  begunBy(origin: DialogOrigin): void {
-    this.#origin = origin
   }
 
   // ---- sequence numbers and targets (§12.2) ----

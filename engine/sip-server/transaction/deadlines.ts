@@ -8,6 +8,13 @@ export interface Timed<Name extends string> {
   onTimer(name: Name, now: number): void
 }
 
+/** Many things that end without a deadline each. */
+export interface Expiring {
+  /** When the first of them ends. */
+  readonly nextExpiry: number | undefined
+  expire(now: number): void
+}
+
 /** Deadlines of one delay, earliest first. */
 interface Chain {
   first: Deadline | undefined
@@ -51,6 +58,12 @@ const MAX_CHAINS = 32
 
 export class Deadlines {
   readonly #chains = new Map<number, Chain>()
+  readonly #watched: Expiring[] = []
+
+  /** For ever. */
+  watch(expiring: Expiring): void {
+    this.#watched.push(expiring)
+  }
 
   /** Calls `target.onTimer(name, …)` once, `delayMs` after `now`. */
   start<Name extends string>(
@@ -73,7 +86,10 @@ export class Deadlines {
   }
 
   next(): number | undefined {
-    return this.#earliest()?.at
+    let next = this.#earliest()?.at
+    for (const { nextExpiry } of this.#watched)
+      if (nextExpiry !== undefined && (next === undefined || nextExpiry < next)) next = nextExpiry
+    return next
   }
 
   /** Fires everything that is due, earliest first; timers started meanwhile fire too if due. */
@@ -83,6 +99,7 @@ export class Deadlines {
       due.cancel()
       target?.onTimer(name, now)
     }
+    for (const expiring of this.#watched) expiring.expire(now)
   }
 
   /** Deadlines that are waiting. */

@@ -1,6 +1,7 @@
 /**
  * INVITE client transaction: RFC 3261 §17.1.1 with the Accepted state of RFC 6026 §7.2, in which
- * every copy of a 2xx, also of another branch, still reaches the user, which acknowledges it.
+ * every copy of a 2xx, also of another branch, still reaches the user, which acknowledges it, or ends the transaction
+ * and sees to them itself. Its state Completed is the ACK, which the context keeps until timer D would fire.
  */
 import { isReliable, type Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
@@ -10,14 +11,13 @@ import type { Table } from './machine.ts'
 import { ackOfFailure, type SentRequest } from './sent-request.ts'
 import { transactionTimeoutMs } from './timers.ts'
 
-type State = 'calling' | 'proceeding' | 'completed' | 'accepted' | 'terminated'
-type Timer = 'timerA' | 'timerB' | 'timerD' | 'timerM'
+type State = 'calling' | 'proceeding' | 'accepted' | 'terminated'
+type Timer = 'timerA' | 'timerB' | 'timerM'
 type Event = Timer | 'receive1xx' | 'receive2xx' | 'receive3xx-6xx' | 'transportError'
 type Action =
   | 'resend'
   | 'backOffA'
   | 'stopAB'
-  | 'startD'
   | 'startM'
   | 'sendAck'
   | 'forgetRequest'
@@ -32,27 +32,16 @@ export const inviteClient: Table<State, Event, Action> = {
     transportError: { to: 'terminated', do: ['stopAB', 'reportTransportError'] },
     receive1xx: { to: 'proceeding', do: ['stopAB', 'passUp'] },
     receive2xx: { to: 'accepted', do: ['stopAB', 'startM', 'forgetRequest', 'passUp'] },
-    'receive3xx-6xx': {
-      to: 'completed',
-      do: ['stopAB', 'sendAck', 'startD', 'forgetRequest', 'passUp'],
-    },
+    'receive3xx-6xx': { to: 'terminated', do: ['stopAB', 'sendAck', 'passUp'] },
   },
   proceeding: {
     receive1xx: { to: 'proceeding', do: ['passUp'] },
     receive2xx: { to: 'accepted', do: ['startM', 'forgetRequest', 'passUp'] },
-    'receive3xx-6xx': {
-      to: 'completed',
-      do: ['sendAck', 'startD', 'forgetRequest', 'passUp'],
-    },
+    'receive3xx-6xx': { to: 'terminated', do: ['sendAck', 'passUp'] },
   },
   accepted: {
     receive2xx: { to: 'accepted', do: ['passUp'] },
     timerM: { to: 'terminated', do: [] },
-  },
-  completed: {
-    'receive3xx-6xx': { to: 'completed', do: ['sendAck'] },
-    transportError: { to: 'terminated', do: [] },
-    timerD: { to: 'terminated', do: [] },
   },
   terminated: {},
 }
@@ -67,10 +56,9 @@ export class InviteClientTransaction {
   #intervalA: number
   /** Until the final response. */
   #request: SentRequest | undefined
-  /** Of a failure response, repeated for every copy of it. */
-  #ack = ''
   #timerA: Deadline<Timer> | undefined
   #timerB: Deadline<Timer> | undefined
+  #timerM: Deadline<Timer> | undefined
   #response: SipMessage | undefined
   #from: Flow
 
@@ -126,6 +114,12 @@ export class InviteClientTransaction {
     this.#timerA?.cancel()
   }
 
+  /** Its 2xx is acknowledged, and the user sees to copies of it, and to late answers of other branches. */
+  leaveAccepted(): void {
+    this.#timerM?.cancel()
+    this.#state = 'terminated'
+  }
+
   onTimer(timer: Timer, now: number): void {
     this.#step(timer, now)
   }
@@ -152,19 +146,11 @@ export class InviteClientTransaction {
         this.#timerB?.cancel()
         this.#timerA = this.#timerB = undefined
         return
-      case 'startD':
-        // §17.1.1.2: zero on reliable transports, at least 32 s (64·T1) otherwise.
-        if (isReliable(this.#flow.listener.protocol))
-          this.#context.deadlines.start(this, 'timerD', 0, now)
-        else this.#start('timerD', now)
-        return
       case 'startM':
-        this.#start('timerM', now)
+        this.#timerM = this.#start('timerM', now)
         return
       case 'sendAck':
-        if (this.#response && this.#request)
-          this.#ack = ackOfFailure(this.#request, this.#response.get('To') ?? this.#request.to)
-        return this.#context.send(this.#ack, this.#flow, this.#branch)
+        return this.#acknowledge(now)
       case 'forgetRequest':
         this.#request = undefined
         return
@@ -176,6 +162,16 @@ export class InviteClientTransaction {
       case 'reportTransportError':
         return this.#user.onFailure('transport', now)
     }
+  }
+
+  #acknowledge(now: number): void {
+    const request = this.#request
+    if (request === undefined) return
+    const ack = ackOfFailure(request, this.#response?.get('To') ?? request.to)
+    this.#context.send(ack, this.#flow, this.#branch)
+    // §17.1.1.2: timer D is zero on reliable transports.
+    if (!isReliable(this.#flow.listener.protocol))
+      this.#context.keepAck(this.#branch, ack, this.#flow, now)
   }
 
   #start(timer: Timer, now: number): Deadline<Timer> {

@@ -1,6 +1,6 @@
 /**
- * INVITE server transaction: RFC 3261 §17.2.1, with the Accepted state of RFC 6026 §7.1.
- * Retransmitting a 2xx is the dialog's work, so Accepted only absorbs repeated INVITEs.
+ * INVITE server transaction: RFC 3261 §17.2.1. Retransmitting a 2xx is the dialog's work, so the state Accepted of
+ * RFC 6026 §7.1 only absorbs repeated INVITEs: it is a key that the context keeps until timer L would fire.
  */
 import { isReliable, type Flow } from '../flow.ts'
 import type { ServerUser, TransactionContext } from './context.ts'
@@ -8,8 +8,8 @@ import type { Deadline } from './deadlines.ts'
 import type { Table } from './machine.ts'
 import { transactionTimeoutMs } from './timers.ts'
 
-type State = 'proceeding' | 'accepted' | 'completed' | 'confirmed' | 'terminated'
-type Timer = 'timerG' | 'timerH' | 'timerI' | 'timerL'
+type State = 'proceeding' | 'completed' | 'confirmed' | 'terminated'
+type Timer = 'timerG' | 'timerH' | 'timerI'
 type Event = Timer | 'invite' | 'ack' | 'send1xx' | 'send2xx' | 'send3xx-6xx' | 'transportError'
 type Action =
   | 'resend'
@@ -18,7 +18,7 @@ type Action =
   | 'startH'
   | 'stopGH'
   | 'startI'
-  | 'startL'
+  | 'keepTag'
   | 'forgetResponse'
   | 'reportAckTimeout'
 
@@ -26,11 +26,8 @@ export const inviteServer: Table<State, Event, Action> = {
   proceeding: {
     invite: { to: 'proceeding', do: ['resend'] },
     send1xx: { to: 'proceeding', do: ['resend'] },
-    send2xx: { to: 'accepted', do: ['resend', 'startL', 'forgetResponse'] },
+    send2xx: { to: 'terminated', do: ['resend', 'keepTag'] },
     'send3xx-6xx': { to: 'completed', do: ['resend', 'startG', 'startH'] },
-  },
-  accepted: {
-    timerL: { to: 'terminated', do: [] },
   },
   completed: {
     invite: { to: 'completed', do: ['resend'] },
@@ -146,9 +143,8 @@ export class InviteServerTransaction {
           now,
         )
         return
-      case 'startL':
-        deadlines.start(this, 'timerL', transactionTimeoutMs(timers), now)
-        return
+      case 'keepTag':
+        return this.#context.keepResponse(this.key, this.#user.toTag, '', this.#flow, now)
       case 'forgetResponse':
         this.#response = ''
         return

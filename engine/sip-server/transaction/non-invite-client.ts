@@ -1,4 +1,7 @@
-/** Non-INVITE client transaction: RFC 3261 §17.1.2. */
+/**
+ * Non-INVITE client transaction: RFC 3261 §17.1.2. It has no state Completed, which only absorbs copies of the
+ * response: one that belongs to no transaction is dropped all the same.
+ */
 import { isReliable, type Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { ClientUser, TransactionContext } from './context.ts'
@@ -7,15 +10,14 @@ import type { Table } from './machine.ts'
 import type { SentRequest } from './sent-request.ts'
 import { transactionTimeoutMs } from './timers.ts'
 
-type State = 'trying' | 'proceeding' | 'completed' | 'terminated'
-type Timer = 'timerE' | 'timerF' | 'timerK'
+type State = 'trying' | 'proceeding' | 'terminated'
+type Timer = 'timerE' | 'timerF'
 type Event = Timer | 'receive1xx' | 'receiveFinal' | 'transportError'
 type Action =
   | 'resend'
   | 'backOffE'
   | 'repeatEAtT2'
   | 'stopEF'
-  | 'startK'
   | 'passUp'
   | 'reportTimeout'
   | 'reportTransportError'
@@ -26,23 +28,22 @@ export const nonInviteClient: Table<State, Event, Action> = {
     timerF: { to: 'terminated', do: ['stopEF', 'reportTimeout'] },
     transportError: { to: 'terminated', do: ['stopEF', 'reportTransportError'] },
     receive1xx: { to: 'proceeding', do: ['passUp'] },
-    receiveFinal: { to: 'completed', do: ['stopEF', 'startK', 'passUp'] },
+    receiveFinal: { to: 'terminated', do: ['stopEF', 'passUp'] },
   },
   proceeding: {
     timerE: { to: 'proceeding', do: ['resend', 'repeatEAtT2'] },
     timerF: { to: 'terminated', do: ['stopEF', 'reportTimeout'] },
     transportError: { to: 'terminated', do: ['stopEF', 'reportTransportError'] },
     receive1xx: { to: 'proceeding', do: ['passUp'] },
-    receiveFinal: { to: 'completed', do: ['stopEF', 'startK', 'passUp'] },
+    receiveFinal: { to: 'terminated', do: ['stopEF', 'passUp'] },
   },
-  completed: { timerK: { to: 'terminated', do: [] } },
   terminated: {},
 }
 
 export class NonInviteClientTransaction {
   readonly method: string
   /** Repeated until the final response. */
-  #text: string
+  readonly #text: string
   readonly #reference: string
   readonly #flow: Flow
   #user: ClientUser
@@ -134,15 +135,6 @@ export class NonInviteClientTransaction {
         this.#timerE?.cancel()
         this.#timerF?.cancel()
         this.#timerE = this.#timerF = undefined
-        this.#text = ''
-        return
-      case 'startK':
-        deadlines.start(
-          this,
-          'timerK',
-          isReliable(this.#flow.listener.protocol) ? 0 : timers.t4Ms,
-          now,
-        )
         return
       case 'passUp':
         if (this.#response) this.#user.onResponse(this.#response, this.#from, now)

@@ -1,30 +1,27 @@
-/** Non-INVITE server transaction: RFC 3261 §17.2.2. */
+/**
+ * Non-INVITE server transaction: RFC 3261 §17.2.2. Its state Completed is a text that the context keeps until timer J
+ * would fire.
+ */
 import { isReliable, type Flow } from '../flow.ts'
 import type { ServerUser, TransactionContext } from './context.ts'
 import type { Table } from './machine.ts'
-import { transactionTimeoutMs } from './timers.ts'
 
-type State = 'trying' | 'proceeding' | 'completed' | 'terminated'
-type Event = 'timerJ' | 'request' | 'send1xx' | 'sendFinal' | 'abandon' | 'transportError'
-type Action = 'resend' | 'startJ'
+type State = 'trying' | 'proceeding' | 'terminated'
+type Event = 'request' | 'send1xx' | 'sendFinal' | 'abandon' | 'transportError'
+type Action = 'resend' | 'keepResponse'
 
 export const nonInviteServer: Table<State, Event, Action> = {
   trying: {
     send1xx: { to: 'proceeding', do: ['resend'] },
-    sendFinal: { to: 'completed', do: ['resend', 'startJ'] },
+    sendFinal: { to: 'terminated', do: ['resend', 'keepResponse'] },
     abandon: { to: 'terminated', do: [] },
   },
   proceeding: {
     request: { to: 'proceeding', do: ['resend'] },
     send1xx: { to: 'proceeding', do: ['resend'] },
-    sendFinal: { to: 'completed', do: ['resend', 'startJ'] },
+    sendFinal: { to: 'terminated', do: ['resend', 'keepResponse'] },
     abandon: { to: 'terminated', do: [] },
     transportError: { to: 'terminated', do: [] },
-  },
-  completed: {
-    request: { to: 'completed', do: ['resend'] },
-    timerJ: { to: 'terminated', do: [] },
-    transportError: { to: 'completed', do: [] },
   },
   terminated: {},
 }
@@ -53,11 +50,6 @@ export class NonInviteServerTransaction {
     return this.#flow
   }
 
-  /** Our tag in its responses. */
-  get toTag(): string {
-    return this.#user.toTag
-  }
-
   /** A copy of the request. */
   repeated(now: number): void {
     this.#step('request', now)
@@ -80,10 +72,6 @@ export class NonInviteServerTransaction {
     this.#step('transportError', now)
   }
 
-  onTimer(timer: 'timerJ', now: number): void {
-    this.#step(timer, now)
-  }
-
   #step(event: Event, now: number): void {
     const step = nonInviteServer[this.#state][event]
     if (!step) return
@@ -99,15 +87,9 @@ export class NonInviteServerTransaction {
   }
 
   #perform(action: Action, now: number): void {
-    const { deadlines, timers } = this.#context
     if (action === 'resend') this.#send()
-    else
-      deadlines.start(
-        this,
-        'timerJ',
-        // §17.2.2: zero on reliable transports.
-        isReliable(this.#flow.listener.protocol) ? 0 : transactionTimeoutMs(timers),
-        now,
-      )
+    // §17.2.2: timer J is zero on reliable transports.
+    else if (!isReliable(this.#flow.listener.protocol))
+      this.#context.keepResponse(this.key, this.#user.toTag, this.#response, this.#flow, now)
   }
 }

@@ -82,7 +82,7 @@ export class LostApplications {
       request.finished()
     }
     for (const dialog of dialogs.ofClient(clientId)) {
-      dialog.answeredInvite?.acknowledge(dialog, '', '')
+      dialog.answeredInvite?.acknowledge(dialog, '', '', now)
       if (dialog.state !== 'confirmed') dialogs.remove(dialog)
     }
   }

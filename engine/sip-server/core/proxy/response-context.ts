@@ -260,8 +260,7 @@ export class ResponseContext implements BranchUser {
     const isCall = request.method === 'INVITE' && request.toTag === ''
     if (isCall) callTimesIn.responded(this.#inbound, response.status, now)
     if (response.status < 200) return
-    this.#inbound.finished()
-    if (response.status >= 300) this.#inbound.refused()
+    this.#inbound.answered(response.status, now)
     if (isCall && !this.#wasCancelled)
       events.forwardedCallAnswered(response.status, response.text, text, now)
   }

@@ -47,9 +47,17 @@ export function formDialog(
   return dialog
 }
 
+/** What a branch of a request needs to become a dialog. */
+export interface BranchOrigin extends Pick<OutboundRequest, 'clientId' | 'contact' | 'dialog'> {
+  readonly sent: Pick<
+    SentRequest,
+    'method' | 'uri' | 'routes' | 'from' | 'to' | 'callId' | 'cseq' | 'branch'
+  >
+}
+
 /** In no table yet. */
 export function dialogFrom(
-  outbound: OutboundRequest,
+  outbound: BranchOrigin,
   response: SipMessage,
   flow: Flow,
   state: 'early' | 'confirmed',
@@ -74,7 +82,7 @@ export function dialogFrom(
   })
 }
 
-function routeToPeer(sent: SentRequest, response: SipMessage, flow: Flow) {
+function routeToPeer(sent: BranchOrigin['sent'], response: SipMessage, flow: Flow) {
   const routeSet = response.list('Record-Route').toReversed()
   return {
     routeSet,
@@ -92,7 +100,7 @@ function routeToPeer(sent: SentRequest, response: SipMessage, flow: Flow) {
  * Request-URI names (a phone that registered from behind NAT), and one that gives a private Contact
  * from a public address. ACK and BYE go to where the answer came from (RFC 3581, RFC 5626 §5.3).
  */
-function isBehindNat(sent: SentRequest, response: SipMessage, flow: Flow): boolean {
+function isBehindNat(sent: BranchOrigin['sent'], response: SipMessage, flow: Flow): boolean {
   const contact = response.contact?.parsedUri
   if (contact === undefined || leadsTo(contact, flow)) return false
   if (isPrivate(contact.host) && !isPrivate(flow.address)) return true

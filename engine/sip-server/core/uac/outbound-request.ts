@@ -6,7 +6,6 @@ import {
   type AnsweredInvite,
   type Dialog,
 } from '../../dialog/dialog.ts'
-import type { DialogOrigin } from '../../dialog/dialog-start.ts'
 import type { Flow, Listener } from '../../flow.ts'
 import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
@@ -31,6 +30,18 @@ export interface OutboundPorts {
   readonly ids: Identifiers
   readonly requests: OutboundRequests
   readonly responses: OutboundUser
+  readonly acknowledged: AcknowledgedUser
+}
+
+/** The ACK of a 2xx as it went out. */
+export interface SentAck {
+  readonly text: string
+  readonly flow: Flow
+}
+
+/** Sees to the copies of a 2xx that is acknowledged, and to later answers; `tag` is that of the branch. */
+interface AcknowledgedUser {
+  keep(outbound: OutboundRequest, tag: string, ack: SentAck, now: number): void
 }
 
 /** Hears what comes of a request. */
@@ -88,7 +99,7 @@ const subscribingKey = ({ isInitial, sent }: OutboundRequest): string | undefine
 
 type Timer = 'timerC' | 'cancelTimeout' | 'silence'
 
-export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, DialogOrigin {
+export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   readonly transactionId: string
   readonly clientId: number
   readonly isInitial: boolean
@@ -103,8 +114,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
   #flow: Flow
   #hasFinal = false
   #wasCancelled = false
-  /** The ACK of its 2xx as sent. */
-  #ack: { readonly text: string; readonly flow: Flow } | undefined
+  #ack: SentAck | undefined
   #answeredTag: string | undefined
   /** Last RSeq per tag of reliable provisionals. */
   #lastRSeq: Map<string, number> | undefined
@@ -136,7 +146,6 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
     this.sessionSeconds = composed.sessionSeconds
   }
 
-  /** After the final response only what a late answer of another branch needs. */
   get sent(): SentRequest {
     return this.#sent
   }
@@ -182,15 +191,6 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
   /** A response, or a NOTIFY before it, has begun a dialog. */
   formed(dialog: Dialog): void {
     this.#dialog = dialog
-    dialog.begunBy(this)
-  }
-
-  /**
-   * Its transaction lingers for the copies of the 2xx, and for late answers of other branches: the dialog
-   * need not, unless it knows such a branch.
-   */
-  dialogEnded(): void {
-    if (this.#ack !== undefined && this.#dialog?.isForked === false) this.#dialog = undefined
   }
 
   /** It will go along the first of `flows`; the others stand by. None: it cannot be sent. */
@@ -218,10 +218,6 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
     if (response.status === 503 && this.#others && this.#moveOn(now, response)) return
     if (this.#sent.method === 'INVITE') this.#superviseInvite(response.status, now)
     this.#ports.responses.onResponse(this, response, flow, now)
-    const isFirstFinal = response.status >= 200 && this.#sent.text !== ''
-    if (!isFirstFinal || this.#sent.method !== 'INVITE') return
-    this.#sent = remains(this.#sent, this.#dialog)
-    this.#contact = this.#dialog?.contact ?? detachString(this.#contact)
   }
 
   onFailure(failure: ClientFailure, now: number): void {
@@ -276,14 +272,28 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
     return this.#answeredTag === tag ? 'copy' : 'other-branch'
   }
 
-  acknowledge(dialog: Dialog, lines: string, body: string): string {
+  acknowledge(dialog: Dialog, lines: string, body: string, now: number): string {
     const { writer, transactions } = this.#ports
     const flow = writer.flowInDialog(dialog)
     const { text } = writer.numbered(dialog, 'ACK', this.#sent.cseq, flow, { lines, body })
-    if (dialog === this.#dialog) this.#ack = { text, flow }
+    if (dialog === this.#dialog) this.#acknowledged({ text, flow }, dialog.isForked, now)
     dialog.ackSent()
     transactions.send(text, flow, '')
     return text
+  }
+
+  /** Unless the dialog has to know other branches, all that the copies of the 2xx need is kept as a text. */
+  #acknowledged(ack: SentAck, isForked: boolean, now: number): void {
+    const transaction = this.#transaction
+    const isKept =
+      transaction instanceof InviteClientTransaction && transaction.state === 'accepted'
+    if (isForked || !isKept || this.#answeredTag === undefined) {
+      this.#ack = ack
+      return
+    }
+    transaction.leaveAccepted()
+    this.#ports.transactions.endClient(this.#sent.branch)
+    this.#ports.acknowledged.keep(this, this.#answeredTag, ack, now)
   }
 
   /** For a copy of the 2xx. */
@@ -353,20 +363,6 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite, D
     if (!this.#hasFinal) this.#ports.responses.onLocalFailure(this, status, reason, now)
   }
 }
-
-/** A client transaction lingers for 64·T1 after a 2xx; the texts of its request need not. */
-const remains = (sent: SentRequest, dialog: Dialog | undefined): SentRequest => ({
-  ...sent,
-  uri: detachString(sent.uri),
-  via: '',
-  routes: [],
-  maxForwards: '',
-  from: dialog?.local ?? detachString(sent.from),
-  to: '',
-  callId: dialog?.callId ?? detachString(sent.callId),
-  credentials: '',
-  text: '',
-})
 
 /**
  * Hears of an attempt that was given up for the next target (RFC 3263 §4.3). The application does not; a

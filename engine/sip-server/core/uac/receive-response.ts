@@ -69,7 +69,7 @@ export class ResponseReceiver implements OutboundUser {
     if (outbound.sent.method !== 'INVITE' || dialog === undefined) return
     dialog.forgetBranches()
     if (dialog.answeredInvite !== outbound) return
-    outbound.acknowledge(dialog, '', '')
+    outbound.acknowledge(dialog, '', '', now)
     this.#ports.localBye.send(dialog, 'ACK timeout', 'tell', now)
   }
 
@@ -118,7 +118,7 @@ export class ResponseReceiver implements OutboundUser {
   /** Acknowledges an answer that comes too late, or on another branch, and ends its dialog. */
   onLateAnswer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     const dialog = dialogFrom(outbound, response, flow, 'confirmed')
-    outbound.acknowledge(dialog, '', '')
+    outbound.acknowledge(dialog, '', '', now)
     this.#ports.localBye.send(dialog, otherBranch, 'silent', now)
   }
 

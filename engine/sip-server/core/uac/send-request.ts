@@ -71,7 +71,7 @@ export class RequestSender {
     const { body } = message
     const headers = sortAppHeaders(message, advertised(dialog.flow.listener))
     const lines = headers.lines + (contentTypeLine(headers, body) ?? '')
-    const text = invite.acknowledge(dialog, lines, body)
+    const text = invite.acknowledge(dialog, lines, body, now)
     events.unansweredSent(command, ids.transactionId(), text, invite.flow, now)
     // A late offer is answered here.
     dialog.session?.noteLocalSdp(body)

@@ -40,9 +40,7 @@ export class InDialogRequests {
   ack(ack: SipMessage, key: string, flow: Flow, now: number): void {
     const { transactions, dialogs, proxy, events } = this.#ports
     const transaction = transactions.server(key)
-    // A sender that reuses the INVITE's branch for the ACK of a 2xx finds the transaction Accepted.
-    if (transaction instanceof InviteServerTransaction && transaction.state !== 'accepted')
-      return transaction.acknowledged(now)
+    if (transaction instanceof InviteServerTransaction) return transaction.acknowledged(now)
     const dialog = dialogs.ofRequest(ack)
     const { via } = ack
     if (dialog === undefined && via)

@@ -7,6 +7,7 @@ import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { Log } from '../../options.ts'
 import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
+import type { KeptTexts } from '../../transaction/kept-texts.ts'
 import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
 import { tagOf } from '../app-headers.ts'
 import type { TimedCall } from '../call-times.ts'
@@ -52,8 +53,14 @@ export class InboundRequests {
   readonly #byKey = new ReleasingMap<string, InboundRequest>()
   /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261 §8.2.2.2). */
   readonly #merged = new Map<string, string>()
+  /** Of those that were answered. */
+  readonly #mergedBefore: KeptTexts
   /** Until then no request can have come round. */
   #hasForwarded = false
+
+  constructor(transactions: Transactions) {
+    this.#mergedBefore = transactions.keptTexts()
+  }
 
   add(inbound: InboundRequest): void {
     this.#byId.set(inbound.transactionId, inbound)
@@ -93,8 +100,13 @@ export class InboundRequests {
 
   /** RFC 3261 §8.2.2.2: the same request came before by another way, or has come round. */
   isMerged({ request, mergeKey }: Arrival): boolean {
-    const hasComeRound = this.#hasForwarded && this.#merged.has(spiralKey(mergeKey, request.uri))
-    return hasComeRound || this.#merged.has(mergeKey)
+    const hasComeRound =
+      this.#hasForwarded && this.#mergedAs(spiralKey(mergeKey, request.uri)) !== undefined
+    return hasComeRound || this.#mergedAs(mergeKey) !== undefined
+  }
+
+  #mergedAs(mergeKey: string): string | undefined {
+    return this.#merged.get(mergeKey) ?? this.#mergedBefore.find(mergeKey)
   }
 
   addMerge(mergeKey: string, transactionKey: string): void {
@@ -116,9 +128,15 @@ export class InboundRequests {
     if (this.#merged.get(key) === transactionKey) this.#merged.delete(key)
   }
 
+  /** Its transaction is over: for as long as a copy may come by the same way, one may come by another. */
+  keepMerge(key: string, transactionKey: string, now: number): void {
+    this.forgetMerge(key, transactionKey)
+    this.#mergedBefore.add(key, transactionKey, now)
+  }
+
   /** The transaction of the INVITE that a CANCEL means by Call-ID, From tag and CSeq. */
   invitedBy(cancel: SipMessage): string | undefined {
-    return this.#merged.get(mergeKeyOf(cancel, 'INVITE'))
+    return this.#mergedAs(mergeKeyOf(cancel, 'INVITE'))
   }
 
   /** Without a final response, forwarded ones included. */
@@ -131,7 +149,8 @@ export class InboundRequests {
   > {
     const [inboundRequests, inboundByKey] = [this.#byId.size, this.#byKey.size]
     const forwarding = inboundByKey - inboundRequests
-    return { inboundRequests, inboundByKey, forwarding, merged: this.#merged.size }
+    const merged = this.#merged.size + this.#mergedBefore.size
+    return { inboundRequests, inboundByKey, forwarding, merged }
   }
 }
 
@@ -253,23 +272,24 @@ export class InboundRequest implements TimedCall {
 
   /** It ends without an answer, as a non-INVITE request may (RFC 4320 §4.2). */
   abandon(now: number): void {
-    this.finished()
+    this.#finished()
     if (this.transaction instanceof NonInviteServerTransaction) this.transaction.abandon(now)
   }
 
-  /** It has its final response. */
-  finished(): void {
+  /**
+   * It has its final response. RFC 3261 §8.2.2.2 speaks of ongoing transactions. Once it is refused nothing goes on, and
+   * a proxy that tries its destinations one after the other may come back to this server by another one.
+   */
+  answered(status: number, now: number): void {
+    this.#finished()
+    if (status < 300) this.#end.keepMerge(now)
+    else this.#end.forgetMerge()
+  }
+
+  #finished(): void {
     this.#applicationTimer.cancel()
     this.#ports.requests.remove(this)
     this.#dialog?.remoteRequestEnds(this.request.method)
-  }
-
-  /**
-   * RFC 3261 §8.2.2.2 speaks of ongoing transactions. Once it is refused nothing goes on, and a proxy that
-   * tries its destinations one after the other may come back to this server by another one.
-   */
-  refused(): void {
-    this.#end.forgetMerge()
   }
 
   onTimer(_timer: 'application', now: number): void {
@@ -277,7 +297,7 @@ export class InboundRequest implements TimedCall {
   }
 }
 
-/** What outlives the answer: a server transaction lingers for 64·T1, the request that it had does not. */
+/** What a server transaction knows of its request. A refused INVITE goes before its transaction, which waits for the ACK. */
 class ServerEnd implements ServerUser {
   toTag: string
   readonly #ports: InboundPorts
@@ -309,6 +329,10 @@ class ServerEnd implements ServerUser {
     if (merge === '') return
     this.forgetMerge()
     this.#mergeKey = this.#ports.requests.addSpiral(merge, uri, this.#key)
+  }
+
+  keepMerge(now: number): void {
+    if (this.#mergeKey !== '') this.#ports.requests.keepMerge(this.#mergeKey, this.#key, now)
   }
 
   forgetMerge(): void {

@@ -25,9 +25,8 @@ export function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, no
   const { transactions, events, requests, responder } = ports
   const { request: cancel, vias, flow } = arrival
   const inviteKey = keyOfInvite(ports, cancel, via)
-  const invite = transactions.server(inviteKey)
-  answer(ports, arrival, invite?.toTag, now)
-  const inbound = invite && requests.byTransaction(inviteKey)
+  answer(ports, arrival, transactions.tagOfInvite(inviteKey), now)
+  const inbound = requests.byTransaction(inviteKey)
   if (inbound === undefined) return
   events.callStopped('network', 'call-canceled', cancel.text, now)
   if (inbound.cancelled(now)) return
@@ -67,7 +66,7 @@ function keyOfInvite(
   via: Via,
 ): string {
   const key = serverKey(cancel, via, 'INVITE')
-  if (transactions.server(key)) return key
+  if (transactions.tagOfInvite(key) !== undefined) return key
   const likely = requests.invitedBy(cancel)
   return likely?.startsWith(`${via.branch.toLowerCase()} `) === true ? likely : key
 }

@@ -39,8 +39,7 @@ export class RequestReceiver {
     if (via === undefined) return
     const key = serverKey(request, via, method)
     if (method === 'ACK') return this.#ports.inDialog.ack(request, key, source, now)
-    const running = transactions.server(key)
-    if (running) return running.repeated(now)
+    if (transactions.repeated(key, now)) return
 
     const arrival = arrivalOf(request, via, key, source)
     // RFC 3261 §21.5.4, before anything is looked at that a refusal does not need. A caller that obeyed a longer

@@ -276,8 +276,7 @@ export class Responder {
   #afterResponse(inbound: InboundRequest, status: number, text: string, now: number): void {
     if (status < 200) return
     const { events, dialogs } = this.#ports
-    inbound.finished()
-    if (status >= 300) inbound.refused()
+    inbound.answered(status, now)
     const { dialog, request } = inbound
     if (request.method === 'PRACK') dialog?.reliable1xx?.settled(now)
     if (inbound.isCall && !inbound.wasCancelled)
