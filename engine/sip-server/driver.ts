@@ -15,6 +15,7 @@ export interface DrivenCore {
   clientConnected(clientId: number, isInProcess: boolean): void
   clientDisconnected(clientId: number, now: number): void
   endOrphans(now: number): void
+  endStrays(isToBeEnded: (source: Flow) => boolean, now: number): void
   readonly saved: Pick<SavedState, keyof SavedDialogs>
   command(clientId: number, command: AppCommand, now: number): void
   handleTimeout(now: number): void
@@ -159,6 +160,10 @@ export class Driver {
 
   endOrphans(): void {
     this.#event('orphans', (now) => this.#core.endOrphans(now))
+  }
+
+  endStrays(isToBeEnded: (source: Flow) => boolean): void {
+    this.#event('strays', (now) => this.#core.endStrays(isToBeEnded, now))
   }
 
   /** Nothing reaches the core from here on. */

@@ -1,5 +1,5 @@
 /** The door of the embedded SIP server. */
-export { createSipServer, type SipServer } from './server.ts'
+export { createSipServer, type SipServer, type StartOptions } from './server.ts'
 export { isApplicationUri } from './clients/dialer.ts'
 export type { NewRequest, RequestRoute, SipServerOptions } from './options.ts'
 export type { InProcessClient, InProcessLink } from './clients/in-process.ts'

@@ -14,7 +14,7 @@ import { SipCore } from './core/core.ts'
 import { NextHopResolver } from './dns/next-hop.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
-import type { Listener } from './flow.ts'
+import type { Flow, Listener } from './flow.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import {
   adminLimits,
@@ -45,6 +45,11 @@ export interface StartOptions {
    * nothing waits.
    */
   readonly isHeld?: boolean
+  /**
+   * The process before this one has crashed: for 32 s a callee that answers its INVITEs from a source for which this
+   * is true is let go, with CANCEL, or ACK and BYE. Default: such responses are dropped.
+   */
+  readonly endsStraysOf?: (source: Flow) => boolean
 }
 
 export interface SipServer {
@@ -218,8 +223,9 @@ class EmbeddedServer implements SipServer {
     })
   }
 
-  async start({ isHeld = false }: StartOptions = {}): Promise<void> {
+  async start({ isHeld = false, endsStraysOf }: StartOptions = {}): Promise<void> {
     if (isHeld) this.#driver.hold()
+    if (endsStraysOf) this.#driver.endStrays(endsStraysOf)
     try {
       for (const address of this.#options.listen) {
         const transport = await this.#open(address)

@@ -34,6 +34,7 @@ import { Transactions } from './transactions.ts'
 import { AcknowledgedInvites } from './uac/acknowledged-invites.ts'
 import { OutboundRequests } from './uac/outbound-request.ts'
 import { ResponseReceiver } from './uac/receive-response.ts'
+import { Strays } from './uac/strays.ts'
 import { RequestSender, type RequestCommand } from './uac/send-request.ts'
 import { InboundRequests } from './uas/inbound-request.ts'
 import { InDialogRequests } from './uas/in-dialog-requests.ts'
@@ -84,6 +85,7 @@ export class SipCore {
   readonly #sender: RequestSender
   readonly #proxy: Proxy
   readonly #lostApplications: LostApplications
+  readonly #strays: Strays
 
   constructor(options: CoreOptions) {
     const { listeners, minSessionSeconds, log, limits } = options
@@ -139,6 +141,7 @@ export class SipCore {
       ...{ ...shared, deadlines, responder: this.#responder },
       ...{ inbound: this.#inbound, outbound: this.#outbound, graceMs: options.graceMs ?? 0 },
     })
+    this.#strays = new Strays({ transactions, dialogs, writer })
     this.#applications = applications
     this.#events = events
     this.#transactions = transactions
@@ -162,8 +165,14 @@ export class SipCore {
     if (endsLinesWithLineFeeds(text)) this.#traffic.withLineFeeds += 1
     if (message.kind === 'request') return this.#requests.receive(message, flow, now)
     if (!checkResponse(message)) this.#traffic.faulty.responses += 1
-    else if (!this.#transactions.receiveResponse(message, flow, now))
-      this.#acknowledged.receive(message, flow, now)
+    else if (this.#transactions.receiveResponse(message, flow, now)) return
+    else if (!this.#acknowledged.receive(message, flow, now))
+      this.#strays.receive(message, flow, now)
+  }
+
+  /** Ends what answers INVITEs of a process before this one that has crashed; asked for each such source. */
+  endStrays(isToBeEnded: (source: Flow) => boolean, now: number): void {
+    this.#strays.end(isToBeEnded, now)
   }
 
   /** The transport could not send an output that carried `reference`. */

@@ -38,6 +38,12 @@ export class DialogTable {
     return dialog.remoteTag.toLowerCase() === fromTag.toLowerCase() ? dialog : undefined
   }
 
+  /** Of a response to a request of ours. */
+  ofResponse({ callId, fromTag, toTag }: SipMessage): Dialog | undefined {
+    const dialog = this.#byLocalTag.get(dialogKey(callId, fromTag))
+    return dialog?.remoteTag === toTag ? dialog : undefined
+  }
+
   ofClient(clientId: number): readonly Dialog[] {
     return [...this.#byId.values()].filter((dialog) => dialog.clientId === clientId)
   }

@@ -38,6 +38,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
       log.push(`connected ${clientId} ${isInProcess ? 'in process' : 'by socket'}`),
     clientDisconnected: (clientId, now) => log.push(`disconnected ${clientId} at ${now}`),
     endOrphans: (now) => log.push(`orphans end at ${now}`),
+    endStrays: (_isToBeEnded, now) => log.push(`strays end at ${now}`),
     command: (clientId, { command }, now) =>
       log.push(`command ${clientId} ${command?.kind} at ${now}`),
     handleTimeout: (now) => {

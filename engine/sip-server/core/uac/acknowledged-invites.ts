@@ -46,17 +46,19 @@ export class AcknowledgedInvites {
     this.#kept.add(sent.branch, text, now)
   }
 
-  /** A response for which no transaction waits. */
-  receive(response: SipMessage, flow: Flow, now: number): void {
+  /** A response for which no transaction waits. False: it answers none of them. */
+  receive(response: SipMessage, flow: Flow, now: number): boolean {
     const { via, method, status } = response
-    if (via === undefined || method !== 'INVITE' || status < 200 || status >= 300) return
+    if (via === undefined || method !== 'INVITE' || status < 200 || status >= 300) return false
     const text = this.#kept.find(via.branch)
-    if (text === undefined) return
+    if (text === undefined) return false
     const lines = text.split('\n', LINES)
     const [tag = '', way = ''] = lines
-    if (response.toTag !== tag) return this.#endBranch(originOf(lines), response, flow, now)
-    const ack = text.slice(lines.reduce((length, line) => length + line.length + 1, 0))
-    this.#ports.transactions.send(ack, this.#flows.read(way), '')
+    if (response.toTag === tag) {
+      const ack = text.slice(lines.reduce((length, line) => length + line.length + 1, 0))
+      this.#ports.transactions.send(ack, this.#flows.read(way), '')
+    } else this.#endBranch(originOf(lines), response, flow, now)
+    return true
   }
 
   #endBranch(origin: BranchOrigin, response: SipMessage, flow: Flow, now: number): void {

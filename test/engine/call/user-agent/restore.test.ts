@@ -8,6 +8,7 @@ import {
   createSipServer,
   type Listener,
   type Machine,
+  type StartOptions,
 } from '../../../../engine/sip-server/index.ts'
 import { links } from '../../../support/call-world.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
@@ -23,7 +24,7 @@ let node: SipPeer
 let process: Awaited<ReturnType<typeof start>>
 
 /** The program: it ends without a word when `crash` is called. */
-async function start(port = 0, how: { readonly isHeld?: boolean } = {}) {
+async function start(port = 0, how: StartOptions = {}) {
   let isAlive = true
   const { machine: alive } = world
   const machine: Machine = {
@@ -212,4 +213,15 @@ test('the BYE of a leg that is over is answered at once', async () => {
   process.legs.forget('a')
   phone.request('BYE', leg)
   await phone.next('200 BYE')
+})
+
+test('a node that still rings after a crash is cancelled', async () => {
+  const invite = { uri: node.uri, nextHop: undefined, headers: {}, body: sdp('ours') }
+  process.legs.invite('b', { ...invite, credentials: undefined }, undefined)
+  const received = await node.next('INVITE')
+  const { port } = process.listener
+  process.crash()
+  process = await start(port, { endsStraysOf: (source) => source.port === node.port })
+  node.reply(received, 180, { tag: 'node' })
+  expect((await node.next('CANCEL')).get('Via')).toBe(received.get('Via'))
 })
