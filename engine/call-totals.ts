@@ -1,4 +1,5 @@
 /** What ended calls add up to since the start, by the names under which telemetry shows it. */
+import type { Charging } from '../schema/contracts/charging.ts'
 import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
 import type { CallRecord } from '../schema/call-record.ts'
 import type { Disposition } from '../schema/contracts/field-values.ts'
@@ -49,3 +50,19 @@ export class CallTotals {
     this.#delaySumMs += delayMs
   }
 }
+
+/** The same charging; `totals` counts what it gets to store. */
+export const counted = (charging: Charging, totals: CallTotals): Charging => ({
+  authorize: (request) => charging.authorize(request),
+  extend: (callUuid, usedSeconds) => charging.extend(callUuid, usedSeconds),
+  begun: (call) => charging.begun(call),
+  answered: (call, state) => charging.answered(call, state),
+  changed: (callUuid, state) => charging.changed(callUuid, state),
+  resume: (callUuid) => charging.resume(callUuid),
+  abandon: (callUuid) => charging.abandon(callUuid),
+  alive: (callUuids, nowMs) => charging.alive(callUuids, nowMs),
+  report: (record, safe) => {
+    totals.add(record)
+    return charging.report(record, safe)
+  },
+})

@@ -3,11 +3,10 @@
  * charging, routing, dispatcher, trunks, registrar, guard. Started, drained and stopped as one.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CallRecord } from '../schema/call-record.ts'
 import type { Schedule } from '../schema/clock.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
-import { type CallControl, startCallControl } from './call/app.ts'
+import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
 import { calledOf } from './call/sip/caller-id.ts'
 import { parseListener, type SipListener } from './call/user-agent/listener.ts'
@@ -18,10 +17,10 @@ import { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
-import { CallTotals } from './call-totals.ts'
+import { CallTotals, counted } from './call-totals.ts'
 import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
 import type { Trace } from '../schema/contracts/trace.ts'
-import type { Charging } from '../schema/contracts/charging.ts'
+import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
@@ -114,7 +113,7 @@ export class Engine {
     this.#client = new UserAgent(log, onMessage, lagMs, sessionSeconds)
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
-    const charging = this.#counted(deps.charging)
+    const charging = counted(deps.charging, this.#totals)
     this.events = new EventLog(wallNow)
     this.storage = new StorageNotes(store, this.events, log)
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
@@ -174,19 +173,24 @@ export class Engine {
   }
 
   /**
+   * Calls of the last run (`saved`) go on before the first packet is handled.
+   *
    * @throws {ListenError} an address cannot be bound; nothing is bound then.
    * @throws {CertificateError} a file for TLS cannot be used.
    * @throws {WrongSetting} the server of `DRACHTIO_URL` does not let us in.
    */
-  async start(): Promise<void> {
-    await this.#server?.start()
+  async start(saved: readonly SavedEntry[] = []): Promise<Restored> {
+    await this.#server?.start({ isHeld: true })
     const connected = await this.#client.connect(this.#connection())
     if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
+    const restored = this.#control.restore(saved)
+    this.#server?.release()
     this.dispatcher.start()
     this.trunks.start()
     this.#refused.start()
     this.#isReady = true
     this.#log('info', 'SIP is served', { listeners: this.listeners, server: connected.version })
+    return restored
   }
 
   /** Takes no new call; resolves when the live ones are over, which is soon after `deadlineMs`. */
@@ -367,23 +371,6 @@ export class Engine {
         ...{ protocol, host: address, port },
       }))
     return hostPorts.map(parseListener)
-  }
-
-  #counted(charging: Charging): Charging {
-    return {
-      authorize: (request) => charging.authorize(request),
-      extend: (callUuid, usedSeconds) => charging.extend(callUuid, usedSeconds),
-      begun: (call) => charging.begun(call),
-      answered: (call, state) => charging.answered(call, state),
-      changed: (callUuid, state) => charging.changed(callUuid, state),
-      resume: (callUuid) => charging.resume(callUuid),
-      abandon: (callUuid) => charging.abandon(callUuid),
-      alive: (callUuids, nowMs) => charging.alive(callUuids, nowMs),
-      report: (record: CallRecord, safe) => {
-        this.#totals.add(record)
-        return charging.report(record, safe)
-      },
-    }
   }
 
   #noteNodeChange(change: NodeChange): void {

@@ -97,23 +97,24 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     const journal = openCallJournal(store, deps)
     closers.push(() => journal.close())
     const charging = openCharging({ store, journal }, webhooks, deps)
-    const { saved, ...left } = charging.start()
-    for (const { callUuid } of saved) charging.abandon(callUuid)
-    const recoveredCalls = left.recoveredCalls + saved.length
+    const { saved, ...closed } = charging.start()
     const writeRest = (): void => {
       const unwritten = charging.stop()
       if (unwritten.length > 0) isClean = false
       for (const record of unwritten) log('error', 'a call record could not be written', { record })
     }
     closers.push(writeRest)
-    if (recoveredCalls > 0) log('warn', 'calls of the last run are closed', { recoveredCalls })
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...(charging instanceof Ocs ? { priceOf: pricesOf(charging, deps) } : {}),
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
-    await engine.start()
+    const { restored, abandoned } = await engine.start(saved)
+    const recoveredCalls = closed.recoveredCalls + abandoned
+    if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
+    if (recoveredCalls + closed.unansweredCalls > 0)
+      log('warn', 'calls of the last run are closed', { ...closed, recoveredCalls })
     // From now on a wait for another process's lock is a timer, and calls go on.
     store.sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`)
     const reports = openReports({ store, now: deps.steadyNow, log })

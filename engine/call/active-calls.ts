@@ -19,7 +19,8 @@ import {
   type ReceivedInvite,
 } from './call-machine/new-call.ts'
 import type { LiveCall, LiveLeg } from './call-machine/live.ts'
-import { emptyWorld } from './call-machine/state.ts'
+import { emptyWorld, nowhere } from './call-machine/state.ts'
+import * as saving from './call-machine/saved-call.ts'
 import type { CallStory } from './trace/story.ts'
 
 export interface ActiveCallsDeps {
@@ -104,6 +105,33 @@ export class ActiveCalls {
     const leg = beginInvitedCall(world, { ...begun, stampOffsetMs: this.#stampOffsetMs }, invite)
     this.#scheduleHeartbeat()
     return leg
+  }
+
+  /** What is kept of a call that is stable; `sipOf` is what the SIP side has saved of a leg. */
+  saved(
+    callUuid: string,
+    sipOf: (legId: string) => object | undefined,
+  ): saving.SavedCall | undefined {
+    const call = this.#calls.get(callUuid)
+    return call && saving.saveCall(this.world, call, sipOf, this.#deps.now())
+  }
+
+  /** A call of the last run is there again. Its legs are connected by `resume`. */
+  restore(saved: saving.SavedCall, shiftMs: number): LiveCall {
+    return saving.restoreCall(this.world, saved, shiftMs)
+  }
+
+  /** It goes on. False: the leg of another call that it was connected to is not there. */
+  resume(saved: saving.SavedCall): boolean {
+    const call = this.#calls.get(saved.call.start.callUuid)
+    if (call) this.counts.move(call, nowhere, call.place)
+    this.#scheduleHeartbeat()
+    return saving.connectSaved(this.world, saved)
+  }
+
+  /** It does not go on. */
+  forgetSaved(saved: saving.SavedCall): void {
+    saving.forgetSaved(this.world, saved)
   }
 
   get #stampOffsetMs(): number {
@@ -202,6 +230,12 @@ export class ActiveCalls {
   /** The live call itself. */
   call(callUuid: string): LiveCall | undefined {
     return this.#calls.get(callUuid)
+  }
+
+  /** Whether this call is known, and was answered. */
+  isAnswered(callUuid: string): boolean {
+    const { answeredAt = null } = this.#calls.get(callUuid) ?? {}
+    return answeredAt !== null
   }
 
   find(callUuid: string): ActiveCall | undefined {

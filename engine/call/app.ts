@@ -7,9 +7,13 @@ import type {
   TransferRequest,
   TransferResult,
 } from '../../schema/contracts/calls.ts'
+import type { SavedEntry } from '../../schema/contracts/charging.ts'
 import type { Registrar } from '../registrar/registrar.ts'
+import type { Routing } from '../routing/routing.ts'
 import type { CallDeps } from './call-deps.ts'
 import { CallRunner, type CallRequest, type CallRunnerDeps } from './call-runner.ts'
+import { credentialsOf } from './dialing/outgoing-invite.ts'
+import type { Restored } from './saved-calls.ts'
 import { originate } from './click-to-call/originate.ts'
 import { forwardBy, forwardOut } from './forwarding/forward.ts'
 import { dial } from './inbound/admission.ts'
@@ -21,7 +25,7 @@ import { Messages, type MessageTotals } from './phones/message.ts'
 import { answerRegister } from './phones/register.ts'
 import { ALLOW, ALLOW_OUTSIDE_CALLS, respond } from './sip/answers.ts'
 import { HeaderFilter } from './sip/headers.ts'
-import type { Answer } from './signalling.ts'
+import type { Answer, Credentials } from './signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { RequestHandler } from './user-agent/server-link.ts'
 import { takeRefer } from './transfer/refer.ts'
@@ -30,10 +34,11 @@ import { transferByApi } from './transfer/by-api.ts'
 export interface CallControlDeps
   extends
     Omit<CallDeps, 'dispatch' | 'dispatcher' | 'registrar'>,
-    Omit<CallRunnerDeps, keyof CallDeps | 'filter' | 'requests'>,
+    Omit<CallRunnerDeps, keyof CallDeps | 'filter' | 'requests' | 'credentialsOf'>,
     Pick<InboundCallDeps, 'onUnknownSource'> {
   readonly dispatcher: CallDeps['dispatcher'] & CallRunnerDeps['dispatcher']
   readonly registrar: CallDeps['registrar'] & Pick<Registrar, 'handle'>
+  readonly routing: CallDeps['routing'] & Pick<Routing, 'carrierAuth'>
   /** Lower-case names of the `X-…` headers that pass between the legs. */
   readonly passX: ReadonlySet<string>
 }
@@ -41,11 +46,15 @@ export interface CallControlDeps
 /** Handled so that they are refused here: the server answers methods without a handler with 503. */
 const refusedMethods = ['subscribe', 'publish', 'notify', 'info', 'refer']
 
+export type { Restored } from './saved-calls.ts'
+
 /** What the API starts. */
 export interface CallControl {
   originate(request: OriginateRequest): Promise<OriginateResult>
   transfer(request: TransferRequest): Promise<TransferResult>
   spy(request: SpyRequest): SpyResult
+  /** Calls of the last run go on. Before the first packet. */
+  restore(entries: readonly SavedEntry[]): Restored
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
 }
@@ -55,7 +64,11 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   const { client, passX } = deps
   const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
   const requests = (request: CallRequest): void => take(request, calls)
-  const runner = new CallRunner({ ...deps, filter, requests })
+  const credentialsOfCarrier = (carrierId: number): Credentials | undefined => {
+    const auth = deps.routing.carrierAuth(carrierId)
+    return auth && credentialsOf({ auth })
+  }
+  const runner = new CallRunner({ ...deps, filter, requests, credentialsOf: credentialsOfCarrier })
   const calls: InboundCallDeps = {
     ...deps,
     dispatch: (event) => runner.dispatch(event),
@@ -89,6 +102,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     originate: (request) => originate(request, calls),
     transfer: (request) => transferByApi(request, calls),
     spy: (request) => spy(request, calls),
+    restore: (entries) => runner.restore(entries),
     messages: messages.totals,
   }
 }

@@ -2,7 +2,7 @@
  * Performs the commands of the call machine and returns events to it. The only place where live calls
  * meet the SIP side, the OCS, routing, the dispatcher and the clock.
  */
-import type { Charging } from '../../schema/contracts/charging.ts'
+import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import { callUuidOf } from './call-machine/leg.ts'
@@ -12,15 +12,17 @@ import type {
   MachineEvent,
   SipServerState,
   Surroundings,
-  Timer,
   Timing,
 } from './call-machine/protocol.ts'
-import { callRecord, openCall } from './cdr/cdr.ts'
+import { begunCall, callRecord, openCall } from './cdr/cdr.ts'
 import { fault, type End } from './cdr/end-reason.ts'
-import type { Deadline, Deadlines } from './deadlines.ts'
+import { CallTimers } from './call-timers.ts'
+import type { Deadlines } from './deadlines.ts'
 import { inviteFor } from './dialing/outgoing-invite.ts'
 import { withheld, type WithheldDeps } from './dialing/withheld.ts'
 import type { HeaderFilter } from './sip/headers.ts'
+import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
+import type { LegCommand } from './signalling.ts'
 import { LegSignalling } from './user-agent/leg-signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
@@ -40,6 +42,7 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
   /** What the machine asks of routing, and what a phone asks for: REFER, 3xx, an answered source. */
   readonly requests: CallRequests
+  readonly credentialsOf: SavedCallsDeps['credentialsOf']
 }
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
@@ -51,18 +54,12 @@ export type CallRequests = (request: CallRequest) => void
 export class CallRunner {
   readonly #deps: CallRunnerDeps
   readonly #signalling: LegSignalling
+  readonly #saved: SavedCalls
   readonly #server: SipServerState
-  readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
-    attempt: new Map(),
-    ring: new Map(),
-    grant: new Map(),
-    'grant-end': new Map(),
-    source: new Map(),
-    exchange: new Map(),
-    retry: new Map(),
-    parting: new Map(),
-  }
+  readonly #timers: CallTimers
   readonly #events: MachineEvent[] = []
+  /** Calls that the journal knows, and that are not over. */
+  readonly #begun = new Set<string>()
   /** Calls whose record is being stored. */
   readonly #storing = new Set<string>()
   #isRunning = false
@@ -82,12 +79,25 @@ export class CallRunner {
         return client.isElsewhere
       },
     }
+    this.#timers = new CallTimers(deps.deadlines, (timer) =>
+      this.dispatch({ type: 'timer', timer }),
+    )
     const after = (act: () => void, delayMs: number): (() => void) => {
       const deadline = deps.deadlines.at(deps.now() + delayMs, act)
       return () => deps.deadlines.cancel(deadline)
     }
     this.#signalling = new LegSignalling(client, (event) => this.dispatch(event), after)
+    this.#saved = new SavedCalls({
+      ...deps,
+      signalling: this.#signalling,
+      dispatch: (event) => this.dispatch(event),
+    })
     deps.calls.attach((event) => this.dispatch(event))
+  }
+
+  /** Before the first packet: calls of the last run go on. */
+  restore(entries: readonly SavedEntry[]): Restored {
+    return this.#saved.restore(entries)
   }
 
   /** An INVITE has come, for a call that has begun. */
@@ -116,13 +126,42 @@ export class CallRunner {
     } catch (error) {
       this.#failed(event, error)
     }
+    const stores = commands.filter(isStore)
+    const isAnswered = stores.some(({ callUuid }) => calls.isAnswered(callUuid))
+    if (isAnswered) this.#end(event, commands, stores.length)
+    else {
+      this.#performAll(event, commands)
+      if (event.type === 'bye') this.#signalling.answerBye(event.legId)
+    }
+    this.#saved.noteChange(event)
+  }
+
+  #performAll(event: MachineEvent, commands: readonly Command[]): void {
     for (const command of commands)
       try {
         this.#perform(command)
       } catch (error) {
         this.#failed(event, error)
       }
-    if (event.type === 'bye') this.#signalling.answerBye(event.legId)
+  }
+
+  /**
+   * Nothing of the end of an answered call leaves before the end is in the journal: a crash in between would leave
+   * a call that goes on, and costs, without its parties. `waiting` ends have to be there.
+   */
+  #end(event: MachineEvent, commands: readonly Command[], waiting: number): void {
+    const held: Command[] = []
+    let missing = waiting
+    const safe = (): void => {
+      missing -= 1
+      if (missing > 0) return
+      this.#performAll(event, held)
+      if (event.type === 'bye') this.#signalling.answerBye(event.legId)
+    }
+    for (const command of commands)
+      if (command.type === 'store') void this.#store(command.callUuid, command.end, safe)
+      else if (isForPeer(command)) held.push(command)
+      else this.#performAll(event, [command])
   }
 
   /** A bug ends one call, not the process. */
@@ -158,9 +197,9 @@ export class CallRunner {
       case 'forgetLeg':
         return this.#signalling.forget(command.legId)
       case 'startTimer':
-        return this.#startTimer(command.timer, command.at)
+        return this.#timers.start(command.timer, command.at)
       case 'stopTimer':
-        return this.#stopTimer(command.timer)
+        return this.#timers.stop(command.timer)
       case 'decideForward':
       case 'forwardOut':
       case 'connectSource':
@@ -213,24 +252,17 @@ export class CallRunner {
     const { uri, nextHop, headers, credentials } = inviteFor(candidate, invite, filter, isBranch)
     const refusal = withheld(candidate, { uri, nextHop }, invite, this.#deps)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
+    this.#begin(callUuidOf(legId))
     const { body } = invite
     return this.#signalling.invite(legId, { uri, nextHop, headers, body, credentials }, near)
   }
 
-  #startTimer(timer: Timer, at: number): void {
-    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
-    this.#deps.deadlines.cancel(timers.get(id))
-    const deadline = this.#deps.deadlines.at(at, () => {
-      timers.delete(id)
-      this.dispatch({ type: 'timer', timer })
-    })
-    timers.set(id, deadline)
-  }
-
-  #stopTimer(timer: Timer): void {
-    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
-    this.#deps.deadlines.cancel(timers.get(id))
-    timers.delete(id)
+  /** From its first INVITE on, a crash gives the call a record. */
+  #begin(callUuid: string): void {
+    const call = this.#deps.calls.call(callUuid)
+    if (call === undefined || call.answeredAt !== null || this.#begun.has(callUuid)) return
+    this.#begun.add(callUuid)
+    this.#deps.charging.begun(begunCall(call))
   }
 
   #reportHealth({ destination, health }: CommandOf<'reportHealth'>): void {
@@ -257,7 +289,7 @@ export class CallRunner {
       case 'journal':
         // Before the 200 to the caller: from here on no crash loses the call.
         void charging
-          .answered(openCall(call, now()))
+          .answered(openCall(call, now()), this.#saved.textOf(callUuid))
           .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored }))
         return
       case 'extend':
@@ -276,21 +308,23 @@ export class CallRunner {
     }
   }
 
-  /** Resolves when the record is stored and the call forgotten. */
-  async #store(callUuid: string, end: End): Promise<void> {
+  /** Resolves when the record is stored and the call forgotten. `safe` is called once, when no crash can lose the end. */
+  async #store(callUuid: string, end: End, safe: () => void = ignore): Promise<void> {
     const { calls, charging, now, log } = this.#deps
     const call = calls.call(callUuid)
-    if (call === undefined || this.#storing.has(callUuid)) return undefined
+    if (call === undefined || this.#storing.has(callUuid)) return safe()
     this.#storing.add(callUuid)
+    this.#begun.delete(callUuid)
     const record = callRecord(call, end, now())
     // A caller that calls again now must not find the limits taken by a call that waits for the disk.
     calls.ended(call)
     if (record.denialCode === 'storage_unavailable' && !calls.unstored.mayWait(call)) {
       this.#storing.delete(callUuid)
-      return calls.finish(call)
+      calls.finish(call)
+      return safe()
     }
     try {
-      await charging.report(record)
+      await charging.report(record, safe)
     } catch (error) {
       log('error', 'a call record could not be stored', { record, error })
     }
@@ -315,23 +349,15 @@ export class CallRunner {
   }
 }
 
-function idOf(timer: Timer): string {
-  switch (timer.kind) {
-    case 'exchange':
-      return timer.exchangeId
-    case 'retry':
-      return `${timer.legId} ${timer.retryId}`
-    case 'attempt':
-    case 'parting':
-      return timer.legId
-    case 'ring':
-    case 'source':
-    case 'grant':
-    case 'grant-end':
-    default:
-      return timer.callUuid
-  }
-}
+const ignore = (): void => undefined
+
+const isStore = (command: Command): command is CommandOf<'store'> => command.type === 'store'
+
+/** What the peer of a leg gets to hear, and what follows that. */
+const isForPeer = (command: Command): command is LegCommand | CommandOf<'forgetLeg'> =>
+  'legId' in command && !(command.type in notForPeer)
+
+const notForPeer = { invite: true, probe: true, decideForward: true, refer: true }
 
 function callUuidIn(event: MachineEvent): string | undefined {
   if ('callUuid' in event) return event.callUuid

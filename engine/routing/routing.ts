@@ -271,6 +271,11 @@ export class Routing {
     return true
   }
 
+  /** By what we prove to a carrier who we are; undefined: there is no such carrier any more. */
+  carrierAuth(carrierId: number): CarrierAuth | undefined {
+    return this.#carriers.get(carrierId)?.auth
+  }
+
   #followHosts(): void {
     if (this.#deps.hosts.version !== this.#guardVersion) this.#buildGuard()
   }

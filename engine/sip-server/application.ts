@@ -257,6 +257,8 @@ export interface SavedSession extends SessionTerms {
   readonly localSdp: string
   readonly takesUpdate: boolean
   readonly minSeconds: number
+  /** When our next refresh was due. Milliseconds by the server's clock. */
+  readonly dueAt: number
 }
 
 export interface SavedInvite {

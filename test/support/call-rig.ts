@@ -10,7 +10,6 @@ import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
-import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
 import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
@@ -20,7 +19,7 @@ import type {
 } from '../../schema/contracts/charging.ts'
 import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
 import type { ContactTarget } from '../../engine/registrar/target.ts'
-import type { Caller, PhoneAnswer, Registrar } from '../../engine/registrar/registrar.ts'
+import type { Caller, PhoneAnswer } from '../../engine/registrar/registrar.ts'
 import type { ExtensionRecord } from '../../engine/registrar/extension-directory.ts'
 import type { AgentDecision } from '../../engine/routing/agents.ts'
 import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
@@ -29,6 +28,7 @@ import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
+import type { CallRigOptions } from './call-rig-options.ts'
 import { links, openServer, socketWorld, type World } from './call-world.ts'
 import { ManualTime } from './manual-time.ts'
 import type { Leg, PeerMessage } from './sip-peer.ts'
@@ -50,30 +50,6 @@ export const granted = (grantedSeconds: number): Verdict => ({
   },
 })
 
-export interface CallRigOptions {
-  /**
-   * `in bursts`: payloads come several at once, as from one read of a busy connection.
-   * `late`: payloads come one by one, but a moment after the server has moved on.
-   * `without Trying`: as from a drachtio-server, which keeps 100 back.
-   */
-  readonly app?: 'in process' | 'in bursts' | 'late' | 'without Trying' | 'tcp'
-  /**
-   * `idle` lets time pass until every transaction of SIP has ended, and then nothing is left in the
-   * server either. What comes to a peer again meanwhile gets the same answer again.
-   */
-  readonly withSipTimers?: boolean
-  /** Default: 1800. */
-  readonly sessionSeconds?: number
-  /** A TCP listener beside the one for UDP, which needs sockets. */
-  readonly withTcp?: boolean
-  /** Instead of the server that is started here: drachtio servers elsewhere. */
-  readonly servers?: readonly ServerAddress[]
-  /** Lower-case names of the `X-…` headers that pass. Default: none. */
-  readonly passX?: readonly string[]
-  /** Instead of the answers of `answers`. */
-  readonly registrar?: Registrar
-}
-
 export async function startCallRig(options: CallRigOptions = {}) {
   const {
     app = 'in process',
@@ -83,11 +59,15 @@ export async function startCallRig(options: CallRigOptions = {}) {
     registrar,
     sessionSeconds = 1_800,
     passX = [],
+    after,
+    canResume = true,
   } = options
-  const time = new ManualTime(startedAt)
+  const time = after?.time ?? new ManualTime(startedAt)
   const hasSockets = app === 'tcp' || servers !== undefined || withTcp === true
-  const world: World = hasSockets ? socketWorld(time) : new VirtualWorld(time)
-  const address = { host: '127.0.0.1', port: 0 }
+  const world: World = after?.world ?? (hasSockets ? socketWorld(time) : new VirtualWorld(time))
+  const { machine, kill } = world.process?.() ?? {}
+  const [before] = after?.server.listeners ?? []
+  const address = { host: '127.0.0.1', port: before?.port ?? 0 }
   const server = createSipServer(
     {
       listen: [
@@ -99,7 +79,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
         ? { admin: address, timers: withSipTimers ? fastTimers : {} }
         : { now: time.now }),
     },
-    world.machine,
+    machine,
   )
   await server.start()
   const [listener] = server.listeners
@@ -112,6 +92,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const events: CallEvent[] = []
   const outcomes: [number, string][] = []
   const strangers: string[] = []
+  /** What the journal has of calls that go on. */
+  const saved = new Map<string, string>(after?.saved)
+  const abandoned: string[] = []
+  const unsafe: (() => void)[] = []
   const faults: unknown[] = []
   /** What the ports answer; a test may change it at any time. */
   const answers = {
@@ -135,6 +119,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** Whether the journal has taken a call that is answered. */
     journalled: (): Promise<boolean> => Promise.resolve(true),
     canStore: true,
+    /** Whether the end of a call is in the journal at once, or when a test says so (`unsafe`). */
+    endIsSafe: true,
     /** When a record is stored. */
     stored: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
@@ -175,20 +161,24 @@ export async function startCallRig(options: CallRigOptions = {}) {
       return answers.authorize()
     },
     extend: () => answers.extend(),
-    begun: () => undefined,
-    changed: () => undefined,
-    resume: () => false,
-    abandon: () => undefined,
-    answered: (call: OpenCall) => {
+    answered: (call: OpenCall, state?: string) => {
       opened.push(structuredClone(call))
+      if (state !== undefined) saved.set(call.callUuid, state)
       return answers.journalled()
     },
+    changed: (callUuid: string, state: string) => void saved.set(callUuid, state),
+    begun: () => undefined,
+    resume: () => canResume,
+    abandon: (callUuid: string) => void abandoned.push(callUuid),
     alive: (callUuids: readonly string[]) => {
       alive.push([...callUuids])
       return answers.revoked
     },
-    report: (record: CallRecord) => {
+    report: (record: CallRecord, safe?: () => void) => {
       records.push(record)
+      saved.delete(record.callUuid)
+      if (answers.endIsSafe) safe?.()
+      else unsafe.push(() => safe?.())
       return answers.stored()
     },
   }
@@ -220,6 +210,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,
       knowsNumber: () => answers.knowsNumber,
+      carrierAuth: () => undefined,
     },
     dispatcher: {
       candidates: () => answers.candidates,
@@ -275,6 +266,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
           },
   )
 
+  const restored = control.restore(
+    [...saved].map(([callUuid, state]) => ({ callUuid, state, shiftMs: 0, aliveAt: time.now() })),
+  )
+
   const peers: SipPeer[] = []
   const openPeer = async () => {
     const open = withSipTimers ? SipPeer.openPatient : SipPeer.open
@@ -284,6 +279,9 @@ export async function startCallRig(options: CallRigOptions = {}) {
   }
 
   return {
+    ...{ world, saved, abandoned, unsafe, restored },
+    /** As by `kill -9`. */
+    crash: () => kill?.(),
     ...{ time, server, client, calls, deadlines, answers, peers, control, messages },
     ...{ asked, opened, alive, records, events, outcomes, faults, strangers },
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,

@@ -14,7 +14,8 @@ export type World = Pick<
   VirtualWorld,
   'moved' | 'soon' | 'settle' | 'advance' | 'until' | 'untilSipTimersEnd'
 > & {
-  readonly machine?: Machine
+  /** The machine of one process; absent: the real one. */
+  process?(): { readonly machine: Machine; kill(): void }
   readonly network: PeerNetwork
 }
 

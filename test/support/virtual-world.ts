@@ -29,30 +29,47 @@ export class VirtualWorld {
   }
 
   /** For the SIP server: UDP only. How busy this machine is does not concern it. */
-  readonly machine: Machine = {
-    bind: ({ protocol, port: wanted }, callbacks) => {
-      if (protocol !== 'udp') return Promise.reject(new Error(`no ${protocol} here`))
-      const port = this.#bind(
-        (text, from) =>
-          callbacks.datagram(Buffer.from(text), {
-            ...{ listener, address: host, port: from, connectionId: 0 },
-          }),
-        wanted,
-      )
-      const listener = boundListener('udp', { address: host, port }, undefined)
-      return Promise.resolve({
-        listener,
-        connections: 0,
-        send: (text, flow) => this.#carry(text, port, flow.address === host ? flow.port : 0),
-        close: () => undefined,
-        stop: () => {
-          this.#ports.delete(port)
-          return Promise.resolve()
-        },
-      })
-    },
-    schedule: (work, delayMs) => this.time.schedule(work, delayMs),
-    repeat: () => () => undefined,
+  get machine(): Machine {
+    return this.process().machine
+  }
+
+  /** A process that can be killed: from then on it hears, says and does nothing any more. */
+  process(): { readonly machine: Machine; kill(): void } {
+    let isAlive = true
+    const ports: number[] = []
+    const machine: Machine = {
+      bind: ({ protocol, port: wanted }, callbacks) => {
+        if (protocol !== 'udp') return Promise.reject(new Error(`no ${protocol} here`))
+        const port = this.#bind((text, from) => {
+          const flow = { listener, address: host, port: from, connectionId: 0 }
+          callbacks.datagram(Buffer.from(text), flow)
+        }, wanted)
+        const listener = boundListener('udp', { address: host, port }, undefined)
+        ports.push(port)
+        return Promise.resolve({
+          listener,
+          connections: 0,
+          send: (text, flow) => {
+            if (isAlive) this.#carry(text, port, flow.address === host ? flow.port : 0)
+          },
+          close: () => undefined,
+          stop: () => {
+            if (isAlive) this.#ports.delete(port)
+            return Promise.resolve()
+          },
+        })
+      },
+      schedule: (work, delayMs) =>
+        this.time.schedule(() => {
+          if (isAlive) work()
+        }, delayMs),
+      repeat: () => () => undefined,
+    }
+    const kill = (): void => {
+      isAlive = false
+      for (const port of ports) this.#ports.delete(port)
+    }
+    return { machine, kill }
   }
 
   readonly network: PeerNetwork = {
@@ -142,7 +159,7 @@ export class VirtualWorld {
     }
   }
 
-  /** `wanted`: the port of a server that has crashed. */
+  /** At a port of its own, or at the one that a process before it had. */
   #bind(receive: (text: string, from: number) => void, wanted = 0): number {
     const port = wanted === 0 ? ++this.#lastPort : wanted
     this.#ports.set(port, receive)

@@ -104,7 +104,8 @@ export function callerTaken(turn: Turn, call: Call, legId: string): void {
   if (acceptFor !== undefined)
     turn.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
   if (acceptFor !== undefined && !isOwn) return callerGone(turn, call)
-  call.answeredAt = now
+  // Of a call that a crash interrupted here: its answer is in the journal, and may have left before.
+  call.answeredAt ??= now
   display(turn, call, 'ACTIVE')
   if (isOwn) call.legs.caller = legId
   advance(turn, call, 'callerTaken')

@@ -23,7 +23,7 @@ import {
   ringTimedOut,
 } from './dialing.ts'
 import { giveUpReinvite, giveUpRinging } from './exchange.ts'
-import { askForMore, extended } from './grant.ts'
+import { askForMore, extended, startGrant } from './grant.ts'
 import { callOf, legOf, showMedia } from './parties.ts'
 import type {
   Admission,
@@ -101,6 +101,7 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'carrierAdmitted':
     case 'forwardBegun':
     case 'journalled':
+    case 'resumed':
     case 'extended':
     case 'notExtended':
     case 'supervise':
@@ -158,6 +159,8 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       if (event.isStored || call.isEmergency) return advance(turn, call, 'journalled')
       stop(turn, call, notStored)
       return advance(turn, call, 'notJournalled')
+    case 'resumed':
+      return startGrant(turn, call)
     case 'extended':
       return extended(turn, call, event.grantedSeconds)
     case 'notExtended':

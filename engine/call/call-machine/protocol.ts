@@ -72,6 +72,8 @@ export type MachineEvent =
       readonly to: NonNullable<Call['forwardedTo']>
     }
   | { readonly type: 'journalled'; readonly callUuid: string; readonly isStored: boolean }
+  /** An answered call of the last run goes on. */
+  | { readonly type: 'resumed'; readonly callUuid: string }
   | { readonly type: 'extended'; readonly callUuid: string; readonly grantedSeconds: number }
   | { readonly type: 'notExtended'; readonly callUuid: string; readonly code: string }
   | { readonly type: 'supervise'; readonly callUuid: string; readonly by: string }

@@ -1,5 +1,5 @@
 /** From a call to its record. Pure. */
-import type { OpenCall } from '../../../schema/call-journal.ts'
+import type { BegunCall, OpenCall } from '../../../schema/call-journal.ts'
 import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/live.ts'
@@ -78,6 +78,9 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
     isFree: call.isFree,
   }
 }
+
+/** What a crash must not lose of a call that is dialled: it has no answer, whatever `answeredAt` of the text says. */
+export const begunCall = (call: LiveCall): BegunCall => openCall(call, call.start.startedAt)
 
 /** An attempt with stamps, for records and traces. */
 export const stamped = (attempt: Attempt, { stampOffsetMs }: LiveCall): Attempt =>

@@ -205,7 +205,8 @@ function assertCaller(
   else headers['p-asserted-identity'] = formatNameAddr('', callerUri(number, OWN_HOST))
 }
 
-function credentialsOf({ auth }: GatewayCandidate): Credentials | undefined {
+/** Undefined: the carrier knows us by our address. */
+export function credentialsOf({ auth }: Pick<GatewayCandidate, 'auth'>): Credentials | undefined {
   if (auth.type === 'ip' || auth.username === null || auth.password === null) return undefined
   return { username: auth.username, password: auth.password, realm: auth.realm }
 }

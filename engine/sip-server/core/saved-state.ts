@@ -124,9 +124,9 @@ function savedDialog(dialog: Dialog): SavedDialog {
     isFlowBound,
   }
   if (session) {
-    const { terms, localSdp, takesUpdate, minSeconds } = session
+    const { terms, localSdp, takesUpdate, minSeconds, dueAt } = session
     const { seconds, isOurs, isAgreed } = terms
-    saved.session = { seconds, isOurs, isAgreed, localSdp, takesUpdate, minSeconds }
+    saved.session = { seconds, isOurs, isAgreed, localSdp, takesUpdate, minSeconds, dueAt }
   }
   return saved
 }
@@ -170,6 +170,7 @@ const sessionShape: Shape<NonNullable<SavedDialog['session']>> = {
   localSdp: 'string',
   takesUpdate: 'boolean',
   minSeconds: 'number',
+  dueAt: 'number',
 }
 const flowShape: Shape<SavedFlow> = { own: 'string', address: 'string', port: 'number' }
 const earlyShape: Shape<SavedDialog> = {

@@ -30,6 +30,7 @@ export class SessionTimer {
   #terms: SessionTerms
   #expiresAt = 0
   #isRefreshNext = false
+  #dueAt = 0
   readonly #user: SessionUser
   readonly #deadline: LongDeadline
 
@@ -77,7 +78,7 @@ export class SessionTimer {
     return true
   }
 
-  /** The session began before this process: what is left of its interval is unknown, so a refresh of ours comes soon. */
+  /** The session began before this process. */
   resume(minSeconds: number, refreshInMs: number, now: number): void {
     this.#minSeconds = minSeconds
     if (this.#terms.isOurs) this.retry(refreshInMs, now)
@@ -112,14 +113,24 @@ export class SessionTimer {
     this.#expiresAt = now + (seconds - Math.min(32, seconds / 3)) * 1_000
     this.#isRefreshNext = isOurs
     // §7.2: at half the interval there is time for a second attempt.
-    this.#deadline.set(isOurs ? now + seconds * 500 : this.#expiresAt, now)
+    this.#set(isOurs ? now + seconds * 500 : this.#expiresAt, now)
   }
 
   /** Another attempt after `delayMs`, if there is time for one. */
   retry(delayMs: number, now: number): void {
     const at = now + delayMs
     this.#isRefreshNext = at < this.#expiresAt
-    this.#deadline.set(Math.min(at, this.#expiresAt), now)
+    this.#set(Math.min(at, this.#expiresAt), now)
+  }
+
+  /** When the next refresh of ours is due, or the session expires. */
+  get dueAt(): number {
+    return this.#dueAt
+  }
+
+  #set(at: number, now: number): void {
+    this.#dueAt = at
+    this.#deadline.set(at, now)
   }
 
   stop(): void {
@@ -131,7 +142,7 @@ export class SessionTimer {
   #onDue(now: number): void {
     if (!this.#isRefreshNext) return this.#user.onExpired(now)
     this.#isRefreshNext = false
-    this.#deadline.set(this.#expiresAt, now)
+    this.#set(this.#expiresAt, now)
     return this.#user.onRefreshDue(now)
   }
 }

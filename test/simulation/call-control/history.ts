@@ -4,6 +4,13 @@
  */
 import { handle } from '../../../engine/call/call-machine/machine.ts'
 import { forgetCall } from '../../../engine/call/call-machine/call.ts'
+import {
+  connectSaved,
+  forgetSaved,
+  restoreCall,
+  saveCall,
+  type SavedCall,
+} from '../../../engine/call/call-machine/saved-call.ts'
 import type {
   Command,
   MachineEvent,
@@ -34,6 +41,8 @@ export interface HistoryOptions {
 export interface HistoryResult {
   readonly steps: number
   readonly calls: number
+  /** Calls that went on from what was saved of them. */
+  readonly restarted: number
   /** How calls ended: kind, and whether they had been answered. */
   readonly ends: readonly string[]
   /** All commands, for comparison. */
@@ -68,6 +77,8 @@ class History implements Line, Scene {
   readonly isElsewhere: boolean
   world: World = emptyWorld()
   isQuiet = false
+  /** Calls that went on as they were saved. */
+  restarted = 0
   readonly #options: HistoryOptions
   readonly #surroundings: Omit<Surroundings, 'now' | 'server'>
   readonly #control: Control
@@ -103,6 +114,8 @@ class History implements Line, Scene {
 
   run(): HistoryResult {
     this.#control.begin()
+    for (const at of [30_000, 60_000, 90_000, 120_000, 150_000])
+      this.agenda.at(at, () => this.#restart())
     this.agenda.runUntil(livelyMs)
     this.#findStuck()
     this.isQuiet = true
@@ -113,7 +126,8 @@ class History implements Line, Scene {
     this.agenda.runUntil(Infinity)
     this.#finish()
     const [steps, calls, ends] = [this.#steps, this.#calls, this.#ends]
-    return { steps, calls, ends, digest: this.#digest.toString(16) }
+    const { restarted } = this
+    return { steps, calls, restarted, ends, digest: this.#digest.toString(16) }
   }
 
   complain(what: string): void {
@@ -169,6 +183,29 @@ class History implements Line, Scene {
       this.#note(command)
       this.#perform(command)
     }
+  }
+
+  /** As after a crash: answered calls go on as they were saved, their timers are set anew. */
+  #restart(): void {
+    const { world } = this
+    const isAsking = ({ start: { callUuid } }: Call): boolean =>
+      this.#timers.has(JSON.stringify({ kind: 'grant-end', callUuid }))
+    const texts = [...world.calls.values()].flatMap((call) => {
+      // What the OCS is asked for meanwhile would be answered here, but not after a crash.
+      if (call.phase !== 'answered' || isAsking(call)) return []
+      const saved = saveCall(world, call, () => ({}), this.now)
+      return saved === undefined ? [] : [JSON.stringify(saved)]
+    })
+    const restored = texts.map((text) => JSON.parse(text) as SavedCall)
+    for (const saved of restored) forgetSaved(world, saved)
+    for (const saved of restored) restoreCall(world, saved, 0)
+    for (const saved of restored)
+      if (!connectSaved(world, saved)) this.complain('a partner is missing')
+    const inUse = new Set([...world.calls.values()].flatMap(({ transferIds }) => transferIds))
+    for (const id of world.transfers.keys()) if (!inUse.has(id)) world.transfers.delete(id)
+    this.restarted += restored.length
+    this.#copy()
+    for (const { call } of restored) this.emit({ type: 'resumed', callUuid: call.start.callUuid })
   }
 
   #copy(): void {

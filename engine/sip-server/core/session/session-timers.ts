@@ -62,15 +62,18 @@ export class SessionTimers {
   }
 
   /**
-   * A session of the process before this one, for its whole interval. The peer has counted on meanwhile, at worst
-   * from just before a refresh of ours was due: the refresh comes within an eighth, and not all of them at once.
+   * A session of the process before this one, for its whole interval. Our refresh comes when it was due. One that is
+   * overdue, or was perhaps made after the dialog was saved, comes within an eighth, and not all of them at once.
    */
   resumed(dialog: Dialog, saved: SavedSession, now: number): void {
-    const { seconds, isOurs, isAgreed, localSdp, takesUpdate: takes, minSeconds } = saved
+    const { seconds, isOurs, isAgreed, localSdp, takesUpdate: takes, minSeconds, dueAt } = saved
     const timer = this.#begin(dialog, { seconds, isOurs, isAgreed }, now)
     timer.noteLocalSdp(localSdp)
     timer.noteTakesUpdate(takes)
-    timer.resume(minSeconds, (this.#ports.ids.number() % (seconds * 1_000)) / 8, now)
+    const leftMs = dueAt - now
+    const isAhead = leftMs > 0 && leftMs <= seconds * 500
+    const soonMs = (this.#ports.ids.number() % (seconds * 1_000)) / 8
+    timer.resume(minSeconds, isAhead ? leftMs : soonMs, now)
   }
 
   /** A 2xx to a request of ours that may refresh a session (§7.2). */

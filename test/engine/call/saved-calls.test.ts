@@ -1,0 +1,255 @@
+/** Answered calls go on in the next process, after `kill -9`. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { type CallRig, startCallRig } from '../../support/call-rig.ts'
+import { sdp, type Leg, type SipPeer } from '../../support/sip-peer.ts'
+
+let rig: CallRig
+
+afterEach(() => rig.stop())
+
+interface Talk {
+  readonly caller: SipPeer
+  readonly node: SipPeer
+  /** The caller's dialog, and the node's. */
+  readonly leg: Leg
+  readonly back: Leg
+}
+
+/** The node has answered, and the caller has acknowledged it. */
+async function talk(): Promise<Talk> {
+  rig = await startCallRig()
+  const call = await answered()
+  call.caller.learn(call.leg, await call.caller.next('200 INVITE'))
+  call.caller.request('ACK', call.leg)
+  await rig.advance(2_000)
+  return call
+}
+
+async function answered(): Promise<Talk> {
+  const [caller, node] = [await rig.caller(), await rig.node()]
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await node.next('ACK')
+  return { caller, node, leg, back: node.calledLeg(invite, 'b') }
+}
+
+/** Kills the process, and starts the next one a second later with what was saved. */
+async function restart(change: (states: Map<string, string>) => void = () => undefined) {
+  rig.crash()
+  const { time, world, server, saved } = rig
+  const states = new Map(saved)
+  change(states)
+  await rig.advance(1_000)
+  const { peers } = rig
+  rig = await startCallRig({ after: { time, world, server, saved: states } })
+  rig.peers.push(...peers)
+  await rig.settle()
+}
+
+describe('a call that was talking', () => {
+  test.each(['caller', 'node'] as const)(
+    'goes on until its %s hangs up, and is billed for all of it',
+    async (who) => {
+      const { caller, node, leg, back } = await talk()
+      await restart()
+      expect(rig.restored).toEqual({ restored: 1, abandoned: 0 })
+      expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', calledNumber: '1555' }])
+      expect(rig.calls.countByNode(1)).toBe(1)
+      await rig.advance(4_000)
+      const [by, dialog, other] = who === 'caller' ? [caller, leg, node] : [node, back, caller]
+      by.request('BYE', dialog)
+      other.reply(await other.next('BYE'), 200)
+      await by.next('200 BYE')
+      expect(await rig.record()).toMatchObject({
+        ...{ disposition: 'ANSWERED', billsec: 7, isRecovered: false },
+        ...{ hangupBy: who === 'caller' ? 'caller' : 'callee', attempts: [{ status: 200 }] },
+      })
+      await rig.idle()
+    },
+  )
+
+  test.each(['caller', 'node'] as const)(
+    'is held and taken back by its %s, with its versions of o= in order',
+    async (who) => {
+      const { caller, node, leg, back } = await talk()
+      await restart()
+      const [by, dialog, other] = who === 'caller' ? [caller, leg, node] : [node, back, caller]
+      for (const body of ['hold', 'resume']) {
+        by.request('INVITE', dialog, { body: sdp(body) })
+        const invite = await other.next('INVITE')
+        expect(invite.body).toContain(`s=${body}`)
+        other.reply(invite, 200, { body: sdp(`${body}-answer`) })
+        const answer = await by.next('200 INVITE')
+        expect(answer.body).toContain(`s=${body}-answer`)
+        by.request('ACK', dialog)
+        await other.next('ACK')
+      }
+      rig.calls.hangUp('uuid-1', 16)
+      for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+      await rig.record()
+    },
+  )
+
+  test('keeps what the last re-INVITE agreed on', async () => {
+    const { caller, node, leg } = await talk()
+    caller.request('INVITE', leg, { body: sdp('moved') })
+    node.reply(await node.next('INVITE'), 200, { body: sdp('moved-answer') })
+    await caller.next('200 INVITE')
+    caller.request('ACK', leg)
+    await node.next('ACK')
+    await rig.advance(200)
+    await restart()
+    const [callerLeg, calleeLeg] = [...rig.calls.world.legs.values()]
+    expect(callerLeg).toMatchObject({ media: sdp('moved') })
+    expect(calleeLeg).toMatchObject({ told: sdp('moved') })
+    rig.calls.hangUp('uuid-1', 16)
+    for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+    await rig.record()
+  })
+
+  test('is cut off when its grant has run out', async () => {
+    const { caller, node } = await talk()
+    await restart()
+    await rig.advance(58_000)
+    for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+    expect(await rig.record()).toMatchObject({ billsec: 60, hangupBy: 'system' })
+  })
+
+  test('is extended in time', async () => {
+    const { caller, node } = await talk()
+    await restart()
+    rig.answers.extend = () => Promise.resolve({ kind: 'granted', grantedSeconds: 120 })
+    await rig.advance(60_000)
+    expect(rig.calls.size).toBe(1)
+    rig.calls.hangUp('uuid-1', 16)
+    for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+    expect(await rig.record()).toMatchObject({ billsec: 63 })
+  })
+
+  test('goes on through two crashes', async () => {
+    const { caller, node, leg } = await talk()
+    await restart()
+    await restart()
+    caller.request('BYE', leg)
+    node.reply(await node.next('BYE'), 200)
+    await caller.next('200 BYE')
+    expect(await rig.record()).toMatchObject({ billsec: 4 })
+  })
+})
+
+test('a caller whose 200 was lost with the process gets it from the next one', async () => {
+  rig = await startCallRig()
+  rig.answers.journalled = () => new Promise(() => undefined)
+  const { caller, node, leg } = await answered()
+  await restart()
+  const answer = await caller.next('200 INVITE')
+  expect(answer.body).toBe(sdp('answer'))
+  caller.learn(leg, answer)
+  caller.request('ACK', leg)
+  await rig.settle()
+  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
+  node.reply(...(await hungUp(caller, leg, node)))
+  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', billsec: 1 })
+  await rig.idle()
+})
+
+async function hungUp(caller: SipPeer, leg: Leg, node: SipPeer) {
+  caller.request('BYE', leg)
+  return [await node.next('BYE'), 200] as const
+}
+
+test('a caller who has the 200 already gets the same one again', async () => {
+  rig = await startCallRig()
+  const { caller, leg } = await answered()
+  const first = await caller.next('200 INVITE')
+  await restart()
+  const again = await caller.next('200 INVITE')
+  expect(again.text).toBe(first.text)
+  caller.learn(leg, again)
+  caller.request('ACK', leg)
+  await rig.settle()
+  expect(rig.calls.size).toBe(1)
+})
+
+describe('nothing of an end leaves before it is in the journal', () => {
+  test('the other side gets BYE, and the BYE its 200, only then', async () => {
+    const { caller, node, leg } = await talk()
+    rig.answers.endIsSafe = false
+    caller.inbox.splice(0)
+    caller.request('BYE', leg)
+    await rig.settle()
+    expect(node.inbox).toEqual([])
+    expect(caller.inbox).toEqual([])
+    for (const safe of rig.unsafe.splice(0)) safe()
+    node.reply(await node.next('BYE'), 200)
+    await caller.next('200 BYE')
+    await rig.idle()
+  })
+
+  test('after a crash in between the repeated BYE ends the call', async () => {
+    const { caller, node, leg } = await talk()
+    rig.answers.endIsSafe = false
+    const states = new Map(rig.saved)
+    const bye = caller.request('BYE', leg)
+    await rig.settle()
+    await restart((saved) => {
+      for (const [callUuid, state] of states) saved.set(callUuid, state)
+    })
+    caller.send(bye)
+    node.reply(await node.next('BYE'), 200)
+    await caller.next('200 BYE')
+    expect(await rig.record()).toMatchObject({ hangupBy: 'caller' })
+  })
+})
+
+describe('a call that cannot go on is closed, and its parties get BYE', () => {
+  test('because it can no longer be charged', async () => {
+    const { caller, node } = await talk()
+    const { time, world, server, saved } = rig
+    rig.crash()
+    rig = await startCallRig({ after: { time, world, server, saved }, canResume: false })
+    for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+    expect(rig.abandoned).toEqual(['uuid-1'])
+    expect(rig.calls.size).toBe(0)
+    expect(rig.faults.splice(0)).toMatchObject([{ reason: 'it can no longer be charged' }])
+  })
+
+  test.each([
+    ['its state is damaged', (state: string) => state.slice(0, 100)],
+    [
+      'another version has written it',
+      (state: string) => state.replace('"version":1', '"version":0'),
+    ],
+  ])('because %s', async (_, damage) => {
+    await talk()
+    await restart((saved) => {
+      for (const [callUuid, state] of saved) saved.set(callUuid, damage(state))
+    })
+    expect(rig.restored).toEqual({ restored: 0, abandoned: 1 })
+    expect(rig.abandoned).toEqual(['uuid-1'])
+    expect(rig.faults.splice(0)).toMatchObject([{ reason: 'its saved state cannot be read' }])
+  })
+})
+
+test('what is saved holds no password and is small', async () => {
+  await talk()
+  const [state = ''] = rig.saved.values()
+  expect(state).not.toContain('password')
+  expect(Buffer.byteLength(state)).toBeLessThan(3_500)
+})
+
+test('while a re-INVITE is under way, the call stays saved as it was before', async () => {
+  const { caller, node, leg } = await talk()
+  const before = rig.saved.get('uuid-1')
+  caller.request('INVITE', leg, { body: sdp('moved') })
+  const invite = await node.next('INVITE')
+  await rig.advance(500)
+  expect(rig.saved.get('uuid-1')).toBe(before)
+  node.reply(invite, 200, { body: sdp('moved-answer') })
+  await caller.next('200 INVITE')
+  caller.request('ACK', leg)
+  await rig.advance(500)
+  expect(rig.saved.get('uuid-1')).toContain('s=moved-answer')
+})

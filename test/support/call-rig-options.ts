@@ -1,0 +1,42 @@
+/** What a rig of call control is started with. */
+import type { Registrar } from '../../engine/registrar/registrar.ts'
+import type { SipServer } from '../../engine/sip-server/index.ts'
+import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
+import type { World } from './call-world.ts'
+import type { ManualTime } from './manual-time.ts'
+
+/** A rig whose process was killed. */
+interface LastRun {
+  readonly time: ManualTime
+  readonly world: World
+  readonly saved: ReadonlyMap<string, string>
+  readonly server: Pick<SipServer, 'listeners'>
+}
+
+export interface CallRigOptions {
+  /**
+   * `in bursts`: payloads come several at once, as from one read of a busy connection.
+   * `late`: payloads come one by one, but a moment after the server has moved on.
+   * `without Trying`: as from a drachtio-server, which keeps 100 back.
+   */
+  readonly app?: 'in process' | 'in bursts' | 'late' | 'without Trying' | 'tcp'
+  /**
+   * `idle` lets time pass until every transaction of SIP has ended, and then nothing is left in the
+   * server either. What comes to a peer again meanwhile gets the same answer again.
+   */
+  readonly withSipTimers?: boolean
+  /** Default: 1800. */
+  readonly sessionSeconds?: number
+  /** A TCP listener beside the one for UDP, which needs sockets. */
+  readonly withTcp?: boolean
+  /** Instead of the server that is started here: drachtio servers elsewhere. */
+  readonly servers?: readonly ServerAddress[]
+  /** The process that was killed before: this one has its network, its clock, its port and what was saved. */
+  readonly after?: LastRun
+  /** Whether calls of the last run can still be charged. Default: they can. */
+  readonly canResume?: boolean
+  /** Lower-case names of the `X-…` headers that pass. Default: none. */
+  readonly passX?: readonly string[]
+  /** Instead of the answers of `answers`. */
+  readonly registrar?: Registrar
+}
