@@ -77,13 +77,22 @@ export class SavedCalls {
   noteChange(event: MachineEvent): void {
     const delay = savedAfter[event.type]
     if (delay === undefined) return
-    const callUuid =
-      'callUuid' in event ? event.callUuid : 'legId' in event && callUuidOf(event.legId)
-    if (callUuid === false) return
-    const call = this.#deps.calls.call(callUuid)
-    if (call?.phase !== 'answered' || call.end !== undefined) return
-    if (delay === 'soon') this.#soon.add(callUuid)
-    else this.#later.add(callUuid)
+    const changed = delay === 'soon' ? this.#soon : this.#later
+    for (const callUuid of this.#concerned(event)) {
+      const call = this.#deps.calls.call(callUuid)
+      if (call?.phase === 'answered' && call.end === undefined) changed.add(callUuid)
+    }
+  }
+
+  /** After a transfer a leg exchanges media with one of another call, and both calls become stable at once. */
+  #concerned(event: MachineEvent): readonly string[] {
+    if ('callUuid' in event) return [event.callUuid]
+    if (!('legId' in event)) return []
+    const { calls } = this.#deps
+    const own = callUuidOf(event.legId)
+    const leg = calls.leg(event.legId)
+    const partner = leg && calls.partnerOf(leg)
+    return partner === undefined || partner.callUuid === own ? [own] : [own, partner.callUuid]
   }
 
   #save(callUuid: string): void {

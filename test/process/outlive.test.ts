@@ -1,0 +1,277 @@
+/** Calls go on over `kill -9`: whatever a party, or an operator, does with a call still works, and it is paid once. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checked } from '../../schema/journal-file.ts'
+import { cents } from '../sipp/call-case.ts'
+import { EventReader } from '../support/event-reader.ts'
+import {
+  agreeing,
+  anotherCall,
+  answered,
+  ringing,
+  settled,
+  talking,
+  type TalkingCall,
+} from '../support/node-call.ts'
+import { sdp, type Leg, type SipPeer } from '../support/sip-peer.ts'
+import type { TollgateProcess } from '../support/tollgate-process.ts'
+import { finalNotify, refer } from '../support/transfer-rig.ts'
+import { eventually } from '../support/waiting.ts'
+
+interface Live {
+  readonly uuid: string
+  readonly state: string
+  readonly answer_stamp: string
+  readonly cost: number
+  readonly cost_exact: string
+  readonly duration_seconds: number
+}
+
+/** What the live list says of a call as long as it goes on. */
+const lasting = ({
+  answer_stamp: _at,
+  cost: _cost,
+  cost_exact: _exact,
+  duration_seconds: _seconds,
+  ...rest
+}: Live) => rest
+
+const live = async ({ api }: TalkingCall) => (await api('/pbx/calls/active')) as readonly Live[]
+
+const journalFiles = ({ databasePath }: TollgateProcess): readonly string[] =>
+  readdirSync(dirname(databasePath))
+    .filter((name) => name.startsWith(`${basename(databasePath)}.calls-`))
+    .map((name) => join(dirname(databasePath), name))
+
+/** Waits until the journal has so many calls with this text in a line. */
+const journalled = (tollgate: TollgateProcess, text: string, count = 1): Promise<void> =>
+  eventually(() => {
+    const lines = journalFiles(tollgate).flatMap((file) => readFileSync(file, 'utf8').split('\n'))
+    const calls = lines
+      .filter((line) => line.includes(text))
+      .map((line) => /[\da-f]{8}-[\da-f-]{27}/.exec(line)?.[0])
+    expect(new Set(calls).size).toBe(count)
+  })
+
+async function crash(tollgate: TollgateProcess): Promise<void> {
+  await tollgate.kill()
+  await tollgate.restart()
+}
+
+/** `from` changes the session; the other side hears of it in its own dialog, and agrees. */
+async function reinvite(
+  [from, leg]: readonly [SipPeer, Leg],
+  [to, other]: readonly [SipPeer, Leg],
+  name: string,
+): Promise<void> {
+  from.request('INVITE', leg, { body: sdp(name) })
+  const offer = await to.next('INVITE')
+  expect(offer.body).toContain(`s=${name}`)
+  expect(offer.get('To')).toBe(other.from)
+  expect(offer.get('From')).toBe(other.to)
+  to.reply(offer, 200, { body: sdp(`${name} answered`) })
+  expect((await from.next('200 INVITE')).body).toContain(`s=${name} answered`)
+  from.request('ACK', leg)
+  await to.next('ACK')
+}
+
+/** Both can change the session, and messages in the dialog pass. */
+async function goesOn({ caller, leg, node, nodeLeg }: TalkingCall): Promise<void> {
+  await reinvite([caller, leg], [node, nodeLeg], 'by the caller')
+  await reinvite([node, nodeLeg], [caller, leg], 'by the node')
+  caller.request('INFO', leg, { body: 'Signal=5', contentType: 'application/dtmf-relay' })
+  const info = await node.next('INFO')
+  expect(info.body).toBe('Signal=5')
+  node.reply(info, 200)
+  await caller.next('200 INFO')
+}
+
+const hangUps: Record<string, (call: TalkingCall) => Promise<void>> = {
+  caller: async ({ caller, leg, node }) => {
+    caller.request('BYE', leg)
+    node.reply(await node.next('BYE'), 200)
+    await caller.next('200 BYE')
+  },
+  callee: async ({ caller, node, nodeLeg }) => {
+    node.request('BYE', nodeLeg)
+    caller.reply(await caller.next('BYE'), 200)
+    await node.next('200 BYE')
+  },
+  api: async (call) => {
+    const [{ uuid: callUuid } = { uuid: '' }] = await live(call)
+    await call.api('/telephony/hangup', { call_uuid: callUuid })
+    call.node.reply(await call.node.next('BYE'), 200)
+    call.caller.reply(await call.caller.next('BYE'), 200)
+  },
+}
+
+test.each(['caller', 'callee', 'api'])(
+  'both sides change the session after two crashes, and the call is hung up by: %s',
+  async (by) => {
+    const call = await talking()
+    const [before] = (await live(call)).map(lasting)
+    await crash(call.tollgate)
+    expect(await live(call)).toMatchObject([before])
+    await goesOn(call)
+    await crash(call.tollgate)
+    await goesOn(call)
+    await hangUps[by]?.(call)
+    await settled(call, 1)
+    expect(call.tollgate.calls()).toMatchObject([
+      { call_uuid: before?.uuid, is_recovered: 0, hangup_by: by, disposition: 'ANSWERED' },
+    ])
+  },
+)
+
+test('the caller may acknowledge the answer after the crash', async () => {
+  const call = await ringing()
+  const { caller, leg, node, invite, tollgate } = call
+  node.reply(invite, 200, { tag: 'b', body: sdp('node') })
+  const first = await caller.next('200 INVITE')
+  await crash(tollgate)
+  caller.learn(leg, first)
+  caller.request('ACK', leg)
+  const whole = { ...call, nodeLeg: node.calledLeg(invite, 'b') }
+  await goesOn(whole)
+  await hangUps['callee']?.(whole)
+  await settled(call, 1)
+})
+
+test('a held call is still held after a crash, and the event stream tells its end', async () => {
+  const call = await talking()
+  const { caller, leg, node, tollgate } = call
+  caller.request('INVITE', leg, { body: sdp('hold').replace('sendrecv', 'sendonly') })
+  node.reply(await node.next('INVITE'), 200, { body: sdp('held').replace('sendrecv', 'recvonly') })
+  await caller.next('200 INVITE')
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  const held = await live(call)
+  expect(held).toMatchObject([{ state: 'HELD' }])
+  await journalled(tollgate, 's=held')
+  await crash(tollgate)
+  expect(await live(call)).toMatchObject([{ state: 'HELD', uuid: held[0]?.uuid }])
+  const key = ['key', 'create', '--name', 'reader', '--kind', 'pbx', '--scopes', '*']
+  const events = await EventReader.open(tollgate, (await tollgate.run(key)).trim())
+  await hangUps['caller']?.(call)
+  expect((await events.next('call.ended')).data).toMatchObject({ call_uuid: held[0]?.uuid })
+  events.close()
+  await settled(call, 1)
+})
+
+test.each(['REFER', 'API'])(
+  'transferred after a crash by %s, and over a further one',
+  async (by) => {
+    const call = await talking()
+    const { caller, leg, node, nodeLeg, tollgate } = call
+    await crash(tollgate)
+    if (by === 'REFER') await refer(caller, leg, 'sip:18885550000@127.0.0.1')
+    else {
+      const [{ uuid: callUuid } = { uuid: '' }] = await live(call)
+      const order = { call_uuid: callUuid, destination: '18885550000', leg: 'callee' }
+      expect(await call.api('/telephony/transfer', order)).toMatchObject({
+        data: { status: 'transferring' },
+      })
+    }
+    const toSecond = await node.next('INVITE')
+    node.reply(toSecond, 200, { tag: 'second', body: sdp('second') })
+    await node.next('ACK')
+    node.reply(await node.next('INVITE'), 200, { body: sdp('node') })
+    await node.next('ACK')
+    if (by === 'REFER') {
+      await finalNotify(caller)
+      caller.request('BYE', leg)
+      await caller.next('200 BYE')
+    } else caller.reply(await caller.next('BYE'), 200)
+    await eventually(async () =>
+      expect((await live(call)).map(({ state }) => state)).toEqual(['ACTIVE', 'ACTIVE']),
+    )
+    await journalled(tollgate, 's=second', 2)
+    await crash(tollgate)
+    agreeing(node)
+    const second = node.calledLeg(toSecond, 'second')
+    node.request('INVITE', second, { body: sdp('on hold') })
+    const offer = await node.next('INVITE')
+    expect(offer.get('Call-ID')).toBe(nodeLeg.callId)
+    node.reply(offer, 200, { body: sdp('node') })
+    await node.next('200 INVITE')
+    node.request('ACK', second)
+    node.request('BYE', second)
+    await settled(call, 2)
+    expect(tollgate.calls().map((record) => record.is_recovered)).toEqual([0, 0])
+  },
+)
+
+test('money that runs out ends the call to the second, crash or not', async () => {
+  const number = '15550009999'
+  const call = await talking({ customer: { number, balance: '0.04' } })
+  await crash(call.tollgate)
+  agreeing(call.caller, call.node)
+  const [record] = await call.tollgate.waitForCalls(1)
+  expect(record).toMatchObject({ billsec: 4, cost_micros: cents(4), is_recovered: 0 })
+  expect(call.tollgate.wallet('caller')).toEqual({ balance: 0, ledger: 0, debits: 1 })
+})
+
+test('crashes while calls are restored, again and again', async () => {
+  const call = await talking()
+  const { tollgate } = call
+  for (const afterMs of [60, 120, 180, 240, 300, 400]) {
+    await tollgate.kill()
+    const starting = tollgate.restart().catch(() => undefined)
+    await new Promise((resolve) => setTimeout(resolve, afterMs))
+    await tollgate.kill()
+    await starting
+  }
+  await tollgate.restart()
+  await goesOn(call)
+  await hangUps['caller']?.(call)
+  await settled(call, 1)
+  expect(tollgate.calls()).toMatchObject([{ is_recovered: 0 }])
+})
+
+/** Rewrites the lines of the journal that name a call. */
+function spoil(tollgate: TollgateProcess, uuid: string, how: (line: string) => string): void {
+  for (const file of journalFiles(tollgate)) {
+    const lines = readFileSync(file, 'utf8').split('\n')
+    const spoilt = lines.map((line) => (line.includes(uuid) ? how(line) : line))
+    writeFileSync(file, spoilt.join('\n'))
+  }
+}
+
+const damages: Record<string, (line: string) => string> = {
+  'a line that is damaged': (line) => line.replace('callUuid', 'callUuld'),
+  'a state that is cut off': (line) => {
+    const text = line.slice(9).replace(/"state":"(?:[^"\\]|\\.)*"/, '"state":"{\\"v\\":"')
+    return checked(text).trimEnd()
+  },
+}
+
+test.each(Object.keys(damages))(
+  '%s costs that call alone, and the log names it',
+  async (damage) => {
+    const call = await talking()
+    const [{ uuid } = { uuid: '' }] = await live(call)
+    const other = await answered(await anotherCall(call))
+    await call.tollgate.kill()
+    spoil(call.tollgate, uuid, (line) => damages[damage]?.(line) ?? line)
+    await call.tollgate.restart()
+    expect(call.tollgate.log.filter((line) => line.includes(uuid))).not.toEqual([])
+    expect((await live(call)).map((one) => one.uuid)).not.toContain(uuid)
+    await goesOn(other)
+    await hangUps['caller']?.(other)
+    await eventually(async () => expect(await live(call)).toEqual([]))
+    const records = (await call.tollgate.waitForCalls(1)).filter((one) => one.call_uuid !== uuid)
+    expect(records).toMatchObject([{ is_recovered: 0, disposition: 'ANSWERED' }])
+  },
+)
+
+test('a call that rang at the crash has a record, and costs nothing', async () => {
+  const call = await ringing()
+  const { tollgate } = call
+  await journalled(tollgate, '"begun"')
+  await crash(tollgate)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([
+    { disposition: 'FAILED', cost_micros: 0, billsec: 0 },
+  ])
+  await settled(call, 1)
+})
