@@ -135,7 +135,7 @@ export class SipCore {
       requests: this.#outbound,
       responses: new ResponseReceiver({ ...shared, ...settings, callTimes: callTimesOut }),
     })
-    const lostFlows = new LostFlows({ transactions, writer, localBye, ids })
+    const lostFlows = new LostFlows({ transactions, writer, hops, localBye, ids })
     this.saved = new SavedState({ ...uas, listeners, lostFlows })
     this.#lostApplications = new LostApplications({
       ...{ ...shared, deadlines, responder: this.#responder },

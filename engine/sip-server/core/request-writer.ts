@@ -98,7 +98,7 @@ export class RequestWriter {
 
   /** An application's request in a dialog. */
   inDialog(dialog: Dialog, message: AppMessage): Composed | Problem {
-    const hop = this.#hopInDialog(dialog)
+    const hop = this.hopInDialog(dialog)
     if ('problem' in hop) return hop
     const { listener } = hop.flow
     const headers = sortAppHeaders(message, advertised(listener))
@@ -140,12 +140,12 @@ export class RequestWriter {
 
   /** Where what cannot wait for a look-up goes; if one is needed, back by the dialog's own flow. */
   flowInDialog(dialog: Dialog): Flow {
-    const hop = this.#hopInDialog(dialog)
+    const hop = this.hopInDialog(dialog)
     return 'problem' in hop || hop.question !== undefined ? dialog.flow : hop.flow
   }
 
   /** By the dialog's flow where it is bound to one, else by route set or remote target. */
-  #hopInDialog(dialog: Dialog): NextHop | Problem {
+  hopInDialog(dialog: Dialog): NextHop | Problem {
     const { flow, nextHop } = dialog
     if (dialog.isFlowBound) return byConnection(flow)
     const { uri, routes, hop: target } = dialog.nextRequestRoute()

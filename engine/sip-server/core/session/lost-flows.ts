@@ -5,11 +5,12 @@
  */
 import type { Dialog } from '../../dialog/dialog.ts'
 import { LongDeadline } from '../../dialog/long-deadline.ts'
-import { isWebSocket } from '../../flow.ts'
+import { isWebSocket, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { ClientUser } from '../../transaction/context.ts'
 import type { Identifiers } from '../identifiers.ts'
 import { sessionExpired, type LocalBye } from '../local-bye.ts'
+import type { HopFinder } from '../next-hop.ts'
 import type { RequestWriter } from '../request-writer.ts'
 import type { Transactions } from '../transactions.ts'
 
@@ -21,6 +22,7 @@ const LOOK_EVERY_MS = 10_000
 interface LostFlowPorts {
   readonly transactions: Transactions
   readonly writer: RequestWriter
+  readonly hops: HopFinder
   readonly localBye: LocalBye
   readonly ids: Identifiers
 }
@@ -46,6 +48,7 @@ class LostFlow implements ClientUser {
   readonly #deadline: LongDeadline
   /** The branch of the OPTIONS that is under way; '' for none. */
   #asking = ''
+  #way: Flow | undefined
 
   constructor(ports: LostFlowPorts, dialog: Dialog, endsAt: number) {
     this.#ports = ports
@@ -59,23 +62,34 @@ class LostFlow implements ClientUser {
   }
 
   #look(now: number): void {
-    const { transactions, writer } = this.#ports
+    const { writer, hops } = this.#ports
     const dialog = this.#dialog
     if (dialog.state === 'terminated' || dialog.isFlowBound) return
-    const flow = writer.flowInDialog(dialog)
-    if (flow.connectionId !== 0) return
+    const hop = writer.hopInDialog(dialog)
+    if ('flow' in hop && hop.flow.connectionId !== 0) return
     if (now >= this.#endsAt) return this.#end(now)
     this.lookAt(now + LOOK_EVERY_MS, now)
-    if (this.#asking !== '' || isWebSocket(flow.listener.protocol)) return
+    if ('problem' in hop) return
+    if (hop.question === undefined) return this.#ask(hop.flow, now)
+    hops.lookUp(hop.question, ([flow], at) => this.#ask(flow, at))
+  }
+
+  #ask(flow: Flow | undefined, now: number): void {
+    if (flow === undefined || this.#asking !== '' || isWebSocket(flow.listener.protocol)) return
+    const dialog = this.#dialog
+    if (dialog.state === 'terminated') return
+    const { transactions, writer } = this.#ports
     const options = writer.numbered(dialog, 'OPTIONS', dialog.nextLocalCseq(), flow, {})
     this.#asking = options.branch
+    this.#way = flow
     transactions.startClient(options, flow, this, now)
   }
 
-  onResponse({ status }: SipMessage, _flow: unknown, now: number): void {
+  onResponse({ status }: SipMessage, _from: Flow, now: number): void {
     if (status < 200) return
     this.#deadline.cancel()
-    if (status === 408 || status === 481) this.#end(now)
+    if (status === 408 || status === 481) return this.#end(now)
+    if (this.#way) this.#dialog.rememberNextHop(this.#way)
   }
 
   /** It is tried again. */

@@ -1,6 +1,6 @@
 /** Restored dialogs whose stream has ended with the process before. */
 import { expect, test } from 'vitest'
-import { respond } from '../../../../support/caller.ts'
+import { acknowledge, invited, respond } from '../../../../support/caller.ts'
 import {
   answeredCall,
   command,
@@ -11,7 +11,16 @@ import {
   tcpInvite,
   uasId,
 } from '../../../../support/restarted-core.ts'
-import { header, requestOf, sip, tcpCaller } from '../../../../support/sip-core.ts'
+import {
+  header,
+  requestOf,
+  sip,
+  tagIn,
+  targetAt,
+  tcpCaller,
+  udp,
+  VirtualServer,
+} from '../../../../support/sip-core.ts'
 
 test('a dialog over TCP is asked for by a new connection, and goes on when its peer answers', () => {
   const { server: before } = answeredCall(tcpInvite, tcpCaller)
@@ -80,5 +89,56 @@ test('a dialog over TCP whose peer knows nothing of it ends at once', () => {
   const [asking] = server.takeSent()
   const gone = 'SIP/2.0 481 Call/Transaction Does Not Exist'
   server.receive(sip(gone, headersOf(asking?.text ?? '')), asking?.flow)
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+})
+
+test('a peer that is named in its Contact is looked up, and its refreshes go there', () => {
+  const named = tcpInvite.replace(
+    '<sip:alice@203.0.113.7:5060>',
+    '<sip:a@pbx.example;transport=tcp>',
+  )
+  const lines = ['Session-Expires: 1800;refresher=uas', 'Supported: timer']
+  const asked = named.replace('Max-Forwards', `${lines.join('\r\n')}\r\nMax-Forwards`)
+  const { server: before } = answeredCall(asked, tcpCaller)
+  const server = restored(savedDialog(before, uasId))
+  server.advance(10_250)
+  expect(server.takeSent()).toEqual([])
+  server.resolved('pbx.example', [targetAt('192.0.2.44', 'tcp')])
+  const [asking] = server.takeSent()
+  expect(asking?.flow).toMatchObject({ address: '192.0.2.44', connectionId: 0 })
+  server.receive(sip('SIP/2.0 200 OK', headersOf(asking?.text ?? '')), asking?.flow)
+  server.advance(225_000)
+  const [refresh] = server.takeSent()
+  expect([header(refresh?.text ?? '', 'CSeq'), refresh?.flow.address]).toEqual([
+    '10002 INVITE',
+    '192.0.2.44',
+  ])
+})
+
+test('a peer that cannot be looked up for a minute is lost', () => {
+  const named = tcpInvite.replace(
+    '<sip:alice@203.0.113.7:5060>',
+    '<sip:a@pbx.example;transport=tcp>',
+  )
+  const { server: before } = answeredCall(named, tcpCaller)
+  const server = restored(savedDialog(before, uasId))
+  for (let second = 0; second < 62; second++) {
+    server.advance(1_000)
+    server.resolved('pbx.example', [])
+  }
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+})
+
+test('a phone by WebSocket is waited for, because only it can connect', () => {
+  const ws = { ...tcpCaller.listener, protocol: 'ws' } as const
+  const before = new VirtualServer({ listeners: [udp, ws] })
+  const flow = { ...tcpCaller, listener: ws }
+  respond(before, invited(before, tcpInvite.replace('/TCP', '/WS'), flow), 200)
+  acknowledge(before, tagIn(header(before.takeSent()[0]?.text ?? '', 'To')))
+  const server = new VirtualServer({ listeners: [udp, ws] })
+  restored(savedDialog(before, uasId), server)
+  server.advance(59_000)
+  expect([server.takeSent(), server.takeDelivered()]).toEqual([[], []])
+  server.advance(2_000)
   expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
 })
