@@ -80,7 +80,11 @@ function linesOf(file: string, bytes: Buffer): readonly (string | DamagedLine)[]
     const isTorn = isCut || found.includes(ZERO)
     lines.push(text ?? { file, line, text: found.toString(), isTorn })
   }
-  return lines
+  // A write that a crash tore is the last one of its file.
+  const last = lines.findLastIndex((text) => typeof text === 'string')
+  return lines.map((found, index) =>
+    typeof found === 'object' && index < last ? { ...found, isTorn: false } : found,
+  )
 }
 
 /** Written as zeros ahead, so that a line changes no size of the file, which would be a second write. */

@@ -18,7 +18,7 @@ import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import { type DamagedLine, type JournalFile, JournalFiles, MemoryFile } from '../journal-file.ts'
 import type { Store } from '../open.ts'
-import { bootText, callsIn, toLine, toStateLine } from './lines.ts'
+import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
 import { OpenCalls, type OpenLines } from './open-calls.ts'
 
 /** Answers of this time are one write. */
@@ -110,7 +110,7 @@ export class CallJournal {
 
   /** The call is dialled. After a crash before its answer it is left as `unanswered`. */
   begun(call: BegunCall): void {
-    const line = toLine({ begun: call })
+    const line = toLine(toBegun(call))
     this.#open.note(call.callUuid, 'begun', line)
     this.#add(line, OTHER_WAIT_MS)
   }
@@ -126,7 +126,7 @@ export class CallJournal {
     state?: SavedState,
   ): Promise<boolean> {
     const { callUuid } = call
-    const line = toLine({ answered: call, tariff, answeredMs, boot: this.#boot })
+    const line = toLine(toAnswered(call, tariff, answeredMs, this.#boot))
     this.#open.note(callUuid, 'answered', line)
     const stateText = state === undefined ? '' : this.#noteState(callUuid, state)
     return new Promise((resolve) => {

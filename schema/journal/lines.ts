@@ -1,19 +1,14 @@
 /** The lines of the journal: their form, and by whose clock their times are. */
-import type {
-  BegunCall,
-  EndTerms,
-  OpenCall,
-  SavedGrant,
-  SavedState,
-  Tariff,
-} from '../call-journal.ts'
+import type { BegunCall, EndTerms, OpenCall, SavedState, Tariff } from '../call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Boot } from '../clock.ts'
 import { checked, CHECKSUM_LENGTH } from '../journal-file.ts'
+import { callForm, grantForm, tariffForm, type Values } from './values.ts'
 
 /** Lines that are JSON. `boot` says by whose steady clock the times of a line are. */
 export type Line =
-  | { readonly begun: BegunCall }
+  /** A call. */
+  | { readonly begun: Values }
   | AnsweredLine
   | { readonly alive: readonly string[]; readonly at: number; readonly boot?: string | undefined }
   | { readonly ended: CallRecord; readonly terms: EndTerms }
@@ -21,11 +16,33 @@ export type Line =
   | { readonly gone: string }
 
 interface AnsweredLine {
-  readonly answered: OpenCall
-  readonly tariff: Tariff | null
+  /** An object: an earlier version wrote it. */
+  readonly answered: Values | OpenCall
+  readonly tariff: Values | Tariff | null
   readonly answeredMs: number
   readonly boot?: string | undefined
 }
+
+export const toBegun = (call: BegunCall): Line => ({ begun: callForm.write(call) })
+
+export const toAnswered = (
+  call: OpenCall,
+  tariff: Tariff | null,
+  answeredMs: number,
+  boot: string | undefined,
+): Line => ({
+  answered: callForm.write(call),
+  tariff: tariff && tariffForm.write(tariff),
+  ...{ answeredMs, boot },
+})
+
+export const readAnswered = ({ answered, tariff, answeredMs, boot }: AnsweredLine) => ({
+  call: isValues(answered) ? callForm.read(answered) : answered,
+  tariff: isValues(tariff) ? tariffForm.read(tariff) : tariff,
+  ...{ answeredMs, boot },
+})
+
+const isValues = (written: object | null): written is Values => Array.isArray(written)
 
 export const toLine = (line: Line): string => checked(JSON.stringify(line))
 
@@ -35,7 +52,7 @@ export const readLine = <L extends Line>(line: string): L =>
 
 interface StateHead {
   readonly saved: string
-  readonly grant?: SavedGrant | undefined
+  readonly grant?: Values | undefined
   readonly boot?: string | undefined
 }
 
@@ -48,7 +65,7 @@ export function toStateLine(
   { text, grant }: SavedState,
   boot: string | undefined,
 ): string {
-  const head: StateHead = { saved: callUuid, grant, boot }
+  const head: StateHead = { saved: callUuid, grant: grant && grantForm.write(grant), boot }
   return checked(`${JSON.stringify(head)}\t${text}`)
 }
 
@@ -63,7 +80,7 @@ export const isStateLine = (text: string): boolean => text.startsWith('{"saved":
 /** The uuids of the calls that the heads of a damaged line, or of lines that damage has joined, name. */
 export function callsIn(damaged: string): readonly string[] {
   const heads = damaged.replaceAll(/\t.*?(?=[\da-f]{8} \{"|$)/gs, '')
-  const found = heads.matchAll(/"(?:callUuid|gone|saved)":"([^"]*)"/g)
+  const found = heads.matchAll(/"(?:callUuid|gone|saved|begun|answered)":\[?"([^"]*)"/g)
   return [...new Set([...found].flatMap(([, uuid]) => uuid ?? []))]
 }
 

@@ -1,9 +1,18 @@
 /** The calls that are not stored yet, each with its lines as they are written. */
 import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
-import type { BegunCall, JournalEntry, LeftState, OpenCall } from '../call-journal.ts'
+import type { JournalEntry, LeftState } from '../call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import { checked, CHECKSUM_LENGTH } from '../journal-file.ts'
-import { isStateLine, type Line, readLine, readStateLine, shiftMs, toLine } from './lines.ts'
+import {
+  isStateLine,
+  type Line,
+  readAnswered,
+  readLine,
+  readStateLine,
+  shiftMs,
+  toLine,
+} from './lines.ts'
+import { callForm, grantForm } from './values.ts'
 
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]
@@ -50,8 +59,9 @@ export class OpenCalls {
     if ('gone' in line) this.forget(line.gone)
     else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
     else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
-    else if ('begun' in line) this.note(line.begun.callUuid, 'begun', checked(text), true)
-    else this.note(line.answered.callUuid, 'answered', checked(text), true)
+    else if ('begun' in line) this.note(String(line.begun[0]), 'begun', checked(text), true)
+    else if ('answered' in line)
+      this.note(readAnswered(line).call.callUuid, 'answered', checked(text), true)
   }
 
   /** `line` becomes one of the lines of a call. */
@@ -103,13 +113,13 @@ export class OpenCalls {
       return { kind: 'ended', callUuid, record, terms }
     }
     if (answered === '') {
-      const { begun: call } = readLine<Extract<Line, { begun: BegunCall }>>(begun)
-      return { kind: 'unanswered', callUuid, call }
+      const { begun: call } = readLine<Extract<Line, { begun: unknown }>>(begun)
+      return { kind: 'unanswered', callUuid, call: callForm.read(call) }
     }
-    const line = readLine<Extract<Line, { answered: OpenCall }>>(answered)
+    const line = readAnswered(readLine<Extract<Line, { answered: unknown }>>(answered))
     const answeredMs = line.answeredMs + shiftMs(line.boot, this.#boot)
     return {
-      ...{ kind: 'cut', callUuid, call: line.answered, tariff: line.tariff },
+      ...{ kind: 'cut', callUuid, call: line.call, tariff: line.tariff },
       talkedMs: Math.max(0, aliveAt - answeredMs),
       ...(state !== '' && { state: this.#stateOf(state, answeredMs) }),
     }
@@ -117,7 +127,8 @@ export class OpenCalls {
 
   #stateOf(line: string, answeredMs: number): LeftState {
     const { head, text } = readStateLine(line.slice(CHECKSUM_LENGTH, -1))
-    return { text, grant: head.grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
+    const grant = head.grant && grantForm.read(head.grant)
+    return { text, grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
   }
 
   asWritten({ callUuid, aliveAt, ...lines }: OpenLines): string {

@@ -20,3 +20,15 @@ export function journalOf(
   else byPath.set(sqlite.name, file)
   return new CallJournal(file, { storage, schedule, log })
 }
+
+/** A disk that can be full. */
+export class Disk extends MemoryFile {
+  isFull = false
+  writes = 0
+
+  override append(text: string, done: (error: unknown) => void): void {
+    this.writes += 1
+    if (this.isFull) done(new Error('ENOSPC'))
+    else super.append(text, done)
+  }
+}

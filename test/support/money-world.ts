@@ -1,6 +1,7 @@
 /**
  * Money is neither made nor lost, whatever happens in whatever order: calls that start, go on, end, are
- * reported twice, top-ups, and crashes that forget everything but the database.
+ * reported twice, top-ups, and crashes that forget everything but the database and the journal. After a crash
+ * answered calls are resumed or abandoned.
  */
 import fc from 'fast-check'
 import Sqlite from 'better-sqlite3'
@@ -91,6 +92,10 @@ class MoneyWorld {
   readonly store = copyOfEmptyBooks()
   readonly reported = new Map<string, number>()
   readonly durable = new Set<string>()
+  /** Ends that no crash can lose, and how often each was told to be. */
+  readonly safe = new Map<string, number>()
+  /** No crash can lose them. */
+  readonly answered = new Set<string>()
   #books: Books = ocsOn(this.store)
   #calls: LiveCall[] = []
   #count = 0
@@ -110,7 +115,7 @@ class MoneyWorld {
         note: null,
       })
     if (action === 'wait') time.advance(two % 30)
-    if (action === 'crash') this.crash()
+    if (action === 'crash') this.crash((index) => (one >> (index % 8)) % 2 === 0)
     if (call !== undefined) await this.#live(action, call, two)
   }
 
@@ -121,7 +126,15 @@ class MoneyWorld {
     const verdict = await this.#books.ocs.authorize(question(uuid, callee, caller))
     if (verdict.kind !== 'granted') return
     const { grantedSeconds } = verdict
-    this.#calls.push({ uuid, caller, callee, grantedSeconds, answeredAt: null })
+    const call = { uuid, caller, callee, grantedSeconds, answeredAt: null }
+    this.#calls.push(call)
+    const { answeredAt: _, ...begun } = this.#openCall(call, this.#books.time.now())
+    if (two % 3 > 0) this.#books.ocs.begun(begun)
+  }
+
+  #openCall({ uuid, caller: callerNumber, callee: calledNumber }: LiveCall, answeredAt: number) {
+    const customerId = callerNumber === callers[1] ? 2 : 1
+    return openCall(uuid, answeredAt, { callerNumber, calledNumber, customerId })
   }
 
   async #live(action: Step[0], call: LiveCall, two: number): Promise<void> {
@@ -130,13 +143,13 @@ class MoneyWorld {
     if (action === 'extend') {
       const answer = await ocs.extend(call.uuid, used)
       if (answer.kind === 'granted') call.grantedSeconds = answer.grantedSeconds
+      if (call.answeredAt !== null) ocs.changed(call.uuid, JSON.stringify(call))
     }
     if (action === 'answer' && call.answeredAt === null && !this.reported.has(call.uuid)) {
       call.answeredAt = time.now()
-      const { caller: callerNumber, callee: calledNumber } = call
-      const customerId = 1 + callers.indexOf(callerNumber === callers[1] ? callers[1] : callers[0])
-      const terms = { callerNumber, calledNumber, customerId }
-      void ocs.answered(openCall(call.uuid, call.answeredAt, terms))
+      void ocs
+        .answered(this.#openCall(call, call.answeredAt), JSON.stringify(call))
+        .then(() => this.answered.add(call.uuid))
     }
     if (action === 'alive' && call.answeredAt !== null)
       ocs.alive([call.uuid], call.answeredAt + used * 1_000)
@@ -145,21 +158,31 @@ class MoneyWorld {
 
   /** A repeated report tells the same: the first one decides. */
   #report(action: 'report' | 'reportOverHttp', call: LiveCall, used: number): void {
+    const isFirst = !this.reported.has(call.uuid)
     const billsec = this.reported.get(call.uuid) ?? used
     this.reported.set(call.uuid, billsec)
     const { caller: callerNumber, callee: calledNumber } = call
     const record = endedCall(call.uuid, billsec, { callerNumber, calledNumber })
     const { ocs } = this.#books
-    const stored = action === 'report' ? ocs.report(record) : ocs.reportFromNode(record, '{}')
+    const isSafe = () => void this.safe.set(call.uuid, (this.safe.get(call.uuid) ?? 0) + 1)
+    const stored =
+      action === 'report'
+        ? ocs.report(record, isFirst ? isSafe : undefined)
+        : ocs.reportFromNode(record, '{}')
     void stored.then(() => this.durable.add(call.uuid))
   }
 
   /** Everything in memory is gone, with what had not been written. */
-  crash(): void {
-    this.#books = ocsOn(this.store, new ManualTime(this.#books.time.now()))
-    this.#books.ocs.start()
+  crash(isResumed: (index: number) => boolean): void {
+    this.#books = ocsOn(this.store, new ManualTime(this.#books.time.now() + 1))
+    const { ocs } = this.#books
+    const { saved } = ocs.start()
     this.#calls = []
-    for (const uuid of this.reported.keys()) if (!this.durable.has(uuid)) this.reported.delete(uuid)
+    for (const [index, { callUuid, state }] of saved.entries())
+      if (!isResumed(index)) ocs.abandon(callUuid)
+      else if (ocs.resume(callUuid)) this.#calls.push(JSON.parse(state) as LiveCall)
+    for (const uuid of this.reported.keys())
+      if (!this.durable.has(uuid) && !this.safe.has(uuid)) this.reported.delete(uuid)
   }
 
   settle(): void {
@@ -178,6 +201,14 @@ class MoneyWorld {
       const balance = this.#books.ocs.balanceOf(customerId)
       expect(balance?.reservedMicros).toBeGreaterThanOrEqual(0n)
       expect(balance?.availableMicros).toBeGreaterThanOrEqual(0n)
+      const live = this.#calls.filter(
+        ({ uuid, caller }) => !this.reported.has(uuid) && caller === callers[customerId - 1],
+      )
+      expect(balance?.openCalls).toBe(live.length)
+      const held = live.map(({ callee, grantedSeconds }) => priceOf(callee, grantedSeconds))
+      const ending = [...this.reported].filter(([uuid]) => !this.durable.has(uuid))
+      const heldMicros = BigInt(held.reduce((sum, micros) => sum + micros, 0))
+      if (ending.length === 0) expect(balance?.reservedMicros).toBe(heldMicros)
     }
   }
 
@@ -195,7 +226,7 @@ class MoneyWorld {
       )
       .all()
     for (const row of rows) {
-      expect(row.cost).toBe(costMicros(row.number.startsWith('49') ? golden : plain, row.billsec))
+      expect(row.cost).toBe(priceOf(row.number, row.billsec))
       expect(row.debit).toBe(row.cost)
     }
     const stored = new Map(rows.map((row) => [row.call_uuid, row.billsec]))
@@ -204,6 +235,11 @@ class MoneyWorld {
       .map(({ callUuid }) => callUuid)
     expect(open.filter((uuid) => stored.has(uuid))).toEqual([])
     for (const uuid of this.durable) expect(stored.get(uuid)).toBe(this.reported.get(uuid))
+    for (const [uuid, times] of this.safe) {
+      expect(stored.get(uuid)).toBe(this.reported.get(uuid))
+      expect(times).toBe(1)
+    }
+    for (const uuid of this.answered) expect(stored.has(uuid)).toBe(true)
     expect(
       this.store.sqlite
         .prepare("SELECT count(*) FROM ledger_entry WHERE kind = 'debit'")
@@ -233,6 +269,9 @@ const plain: Tariff = {
   ratePerMinuteMicros: 60_000,
 }
 
+const priceOf = (number: string, seconds: number): number =>
+  costMicros(number.startsWith('49') ? golden : plain, seconds)
+
 /** Takes the steps in a fresh world and checks the books after each of them and at the end. */
 export async function conserved(taken: readonly Step[]): Promise<void> {
   const world = new MoneyWorld()
@@ -240,6 +279,7 @@ export async function conserved(taken: readonly Step[]): Promise<void> {
     await world.take(step)
     world.checkPromises()
   }
+  world.crash(() => false)
   world.settle()
   await Promise.resolve()
   world.checkRecords()

@@ -4,10 +4,16 @@ import { expect, test } from 'vitest'
 import type { EndTerms } from '../../../schema/call-journal.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Boot } from '../../../schema/clock.ts'
-import { type JournalFile, JournalFiles, MemoryFile } from '../../../schema/journal-file.ts'
+import {
+  checked,
+  type JournalFile,
+  JournalFiles,
+  MemoryFile,
+} from '../../../schema/journal-file.ts'
 import { recoveredRecord } from '../../../engine/charging/settlement/left-calls.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
 import { endedCall, openCall, start } from '../../support/books.ts'
+import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -24,18 +30,6 @@ function journalOn<F extends JournalFile>(file: F, boot?: Boot) {
   /** What a start after a crash now would find. */
   const left = (now = boot) => journalOn(file, now).journal.left()
   return { file, time, storage, log, journal, left }
-}
-
-/** A disk that can be full. */
-class Disk extends MemoryFile {
-  isFull = false
-  writes = 0
-
-  override append(text: string, done: (error: unknown) => void): void {
-    this.writes += 1
-    if (this.isFull) done(new Error('ENOSPC'))
-    else super.append(text, done)
-  }
 }
 
 test('an answered call is left open by a crash, up to its last heartbeat', async () => {
@@ -203,6 +197,48 @@ test('two crashes in a row lose nothing of the first', () => {
   second.time.advance(1)
   expect(second.file.read().lines).toHaveLength(2)
   expect(second.left()).toMatchObject([{ call: { callUuid: 'b' } }, { call: { callUuid: 'a' } }])
+})
+
+test('a crash while calls are moved to a new file finds each with its newest state', () => {
+  const uuids = Array.from({ length: 300 }, (_, index) => `call-${index}`)
+  const first = journalOn(new MemoryFile())
+  for (const uuid of uuids)
+    void first.journal.answered(openCall(uuid, start), null, start, { text: `"1 ${uuid}"` })
+  first.time.advance(1)
+  for (const uuid of uuids)
+    first.journal.changed(uuid, { text: JSON.stringify(uuid.padEnd(3_000)) })
+  first.time.advance(10)
+  first.file.startNew()
+  let [runs, isMoved] = [0, false]
+  for (; !isMoved; runs += 1) {
+    const next = journalOn(first.file)
+    const left = next.journal.left()
+    expect(
+      left.map((entry) => entry.kind === 'cut' && entry.state?.text.slice(1, 9).trim()),
+    ).toEqual(uuids)
+    next.journal.alive([], start)
+    next.time.advance(10 + runs)
+    isMoved = next.file.read().lines.length <= 2 * uuids.length + runs + 1
+    if (!isMoved) next.file.startNew()
+  }
+  expect(runs).toBeGreaterThan(2)
+})
+
+test('answers that an earlier version wrote are left by its crash, too', () => {
+  const { file, left } = journalOn(new MemoryFile())
+  const tariff = {
+    ...{ prefix: '49', currency: 'USD', connectFeeMicros: 0, firstIncrementSeconds: 60 },
+    ...{ firstRatePerMinuteMicros: 1, incrementSeconds: 1, ratePerMinuteMicros: 1, decimals: 4 },
+  }
+  const call = openCall('a', start, { isFree: true })
+  const line = checked(JSON.stringify({ answered: call, tariff, answeredMs: start }))
+  file.append(line, () => undefined)
+  const earlier = left()
+  expect(earlier).toEqual([{ kind: 'cut', callUuid: 'a', call, tariff, talkedMs: 0 }])
+  const now = journalOn(new MemoryFile())
+  void now.journal.answered(call, tariff, start)
+  now.time.advance(1)
+  expect(now.left()).toEqual(earlier)
 })
 
 test('a file that is removed while it is written to is replaced at the next heartbeat', async () => {

@@ -206,6 +206,55 @@ test('an answered call that a crash cut off is stored, reported, and charged onc
   ])
 })
 
+test('a call that a crash cut off before its answer is reported as failed, one that goes on at its end', async () => {
+  const bank = await openBank()
+  const path = newPath()
+  const first = process(path, bank.ocs.url)
+  const { answeredAt: _, ...call } = openCall('dialled', start)
+  first.charging.begun(call)
+  for (const uuid of ['goes on', 'given up'])
+    void first.charging.answered(openCall(uuid, start), 'before')
+  first.time.advance(20)
+  for (const uuid of ['goes on', 'given up']) first.charging.changed(uuid, 'after')
+  first.time.advance(20)
+  first.kill()
+  const second = process(path, bank.ocs.url, new ManualTime(start + 5_000))
+  expect(second.charging.start()).toMatchObject({
+    ...{ recoveredCalls: 0, unansweredCalls: 1 },
+    saved: [
+      { callUuid: 'goes on', state: 'after' },
+      { callUuid: 'given up', state: 'after' },
+    ],
+  })
+  expect(second.charging.resume('goes on')).toBe(true)
+  expect(second.charging.resume('dialled')).toBe(false)
+  second.charging.abandon('given up')
+  second.charging.abandon('goes on')
+  let safe = 0
+  void second.charging.report(endedCall('goes on', 20), () => (safe += 1))
+  second.time.advance(20)
+  expect(safe).toBe(1)
+  await second.eventually(() => bank.charged.size === 3 && count(second.store, 'cdr_outbox') === 0)
+  expect(bank.charged).toEqual(
+    new Map([
+      ['dialled', 0],
+      ['given up', 1],
+      ['goes on', 20],
+    ]),
+  )
+  expect(safe).toBe(1)
+  expect(
+    second.store.sqlite
+      .prepare('SELECT call_uuid, disposition, sip_code, hangup_cause, is_recovered FROM cdr')
+      .raw()
+      .all(),
+  ).toEqual([
+    ['dialled', 'FAILED', 500, 'PROCESS_RESTART', 1],
+    ['given up', 'ANSWERED', 200, 'PROCESS_RESTART', 1],
+    ['goes on', 'ANSWERED', 200, 'NORMAL_CLEARING', 0],
+  ])
+})
+
 test('a run that is killed at any moment of the delivery loses and doubles nothing', async () => {
   const bank = await openBank()
   const path = newPath()
