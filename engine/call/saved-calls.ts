@@ -100,6 +100,8 @@ export class SavedCalls {
     if (call?.phase !== 'answered' || call.end !== undefined) return
     const text = this.textOf(callUuid)
     if (text !== undefined) this.#deps.charging.changed(callUuid, text)
+    // Its last step may be an event of another call, or of a leg that is gone by then.
+    else if (call.transfer !== undefined) this.#later.add(callUuid)
   }
 
   /** Before the first packet. Each call goes on, or is closed as of its last sign of life. */

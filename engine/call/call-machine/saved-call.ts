@@ -115,7 +115,8 @@ export function saveCall(
 /** The legs of a stable call; undefined: it is not stable. */
 function stableLegs(world: World, call: Call): readonly Leg[] | undefined {
   const { phase, calling, legs, departing, end } = call
-  if (end !== undefined || departing.length > 0 || call.acceptFor !== undefined) return undefined
+  if (end !== undefined || call.acceptFor !== undefined) return undefined
+  if (departing.some((legId) => legOf(world, legId) !== undefined)) return undefined
   if (call.transfer?.state === 'transferring') return undefined
   const callee = legOf(world, legs.callee)
   if (phase === 'journalling') {
