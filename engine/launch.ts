@@ -13,6 +13,9 @@ const bundled = findBundledNode()
 /** V8 reads them when it starts. Small scavenges are short, and the heap stays near what lives (D133). */
 const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=60']
 
+/** The C library keeps a heap of its own for each thread otherwise, and gives little of it back (D146). */
+const arenas = { MALLOC_ARENA_MAX: '2' }
+
 if (isAtLeast(required, process.versions.node)) {
   if (isServer() && !isHeapChosen()) restartInPlace()
   void import(new URL('tollgate.js', import.meta.url).href)
@@ -54,10 +57,11 @@ function isHeapChosen(): boolean {
   return words.some((word) => word.includes('-semi-space-size'))
 }
 
-/** The process keeps its id, its streams and its environment. Returns where the system cannot do that. */
+/** The process keeps its id, its streams and what its environment says. Returns where the system cannot do that. */
 function restartInPlace(): void {
   const words = [process.execPath, ...heapFlags, ...process.execArgv, ...process.argv.slice(1)]
-  if (process.platform !== 'win32') process.execve?.(process.execPath, words, process.env)
+  const environment = { ...arenas, ...process.env }
+  if (process.platform !== 'win32') process.execve?.(process.execPath, words, environment)
 }
 
 /** Runs the same command line there, passes signals on, and ends as it ends. */
