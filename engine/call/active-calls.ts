@@ -1,6 +1,6 @@
 /** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { Charging } from '../../schema/contracts/charging.ts'
+import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { ActiveCall, CallState, CallTransfer } from '../../schema/contracts/calls.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
 import { CallCounts } from './call-counts.ts'
@@ -117,13 +117,13 @@ export class ActiveCalls {
   }
 
   /** A call of the last run is there again. Its legs are connected by `resume`. */
-  restore(saved: saving.SavedCall, shiftMs: number): LiveCall {
-    return saving.restoreCall(this.world, saved, shiftMs)
+  restore(saved: saving.SavedCall, { call, shiftMs }: SavedEntry): LiveCall {
+    return saving.restoreCall(this.world, saved, call, shiftMs)
   }
 
   /** It goes on. False: the leg of another call that it was connected to is not there. */
   resume(saved: saving.SavedCall): boolean {
-    const call = this.#calls.get(saved.call.start.callUuid)
+    const call = this.#calls.get(saved.callUuid)
     if (call) this.counts.move(call, nowhere, call.place)
     this.#scheduleHeartbeat()
     return saving.connectSaved(this.world, saved)

@@ -33,55 +33,49 @@ export interface Restored {
   readonly abandoned: number
 }
 
-/** A change is saved this soon: a crash before it goes on with the call as it was. */
-const SOON_MS = 20
-/** The journal has enough of a call that was just answered: it is saved once more if it lives this long. */
 const LATER_MS = 1_000
 
-/** Events after which an answered call is saved again. The ACK of the answer changes least. */
-const savedAfter: Partial<Record<MachineEvent['type'], 'soon' | 'later'>> = {
-  ack: 'later',
-  acknowledged: 'soon',
-  request: 'soon',
-  response: 'soon',
-  requestFailed: 'soon',
-  bye: 'soon',
-  extended: 'soon',
-  supervise: 'soon',
-}
+/** Events after which an answered call may be stable again. */
+const settling: ReadonlySet<MachineEvent['type']> = new Set([
+  'ack',
+  'acknowledged',
+  'response',
+  'requestFailed',
+  'bye',
+  'extended',
+  'supervise',
+])
 
 export class SavedCalls {
   readonly #deps: SavedCallsDeps
-  readonly #soon: Changed
-  readonly #later: Changed
+  /** Calls with a transfer that are looked at again. */
+  readonly #waiting = new Set<string>()
 
   constructor(deps: SavedCallsDeps) {
     this.#deps = deps
-    const save = (callUuid: string): void => this.#save(callUuid)
-    this.#soon = new Changed(deps, SOON_MS, save)
-    this.#later = new Changed(deps, LATER_MS, save)
   }
 
-  /** What the journal keeps of a call; undefined: it could not go on after a crash. */
+  /** What the journal keeps of a call; undefined: it is not stable, or its server is another process. */
   textOf(callUuid: string): string | undefined {
-    const { calls, signalling } = this.#deps
-    const sipOf = (legId: string): SavedLeg | undefined => {
-      const { media: _offer, ...sip } = signalling.save(legId) ?? {}
-      return sip.dialog === undefined && sip.invite === undefined ? undefined : sip
-    }
-    const saved = calls.saved(callUuid, sipOf)
+    const saved = this.#deps.calls.saved(callUuid, (legId) => this.#sipOf(legId))
     return saved && JSON.stringify(saved)
   }
 
-  /** The event has been handled. */
+  /** Without the descriptions that the call has anyway. */
+  #sipOf(legId: string): SavedLeg | undefined {
+    const { calls, signalling } = this.#deps
+    const { dialog, invite } = signalling.save(legId) ?? {}
+    if (invite !== undefined) return { invite }
+    if (dialog?.session === undefined) return dialog && { dialog }
+    const { session } = dialog
+    const isTold = session.localSdp === calls.leg(legId)?.told
+    return { dialog: isTold ? { ...dialog, session: { ...session, localSdp: '' } } : dialog }
+  }
+
+  /** The event has been handled. What it has changed is in the journal within 10 ms. */
   noteChange(event: MachineEvent): void {
-    const delay = savedAfter[event.type]
-    if (delay === undefined) return
-    const changed = delay === 'soon' ? this.#soon : this.#later
-    for (const callUuid of this.#concerned(event)) {
-      const call = this.#deps.calls.call(callUuid)
-      if (call?.phase === 'answered' && call.end === undefined) changed.add(callUuid)
-    }
+    if (!settling.has(event.type)) return
+    for (const callUuid of this.#concerned(event)) this.#save(callUuid)
   }
 
   /** After a transfer a leg exchanges media with one of another call, and both calls become stable at once. */
@@ -101,7 +95,17 @@ export class SavedCalls {
     const text = this.textOf(callUuid)
     if (text !== undefined) this.#deps.charging.changed(callUuid, text)
     // Its last step may be an event of another call, or of a leg that is gone by then.
-    else if (call.transfer !== undefined) this.#later.add(callUuid)
+    else if (call.transfer !== undefined) this.#saveLater(callUuid)
+  }
+
+  #saveLater(callUuid: string): void {
+    if (this.#waiting.has(callUuid)) return
+    const { deadlines, now } = this.#deps
+    this.#waiting.add(callUuid)
+    deadlines.at(now() + LATER_MS, () => {
+      this.#waiting.delete(callUuid)
+      this.#save(callUuid)
+    })
   }
 
   /** Before the first packet. Each call goes on, or is closed as of its last sign of life. */
@@ -109,7 +113,7 @@ export class SavedCalls {
     const { calls, dispatch } = this.#deps
     const restored = entries.flatMap((entry) => this.#restored(entry) ?? [])
     for (const saved of restored) {
-      const { callUuid } = saved.call.start
+      const { callUuid } = saved
       if (!calls.resume(saved)) dispatch({ type: 'stop', callUuid, end: closed })
       else if (saved.call.phase === 'answered') dispatch({ type: 'resumed', callUuid })
       else dispatch({ type: 'journalled', callUuid, isStored: true })
@@ -118,11 +122,12 @@ export class SavedCalls {
   }
 
   /** Undefined: it cannot go on, and is closed. */
-  #restored({ callUuid, state, shiftMs }: SavedEntry): SavedCall | undefined {
+  #restored(entry: SavedEntry): SavedCall | undefined {
+    const { callUuid, state } = entry
     const { calls, charging, log } = this.#deps
     const saved = read(state)
     const reason =
-      saved === undefined ? 'its saved state cannot be read' : this.#begin(saved, shiftMs)
+      saved === undefined ? 'its saved state cannot be read' : this.#begin(saved, entry)
     if (saved !== undefined && reason === undefined) return saved
     log('error', 'a call of the last run cannot go on', { callUuid, reason })
     if (saved !== undefined) {
@@ -134,18 +139,17 @@ export class SavedCalls {
   }
 
   /** Why the call cannot go on; undefined: it does. */
-  #begin(saved: SavedCall, shiftMs: number): string | undefined {
+  #begin(saved: SavedCall, entry: SavedEntry): string | undefined {
     const { calls, signalling, charging, credentialsOf } = this.#deps
-    const { start, place } = calls.restore(saved, shiftMs)
-    const { carrierId } = place
+    const { carrierId } = calls.restore(saved, entry).place
     const credentials = carrierId === null ? undefined : credentialsOf(carrierId)
-    for (const { id, isUac, sip } of saved.legs) {
-      const leg = shifted(sip, shiftMs)
+    for (const { id, isUac, told, sip } of saved.legs) {
+      const leg = shifted(sip, entry.shiftMs, saved.texts[told] ?? '')
       const media = offerOf(saved)
       if (!signalling.restore(id, { ...leg, media }, isUac ? credentials : undefined))
         return `the dialog of leg ${id} cannot be restored`
     }
-    return charging.resume(start.callUuid) ? undefined : 'it can no longer be charged'
+    return charging.resume(saved.callUuid) ? undefined : 'it can no longer be charged'
   }
 
   /** The parties of a call that cannot go on get BYE, as far as their dialogs could be restored. */
@@ -158,11 +162,12 @@ export class SavedCalls {
   }
 }
 
-/** With its times by the steady clock of this process. */
-function shifted(leg: SavedLeg, shiftMs: number): SavedLeg {
+/** With its times by the steady clock of this process, and what its peer was told last. */
+function shifted(leg: SavedLeg, shiftMs: number, told: string): SavedLeg {
   const { dialog } = leg
   if (dialog?.session === undefined) return leg
-  const session = { ...dialog.session, dueAt: dialog.session.dueAt + shiftMs }
+  const { dueAt, localSdp } = dialog.session
+  const session = { ...dialog.session, dueAt: dueAt + shiftMs, localSdp: localSdp || told }
   return { ...leg, dialog: { ...dialog, session } }
 }
 
@@ -177,35 +182,5 @@ function read(text: string): SavedCall | undefined {
     return saved.version === SAVED_VERSION ? saved : undefined
   } catch {
     return undefined
-  }
-}
-
-/** Calls that wait to be saved, together. */
-class Changed {
-  readonly #deps: Pick<SavedCallsDeps, 'deadlines' | 'now'>
-  readonly #delayMs: number
-  readonly #save: (callUuid: string) => void
-  readonly #callUuids = new Set<string>()
-
-  constructor(
-    deps: Pick<SavedCallsDeps, 'deadlines' | 'now'>,
-    delayMs: number,
-    save: (callUuid: string) => void,
-  ) {
-    this.#deps = deps
-    this.#delayMs = delayMs
-    this.#save = save
-  }
-
-  add(callUuid: string): void {
-    const { deadlines, now } = this.#deps
-    if (this.#callUuids.size === 0) deadlines.at(now() + this.#delayMs, () => this.#saveAll())
-    this.#callUuids.add(callUuid)
-  }
-
-  #saveAll(): void {
-    const callUuids = [...this.#callUuids]
-    this.#callUuids.clear()
-    for (const callUuid of callUuids) this.#save(callUuid)
   }
 }

@@ -167,8 +167,8 @@ function notAhead(call: SavedCall, nowMs: number): SavedCall {
   return { ...call, state: { ...call.state, ...state } }
 }
 
-const savedEntry = ({ callUuid, talkedMs, state }: SavedCall): SavedEntry => ({
-  ...{ callUuid, state: state.text, shiftMs: state.shiftMs },
+const savedEntry = ({ callUuid, call, talkedMs, state }: SavedCall): SavedEntry => ({
+  ...{ callUuid, call, state: state.text, shiftMs: state.shiftMs },
   aliveAt: state.answeredMs + talkedMs,
 })
 

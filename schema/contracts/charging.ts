@@ -57,6 +57,8 @@ export interface RevokedCall {
 /** An answered call of the last run that may go on: `resume` or `abandon` decides. */
 export interface SavedEntry {
   readonly callUuid: string
+  /** As it was when it was answered. */
+  readonly call: OpenCall
   /** As it was given last. */
   readonly state: string
   /** To be added to the times in `state`, which are by the steady clock of another process. */

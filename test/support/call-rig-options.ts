@@ -1,4 +1,5 @@
 /** What a rig of call control is started with. */
+import type { OpenCall } from '../../schema/call-journal.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { SipServer } from '../../engine/sip-server/index.ts'
 import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
@@ -10,6 +11,7 @@ interface LastRun {
   readonly time: ManualTime
   readonly world: World
   readonly saved: ReadonlyMap<string, string>
+  readonly opened: readonly OpenCall[]
   readonly server: Pick<SipServer, 'listeners'>
 }
 

@@ -86,7 +86,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   if (!listener) throw new Error('the server has no listener')
 
   const asked: AuthorizationRequest[] = []
-  const opened: OpenCall[] = []
+  const opened: OpenCall[] = [...(after?.opened ?? [])]
   const alive: string[][] = []
   const records: CallRecord[] = []
   const events: CallEvent[] = []
@@ -267,7 +267,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
   )
 
   const restored = control.restore(
-    [...saved].map(([callUuid, state]) => ({ callUuid, state, shiftMs: 0, aliveAt: time.now() })),
+    [...saved].flatMap(([callUuid, state]) => {
+      const call = opened.find((each) => each.callUuid === callUuid)
+      return call ? [{ callUuid, call, state, shiftMs: 0, aliveAt: time.now() }] : []
+    }),
   )
 
   const peers: SipPeer[] = []

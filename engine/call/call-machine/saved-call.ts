@@ -3,6 +3,8 @@
  * is stable. A call is stable when its callee has answered and its caller is about to get the 200, or when it
  * is answered and no request, offer or transfer is under way.
  */
+import type { OpenCall } from '../../../schema/call-journal.ts'
+import type { Account } from '../../../schema/contracts/charging.ts'
 import type { Call, Exchange, Leg, World } from './state.ts'
 import { legOf } from './parties.ts'
 
@@ -12,53 +14,43 @@ export const SAVED_VERSION = 1
 /** What the SIP side has saved of a leg. */
 type SavedSip = object
 
+/** What the journal has beside it is not repeated: the two parties, the payer, the attempts. What is usual is absent. */
 type SavedFields = Pick<
   Call,
-  | 'start'
   | 'stampOffsetMs'
   | 'phase'
   | 'display'
   | 'direction'
   | 'callerTag'
-  | 'account'
-  | 'payerTenantId'
   | 'origin'
   | 'destination'
-  | 'answering'
   | 'legs'
-  | 'supervisedBy'
   | 'forwardedBy'
-  | 'transfersBefore'
-  | 'failedTransfers'
   | 'place'
-  | 'attempts'
   | 'callIds'
   | 'peers'
-  | 'isFree'
-  | 'isEmergency'
   | 'grantedSeconds'
   | 'grantDenial'
   | 'firstProgressAt'
   | 'answeredAt'
-  | 'byeHeaders'
   | 'legCount'
->
+> & {
+  readonly payerTenantId: number | undefined
+  readonly supervisedBy: string[] | undefined
+  readonly transfersBefore: number | undefined
+  readonly failedTransfers: number | undefined
+  readonly isOurs: true | undefined
+  readonly isEmergency: true | undefined
+}
 
-type SavedLegFields = Pick<
+interface SavedLeg extends Pick<
   Leg,
-  | 'id'
-  | 'isUac'
-  | 'side'
-  | 'state'
-  | 'isPhone'
-  | 'callId'
-  | 'localTag'
-  | 'remoteTag'
-  | 'hasOwnOrigin'
-  | 'requestCount'
->
-
-interface SavedLeg extends SavedLegFields {
+  'id' | 'side' | 'state' | 'callId' | 'localTag' | 'remoteTag'
+> {
+  readonly isUac: true | undefined
+  readonly isPhone: true | undefined
+  readonly hasOwnOrigin: true | undefined
+  readonly requestCount: number | undefined
   /** Indices of texts. */
   readonly media: number
   readonly told: number
@@ -67,7 +59,8 @@ interface SavedLeg extends SavedLegFields {
 
 export interface SavedCall {
   readonly version: number
-  readonly call: Omit<SavedFields, 'answering'>
+  readonly callUuid: string
+  readonly call: SavedFields
   /** Of a call whose caller has no 200 yet: our answer, as an index of texts, and its headers. */
   readonly answer?: { readonly sdp: number; readonly headers: Record<string, string> }
   readonly offer?: number
@@ -101,6 +94,7 @@ export function saveCall(
   const isAnswered = call.phase === 'answered'
   return {
     version: SAVED_VERSION,
+    callUuid: call.start.callUuid,
     call: savedFields(call, isAnswered ? call.answeredAt : now),
     ...(isAnswered || answering === undefined
       ? {}
@@ -144,34 +138,30 @@ function isEmpty(table: object): boolean {
   return true
 }
 
-function savedFields(call: Call, answeredAt: number | null): SavedCall['call'] {
+function savedFields(call: Call, answeredAt: number | null): SavedFields {
   return {
-    start: call.start,
     stampOffsetMs: call.stampOffsetMs,
     phase: call.phase,
     display: call.display,
     direction: call.direction,
     callerTag: call.callerTag,
-    account: call.account,
-    payerTenantId: call.payerTenantId,
+    payerTenantId: call.payerTenantId ?? undefined,
     origin: call.origin,
     destination: identityOf(call.destination),
     legs: call.legs,
-    supervisedBy: call.supervisedBy,
+    supervisedBy: call.supervisedBy.length === 0 ? undefined : call.supervisedBy,
     forwardedBy: call.forwardedBy,
-    transfersBefore: call.transfersBefore,
-    failedTransfers: call.failedTransfers,
+    transfersBefore: call.transfersBefore || undefined,
+    failedTransfers: call.failedTransfers || undefined,
     place: call.place,
-    attempts: attemptsOf(call, answeredAt),
     callIds: call.callIds,
     peers: call.peers,
-    isFree: call.isFree,
-    isEmergency: call.isEmergency,
+    isOurs: call.start.isOurs === true || undefined,
+    isEmergency: call.isEmergency || undefined,
     grantedSeconds: call.grantedSeconds,
     grantDenial: call.grantDenial,
     firstProgressAt: call.firstProgressAt,
     answeredAt,
-    byeHeaders: call.byeHeaders,
     legCount: call.legCount,
   }
 }
@@ -183,28 +173,18 @@ function identityOf(destination: Call['destination']): Call['destination'] {
   return { ...destination, phones: [], voicemail: undefined }
 }
 
-/** With the attempt that is answering. */
-function attemptsOf({ attempts, dialing }: Call, answeredAt: number | null): Call['attempts'] {
-  if (dialing?.purpose !== 'destination' || answeredAt === null) return attempts
-  const tried = dialing.attempts.map(({ destination, status, reason, startedAt, ...attempt }) => {
-    const endedAt = attempt.state === 'answered' ? answeredAt : attempt.endedAt
-    return { destination, status, reason, startedAt, endedAt }
-  })
-  return [...attempts, ...tried]
-}
-
 function savedLeg(leg: Leg, sip: SavedSip, texts: string[]): SavedLeg {
   return {
     id: leg.id,
-    isUac: leg.isUac,
+    isUac: leg.isUac || undefined,
     side: leg.side,
     state: leg.state,
-    isPhone: leg.isPhone,
+    isPhone: leg.isPhone || undefined,
     callId: leg.callId,
     localTag: leg.localTag,
     remoteTag: leg.remoteTag,
-    hasOwnOrigin: leg.hasOwnOrigin,
-    requestCount: leg.requestCount,
+    hasOwnOrigin: leg.hasOwnOrigin || undefined,
+    requestCount: leg.requestCount || undefined,
     media: indexOf(texts, leg.media),
     told: indexOf(texts, leg.told),
     sip,
@@ -217,40 +197,57 @@ function indexOf(texts: string[], text: string): number {
 }
 
 /**
- * Adds a call to the world as it was saved. `shiftMs` is added to its times, which another process wrote by its
- * steady clock. Its legs are not connected yet (`connectSaved`).
+ * Adds a call to the world as it was saved; `opened` is what the journal has of its answer. `shiftMs` is added to its
+ * times, which another process wrote by its steady clock. Its legs are not connected yet (`connectSaved`).
  */
-export function restoreCall(world: World, saved: SavedCall, shiftMs: number): Call {
-  const { call: fields, texts } = saved
-  const textOf = (index: number | undefined): string => texts[index ?? -1] ?? ''
+export function restoreCall(
+  world: World,
+  saved: SavedCall,
+  opened: OpenCall,
+  shiftMs: number,
+): Call {
+  const { call: fields, callUuid } = saved
+  const textOf = (index: number | undefined): string => saved.texts[index ?? -1] ?? ''
   const at = (time: number | null): number | null => (time === null ? null : time + shiftMs)
-  const { start, answeredAt, firstProgressAt } = fields
+  const stampOffsetMs = fields.stampOffsetMs - shiftMs
   const [first] = saved.legs
+  const { isOurs, payerTenantId = null, supervisedBy = [], isEmergency = false } = fields
+  const { transfersBefore = 0, failedTransfers = 0 } = fields
+  const isFree = opened.isFree === true
   const call: Call = {
     ...fields,
-    start: { ...start, startedAt: start.startedAt + shiftMs },
-    stampOffsetMs: fields.stampOffsetMs - shiftMs,
+    ...{ payerTenantId, supervisedBy, transfersBefore, failedTransfers, isEmergency, isFree },
+    start: {
+      ...{ callUuid, callId: opened.callId, calledNumber: opened.calledNumber },
+      ...{ callerNumber: opened.callerNumber, callerName: opened.callerName },
+      ...{ sourceAddress: opened.sourceAddress, startedAt: opened.startedAt - stampOffsetMs },
+      ...(isOurs && { isOurs }),
+    },
+    account: accountOf(opened),
+    stampOffsetMs,
     calling: { kind: 'invite', legId: first?.id ?? '' },
     offer: saved.offer === undefined ? undefined : textOf(saved.offer),
     answering: saved.answer && { sdp: textOf(saved.answer.sdp), headers: saved.answer.headers },
     departing: [],
     transferIds: [],
     near: first?.id,
-    attempts: fields.attempts.map((attempt) => ({
+    attempts: opened.attempts.map(({ startedAt, endedAt, ...attempt }) => ({
       ...attempt,
-      startedAt: attempt.startedAt + shiftMs,
-      endedAt: attempt.endedAt + shiftMs,
+      startedAt: startedAt - stampOffsetMs,
+      endedAt: endedAt - stampOffsetMs,
     })),
     notes: [],
-    firstProgressAt: at(firstProgressAt),
-    answeredAt: at(answeredAt),
+    firstProgressAt: at(fields.firstProgressAt),
+    answeredAt: at(fields.answeredAt),
+    byeHeaders: {},
     end: undefined,
   }
-  world.calls.set(start.callUuid, call)
-  for (const { sip: _sip, media, told, ...leg } of saved.legs)
+  world.calls.set(callUuid, call)
+  for (const { sip: _sip, media, told, ...leg } of saved.legs) {
+    const { isUac = false, isPhone = false, hasOwnOrigin = false, requestCount = 0 } = leg
     world.legs.set(leg.id, {
       ...leg,
-      callUuid: start.callUuid,
+      ...{ callUuid, isUac, isPhone, hasOwnOrigin, requestCount },
       media: textOf(media),
       told: textOf(told),
       closing: undefined,
@@ -259,7 +256,15 @@ export function restoreCall(world: World, saved: SavedCall, shiftMs: number): Ca
       pending: {},
       retries: {},
     })
+  }
   return call
+}
+
+function accountOf(opened: OpenCall): Account | null {
+  const { customerId, tenantId, ratePrefix, currency, isUnauthorizedByOcs } = opened
+  const isNone = customerId === null && tenantId === null && ratePrefix === null
+  if (isNone && !isUnauthorizedByOcs) return null
+  return { customerId, tenantId, ratePrefix, currency, isUnauthorizedByOcs }
 }
 
 /** Connects the legs of a restored call. False: the leg of another call that it was connected to was not restored. */
@@ -273,7 +278,7 @@ export function connectSaved(world: World, { exchange }: SavedCall): boolean {
 }
 
 /** Takes a call that could not be restored out of the world again. */
-export function forgetSaved(world: World, { call, legs }: SavedCall): void {
-  world.calls.delete(call.start.callUuid)
+export function forgetSaved(world: World, { callUuid, legs }: SavedCall): void {
+  world.calls.delete(callUuid)
   for (const { id } of legs) world.legs.delete(id)
 }

@@ -38,12 +38,12 @@ async function answered(): Promise<Talk> {
 /** Kills the process, and starts the next one a second later with what was saved. */
 async function restart(change: (states: Map<string, string>) => void = () => undefined) {
   rig.crash()
-  const { time, world, server, saved } = rig
+  const { time, world, server, saved, opened } = rig
   const states = new Map(saved)
   change(states)
   await rig.advance(1_000)
   const { peers } = rig
-  rig = await startCallRig({ after: { time, world, server, saved: states } })
+  rig = await startCallRig({ after: { time, world, server, opened, saved: states } })
   rig.peers.push(...peers)
   await rig.settle()
 }
@@ -207,9 +207,9 @@ describe('nothing of an end leaves before it is in the journal', () => {
 describe('a call that cannot go on is closed, and its parties get BYE', () => {
   test('because it can no longer be charged', async () => {
     const { caller, node } = await talk()
-    const { time, world, server, saved } = rig
+    const { time, world, server, saved, opened } = rig
     rig.crash()
-    rig = await startCallRig({ after: { time, world, server, saved }, canResume: false })
+    rig = await startCallRig({ after: { time, world, server, opened, saved }, canResume: false })
     for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
     expect(rig.abandoned).toEqual(['uuid-1'])
     expect(rig.calls.size).toBe(0)
@@ -237,7 +237,7 @@ test('what is saved holds no password and is small', async () => {
   await talk()
   const [state = ''] = rig.saved.values()
   expect(state).not.toContain('password')
-  expect(Buffer.byteLength(state)).toBeLessThan(3_500)
+  expect(Buffer.byteLength(state)).toBeLessThan(2_800)
 })
 
 test('while a re-INVITE is under way, the call stays saved as it was before', async () => {
@@ -252,4 +252,18 @@ test('while a re-INVITE is under way, the call stays saved as it was before', as
   caller.request('ACK', leg)
   await rig.advance(500)
   expect(rig.saved.get('uuid-1')).toContain('s=moved-answer')
+})
+
+test('a caller who has acknowledged already may hang up at once', async () => {
+  rig = await startCallRig()
+  const { caller, node, leg } = await answered()
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await rig.settle()
+  await restart()
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+  expect(await rig.record()).toMatchObject({ hangupBy: 'caller', billsec: 1 })
+  await rig.idle()
 })

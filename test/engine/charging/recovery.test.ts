@@ -219,7 +219,9 @@ test('a call that is resumed holds what it held, and is billed to its real end',
   const after = ocsOn(store, new ManualTime(start + 3_000))
   expect(after.ocs.start()).toEqual({
     ...{ recoveredCalls: 0, unansweredCalls: 0 },
-    saved: [{ callUuid: 'a', state: 'second', shiftMs: 0, aliveAt: start }],
+    saved: [
+      expect.objectContaining({ callUuid: 'a', state: 'second', shiftMs: 0, aliveAt: start }),
+    ],
   })
   expect(records(store)).toEqual([])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })

@@ -18,7 +18,7 @@ import type {
   Timer,
 } from '../../../engine/call/call-machine/protocol.ts'
 import { emptyWorld, type Call, type World } from '../../../engine/call/call-machine/state.ts'
-import { callRecord } from '../../../engine/call/cdr/cdr.ts'
+import { callRecord, openCall } from '../../../engine/call/cdr/cdr.ts'
 import { HeaderFilter } from '../../../engine/call/sip/headers.ts'
 import type { LegEventData } from '../../../engine/call/signalling.ts'
 import { Agenda } from './agenda.ts'
@@ -190,22 +190,23 @@ class History implements Line, Scene {
     const { world } = this
     const isAsking = ({ start: { callUuid } }: Call): boolean =>
       this.#timers.has(JSON.stringify({ kind: 'grant-end', callUuid }))
-    const texts = [...world.calls.values()].flatMap((call) => {
+    const restored = [...world.calls.values()].flatMap((call) => {
       // What the OCS is asked for meanwhile would be answered here, but not after a crash.
       if (call.phase !== 'answered' || isAsking(call)) return []
       const saved = saveCall(world, call, () => ({}), this.now)
-      return saved === undefined ? [] : [JSON.stringify(saved)]
+      if (saved === undefined) return []
+      const opened = openCall(call, call.answeredAt ?? this.now)
+      return [{ saved: JSON.parse(JSON.stringify(saved)) as SavedCall, opened }]
     })
-    const restored = texts.map((text) => JSON.parse(text) as SavedCall)
-    for (const saved of restored) forgetSaved(world, saved)
-    for (const saved of restored) restoreCall(world, saved, 0)
-    for (const saved of restored)
+    for (const { saved } of restored) forgetSaved(world, saved)
+    for (const { saved, opened } of restored) restoreCall(world, saved, opened, 0)
+    for (const { saved } of restored)
       if (!connectSaved(world, saved)) this.complain('a partner is missing')
     const inUse = new Set([...world.calls.values()].flatMap(({ transferIds }) => transferIds))
     for (const id of world.transfers.keys()) if (!inUse.has(id)) world.transfers.delete(id)
     this.restarted += restored.length
     this.#copy()
-    for (const { call } of restored) this.emit({ type: 'resumed', callUuid: call.start.callUuid })
+    for (const { saved } of restored) this.emit({ type: 'resumed', callUuid: saved.callUuid })
   }
 
   #copy(): void {
