@@ -180,7 +180,11 @@ export class Engine {
    * @throws {WrongSetting} the server of `DRACHTIO_URL` does not let us in.
    */
   async start(saved: readonly SavedEntry[] = []): Promise<Restored> {
-    await this.#server?.start({ isHeld: true })
+    await this.#server?.start({
+      isHeld: true,
+      // Phones have registered: their addresses are proven.
+      endsStraysOf: ({ address, port }) => this.#sourceStatusOf(address, port) !== 'stranger',
+    })
     const connected = await this.#client.connect(this.#connection())
     if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
     const restored = this.#control.restore(saved)

@@ -112,7 +112,10 @@ export class Driver {
     if (held === undefined || this.#isStopped) return
     for (const { text, flow } of held.splice(0, turn)) this.#handle(text, flow)
     if (held.length > 0) this.#options.schedule(() => this.release(), 0)
-    else this.#held = undefined
+    else {
+      this.#held = undefined
+      this.#heldCharacters = 0
+    }
   }
 
   /** What of an application's dialogs outlives this process. */

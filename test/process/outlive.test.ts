@@ -265,13 +265,18 @@ test.each(Object.keys(damages))(
   },
 )
 
-test('a call that rang at the crash has a record, and costs nothing', async () => {
+test('a call that rang at the crash has a record, costs nothing, and its callee is let go', async () => {
   const call = await ringing()
-  const { tollgate } = call
+  const { tollgate, node, invite } = call
   await journalled(tollgate, '"begun"')
   await crash(tollgate)
   expect(await tollgate.waitForCalls(1)).toMatchObject([
     { disposition: 'FAILED', cost_micros: 0, billsec: 0 },
   ])
+  node.reply(invite, 180, { tag: 'b' })
+  expect((await node.next('CANCEL')).get('Via')).toBe(invite.get('Via'))
+  node.reply(invite, 200, { tag: 'b', body: sdp('too late') })
+  await node.next('ACK')
+  node.reply(await node.next('BYE'), 200)
   await settled(call, 1)
 })
