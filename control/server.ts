@@ -25,20 +25,34 @@ export interface Address {
   readonly port: number
 }
 
+/** Where to listen. */
+export interface Place extends Address {
+  /** Another process has bound it, and this is its socket: nothing is bound then. */
+  readonly descriptor?: number | undefined
+}
+
 export interface ServerOptions {
-  readonly api: Address
-  readonly edge: Address
+  readonly api: Place
+  readonly edge: Place
   /** Runs `work` every `intervalMs` until the returned function is called. */
   readonly every: (intervalMs: number, work: () => void) => () => void
   readonly limits?: Partial<ConnectionLimits>
+  /** What has to be before the ports are opened, when all else is ready for it. */
+  readonly beforeListening?: () => Promise<void>
 }
 
+/** A connection is closed so soon after its last response when another process serves. */
+const LEAVE_MS = 100
 /** How long a stopping server waits for pending responses. */
 const STOP_MS = 2_000
 
 export interface ControlServer {
   readonly api: Address
   readonly edge: Address
+  /** File descriptors of `api` and `edge`, for a process that serves them next. */
+  descriptors(): readonly number[]
+  /** Another process accepts connections now; requests in flight are answered. */
+  leave(): void
   /** Accepts no further request, lets pending ones finish, and writes the key counters. */
   stop(): Promise<void>
 }
@@ -80,6 +94,7 @@ export async function startControl(
 ): Promise<ControlServer> {
   const { access, telemetry, hub, ...made } = createControl(deps, options.limits)
   await access.passwords.prepare()
+  await options.beforeListening?.()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {
     await close(api)
@@ -90,6 +105,7 @@ export async function startControl(
     options.every(FLUSH_MS, () => hub.flush()),
     options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
   ]
+  const cancelLeaving: (() => void)[] = []
   const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => {
     try {
       access.tick()
@@ -100,7 +116,16 @@ export async function startControl(
   return {
     api: addressOf(api),
     edge: addressOf(edge),
+    descriptors: () => [api, edge].map(descriptorOf),
+    leave() {
+      hub.close()
+      for (const server of [api, edge]) {
+        server.close()
+        cancelLeaving.push(options.every(LEAVE_MS, () => server.closeIdleConnections()))
+      }
+    },
     async stop() {
+      for (const end of cancelLeaving) end()
       cancel()
       stopTelemetry()
       for (const stop of stopHub) stop()
@@ -113,10 +138,10 @@ export async function startControl(
   }
 }
 
-function listen(server: Server, address: Address): Promise<Server> {
+function listen(server: Server, { host, port, descriptor }: Place): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(address.port, address.host, () => {
+    server.listen(descriptor === undefined ? { host, port } : { fd: descriptor }, () => {
       server.off('error', reject)
       resolve(server)
     })
@@ -129,6 +154,13 @@ async function close(server: Server): Promise<void> {
   const patience = AbortSignal.timeout(STOP_MS)
   patience.addEventListener('abort', () => server.closeAllConnections())
   await closed
+}
+
+function descriptorOf(server: Server): number {
+  // Node.js does not document it.
+  const { _handle: handle } = server as Server & { readonly _handle?: { readonly fd: number } }
+  if (handle === undefined) throw new TypeError('the socket has no descriptor')
+  return handle.fd
 }
 
 function addressOf(server: Server): Address {

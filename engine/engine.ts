@@ -203,6 +203,12 @@ export class Engine {
     await this.calls.drain(deadlineMs)
   }
 
+  /** For a planned upgrade; without `sharing` with `DRACHTIO_URL`. */
+  get passing() {
+    const { restore, saveAll } = this.#control
+    return { sharing: this.#server?.sharing, restore, saveAll }
+  }
+
   async stop(): Promise<void> {
     this.#isReady = false
     this.dispatcher.stop()

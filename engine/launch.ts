@@ -17,7 +17,8 @@ const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=60']
 const arenas = { MALLOC_ARENA_MAX: '2' }
 
 if (isAtLeast(required, process.versions.node)) {
-  if (isServer() && !isHeapChosen()) restartInPlace()
+  // The channel of an upgrade would be lost; its old process has passed the flags on.
+  if (isServer() && !isHeapChosen() && !process.connected) restartInPlace()
   void import(new URL('tollgate.js', import.meta.url).href)
 } else if (bundled === undefined) {
   const advice = 'install a newer Node, or run "npm ci" in its folder, which brings one'
@@ -68,7 +69,7 @@ function restartInPlace(): void {
 function restartOn(node: string): void {
   const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' })
   const pass = (signal: NodeJS.Signals) => child.kill(signal)
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, pass)
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, pass)
   // A terminal sends Ctrl-C to both processes; a second one would end calls at once.
   process.on('SIGINT', (signal) => {
     if (!process.stdin.isTTY) pass(signal)

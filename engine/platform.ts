@@ -8,7 +8,7 @@ import { Ocs } from './charging/ocs.ts'
 import type { LoopDelay } from '../control/deps.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
-import { type ControlServer, startControl } from '../control/server.ts'
+import { type ControlServer, type ServerOptions, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
 import { type CallJournal, openCallJournal } from '../schema/journal/journal.ts'
@@ -28,7 +28,17 @@ import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { Engine, type EngineDeps } from './engine.ts'
-import { lockForServing } from './serving-lock.ts'
+import { refuseMigrations, servingLock } from './serving-lock.ts'
+import type { OldProcess } from './upgrade/old-process.ts'
+import {
+  finishRest,
+  followOld,
+  passOn,
+  takeOver,
+  upgradeOf,
+  type UpgradeParts,
+} from './upgrade/sharing.ts'
+import type { Upgrade } from './upgrade/upgrade.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './first-admin.ts'
 
@@ -36,6 +46,14 @@ export interface PlatformDeps extends Clocks {
   readonly boot?: Boot | undefined
   readonly config: Config
   readonly version: string
+  /** Of this process. */
+  readonly pid: number
+  /** It serves until this one can; absent: a usual start. */
+  readonly oldProcess?: OldProcess | undefined
+  /** Gives the memory back that is not needed any more. Takes a moment. */
+  readonly releaseMemory?: () => void
+  /** Starts the program on disk, with these sockets. */
+  readonly startProgram: UpgradeParts['startProgram']
   /** From 0 up to 1. */
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
@@ -53,6 +71,12 @@ export interface Platform {
   readonly addresses: string
   /** Takes no new call; resolves when the live ones are over, `DRAIN_SECONDS` from now at the latest. */
   drain(): Promise<void>
+  /** A planned upgrade: another process serves next. */
+  readonly upgrade: Upgrade
+  /** After it: resolves when nothing is left to be done here, `DRAIN_SECONDS` from now at the latest. */
+  finishRest(): Promise<void>
+  /** Then: the new process goes on with the live calls. This one may only end. */
+  passOn(): Promise<void>
   /** Ends the live calls of a draining platform now. */
   forceStop(): void
   /** Closes every port, writes what waits, closes the database. False: something could not be written; the log has it. */
@@ -72,8 +96,10 @@ const SERVING_BUSY_MS = 5
  * @throws {DatabaseRefused} the database cannot be used.
  * @throws {Error} an address cannot be listened on.
  */
-export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
-  const { config, log } = deps
+export async function startPlatform(given: PlatformDeps): Promise<Platform> {
+  const { log, oldProcess } = given
+  const config = oldProcess?.withSockets(given.config) ?? given.config
+  const deps = { ...given, config }
   const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
   const closers: (() => void | Promise<void>)[] = [() => store.close()]
   let isClean = true
@@ -88,13 +114,15 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     return isClean
   }
   try {
-    const lock = lockForServing(config.databasePath)
+    const lock = servingLock(config.databasePath)
     closers.unshift(() => lock.release())
+    if (oldProcess) refuseMigrations(store)
+    else lock.take()
     prepareDatabase(store, deps)
     closers.push(() => keepLost(store, deps))
     const webhooks = openWebhooks(store, deps)
     closers.push(() => webhooks.stop())
-    const journal = openCallJournal(store, deps)
+    const journal = openCallJournal(store, deps, oldProcess !== undefined)
     closers.push(() => journal.close())
     const charging = openCharging({ store, journal }, webhooks, deps)
     const { saved, ...closed } = charging.start()
@@ -110,13 +138,18 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
-    const { restored, abandoned } = await engine.start(saved)
-    const recoveredCalls = closed.recoveredCalls + abandoned
-    if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
-    if (recoveredCalls + closed.unansweredCalls > 0)
-      log('warn', 'calls of the last run are closed', { ...closed, recoveredCalls })
-    // From now on a wait for another process's lock is a timer, and calls go on.
-    store.sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`)
+    const parts = { ...deps, config, engine, charging, lock }
+    const serveSip = async (): Promise<void> => {
+      if (oldProcess) await takeOver(oldProcess, parts)
+      const { restored, abandoned } = await engine.start(saved)
+      const recoveredCalls = closed.recoveredCalls + abandoned
+      if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
+      if (recoveredCalls + closed.unansweredCalls > 0)
+        log('warn', 'calls of the last run are closed', { ...closed, recoveredCalls })
+      // From now on a wait for another process's lock is a timer, and calls go on.
+      store.sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`)
+    }
+    if (!oldProcess) await serveSip()
     const reports = openReports({ store, now: deps.steadyNow, log })
     const watch = new StorageWatch({
       ...{ store, schedule: deps.schedule },
@@ -125,18 +158,31 @@ export async function startPlatform(deps: PlatformDeps): Promise<Platform> {
     })
     const ocs = charging instanceof Ocs ? charging : undefined
     const backups = scheduleBackups(store, deps)
-    const control = await openControl({ store, engine, ocs, webhooks, reports, backups }, deps)
+    const control = await openControl(
+      { store, engine, ocs, webhooks, reports, backups },
+      { ...deps, ...(oldProcess && { beforeListening: serveSip }) },
+    )
     closers.push(() => control.stop())
+    if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
     closers.push(followOutsideChanges(store, engine, deps))
-    closers.push(forgetOldRecords(store, deps))
-    if (backups) closers.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
+    const duties = [() => webhooks.stop(), forgetOldRecords(store, deps)]
+    if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
+    const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
+    closers.push(stopDuties)
     closers.push(() => watch.stop())
     await announceAdmin(store, deps)
+    const upgrade = upgradeOf({ ...parts, control, stopDuties })
     return {
       ...{ store, engine, stop: closeAll },
       addresses: addressesOf(engine, control),
       ...drainOf(engine, deps),
+      upgrade,
+      finishRest: () => finishRest(parts, deps.steadyNow, config.drainSeconds * 1_000),
+      passOn: async () => {
+        await control.stop()
+        await passOn(parts, upgrade, () => journal.written())
+      },
       flushOnCrash: writeRest,
     }
   } catch (error) {
@@ -234,7 +280,7 @@ function openControl(
     readonly reports: Reports
     readonly backups: ScheduledBackups | undefined
   },
-  deps: PlatformDeps,
+  deps: PlatformDeps & Pick<ServerOptions, 'beforeListening'>,
 ): Promise<ControlServer> {
   const { config, version, now, steadyNow, schedule, randomBytes, log } = deps
   const port = portOf(engine, (time) => time + now() - steadyNow())
@@ -257,6 +303,7 @@ function openControl(
     {
       ...{ api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
       limits: { connectionsPerAddress: config.httpConnectionsPerAddress },
+      ...(deps.beforeListening && { beforeListening: deps.beforeListening }),
     },
   )
 }

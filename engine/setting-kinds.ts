@@ -15,6 +15,8 @@ export interface HostAndPort {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Not set, but found: the socket of the process that is upgraded, which has bound it. */
+  readonly descriptor?: number
 }
 
 const listenProtocols = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const

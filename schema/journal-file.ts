@@ -21,6 +21,8 @@ import { sync } from './storage/copy.ts'
 export interface JournalFile {
   /** What earlier runs left, oldest first. */
   read(): LeftLines
+  /** What the other process has left that had the older files; from now on they belong to this one. */
+  takeOver(): LeftLines
   /** Bytes in the file that is written to. */
   readonly size: number
   /** One at a time. After an error the same text, or the same with more behind it, is appended again. */
@@ -34,7 +36,7 @@ export interface JournalFile {
   close(isNeeded: boolean): void
 }
 
-interface LeftLines {
+export interface LeftLines {
   readonly lines: readonly (string | DamagedLine)[]
   /** Files of another database, under the names they have now. */
   readonly foreign: readonly string[]
@@ -53,6 +55,9 @@ export interface DamagedLine {
 export const checked = (text: string): string => `${checksum(text)}${text}\n`
 
 const checksum = (text: string | Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
+
+/** For a while of a planned upgrade two processes have files, each its own: the new one starts at the next multiple. */
+const FILES_OF_ONE = 1_000
 
 /** With the space behind it. */
 export const CHECKSUM_LENGTH = 9
@@ -95,6 +100,8 @@ export class JournalFiles implements JournalFile {
   readonly #databasePath: string
   /** The text of the first line of each file. */
   readonly #head: string
+  /** Files below belong to another process. */
+  #first: number
   #number: number
   /** Open from its first write on. */
   #file: number | undefined
@@ -103,11 +110,16 @@ export class JournalFiles implements JournalFile {
   #isWriting = false
   #isClosed = false
 
-  /** @param databaseId files of another database are kept aside, not read. */
-  constructor(databasePath: string, databaseId: string) {
+  /**
+   * @param databaseId files of another database are kept aside, not read.
+   * @param isBeside another process still has the files that there are, until `takeOver`.
+   */
+  constructor(databasePath: string, databaseId: string, isBeside = false) {
     this.#databasePath = databasePath
     this.#head = JSON.stringify({ database: databaseId })
-    this.#number = Math.max(0, ...journalFiles(databasePath).map(numberOf)) + 1
+    const last = Math.max(0, ...journalFiles(databasePath).map(numberOf))
+    this.#number = isBeside ? Math.ceil((last + 1) / FILES_OF_ONE) * FILES_OF_ONE : last + 1
+    this.#first = isBeside ? this.#number : 0
   }
 
   get size(): number {
@@ -115,9 +127,13 @@ export class JournalFiles implements JournalFile {
   }
 
   read(): LeftLines {
+    return this.#readFiles(this.#files())
+  }
+
+  #readFiles(files: readonly string[]): LeftLines {
     const lines: (string | DamagedLine)[] = []
     const foreign: string[] = []
-    for (const file of this.#files()) {
+    for (const file of files) {
       const [head, ...rest] = linesOf(file, readFileSync(file))
       if (typeof head !== 'string' || head === this.#head)
         lines.push(...(typeof head === 'object' ? [head] : []), ...rest)
@@ -191,9 +207,17 @@ export class JournalFiles implements JournalFile {
     this.#file = undefined
   }
 
+  takeOver(): LeftLines {
+    const own = this.#first
+    this.#first = 0
+    return this.#readFiles(this.#files().filter((file) => numberOf(file) < own))
+  }
+
   /** Oldest first. */
   #files(): readonly string[] {
-    return journalFiles(this.#databasePath).map((suffix) => this.#databasePath + suffix)
+    return journalFiles(this.#databasePath)
+      .map((suffix) => this.#databasePath + suffix)
+      .filter((file) => numberOf(file) >= this.#first && numberOf(file) <= this.#number)
   }
 }
 
@@ -234,6 +258,10 @@ export class MemoryFile implements JournalFile {
   read(): LeftLines {
     const lines = [...this.#older, ...this.#lines].map((line) => line.slice(CHECKSUM_LENGTH))
     return { lines, foreign: [] }
+  }
+
+  takeOver(): LeftLines {
+    return { lines: [], foreign: [] }
   }
 
   append(text: string, done: (error: unknown) => void): void {

@@ -34,6 +34,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/engine-port.ts': { folders: ['engine/engine.ts', 'schema'], packages: /^$/ },
   'engine/first-admin.ts': composition,
   'engine/commands': composition,
+  'engine/upgrade': composition,
   'engine/engine.ts': {
     folders: [
       ...['engine/call', ...helpers.map((name) => `engine/${name}`), 'engine/sip-server/index.ts'],

@@ -55,6 +55,8 @@ export interface CallControl {
   spy(request: SpyRequest): SpyResult
   /** Calls of the last run go on. Before the first packet. */
   restore(entries: readonly SavedEntry[]): Restored
+  /** Another process goes on with all calls next. Returns those with which it cannot. */
+  saveAll(): readonly string[]
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
 }
@@ -103,6 +105,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     transfer: (request) => transferByApi(request, calls),
     spy: (request) => spy(request, calls),
     restore: (entries) => runner.restore(entries),
+    saveAll: () => runner.saveAll(),
     messages: messages.totals,
   }
 }

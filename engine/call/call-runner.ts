@@ -100,6 +100,11 @@ export class CallRunner {
     return this.#saved.restore(entries)
   }
 
+  /** Another process goes on with all calls next. Returns those with which it cannot. */
+  saveAll(): readonly string[] {
+    return this.#saved.saveAll()
+  }
+
   /** An INVITE has come, for a call that has begun. */
   receive(legId: string, request: ReceivedRequest): void {
     this.#signalling.receive(legId, request)

@@ -89,13 +89,21 @@ export class SavedCalls {
     return partner === undefined || partner.callUuid === own ? [own] : [own, partner.callUuid]
   }
 
-  #save(callUuid: string): void {
+  /** Another process goes on with all calls next. Returns those with which it cannot: they are not stable. */
+  saveAll(): readonly string[] {
+    return this.#deps.calls
+      .list()
+      .flatMap(({ callUuid }) => (this.#save(callUuid) ? [] : [callUuid]))
+  }
+
+  #save(callUuid: string): boolean {
     const call = this.#deps.calls.call(callUuid)
-    if (call?.phase !== 'answered' || call.end !== undefined) return
+    if (call?.phase !== 'answered' || call.end !== undefined) return false
     const text = this.textOf(callUuid)
     if (text !== undefined) this.#deps.charging.changed(callUuid, text)
     // Its last step may be an event of another call, or of a leg that is gone by then.
     else if (call.transfer !== undefined) this.#saveLater(callUuid)
+    return text !== undefined
   }
 
   #saveLater(callUuid: string): void {

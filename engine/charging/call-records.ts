@@ -35,6 +35,11 @@ interface Statements<T, R> {
 /** An answered call of the last run that may go on. */
 export type SavedCall = CutCall & { readonly state: NonNullable<CutCall['state']> }
 
+interface Left {
+  readonly toClose: readonly JournalEntry[]
+  readonly saved: readonly SavedEntry[]
+}
+
 export class CallRecords {
   readonly #group: GroupCommit
   readonly #insert: ReturnType<typeof insertCallRecord>
@@ -60,11 +65,18 @@ export class CallRecords {
   }
 
   /** The calls that the last run left open: those to be closed, and those that may go on. */
-  leftOpen(nowMs: number): {
-    readonly toClose: readonly JournalEntry[]
-    readonly saved: readonly SavedEntry[]
-  } {
-    const left = this.#journal.left().filter(({ callUuid }) => {
+  leftOpen(nowMs: number): Left {
+    const { toClose, saved } = this.#sort(this.#journal.left(), nowMs)
+    return { toClose: [...this.#rows.entries(), ...toClose], saved }
+  }
+
+  /** The same of a process beside this one that has ended. */
+  leftBeside(nowMs: number): Left {
+    return this.#sort(this.#journal.takeOver(), nowMs)
+  }
+
+  #sort(entries: readonly JournalEntry[], nowMs: number): Left {
+    const left = entries.filter(({ callUuid }) => {
       const isStored = this.#isStored(callUuid)
       if (isStored) this.#journal.gone(callUuid)
       return !isStored
@@ -72,7 +84,7 @@ export class CallRecords {
     for (const entry of left)
       if (hasState(entry)) this.#saved.set(entry.callUuid, notAhead(entry, nowMs))
     return {
-      toClose: [...this.#rows.entries(), ...left.filter((entry) => !hasState(entry))],
+      toClose: left.filter((entry) => !hasState(entry)),
       saved: [...this.#saved.values()].map(savedEntry),
     }
   }

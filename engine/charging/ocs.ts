@@ -24,6 +24,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type {
   Balance,
   CostSoFar,
+  Held,
   MoneyMove,
   MoneyMoved,
   NodeExtension,
@@ -86,6 +87,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #customers: Customers
   readonly #rates: Rates
   readonly #reservations = new Reservations()
+  readonly #heldElsewhere: string[] = []
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #reports: NodeReports
@@ -121,10 +123,19 @@ export class Ocs implements Charging, OcsPort {
 
   /** Settles the calls that the last run left open and that cannot go on, then begins housekeeping. */
   start(): LeftCalls {
-    const { toClose, saved } = this.#records.leftOpen(this.#deps.now())
+    const left = this.#closeLeft(this.#records.leftOpen(this.#deps.now()))
+    this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
+    return left
+  }
+
+  /** The process beside this one has ended: what it left, as at a start. */
+  leftBeside(): LeftCalls {
+    return this.#closeLeft(this.#records.leftBeside(this.#deps.now()))
+  }
+
+  #closeLeft({ toClose, saved }: ReturnType<CallRecords['leftOpen']>): LeftCalls {
     for (const entry of toClose) this.#close(entry)
     this.#group.flush()
-    this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
     return { ...countLeft(toClose), saved }
   }
 
@@ -134,6 +145,28 @@ export class Ocs implements Charging, OcsPort {
       const message = 'billing: a call of the last run cannot be stored'
       this.#deps.log('error', message, { error, record })
     })
+  }
+
+  // ---- for a planned upgrade -------------------------------------------------------------------
+
+  /** What live calls hold of wallets. */
+  held(): readonly Held[] {
+    return [...this.#reservations.held()]
+  }
+
+  /** The calls of the old process hold exactly this now. What one of them has cost is in the database already. */
+  holdElsewhere(held: readonly Held[]): void {
+    const now = this.#deps.now()
+    this.reloadCustomers()
+    for (const callUuid of this.#heldElsewhere.splice(0)) this.#reservations.release(callUuid)
+    for (const { customerId, amountMicros, ...call } of held) {
+      const payer = this.#customers.byId(customerId)
+      if (payer === undefined) continue
+      const callUuid = `old process: ${call.callUuid}`
+      const grant = { tariff: null, maxSeconds: 0, grantedSeconds: 0, isLastGrant: true }
+      this.#reservations.open({ callUuid, payer, amountMicros, ...grant }, now)
+      this.#heldElsewhere.push(callUuid)
+    }
   }
 
   /** Writes what waits. Returns what the database did not store. */

@@ -2,6 +2,9 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Boot, Clocks, Schedule } from '../../schema/clock.ts'
 import type { Environment } from '../config.ts'
+import type { Offer } from '../upgrade/messages.ts'
+import type { OldProcess } from '../upgrade/old-process.ts'
+import type { NewProcess } from '../upgrade/upgrade.ts'
 
 /** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
 export interface World extends Clocks {
@@ -31,6 +34,12 @@ export interface World extends Clocks {
   readonly onStopSignal: (listener: () => void) => void
   /** Calls `listener` at each SIGHUP from now on, unless that means that the terminal is gone. */
   readonly onReloadSignal: (listener: () => void) => void
+  /** Calls `listener` at each SIGUSR2 from now on. */
+  readonly onUpgradeSignal: (listener: () => void) => void
+  /** Starts the program on disk with the same command line, and with these sockets. */
+  readonly startProgram: (descriptors: readonly number[], offer: Offer) => NewProcess
+  /** The process that has started this one to be upgraded; absent: a usual start. */
+  readonly oldProcess?: OldProcess | undefined
   /** Calls `listener` once for an error that nothing caught; the process ends after it. */
   readonly onCrash: (listener: (error: unknown) => void) => void
   /** Gives the memory back that is not needed any more. Takes a moment. */

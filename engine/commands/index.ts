@@ -19,11 +19,12 @@ import { secretsReset } from './secrets/reset.ts'
 import { serve } from './serve.ts'
 import { settingNotes } from './setting-notes.ts'
 import { sipServer } from './sip-server.ts'
+import { upgrade } from './upgrade.ts'
 import { userCreate } from './user-create.ts'
 
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
-  ...[serve, demo, migrateCommand, seed, keyCreate, userCreate],
+  ...[serve, upgrade, demo, migrateCommand, seed, keyCreate, userCreate],
   ...[backup, restore, check, secretsReset, sipServer, mcp],
 ]
 

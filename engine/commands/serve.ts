@@ -1,8 +1,10 @@
 import packageJson from '../../package.json' with { type: 'json' }
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
 import { CertificateError, ListenError } from '../sip-server/index.ts'
+import { takeRequests } from '../upgrade/request-socket.ts'
+import type { Upgrade } from '../upgrade/upgrade.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
 import { serviceManager } from './service-manager.ts'
@@ -26,12 +28,14 @@ export interface Company {
   readonly finish: () => void
 }
 
+const lonely = (): Company => alone
+
 const alone: Company = { dismiss: () => undefined, finish: () => undefined }
 
 /** Serves until a signal; `accompany` is called when everything listens. 1: not everything could be stored. */
 export async function runPlatform(
   world: World,
-  accompany: (platform: Platform) => Company = () => alone,
+  accompany: (platform: Platform) => Company = lonely,
 ): Promise<ExitCode> {
   const config = readConfig(world.environment)
   const logger = createLogger(config.logLevel)
@@ -64,11 +68,28 @@ export async function runPlatform(
   })
   const company = accompany(platform)
   // A start leaves half of the heap unused.
-  world.releaseMemory()
+  if (!world.oldProcess) world.releaseMemory()
   world.print(`ready ${platform.addresses}`)
   manager.ready()
-  await signals.first
-  manager.stopping((config.drainSeconds + STOP_SECONDS) * 1_000)
+  const { upgrade } = platform
+  const requests = accompany === lonely ? takeUpgrades(upgrade, config, world, logger) : undefined
+  const isUpgraded = await Promise.race([
+    signals.first.then(() => false),
+    upgrade.left.then(() => true),
+  ])
+  upgrade.cancel()
+  requests?.close()
+  if (isUpgraded) {
+    manager.handedOver()
+    const rest = platform.finishRest()
+    const isStopped = await Promise.race([signals.first.then(() => true), rest.then(() => false)])
+    if (!isStopped) {
+      await platform.passOn()
+      logger.log('info', 'stopped')
+      await flushed(logger, world)
+      return upgrade.isAbandoned ? 1 : 0
+    }
+  } else manager.stopping((config.drainSeconds + STOP_SECONDS) * 1_000)
   company.dismiss()
   void signals.second.then(() => platform.forceStop())
   await platform.drain()
@@ -76,7 +97,14 @@ export async function runPlatform(
   const isClean = await platform.stop()
   logger.log('info', 'stopped')
   await flushed(logger, world)
-  return isClean ? 0 : 1
+  return isClean && !upgrade.isAbandoned ? 0 : 1
+}
+
+/** By signal, or by `tollgate upgrade`. */
+function takeUpgrades(upgrade: Upgrade, config: Config, world: World, { log }: Logger) {
+  const run = () => upgrade.run()
+  world.onUpgradeSignal(() => void run())
+  return takeRequests(config.databasePath, run, log)
 }
 
 /** After the drain: the rest of the records is written, the ports are closed. */

@@ -108,7 +108,7 @@ export class Registrar {
       onExpired: () => this.#bindings.removeExpired(now()),
     })
     this.#batch = new Batch({ ...BATCH, schedule, work: (items) => this.#workOff(items) })
-    for (const { binding, ...home } of this.#bindings.load(now())) this.#restore(home, binding)
+    this.#restoreAll()
   }
 
   /** Answers a REGISTER. Resolves when what it changed is durable. */
@@ -228,6 +228,19 @@ export class Registrar {
         this.endBindings(domain, extension)
   }
 
+  /** Another process reads the bindings next: writes what waits. */
+  flush(): void {
+    this.#batch.flush()
+    this.#bindings.flush()
+  }
+
+  /** Takes the bindings that another process has written instead of its own. */
+  catchUp(): void {
+    for (const registered of [...this.#table.all()])
+      this.#table.set({ ...registered, bindings: [] })
+    this.#restoreAll()
+  }
+
   /** Present sizes, and totals since the start. */
   telemetry(): Readonly<Record<string, number>> {
     const { extensions, bindings, keptAlive } = this.#table.stats()
@@ -244,9 +257,8 @@ export class Registrar {
 
   /** Writes what waits. */
   stop(): void {
-    this.#batch.flush()
     this.#table.stop()
-    this.#bindings.flush()
+    this.flush()
   }
 
   /** The bindings that calls use: a Path is trusted only while the proxy that wrote it is ours. */
@@ -326,6 +338,11 @@ export class Registrar {
   #tell(phones: Pick<Registered, 'tenantId' | 'domain' | 'extension' | 'bindings'>): void {
     const { tenantId, domain, extension, bindings } = phones
     this.#deps.onRegistration({ tenantId, domain, extension, contacts: bindings.length })
+  }
+
+  #restoreAll(): void {
+    for (const { binding, ...home } of this.#bindings.load(this.#deps.now()))
+      this.#restore(home, binding)
   }
 
   #restore(home: Omit<Parameters<BindingTable['set']>[0], 'bindings'>, binding: Binding): void {

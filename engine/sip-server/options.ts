@@ -76,6 +76,8 @@ export interface SipServerOptions {
     readonly protocol: Protocol
     readonly host: string
     readonly port: number
+    /** Another process has bound it, and this is its socket: nothing is bound then. */
+    readonly descriptor?: number
   }[]
   /**
    * The address in Via and Contact of every listener. Default: the bound one; for `0.0.0.0` and `::`

@@ -34,6 +34,7 @@ import { MetricsListener } from './metrics/listener.ts'
 import { prometheusText } from './metrics/metrics.ts'
 import { type Load, Overload } from './overload/overload.ts'
 import { randomNumbers, randomTokens } from './random-token.ts'
+import { SocketSharing } from './socket-sharing.ts'
 import { defaultTimers } from './transaction/timers.ts'
 import type { BoundAddress } from './transport/listen.ts'
 import { TransportOpener } from './transport/open.ts'
@@ -82,6 +83,8 @@ export interface SipServer {
   readonly refusedConnections: number
   /** Messages taken so far although their lines end with bare line feeds. */
   readonly withLineFeeds: number
+  /** For a planned upgrade. */
+  readonly sharing: SocketSharing
   /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
   reloadCertificates(): void
   /** Sizes of every table. Those of calls return to 0 when the calls are over. */
@@ -109,7 +112,11 @@ function measureLoop(): () => number {
   }
 }
 
+/** For calls that the process before this one would have taken. */
+const patienceMs = 5_000
+
 class EmbeddedServer implements SipServer {
+  readonly sharing: SocketSharing
   readonly #options: SipServerOptions
   readonly #machine: Machine
   readonly #core: SipCore
@@ -157,6 +164,17 @@ class EmbeddedServer implements SipServer {
       token,
       version: serverVersion,
       log,
+    })
+    this.sharing = new SocketSharing({
+      listeners: () => this.#listeners,
+      sockets: () => [...this.#transports.values()].map(({ socket }) => socket),
+      belongingOf: (text) => this.#core.belongingOf(text),
+      busyConnections: () => this.#core.busyConnections(),
+      take: (datagram, flow) => this.#datagram(datagram, flow),
+      hold: () => this.#driver.hold(),
+      release: () => this.#driver.release(),
+      silence: () => this.#driver.stop(),
+      measureQueues: (isAlone) => this.#overload.watch(isAlone ? this.#listeners : []),
     })
     const { schedule } = machine
     const driver = new Driver(this.#core, this.#ports(), { now, schedule, log, admit })
@@ -236,7 +254,7 @@ class EmbeddedServer implements SipServer {
       const { metrics, now = monotonicNow } = this.#options
       this.#startedAt = Math.floor(now() / 1_000)
       if (metrics) this.#metricsAddress = await this.#metrics.start(metrics.host, metrics.port)
-      this.#overload.start(this.#listeners)
+      this.#overload.start(this.#listeners, this.sharing.isAlone ? 0 : patienceMs)
     } catch (error) {
       await this.stop()
       throw error
@@ -285,6 +303,10 @@ class EmbeddedServer implements SipServer {
     this.#opener.stop()
   }
 
+  #datagram(bytes: Buffer, flow: Flow): void {
+    if (!this.#overload.takes(bytes, flow.listener)) this.#driver.datagram(bytes, flow)
+  }
+
   #ports(): Ports {
     return {
       send: (text, flow, reference) => {
@@ -314,7 +336,7 @@ class EmbeddedServer implements SipServer {
   #open(address: SipServerOptions['listen'][number]): Promise<Transport> {
     const callbacks: TransportCallbacks = {
       datagram: (bytes, flow) => {
-        if (!this.#overload.takes(bytes, flow.listener)) this.#driver.datagram(bytes, flow)
+        if (!this.sharing.passes(bytes, flow)) this.#datagram(bytes, flow)
       },
       message: (text, flow) => this.#driver.message(text, flow),
       sendFailed: (reference, reason) => this.#driver.sendFailed(reference, reason),

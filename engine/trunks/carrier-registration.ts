@@ -92,6 +92,13 @@ export class CarrierRegistration {
     this.#on('begin')
   }
 
+  /** The carrier is asked for nothing any more. */
+  leave(): void {
+    this.#cancelDue()
+    this.#cancelLapse()
+    this.#on('end')
+  }
+
   /** Resolves when the carrier has been asked to forget us, answered or not. */
   async end(): Promise<void> {
     this.#cancelDue()

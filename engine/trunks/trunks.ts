@@ -61,6 +61,14 @@ export class Trunks {
     cancel()
   }
 
+  /** Another process registers and probes instead: no carrier is told that we are gone. */
+  leave(): void {
+    this.#isRunning = false
+    this.#probes.stop()
+    for (const registration of this.#registrations.values()) registration.leave()
+    this.#registrations.clear()
+  }
+
   /** Follows the carriers as they are from now on; what has not changed is left alone. */
   watch(carriers: readonly CarrierRecord[]): void {
     this.#probes.watch(carriers)

@@ -101,6 +101,13 @@ export type ReportAnswer =
   /** The database cannot store it at present. */
   | { readonly kind: 'unstored' }
 
+/** What a live call of another process, which serves no more, holds of a wallet. */
+export interface Held {
+  readonly callUuid: string
+  readonly customerId: number
+  readonly amountMicros: number
+}
+
 /** The only way money moves: one append-only entry, and the wallet's balance with it. */
 export interface LedgerPort {
   /** Posts one entry in a transaction, or in the one that is open. */

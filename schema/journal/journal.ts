@@ -16,7 +16,13 @@ import {
 import type { CallRecord } from '../call-record.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import { type DamagedLine, type JournalFile, JournalFiles, MemoryFile } from '../journal-file.ts'
+import {
+  type DamagedLine,
+  type JournalFile,
+  JournalFiles,
+  type LeftLines,
+  MemoryFile,
+} from '../journal-file.ts'
 import type { Store } from '../open.ts'
 import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
 import { OpenCalls, type OpenLines } from './open-calls.ts'
@@ -46,12 +52,19 @@ export interface CallJournalDeps {
   readonly boot?: Boot | undefined
 }
 
-/** @param store migrated; no other process serves it. */
-export function openCallJournal(store: Store, deps: Omit<CallJournalDeps, 'storage'>): CallJournal {
+/**
+ * @param store migrated; no other process serves it.
+ * @param isBeside another process still serves it, and keeps its files until `takeOver`.
+ */
+export function openCallJournal(
+  store: Store,
+  deps: Omit<CallJournalDeps, 'storage'>,
+  isBeside = false,
+): CallJournal {
   const { sqlite, storage } = store
   const file = sqlite.memory
     ? new MemoryFile()
-    : new JournalFiles(realpathSync(sqlite.name), databaseId(sqlite))
+    : new JournalFiles(realpathSync(sqlite.name), databaseId(sqlite), isBeside)
   return new CallJournal(file, { ...deps, storage })
 }
 
@@ -84,23 +97,54 @@ export class CallJournal {
     this.#deps = deps
     this.#boot = deps.boot && bootText(deps.boot)
     this.#open = new OpenCalls(this.#boot)
-    const { lines, foreign } = file.read()
-    for (const line of lines)
-      if (typeof line === 'string') this.#open.takeIn(line)
-      else this.#leaveOut(line)
+    this.#takeIn(file.read(), this.#open)
     this.#toMove = this.#open.values()
+  }
+
+  /** The process beside this one has ended: what it has left, as at a start. */
+  takeOver(): readonly JournalEntry[] {
+    const theirs = new OpenCalls(this.#boot)
+    this.#takeIn(this.#file.takeOver(), theirs)
+    const entries = this.#open.adopt(theirs)
+    if (entries.length > 0) {
+      this.#toMove = this.#open.values()
+      this.#writeWithin(ANSWER_WAIT_MS)
+    } else this.#file.removeOlder()
+    return entries
+  }
+
+  #takeIn({ lines, foreign }: LeftLines, open: OpenCalls): void {
+    for (const line of lines)
+      if (typeof line === 'string') open.takeIn(line)
+      else this.#leaveOut(line, open)
     for (const name of foreign)
-      deps.log('error', 'journal: a file of another database is kept aside', { file: name })
+      this.#deps.log('error', 'journal: a file of another database is kept aside', { file: name })
   }
 
   /** A call that it names is not restored from a state before it: it may have changed, or ended. */
-  #leaveOut({ text, isTorn, ...place }: DamagedLine): void {
+  #leaveOut({ text, isTorn, ...place }: DamagedLine, open: OpenCalls): void {
     const callUuids = callsIn(text)
     const fields = { ...place, callUuid: callUuids.join(' ') }
     if (isTorn) this.#deps.log('warn', 'journal: a line is cut off and left out', fields)
     else this.#deps.log('error', 'journal: a line is damaged and left out', fields)
     for (const callUuid of isTorn ? [] : callUuids)
-      if (this.#open.takesState(callUuid)) this.#open.note(callUuid, 'state', '', true)
+      if (open.takesState(callUuid)) open.note(callUuid, 'state', '', true)
+  }
+
+  /** Resolves when all that was given to it is written; false: it cannot be written now. */
+  written(): Promise<boolean> {
+    const isWaiting = this.#next !== '' || this.#beat !== ''
+    if (!isWaiting && this.#inWrite === '') return Promise.resolve(true)
+    return new Promise((resolve) => {
+      if (isWaiting) {
+        this.#await(resolve)
+        this.#writeWithin(ANSWER_WAIT_MS)
+      } else {
+        const waiting = this.#newWaiting()
+        waiting.done.push(resolve)
+        this.#waitingInWrite.push(waiting)
+      }
+    })
   }
 
   /** Calls that the last run left open, oldest first. Times are steady time of this process. */

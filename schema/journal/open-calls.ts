@@ -131,6 +131,16 @@ export class OpenCalls {
     return { text, grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
   }
 
+  /** Takes the calls of another process that are not here. What a start would have found of them. */
+  adopt(theirs: OpenCalls): readonly JournalEntry[] {
+    const adopted = [...theirs.values()].filter(({ callUuid }) => !this.#calls.has(callUuid))
+    for (const lines of adopted) {
+      this.#calls.set(lines.callUuid, lines)
+      for (const kind of lineKinds) this.#bytes += lines[kind].length
+    }
+    return adopted.map((lines) => this.#entryOf(lines))
+  }
+
   asWritten({ callUuid, aliveAt, ...lines }: OpenLines): string {
     const text = lineKinds.map((kind) => lines[kind]).join('')
     // Of an ended call it no longer counts how long it lived.

@@ -5,13 +5,13 @@ import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { openPeer, startWithNode } from '../support/scripted-node.ts'
 import { sdp } from '../support/sip-peer.ts'
 
-/** In the program: SIGUSR2 sets the clock an hour forward, then two back, then one forward and so on. */
+/** In the program: SIGWINCH sets the clock an hour forward, then two back, then one forward and so on. */
 const settable = `--import=data:text/javascript,${encodeURIComponent(`
   const real = Date.now
   let offset = 0
   let next = 3600000
   Date.now = () => real() + offset
-  process.on('SIGUSR2', () => {
+  process.on('SIGWINCH', () => {
     offset += next
     next = next > 0 ? -2 * 3600000 : 3600000
     process.stderr.write('{"msg":"the clock is set"}\\n')
@@ -26,7 +26,7 @@ test('calls are charged for what was talked, an hour forward and two back, and n
     const isSet = new Promise<void>((resolve) => {
       tollgate.onLog = (line) => line.includes('the clock is set') && resolve()
     })
-    tollgate.signal('SIGUSR2')
+    tollgate.signal('SIGWINCH')
     await isSet
   }
   for (const calls of [1, 2]) {

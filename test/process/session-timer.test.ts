@@ -46,6 +46,10 @@ async function startTollgate(sessionExpiresSeconds: number) {
   const platform = await startPlatform({
     config: { ...config, sessionExpiresSeconds },
     version: 'test',
+    pid: process.pid,
+    startProgram: () => {
+      throw new Error('nothing is upgraded here')
+    },
     ...{
       now: Date.now,
       steadyNow: Date.now,

@@ -61,7 +61,7 @@ export const forbiddenWords: readonly ForbiddenWord[] = [
   { name: 'unwind', pattern: /\bunwinds?\b|\bunwound\b/gi, instead: 'close all' },
   { name: 'rescue', pattern: /\brescue[ds]?\b/gi, instead: 'flush on crash, save, copy' },
   {
-    name: 'handover',
+    name: 'handed over',
     pattern: /\bhandovers?\b/gi,
     instead: '`TransferLeg`, third-party call control (RFC 3725)',
   },

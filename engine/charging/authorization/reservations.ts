@@ -1,6 +1,7 @@
 /** What live calls may still cost. In memory; of an answered call the journal has a copy (saved-grant.ts). */
 import type { Tariff } from '../../../schema/call-journal.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
+import type { Held } from '../../../schema/contracts/ocs.ts'
 import type { Customer } from '../customers/customer.ts'
 
 export interface Reservation {
@@ -56,6 +57,12 @@ export class Reservations {
     call.payer.reservedMicros += BigInt(call.amountMicros)
     call.payer.openCalls += 1
     return entry
+  }
+
+  /** Of calls that a wallet pays for. */
+  *held(): Iterable<Held> {
+    for (const { callUuid, payer, amountMicros } of this.#entries.values())
+      if (payer !== undefined) yield { callUuid, customerId: payer.terms.customerId, amountMicros }
   }
 
   /** Replaces grant and amount of an open call. */

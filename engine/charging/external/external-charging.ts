@@ -68,10 +68,19 @@ export class ExternalCharging implements Charging {
 
   /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
   start(): LeftCalls {
-    const { toClose, saved } = this.#records.leftOpen(this.#deps.now())
+    const left = this.#closeLeft(this.#records.leftOpen(this.#deps.now()))
+    this.#outbox.start()
+    return left
+  }
+
+  /** The process beside this one has ended: what it left, as at a start. */
+  leftBeside(): LeftCalls {
+    return this.#closeLeft(this.#records.leftBeside(this.#deps.now()))
+  }
+
+  #closeLeft({ toClose, saved }: ReturnType<CallRecords['leftOpen']>): LeftCalls {
     for (const entry of toClose) this.#close(entry)
     this.#group.flush()
-    this.#outbox.start()
     return { ...countLeft(toClose), saved }
   }
 

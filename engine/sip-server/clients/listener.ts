@@ -38,7 +38,7 @@ export class AdminListener {
 
   /** @throws ListenError when the address cannot be bound. */
   start(host: string, port: number): Promise<BoundAddress> {
-    return listen(this.#server, 'admin', host, port)
+    return listen(this.#server, 'admin', { host, port })
   }
 
   /** Stops accepting, and cuts connections that have not ended by themselves. */

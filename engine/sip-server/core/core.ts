@@ -13,6 +13,7 @@ import type { CallLimits, Log, NewRequest, RequestRoute } from '../options.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Timers } from '../transaction/timers.ts'
 import { sortAppHeaders } from './app-headers.ts'
+import { type Belonging, belongingOf } from './belonging.ts'
 import { Applications } from './applications/applications.ts'
 import { ApplicationEvents, type CommandRef } from './applications/events.ts'
 import { LostApplications } from './applications/lost-applications.ts'
@@ -173,6 +174,18 @@ export class SipCore {
   /** Ends what answers INVITEs of a process before this one that has crashed; asked for each such source. */
   endStrays(isToBeEnded: (source: Flow) => boolean, now: number): void {
     this.#strays.end(isToBeEnded, now)
+  }
+
+  /** For two processes that share a socket. A message that cannot be read begins nothing anywhere. */
+  belongingOf(text: string): Belonging {
+    const message = parseMessage(text)
+    if (message.kind === 'malformed') return 'new'
+    return belongingOf(message, this.#transactions, this.#dialogs)
+  }
+
+  /** Stream connections that a dialog or a transaction needs. */
+  busyConnections(): ReadonlySet<number> {
+    return new Set([...this.#transactions.busyConnections(), ...this.#dialogs.connections()])
   }
 
   /** The transport could not send an output that carried `reference`. */

@@ -106,6 +106,24 @@ export class Transactions implements TransactionContext {
     if (others?.size === 0) this.#byPeer.delete(peer)
   }
 
+  /** Whether a transaction that has sent a request waits for this response, or has had it within 64·T1. */
+  expects({ via, method, status }: SipMessage): boolean {
+    if (via === undefined) return false
+    if (this.#clients.has(clientKey(via.branch, method))) return true
+    return method === 'INVITE' && status >= 300 && this.#acks.find(via.branch) !== undefined
+  }
+
+  /** Whether the request with that key has a transaction, or had one within 64·T1. */
+  hasServer(key: string): boolean {
+    return this.#servers.has(key) || this.#responses.find(key) !== undefined
+  }
+
+  /** Connections that something waits on. */
+  *busyConnections(): Iterable<number> {
+    for (const { flow } of this.#clients.values()) yield flow.connectionId
+    for (const { flow } of this.#servers.values()) yield flow.connectionId
+  }
+
   /** §17.1.3: branch of the top Via and method of the CSeq. False: no transaction waits for it. */
   receiveResponse(response: SipMessage, flow: Flow, now: number): boolean {
     const branch = response.via?.branch

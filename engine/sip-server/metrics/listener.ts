@@ -18,7 +18,7 @@ export class MetricsListener {
 
   /** @throws ListenError when the address cannot be bound. */
   start(host: string, port: number): Promise<BoundAddress> {
-    return listen(this.#server, 'metrics', host, port)
+    return listen(this.#server, 'metrics', { host, port })
   }
 
   stop(): Promise<void> {

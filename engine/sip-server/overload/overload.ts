@@ -47,6 +47,7 @@ export class Overload implements Load {
   #stopRepeating: () => void = () => undefined
   #lastTurn = 0
   #latenessMs = 0
+  #patientUntil = 0
   #refused = 0
   #refusedBefore = 0
   #beganAt: number | undefined
@@ -57,16 +58,24 @@ export class Overload implements Load {
     this.#admission = new Admission(deps.limits)
   }
 
-  start(listeners: readonly Listener[]): void {
+  /** @param patienceMs nothing is refused for so long: code that has just been loaded is slow at first. */
+  start(listeners: readonly Listener[], patienceMs = 0): void {
+    this.watch(listeners)
+    this.#lastTurn = this.#deps.now()
+    this.#patientUntil = this.#lastTurn + patienceMs
+    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
+  }
+
+  /** Measures the queues of these listeners, which no other process reads. */
+  watch(listeners: readonly Listener[]): void {
     const { now, token } = this.#deps
+    this.#queues.clear()
     for (const listener of listeners) {
       if (listener.protocol !== 'udp') continue
       const { port } = listener
       const flow = { listener, address: ownAddress(listener.address), port, connectionId: 0 }
       this.#queues.set(listener, { backlog: new Backlog({ now, token }), flow })
     }
-    this.#lastTurn = now()
-    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
   }
 
   stop(): void {
@@ -106,7 +115,8 @@ export class Overload implements Load {
     const now = this.#deps.now()
     this.#latenessMs = Math.max(0, now - this.#lastTurn - periodMs)
     this.#lastTurn = now
-    this.#admission.adjust(this.lagMs, this.#deps.utilization())
+    const lagMs = now < this.#patientUntil ? 0 : this.lagMs
+    this.#admission.adjust(lagMs, this.#deps.utilization())
     this.#tell(now)
     for (const { backlog, flow } of this.#queues.values()) this.#deps.send(backlog.next(), flow)
   }

@@ -7,20 +7,29 @@ export interface BoundAddress {
   readonly port: number
 }
 
+/** Where to listen. */
+export interface Place extends BoundAddress {
+  /** Another process has bound it, and this is its socket. */
+  readonly descriptor?: number | undefined
+}
+
 /** What is written but not yet sent when a server stops gets this long. Milliseconds. */
 const flushMs = 500
 
-/** @throws ListenError when the address cannot be bound. */
+/**
+ * @param descriptor the socket that another process has bound to this address
+ * @throws ListenError when the address cannot be bound.
+ */
 export function listen(
   server: Server,
   what: string,
-  host: string,
-  port: number,
+  { host, port, descriptor }: Place,
 ): Promise<BoundAddress> {
   return new Promise((resolve, reject) => {
     const refused = (error: Error) => reject(new ListenError(what, host, port, error))
     server.once('error', refused)
-    server.listen({ host, port, ipv6Only: true, backlog: 511 }, () => {
+    const place = descriptor === undefined ? { host, port, ipv6Only: true } : { fd: descriptor }
+    server.listen({ ...place, backlog: 511 }, () => {
       server.off('error', refused)
       // Later errors are failed accepts, for want of file descriptors: the peer tries again.
       server.on('error', () => undefined)

@@ -1,6 +1,7 @@
 /** Which transport serves which protocol. */
 import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
+import type { Place } from './listen.ts'
 import { defaultStreamLimits, withSourceLimit } from './limits.ts'
 import { Credentials } from './stream/credentials.ts'
 import { openTcp } from './stream/tcp.ts'
@@ -25,17 +26,17 @@ export class TransportOpener {
    * @throws CertificateError when it needs TLS, and there are no certificates or bad ones.
    */
   open(
-    { protocol, host, port }: SipServerOptions['listen'][number],
+    { protocol, ...place }: SipServerOptions['listen'][number] & Place,
     callbacks: TransportCallbacks,
   ): Promise<Transport> {
     const { advertisedHost, webSocket, connectionsPerAddress } = this.#options
-    if (protocol === 'udp') return openUdp(host, port, advertisedHost, callbacks)
+    if (protocol === 'udp') return openUdp(place, advertisedHost, callbacks)
     const nextConnectionId = (): number => ++this.#lastConnectionId
     const limits =
       connectionsPerAddress === undefined
         ? defaultStreamLimits
         : withSourceLimit(defaultStreamLimits, connectionsPerAddress)
-    const stream = { host, port, advertisedHost, limits, nextConnectionId }
+    const stream = { ...place, advertisedHost, limits, nextConnectionId }
     switch (protocol) {
       case 'tcp':
         return openTcp(stream, callbacks)

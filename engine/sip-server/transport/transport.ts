@@ -2,6 +2,7 @@
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener, Protocol } from '../flow.ts'
 import type { SourceStatus } from '../options.ts'
+import type { SharedSocket } from './shared-socket.ts'
 
 /** One listening socket and everything that runs over it. */
 export interface Transport {
@@ -19,6 +20,8 @@ export interface Transport {
   stop(): Promise<void>
   /** Open connections; 0 for UDP. */
   readonly connections: number
+  /** Absent: it has no socket of the operating system. */
+  readonly socket?: SharedSocket
 }
 
 /** All are called from the event loop, never inside a call to the transport. */

@@ -4,7 +4,9 @@ import { isIPv6 } from 'node:net'
 import { errorCode, ListenError } from '../errors.ts'
 import type { Flow, Listener } from '../flow.ts'
 import { encodeMessage } from '../message/decode.ts'
+import type { Place } from './listen.ts'
 import { PeerFlows } from './peer-flows.ts'
+import { sharedDatagrams, type SharedSocket } from './shared-socket.ts'
 import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
 
 /**
@@ -15,8 +17,7 @@ const socketBufferBytes = 4 * 1024 * 1024
 
 /** @throws ListenError when the address cannot be bound. */
 export function openUdp(
-  host: string,
-  port: number,
+  { host, port, descriptor }: Place,
   advertisedHost: string | undefined,
   callbacks: TransportCallbacks,
 ): Promise<UdpTransport> {
@@ -35,7 +36,8 @@ export function openUdp(
       reject(new ListenError('udp', host, port, error))
     }
     socket.once('error', refused)
-    socket.bind({ address: host, port, exclusive: true }, () => {
+    const place = descriptor === undefined ? { address: host, port } : { fd: descriptor }
+    socket.bind({ ...place, exclusive: true }, () => {
       socket.off('error', refused)
       const listener = boundListener('udp', socket.address(), advertisedHost)
       resolve(new UdpTransport(socket, listener, callbacks))
@@ -75,6 +77,10 @@ class UdpTransport implements Transport {
 
   close(): void {
     // There is no connection to close.
+  }
+
+  get socket(): SharedSocket {
+    return sharedDatagrams(this.#socket)
   }
 
   stop(): Promise<void> {

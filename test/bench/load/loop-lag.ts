@@ -26,7 +26,7 @@ export class LoopWatch {
   /** Since it was asked last. */
   async lagOf(program: TollgateProcess): Promise<LoopLag> {
     rmSync(this.#file, { force: true })
-    program.signal('SIGUSR2')
+    program.signal('SIGWINCH')
     return eventually(() => JSON.parse(readFileSync(this.#file, 'utf8')) as LoopLag)
   }
 

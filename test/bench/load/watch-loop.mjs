@@ -1,6 +1,6 @@
 /**
- * Loaded into a started program before its own code (`--import`): at SIGUSR2 it writes how late the event loop
- * has been since the last SIGUSR2 into the file that LOOP_LAG_FILE names.
+ * Loaded into a started program before its own code (`--import`): at SIGWINCH it writes how late the event loop
+ * has been since the last SIGWINCH into the file that LOOP_LAG_FILE names.
  */
 import { renameSync, writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -15,7 +15,7 @@ if (isMainThread && file !== undefined) {
   histogram.enable()
   // A sample is the time between two wake-ups.
   const lagMs = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
-  process.on('SIGUSR2', () => {
+  process.on('SIGWINCH', () => {
     const [p50Ms, p99Ms] = [50, 99].map((percent) => lagMs(histogram.percentile(percent)))
     const lag = { samples: histogram.count, p50Ms, p99Ms, maxMs: lagMs(histogram.max) }
     histogram.reset()

@@ -31,6 +31,10 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     readInput: () => Promise.resolve(input),
     onStopSignal: (listener) => void listeners.push(listener),
     onReloadSignal: () => undefined,
+    onUpgradeSignal: () => undefined,
+    startProgram: () => {
+      throw new Error('nothing can be started here')
+    },
     onCrash: () => undefined,
     printed,
     complaints,

@@ -5,7 +5,7 @@ import { settings } from '../../../engine/settings.ts'
 import { fakeWorld } from './fake-world.ts'
 
 const commands = [
-  ...['serve', 'demo', 'migrate', 'seed', 'key create', 'user create'],
+  ...['serve', 'upgrade', 'demo', 'migrate', 'seed', 'key create', 'user create'],
   ...['backup', 'restore', 'check', 'secrets reset', 'sip-server', 'mcp'],
 ]
 

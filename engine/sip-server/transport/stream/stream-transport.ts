@@ -3,15 +3,14 @@ import type { Server, Socket } from 'node:net'
 import { errorCode } from '../../errors.ts'
 import type { Flow, Listener } from '../../flow.ts'
 import type { StreamLimits } from '../limits.ts'
-import { stopListening } from '../listen.ts'
+import { stopListening, type Place } from '../listen.ts'
+import { sharedServer, type SharedSocket } from '../shared-socket.ts'
 import { Sources } from '../sources.ts'
 import type { Transport, TransportCallbacks } from '../transport.ts'
 import { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 
-export interface StreamOptions {
-  readonly host: string
-  readonly port: number
+export interface StreamOptions extends Place {
   readonly advertisedHost: string | undefined
   readonly limits: StreamLimits
   /** Ids are unique in the whole server, and never 0. */
@@ -84,6 +83,13 @@ export class StreamTransport implements Transport {
 
   close(flow: Flow): void {
     this.#connections.byId(flow.connectionId)?.close()
+  }
+
+  get socket(): SharedSocket {
+    return sharedServer(this.#server, (connectionIds) => {
+      for (const connection of this.#connections.all())
+        if (!connectionIds.has(connection.flow.connectionId)) connection.close()
+    })
   }
 
   async stop(): Promise<void> {

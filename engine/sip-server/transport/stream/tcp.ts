@@ -15,7 +15,7 @@ export async function openTcp(
   callbacks: TransportCallbacks,
 ): Promise<Transport> {
   const server = createServer()
-  const { host, port } = await listen(server, 'tcp', options.host, options.port)
+  const { host, port } = await listen(server, 'tcp', options)
   const listener = boundListener('tcp', { address: host, port }, options.advertisedHost)
   return new StreamTransport(server, tcp, listener, options, callbacks)
 }

@@ -41,7 +41,7 @@ export async function openTls(
     })
     socket.destroy()
   })
-  const { host, port } = await listen(server, 'tls', options.host, options.port)
+  const { host, port } = await listen(server, 'tls', options)
   const listener = boundListener('tls', { address: host, port }, options.advertisedHost)
   return new StreamTransport(server, new TlsWire(options), listener, options, callbacks)
 }

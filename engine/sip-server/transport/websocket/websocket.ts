@@ -8,6 +8,7 @@ import type { Flow, Listener } from '../../flow.ts'
 import { maxMessageBytes } from '../../message/stream-framer.ts'
 import type { WebSocketOptions } from '../../options.ts'
 import { listen, stopListening } from '../listen.ts'
+import { sharedServer, type SharedSocket } from '../shared-socket.ts'
 import { Sources } from '../sources.ts'
 import type { Credentials } from '../stream/credentials.ts'
 import type { StreamOptions } from '../stream/stream-transport.ts'
@@ -30,7 +31,7 @@ export async function openWebSocket(
 ): Promise<Transport> {
   const protocol = options.credentials === undefined ? 'ws' : 'wss'
   const server = serverFor(options)
-  const { host, port } = await listen(server, protocol, options.host, options.port)
+  const { host, port } = await listen(server, protocol, options)
   const listener = boundListener(protocol, { address: host, port }, options.advertisedHost)
   return new WebSocketTransport(server, listener, options, callbacks)
 }
@@ -111,6 +112,12 @@ class WebSocketTransport implements Transport {
 
   close(flow: Flow): void {
     this.#byId.get(flow.connectionId)?.close()
+  }
+
+  get socket(): SharedSocket {
+    return sharedServer(this.#server, (connectionIds) => {
+      for (const [id, connection] of this.#byId) if (!connectionIds.has(id)) connection.close()
+    })
   }
 
   async stop(): Promise<void> {

@@ -13,7 +13,7 @@ async function setUp(host: string, advertisedHost?: string) {
   const received: { text: string; flow: Flow }[] = []
   const failed: string[] = []
   const signal = new Signal()
-  const transport = await openUdp(host, 0, advertisedHost, {
+  const transport = await openUdp({ host, port: 0 }, advertisedHost, {
     message: () => undefined,
     accepts: () => true,
     sourceStatus: () => 'proven' as const,
@@ -117,7 +117,7 @@ test('a port that is taken is a ListenError in one line', async () => {
     sendFailed: () => undefined,
     connectionClosed: () => undefined,
   }
-  await expect(openUdp('127.0.0.1', port, undefined, callbacks)).rejects.toMatchObject({
+  await expect(openUdp({ host: '127.0.0.1', port }, undefined, callbacks)).rejects.toMatchObject({
     name: 'ListenError',
     code: 'EADDRINUSE',
     message: `cannot listen on udp/127.0.0.1:${port}: EADDRINUSE`,
