@@ -241,8 +241,8 @@ function spoil(tollgate: TollgateProcess, uuid: string, how: (line: string) => s
 const damages: Record<string, (line: string) => string> = {
   'a line that is damaged': (line) => line.replace('callUuid', 'callUuld'),
   'a state that is cut off': (line) => {
-    const text = line.slice(9).replace(/"state":"(?:[^"\\]|\\.)*"/, '"state":"{\\"v\\":"')
-    return checked(text).trimEnd()
+    const [head = '', state] = line.slice(9).split('\t')
+    return state === undefined ? line : checked(`${head}\t${state.slice(0, 40)}`).trimEnd()
   },
 }
 
