@@ -237,6 +237,7 @@ function report(outcome: Outcome): void {
     console.log(
       `  ${what.padEnd(50)}${seen.padEnd(34)}${wanted.padEnd(18)}${isRight ? 'ok' : '← WRONG'}`,
     )
+  for (const line of wronglyBilled(outcome).slice(0, 10)) console.log(`  ${line}`)
   if (rows.some(([, , , isRight]) => !isRight)) process.exitCode = 1
 }
 
@@ -318,6 +319,18 @@ const isBilled =
     const most = (ended - (notes.get('placed') ?? answered)) / 1_000
     return row.billsec >= least - 1 && row.billsec <= most + 1
   }
+
+/** What the parties saw of each such call, in ms of their clock, and what is stored. */
+function wronglyBilled({ held, beside, records }: Outcome): readonly string[] {
+  return [...held, ...beside]
+    .filter(([, notes]) => notes.has('answered'))
+    .filter((call) => !isBilled(records)(call))
+    .map(([id, notes]) => {
+      const seen = [...notes].map(([what, at]) => `${what} ${at}`).join(', ')
+      const { records: count = 0, billsec = 0 } = records.get(id) ?? {}
+      return `${id}: ${seen}; ${count} records, ${billsec} s`
+    })
+}
 
 /** `sorted` in rising order; 0 when it is empty. */
 const percentile = (sorted: readonly number[], part: number): number =>
