@@ -1,6 +1,5 @@
 /** Calls go on over `kill -9`: whatever a party, or an operator, does with a call still works, and it is paid once. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checked } from '../../schema/journal-file.ts'
 import { cents } from '../sipp/call-case.ts'
@@ -39,16 +38,11 @@ const lasting = ({
 
 const live = async ({ api }: TalkingCall) => (await api('/pbx/calls/active')) as readonly Live[]
 
-const journalFiles = ({ databasePath }: TollgateProcess): readonly string[] =>
-  readdirSync(dirname(databasePath))
-    .filter((name) => name.startsWith(`${basename(databasePath)}.calls-`))
-    .map((name) => join(dirname(databasePath), name))
-
 /** Waits until the journal has so many calls with this text in a line. */
 const journalled = (tollgate: TollgateProcess, text: string, count = 1): Promise<void> =>
   eventually(() => {
-    const lines = journalFiles(tollgate).flatMap((file) => readFileSync(file, 'utf8').split('\n'))
-    const calls = lines
+    const calls = tollgate
+      .journal()
       .filter((line) => line.includes(text))
       .map((line) => /[\da-f]{8}-[\da-f-]{27}/.exec(line)?.[0])
     expect(new Set(calls).size).toBe(count)
@@ -231,7 +225,7 @@ test('crashes while calls are restored, again and again', async () => {
 
 /** Rewrites the lines of the journal that name a call. */
 function spoil(tollgate: TollgateProcess, uuid: string, how: (line: string) => string): void {
-  for (const file of journalFiles(tollgate)) {
+  for (const file of tollgate.journalFiles()) {
     const lines = readFileSync(file, 'utf8').split('\n')
     const spoilt = lines.map((line) => (line.includes(uuid) ? how(line) : line))
     writeFileSync(file, spoilt.join('\n'))

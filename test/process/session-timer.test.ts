@@ -3,6 +3,7 @@
  * phone that vanishes in mid-call is noticed, and the books are right (RFC 4028).
  */
 import { randomBytes, randomUUID } from 'node:crypto'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -35,6 +36,25 @@ async function startTollgate(sessionExpiresSeconds: number) {
   migrate(seeded.sqlite, Date.now())
   seedFile(seeded, JSON.stringify(seedFor([node.port])), Date.now())
   seeded.close()
+  let platform = await serve(databasePath, port, sessionExpiresSeconds)
+  onTestFinished(async () => {
+    caller.close()
+    node.close()
+    await platform.stop()
+  })
+  /** Another process goes on with what the disk has now. */
+  const crash = async () => {
+    const left = join(folder, `left-${port}.db`)
+    for (const name of readdirSync(folder).filter((file) => file.startsWith(`${port}.db`)))
+      cpSync(join(folder, name), join(folder, `left-${name}`))
+    await platform.stop()
+    platform = await serve(left, port, sessionExpiresSeconds)
+    return platform.store
+  }
+  return { caller, node, port, store: platform.store, crash }
+}
+
+async function serve(databasePath: string, port: number, sessionExpiresSeconds: number) {
   const config = readConfig({
     DATABASE_PATH: databasePath,
     SIP_LISTEN: `udp/127.0.0.1:${port}`,
@@ -43,7 +63,7 @@ async function startTollgate(sessionExpiresSeconds: number) {
     // The node of this test answers no probes.
     PROBE_INTERVAL_MS: '600000',
   })
-  const platform = await startPlatform({
+  return startPlatform({
     config: { ...config, sessionExpiresSeconds },
     version: 'test',
     pid: process.pid,
@@ -65,18 +85,18 @@ async function startTollgate(sessionExpiresSeconds: number) {
     log: () => undefined,
     announce: () => undefined,
   })
-  onTestFinished(async () => {
-    caller.close()
-    node.close()
-    await platform.stop()
-  })
-  return { caller, node, port, store: platform.store }
 }
 
-test.each(['called', 'calling'] as const)(
-  'the %s phone vanishes in mid-call: the other one gets BYE, one record, and the wallet pays what it says',
-  async (missing) => {
-    const { caller, node, port, store } = await startTollgate(3)
+test.each([
+  ['called', 'in mid-call'],
+  ['calling', 'in mid-call'],
+  ['called', 'while the process restarts after a crash'],
+  ['calling', 'while the process restarts after a crash'],
+] as const)(
+  'the %s phone vanishes %s: the other one gets BYE, one record, and the wallet pays what it says',
+  async (missing, when) => {
+    const tollgate = await startTollgate(3)
+    const { caller, node, port } = tollgate
     const from = `<sip:${paying}@127.0.0.1>;tag=${randomUUID()}`
     const leg = { ...caller.leg(`sip:15551112222@127.0.0.1:${port}`), from }
     caller.request('INVITE', leg, { body: sdp('offer') })
@@ -86,6 +106,7 @@ test.each(['called', 'calling'] as const)(
     caller.learn(leg, ok)
     caller.request('ACK', leg)
     await node.next('ACK')
+    const store = when === 'in mid-call' ? tollgate.store : await tollgate.crash()
 
     const [present, body] = missing === 'called' ? [caller, sdp('offer')] : [node, sdp('answer')]
     const isRefresh = (message: PeerMessage): boolean =>

@@ -4,9 +4,9 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
 import type { Listener } from '../../engine/sip-server/index.ts'
@@ -188,6 +188,20 @@ export class TollgateProcess {
 
   calls(): StoredCall[] {
     return this.query<StoredCall>('SELECT * FROM cdr ORDER BY id')
+  }
+
+  /** The files in which calls are that are not stored yet. */
+  journalFiles(): readonly string[] {
+    const folder = dirname(this.databasePath)
+    const begin = `${basename(this.databasePath)}.calls-`
+    return readdirSync(folder)
+      .filter((name) => name.startsWith(begin))
+      .map((name) => join(folder, name))
+  }
+
+  /** Their lines, as they are written. */
+  journal(): readonly string[] {
+    return this.journalFiles().flatMap((file) => readFileSync(file, 'utf8').split('\n'))
   }
 
   /** The calls that are answered and go on. */
