@@ -18,7 +18,7 @@ const arenas = { MALLOC_ARENA_MAX: '2' }
 
 if (isAtLeast(required, process.versions.node)) {
   // The channel of an upgrade would be lost; its old process has passed the flags on.
-  if (isServer() && !isHeapChosen() && !process.connected) restartInPlace()
+  if (isServer() && !isHeapChosen() && !isUpgrade()) restartInPlace()
   void import(new URL('tollgate.js', import.meta.url).href)
 } else if (bundled === undefined) {
   const advice = 'install a newer Node, or run "npm ci" in its folder, which brings one'
@@ -45,6 +45,11 @@ function isAtLeast(minimum: string, version: string): boolean {
   const [leastMajor = 0, leastMinor = 0] = minimum.split('.').map(Number)
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major > leastMajor || (major === leastMajor && minor >= leastMinor)
+}
+
+/** As `OFFER` of engine/upgrade/messages.ts. */
+function isUpgrade(): boolean {
+  return process.env.TOLLGATE_UPGRADE !== undefined
 }
 
 /** Other commands end before it matters. */

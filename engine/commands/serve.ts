@@ -69,10 +69,10 @@ export async function runPlatform(
   const company = accompany(platform)
   // A start leaves half of the heap unused.
   if (!world.oldProcess) world.releaseMemory()
-  world.print(`ready ${platform.addresses}`)
-  manager.ready()
   const { upgrade } = platform
   const requests = accompany === lonely ? takeUpgrades(upgrade, config, world, logger) : undefined
+  world.print(`ready ${platform.addresses}`)
+  manager.ready()
   const isUpgraded = await Promise.race([
     signals.first.then(() => false),
     upgrade.left.then(() => true),

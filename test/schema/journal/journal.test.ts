@@ -256,3 +256,21 @@ test('a file that is removed while it is written to is replaced at the next hear
   const next = journalOn(new JournalFiles(database, 'id')).journal.left()
   expect(next).toMatchObject([{ call: { callUuid: 'b' } }, { call: { callUuid: 'a' } }])
 })
+
+test('written resolves when all that was given to it is durable, at once if nothing waits', async () => {
+  const { time, journal, left } = journalOn(new MemoryFile())
+  expect(await journal.written()).toBe(true)
+  const answered = journal.answered(openCall('a', start), null, start)
+  const written = journal.written()
+  time.advance(1)
+  expect(await written).toBe(true)
+  expect(await answered).toBe(true)
+  expect(left()).toHaveLength(1)
+  const disk = new Disk()
+  const failing = journalOn(disk)
+  disk.isFull = true
+  void failing.journal.answered(openCall('a', start), null, start)
+  const refused = failing.journal.written()
+  failing.time.advance(3_000)
+  expect(await refused).toBe(false)
+})
