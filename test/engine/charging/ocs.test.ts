@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { customerWith, endedCall, question, topUp } from '../../support/books.ts'
+import { customerWith, endedCall, ocsOn, question, topUp } from '../../support/books.ts'
 
 const oneUnit = 1_000_000
 
@@ -208,4 +208,20 @@ test('a call between phones of one tenant was never authorized and costs nothing
   time.advance(100)
   await stored
   expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
+})
+
+test('what calls of another process hold counts, until they are over and what they cost is debited', async () => {
+  const { ocs: old, store, time, customerId } = customerWith(oneUnit)
+  const fresh = ocsOn(store, time).ocs
+  await old.authorize(question('a'))
+  fresh.holdElsewhere(old.held())
+  const held = { reservedMicros: 600_000n, openCalls: 1 }
+  expect(fresh.balanceOf(customerId)).toMatchObject(held)
+  fresh.holdElsewhere(old.held())
+  expect(fresh.balanceOf(customerId)).toMatchObject(held)
+  expect(await fresh.authorize(question('b'))).toMatchObject({ kind: 'denied' })
+  await Promise.all([old.report(endedCall('a', 60)), old.stop()])
+  fresh.holdElsewhere(old.held())
+  expect(fresh.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
+  expect(fresh.balanceOf(customerId)?.balanceMicros).toBe(old.balanceOf(customerId)?.balanceMicros)
 })
