@@ -220,7 +220,9 @@ test('what calls of another process hold counts, until they are over and what th
   fresh.holdElsewhere(old.held())
   expect(fresh.balanceOf(customerId)).toMatchObject(held)
   expect(await fresh.authorize(question('b'))).toMatchObject({ kind: 'denied' })
-  await Promise.all([old.report(endedCall('a', 60)), old.stop()])
+  const stored = old.report(endedCall('a', 60))
+  old.stop()
+  await stored
   fresh.holdElsewhere(old.held())
   expect(fresh.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
   expect(fresh.balanceOf(customerId)?.balanceMicros).toBe(old.balanceOf(customerId)?.balanceMicros)
