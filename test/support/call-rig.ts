@@ -154,7 +154,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     () => answers.lagMs,
     sessionSeconds,
   )
-  const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
+  const { schedule = time.schedule } = machine ?? {}
+  const deadlines = new Deadlines({ now: time.now, schedule })
   const charging = {
     authorize: (request: AuthorizationRequest) => {
       asked.push(request)

@@ -15,6 +15,22 @@ export function startGrant({ commands, now }: Turn, call: Call): void {
   commands.push({ type: 'startTimer', timer, at: (answeredAt ?? now) + grantedMs - leadMs })
 }
 
+/** The OCS is asked within this time whether a call may go on whose grant ran out while no process had it. */
+const RESUME_MS = 2_000
+
+/** A call of the last run goes on. */
+export function resumeGrant(turn: Turn, call: Call): void {
+  const { now, commands } = turn
+  const { grantedSeconds, answeredAt, start } = call
+  if (grantedSeconds === null || answeredAt === null) return
+  const usedMs = now - answeredAt
+  if (usedMs < grantedSeconds * 1_000) return startGrant(turn, call)
+  const { callUuid } = start
+  const timer = { kind: 'grant-end', callUuid } as const
+  commands.push({ type: 'startTimer', timer, at: now + RESUME_MS })
+  commands.push({ type: 'extend', callUuid, grantedSeconds: Math.ceil(usedMs / 1_000) })
+}
+
 export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredAt }: Call): void {
   if (grantedSeconds === null || answeredAt === null) return
   const { callUuid } = start

@@ -23,7 +23,7 @@ import {
   ringTimedOut,
 } from './dialing.ts'
 import { giveUpReinvite, giveUpRinging } from './exchange.ts'
-import { askForMore, extended, startGrant } from './grant.ts'
+import { askForMore, extended, resumeGrant } from './grant.ts'
 import { callOf, legOf, showMedia } from './parties.ts'
 import type {
   Admission,
@@ -160,7 +160,7 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       stop(turn, call, notStored)
       return advance(turn, call, 'notJournalled')
     case 'resumed':
-      return startGrant(turn, call)
+      return resumeGrant(turn, call)
     case 'extended':
       return extended(turn, call, event.grantedSeconds)
     case 'notExtended':

@@ -128,6 +128,18 @@ describe('a call that was talking', () => {
     expect(await rig.record()).toMatchObject({ billsec: 63 })
   })
 
+  test('is asked for at once when its grant ran out while it was nowhere, and ends when it is refused', async () => {
+    const { caller, node } = await talk()
+    rig.crash()
+    await rig.advance(70_000)
+    await restart()
+    for (const peer of [caller, node])
+      expect(peer.inbox.some(({ method }) => method === 'BYE')).toBe(false)
+    await rig.advance(2_100)
+    for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+    expect(await rig.record()).toMatchObject({ hangupBy: 'system', denialCode: 'limit' })
+  })
+
   test('goes on through two crashes', async () => {
     const { caller, node, leg } = await talk()
     await restart()
