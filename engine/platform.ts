@@ -123,7 +123,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const webhooks = openWebhooks(store, deps)
     closers.push(() => webhooks.stop())
     const journal = openCallJournal(store, deps, oldProcess !== undefined)
-    closers.push(() => journal.close())
+    let hasServed = false
+    closers.push(() => journal.close(hasServed))
     const charging = openCharging({ store, journal }, webhooks, deps)
     const { saved, ...closed } = charging.start()
     const writeRest = (): void => {
@@ -142,6 +143,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const serveSip = async (): Promise<void> => {
       if (oldProcess) await takeOver(oldProcess, parts)
       const { restored, abandoned } = await engine.start(saved)
+      hasServed = true
       const recoveredCalls = closed.recoveredCalls + abandoned
       if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
       if (recoveredCalls + closed.unansweredCalls > 0)

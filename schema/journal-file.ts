@@ -32,8 +32,8 @@ export interface JournalFile {
   /** What is appended from now on goes to a new file. */
   startNew(): void
   removeOlder(): void
-  /** Keeps the files if they are needed at the next start. */
-  close(isNeeded: boolean): void
+  /** `mark`: the next start finds the files, and after their lines one that says that the process has stopped. */
+  close(rest: 'remove' | 'keep' | 'mark'): void
 }
 
 export interface LeftLines {
@@ -136,7 +136,7 @@ export class JournalFiles implements JournalFile {
     for (const file of files) {
       const [head, ...rest] = linesOf(file, readFileSync(file))
       if (typeof head !== 'string' || head === this.#head)
-        lines.push(...(typeof head === 'object' ? [head] : []), ...rest)
+        lines.push(...(typeof head === 'object' ? [head] : []), ...rest, ...endOf(file))
       else {
         foreign.push(`${file}.of-another-database`)
         renameSync(file, `${file}.of-another-database`)
@@ -195,11 +195,14 @@ export class JournalFiles implements JournalFile {
       if (numberOf(file) < this.#number) rm(file, { force: true }, () => undefined)
   }
 
-  close(isNeeded: boolean): void {
+  close(rest: 'remove' | 'keep' | 'mark'): void {
     this.#isClosed = true
     // The number of a closed file may be that of another one when the write begins.
     if (!this.#isWriting) this.#close()
-    if (!isNeeded) for (const file of this.#files()) rmSync(file, { force: true })
+    for (const file of this.#files())
+      if (rest === 'remove') rmSync(file, { force: true })
+      // By its name: a full disk takes no line.
+      else if (rest === 'mark' && !file.endsWith(STOPPED)) renameSync(file, file + STOPPED)
   }
 
   #close(): void {
@@ -222,6 +225,11 @@ export class JournalFiles implements JournalFile {
 }
 
 const SUFFIX = '.calls-'
+/** Behind the name of a file whose process has stopped. */
+const STOPPED = '.stopped'
+
+const endOf = (file: string): readonly string[] =>
+  file.endsWith(STOPPED) ? ['{"stopped":true}'] : []
 
 /** What comes behind the path of a database in the names of its journal's files, oldest first. */
 export function journalFiles(databasePath: string): readonly string[] {
@@ -229,11 +237,12 @@ export function journalFiles(databasePath: string): readonly string[] {
   return readdirSync(dirname(databasePath))
     .filter((name) => name.startsWith(start))
     .map((name) => name.slice(start.length))
-    .filter((rest) => /^\.calls-\d+$/.test(rest))
+    .filter((rest) => /^\.calls-\d+(?:\.stopped)?$/.test(rest))
     .toSorted((a, b) => numberOf(a) - numberOf(b))
 }
 
-const numberOf = (file: string): number => Number(file.slice(file.lastIndexOf('-') + 1))
+const numberOf = (file: string): number =>
+  Number.parseInt(file.slice(file.lastIndexOf('-') + 1), 10)
 
 /** A disk may take a part at a time. */
 function writeAll(

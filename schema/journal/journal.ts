@@ -228,11 +228,16 @@ export class CallJournal {
     if (this.#open.forget(callUuid)) this.#add(toLine({ gone: callUuid }), OTHER_WAIT_MS)
   }
 
-  /** Writes nothing any more. What is not stored is kept for the next start. */
-  close(): void {
+  /**
+   * Writes nothing any more. What is not stored is kept for the next start.
+   *
+   * @param hasServed every call has ended with this process, whatever the disk has taken of it: none goes on.
+   */
+  close(hasServed: boolean): void {
     this.#isClosed = true
     this.#timer?.cancel()
-    this.#file.close(this.#open.size > 0)
+    if (this.#open.size === 0) this.#file.close('remove')
+    else this.#file.close(hasServed ? 'mark' : 'keep')
   }
 
   /** How many calls are not stored. */

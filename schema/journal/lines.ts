@@ -14,6 +14,8 @@ export type Line =
   | { readonly ended: CallRecord; readonly terms: EndTerms }
   /** The database has its record, or its caller was refused. */
   | { readonly gone: string }
+  /** The process has stopped, and with it every call. */
+  | { readonly stopped: true }
 
 interface AnsweredLine {
   /** An object: an earlier version wrote it. */

@@ -57,6 +57,8 @@ export class OpenCalls {
     }
     const line = JSON.parse(text) as Line
     if ('gone' in line) this.forget(line.gone)
+    else if ('stopped' in line)
+      for (const lines of this.#calls.values()) this.#set(lines, 'state', '')
     else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
     else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
     else if ('begun' in line) this.note(String(line.begun[0]), 'begun', checked(text), true)

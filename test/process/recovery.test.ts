@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { SippNode, callWith, startCallers } from '../support/sipp.ts'
@@ -18,12 +20,23 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   return tollgate
 }
 
-test('kill -9 with 100 live calls: the next start records and charges each once, and a second at least; the one after that none', async () => {
+/** What another version of the program would find. */
+function forgetStates({ databasePath }: TollgateProcess): void {
+  const [folder, start] = [dirname(databasePath), `${basename(databasePath)}.calls-`]
+  for (const name of readdirSync(folder).filter((each) => each.startsWith(start))) {
+    const file = join(folder, name)
+    const lines = readFileSync(file, 'latin1').split('\n')
+    writeFileSync(file, lines.filter((line) => !line.includes('{"saved":')).join('\n'), 'latin1')
+  }
+}
+
+test('kill -9 with 100 live calls that cannot go on: the next start records and charges each once, and a second at least; the one after that none', async () => {
   const tollgate = await withLiveCalls()
   const open = tollgate.openCalls().map((call) => call.call_uuid)
   // Before the first heartbeat: all that is known of them is that they were answered.
   await tollgate.kill()
   expect(tollgate.calls()).toEqual([])
+  forgetStates(tollgate)
 
   await tollgate.restart()
   const calls = tollgate.calls()

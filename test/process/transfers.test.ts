@@ -72,12 +72,17 @@ test('the transferor pays for both calls until the others hang up', async () => 
   expectPaidTwice(tollgate)
 })
 
-test('kill -9 after a transfer: the next start records and charges each call once', async () => {
-  const { tollgate } = await transferred()
-  const alive = () => tollgate.openCalls().filter(({ talkedMs }) => talkedMs > 0)
-  await expect.poll(alive).toHaveLength(2)
+test('kill -9 after a transfer: the parties talk on, and each call is recorded and charged once', async () => {
+  const { tollgate, node, first } = await transferred()
+  await expect
+    .poll(() => tollgate.openCalls().filter(({ talkedMs }) => talkedMs > 0))
+    .toHaveLength(2)
   await tollgate.kill()
   await tollgate.restart()
-  expect(tollgate.calls().map((call) => call.is_recovered)).toEqual([1, 1])
+  expect(tollgate.calls()).toEqual([])
+  node.request('BYE', first)
+  node.reply(await node.next('BYE'), 200)
+  const calls = await tollgate.waitForCalls(2)
+  expect(calls.map((call) => call.is_recovered)).toEqual([0, 0])
   expectPaidTwice(tollgate)
 })

@@ -74,10 +74,23 @@ test('older files are removed when a new one has what is needed; all of them whe
   await append(file, '2')
   file.removeOlder()
   await expect.poll(() => filesOf(database)).toEqual(['.calls-2'])
-  file.close(true)
+  file.close('keep')
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['2'])
-  file.close(false)
+  file.close('remove')
   expect(filesOf(database)).toEqual([])
+})
+
+test('files of a process that has stopped say so by their name, and are followed by a line that does', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  file.close('mark')
+  expect(filesOf(database)).toEqual(['.calls-1.stopped'])
+  const next = new JournalFiles(database, 'id')
+  expect(next.read().lines).toEqual(['1', '{"stopped":true}'])
+  await append(next, '2')
+  next.close('mark')
+  expect(filesOf(database)).toEqual(['.calls-1.stopped', '.calls-2.stopped'])
 })
 
 test('a folder that is gone is an error, and the text can be appended again', async () => {
