@@ -20,9 +20,11 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const seed = Number(options.get('seed') ?? 1)
   const random = seededRandom(seed)
   const node = await startNode()
-  const tollgate = await TollgateProcess.start(seedFor(node.port), { LOG_LEVEL: 'warn' })
+  const tollgate = await TollgateProcess.start(seedFor(node.port), {
+    ...{ LOG_LEVEL: 'warn', DRAIN_SECONDS: '1' },
+  })
   const callers = await UdpCallers.open(tollgate.sipPort, caller, random)
-  const totals: Totals = { recovered: 0, wrong: 0 }
+  const totals: Totals = { answered: new Set(), wrong: 0 }
   try {
     for (let round = 1; round <= rounds; round++) {
       callers.start(rate)
@@ -34,6 +36,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
       await tollgate.restart()
       compare(tollgate, callers, killedAt, totals)
     }
+    // Their callers say nothing any more: the stop ends the calls that go on.
+    await tollgate.terminate()
+    compareEnds(tollgate, totals)
     report(tollgate, callers, totals, { rounds, seed })
   } finally {
     callers.close()
@@ -43,37 +48,56 @@ export async function run(words: readonly string[] = []): Promise<void> {
 }
 
 interface Totals {
-  recovered: number
-  /** Answered right before the end, and not written. */
+  /** Call-IDs. */
+  readonly answered: Set<string>
   wrong: number
 }
 
-/** The callers' notes of the last round against what is stored. */
-function compare(
-  tollgate: TollgateProcess,
-  callers: UdpCallers,
-  killedAt: number,
-  totals: Totals,
-): void {
-  const counts = new Map(
+/** By Call-ID: records of answered calls. */
+const recordsOf = (tollgate: TollgateProcess): ReadonlyMap<string, number> =>
+  new Map(
     tollgate
       .query<{ id: string; records: number }>(
         `SELECT call_id AS id, count(*) AS records FROM cdr WHERE disposition = 'ANSWERED' GROUP BY 1`,
       )
       .map(({ id, records }) => [id, records]),
   )
+
+/** The callers' notes of the last round against what is stored: a call has one record, or goes on. */
+function compare(
+  tollgate: TollgateProcess,
+  callers: UdpCallers,
+  killedAt: number,
+  totals: Totals,
+): void {
+  const records = recordsOf(tollgate)
+  const open = new Set(tollgate.openCalls().map((call) => call.call_id))
   for (const [callId, answeredAt] of callers.answered) {
     const age = killedAt - answeredAt
-    const records = counts.get(callId) ?? 0
-    if (records === 1) continue
+    const count = (records.get(callId) ?? 0) + (open.has(callId) ? 1 : 0)
+    totals.answered.add(callId)
+    if (count === 1) continue
     totals.wrong += 1
-    console.log(
-      `  ${callId}: ${records} records, answered ${age.toFixed(0)} ms before the end ← WRONG`,
-    )
+    console.log(`  ${callId}: ${count} times, answered ${age.toFixed(0)} ms before the end ← WRONG`)
   }
   callers.forget()
-  const open = tollgate.openCalls().map((call) => ({ what: 'journal not empty', ...call }))
-  const problems = [...tollgate.query<object>(booksProblems), ...open]
+  checkBooks(tollgate, totals)
+}
+
+/** After the stop, which has ended what went on: each call of all rounds has one record. */
+function compareEnds(tollgate: TollgateProcess, totals: Totals): void {
+  const records = recordsOf(tollgate)
+  const wrong = [...totals.answered].filter((callId) => records.get(callId) !== 1)
+  const open = tollgate.openCalls()
+  totals.wrong += wrong.length + open.length
+  for (const callId of wrong)
+    console.log(`  ${callId}: ${records.get(callId) ?? 0} records ← WRONG`)
+  if (open.length > 0) console.log(`  ${open.length} calls left in the journal ← WRONG`)
+  checkBooks(tollgate, totals)
+}
+
+function checkBooks(tollgate: TollgateProcess, totals: Totals): void {
+  const problems = tollgate.query<object>(booksProblems)
   totals.wrong += problems.length
   for (const problem of problems) console.log(`  ${JSON.stringify(problem)} ← WRONG`)
 }
@@ -106,7 +130,7 @@ function report(
   )
   const { balance, ledger, debits } = tollgate.wallet('load')
   console.log(
-    `  ${rounds} kills, seed ${seed}: ${callers.placed} calls placed, ${row?.answered} answered records, ${row?.recovered} of them recovered`,
+    `  ${rounds} kills, seed ${seed}: ${callers.placed} calls placed, ${row?.answered} answered records, ${row?.recovered} of them closed by a start`,
   )
   console.log(
     `  ${debits} debits, balance ${balance / 1e6} = ledger ${ledger / 1e6}: ${balance === ledger}`,

@@ -129,7 +129,7 @@ test('an old process that ends in order leaves the files of the new one alone', 
   await append(old, '1')
   const fresh = new JournalFiles(database, 'id', true)
   await append(fresh, 'a')
-  old.close(false)
+  old.close('remove')
   expect(filesOf(database)).toEqual(['.calls-1000'])
   expect(fresh.takeOver().lines).toEqual([])
 })

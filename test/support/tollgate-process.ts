@@ -21,6 +21,7 @@ const program = 'dist/main.js'
 
 interface OpenCall {
   readonly call_uuid: string
+  readonly call_id: string
   /** Up to the last heartbeat. */
   readonly talkedMs: number
 }
@@ -207,7 +208,9 @@ export class TollgateProcess {
   /** The calls that are answered and go on. */
   openCalls(): OpenCall[] {
     return this.#unstored().flatMap((entry) =>
-      entry.kind === 'cut' ? [{ call_uuid: uuidOf(entry), talkedMs: entry.talkedMs }] : [],
+      entry.kind === 'cut'
+        ? [{ call_uuid: uuidOf(entry), call_id: entry.call.callId, talkedMs: entry.talkedMs }]
+        : [],
     )
   }
 
