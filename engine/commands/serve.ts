@@ -104,7 +104,7 @@ export async function runPlatform(
 function takeUpgrades(upgrade: Upgrade, config: Config, world: World, { log }: Logger) {
   const run = () => upgrade.run()
   world.onUpgradeSignal(() => void run())
-  return takeRequests(config.databasePath, run, log)
+  return takeRequests(config.databasePath, world.pid, run, log)
 }
 
 /** After the drain: the rest of the records is written, the ports are closed. */
