@@ -6,6 +6,7 @@ import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../appli
 import type { DialogTable } from '../dialog/dialog-table.ts'
 import { Dialog, dialogId } from '../dialog/dialog.ts'
 import { isReliable, type Flow, type Listener } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
 import { parseMessage } from '../message/parse.ts'
 import type { LostFlows } from './session/lost-flows.ts'
 import type { SessionTimers } from './session/session-timers.ts'
@@ -45,7 +46,7 @@ export class SavedState {
     const inbound = this.#ports.requests.find(transactionId, clientId)
     if (inbound?.isCall !== true) return undefined
     const { request, transaction, dialog } = inbound
-    const head = request.text.slice(0, request.bodyStart)
+    const head = headOf(request)
     const [toTag, flow] = [inbound.fixTag(), savedFlow(transaction.flow)]
     if (dialog === undefined) return { head, flow, toTag }
     const { contact, localCseq, remoteCseq } = dialog
@@ -100,6 +101,15 @@ export class SavedState {
     return flow && hostName !== undefined ? { ...flow, hostName } : flow
   }
 }
+
+/** The digest response has been checked: passwords could be tried against it. */
+function headOf(request: SipMessage): string {
+  const head = request.text.slice(0, request.bodyStart)
+  const hasCredentials = request.has('Proxy-Authorization') || request.has('Authorization')
+  return hasCredentials ? head.replaceAll(credentials, '') : head
+}
+
+const credentials = /^(?:Proxy-)?Authorization[ \t]*:.*\r?\n(?:[ \t].*\r?\n)*/gim
 
 const raised = (early: SavedInvite['early']): SavedInvite['early'] =>
   early && { ...early, localCseq: early.localCseq + CSEQ_STEP }

@@ -294,3 +294,18 @@ test.each([
   expect(core.saved.restoreInvite(clientId, damaged, now)).toBeUndefined()
   expect(core.stats()).toMatchObject({ inboundRequests: 1, serverTransactions: 1 })
 })
+
+test('what a caller has proved its password with is not saved', () => {
+  const first = new VirtualServer()
+  const digest = 'Digest username="101", response="81926fada35b3a0e"'
+  const text = requestOf('INVITE', { body: sdp }).replace(
+    'Max-Forwards',
+    `PROXY-AUTHORIZATION : ${digest},\r\n qop=auth\r\nAuthorization: ${digest}\r\nMax-Forwards`,
+  )
+  const saved = savedInvite(first, invited(first, text))
+  expect(saved.head).not.toMatch(/response|qop|uthorization/i)
+  expect(saved.head).toContain('\r\nMax-Forwards: ')
+  const { server, event } = restoredInvite(saved)
+  respond(server, event.transactionId, 200)
+  expect(startLine(server.takeSent()[0]?.text)).toBe('SIP/2.0 200 Any')
+})
