@@ -142,3 +142,15 @@ test('a phone by WebSocket is waited for, because only it can connect', () => {
   server.advance(2_000)
   expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
 })
+
+test('a minute is over for a clock that is always a little late, too', () => {
+  const { server: before } = answeredCall(tcpInvite, tcpCaller)
+  const server = restored(savedDialog(before, uasId))
+  for (let passedMs = 0; passedMs < 61_000; passedMs += 37) {
+    server.now += 37
+    server.advance(0)
+    for (const { reference } of server.takeSent()) server.sendFailed(reference)
+  }
+  expect(server.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+  expect(server.core.stats()).toMatchObject({ dialogs: 0 })
+})
