@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { RegisteringPhones } from '../support/bench/registering-phones.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
@@ -83,7 +83,9 @@ function traces(secrets: readonly string[], places: readonly Said[]): string[] {
 
 /** All but the file that provisioned it, and the key. */
 const filesOf = ({ folder }: TollgateProcess): Said[] =>
-  readdirSync(folder)
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .filter((name) => name !== 'seed.json' && !name.endsWith('.key'))
     .map((name) => ({ name, text: readFileSync(join(folder, name), 'latin1') }))
 
