@@ -12,6 +12,7 @@ import { cause, reasonHeader } from './cdr/end-reason.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Credentials } from './signalling.ts'
 import type { LegSignalling } from './user-agent/leg-signalling.ts'
+import { messageOf } from './user-agent/message-values.ts'
 import type { SavedLeg } from './user-agent/restore.ts'
 
 export interface SavedCallsDeps {
@@ -129,19 +130,20 @@ export class SavedCalls {
     return { restored: restored.length, abandoned: entries.length - restored.length }
   }
 
-  /** Undefined: it cannot go on, and is closed. */
+  /** Undefined: it cannot go on, and is closed. A fault in one call keeps no other from being restored. */
   #restored(entry: SavedEntry): SavedCall | undefined {
-    const { callUuid, state } = entry
-    const { calls, charging, log } = this.#deps
-    const saved = read(state)
-    const reason =
-      saved === undefined ? 'its saved state cannot be read' : this.#begin(saved, entry)
-    if (saved !== undefined && reason === undefined) return saved
-    log('error', 'a call of the last run cannot go on', { callUuid, reason })
-    if (saved !== undefined) {
-      this.#release(saved)
-      calls.forgetSaved(saved)
+    const { charging, log } = this.#deps
+    const { callUuid } = entry
+    let saved: SavedCall | undefined
+    try {
+      saved = read(entry.state)
+      const reason = saved ? this.#begin(saved, entry) : 'its saved state cannot be read'
+      if (reason === undefined) return saved
+      log('error', 'a call of the last run cannot go on', { callUuid, reason })
+    } catch (error) {
+      log('error', 'a call of the last run cannot go on', { callUuid, reason: messageOf(error) })
     }
+    if (saved) this.#release(saved)
     charging.abandon(callUuid)
     return undefined
   }
@@ -161,9 +163,10 @@ export class SavedCalls {
   }
 
   /** The parties of a call that cannot go on get BYE, as far as their dialogs could be restored. */
-  #release({ legs }: SavedCall): void {
-    const { signalling } = this.#deps
-    for (const { id: legId } of legs) {
+  #release(saved: SavedCall): void {
+    const { calls, signalling } = this.#deps
+    calls.forgetSaved(saved)
+    for (const { id: legId } of saved.legs) {
       signalling.perform({ type: 'bye', legId, headers: { Reason: reasonHeader(closed) } })
       signalling.forget(legId)
     }
@@ -187,7 +190,8 @@ const offerOf = ({ offer, texts }: SavedCall): string => texts[offer ?? -1] ?? '
 function read(text: string): SavedCall | undefined {
   try {
     const saved = JSON.parse(text) as SavedCall
-    return saved.version === SAVED_VERSION ? saved : undefined
+    const isWhole = Array.isArray(saved.legs) && Array.isArray(saved.texts)
+    return saved.version === SAVED_VERSION && isWhole ? saved : undefined
   } catch {
     return undefined
   }

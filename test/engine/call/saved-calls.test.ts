@@ -245,6 +245,20 @@ describe('a call that cannot go on is closed, and its parties get BYE', () => {
   })
 })
 
+test('a state that makes no sense costs that call alone', async () => {
+  await talk()
+  const { time, world, server, saved, opened } = rig
+  rig.crash()
+  const states = new Map(saved).set('uuid-0', '{"version":1,"legs":[{}],"texts":[]}')
+  const before = opened.map((call) => ({ ...call, callUuid: 'uuid-0' }))
+  rig = await startCallRig({
+    after: { time, world, server, saved: states, opened: [...before, ...opened] },
+  })
+  expect(rig.restored).toEqual({ restored: 1, abandoned: 1 })
+  expect(rig.abandoned).toEqual(['uuid-0'])
+  expect(rig.faults.splice(0)).toHaveLength(1)
+})
+
 test('what is saved holds no password and is small', async () => {
   await talk()
   const [state = ''] = rig.saved.values()
