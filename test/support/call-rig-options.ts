@@ -1,6 +1,7 @@
 /** What a rig of call control is started with. */
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
+import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
 import type { SipServer } from '../../engine/sip-server/index.ts'
 import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
 import type { World } from './call-world.ts'
@@ -37,6 +38,8 @@ export interface CallRigOptions {
   readonly after?: LastRun
   /** Whether calls of the last run can still be charged. Default: they can. */
   readonly canResume?: boolean
+  /** By what each carrier is told who we are. Default: there is no carrier. */
+  readonly carrierAuth?: CarrierAuth
   /** Lower-case names of the `X-…` headers that pass. Default: none. */
   readonly passX?: readonly string[]
   /** Instead of the answers of `answers`. */

@@ -61,6 +61,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     passX = [],
     after,
     canResume = true,
+    carrierAuth,
   } = options
   const time = after?.time ?? new ManualTime(startedAt)
   const hasSockets = app === 'tcp' || servers !== undefined || withTcp === true
@@ -211,7 +212,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,
       knowsNumber: () => answers.knowsNumber,
-      carrierAuth: () => undefined,
+      carrierAuth: () => carrierAuth,
     },
     dispatcher: {
       candidates: () => answers.candidates,
