@@ -37,7 +37,8 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/upgrade': composition,
   'engine/engine.ts': {
     folders: [
-      ...['engine/call', ...helpers.map((name) => `engine/${name}`), 'engine/sip-server/index.ts'],
+      ...['engine/call', 'engine/media', ...helpers.map((name) => `engine/${name}`)],
+      'engine/sip-server/index.ts',
       ...['engine/config.ts', 'engine/logger.ts', 'engine/call-totals.ts', 'engine/event-log.ts'],
       ...['engine/refused-calls.ts', 'engine/storage-notes.ts', 'schema'],
     ],
@@ -100,6 +101,8 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     folders: ['schema', sipGrammar, applications, ...helpers.map((name) => `engine/${name}`)],
     packages: onlyNode,
   },
+  // Stands between call control and its legs: call control does not know of it.
+  'engine/media': { folders: ['engine/call', 'schema', sipGrammar], packages: onlyNode },
   control: { folders: ['schema', sipGrammar], packages: /^/ },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
 }

@@ -1,0 +1,33 @@
+/** Relays of media that speak rtpengine's ng protocol, as the rest of `engine/media` sees them. */
+
+export type NgValue = string | number | readonly NgValue[] | NgDictionary
+/** Strings are UTF-8 text. */
+export interface NgDictionary {
+  readonly [key: string]: NgValue
+}
+
+export type NgRequest = NgDictionary & { readonly command: string }
+
+export type NgAnswer =
+  | { readonly kind: 'ok'; readonly values: NgDictionary }
+  | { readonly kind: 'error'; readonly reason: string }
+  | { readonly kind: 'timeout' }
+
+export interface Relay {
+  /** `host:port`. */
+  readonly name: string
+  readonly isAlive: boolean
+  /** Steady milliseconds of the last answer of any kind. */
+  readonly seenAt: number
+  /** Never rejects. */
+  request(command: NgRequest): Promise<NgAnswer>
+}
+
+export interface Relays {
+  /** One that is alive, by weight; undefined: there is none. */
+  pick(except?: ReadonlySet<string>): Relay | undefined
+  byName(name: string): Relay | undefined
+  all(): readonly Relay[]
+  start(): void
+  stop(): void
+}
