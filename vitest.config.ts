@@ -9,13 +9,12 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
 
 /** They wait more than they work, so two at a time. */
 const patientTests = [
-  ...inFolders('baresip', 'kamailio', 'sipsak', 'sipvicious', 'webphone', 'conformance'),
-  'test/sipp/dialog.test.ts',
-  'test/sipp/trunks.test.ts',
+  ...inFolders('baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'),
+  ...inFolders('rtpengine', 'tls'),
 ]
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')
-const processTests = inFolders('process', 'sipp', 'tls')
+const processTests = inFolders('process')
 
 /** No test may fail because the machine stood still for a moment; only tests that fail wait so long. */
 const patience = {
