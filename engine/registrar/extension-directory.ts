@@ -5,6 +5,7 @@
  */
 import { fromFlag } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
+import type { CallRecording } from '../../schema/contracts/recordings.ts'
 import type { Flag } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { Recent } from './recent.ts'
@@ -18,6 +19,8 @@ export interface ExtensionRecord {
   readonly extension: string
   readonly displayName: string
   readonly isVoicemailEnabled: boolean
+  /** Absent: `never`. */
+  readonly callRecording?: CallRecording
   /** Digest secrets H(A1); small hexadecimal digits. */
   readonly secrets: { readonly MD5: string; readonly 'SHA-256': string }
 }
@@ -30,6 +33,7 @@ interface Row {
   readonly extension: string
   readonly display_name: string
   readonly voicemail_enabled: Flag
+  readonly call_recording: CallRecording
   readonly ha1_md5: string
   readonly ha1_sha256: string
 }
@@ -67,7 +71,7 @@ export class ExtensionDirectory {
         .selectFrom('extension')
         .innerJoin('tenant', 'tenant.id', 'extension.tenant_id')
         .select(['extension.id', 'tenant_id', 'customer_id', 'domain', 'extension'])
-        .select(['display_name', 'voicemail_enabled', 'ha1_md5', 'ha1_sha256'])
+        .select(['display_name', 'voicemail_enabled', 'call_recording', 'ha1_md5', 'ha1_sha256'])
         .where('domain', '=', param('domain'))
         .where('extension', '=', param('extension'))
         .where('tenant.is_active', '=', 1),
@@ -130,5 +134,6 @@ const recordOf = (row: Row): ExtensionRecord => ({
   extension: row.extension,
   displayName: row.display_name,
   isVoicemailEnabled: fromFlag(row.voicemail_enabled),
+  callRecording: row.call_recording,
   secrets: { MD5: row.ha1_md5, 'SHA-256': row.ha1_sha256 },
 })
