@@ -15,6 +15,10 @@ const peers = [
     ...{ program: 'baresip', debianPackage: 'baresip-core' },
     needs: (file) => under('test/baresip')(file) || under('test/webphone')(file),
   },
+  {
+    ...{ program: 'chromium', debianPackage: 'chromium' },
+    needs: (file) => /from '.*\/browser-phone\.ts'$/m.test(readFileSync(file, 'utf8')),
+  },
   { program: 'kamailio', debianPackage: 'kamailio', needs: under('test/kamailio') },
   { program: 'sipsak', debianPackage: 'sipsak', needs: under('test/sipsak') },
   { program: 'svcrack', debianPackage: 'sipvicious', needs: under('test/sipvicious') },

@@ -9,6 +9,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
+import { shareInLastDump } from './tones.ts'
 import { eventually, patienceMs } from './waiting.ts'
 
 export interface BaresipOptions {
@@ -22,7 +23,14 @@ export interface BaresipOptions {
   readonly answerMode?: 'auto' | 'manual'
   /** For TLS; this version of baresip does not hold it against the server's certificate. */
   readonly caFile?: string
+  /** What its microphone hears. */
+  readonly toneHz?: number
+  /** `srtp-mand`: SRTP with keys in the description (SDES), and nothing else. */
+  readonly mediaEncryption?: 'srtp-mand'
 }
+
+/** A share of the sound that is no accident: two tones at once have half each. */
+const audible = 0.2
 
 export interface BaresipEvent {
   readonly type: string
@@ -51,7 +59,7 @@ export class Baresip {
   static async start(options: BaresipOptions): Promise<Baresip> {
     const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
     const controlPort = await freePort()
-    writeFileSync(join(folder, 'config'), configOf(controlPort, options.caFile))
+    writeFileSync(join(folder, 'config'), configOf(controlPort, folder, options))
     writeFileSync(join(folder, 'accounts'), accountOf(options))
     // Standard input stays open: at its end the phone quits.
     const child = spawn('baresip', ['-f', folder], { stdio: ['pipe', 'ignore', 'ignore'] })
@@ -105,6 +113,20 @@ export class Baresip {
     await eventually(async () => {
       if ((await this.received()) <= before + 10) throw new Error('baresip: hears nothing')
     })
+  }
+
+  /** Waits until these tones are heard. */
+  async hears(...tonesHz: readonly number[]): Promise<void> {
+    await eventually(() => {
+      for (const hz of tonesHz)
+        if (this.shareOf(hz) < audible)
+          throw new Error(`baresip: hears no ${hz} Hz: ${this.shareOf(hz)}`)
+    })
+  }
+
+  /** How much of what it has heard in the last half second is this tone: 0 to 1. */
+  shareOf(hz: number): number {
+    return shareInLastDump(this.#folder, hz)
   }
 
   async stop(): Promise<void> {
@@ -168,17 +190,23 @@ const accountOf = ({
   sipPort,
   transport = 'udp',
   answerMode = 'auto',
+  mediaEncryption,
 }: BaresipOptions) =>
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
-  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode};regint=60\n`
+  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode};regint=60` +
+  `${mediaEncryption === undefined ? '' : `;mediaenc=${mediaEncryption}`}\n`
 
 /** Media above the ports that a kernel gives by itself: the tests' own ones are below them. */
-const configOf = (controlPort: number, caFile: string | undefined): string => `
+const configOf = (
+  controlPort: number,
+  folder: string,
+  { caFile, toneHz = 440, mediaEncryption }: BaresipOptions,
+): string => `
 net_interface 127.0.0.1
 sip_listen 127.0.0.1:0
 ${caFile === undefined ? '' : `sip_cafile ${caFile}`}
 rtp_ports 61000-65535
-audio_source ausine,440
+audio_source ausine,${toneHz}
 audio_player aubridge,nil
 audio_alert aubridge,nil
 ausrc_srate 48000
@@ -188,6 +216,9 @@ module g711.so
 module ausine.so
 module aubridge.so
 module stdio.so
+module sndfile.so
+snd_path ${folder}
+${mediaEncryption === undefined ? '' : 'module srtp.so'}
 module_app account.so
 module_app menu.so
 module_app ctrl_tcp.so
