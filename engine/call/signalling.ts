@@ -117,20 +117,29 @@ export interface Credentials {
 
 export type LegCommandOf<T extends LegCommand['type']> = Extract<LegCommand, { readonly type: T }>
 
+/** Whose session description a command carries, as a leg: its peer's. Undefined: ours, or there is none. */
+export type Described = string | undefined
+
 /** Commands for the peer of a leg. */
 export type LegCommand = { readonly legId: string } & (
   | { readonly type: 'cancel'; readonly headers: Headers }
   /** 200 to its INVITE. */
-  | { readonly type: 'accept'; readonly sdp: string; readonly headers: Headers }
+  | {
+      readonly type: 'accept'
+      readonly sdp: string
+      readonly describes: Described
+      readonly headers: Headers
+    }
   | {
       readonly type: 'respond'
       readonly status: number
       readonly reason?: string | undefined
       readonly headers: Headers
       readonly body?: string | undefined
+      readonly describes?: Described
     }
   /** ACK with our answer to its offer. */
-  | { readonly type: 'acknowledge'; readonly sdp: string }
+  | { readonly type: 'acknowledge'; readonly sdp: string; readonly describes: Described }
   /** ACK and BYE for an offer that is not wanted any more. */
   | { readonly type: 'abandonOffer' }
   /** BYE for a 2xx from which no dialog can be formed. */
@@ -142,6 +151,7 @@ export type LegCommand = { readonly legId: string } & (
       readonly method: string
       readonly headers: Headers
       readonly body: string | undefined
+      readonly describes: Described
       /** Leaves the ACK of an INVITE without body to `acknowledgeReinvite`. */
       readonly noAck: boolean
     }
@@ -149,6 +159,7 @@ export type LegCommand = { readonly legId: string } & (
       readonly type: 'acknowledgeReinvite'
       readonly transactionId: string
       readonly body: string | undefined
+      readonly describes: Described
     }
   | {
       readonly type: 'answerRequest'
@@ -157,5 +168,6 @@ export type LegCommand = { readonly legId: string } & (
       readonly reason?: string | undefined
       readonly headers?: Headers
       readonly body?: string | undefined
+      readonly describes?: Described
     }
 )

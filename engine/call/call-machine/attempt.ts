@@ -9,7 +9,7 @@ import { silentOffer } from '../sdp/third-party.ts'
 import { withoutClaims } from '../sip/headers.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
 import { attemptTable, type AttemptEvent } from './tables/attempt-table.ts'
-import { display, progress } from './calling.ts'
+import { display, offeringLeg, progress } from './calling.ts'
 import { wantsOffer } from './failover.ts'
 import { closeLeg, newLeg, stepLeg } from './leg.ts'
 import type { Turn } from './protocol.ts'
@@ -58,7 +58,16 @@ export function startAttempt(
   dialing.attempts.push(attempt)
   if (purpose === 'destination') startTimer(turn, attempt, turn.now + timeoutMs)
   const near = purpose === 'source' ? undefined : call.near
-  turn.commands.push({ type: 'invite', legId: leg.id, candidate, invite, isBranch, near })
+  const describes = invite.body === undefined ? undefined : offeringLeg(turn, call)
+  turn.commands.push({
+    type: 'invite',
+    legId: leg.id,
+    candidate,
+    invite,
+    describes,
+    isBranch,
+    near,
+  })
 }
 
 function startTimer({ commands }: Turn, { legId }: Attempt, at: number): void {
@@ -172,11 +181,13 @@ function onProvisional(turn: Turn, call: Call, attempt: Attempt, response: SipRe
   // One 180 without media for all phones: their answers to one offer would contradict each other.
   if (attempt.isBranch) {
     if (call.display !== 'DIALING') return undefined
-    const ringing = { status: 180, reason: 'Ringing', body: undefined }
+    const ringing = { status: 180, reason: 'Ringing', body: undefined, describes: undefined }
     return progress(turn, call, ringing, {})
   }
   if (isMedia) noteEarlyMedia(attempt, response)
-  return progress(turn, call, response, passedAnswer(turn, attempt, response))
+  const { reason } = response
+  const told = { status, reason, body, describes: attempt.legId }
+  return progress(turn, call, told, passedAnswer(turn, attempt, response))
 }
 
 function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void {
@@ -239,7 +250,7 @@ function onAnswered(
   const leg = turn.world.legs.get(legId)
   if (leg && event.type === 'answered' && leg.media === '') leg.media = sdp
   stopRingTimer(turn, call)
-  call.answering = { sdp, headers }
+  call.answering = { sdp, describes: legId, headers }
   turn.signals.push({ type: 'calleeAnswered', callUuid: call.start.callUuid })
 }
 
@@ -330,6 +341,7 @@ function offerToSource(turn: Turn, call: Call, attempt: Attempt, { status }: Sip
     legId: leg.id,
     candidate,
     invite,
+    describes: undefined,
     isBranch: true,
     near: undefined,
   })

@@ -4,7 +4,7 @@
  */
 import { cause, cutStatus, reasonHeader, type End } from '../cdr/end-reason.ts'
 import { silentAnswer, silentOffer } from '../sdp/third-party.ts'
-import type { Headers } from '../signalling.ts'
+import type { Described, Headers } from '../signalling.ts'
 import {
   closeLeg,
   describeTo,
@@ -13,6 +13,7 @@ import {
   respondProvisionally,
   sendRequest,
   stepLeg,
+  type Progress,
 } from './leg.ts'
 import type { Turn } from './protocol.ts'
 import type { CallState } from '../../../schema/contracts/calls.ts'
@@ -34,14 +35,26 @@ export function display({ commands }: Turn, call: Call, to: CallState): void {
   if (to !== before) commands.push({ type: 'display', callUuid: call.start.callUuid, before })
 }
 
+/** The leg whose offer the called side gets. */
+export function offeringLeg(turn: Turn, { calling }: Call): Described {
+  const { world } = turn
+  switch (calling.kind) {
+    case 'transferee':
+      return world.transfers.get(calling.transferId)?.transferee
+    case 'forwarded': {
+      const forwarded = world.calls.get(calling.callUuid)
+      return forwarded && offeringLeg(turn, forwarded)
+    }
+    case 'invite':
+    case 'source':
+    default:
+      return calling.legId
+  }
+}
+
 /** Passes a provisional response of the called side on. */
-export function progress(
-  turn: Turn,
-  call: Call,
-  response: { readonly status: number; readonly reason: string; readonly body: string | undefined },
-  headers: Headers,
-): void {
-  const { status, reason, body } = response
+export function progress(turn: Turn, call: Call, response: Progress, headers: Headers): void {
+  const { status, reason, body, describes } = response
   if (body) display(turn, call, 'EARLY')
   else if (status === 180 && call.display === 'DIALING') display(turn, call, 'RINGING')
   const { calling } = call
@@ -56,7 +69,7 @@ export function progress(
     }
     case 'source':
       // Early media is connected at once: it is the ringing tone.
-      if (body && !call.end) giveMedia(turn, call, calling, body)
+      if (body && !call.end) giveMedia(turn, call, calling, body, describes)
       return
     case 'transferee': {
       // The transferee is still connected to the transferor: no early media of the new call.
@@ -78,18 +91,18 @@ export function progress(
 export function acceptCaller(turn: Turn, call: Call): void {
   const { calling, answering, start } = call
   const { callUuid } = start
-  const { sdp, headers } = answering ?? { sdp: '', headers: {} }
+  const { sdp, describes, headers } = answering ?? nothing
   const gone = (): void => void turn.signals.push({ type: 'callerGone', callUuid })
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
-      if (transferId !== undefined) return tellTransfer(turn, call, transferId, sdp)
+      if (transferId !== undefined) return tellTransfer(turn, call, transferId, sdp, describes)
       const leg = turn.world.legs.get(legId)
       if (leg?.state !== 'incoming') return gone()
-      return void stepLeg(turn, leg, 'accept', { sdp, headers })
+      return void stepLeg(turn, leg, 'accept', { sdp, describes, headers })
     }
     case 'source': {
-      giveMedia(turn, call, calling, sdp)
+      giveMedia(turn, call, calling, sdp, describes)
       calling.isWanted = true
       const leg = turn.world.legs.get(calling.legId ?? '')
       if (leg === undefined || leg.state === 'terminated') return gone()
@@ -98,23 +111,31 @@ export function acceptCaller(turn: Turn, call: Call): void {
       return undefined
     }
     case 'transferee':
-      return tellTransfer(turn, call, calling.transferId, sdp)
+      return tellTransfer(turn, call, calling.transferId, sdp, describes)
     case 'forwarded':
     default: {
       const forwarded = turn.world.calls.get(calling.callUuid)
       if (forwarded === undefined || forwarded.end) return gone()
-      forwarded.answering = { sdp, headers }
+      forwarded.answering = { sdp, describes, headers }
       forwarded.acceptFor = callUuid
       return void turn.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
     }
   }
 }
 
+const nothing = { sdp: '', describes: undefined, headers: {} }
+
 /** A call that has ended meanwhile takes no transferee, and a transfer that has ended has none. */
-function tellTransfer({ world, signals }: Turn, call: Call, transferId: string, sdp: string): void {
+function tellTransfer(
+  { world, signals }: Turn,
+  call: Call,
+  transferId: string,
+  sdp: string,
+  describes: Described,
+): void {
   const { callUuid } = call.start
   const isAlive = call.end === undefined && world.transfers.has(transferId)
-  if (isAlive) signals.push({ type: 'transferAnswered', transferId, sdp })
+  if (isAlive) signals.push({ type: 'transferAnswered', transferId, sdp, describes })
   else signals.push({ type: 'callerGone', callUuid })
 }
 
@@ -206,15 +227,22 @@ export function startSource(
 export function sourceWaited(turn: Turn, call: Call): void {
   const { calling } = call
   if (calling.kind === 'source' && calling.heard === '')
-    giveMedia(turn, call, calling, silentAnswer(calling.offer))
+    giveMedia(turn, call, calling, silentAnswer(calling.offer), undefined)
 }
 
-function giveMedia(turn: Turn, call: Call, source: Source, sdp: string): void {
+function giveMedia(
+  turn: Turn,
+  call: Call,
+  source: Source,
+  sdp: string,
+  describes: Described,
+): void {
   if (sdp === source.heard) return
   source.heard = sdp
+  source.heardFrom = describes
   stopSourceTimer(turn, call)
   const leg = turn.world.legs.get(source.legId ?? '')
-  if (leg?.state === 'offered') stepLeg(turn, leg, 'acknowledge', { sdp })
+  if (leg?.state === 'offered') stepLeg(turn, leg, 'acknowledge', { sdp, describes })
   else if (leg?.state === 'confirmed') moveSource(turn, leg, source)
 }
 
@@ -228,7 +256,8 @@ function moveSource(turn: Turn, leg: Leg, source: Source): void {
   source.moved = source.heard
   leg.hasOwnOrigin = true
   const body = describeTo(leg, source.heard)
-  sendRequest(turn, leg, { method: 'INVITE', headers: {}, body }, { kind: 'source' })
+  const request = { method: 'INVITE', headers: {}, body, describes: source.heardFrom }
+  sendRequest(turn, leg, request, { kind: 'source' })
 }
 
 /** The phone's dialog has begun. */

@@ -160,6 +160,7 @@ function relayOffer(turn: Turn, from: Leg, to: Leg, request: Request): void {
     to,
     {
       ...{ method, headers: passed(turn, from, headers), body: describeTo(to, offer) },
+      describes: offer && from.id,
       noAck: isInvite && offer === undefined,
     },
     { kind: 'relayed', requestId, from: from.id, method, ...(offer && { offer }) },
@@ -231,7 +232,8 @@ export function relayAck(turn: Turn, from: Leg, toId: string, body: string | und
   to.owedAnswer = undefined
   const description = describeTo(to, body)
   const type = 'acknowledgeReinvite'
-  turn.commands.push({ type, legId: to.id, transactionId, body: description })
+  const describes = description && from.id
+  turn.commands.push({ type, legId: to.id, transactionId, body: description, describes })
   noteMedia(turn, from, to, body, undefined)
   const exchange = exchangeOf(turn, from)
   if (exchange) concluded(turn, exchange, 'ack')
@@ -258,18 +260,28 @@ function answerRelayed(
 ): Leg | undefined {
   const from = turn.world.legs.get(fromId)
   const status = response?.status ?? (isClosing(to) ? 481 : 500)
-  const describes = status < 300 && (method === 'INVITE' || method === 'UPDATE')
-  if (describes && from === undefined) {
+  const isDescribed = status < 300 && (method === 'INVITE' || method === 'UPDATE')
+  if (isDescribed && from === undefined) {
     // Its dialog is over: RFC 3261 §15.1.2.
     turn.commands.push({ type: 'answerRequest', legId: fromId, requestId, status: 487 })
     return undefined
   }
   const filtered = response ? turn.filter.inDialogAnswer(response.headers) : {}
   const headers = to.isPhone ? withoutClaims(filtered) : filtered
-  const body = describes && from ? describeTo(from, response?.body) : response?.body || undefined
+  const body = isDescribed && from ? describeTo(from, response?.body) : response?.body || undefined
+  const describes = isDescribed && body ? to.id : undefined
   const { reason } = response ?? {}
   turn.commands.push({
-    ...{ type: 'answerRequest', legId: fromId, requestId, status, reason, headers, body },
+    ...{
+      type: 'answerRequest',
+      legId: fromId,
+      requestId,
+      status,
+      reason,
+      headers,
+      body,
+      describes,
+    },
   })
   return from
 }
@@ -306,7 +318,10 @@ export function onLateEvent({ commands }: Turn, event: LegEventData): void {
   else if (type === 'response' && event.owesAck) {
     const body = event.response.body && silentAnswer(event.response.body)
     const { transactionId } = event
-    commands.push({ type: 'acknowledgeReinvite', legId, transactionId, body: body || undefined })
+    commands.push({
+      ...{ type: 'acknowledgeReinvite', legId, transactionId },
+      ...{ body: body || undefined, describes: undefined },
+    })
   }
 }
 

@@ -102,8 +102,8 @@ function onAck(turn: Turn, leg: Leg, body: string | undefined): void {
     if (awaitedAck.kind === 'relayed') relayAck(turn, leg, other.id, body)
     else {
       leg.media = body ?? ''
-      if (awaitedAck.kind === 'replacement') legs.answerOwed(turn, other, leg.media)
-      else legs.stepLeg(turn, other, 'acknowledge', { sdp: leg.media })
+      if (awaitedAck.kind === 'replacement') legs.answerOwed(turn, other, leg.media, leg.id)
+      else legs.stepLeg(turn, other, 'acknowledge', { sdp: leg.media, describes: leg.id })
     }
   }
   legs.stepLeg(turn, leg, 'ack')

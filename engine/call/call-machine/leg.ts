@@ -1,7 +1,7 @@
 /** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
 import { continued } from '../sdp/origin-line.ts'
 import { silentAnswer } from '../sdp/third-party.ts'
-import type { DialogIds, Headers, LegEventData } from '../signalling.ts'
+import type { Described, DialogIds, Headers, LegEventData } from '../signalling.ts'
 import { legTable, type LegAction, type LegEvent } from './tables/leg-table.ts'
 import type { Turn } from './protocol.ts'
 import type { Call, Leg, Purpose, Reinvite, Reinvited, Side } from './state.ts'
@@ -9,6 +9,8 @@ import type { Call, Leg, Purpose, Reinvite, Reinvited, Side } from './state.ts'
 interface Details {
   readonly headers?: Headers
   readonly sdp?: string
+  /** Whose description `sdp` is. */
+  readonly describes?: Described
   readonly status?: number
   readonly reason?: string | undefined
   readonly dialog?: DialogIds
@@ -60,7 +62,7 @@ export function stepLeg(turn: Turn, leg: Leg, event: LegEvent, details: Details 
 }
 
 function perform(turn: Turn, leg: Leg, action: LegAction, details: Details): void {
-  const { headers = {}, sdp = '', status = 500, reason, dialog } = details
+  const { headers = {}, sdp = '', describes, status = 500, reason, dialog } = details
   const legId = leg.id
   switch (action) {
     case 'keepHeaders':
@@ -71,11 +73,11 @@ function perform(turn: Turn, leg: Leg, action: LegAction, details: Details): voi
       return
     case 'accept':
       leg.told = sdp
-      turn.commands.push({ type: 'accept', legId, sdp, headers })
+      turn.commands.push({ type: 'accept', legId, sdp, describes, headers })
       return
     case 'acknowledge':
       leg.told = sdp
-      turn.commands.push({ type: 'acknowledge', legId, sdp })
+      turn.commands.push({ type: 'acknowledge', legId, sdp, describes })
       return
     case 'respond':
       turn.commands.push({ type: 'respond', legId, status, reason, headers })
@@ -109,11 +111,19 @@ export function closeLeg(turn: Turn, leg: Leg | undefined, headers: Headers): vo
 export const isClosing = ({ state }: Leg): boolean =>
   state === 'terminated' || state === 'closing' || state === 'cancelling'
 
+/** A provisional response of the called side. */
+export interface Progress {
+  readonly status: number
+  readonly reason: string
+  readonly body: string | undefined
+  readonly describes: Described
+}
+
 /** A response to the INVITE of a caller, while there is no final one. */
 export function respondProvisionally(
   turn: Turn,
   leg: Leg,
-  { status, reason, body }: { status: number; reason: string; body: string | undefined },
+  { status, reason, body, describes }: Progress,
   headers: Headers,
   isWithoutOffer: boolean,
 ): void {
@@ -128,7 +138,7 @@ export function respondProvisionally(
   // A drachtio-server gives a reliable response its Contact only when it is asked for one like this.
   const required = leg.isReliable === true ? { Require: '100rel' } : {}
   turn.commands.push({
-    ...{ type: 'respond', legId: leg.id, status, reason, body: description },
+    ...{ type: 'respond', legId: leg.id, status, reason, body: description, describes },
     headers: { ...headers, ...required },
   })
 }
@@ -148,14 +158,17 @@ export function sendRequest(
     readonly method: string
     readonly headers: Headers
     readonly body: string | undefined
+    readonly describes?: Described
     readonly noAck?: boolean
   },
   purpose: Purpose,
 ): string {
   const transactionId = `${leg.id}#${leg.requestCount++}`
   leg.pending[transactionId] = purpose
-  const { noAck = false } = request
-  turn.commands.push({ ...request, type: 'request', legId: leg.id, transactionId, noAck })
+  const { noAck = false, describes } = request
+  turn.commands.push({
+    ...{ ...request, type: 'request', legId: leg.id, transactionId, describes, noAck },
+  })
   return transactionId
 }
 
@@ -185,7 +198,8 @@ export function reinvite(turn: Turn, leg: Leg | undefined, wanted: Reinvite): vo
     return wanted.tries < MAX_TRIES ? tryAgain(turn, leg, wanted) : tell(turn, wanted, gone)
   leg.hasOwnOrigin = true
   const body = describeTo(leg, wanted.offer)
-  const request = { method: 'INVITE', headers: {}, body, noAck: body === undefined }
+  const { describes } = wanted
+  const request = { method: 'INVITE', headers: {}, body, describes, noAck: body === undefined }
   sendRequest(turn, leg, request, { kind: 'reinvite', reinvite: wanted })
   return undefined
 }
@@ -234,7 +248,13 @@ export function reinviteEnded(
   if (event.owesAck && !body) {
     leg.owedAnswer = undefined
     const type = 'acknowledgeReinvite'
-    turn.commands.push({ type, legId: leg.id, transactionId, body: undefined })
+    turn.commands.push({
+      type,
+      legId: leg.id,
+      transactionId,
+      body: undefined,
+      describes: undefined,
+    })
     return tell(turn, wanted, noOffer)
   }
   return tell(turn, wanted, { kind: 'answered' })
@@ -245,13 +265,14 @@ function tell({ signals }: Turn, { transferId, step }: Reinvite, result: Reinvit
 }
 
 /** Answers the offer in the 2xx to a re-INVITE; without an answer of the other side, so that no media flows. */
-export function answerOwed(turn: Turn, leg: Leg, answer: string): void {
+export function answerOwed(turn: Turn, leg: Leg, answer: string, describes?: Described): void {
   const transactionId = leg.owedAnswer
   if (transactionId === undefined) return
   leg.owedAnswer = undefined
   if (answer === '') leg.hasOwnOrigin = true
   const body = describeTo(leg, answer || silentAnswer(leg.media))
-  turn.commands.push({ type: 'acknowledgeReinvite', legId: leg.id, transactionId, body })
+  const type = 'acknowledgeReinvite'
+  turn.commands.push({ type, legId: leg.id, transactionId, body, describes })
 }
 
 /** Longer than any transfer that rings. */

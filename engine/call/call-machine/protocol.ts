@@ -2,7 +2,7 @@
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import type { End, Refusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
-import type { Headers, LegCommand, LegEventData } from '../signalling.ts'
+import type { Described, Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
@@ -186,7 +186,12 @@ export type Signal =
       readonly status: number
       readonly reason: string
     }
-  | { readonly type: 'transferAnswered'; readonly transferId: string; readonly sdp: string }
+  | {
+      readonly type: 'transferAnswered'
+      readonly transferId: string
+      readonly sdp: string
+      readonly describes: Described
+    }
   | { readonly type: 'transferConnected'; readonly transferId: string }
   /** The call that a phone's 3xx has led to is over without an answer. */
   | { readonly type: 'forwardEnded'; readonly callUuid: string; readonly end: End }
@@ -198,6 +203,8 @@ export type Command =
       readonly legId: string
       readonly candidate: Callee
       readonly invite: IncomingInvite
+      /** Whose offer `invite` has. */
+      readonly describes: Described
       readonly isBranch: boolean
       /** Beside which leg; undefined: anywhere. */
       readonly near: string | undefined

@@ -227,7 +227,10 @@ export function restoreCall(
     stampOffsetMs,
     calling: { kind: 'invite', legId: first?.id ?? '' },
     offer: saved.offer === undefined ? undefined : textOf(saved.offer),
-    answering: saved.answer && { sdp: textOf(saved.answer.sdp), headers: saved.answer.headers },
+    answering: saved.answer && {
+      ...{ sdp: textOf(saved.answer.sdp), describes: fields.legs.callee },
+      headers: saved.answer.headers,
+    },
     departing: [],
     transferIds: [],
     near: first?.id,

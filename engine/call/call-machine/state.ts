@@ -11,7 +11,7 @@ import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Destination, Route } from '../inbound/route.ts'
-import type { Headers } from '../signalling.ts'
+import type { Described, Headers } from '../signalling.ts'
 import type { CallStart } from './call-start.ts'
 import type { CallPhase } from './tables/call-table.ts'
 import type { AttemptState } from './tables/attempt-table.ts'
@@ -59,6 +59,8 @@ export type Calling =
       legId?: string
       offer: string
       heard: string
+      /** Whose description that is. */
+      heardFrom?: Described
       /** What the last re-INVITE has told it. */
       moved?: string
       isWanted: boolean
@@ -143,6 +145,7 @@ export interface Dialing {
 /** The callee has answered; the caller has no 200 yet. */
 export interface Answering {
   readonly sdp: string
+  readonly describes: Described
   readonly headers: Headers
 }
 
@@ -243,6 +246,7 @@ export type Purpose =
 export interface Reinvite {
   /** Undefined: the peer makes one. */
   readonly offer?: string
+  readonly describes?: Described
   readonly tries: number
   /** Where its result is reported. */
   readonly transferId?: string
@@ -338,6 +342,8 @@ export interface Transfer {
   readonly isReferred: boolean
   /** The description of the new party for the transferee. */
   body?: string | undefined
+  /** The leg of the new party. */
+  party?: Described
   /** Legs that have ended meanwhile. */
   gone: string[]
   /** The transferee has the new media. */

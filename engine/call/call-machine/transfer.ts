@@ -5,19 +5,18 @@
 import type { End } from '../cdr/end-reason.ts'
 import { agrees } from '../sdp/agreement.ts'
 import { asOffer } from '../sdp/third-party.ts'
+import { offeringLeg } from './calling.ts'
 import { pause, resume } from './exchange.ts'
 import { answerOwed, closeLeg, endSubscription, notify, reinvite } from './leg.ts'
 import { callOf, connectParties, legOf, oppositeSide } from './parties.ts'
 import type { AttendedPlan, BasicTransferPlan, ReplacementPlan, Signal, Turn } from './protocol.ts'
-import type { CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { Described } from '../signalling.ts'
 import type { Call, Leg, Reinvited, Transfer } from './state.ts'
+import { show } from './transfer-shown.ts'
 import { transferTable, type TransferAction, type TransferEvent } from './tables/transfer-table.ts'
 
 /** A transferor sends BYE itself when NOTIFY reports success; after this time Tollgate does. */
 const PARTING_MS = 3_000
-/** A phone may ask for transfers again and again. */
-const MAX_NOTES = 100
-
 const requestTerminated = { status: 487, reason: 'Request Terminated' } as const
 
 type Fields = Omit<Transfer, 'id' | 'state' | 'gone' | 'isMoved'>
@@ -100,6 +99,7 @@ export function beginReplacement(turn: Turn, plan: ReplacementPlan): void {
   )
   call.replacement = transfer.id
   if (call.offer !== undefined) transfer.body = call.offer
+  transfer.party = offeringLeg(turn, call)
   show(turn, transfer, 'transferring', null)
   step(turn, transfer, 'begin')
 }
@@ -122,11 +122,15 @@ function perform(turn: Turn, transfer: Transfer, action: TransferAction): void {
     case 'pauseTarget':
       return pause(turn, target, transferId, 'target')
     case 'offerTarget':
-      return reinvite(turn, target, { offer: offered, tries: 1, transferId, step: 'offer' })
+      return reinvite(turn, target, {
+        ...{ offer: offered, describes: transfer.transferee },
+        ...{ tries: 1, transferId, step: 'offer' },
+      })
     case 'move': {
-      const offer = transfer.kind === 'attended' ? (target?.media ?? '') : body
+      const isAttended = transfer.kind === 'attended'
+      const offer = isAttended ? (target?.media ?? '') : body
       return reinvite(turn, transferee, {
-        ...(offer && { offer }),
+        ...(offer && { offer, describes: isAttended ? transfer.target : transfer.party }),
         tries: 1,
         transferId,
         step: 'move',
@@ -150,7 +154,7 @@ export function transferSignal(turn: Turn, transfer: Transfer, signal: Signal): 
         notify(turn, legOf(turn.world, transfer.transferor), signal.status, signal.reason)
       return undefined
     case 'transferAnswered':
-      return newCallAnswered(turn, transfer, signal.sdp)
+      return newCallAnswered(turn, transfer, signal.sdp, signal.describes)
     case 'transferRefused':
       return refused(turn, transfer, signal)
     case 'transferConnected':
@@ -171,7 +175,7 @@ export function transferSignal(turn: Turn, transfer: Transfer, signal: Signal): 
 const isSettled = ({ state }: Transfer): boolean => state === 'transferred' || state === 'failed'
 
 /** The new call is answered with `sdp`, which the transferee gets by re-INVITE. */
-function newCallAnswered(turn: Turn, transfer: Transfer, sdp: string): void {
+function newCallAnswered(turn: Turn, transfer: Transfer, sdp: string, describes: Described): void {
   const { newCall: callUuid = '' } = transfer
   if (sdp === '' || isSettled(transfer)) {
     // The transferee would make an offer then, which the called side could not answer.
@@ -180,6 +184,7 @@ function newCallAnswered(turn: Turn, transfer: Transfer, sdp: string): void {
     return
   }
   transfer.body = sdp
+  transfer.party = describes
   step(turn, transfer, 'answered')
 }
 
@@ -189,7 +194,10 @@ function paused(turn: Turn, transfer: Transfer, of: string): void {
     const told = legOf(world, reconciled(turn, transfer))
     const { media } = legOf(world, transfer.transferee) ?? { media: '' }
     const { id: transferId } = transfer
-    return reinvite(turn, told, { offer: media, tries: 1, transferId, step: 'reconcile' })
+    return reinvite(turn, told, {
+      ...{ offer: media, describes: transfer.transferee },
+      ...{ tries: 1, transferId, step: 'reconcile' },
+    })
   }
   if (of === 'target') return void step(turn, transfer, 'targetPaused')
   const isAttended = transfer.kind === 'attended'
@@ -227,7 +235,8 @@ function tellNewCall(turn: Turn, transfer: Transfer): void {
   const { kind, newCall: callUuid = '', transferee: legId } = transfer
   if (kind === 'replacement') {
     const call = turn.world.calls.get(callUuid)
-    if (call) call.answering = { sdp: legOf(turn.world, legId)?.media ?? '', headers: {} }
+    const sdp = legOf(turn.world, legId)?.media ?? ''
+    if (call) call.answering = { sdp, describes: legId, headers: {} }
     return void turn.signals.push({ type: 'calleeAnswered', callUuid })
   }
   step(turn, transfer, 'taken')
@@ -274,7 +283,10 @@ function reconcile(turn: Turn, transfer: Transfer): void {
   const reached = legOf(turn.world, reconciled(turn, transfer))
   const transferee = legOf(turn.world, transfer.transferee)
   if (transfer.kind === 'replacement' || !reached || !transferee) return
-  if (agrees(transfer.offered, reached.media, transferee.media)) return
+  // Two phones behind NAT may describe the same place: only what the transferee has offered itself counts.
+  const newCall = turn.world.calls.get(transfer.newCall ?? '')
+  const isItsOffer = newCall === undefined || offeringLeg(turn, newCall) === transferee.id
+  if (isItsOffer && agrees(transfer.offered, reached.media, transferee.media)) return
   pause(turn, reached, transfer.id, 'reconcile')
 }
 
@@ -320,14 +332,20 @@ function restore(turn: Turn, transfer: Transfer): void {
     return undefined
   answerOwed(turn, leg, '')
   if (!isMoved || old === undefined) return resume(turn, leg)
-  return reinvite(turn, leg, { offer: asOffer(old.media), tries: 1, transferId, step: 'restore' })
+  return reinvite(turn, leg, {
+    ...{ offer: asOffer(old.media), describes: transferor },
+    ...{ tries: 1, transferId, step: 'restore' },
+  })
 }
 
 /** Attended: gives the transfer target its old media again. */
 function restoreTarget(turn: Turn, { id: transferId, gone, target, consulting }: Transfer): void {
   const [leg, old] = [legOf(turn.world, target), legOf(turn.world, consulting)]
   if (!leg || !old || gone.includes(old.id) || callOf(turn.world, leg)?.end) return
-  reinvite(turn, leg, { offer: asOffer(old.media), tries: 1, transferId, step: 'restored' })
+  reinvite(turn, leg, {
+    ...{ offer: asOffer(old.media), describes: consulting },
+    ...{ tries: 1, transferId, step: 'restored' },
+  })
 }
 
 /** The partner refuses the new media: so is the INVITE that would take a place. */
@@ -366,35 +384,4 @@ function hangUpAlone({ world, signals }: Turn, legId: string | undefined): void 
   if (leg === undefined) return
   const { callUuid, side } = leg
   signals.push({ type: 'stop', callUuid, end: { kind: 'hung-up', by: oppositeSide(side) } })
-}
-
-/** How far the transfer has come, for the API and the traces of the calls. */
-function show(
-  turn: Turn,
-  transfer: Transfer,
-  state: CallTransfer['state'],
-  sipCode: number | null,
-): void {
-  const { world } = turn
-  const { kind, transferor, transferee, consulting, target, newCall, destination } = transfer
-  const callAt = (legId: string | undefined): Call | undefined => {
-    const leg = legOf(world, legId)
-    return leg && callOf(world, leg)
-  }
-  const one = callAt(transferee)
-  const other = kind === 'attended' ? callAt(target) : world.calls.get(newCall ?? '')
-  if (!one || !other) return
-  const shown = { state, destination, sipCode, callUuid: other.start.callUuid }
-  if (kind !== 'replacement')
-    for (const call of [callAt(transferor), callAt(consulting)]) if (call) call.transfer = shown
-  tell(turn, one, shown)
-  const seen = { ...shown, callUuid: one.start.callUuid }
-  if (kind === 'attended') tell(turn, other, seen)
-  else other.transfer = seen
-}
-
-function tell({ now: at, commands }: Turn, call: Call, transfer: CallTransfer): void {
-  call.transfer = transfer
-  if (call.notes.length < MAX_NOTES) call.notes.push({ at, what: 'transfer', transfer })
-  commands.push({ type: 'transfer', callUuid: call.start.callUuid, transfer })
 }

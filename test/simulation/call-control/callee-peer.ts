@@ -21,11 +21,11 @@ export class CalleePeer extends Peer {
   #early = ''
   #isWaitingForAck = false
 
-  constructor(legId: string, line: Line, { invite }: Invite) {
+  constructor(legId: string, line: Line, { invite, describes }: Invite) {
     super(legId, line)
     this.#hasOffer = invite.body !== undefined
     this.open.set('INVITE', 'ours')
-    this.tell(invite.body)
+    this.tell(invite.body, describes)
   }
 
   protected override get lostInvite(): LegEventData | undefined {
@@ -167,7 +167,7 @@ export class CalleePeer extends Peer {
       case 'cancel':
         return this.#cancel()
       case 'acknowledge':
-        return this.#acknowledge(command.sdp)
+        return this.#acknowledge(command.sdp, command.describes)
       case 'abandonOffer':
         if (!this.#isWaitingForAck && this.stage !== 'over') this.complain('no offer to abandon')
         this.stage = 'over'
@@ -190,13 +190,13 @@ export class CalleePeer extends Peer {
     else if (!this.#isSilent) this.after(chance.between(2, 80), () => this.#end(487))
   }
 
-  #acknowledge(sdp: string): void {
+  #acknowledge(sdp: string, describes: string | undefined): void {
     if (!this.#isWaitingForAck) {
       if (this.stage !== 'over') this.complain('an ACK that is not awaited')
       return
     }
     this.#isWaitingForAck = false
-    this.tell(sdp)
+    this.tell(sdp, describes)
     const { chance } = this.line
     this.after(chance.pick([0, 0, 20]), () => {
       if (this.stage !== 'answered') return

@@ -24,12 +24,18 @@ export class OwnDescriptions {
   #describe(): void {
     const port = 4_000 + 2 * this.#chance.between(0, 4)
     const direction = this.#body === '' ? 'sendrecv' : this.#chance.pick(directions)
-    const body = `s=-\r\nc=IN IP4 10.1.1.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP 8\r\na=${direction}\r\n`
+    const body = `s=${this.#name}\r\nc=IN IP4 10.1.1.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP 8\r\na=${direction}\r\n`
     if (body === this.#body) return
     this.#body = body
     this.#version += 1
     this.last = `v=0\r\no=${this.#name} 7 ${this.#version} IN IP4 10.1.1.1\r\n${body}`
   }
+}
+
+/** Who describes itself there, by the name of the session; undefined: Tollgate, so that no media flows. */
+export function describedIn(sdp: string): string | undefined {
+  const [, name = '-'] = /^s=([^\r\n]*)/m.exec(sdp) ?? []
+  return name === '-' ? undefined : name
 }
 
 const origin = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m

@@ -4,7 +4,7 @@
  */
 import type { LegCommand, LegEventData, SipResponse } from '../../../engine/call/signalling.ts'
 import type { Line } from './line.ts'
-import { OwnDescriptions, ToldDescriptions } from './descriptions.ts'
+import { describedIn, OwnDescriptions, ToldDescriptions } from './descriptions.ts'
 
 export type Said<Type extends LegCommand['type']> = Extract<LegCommand, { readonly type: Type }>
 
@@ -74,8 +74,11 @@ export abstract class Peer {
     })
   }
 
-  protected tell(description: string | undefined): void {
+  protected tell(description: string | undefined, describes: string | undefined): void {
     if (!description) return
+    const named = describedIn(description)
+    if (named !== describes || named === this.legId)
+      this.complain(`a description of ${named} is said to be of ${describes}`)
     const isOwn = this.line.hasOwnOrigin(this.legId)
     const complaint = this.#told.complaint(description, isOwn)
     if (complaint !== undefined) this.complain(complaint)
@@ -182,7 +185,7 @@ export abstract class Peer {
       if (this.open.size > 0)
         this.complain(`${method} while ${[...this.open].join(' and ')} is under way`)
       this.open.set(transactionId, 'ours')
-      this.tell(body)
+      this.tell(body, command.describes)
     }
     this.#asked.set(transactionId, command)
     const { chance } = this.line
@@ -263,7 +266,7 @@ export abstract class Peer {
     return { type: 'response', legId: this.legId, transactionId, response, owesAck }
   }
 
-  #acknowledged({ transactionId, body }: Said<'acknowledgeReinvite'>): void {
+  #acknowledged({ transactionId, body, describes }: Said<'acknowledgeReinvite'>): void {
     const hasOffer = this.#owed.get(transactionId)
     if (hasOffer === undefined) {
       if (this.stage !== 'over') this.complain(`an ACK of ${transactionId}, which is not owed`)
@@ -272,7 +275,7 @@ export abstract class Peer {
     if (hasOffer && !body) this.complain(`the offer of ${transactionId} is not answered`)
     this.#owed.delete(transactionId)
     this.open.delete(transactionId)
-    if (this.stage !== 'over') this.tell(body)
+    if (this.stage !== 'over') this.tell(body, describes)
   }
 
   // What the peer asks.
@@ -299,7 +302,7 @@ export abstract class Peer {
     })
   }
 
-  #answered({ requestId, status, body }: Said<'answerRequest'>): void {
+  #answered({ requestId, status, body, describes }: Said<'answerRequest'>): void {
     const asked = this.#unanswered.get(requestId)
     if (asked === undefined) {
       // The connection is lost.
@@ -313,7 +316,7 @@ export abstract class Peer {
       this.complain(`${status} to ${requestId} in spite of an open offer`)
     const isDescribed = (method === 'INVITE' || method === 'UPDATE') && status < 300
     this.open.delete(requestId)
-    if (isDescribed) this.tell(body)
+    if (isDescribed) this.tell(body, describes)
     if (!isOffer(method, hasBody ? 'body' : undefined)) return
     const isLate = isDescribed && !hasBody && Boolean(body)
     if (isLate && this.stage !== 'over') this.open.set(requestId, 'ours')
