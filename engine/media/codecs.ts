@@ -1,0 +1,43 @@
+/** Which codecs of an offer the answerer is offered. Pure. */
+import { canTranscode } from '../../schema/rules/codecs.ts'
+import type { MediaParty } from './party.ts'
+
+export type OfferedCodecs =
+  | { readonly kind: 'unchanged' }
+  /** These alone, in this order. */
+  | { readonly kind: 'filtered'; readonly codecs: readonly string[] }
+  /** None of the answerer's is there: the relay translates between `from` and `to`. */
+  | {
+      readonly kind: 'transcoded'
+      readonly from: readonly string[]
+      readonly to: readonly string[]
+    }
+
+/**
+ * Both allow lists count: the answerer's says in which order, too. An offerer that has none of its own list may use
+ * what it offers, and an offer of which the answerer may have nothing passes where the relay cannot transcode.
+ */
+export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): OfferedCodecs {
+  const offered = offerer.described?.codecs ?? []
+  const usable = allowed(offered, offerer.rules.codecs)
+  const own = usable.length > 0 ? usable : offered
+  const wanted = answerer.rules.codecs
+  if (wanted === null) return filtered(offered, own)
+  const shared = wanted.flatMap((name) => own.filter((each) => isSame(each, name)))
+  if (shared.length > 0) return filtered(offered, shared)
+  const to = wanted.filter(canTranscode)
+  const from = own.filter(canTranscode)
+  return to.length > 0 && from.length > 0 ? { kind: 'transcoded', from, to } : { kind: 'unchanged' }
+}
+
+const allowed = (offered: readonly string[], list: readonly string[] | null): readonly string[] =>
+  list === null ? offered : offered.filter((name) => list.some((each) => isSame(each, name)))
+
+/** RFC 4855 §3: names of codecs have no case. */
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+
+function filtered(offered: readonly string[], codecs: readonly string[]): OfferedCodecs {
+  const isUnchanged =
+    codecs.length === offered.length && codecs.every((name, i) => name === offered[i])
+  return isUnchanged ? { kind: 'unchanged' } : { kind: 'filtered', codecs }
+}

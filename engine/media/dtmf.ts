@@ -1,0 +1,16 @@
+/** Digits between a party that sends RFC 4733 events in RTP and one that takes SIP INFO. Pure. */
+import type { MediaParty } from './party.ts'
+
+/** Whether the relay has to do with the digits of these two. */
+export const convertsDigits = (one: MediaParty, other: MediaParty): boolean =>
+  isPlayed(one, other) || isPlayed(other, one)
+
+/**
+ * Whether an INFO with digits from one becomes events in the RTP towards the other. The opposite, events that become
+ * INFO, is the same question about the same two.
+ */
+export function isPlayed(from: MediaParty, to: MediaParty): boolean {
+  if (to.rules.dtmf === 'info') return false
+  if (from.rules.dtmf === 'info') return to.described?.hasTelephoneEvents !== false
+  return to.rules.dtmf === 'rfc4733' && from.described?.hasTelephoneEvents === false
+}

@@ -1,0 +1,102 @@
+/**
+ * What the relay is told with an offer and with its answer, so that each party gets a description of its own
+ * profile. Names and values of rtpengine 10.5's ng protocol. Pure.
+ */
+import { offeredCodecs } from './codecs.ts'
+import type { SpokenProfile } from './description.ts'
+import { convertsDigits } from './dtmf.ts'
+import { profileToward, type MediaParty } from './party.ts'
+import type { NgDictionary } from './relay/relays.ts'
+
+/** `offerer` has a description: the one that is offered. */
+export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
+  const offered = offerer.described?.profile ?? 'rtp'
+  const profile = profileToward(answerer, offered)
+  return {
+    ...common(offerer, convertsDigits(offerer, answerer)),
+    ...toward[profile],
+    // RTP/AVPF stays what it is where nothing has to be converted.
+    ...(profile !== offered && { 'transport protocol': protocols[profile] }),
+    ...codecFlags(offerer, answerer),
+  }
+}
+
+/** The answerer's description goes to the party whose offer it answers, in the profile of that offer. */
+export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
+  const isBrowser = offerer.described?.profile === 'webrtc'
+  return {
+    ...common(answerer, convertsDigits(offerer, answerer)),
+    ...(isBrowser && { ICE: 'force', 'rtcp-mux': ['accept'] }),
+    ...(offerer.described?.profile === 'srtp' && { SDES: refusedSuites }),
+  }
+}
+
+function common({ natAddress }: MediaParty, hasDigits: boolean): NgDictionary {
+  return {
+    replace: ['origin', 'session-connection'],
+    // Receiver reports to our own sender reports: what the MOS is computed from.
+    'generate RTCP': 'on',
+    ...(natAddress !== undefined && { 'media address': natAddress }),
+    ...(hasDigits && { flags: ['inject DTMF'] }),
+  }
+}
+
+const protocols: Readonly<Record<SpokenProfile, string>> = {
+  rtp: 'RTP/AVP',
+  srtp: 'RTP/SAVP',
+  webrtc: 'UDP/TLS/RTP/SAVPF',
+}
+
+/** RFC 4568 suites without encryption, or that no phone has: left out, an offer still fits into one datagram. */
+const refusedSuites = [
+  ...['NULL_HMAC_SHA1_80', 'NULL_HMAC_SHA1_32', 'F8_128_HMAC_SHA1_80', 'F8_128_HMAC_SHA1_32'],
+  ...['AES_192_CM_HMAC_SHA1_80', 'AES_192_CM_HMAC_SHA1_32', 'AES_256_CM_HMAC_SHA1_32'],
+  ...['AEAD_AES_256_GCM', 'AEAD_AES_128_GCM'],
+].map((suite) => `no-${suite}`)
+
+/** `rtcp-mux` must be a list: a string is silently ignored. */
+const toward: Readonly<Record<SpokenProfile, NgDictionary>> = {
+  rtp: { ICE: 'remove', DTLS: 'off', SDES: ['off'], 'rtcp-mux': ['demux'] },
+  srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': ['demux'] },
+  webrtc: { ICE: 'force', DTLS: 'passive', SDES: ['off'], 'rtcp-mux': ['require'] },
+}
+
+function codecFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
+  const offered = offerer.described
+  if (!offered) return {}
+  const events = telephoneEvents(offerer, answerer)
+  const plan = offeredCodecs(offerer, answerer)
+  const lists: Record<string, readonly string[]> = {
+    // Taken from the offerer, and not offered on: they become SIP INFO.
+    ...(events === 'consumed' && { consume: [telephoneEvent] }),
+    transcode: [
+      ...(plan.kind === 'transcoded' ? plan.to : []),
+      ...(events === 'added' ? [telephoneEvent] : []),
+    ],
+  }
+  if (plan.kind === 'filtered') {
+    lists['strip'] = ['all']
+    const passed = events === 'passed' ? [telephoneEvent] : []
+    lists['offer'] = [...plan.codecs, ...passed, ...offered.otherCodecs]
+  }
+  // Each by its name: with `all`, the answer has none that the offerer knows.
+  if (plan.kind === 'transcoded') {
+    lists['mask'] = plan.from
+    lists['strip'] = [...offered.codecs.filter((name) => !plan.from.includes(name)), 'CN']
+  }
+  const used = Object.entries(lists).filter(([, names]) => names.length > 0)
+  return used.length > 0 ? { codec: Object.fromEntries(used) } : {}
+}
+
+const telephoneEvent = 'telephone-event'
+
+/** What becomes of RFC 4733 in the offer. */
+function telephoneEvents(
+  offerer: MediaParty,
+  answerer: MediaParty,
+): 'passed' | 'consumed' | 'added' {
+  if (!convertsDigits(offerer, answerer)) return 'passed'
+  const isOffered = offerer.described?.hasTelephoneEvents === true
+  if (answerer.rules.dtmf === 'info') return isOffered ? 'consumed' : 'passed'
+  return isOffered ? 'passed' : 'added'
+}
