@@ -41,6 +41,12 @@ export class ManualTime {
     this.#now = target
   }
 
+  /** Time passes while the process does nothing; then all that is due runs, late. */
+  stall(ms: number): void {
+    this.#now += ms
+    this.advance(0)
+  }
+
   get waiting(): number {
     return this.#timers.length
   }

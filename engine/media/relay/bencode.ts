@@ -1,0 +1,128 @@
+/**
+ * Bencode (BEP 3) as the ng protocol uses it: strings are UTF-8 text, and the keys of a dictionary stand in any
+ * order, as rtpengine writes them.
+ */
+import type { NgDictionary, NgValue } from './relays.ts'
+
+/** rtpengine nests about ten deep. */
+const MAX_DEPTH = 32
+
+/** Of 2^64. */
+const MAX_DIGITS = 20
+
+const [MINUS, COLON, ZERO, NINE] = [0x2d, 0x3a, 0x30, 0x39]
+const [DICTIONARY, END, INTEGER, LIST] = [0x64, 0x65, 0x69, 0x6c]
+
+/** Numbers are whole. */
+export function encodeBencode(value: NgValue): string {
+  if (typeof value === 'string') return encodeText(value)
+  if (typeof value === 'number') return `i${Math.trunc(value)}e`
+  if (isList(value)) {
+    let items = 'l'
+    for (const item of value) items += encodeBencode(item)
+    return `${items}e`
+  }
+  let entries = 'd'
+  for (const key in value) {
+    const entry = value[key]
+    if (entry !== undefined) entries += encodeText(key) + encodeBencode(entry)
+  }
+  return `${entries}e`
+}
+
+/** One value from `start` to the end of the bytes; undefined: they are something else. */
+export function decodeBencode(bytes: Buffer, start = 0): NgValue | undefined {
+  const reader = new Reader(bytes, start)
+  const value = reader.value(0)
+  return reader.isAtEnd ? value : undefined
+}
+
+export const isDictionary = (value: NgValue | undefined): value is NgDictionary =>
+  typeof value === 'object' && !isList(value)
+
+const isList = (value: NgValue): value is readonly NgValue[] => Array.isArray(value)
+
+const encodeText = (text: string): string => `${Buffer.byteLength(text)}:${text}`
+
+/** Each method gives undefined where the bytes are malformed. */
+class Reader {
+  readonly #bytes: Buffer
+  #at: number
+
+  constructor(bytes: Buffer, start: number) {
+    this.#bytes = bytes
+    this.#at = start
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at === this.#bytes.length
+  }
+
+  value(depth: number): NgValue | undefined {
+    if (depth > MAX_DEPTH) return undefined
+    const kind = this.#bytes[this.#at]
+    if (kind === DICTIONARY) return this.#dictionary(depth)
+    if (kind === LIST) return this.#list(depth)
+    if (kind === INTEGER) return this.#integer()
+    return this.#text()
+  }
+
+  #dictionary(depth: number): NgDictionary | undefined {
+    this.#at += 1
+    const dictionary: Record<string, NgValue> = {}
+    while (this.#bytes[this.#at] !== END) {
+      const key = this.#text()
+      const value = key === undefined ? undefined : this.value(depth + 1)
+      if (key === undefined || value === undefined) return undefined
+      if (key === '__proto__') Object.defineProperty(dictionary, key, { value, enumerable: true })
+      else dictionary[key] = value
+    }
+    this.#at += 1
+    return dictionary
+  }
+
+  #list(depth: number): NgValue[] | undefined {
+    this.#at += 1
+    const list: NgValue[] = []
+    while (this.#bytes[this.#at] !== END) {
+      const value = this.value(depth + 1)
+      if (value === undefined) return undefined
+      list.push(value)
+    }
+    this.#at += 1
+    return list
+  }
+
+  #integer(): number | undefined {
+    this.#at += 1
+    const sign = this.#bytes[this.#at] === MINUS ? -1 : 1
+    if (sign < 0) this.#at += 1
+    const digits = this.#digits(END)
+    return digits === undefined ? undefined : sign * digits || 0
+  }
+
+  #text(): string | undefined {
+    const length = this.#digits(COLON)
+    if (length === undefined) return undefined
+    const end = this.#at + length
+    if (end > this.#bytes.length) return undefined
+    const text = this.#bytes.toString('utf8', this.#at, end)
+    this.#at = end
+    return text
+  }
+
+  /** Past `terminator`. Figures above 2^53 lose their last digits. */
+  #digits(terminator: number): number | undefined {
+    const start = this.#at
+    let value = 0
+    let byte = this.#bytes[this.#at]
+    while (byte !== undefined && byte >= ZERO && byte <= NINE) {
+      value = value * 10 + byte - ZERO
+      byte = this.#bytes[++this.#at]
+    }
+    const digits = this.#at - start
+    if (byte !== terminator || digits === 0 || digits > MAX_DIGITS) return undefined
+    this.#at += 1
+    return value
+  }
+}

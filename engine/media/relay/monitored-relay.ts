@@ -1,0 +1,169 @@
+/** One relay: the requests to it, whether it answers, and what is counted of it. */
+import type { Schedule } from '../../../schema/clock.ts'
+import type { RelayStatus } from '../../../schema/contracts/relays.ts'
+import { NgClient, type NgSocket, type NgSocketEvents } from './ng-client.ts'
+import type { RelayPlace } from './ng-socket.ts'
+import { figuresOf } from './relay-figures.ts'
+import type { NgAnswer, NgRequest, Relay } from './relays.ts'
+
+/** It answers, at first or again; it answers no more; it has started anew, so that its sessions are lost. */
+export type RelayChange = 'answers' | 'silent' | 'restarted'
+
+interface MonitoredRelayDeps {
+  readonly name: string
+  readonly host: string
+  readonly port: number
+  /** Of its share of new sessions; 0: only while no other relay answers. */
+  readonly weight: number
+  readonly open: (place: RelayPlace, events: NgSocketEvents) => NgSocket
+  readonly newCookie: () => string
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly onChange: (change: RelayChange) => void
+}
+
+/** After so much silence it is pinged, and it has 600 ms to answer: dead within a second. */
+const PING_AFTER_MS = 200
+const FIGURES_EVERY_MS = 5_000
+/** Then a name that has no address counts as silent. */
+const LOOK_UP_MS = 1_000
+/** Uptimes are told in whole seconds. */
+const UPTIME_ERROR_MS = 1_500
+/** Of the latest round trip. */
+const LATENCY_WEIGHT = 0.1
+
+export class MonitoredRelay implements Relay {
+  readonly name: string
+  readonly weight: number
+  readonly #deps: MonitoredRelayDeps
+  #client: NgClient | undefined
+  #address: string | undefined
+  /** While its name has never had an address. */
+  #nowhereSince: number | undefined
+  /** A new one may be used: it has not been silent for long. */
+  #state: 'new' | 'alive' | 'dead' = 'new'
+  #seenAt = 0
+  #isPinged = false
+  #figuresAt = 0
+  #startedAt = 0
+  #sessionsSoFar = 0
+  #sessions: number | null = null
+  #latencyMs: number | null = null
+  readonly #totals = { requests: 0, timeouts: 0, errors: 0, restarts: 0 }
+
+  constructor(deps: MonitoredRelayDeps) {
+    this.#deps = deps
+    this.name = deps.name
+    this.weight = deps.weight
+  }
+
+  get isAlive(): boolean {
+    return this.#client !== undefined && this.#state !== 'dead'
+  }
+
+  get seenAt(): number {
+    return this.#seenAt
+  }
+
+  get status(): RelayStatus {
+    return {
+      ...{ name: this.name, weight: this.weight, isAlive: this.isAlive },
+      ...{ latencyMs: this.#latencyMs, sessions: this.#sessions },
+      outstanding: this.#client?.outstanding ?? 0,
+      ...this.#totals,
+    }
+  }
+
+  request(command: NgRequest): Promise<NgAnswer> {
+    this.#totals.requests += 1
+    return this.#client?.request(command) ?? Promise.resolve({ kind: 'timeout' })
+  }
+
+  /** Asks a relay that is silent for a sign of life. Called several times a second, with the addresses of its host. */
+  check(addresses: readonly string[]): void {
+    this.#follow(addresses)
+    const now = this.#deps.now()
+    if (this.#client === undefined) this.#waitForAddress(now)
+    else if (this.isAlive && now >= this.#figuresAt) void this.#askFigures(now)
+    else if (!this.#isPinged && now - this.#seenAt >= PING_AFTER_MS) void this.#ping()
+  }
+
+  stop(): void {
+    this.#client?.close()
+    this.#client = undefined
+  }
+
+  /** A name without addresses keeps the last one; one that has others now leads elsewhere. */
+  #follow(addresses: readonly string[]): void {
+    const [first] = addresses
+    const stays = this.#address !== undefined && addresses.includes(this.#address)
+    if (first === undefined || stays) return
+    this.#address = first
+    this.#client?.close()
+    this.#client = this.#connect({ address: first, port: this.#deps.port })
+  }
+
+  #waitForAddress(now: number): void {
+    this.#nowhereSince ??= now
+    if (now - this.#nowhereSince >= LOOK_UP_MS) this.#becomeDead()
+  }
+
+  #connect(place: RelayPlace): NgClient {
+    const { open, newCookie, now, schedule } = this.#deps
+    return new NgClient({
+      ...{ newCookie, now, schedule },
+      open: (events) => open(place, events),
+      onAnswer: (answer, tookMs) => this.#noteAnswer(answer, tookMs),
+      onTimeout: (sentAt) => this.#noteTimeout(sentAt),
+      onRefusal: () => this.#becomeDead(),
+    })
+  }
+
+  async #ping(): Promise<void> {
+    this.#isPinged = true
+    await this.request({ command: 'ping' })
+    this.#isPinged = false
+  }
+
+  async #askFigures(now: number): Promise<void> {
+    this.#figuresAt = now + FIGURES_EVERY_MS
+    const answer = await this.request({ command: 'statistics' })
+    const figures = answer.kind === 'ok' ? figuresOf(answer.values) : undefined
+    if (figures === undefined) return
+    const { uptimeMs, sessions, sessionsSoFar } = figures
+    const startedAt = this.#deps.now() - uptimeMs
+    const isKnown = this.#startedAt > 0
+    const isLater = startedAt > this.#startedAt + UPTIME_ERROR_MS
+    if (isKnown && (isLater || sessionsSoFar < this.#sessionsSoFar)) {
+      this.#totals.restarts += 1
+      this.#deps.onChange('restarted')
+    }
+    this.#startedAt = startedAt
+    this.#sessionsSoFar = sessionsSoFar
+    this.#sessions = sessions
+  }
+
+  #noteAnswer(answer: NgAnswer, tookMs: number): void {
+    this.#seenAt = this.#deps.now()
+    const before = this.#latencyMs ?? tookMs
+    this.#latencyMs = before + (tookMs - before) * LATENCY_WEIGHT
+    if (answer.kind === 'error') this.#totals.errors += 1
+    if (this.#state === 'alive') return
+    this.#state = 'alive'
+    // It may have been away because it was started anew.
+    this.#figuresAt = 0
+    this.#deps.onChange('answers')
+  }
+
+  /** One that has answered another request meanwhile is there. */
+  #noteTimeout(sentAt: number): void {
+    this.#totals.timeouts += 1
+    if (this.#seenAt <= sentAt) this.#becomeDead()
+  }
+
+  #becomeDead(): void {
+    if (this.#state === 'dead') return
+    this.#state = 'dead'
+    this.#deps.onChange('silent')
+  }
+}

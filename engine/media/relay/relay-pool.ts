@@ -1,0 +1,123 @@
+/** The relays of `RTPENGINE`: which of them answer, and which one gets the next session. */
+import type { Cancel, Schedule } from '../../../schema/clock.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import type { RelayStatus } from '../../../schema/contracts/relays.ts'
+import { MonitoredRelay, type RelayChange } from './monitored-relay.ts'
+import type { NgSocket, NgSocketEvents } from './ng-client.ts'
+import type { RelayPlace } from './ng-socket.ts'
+import type { Relay, Relays } from './relays.ts'
+
+export interface RelaySetting {
+  /** `host:port`; IPv6 in brackets. */
+  readonly name: string
+  readonly host: string
+  readonly port: number
+  readonly weight: number
+}
+
+interface RelayPoolDeps {
+  readonly relays: readonly RelaySetting[]
+  readonly open: (place: RelayPlace, events: NgSocketEvents) => NgSocket
+  /** Addresses of hosts, kept fresh. */
+  readonly hosts: {
+    watch(owner: string, hosts: readonly string[]): void
+    addressesOf(host: string): readonly string[]
+  }
+  /** Of this process alone: it begins all cookies. */
+  readonly cookiePrefix: string
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly log: Log
+  readonly onChange: (relay: Relay, change: RelayChange) => void
+}
+
+const CHECK_EVERY_MS = 100
+
+export class RelayPool implements Relays {
+  readonly #deps: RelayPoolDeps
+  readonly #members: readonly Member[]
+  #cookies = 0
+  #cancelCheck: Cancel | undefined
+
+  constructor(deps: RelayPoolDeps) {
+    this.#deps = deps
+    this.#members = deps.relays.map((setting) => this.#memberOf(setting))
+  }
+
+  start(): void {
+    this.#deps.hosts.watch(
+      'relays',
+      this.#members.map(({ host }) => host),
+    )
+    this.#check()
+  }
+
+  stop(): void {
+    this.#cancelCheck?.()
+    this.#deps.hosts.watch('relays', [])
+    for (const { relay } of this.#members) relay.stop()
+  }
+
+  /** Takes turns by weight, without bursts (smooth weighted round robin). */
+  pick(except: ReadonlySet<string> = new Set()): Relay | undefined {
+    const usable = this.#members.filter(({ relay }) => relay.isAlive && !except.has(relay.name))
+    const weighted = usable.filter(({ relay }) => relay.weight > 0)
+    const candidates = weighted.length > 0 ? weighted : usable
+    for (const member of candidates) member.credit += member.share
+    const chosen = candidates.reduce<Member | undefined>(
+      (best, member) => (best === undefined || member.credit > best.credit ? member : best),
+      undefined,
+    )
+    if (chosen === undefined) return undefined
+    chosen.credit -= candidates.reduce((sum, { share }) => sum + share, 0)
+    return chosen.relay
+  }
+
+  byName(name: string): Relay | undefined {
+    return this.#members.find(({ relay }) => relay.name === name)?.relay
+  }
+
+  all(): readonly Relay[] {
+    return this.#members.map(({ relay }) => relay)
+  }
+
+  status(): readonly RelayStatus[] {
+    return this.#members.map(({ relay }) => relay.status)
+  }
+
+  #memberOf(setting: RelaySetting): Member {
+    const { open, now, schedule, cookiePrefix } = this.#deps
+    const relay: MonitoredRelay = new MonitoredRelay({
+      ...{ ...setting, open, now, schedule },
+      newCookie: () => `${cookiePrefix}_${(this.#cookies++).toString(36)}`,
+      onChange: (change) => this.#noteChange(relay, change),
+    })
+    return { relay, host: setting.host, share: Math.max(setting.weight, 1), credit: 0 }
+  }
+
+  #check(): void {
+    for (const { relay, host } of this.#members) relay.check(this.#deps.hosts.addressesOf(host))
+    this.#cancelCheck = this.#deps.schedule(() => this.#check(), CHECK_EVERY_MS)
+  }
+
+  #noteChange(relay: Relay, change: RelayChange): void {
+    const { log, onChange } = this.#deps
+    const [level, message] = messages[change]
+    log(level, message, { relay: relay.name })
+    onChange(relay, change)
+  }
+}
+
+interface Member {
+  readonly relay: MonitoredRelay
+  readonly host: string
+  /** Those with weight 0 are equal among themselves. */
+  readonly share: number
+  credit: number
+}
+
+const messages = {
+  answers: ['info', 'media relay answers'],
+  silent: ['warn', 'media relay does not answer'],
+  restarted: ['warn', 'media relay has started anew: its sessions are lost'],
+} as const
