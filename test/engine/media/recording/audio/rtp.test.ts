@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readRtp } from '../../../../../engine/media/recording/audio/rtp.ts'
+import '../../../../support/property-seed.ts'
+
+const packet = (hex: string) => readRtp(Buffer.from(hex.replaceAll(' ', ''), 'hex'))
+
+test('the header says codec, time and sender; sources, extension and padding are no audio', () => {
+  const plain = packet('8088 0001 00000010 0000aaaa d5d5')
+  expect(plain).toMatchObject({ payloadType: 8, isMarked: true, timestamp: 16, ssrc: 0xaaaa })
+  expect(plain?.payload.toString('hex')).toBe('d5d5')
+  const full = packet('b100 0001 00000010 0000aaaa 00000001 bede0001 10ff0000 d5d5 0002')
+  expect(full?.payload.toString('hex')).toBe('d5d5')
+})
+
+test('what is no RTP, or cut off, is none', () => {
+  for (const hex of [
+    '',
+    '8008',
+    '4008 0001 00000010 0000aaaa',
+    '80c8 0006 0000aaaa 00000000 00000000',
+    '8f08 0001 00000010 0000aaaa',
+    '9008 0001 00000010 0000aaaa bede',
+    'a008 0001 00000010 0000aaaa d5ff',
+  ])
+    expect(packet(hex)).toBeUndefined()
+})
+
+test('any bytes are a packet within them, or none', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
+      const read = readRtp(Buffer.from(bytes))
+      if (read) expect(read.payload.length).toBeLessThanOrEqual(Math.max(0, bytes.length - 12))
+    }),
+  )
+})
