@@ -57,6 +57,7 @@ export function readConfig(environment: Environment) {
       failures: read(settings.probeFailures),
       successes: read(settings.probeSuccesses),
     },
+    relays: read(settings.rtpengine) ?? [],
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),

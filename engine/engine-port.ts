@@ -67,6 +67,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
       },
     },
     telemetry: () => engine.telemetry(),
+    relays: () => engine.relays?.status() ?? [],
     postDialDelay: () => engine.postDialDelay(),
     listeners: () => engine.listeners,
     isReady: () => engine.isReady,

@@ -37,6 +37,8 @@ import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { connectToServer, createSipServer, type SipServer } from './sip-server/index.ts'
+import { createRelays } from './media/relay/create-relays.ts'
+import type { RelayPool } from './media/relay/relay-pool.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { Trunks } from './trunks/trunks.ts'
 
@@ -90,6 +92,8 @@ export class Engine {
   readonly calls: ActiveCalls
   readonly events: EventLog
   readonly storage: StorageNotes
+  /** Absent without `RTPENGINE`. */
+  readonly relays: RelayPool | undefined
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks
@@ -116,6 +120,7 @@ export class Engine {
     const charging = counted(deps.charging, this.#totals)
     this.events = new EventLog(wallNow)
     this.storage = new StorageNotes(store, this.events, log)
+    this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
     this.#proxies = new TrustedSources(config.trustedProxies)
     this.#refused = new RefusedCalls({
@@ -185,6 +190,7 @@ export class Engine {
       // Phones have registered: their addresses are proven.
       endsStraysOf: ({ address, port }) => this.#sourceStatusOf(address, port) !== 'stranger',
     })
+    this.relays?.start()
     const connected = await this.#client.connect(this.#connection())
     if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
     const restored = this.#control.restore(saved)
@@ -213,6 +219,7 @@ export class Engine {
     this.#isReady = false
     this.dispatcher.stop()
     await this.trunks.stop()
+    this.relays?.stop()
     this.#hosts.stop()
     this.#deadlines.stop()
     this.registrar.stop()

@@ -165,6 +165,27 @@ export const drachtioUrls: Kind<readonly DrachtioAddress[]> = {
     'a comma list of drachtio://:secret@host:port, with TLS drachtios://…, and ?ca=file for an authority',
 }
 
+export interface RelayAddress extends HostAndPort {
+  /** `host:port`, for people. */
+  readonly name: string
+  /** Its share of new sessions; 0: only while no other relay answers. */
+  readonly weight: number
+}
+
+const MAX_RELAYS = 32
+const MAX_WEIGHT = 100
+
+export const relayAddresses: Kind<readonly RelayAddress[]> = {
+  schema: z.string().transform(
+    orIssue((value) => {
+      const relays = listOf(value, parseRelay)
+      const names = new Set(relays?.map(({ name }) => name.toLowerCase()))
+      return relays && names.size === relays.length && names.size <= MAX_RELAYS ? relays : undefined
+    }),
+  ),
+  allowed: `a comma list of udp/host:port, each once, with ;weight=0 to ${MAX_WEIGHT} (1 unless told), at most ${MAX_RELAYS}`,
+}
+
 /** Makes a parser whose `undefined` means "wrong" into a zod transformation. */
 function orIssue<T>(parse: (value: string) => T | undefined) {
   return (value: string, context: z.RefinementCtx): T => {
@@ -206,6 +227,15 @@ function parseListenAddress(value: string): ListenAddress | undefined {
   const place = value.slice(slash + 1)
   const address = parseHostAndPort(place) ?? parseHostAndPort(`${place}:${defaultPorts[protocol]}`)
   return address && { protocol, ...address }
+}
+
+function parseRelay(value: string): RelayAddress | undefined {
+  const match = /^udp\/([^;]+)(?:;weight=(\d{1,3}))?$/.exec(value)
+  const [, place = '', weightText = '1'] = match ?? []
+  const address = parseHostAndPort(place)
+  const weight = Number(weightText)
+  if (address === undefined || address.port === 0 || weight > MAX_WEIGHT) return undefined
+  return { ...address, name: formatHostAndPort(address), weight }
 }
 
 function parseOrigin(value: string): string | undefined {

@@ -16,6 +16,7 @@ import {
   type Kind,
   listenAddresses,
   oneOf,
+  relayAddresses,
   text,
   userName,
   webOrigins,
@@ -257,9 +258,9 @@ export const settings = {
   ),
   rtpengine: unset(
     'RTPENGINE',
-    text(1, 1_000),
-    '–',
-    'not used yet (udp/host:port of ng, comma list): media goes between the parties, a start says so',
+    relayAddresses,
+    'none',
+    'media relays (rtpengine), comma list of udp/host:port[;weight=N] of ng; weight 0 is for when no other answers',
   ),
   paymentWebhookSecret: hidden(
     unset(
@@ -339,9 +340,6 @@ export const settings = {
     'JSON lines on standard error; one line per call at info',
   ),
 } as const
-
-/** Parsed, but without effect until their feature exists; a start that sets one says so. */
-export const withoutEffect: readonly Setting<unknown>[] = [settings.rtpengine]
 
 function withDefault<T>(
   name: string,

@@ -26,6 +26,10 @@ export function eventView(event: EngineEvent) {
     case 'node.down':
     case 'node.up':
       return { at, set_id: event.setId, destination: event.destination, state: event.state }
+    case 'relay.down':
+    case 'relay.up':
+    case 'relay.restarted':
+      return { at, relay: event.relay }
     case 'storage.failed':
     case 'storage.recovered':
       return { at, ...(event.reason !== null && { reason: event.reason }) }

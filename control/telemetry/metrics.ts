@@ -120,6 +120,70 @@ const nodes: readonly Metric[] = [
   ),
 ]
 
+type Relay = TelemetryView['relays'][number]
+
+/** One sample for each relay that has a value. */
+const ofRelays = (
+  type: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  read: (relay: Relay) => number | null,
+): Metric =>
+  many(type, name, help, (view) =>
+    view.relays.flatMap((relay) => {
+      const value = read(relay)
+      return value === null ? [] : [{ value, labels: { relay: relay.relay } }]
+    }),
+  )
+
+const relays: readonly Metric[] = [
+  ofRelays('gauge', 'tollgate_relay_alive', '1 while the media relay answers.', (relay) =>
+    relay.alive ? 1 : 0,
+  ),
+  ofRelays(
+    'gauge',
+    'tollgate_relay_latency_seconds',
+    'Smoothed round trip of requests to the media relay.',
+    (relay) => relay.latency_ms && relay.latency_ms / 1_000,
+  ),
+  ofRelays(
+    'gauge',
+    'tollgate_relay_sessions',
+    'Sessions at the media relay, those of other programs included.',
+    (relay) => relay.sessions,
+  ),
+  ofRelays(
+    'gauge',
+    'tollgate_relay_outstanding_requests',
+    'Requests without an answer so far.',
+    (relay) => relay.outstanding,
+  ),
+  ofRelays(
+    'counter',
+    'tollgate_relay_requests_total',
+    'Requests to the media relay.',
+    (relay) => relay.requests_total,
+  ),
+  ofRelays(
+    'counter',
+    'tollgate_relay_timeouts_total',
+    'Requests that the media relay did not answer.',
+    (relay) => relay.timeouts_total,
+  ),
+  ofRelays(
+    'counter',
+    'tollgate_relay_errors_total',
+    'Requests that the media relay refused.',
+    (relay) => relay.errors_total,
+  ),
+  ofRelays(
+    'counter',
+    'tollgate_relay_restarts_total',
+    'How often the media relay has started anew, which ends its sessions.',
+    (relay) => relay.restarts_total,
+  ),
+]
+
 const people: readonly Metric[] = [
   one(
     'gauge',
@@ -265,7 +329,14 @@ const machine: readonly Metric[] = [
   ),
 ]
 
-export const metrics: readonly Metric[] = [...calls, ...nodes, ...people, ...billing, ...machine]
+export const metrics: readonly Metric[] = [
+  ...calls,
+  ...nodes,
+  ...relays,
+  ...people,
+  ...billing,
+  ...machine,
+]
 
 /** What the engine counts in addition, under its own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
 function engineMetrics(view: TelemetryView): readonly Metric[] {

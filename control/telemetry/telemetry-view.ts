@@ -43,6 +43,21 @@ const node = z.strictObject({
   probes: z.strictObject({ sent: count, answered: count, failed: count }),
 })
 
+const relay = z.strictObject({
+  relay: z.string().describe('host:port of its control protocol.'),
+  weight: count,
+  alive: z.boolean().describe('It answers, and new sessions may go to it.'),
+  latency_ms: z.number().min(0).nullable().describe('Smoothed. Null before the first answer.'),
+  sessions: count
+    .nullable()
+    .describe('Sessions at the relay, those of other programs included. Null when unknown.'),
+  outstanding: count.describe('Requests without an answer so far.'),
+  requests_total: count,
+  timeouts_total: count,
+  errors_total: count,
+  restarts_total: count.describe('How often it has started anew, which ends its sessions.'),
+})
+
 const api = z.strictObject({
   requests_total: count,
   by_status_class: z.record(z.string(), count),
@@ -86,6 +101,7 @@ export const telemetryView = z.strictObject({
   uptime_seconds: z.number().min(0),
   calls,
   nodes: z.array(node),
+  relays: z.array(relay).describe('Media relays.'),
   registrations: z.strictObject({ contacts: count, extensions: count }),
   api,
   billing: billing.nullable().describe('Null when another OCS charges the calls.'),

@@ -5,6 +5,7 @@ import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
 import type { OcsStats } from '../../schema/contracts/ocs.ts'
 import type { DelayHistogram, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
+import type { RelayStatus } from '../../schema/contracts/relays.ts'
 import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../deps.ts'
 import { ApiRequests } from './api-requests.ts'
@@ -61,6 +62,7 @@ export class Telemetry {
       uptime_seconds: (steadyNow() - this.#startedAt) / 1_000,
       calls: this.#calls(figures),
       nodes: nodesOf(engine.dispatcher.status()),
+      relays: engine.relays().map(relayOf),
       registrations: {
         contacts: figures['registered_contacts'] ?? 0,
         extensions: figures['registered_extensions'] ?? 0,
@@ -149,6 +151,13 @@ function nodesOf(sets: readonly SetStatus[]): TelemetryView['nodes'] {
     })),
   )
 }
+
+const relayOf = (relay: RelayStatus): TelemetryView['relays'][number] => ({
+  ...{ relay: relay.name, weight: relay.weight, alive: relay.isAlive },
+  ...{ latency_ms: relay.latencyMs, sessions: relay.sessions, outstanding: relay.outstanding },
+  ...{ requests_total: relay.requests, timeouts_total: relay.timeouts },
+  ...{ errors_total: relay.errors, restarts_total: relay.restarts },
+})
 
 function delayOf({
   boundsMs,

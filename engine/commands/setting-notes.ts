@@ -1,14 +1,14 @@
 /** What is odd about the settings, though not wrong. */
 import { nearMiss } from '../../schema/rules/near-miss.ts'
 import type { Environment } from '../config.ts'
-import { settings, withoutEffect } from '../settings.ts'
+import { settings } from '../settings.ts'
 
 /** Settings of `tollgate mcp`, which serves none of those above. */
 const ofClients = ['TOLLGATE_URL', 'TOLLGATE_KEY']
 
 /**
- * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands; any other name in
- * `.env` that is none; a setting whose feature does not exist yet. They stop nothing: the environment is shared.
+ * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands, and any other name in
+ * `.env` that is none. They stop nothing: the environment is shared.
  */
 export function settingNotes(
   environment: Environment,
@@ -17,14 +17,9 @@ export function settingNotes(
   const known = [...Object.values(settings).map(({ name }) => name), ...ofClients]
   const isKnown = new Set(known)
   const unknown = Object.keys(environment).filter((name) => !isKnown.has(name))
-  return [
-    ...unknown.flatMap((name) => {
-      const meant = nearMiss(name, known)
-      if (meant !== undefined) return [`${name} is not a setting; did you mean ${meant}?`]
-      return settingsFile.includes(name) ? [`${name} in .env is not a setting`] : []
-    }),
-    ...withoutEffect
-      .filter(({ name }) => (environment[name] ?? '') !== '')
-      .map(({ name }) => `${name} is set but not used yet: media is neither relayed nor recorded`),
-  ]
+  return unknown.flatMap((name) => {
+    const meant = nearMiss(name, known)
+    if (meant !== undefined) return [`${name} is not a setting; did you mean ${meant}?`]
+    return settingsFile.includes(name) ? [`${name} in .env is not a setting`] : []
+  })
 }

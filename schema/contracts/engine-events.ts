@@ -13,6 +13,11 @@ export type EngineHappening = { readonly tenantId: number | null } & (
       readonly state: NodeState
     }
   | {
+      readonly type: 'relay.down' | 'relay.up' | 'relay.restarted'
+      /** `host:port`. */
+      readonly relay: string
+    }
+  | {
       readonly type: 'storage.failed' | 'storage.recovered'
       /** Of `storage.failed`, one line for the operator. */
       readonly reason: string | null

@@ -12,6 +12,7 @@ import type {
 import type { DispatcherPort } from './dispatcher.ts'
 import type { EventsPort } from './engine-events.ts'
 import type { RegistrationsPort, TrunksPort } from './registrations.ts'
+import type { RelayStatus } from './relays.ts'
 import type { Trace } from './trace.ts'
 
 /** Present figures, and totals since the start, by the names that telemetry shows. */
@@ -70,6 +71,8 @@ export interface EnginePort {
   /** Asks DNS, for a second at most, to which gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<GatewayLedTo>
   telemetry(): TelemetrySnapshot
+  /** Those of `RTPENGINE`. */
+  relays(): readonly RelayStatus[]
   postDialDelay(): DelayHistogram
   listeners(): readonly Listener[]
   /** SIP is served. */

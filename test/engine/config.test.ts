@@ -34,6 +34,7 @@ test('an empty environment gives the documented defaults', () => {
     nonceSeconds: 300,
     sessionExpiresSeconds: 1_800,
     probe: { intervalMs: 500, timeoutMs: 400, gatewayIntervalMs: 2_000, failures: 3, successes: 3 },
+    relays: [],
     paymentWebhookSecret: undefined,
     mcpAllowedHosts: [],
     webhookPrivateTargets: 'deny',
@@ -63,6 +64,19 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
     'udp/192.0.2.1,tcp/[::1],ws/192.0.2.1',
     (config) => config.sip.listen.map(({ protocol, host, port }) => `${protocol} ${host} ${port}`),
     ['udp 192.0.2.1 5060', 'tcp ::1 5060', 'ws 192.0.2.1 80'],
+  ],
+  [
+    'RTPENGINE',
+    'udp/127.0.0.1:2223, udp/Relay.example.com:22222;weight=3,udp/[::1]:2223;weight=0',
+    (config) => config.relays,
+    [
+      { name: '127.0.0.1:2223', host: '127.0.0.1', port: 2_223, weight: 1 },
+      {
+        ...{ name: 'Relay.example.com:22222', host: 'Relay.example.com' },
+        ...{ port: 22_222, weight: 3 },
+      },
+      { name: '[::1]:2223', host: '::1', port: 2_223, weight: 0 },
+    ],
   ],
   [
     'SIP_WS_ORIGINS',
@@ -144,6 +158,13 @@ test.each(right)('%s=%s is understood', (name, value, pick, expected) => {
 })
 
 const wrong: [string, string][] = [
+  ...['127.0.0.1:2223', 'tcp/127.0.0.1:2223', 'udp/127.0.0.1', 'udp/127.0.0.1:0'].map(
+    (value): [string, string] => ['RTPENGINE', value],
+  ),
+  ...[';weight=101', ';weight=-1', ';weight=', ';wait=1', ',', ',udp/127.0.0.1:2223'].map(
+    (rest): [string, string] => ['RTPENGINE', `udp/127.0.0.1:2223${rest}`],
+  ),
+  ['RTPENGINE', Array.from({ length: 33 }, (_, n) => `udp/10.0.0.${n}:2223`).join()],
   ['SIP_LISTEN', '0.0.0.0:5060'],
   ['SIP_LISTEN', 'udp/0.0.0.0:70000'],
   ['SIP_LISTEN', 'udp/0.0.0.0:5060,'],

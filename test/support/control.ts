@@ -273,6 +273,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     lookUp: () => Promise.resolve(() => undefined),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     telemetry: () => engine.figures,
+    relays: () => [],
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
     listeners: () => [],
     isReady: () => engine.ready,

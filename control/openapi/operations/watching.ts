@@ -11,6 +11,7 @@ const event = z
       ...(['call.started', 'call.ringing', 'call.answered', 'call.ended'] as const),
       ...(['call.transferring', 'call.transferred', 'call.transfer_failed'] as const),
       ...(['node.down', 'node.up', 'registration'] as const),
+      ...(['relay.down', 'relay.up', 'relay.restarted'] as const),
       ...(['storage.failed', 'storage.recovered'] as const),
     ]),
     data: z.looseObject({ at: moment }),

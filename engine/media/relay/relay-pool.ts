@@ -15,7 +15,7 @@ export interface RelaySetting {
   readonly weight: number
 }
 
-interface RelayPoolDeps {
+export interface RelayPoolDeps {
   readonly relays: readonly RelaySetting[]
   readonly open: (place: RelayPlace, events: NgSocketEvents) => NgSocket
   /** Addresses of hosts, kept fresh. */

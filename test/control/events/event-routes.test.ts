@@ -52,6 +52,18 @@ test('a stream tells what happens from now on, with ids, types and data', async 
   )
 })
 
+test('a media relay that is lost, back or started anew is told to operators', async () => {
+  const { next } = await open()
+  for (const type of ['relay.down', 'relay.up', 'relay.restarted'] as const)
+    log.add({ type, tenantId: null, relay: '10.0.0.9:2223' })
+  control.hub.flush()
+  const told = await next()
+  expect(told?.match(/^event: .*$/gm)).toEqual([
+    ...['event: relay.down', 'event: relay.up', 'event: relay.restarted'],
+  ])
+  expect(told).toContain('"relay":"10.0.0.9:2223"')
+})
+
 test.each(['*/*', 'text/html, */*;q=0.1', ''])(
   'a client that accepts %j gets a stream, too',
   async (accept) => {

@@ -66,6 +66,29 @@ test('telemetry adds up calls, nodes, registrations and billing', async () => {
   expect(database.bytes).toBeGreaterThan(0)
 })
 
+test('media relays are shown with what is counted of them', async () => {
+  const control = busy()
+  const relay = {
+    ...{ name: '10.0.0.9:2223', weight: 2, isAlive: true, latencyMs: 0.5, sessions: 7 },
+    ...{ outstanding: 1, requests: 40, timeouts: 2, errors: 3, restarts: 1 },
+  }
+  const silent = { ...relay, name: '[::1]:2223', isAlive: false, latencyMs: null, sessions: null }
+  control.engine.relays = () => [relay, silent]
+  const { relays } = (await control.request(path, { token: control.key() })).data<TelemetryView>()
+  expect(relays[0]).toEqual({
+    ...{ relay: '10.0.0.9:2223', weight: 2, alive: true, latency_ms: 0.5, sessions: 7 },
+    ...{ outstanding: 1, requests_total: 40, timeouts_total: 2, errors_total: 3 },
+    restarts_total: 1,
+  })
+  const { text } = await control.request('/metrics', { token: control.key() })
+  expect(text.match(/^tollgate_relay_(?:alive|latency|sessions).*$/gm)).toEqual([
+    'tollgate_relay_alive{relay="10.0.0.9:2223"} 1',
+    'tollgate_relay_alive{relay="[::1]:2223"} 0',
+    'tollgate_relay_latency_seconds{relay="10.0.0.9:2223"} 0.0005',
+    'tollgate_relay_sessions{relay="10.0.0.9:2223"} 7',
+  ])
+})
+
 test('before the first call ratios are null, and say so instead of 0', async () => {
   const control = openControl()
   const { calls } = (await control.request(path, { token: control.key() })).data<TelemetryView>()

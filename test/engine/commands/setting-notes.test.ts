@@ -1,16 +1,6 @@
 import { expect, test } from 'vitest'
 import { settingNotes } from '../../../engine/commands/setting-notes.ts'
-import { readConfig } from '../../../engine/config.ts'
 import { settings } from '../../../engine/settings.ts'
-
-test('a setting that has no effect yet is accepted and named, in the list of settings too', () => {
-  const environment = { RTPENGINE: 'udp/127.0.0.1:22222' }
-  expect(() => readConfig(environment)).not.toThrow()
-  expect(settingNotes(environment, [])).toEqual([
-    'RTPENGINE is set but not used yet: media is neither relayed nor recorded',
-  ])
-  expect(settings.rtpengine.meaning).toContain('not used yet')
-})
 
 test.each([
   ['PROBE_INTERVALL_MS', 'PROBE_INTERVAL_MS'],
