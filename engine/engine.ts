@@ -25,7 +25,6 @@ import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
-import type { NodeState } from '../schema/contracts/dispatcher.ts'
 import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
 import { Guard } from './guard/guard.ts'
@@ -39,6 +38,7 @@ import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { connectToServer, createSipServer, type SipServer } from './sip-server/index.ts'
 import { createRelays } from './media/relay/create-relays.ts'
 import type { RelayPool } from './media/relay/relay-pool.ts'
+import { NodeNotes } from './node-notes.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { Trunks } from './trunks/trunks.ts'
 
@@ -83,7 +83,7 @@ export class Engine {
   readonly #hosts: HostAddresses
   readonly #totals = new CallTotals()
   readonly #unpriced: UnpricedCalls
-  readonly #nodeChanges = { down: 0, up: 0 }
+  readonly #nodes: NodeNotes
   readonly #refused: RefusedCalls
   /** Proxies in front of WebSockets, which speak for many. */
   readonly #proxies: TrustedSources
@@ -119,6 +119,7 @@ export class Engine {
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const charging = counted(deps.charging, this.#totals)
     this.events = new EventLog(wallNow)
+    this.#nodes = new NodeNotes(this.events, log)
     this.storage = new StorageNotes(store, this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
@@ -142,7 +143,7 @@ export class Engine {
       lagMs,
       activeCalls: (nodeId) => this.calls.countByNode(nodeId),
       onNodeChange: (change) => {
-        this.#noteNodeChange(change)
+        this.#nodes.note(change, this.dispatcher)
         deps.onNodeChange?.(change)
       },
       probeDefaults: probeDefaults(config),
@@ -266,16 +267,10 @@ export class Engine {
 
   /** Present sizes, and totals since the start. */
   telemetry(): Readonly<Record<string, number>> {
-    const nodes = this.dispatcher.status().flatMap((set) => set.nodes)
-    const inState = (state: NodeState) => nodes.filter((node) => node.state === state).length
     return {
       active_calls: this.calls.size,
       ...this.#totals.snapshot(),
-      nodes_active: inState('active'),
-      nodes_probing: inState('probing'),
-      nodes_inactive: inState('inactive'),
-      node_down_total: this.#nodeChanges.down,
-      node_up_total: this.#nodeChanges.up,
+      ...this.#nodes.telemetry(this.dispatcher),
       unpriced_gateway_refusals_total: this.#unpriced.total,
       ...this.trunks.telemetry(),
       ...this.registrar.telemetry(),
@@ -388,15 +383,5 @@ export class Engine {
         ...{ protocol, host: address, port },
       }))
     return hostPorts.map(parseListener)
-  }
-
-  #noteNodeChange(change: NodeChange): void {
-    if (change.to === 'active') this.#nodeChanges.up += 1
-    else this.#nodeChanges.down += 1
-    const { setId, destination, to: state } = change
-    const tenantId = this.dispatcher.setRecord(setId)?.tenantId ?? null
-    const type = state === 'active' ? 'node.up' : 'node.down'
-    this.events.add({ type, tenantId, setId, destination, state })
-    this.#log(change.to === 'active' ? 'info' : 'warn', `node is ${change.to}`, { ...change })
   }
 }
