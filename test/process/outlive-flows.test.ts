@@ -1,9 +1,10 @@
-/** What becomes of a call over TCP when its connection has gone with the process. */
-import { expect, onTestFinished, test } from 'vitest'
+/** What becomes of a call over TCP when its process crashes or is upgraded: a connection does not move. */
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { sdp, type Leg } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
+import { domain, passwordOf, threePhones } from '../support/two-phones.ts'
+import { isGone, upgrade } from '../support/upgrading.ts'
 
 /** Where nothing listens: behind NAT a phone is reached by the connection that it has opened itself. */
 const unreachable = 'sip:101@127.0.0.1:9;transport=tcp'
@@ -27,9 +28,9 @@ async function register(phone: DigestPhone): Promise<void> {
   expect((await phone.register([`Authorization: ${credentials}`])).status).toBe(200)
 }
 
-/** Phone 101, by TCP, talks to 102, and the process crashes. */
-async function crashed() {
-  const tollgate = await TollgateProcess.start(twoPhones)
+/** Phone 101, by TCP, talks to 102. */
+async function talking(environment: Readonly<Record<string, string>> = {}) {
+  const tollgate = await TollgateProcess.start(threePhones, environment)
   onTestFinished(() => tollgate.stop())
   const one = await openPhone(tollgate, '101', 'tcp')
   const two = await openPhone(tollgate, '102', 'udp')
@@ -41,14 +42,13 @@ async function crashed() {
   one.peer.request('ACK', leg)
   await two.peer.next('ACK')
   const legOfTwo: Leg = two.peer.calledLeg(invite, 'two')
-  await tollgate.kill()
-  await tollgate.restart()
   return { tollgate, one, two, leg, legOfTwo }
 }
 
-test('a phone behind NAT that registers again has its call back: both can change and end it', async () => {
-  const { tollgate, one, two, leg, legOfTwo } = await crashed()
-  await register(one)
+type Talk = Awaited<ReturnType<typeof talking>>
+
+/** Phone 102 changes the session, and 101 hangs up. */
+async function changeAndEnd({ one, two, leg, legOfTwo }: Talk): Promise<void> {
   two.peer.request('INVITE', legOfTwo, { body: sdp('two again') })
   one.peer.reply(await one.peer.next('INVITE'), 200, { body: sdp('one') })
   await two.peer.next('200 INVITE')
@@ -57,8 +57,49 @@ test('a phone behind NAT that registers again has its call back: both can change
   one.peer.request('BYE', leg)
   two.peer.reply(await two.peer.next('BYE'), 200)
   await one.peer.next('200 BYE')
-  expect(await tollgate.waitForCalls(1)).toMatchObject([
-    { disposition: 'ANSWERED', is_recovered: 0, hangup_by: 'caller' },
-  ])
+}
+
+const ended = { disposition: 'ANSWERED', is_recovered: 0, hangup_by: 'caller' }
+
+test('a phone behind NAT that registers again has its call back: both can change and end it', async () => {
+  const talk = await talking()
+  const { tollgate, one } = talk
+  await tollgate.kill()
+  await tollgate.restart()
+  await register(one)
+  await changeAndEnd(talk)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([ended])
   expect(tollgate.faults).toEqual([])
+})
+
+describe('a planned upgrade', () => {
+  test('leaves a call over TCP to the old process, which ends after it; a phone without a call connects anew', async () => {
+    const talk = await talking({ DRAIN_SECONDS: '60' })
+    const { tollgate } = talk
+    const idle = await openPhone(tollgate, '103', 'tcp')
+    const first = tollgate.pid
+    await upgrade(tollgate)
+    await changeAndEnd(talk)
+    expect(await tollgate.waitForCalls(1)).toMatchObject([ended])
+    await isGone(first)
+    await register(idle)
+    const leg = await idle.call('102')
+    const invite = await talk.two.peer.next('INVITE')
+    talk.two.peer.reply(invite, 486, { tag: 'busy' })
+    expect((await idle.answerTo(leg)).status).toBe(486)
+    expect(tollgate.faults).toEqual([])
+  })
+
+  test('passes a call over TCP on at its bound: the phone has it back when it registers again', async () => {
+    const talk = await talking({ DRAIN_SECONDS: '2' })
+    const { tollgate, one } = talk
+    const first = tollgate.pid
+    await upgrade(tollgate)
+    await isGone(first)
+    await expect.poll(() => tollgate.log.join()).toContain('"restoredCalls":1')
+    await register(one)
+    await changeAndEnd(talk)
+    expect(await tollgate.waitForCalls(1)).toMatchObject([ended])
+    expect(tollgate.faults).toEqual([])
+  })
 })

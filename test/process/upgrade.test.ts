@@ -9,37 +9,10 @@ import { openPeer, startWithNode } from '../support/scripted-node.ts'
 import { type Leg, sdp, type SipPeer } from '../support/sip-peer.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { isGone, upgrade } from '../support/upgrading.ts'
 import { eventually } from '../support/waiting.ts'
 
 const environment = { DRAIN_SECONDS: '20' }
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-const isGone = (pid: number): Promise<void> =>
-  eventually(() => {
-    if (isAlive(pid)) throw new Error(`process ${pid} is still there`)
-  })
-
-/** Ends with the test, before the folder of the database is removed. */
-function endWithTest(pid: number): number {
-  onTestFinished(async () => {
-    if (isAlive(pid)) process.kill(pid, 'SIGTERM')
-    await isGone(pid)
-  })
-  return pid
-}
-
-/** Answers with the id of the process that serves now. */
-async function upgrade(tollgate: TollgateProcess): Promise<number> {
-  const [, pid = ''] = /process (\d+) serves now/.exec(await tollgate.run(['upgrade'])) ?? []
-  return endWithTest(Number(pid))
-}
 
 /** The id of the process that an upgrade has started. */
 const newProcess = (tollgate: TollgateProcess): Promise<number> =>

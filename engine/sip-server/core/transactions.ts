@@ -23,6 +23,14 @@ import type { Outbox } from './outbox.ts'
 export type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
 export type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
 
+type TransactionState = (ClientTransaction | ServerTransaction)['state']
+
+/** Without a final response. */
+const isOpen: Readonly<Record<TransactionState, boolean>> = {
+  ...{ calling: true, trying: true, proceeding: true },
+  ...{ accepted: false, completed: false, confirmed: false, terminated: false },
+}
+
 export class Transactions implements TransactionContext {
   readonly timers: Timers
   readonly deadlines = new Deadlines()
@@ -118,10 +126,10 @@ export class Transactions implements TransactionContext {
     return this.#servers.has(key) || this.#responses.find(key) !== undefined
   }
 
-  /** Connections that something waits on. */
+  /** Connections on which a final response is still to come or to go: nothing is repeated on a stream after that. */
   *busyConnections(): Iterable<number> {
-    for (const { flow } of this.#clients.values()) yield flow.connectionId
-    for (const { flow } of this.#servers.values()) yield flow.connectionId
+    for (const { flow, state } of this.#clients.values()) if (isOpen[state]) yield flow.connectionId
+    for (const { flow, state } of this.#servers.values()) if (isOpen[state]) yield flow.connectionId
   }
 
   /** §17.1.3: branch of the top Via and method of the CSeq. False: no transaction waits for it. */
