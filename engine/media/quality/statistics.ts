@@ -1,0 +1,115 @@
+/**
+ * What a relay's answer to `query` or `delete` says of a call. Pure.
+ *
+ * rtpengine keeps what a receiver report says under the SSRC of its sender: it is what that party hears, and so
+ * what the other one sent. A phone without RTCP tells the relay nothing.
+ */
+import type { CallQuality, StreamQuality } from '../../../schema/contracts/media.ts'
+import type { NgDictionary, NgValue } from '../relay/relays.ts'
+import { mosOf } from './e-model.ts'
+
+/** The tags of the parties: the ids of their legs. */
+export interface Tags {
+  readonly caller: string
+  readonly callee: string
+}
+
+/** Undefined: nothing was heard from either. */
+export function qualityOf(values: NgDictionary, tags: Tags): CallQuality | undefined {
+  const [caller, callee] = [partyOf(values, tags.caller), partyOf(values, tags.callee)]
+  const quality = { caller: heard(caller, callee), callee: heard(callee, caller) }
+  return quality.caller === null && quality.callee === null ? undefined : quality
+}
+
+/** One party as the relay sees it. */
+interface Party {
+  readonly packets: number
+  readonly codec: string | undefined
+  /** What it has reported of the other one. */
+  readonly report: NgDictionary
+}
+
+function partyOf(values: NgDictionary, tag: string): Party {
+  const streams = streamsOf(values, tag)
+  const packets = sum(streams.map(packetsOf))
+  const ssrcs = streams.map((stream) => String(stream['SSRC']))
+  const reports = dictionaryOf(values['SSRC'])
+  const ssrc = ssrcs.find((each) => each in reports)
+  const report = ssrc === undefined ? {} : dictionaryOf(reports[ssrc])
+  return { packets, codec: codecOf(values, tag), report }
+}
+
+/** Null: no packet has come from `sender`. */
+function heard({ packets, codec }: Party, { report }: Party): StreamQuality | null {
+  if (packets === 0) return null
+  const average = dictionaryOf(report['average MOS'])
+  const jitterMs = positive(average['jitter'])
+  const packetLossPct = lossOf(report, packets)
+  const roundTripUs = positive(average['round-trip time'])
+  const roundTripMs = roundTripUs ? Math.round(roundTripUs / 100) / 10 : null
+  const measured = positive(average['MOS']) ?? 0
+  const rest = { jitterMs, packetLossPct, roundTripMs, packets }
+  // Ten times the value; 0: none.
+  if (measured > 0) return { mos: measured / 10, mosSource: 'measured', ...rest }
+  if (jitterMs === null || packetLossPct === null) return { mos: null, mosSource: null, ...rest }
+  const mos = mosOf({ jitterMs, packetLossPct, roundTripMs: roundTripMs ?? 0, codec })
+  return { mos, mosSource: 'computed', ...rest }
+}
+
+/** The sum is more exact than the average, which has whole percents. */
+function lossOf(report: NgDictionary, packets: number): number | null {
+  const lost = positive(report['cumulative loss'])
+  if (lost === null) return positive(dictionaryOf(report['average MOS'])['packet loss'])
+  return Math.round((1_000 * lost) / (packets + lost)) / 10
+}
+
+/**
+ * When the relay has taken the last RTP packet from either party, in seconds UTC by its clock, and how many it has
+ * taken in all. A stream that nothing has come on has the time at which it was opened.
+ */
+export function lastPacketOf(values: NgDictionary, tags: readonly string[]): LastPacket {
+  const streams = tags
+    .flatMap((tag) => streamsOf(values, tag))
+    .filter((each) => packetsOf(each) > 0)
+  const seconds = streams.map((stream) => positive(stream['last packet']) ?? 0)
+  return { seconds: Math.max(0, ...seconds), packets: sum(streams.map(packetsOf)) }
+}
+
+export interface LastPacket {
+  /** 0: none has come. */
+  readonly seconds: number
+  readonly packets: number
+}
+
+/** RTP and RTCP, of audio. */
+const streamsOf = (values: NgDictionary, tag: string): readonly NgDictionary[] =>
+  mediasOf(values, tag).flatMap((media) => listOf(media['streams']).map(dictionaryOf))
+
+const mediasOf = (values: NgDictionary, tag: string): readonly NgDictionary[] =>
+  listOf(dictionaryOf(dictionaryOf(values['tags'])[tag])['medias'])
+    .map(dictionaryOf)
+    .filter(({ type }) => type === 'audio')
+
+const isRtp = (stream: NgDictionary): boolean => listOf(stream['flags']).includes('RTP')
+
+const packetsOf = (stream: NgDictionary): number =>
+  isRtp(stream) ? (positive(dictionaryOf(stream['stats'])['packets']) ?? 0) : 0
+
+/** Of `PCMA/8000`. */
+function codecOf(values: NgDictionary, tag: string): string | undefined {
+  const codec = mediasOf(values, tag)[0]?.['codec']
+  return typeof codec === 'string' ? codec.split('/', 1)[0] : undefined
+}
+
+const positive = (value: NgValue | undefined): number | null =>
+  typeof value === 'number' && value >= 0 ? value : null
+
+const dictionaryOf = (value: NgValue | undefined): NgDictionary =>
+  typeof value === 'object' && !isList(value) ? value : {}
+
+const listOf = (value: NgValue | undefined): readonly NgValue[] =>
+  value !== undefined && isList(value) ? value : []
+
+const isList = (value: NgValue): value is readonly NgValue[] => Array.isArray(value)
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)

@@ -1,0 +1,116 @@
+/** The answers in `test/vectors/rtpengine/statistics.jsonl` are those of rtpengine 10.5.3.5, `--mos=LQ`. */
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { lastPacketOf, qualityOf } from '../../../../engine/media/quality/statistics.ts'
+import type { NgDictionary, NgValue } from '../../../../engine/media/relay/relays.ts'
+
+interface Recorded {
+  readonly name: string
+  readonly verb: 'query' | 'delete'
+  readonly values: NgDictionary
+}
+
+const recorded = readFileSync('test/vectors/rtpengine/statistics.jsonl', 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Recorded)
+
+function answer(name: string, verb: Recorded['verb'] = 'delete'): NgDictionary {
+  const found = recorded.find((each) => each.name === name && each.verb === verb)
+  if (found === undefined) throw new Error(`no answer named ${name}`)
+  return found.values
+}
+
+const tags = { caller: 'A', callee: 'B' }
+
+test('what both phones report by RTCP is what was heard from the other one', () => {
+  const both = { mos: 4.4, mosSource: 'measured', jitterMs: 0, packetLossPct: 0 } as const
+  expect(qualityOf(answer('both send RTCP'), tags)).toEqual({
+    caller: { ...both, roundTripMs: 0.4, packets: 402 },
+    callee: { ...both, roundTripMs: 0.3, packets: 402 },
+  })
+})
+
+test('loss on the way from the caller is what was heard from the caller', () => {
+  const { caller, callee } = qualityOf(answer('the caller loses 10 %'), tags) ?? {}
+  expect(caller).toMatchObject({ mos: 3, mosSource: 'measured', packetLossPct: 11.2, packets: 349 })
+  expect(callee).toMatchObject({ mos: 4.4, packetLossPct: 0, packets: 402 })
+})
+
+test('jitter is in milliseconds', () => {
+  expect(qualityOf(answer('the caller jitters'), tags)?.caller).toMatchObject({ jitterMs: 13 })
+})
+
+test.each([
+  'no RTCP',
+  'no RTCP, generate RTCP: on, the caller loses 10 %',
+  '--mos=CQ without a round trip',
+])('where the relay was told nothing, only the packets are known: %s', (name) => {
+  const { caller, callee } = qualityOf(answer(name), tags) ?? {}
+  for (const stream of [caller, callee]) {
+    expect(stream).toMatchObject({ mos: null, mosSource: null, jitterMs: null })
+    expect(stream).toMatchObject({ packetLossPct: null, roundTripMs: null })
+    expect(stream?.packets).toBeGreaterThan(200)
+  }
+})
+
+test('a party that sent nothing has no quality, and a call in which nothing was sent has none', () => {
+  const oneWay = qualityOf(answer('only the caller sends RTP'), tags)
+  expect(oneWay?.callee).toBeNull()
+  expect(oneWay?.caller).toMatchObject({ mos: 4.4, mosSource: 'measured', packets: 252 })
+  expect(qualityOf(answer('nothing is sent'), tags)).toBeUndefined()
+})
+
+test('jitter and loss without a MOS: it is computed, by the codec', () => {
+  const party = (ssrc: number) => ({
+    medias: [
+      {
+        ...{ type: 'audio', codec: 'G729/8000' },
+        streams: [{ SSRC: ssrc, flags: ['RTP'], stats: { packets: 90 } }],
+      },
+    ],
+  })
+  const average = { jitter: 4, 'packet loss': 10, MOS: 0 }
+  const values: NgDictionary = {
+    tags: { A: party(1), B: party(2) },
+    SSRC: { 2: { 'cumulative loss': 10, 'average MOS': average } },
+  }
+  expect(qualityOf(values, tags)?.caller).toEqual({
+    ...{ mos: 2.7, mosSource: 'computed', jitterMs: 4, packetLossPct: 10 },
+    ...{ roundTripMs: null, packets: 90 },
+  })
+})
+
+test('a query tells when the last RTP packet came, and how many', () => {
+  const last = lastPacketOf(answer('both send RTCP', 'query'), ['A', 'B'])
+  expect(last).toEqual({ seconds: 1_795_382_561, packets: 802 })
+  // Their streams have the time at which they were opened.
+  expect(lastPacketOf(answer('nothing is sent', 'query'), ['A', 'B'])).toEqual({
+    ...{ seconds: 0, packets: 0 },
+  })
+})
+
+test('an answer of any shape is read', () => {
+  const value = fc.letrec<{ any: NgValue }>((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 6 },
+      fc.string(),
+      fc.integer(),
+      fc.array(tie('any'), { maxLength: 3 }),
+      fc.dictionary(
+        fc.constantFrom('tags', 'A', 'B', 'medias', 'streams', 'SSRC', 'stats', 'packets', '1'),
+        tie('any'),
+        { maxKeys: 4 },
+      ),
+    ),
+  })).any
+  fc.assert(
+    fc.property(value, (tree) => {
+      const values: NgDictionary = { tags: tree, SSRC: tree }
+      const { caller, callee } = qualityOf(values, tags) ?? {}
+      for (const stream of [caller, callee]) expect(stream?.mos ?? 1).toBeGreaterThanOrEqual(1)
+      expect(lastPacketOf(values, ['A', 'B']).packets).toBeGreaterThanOrEqual(0)
+    }),
+  )
+})
