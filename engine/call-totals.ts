@@ -1,11 +1,16 @@
 /** What ended calls add up to since the start, by the names under which telemetry shows it. */
 import type { Charging } from '../schema/contracts/charging.ts'
-import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
+import { worstOf } from '../schema/call-quality.ts'
+import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine-port.ts'
+import type { CallQuality } from '../schema/contracts/media.ts'
 import type { CallRecord } from '../schema/call-record.ts'
 import type { Disposition } from '../schema/contracts/field-values.ts'
 
 /** A node in the next rack answers within the first, a mobile network abroad within the last. */
 const boundsMs = [25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 5_000, 8_000, 15_000, 30_000]
+
+/** Of the worse direction: below 3 most people complain, G.711 reaches 4.4. */
+const mosBounds = [1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.5]
 
 export class CallTotals {
   readonly #dispositions: Record<Disposition, number> = {
@@ -20,6 +25,7 @@ export class CallTotals {
   #delaySumMs = 0
   #calls = 0
   #billsec = 0
+  readonly #mos = { counts: mosBounds.map(() => 0), sum: 0, calls: 0 }
 
   add({ disposition, billsec, postDialDelayMs }: CallRecord): void {
     this.#calls += 1
@@ -43,6 +49,26 @@ export class CallTotals {
     return { boundsMs, counts: [...this.#delays], sumMs: this.#delaySumMs }
   }
 
+  /** Of calls whose quality is known. */
+  addQuality(quality: CallQuality | undefined): void {
+    const { mos_score: mos } = worstOf(quality)
+    if (mos === null) return
+    this.#mos.calls += 1
+    this.#mos.sum += mos
+    mosBounds.forEach((bound, index) => {
+      if (mos <= bound) this.#mos.counts[index] = (this.#mos.counts[index] ?? 0) + 1
+    })
+  }
+
+  mos(): MosHistogram {
+    const { counts, sum, calls } = this.#mos
+    return {
+      buckets: mosBounds.map((le, index) => ({ le, count: counts[index] ?? 0 })),
+      sum,
+      calls,
+    }
+  }
+
   #addDelay(delayMs: number): void {
     const bucket = boundsMs.findIndex((bound) => delayMs <= bound)
     const index = bucket === -1 ? boundsMs.length : bucket
@@ -61,8 +87,9 @@ export const counted = (charging: Charging, totals: CallTotals): Charging => ({
   resume: (callUuid) => charging.resume(callUuid),
   abandon: (callUuid) => charging.abandon(callUuid),
   alive: (callUuids, nowMs) => charging.alive(callUuids, nowMs),
-  report: (record, safe) => {
+  report: (record, safe, quality) => {
     totals.add(record)
-    return charging.report(record, safe)
+    void quality?.then((known) => totals.addQuality(known))
+    return charging.report(record, safe, quality)
   },
 })

@@ -69,6 +69,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     telemetry: () => engine.telemetry(),
     relays: () => engine.relays?.status() ?? [],
     postDialDelay: () => engine.postDialDelay(),
+    mos: () => engine.mos(),
     listeners: () => engine.listeners,
     isReady: () => engine.isReady,
     isDraining: () => engine.calls.isDraining,

@@ -18,7 +18,7 @@ import { traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
-import type { DelayHistogram } from '../schema/contracts/engine-port.ts'
+import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine-port.ts'
 import type { Trace } from '../schema/contracts/trace.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -289,6 +289,11 @@ export class Engine {
   /** Of all calls since the start. */
   postDialDelay(): DelayHistogram {
     return this.#totals.postDialDelay()
+  }
+
+  /** Of all calls since the start. */
+  mos(): MosHistogram {
+    return this.#totals.mos()
   }
 
   #createServer({ config, randomBytes, log }: EngineDeps): SipServer {

@@ -2,6 +2,8 @@ import type { Direction, Disposition, HangupParty } from './contracts/field-valu
 import { toFlag } from './columns.ts'
 import { compile, type Param } from './compiled.ts'
 import type { CdrTable } from './database.ts'
+import { bothDirections, worstOf } from './call-quality.ts'
+import type { CallQuality } from './contracts/media.ts'
 import type { Store } from './open.ts'
 
 /** One destination that was tried. Times in milliseconds UTC; status 0 when there was no response. */
@@ -45,6 +47,8 @@ export interface CallRecord {
   readonly isUnauthorizedByOcs: boolean
   /** An emergency call, or a call within a tenant: not authorized and not charged. Not stored. */
   readonly isFree?: boolean
+  /** Of its media; absent: nothing is known of it. */
+  readonly quality?: CallQuality | undefined
 }
 
 /**
@@ -59,7 +63,7 @@ export interface CallCost {
   readonly currency: string | null
 }
 
-type CdrColumns = Omit<CdrTable, 'id' | 'mos_score' | 'jitter_ms' | 'packet_loss_pct' | Flags>
+type CdrColumns = Omit<CdrTable, 'id' | Flags>
 type Flags = 'is_recovered' | 'is_unauthorized_by_ocs'
 type CdrValues = CdrColumns & Record<Flags, 0 | 1>
 
@@ -96,6 +100,11 @@ export function insertCallRecord(store: Store): (record: CallRecord, cost: CallC
         cost_micros: param('cost_micros'),
         currency: param('currency'),
         source_address: param('source_address'),
+        mos_score: param('mos_score'),
+        mos_source: param('mos_source'),
+        jitter_ms: param('jitter_ms'),
+        packet_loss_pct: param('packet_loss_pct'),
+        media_quality: param('media_quality'),
         is_recovered: param('is_recovered'),
         is_unauthorized_by_ocs: param('is_unauthorized_by_ocs'),
       })
@@ -105,6 +114,8 @@ export function insertCallRecord(store: Store): (record: CallRecord, cost: CallC
 }
 
 function toColumns(record: CallRecord, cost: CallCost): CdrValues {
+  const { quality } = record
+  const worst = worstOf(quality)
   return {
     call_uuid: record.callUuid,
     call_id: record.callId,
@@ -134,6 +145,11 @@ function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     cost_micros: cost.costMicros,
     currency: cost.currency,
     source_address: record.sourceAddress,
+    mos_score: worst.mos_score,
+    mos_source: worst.mos_source,
+    jitter_ms: worst.jitter_ms,
+    packet_loss_pct: worst.packet_loss_pct,
+    media_quality: quality === undefined ? null : JSON.stringify(bothDirections(quality)),
     is_recovered: toFlag(record.isRecovered),
     is_unauthorized_by_ocs: toFlag(record.isUnauthorizedByOcs),
   }

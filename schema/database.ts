@@ -3,7 +3,13 @@
  * milliseconds UTC (`…_at`, `…_stamp`), money is integer micro-units (`…_micros`), booleans are
  * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
  */
-import type { Direction, Disposition, EntryKind, HangupParty } from './contracts/field-values.ts'
+import type {
+  Direction,
+  Disposition,
+  EntryKind,
+  HangupParty,
+  MosSource,
+} from './contracts/field-values.ts'
 import type {
   ApplicationKeyPreviousTable,
   ApplicationKeyTable,
@@ -342,9 +348,14 @@ export interface CdrTable {
   rate_prefix: string | null
   cost_micros: number
   currency: string | null
+  /** The lower one of both directions. */
   mos_score: number | null
+  mos_source: MosSource | null
+  /** The higher ones. */
   jitter_ms: number | null
   packet_loss_pct: number | null
+  /** JSON of both directions (see call-quality.ts); null: nothing is known. */
+  media_quality: string | null
   source_address: string
   /** A restart closed the call, at its last heartbeat. */
   is_recovered: Defaulted<Flag>

@@ -158,6 +158,7 @@ function callsOf(store: Store, customerId: number, filter: CallFilter) {
         disposition: row.disposition,
         denial_code: row.denial_code,
         mos_score: row.mos_score,
+        mos_source: row.mos_source,
         cost: moneyToNumber(row.cost_micros),
         cost_exact: moneyToDecimal(row.cost_micros),
         currency: row.currency,

@@ -1,4 +1,5 @@
 /** Events as the API shows them. */
+import { worstOf } from '../../schema/call-quality.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
 import { transferView } from '../pbx/calls/transfer-view.ts'
@@ -51,6 +52,7 @@ export function eventView(event: EngineEvent) {
         sip_code: record.sipCode,
         hangup_cause: record.hangupCause,
         hangup_by: record.hangupBy,
+        ...worstOf(record.quality),
       }
     }
     case 'call.started':

@@ -89,6 +89,18 @@ const calls: readonly Metric[] = [
       { suffix: '_count', value: post_dial_delay.count },
     ],
   ),
+  many(
+    'histogram',
+    'tollgate_mos',
+    'Calls whose quality is known, by the MOS of their worse direction.',
+    ({ calls: { mos } }) => [
+      ...[...mos.buckets, { le: '+Inf', count: mos.count }].map(({ le, count }) => ({
+        ...{ suffix: '_bucket', labels: { le }, value: count },
+      })),
+      { suffix: '_sum', value: mos.sum },
+      { suffix: '_count', value: mos.count },
+    ],
+  ),
 ]
 
 const nodes: readonly Metric[] = [

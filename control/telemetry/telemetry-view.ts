@@ -31,6 +31,19 @@ const calls = z.strictObject({
       }),
     ),
   }),
+  mos: z
+    .strictObject({
+      count,
+      average: z.number().nullable(),
+      sum: z.number().min(0),
+      buckets: z.array(
+        z.strictObject({
+          le: z.number(),
+          count: count.describe('Calls whose MOS is at most this, lower buckets included.'),
+        }),
+      ),
+    })
+    .describe('Answered calls whose quality is known, by the MOS of their worse direction.'),
 })
 
 const node = z.strictObject({

@@ -4,7 +4,11 @@ import { compile } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
 import type { OcsStats } from '../../schema/contracts/ocs.ts'
-import type { DelayHistogram, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
+import type {
+  DelayHistogram,
+  MosHistogram,
+  TelemetrySnapshot,
+} from '../../schema/contracts/engine-port.ts'
 import type { RelayStatus } from '../../schema/contracts/relays.ts'
 import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -115,6 +119,7 @@ export class Telemetry {
         Object.entries(dispositions).map(([name, figure]) => [name, figures[figure] ?? 0]),
       ),
       post_dial_delay: delayOf(this.#deps.engine.postDialDelay()),
+      mos: mosOf(this.#deps.engine.mos()),
     }
   }
 
@@ -170,6 +175,11 @@ function delayOf({
     return { le_ms: boundsMs[index] ?? null, count }
   })
   return { count, average_ms: count === 0 ? null : rounded(sumMs / count), sum_ms: sumMs, buckets }
+}
+
+function mosOf({ buckets, sum, calls }: MosHistogram): TelemetryView['calls']['mos'] {
+  const average = calls === 0 ? null : rounded(sum / calls)
+  return { count: calls, average, sum: rounded(sum), buckets: [...buckets] }
 }
 
 function billingOf(stats: OcsStats): NonNullable<TelemetryView['billing']> {

@@ -2,9 +2,10 @@
  * Performs the commands of the call machine and returns events to it. The only place where live calls
  * meet the SIP side, the OCS, routing, the dispatcher and the clock.
  */
-import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
+import type { Charging, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { ActiveCalls } from './active-calls.ts'
+import type { LiveCall } from './call-machine/live.ts'
 import { callUuidOf } from './call-machine/leg.ts'
 import { handle } from './call-machine/machine.ts'
 import type {
@@ -43,6 +44,8 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   /** What the machine asks of routing, and what a phone asks for: REFER, 3xx, an answered source. */
   readonly requests: CallRequests
   readonly credentialsOf: SavedCallsDeps['credentialsOf']
+  /** Of the media of a call that has ended; absent, or undefined: nothing can tell. */
+  readonly qualityOf?: ((call: LiveCall) => Quality | undefined) | undefined
 }
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
@@ -328,13 +331,14 @@ export class CallRunner {
       calls.finish(call)
       return safe()
     }
+    const quality = this.#deps.qualityOf?.(call)
     try {
-      await charging.report(record, safe)
+      await charging.report(record, safe, quality)
     } catch (error) {
       log('error', 'a call record could not be stored', { record, error })
     }
     this.#storing.delete(callUuid)
-    calls.finish(call, record)
+    calls.finish(call, quality === undefined ? record : { ...record, quality: await quality })
     log('info', 'call', {
       callUuid: record.callUuid,
       direction: record.direction,

@@ -1,6 +1,7 @@
 /** Events for accounting webhooks, in the API's spelling. Written inside the open transaction. */
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
+import { bothDirections, worstOf } from '../../schema/call-quality.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AuthorizationRequest } from '../../schema/contracts/charging.ts'
 import type { MoneyMove } from '../../schema/contracts/ocs.ts'
@@ -71,6 +72,8 @@ export class AccountingEvents {
       hangup_by: record.hangupBy,
       denial_code: record.denialCode,
       recovered: record.isRecovered,
+      ...worstOf(record.quality),
+      media_quality: record.quality ? bothDirections(record.quality) : null,
       rate_prefix: tariff?.prefix ?? record.ratePrefix,
       ...amountOf('cost', costMicros),
       currency: tariff?.currency ?? record.currency,

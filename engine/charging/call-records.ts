@@ -11,7 +11,8 @@ import {
 } from '../../schema/call-journal.ts'
 import { type CallCost, type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
 import { compile, type Param } from '../../schema/compiled.ts'
-import type { SavedEntry } from '../../schema/contracts/charging.ts'
+import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
+import type { CallQuality } from '../../schema/contracts/media.ts'
 import type { GroupCommit } from '../../schema/group-commit.ts'
 import { JournalRows } from '../../schema/journal-rows.ts'
 import type { Store } from '../../schema/open.ts'
@@ -23,13 +24,16 @@ const maxWaitingWrites = 10_000
 const RECORD_WAIT_MS = 100
 
 /** The statements of an ended call. */
-interface Statements<T, R> {
-  readonly run: () => T
+export interface Statements<T, R> {
+  /** `record` has the quality, where it is known. */
+  readonly run: (record: CallRecord) => T
   /** Follows their commit at once. */
   readonly committed: (result: T) => R
   readonly refused?: () => void
   /** No crash can lose the end, or the journal could not be written in time; called once. */
   readonly safe?: (() => void) | undefined
+  /** The statements wait for it; with `terms` only. */
+  readonly quality?: Quality | undefined
 }
 
 /** An answered call of the last run that may go on. */
@@ -46,6 +50,8 @@ export class CallRecords {
   readonly #journal: CallJournal
   readonly #rows: JournalRows
   readonly #isStored: (callUuid: string) => boolean
+  /** Each queues a record that waits for its quality. */
+  readonly #unmeasured = new Set<(quality?: CallQuality) => void>()
   /** Neither resumed nor abandoned. */
   readonly #saved = new Map<string, SavedCall>()
 
@@ -61,7 +67,7 @@ export class CallRecords {
   }
 
   get isOverloaded(): boolean {
-    return this.#group.waiting > maxWaitingWrites
+    return this.#group.waiting + this.#unmeasured.size > maxWaitingWrites
   }
 
   /** The calls that the last run left open: those to be closed, and those that may go on. */
@@ -139,27 +145,44 @@ export class CallRecords {
   queue<T, R>(
     record: CallRecord,
     terms: EndTerms | undefined,
-    { run, committed, refused, safe }: Statements<T, R>,
+    { run, committed, refused, safe, quality }: Statements<T, R>,
   ): Promise<R> {
     const tellSafe = safe && once(safe)
     if (terms !== undefined) this.#journal.ended(record, terms, tellSafe)
     return new Promise((resolve, reject) => {
-      this.#group.add({
-        ...(terms !== undefined && { waitMs: RECORD_WAIT_MS }),
-        content: record,
-        run,
-        done: (result) => {
-          this.#journal.gone(record.callUuid)
-          tellSafe?.()
-          resolve(committed(result))
-        },
-        refused: (error) => {
-          tellSafe?.()
-          refused?.()
-          reject(error instanceof Error ? error : new Error(String(error)))
-        },
-      })
+      const add = (whole: CallRecord): void => {
+        this.#group.add({
+          ...(terms !== undefined && { waitMs: RECORD_WAIT_MS }),
+          content: whole,
+          run: () => run(whole),
+          done: (result) => {
+            this.#journal.gone(record.callUuid)
+            tellSafe?.()
+            resolve(committed(result))
+          },
+          refused: (error) => {
+            tellSafe?.()
+            refused?.()
+            reject(error instanceof Error ? error : new Error(String(error)))
+          },
+        })
+      }
+      if (quality === undefined) add(record)
+      else this.#afterQuality(record, quality, add)
     })
+  }
+
+  #afterQuality(record: CallRecord, quality: Quality, add: (record: CallRecord) => void): void {
+    const addOnce = (known?: CallQuality): void => {
+      if (this.#unmeasured.delete(addOnce)) add(known ? { ...record, quality: known } : record)
+    }
+    this.#unmeasured.add(addOnce)
+    void quality.then(addOnce)
+  }
+
+  /** Records that wait for a quality are queued without it. */
+  waitNoLonger(): void {
+    for (const addNow of this.#unmeasured) addNow()
   }
 }
 

@@ -17,6 +17,7 @@ import type {
   Charging,
   Extension,
   LeftCalls,
+  Quality,
   RevokedCall,
   Verdict,
 } from '../../schema/contracts/charging.ts'
@@ -172,6 +173,7 @@ export class Ocs implements Charging, OcsPort {
   /** Writes what waits. Returns what the database did not store. */
   stop(): readonly unknown[] {
     this.#cancelHousekeeping?.()
+    this.#records.waitNoLonger()
     return this.#group.flush() ? [] : this.#group.unwritten()
   }
 
@@ -230,8 +232,8 @@ export class Ocs implements Charging, OcsPort {
     return revoked
   }
 
-  report(record: CallRecord, safe?: () => void): Promise<void> {
-    return this.#settlement.settle(record, chargeOf(record, this.#books()), safe)
+  report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
+    return this.#settlement.settle(record, chargeOf(record, this.#books()), safe, quality)
   }
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------

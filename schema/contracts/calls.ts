@@ -44,7 +44,7 @@ export type EndedCall = Pick<
   CallRecord,
   | ('callUuid' | 'callerNumber' | 'calledNumber' | 'direction' | 'tenantId')
   | ('startedAt' | 'answeredAt' | 'endedAt' | 'billsec')
-  | ('disposition' | 'sipCode' | 'hangupCause' | 'hangupBy')
+  | ('disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'quality')
 >
 
 export interface CallsPort {

@@ -6,6 +6,7 @@
  */
 import type { CallRecord } from '../call-record.ts'
 import type { BegunCall, OpenCall } from '../call-journal.ts'
+import type { CallQuality } from './media.ts'
 
 export interface AuthorizationRequest {
   readonly callUuid: string
@@ -77,6 +78,9 @@ export interface LeftCalls {
   readonly saved: readonly SavedEntry[]
 }
 
+/** Never rejects, and is there within `QUALITY_WAIT_MS`. Undefined: nothing is known. */
+export type Quality = Promise<CallQuality | undefined>
+
 export interface Charging {
   /** Reserves the first part of a call. Safe to repeat: a known `callUuid` gets the same answer. */
   authorize(request: AuthorizationRequest): Promise<Verdict>
@@ -116,6 +120,8 @@ export interface Charging {
    * and releases its reservation. Resolves when that is durable. Safe to repeat: one record per `callUuid`.
    *
    * @param safe called once: when no crash can lose the end, or after `JOURNAL_WAIT_MS`.
+   * @param quality of the call's media, where it is known in a moment: the journal has the end at once, the database
+   * waits for it. A crash in between loses the quality alone.
    */
-  report(record: CallRecord, safe?: () => void): Promise<void>
+  report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void>
 }

@@ -27,6 +27,14 @@ export interface DelayHistogram {
   readonly sumMs: number
 }
 
+/** Of calls whose quality is known, since the start. */
+export interface MosHistogram {
+  /** How many were at most as good as `le`. */
+  readonly buckets: readonly { readonly le: number; readonly count: number }[]
+  readonly sum: number
+  readonly calls: number
+}
+
 export interface Listener {
   readonly protocol: string
   readonly host: string
@@ -74,6 +82,7 @@ export interface EnginePort {
   /** Those of `RTPENGINE`. */
   relays(): readonly RelayStatus[]
   postDialDelay(): DelayHistogram
+  mos(): MosHistogram
   listeners(): readonly Listener[]
   /** SIP is served. */
   isReady(): boolean

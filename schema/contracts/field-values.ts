@@ -17,5 +17,9 @@ export type Disposition = (typeof dispositions)[number]
 export const hangupParties = ['caller', 'callee', 'system', 'api'] as const
 export type HangupParty = (typeof hangupParties)[number]
 
+/** By the media relay; by this platform, out of jitter and loss; by a phone. */
+export const mosSources = ['measured', 'computed', 'reported'] as const
+export type MosSource = (typeof mosSources)[number]
+
 export const entryKinds = ['topup', 'debit', 'adjust', 'refund'] as const
 export type EntryKind = (typeof entryKinds)[number]

@@ -1,3 +1,5 @@
+import type { MosSource } from './field-values.ts'
+
 /**
  * Whether a relay stands between the parties: `bypass`, only where media could not flow otherwise; `prefer`, when a
  * relay is alive; `anchor`, always: without a relay the call is refused.
@@ -22,7 +24,7 @@ export interface MediaRules {
 export interface StreamQuality {
   readonly mos: number | null
   /** By the relay out of receiver reports; by us out of jitter and loss (ITU-T G.107); by the phone. */
-  readonly mosSource: 'measured' | 'computed' | 'reported' | null
+  readonly mosSource: MosSource | null
   readonly jitterMs: number | null
   readonly packetLossPct: number | null
   readonly roundTripMs: number | null

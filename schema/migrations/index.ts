@@ -16,6 +16,7 @@ import { sql as refusedCalls } from './014-refused-calls.ts'
 import { sql as tenantNumbers } from './015-tenant-numbers.ts'
 import { sql as auditedNames } from './016-audited-names.ts'
 import { sql as callJournalFile } from './017-call-journal-file.ts'
+import { sql as mediaQuality } from './018-media-quality.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -45,6 +46,7 @@ export const migrations: readonly Migration[] = [
   { version: 15, name: 'tenant-numbers', sql: tenantNumbers },
   { version: 16, name: 'audited-names', sql: auditedNames },
   { version: 17, name: 'call-journal-file', sql: callJournalFile },
+  { version: 18, name: 'media-quality', sql: mediaQuality },
 ]
 
 export const newestVersion = migrations.length

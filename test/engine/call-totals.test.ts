@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { CallTotals } from '../../engine/call-totals.ts'
+import type { CallQuality } from '../../schema/contracts/media.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 
 const record: CallRecord = {
@@ -37,4 +38,28 @@ test('a delay is counted in the first bucket whose bound it does not pass; unkno
   expect(counts.filter((count) => count > 0)).toEqual([2, 1, 1, 1])
   expect([counts[0], counts[1], counts.at(-2), counts.at(-1)]).toEqual([2, 1, 1, 1])
   expect(sumMs).toBe(0 + 25 + 26 + 30_000 + 30_001)
+})
+
+test('a MOS is counted once its call has one: that of the worse direction', () => {
+  const heard = {
+    ...({ mos: 4.4, mosSource: 'measured', jitterMs: 1, packetLossPct: 0 } as const),
+    ...{ roundTripMs: 20, packets: 500 },
+  }
+  const totals = new CallTotals()
+  const qualities: readonly (CallQuality | undefined)[] = [
+    ...[
+      { caller: heard, callee: { ...heard, mos: 2.5 } },
+      { caller: heard, callee: null },
+    ],
+    ...[{ caller: { ...heard, mos: null }, callee: null }, undefined],
+  ]
+  for (const quality of qualities) totals.addQuality(quality)
+  const { buckets, sum, calls } = totals.mos()
+  expect({ sum, calls }).toEqual({ sum: 6.9, calls: 2 })
+  expect(buckets.filter(({ le }) => [2, 2.5, 4.2, 4.5].includes(le))).toEqual([
+    { le: 2, count: 0 },
+    { le: 2.5, count: 1 },
+    { le: 4.2, count: 1 },
+    { le: 4.5, count: 2 },
+  ])
 })

@@ -275,6 +275,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     telemetry: () => engine.figures,
     relays: () => [],
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
+    mos: () => ({ buckets: [], sum: 0, calls: 0 }),
     listeners: () => [],
     isReady: () => engine.ready,
     isDraining: () => engine.draining,

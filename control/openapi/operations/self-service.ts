@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { directions, dispositions } from '../../../schema/contracts/field-values.ts'
+import { directions, dispositions, mosSources } from '../../../schema/contracts/field-values.ts'
 import { data, list, type Operations } from '../operation.ts'
 import { examplePrice, ledgerFields, price } from './billing.ts'
 import { count, decimal, exampleTime, moment } from './shared.ts'
@@ -38,6 +38,7 @@ const ownCall = z
     disposition: z.enum(dispositions),
     denial_code: z.string().nullable(),
     mos_score: z.number().nullable(),
+    mos_source: z.enum(mosSources).nullable(),
     cost: z.number(),
     cost_exact: decimal,
     currency: z.string().nullable(),
@@ -73,6 +74,7 @@ export const selfServiceOperations: Operations = {
       ...{ caller_id_number: '4930100', destination_number: '4940200' },
       ...{ start_stamp: exampleTime, answer_stamp: exampleTime, end_stamp: exampleTime },
       ...{ billsec: 20, disposition: 'ANSWERED', denial_code: null, mos_score: null },
+      mos_source: null,
       ...{ cost: 0.6, cost_exact: '0.60', currency: 'USD', rate_prefix: '49' },
     }),
   },

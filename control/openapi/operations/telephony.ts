@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { directions, dispositions, hangupParties } from '../../../schema/contracts/field-values.ts'
+import {
+  directions,
+  dispositions,
+  hangupParties,
+  mosSources,
+} from '../../../schema/contracts/field-values.ts'
 import type { ActiveCallView } from '../../pbx/calls/active-call-view.ts'
 import type { CdrView } from '../../pbx/reports/cdr-view.ts'
 import { bare, data, either, type Operation, type Operations, text } from '../operation.ts'
@@ -285,6 +290,28 @@ const attempt = z.strictObject({
   end_stamp: moment,
 })
 
+const mosSource = z
+  .enum(mosSources)
+  .describe(
+    '`measured` by the media relay, `computed` out of jitter and loss, `reported` by a phone.',
+  )
+
+const streamQuality = z
+  .strictObject({
+    mos: z.number().nullable(),
+    mos_source: mosSource.nullable(),
+    jitter_ms: z.number().nullable(),
+    packet_loss_pct: z.number().nullable(),
+    round_trip_ms: z.number().nullable(),
+    packets: count,
+  })
+  .meta({ id: 'StreamQuality' })
+
+const mediaQuality = z
+  .strictObject({ caller: streamQuality.nullable(), callee: streamQuality.nullable() })
+  .describe('What was heard from each party.')
+  .meta({ id: 'MediaQuality' })
+
 const callRecord: z.ZodType<CdrView> = z
   .strictObject({
     call_uuid: z.string(),
@@ -293,7 +320,10 @@ const callRecord: z.ZodType<CdrView> = z
     start_stamp: moment,
     billsec: count,
     disposition,
-    mos_score: z.number().nullable(),
+    mos_score: z
+      .number()
+      .nullable()
+      .describe('1 to 4.5, of the worse direction. Null when nothing is known.'),
     cost: z.number(),
     cost_exact: decimal,
     currency: z.string().nullable(),
@@ -317,6 +347,8 @@ const callRecord: z.ZodType<CdrView> = z
     call_id: z.string(),
     recovered: z.boolean(),
     unauthorized_by_ocs: z.boolean(),
+    mos_source: mosSource.nullable(),
+    media_quality: mediaQuality.nullable(),
   })
   .meta({ id: 'CallRecord' })
 
@@ -348,7 +380,7 @@ const exampleRecord = {
   ...{ direction: 'inbound', set_id: 1, node: 'sip:10.0.0.11:5060;transport=udp' },
   ...{ carrier: null, attempts: [], jitter_ms: null, packet_loss_pct: null, customer_id: 7 },
   ...{ tenant_slug: null, call_id: 'a84b4c76e66710', recovered: false },
-  unauthorized_by_ocs: false,
+  ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null },
 }
 
 const reports: Operations = {

@@ -53,7 +53,8 @@ export class CdrText {
       `,"jitter_ms":${row[at.jitter_ms]},"packet_loss_pct":${row[at.packet_loss_pct]}` +
       `,"customer_id":${row[at.customer_id]},"tenant_slug":${this.#word(slug)}` +
       `,"call_id":${quoted(row[at.call_id])},"recovered":${flag(row[at.is_recovered])}` +
-      `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}}`
+      `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
+      `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}}`
     )
   }
 
@@ -73,6 +74,7 @@ export class CdrText {
       `,${row[at.jitter_ms] ?? ''},${row[at.packet_loss_pct] ?? ''}` +
       `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
       `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
+      `,${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')}` +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
@@ -119,7 +121,7 @@ export class CdrText {
 const STARTED = ',"startedAt":'
 const ENDED = ',"endedAt":'
 
-/** The attempts are JSON in their cell: there may be several, or none. */
+/** Attempts and qualities are JSON in their cells. */
 const columns = [
   'call_uuid',
   'caller_id_number',
@@ -150,6 +152,8 @@ const columns = [
   'post_dial_delay_ms',
   'recovered',
   'unauthorized_by_ocs',
+  'mos_source',
+  'media_quality',
   'attempts',
 ] as const satisfies readonly (keyof CdrView)[]
 

@@ -1,5 +1,6 @@
 /** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
+import type { MediaQuality } from '../../../schema/call-quality.ts'
 import type { CdrRow } from './cdr-store.ts'
 
 export function viewOf(row: CdrRow) {
@@ -34,6 +35,9 @@ export function viewOf(row: CdrRow) {
     call_id: row.call_id,
     recovered: row.is_recovered === 1,
     unauthorized_by_ocs: row.is_unauthorized_by_ocs === 1,
+    mos_source: row.mos_source,
+    // Only `insertCallRecord` writes it.
+    media_quality: row.media_quality && (JSON.parse(row.media_quality) as MediaQuality),
   }
 }
 

@@ -1,6 +1,11 @@
 /** Tools for call records: search a period, or get one call. */
 import { z } from 'zod'
-import { directions, dispositions, hangupParties } from '../../../schema/contracts/field-values.ts'
+import {
+  directions,
+  dispositions,
+  hangupParties,
+  mosSources,
+} from '../../../schema/contracts/field-values.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
@@ -33,7 +38,10 @@ export const callRecord = z.object({
   tenant_slug: z.string().nullable(),
   cost_exact: z.string(),
   currency: z.string().nullable(),
-  mos_score: z.number().nullable(),
+  mos_score: z.number().nullable().describe('Of the worse direction, 1 to 4.5.'),
+  mos_source: z.enum(mosSources).nullable(),
+  jitter_ms: z.number().nullable(),
+  packet_loss_pct: z.number().nullable(),
   attempts: z.array(
     z.object({
       destination: z.string(),

@@ -87,7 +87,10 @@ const readAttempt = ({ endedAt: at, destination, status, reason }: Attempt): Tra
 
 function endOf(record: CallRecord): TraceEntry {
   const { endedAt: at, disposition, sipCode, hangupBy, hangupCause, denialCode, billsec } = record
-  const detail = { disposition, sipCode, hangupBy, hangupCause, denialCode, billsec }
+  const detail = {
+    ...{ disposition, sipCode, hangupBy, hangupCause, denialCode, billsec },
+    ...(record.quality && { quality: record.quality }),
+  }
   return { kind: 'decision', at, what: 'ended', detail }
 }
 

@@ -6,13 +6,14 @@ import { GroupCommit } from '../../../schema/group-commit.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
 import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
-import { CallRecords, countLeft } from '../call-records.ts'
+import { CallRecords, countLeft, type Statements } from '../call-records.ts'
 import { CdrOutbox } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
   Charging,
   Extension,
   LeftCalls,
+  Quality,
   RevokedCall,
   Verdict,
 } from '../../../schema/contracts/charging.ts'
@@ -105,6 +106,7 @@ export class ExternalCharging implements Charging {
   stop(): readonly unknown[] {
     this.#outbox.stop()
     this.#client.close()
+    this.#records.waitNoLonger()
     return this.#group.flush() ? [] : this.#group.unwritten()
   }
 
@@ -179,20 +181,24 @@ export class ExternalCharging implements Charging {
     return []
   }
 
-  report(record: CallRecord, safe?: () => void): Promise<void> {
+  report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
     // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a reservation.
     // It never authorized a free call, and must not charge it.
     const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
-    return this.#store(record, isAccepted && record.isFree !== true, safe)
+    return this.#store(record, isAccepted && record.isFree !== true, { safe, quality })
   }
 
-  #store(record: CallRecord, isReported: boolean, safe?: () => void): Promise<void> {
+  #store(
+    record: CallRecord,
+    isReported: boolean,
+    how: Pick<Statements<void, void>, 'safe' | 'quality'> = {},
+  ): Promise<void> {
     const terms = { payerId: null, tariff: null, costMicros: 0, isReported }
-    const run = (): void => {
+    const run = (whole: CallRecord): void => {
       const cost = { costMicros: 0, currency: record.currency }
-      if (this.#records.insert(record, cost) && isReported) this.#outbox.write(record)
+      if (this.#records.insert(whole, cost) && isReported) this.#outbox.write(record)
     }
-    return this.#records.queue(record, terms, { run, committed: () => this.#outbox.wake(), safe })
+    return this.#records.queue(record, terms, { run, committed: () => this.#outbox.wake(), ...how })
   }
 
   #rememberDenied(callUuid: string): void {

@@ -1,9 +1,10 @@
 /** Turns an ended call into its record, its ledger entry and its debit: in one transaction, and once. */
 import type { EndTerms, OpenCall, SavedState, Tariff } from '../../../schema/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Quality } from '../../../schema/contracts/charging.ts'
 import type { AccountingEvents } from '../accounting-events.ts'
 import type { Reservations } from '../authorization/reservations.ts'
-import type { CallRecords } from '../call-records.ts'
+import type { CallRecords, Statements } from '../call-records.ts'
 import type { Ledger, Posting } from '../ledger/ledger.ts'
 import type { MoneySums } from '../ledger/money-sums.ts'
 import type { Charge } from './charge.ts'
@@ -34,9 +35,9 @@ export class Settlement {
   }
 
   /** Stores a call; resolves when it is durable. A call that is already stored changes nothing. */
-  settle(record: CallRecord, charge: Charge, safe?: () => void): Promise<void> {
-    const run = () => ({ answer: undefined, posting: this.#write(record, charge) })
-    return this.#queue(record, charge, termsOf(charge), { run, safe })
+  settle(record: CallRecord, charge: Charge, safe?: () => void, quality?: Quality): Promise<void> {
+    const run = (whole: CallRecord) => ({ answer: undefined, posting: this.#write(whole, charge) })
+    return this.#queue(record, charge, termsOf(charge), { run, safe, quality })
   }
 
   /**
@@ -51,7 +52,7 @@ export class Settlement {
     record: CallRecord,
     charge: Charge,
     terms: EndTerms | undefined,
-    statements: { readonly run: () => Written<T>; readonly safe?: (() => void) | undefined },
+    statements: Pick<Statements<Written<T>, T>, 'run' | 'safe' | 'quality'>,
   ): Promise<T> {
     const { records, reservations } = this.#deps
     const { callUuid } = record

@@ -32,10 +32,11 @@ interface Party {
 function partyOf(values: NgDictionary, tag: string): Party {
   const streams = streamsOf(values, tag)
   const packets = sum(streams.map(packetsOf))
-  const ssrcs = streams.map((stream) => String(stream['SSRC']))
   const reports = dictionaryOf(values['SSRC'])
-  const ssrc = ssrcs.find((each) => each in reports)
-  const report = ssrc === undefined ? {} : dictionaryOf(reports[ssrc])
+  const ssrc = streams
+    .map((stream) => positive(stream['SSRC']) ?? '')
+    .find((each) => each in reports)
+  const report = dictionaryOf(reports[ssrc ?? ''])
   return { packets, codec: codecOf(values, tag), report }
 }
 

@@ -37,6 +37,7 @@ function busy(): TestControl {
     ...{ sip_clientTransactions: 9, guard_dropped_flood_total: 1 },
   }
   control.engine.postDialDelay = () => ({ boundsMs: [50, 100], counts: [4, 2, 1], sumMs: 420 })
+  control.engine.mos = () => ({ buckets: [{ le: 4.5, count: 2 }], sum: 8.5, calls: 2 })
   return control
 }
 
@@ -56,6 +57,7 @@ test('telemetry adds up calls, nodes, registrations and billing', async () => {
       { le_ms: null, count: 7 },
     ],
   })
+  expect(calls.mos).toEqual({ count: 2, average: 4.25, sum: 8.5, buckets: [{ le: 4.5, count: 2 }] })
   expect(nodes.map(({ set_id, state, probes }) => [set_id, state, probes.failed])).toEqual([
     [7, 'active', 1],
     [7, 'probing', 3],
@@ -162,7 +164,7 @@ test('metrics are well-formed Prometheus text, each announced once', async () =>
       continue
     }
     const name = sample.exec(line)?.groups?.['name'] ?? `not a sample: ${line}`
-    expect(announced).toContain(name.replace(/(?<=delay_seconds)_(bucket|sum|count)$/, ''))
+    expect(announced).toContain(name.replace(/(?<=delay_seconds|mos)_(bucket|sum|count)$/, ''))
   }
   for (const { name } of metrics) expect(announced).toContain(name)
   // As `promtool check metrics` wants it: quantiles belong to summaries, units are not abbreviated.

@@ -1,5 +1,8 @@
 /** When a caller may be told that a call has ended. */
 import { expect, test } from 'vitest'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallQuality } from '../../../schema/contracts/media.ts'
+import { first } from '../../../schema/query.ts'
 import { CallRecords } from '../../../engine/charging/call-records.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
@@ -17,13 +20,15 @@ function openRecords() {
   const journal = new CallJournal(file, { ...shared, storage: store.storage })
   const records = new CallRecords(store, group, journal)
   const told: string[] = []
-  const end = (callUuid: string, billsec = 20) => {
+  const end = (callUuid: string, billsec = 20, quality?: Promise<CallQuality | undefined>) => {
     const record = { ...endedCall(callUuid, 20), billsec }
-    const run = () => records.insert(record, cost)
+    const run = (whole: CallRecord) => records.insert(whole, cost)
     const safe = () => told.push(callUuid)
-    return records.queue(record, terms, { run, committed: () => undefined, safe })
+    return records.queue(record, terms, { run, committed: () => undefined, safe, quality })
   }
-  return { time, file, told, end }
+  const mosOf = (callUuid: string) =>
+    first(store, store.db.selectFrom('cdr').select('mos_score').where('call_uuid', '=', callUuid))
+  return { time, file, told, end, records, group, mosOf }
 }
 
 test('safe: when the journal has the end, and once', async () => {
@@ -58,4 +63,51 @@ test('safe: when the database can never store the record', async () => {
   time.advance(100)
   await expect(stored).rejects.toThrow('CHECK')
   expect(told).toEqual(['a'])
+})
+
+function later() {
+  let resolve: (quality: CallQuality) => void = () => undefined
+  const promise = new Promise<CallQuality | undefined>((tell) => (resolve = tell))
+  return { promise, resolve: (quality: CallQuality) => resolve(quality) }
+}
+
+const heard = {
+  ...({ mos: 4.1, mosSource: 'measured', jitterMs: 1, packetLossPct: 0 } as const),
+  ...{ roundTripMs: 20, packets: 500 },
+}
+
+test('the database waits for the quality of a call, the journal does not', async () => {
+  const { time, told, end, mosOf } = openRecords()
+  const { promise, resolve } = later()
+  const stored = end('a', 20, promise)
+  time.advance(10)
+  expect(told).toEqual(['a'])
+  time.advance(490)
+  expect(mosOf('a')).toBeUndefined()
+  resolve({ caller: heard, callee: null })
+  await promise
+  time.advance(100)
+  await stored
+  expect(mosOf('a')).toEqual({ mos_score: 4.1 })
+})
+
+test('a quality that is not known is null', async () => {
+  const { time, end, mosOf } = openRecords()
+  const stored = end('a', 20, Promise.resolve(undefined))
+  await Promise.resolve()
+  time.advance(100)
+  await stored
+  expect(mosOf('a')).toEqual({ mos_score: null })
+})
+
+test('a stop waits for no quality, and one that comes later changes nothing', async () => {
+  const { end, records, group, mosOf } = openRecords()
+  const { promise, resolve } = later()
+  const stored = end('a', 20, promise)
+  records.waitNoLonger()
+  group.flush()
+  await stored
+  resolve({ caller: heard, callee: null })
+  await promise
+  expect(mosOf('a')).toEqual({ mos_score: null })
 })

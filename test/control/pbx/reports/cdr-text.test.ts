@@ -17,6 +17,12 @@ const plain: CallRecord = {
   ...{ currency: null, sourceAddress: '', isRecovered: false, isUnauthorizedByOcs: false },
 }
 
+const heard = {
+  ...({ mos: 3.4, mosSource: 'computed', jitterMs: 12, packetLossPct: 9.8 } as const),
+  ...{ roundTripMs: null, packets: 1_000 },
+}
+const quality = { caller: heard, callee: { ...heard, mos: 4.4, mosSource: 'measured' } } as const
+
 const attempt = (reason: string, startedAt: number) => ({
   ...{ destination: `sip:${odd}`, status: 503, reason, startedAt, endedAt: startedAt + 1_007 },
 })
@@ -42,6 +48,7 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
     },
     1,
   ],
+  ['with the quality of its media', { quality }, 0],
 ]
 
 /** The record as it is read for a report, and its view. */
@@ -86,6 +93,13 @@ test.each(records.slice(0, 2))(
     expect(JSON.parse(json)).toEqual(view.attempts)
   },
 )
+
+test('the quality of each direction is JSON in its cell', () => {
+  const { row, text, view } = stored({ quality }, 0)
+  const json = JSON.stringify(view.media_quality).replaceAll('"', '""')
+  expect(text.csv(row)).toContain(`,3.4,12,9.8,c,`)
+  expect(text.csv(row)).toContain(`,computed,"${json}",[]`)
+})
 
 test.each([
   ['plain', 'plain'],

@@ -54,6 +54,8 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         call_id: 'c1@caller',
         recovered: false,
         unauthorized_by_ocs: false,
+        mos_source: null,
+        media_quality: null,
       },
     ],
   })
