@@ -186,8 +186,7 @@ export class Ocs implements Charging, OcsPort {
   extend(callUuid: string, usedSeconds: number): Promise<Extension> {
     const answer = extend(callUuid, usedSeconds, this.#books(), this.#deps.now())
     if (answer.kind === 'denied') return Promise.resolve(answer)
-    const { grantedSeconds } = answer.reservation
-    return Promise.resolve({ kind: 'granted', grantedSeconds })
+    return Promise.resolve({ kind: 'granted', grantedSeconds: answer.reservation.grantedSeconds })
   }
 
   begun(call: BegunCall): void {
@@ -224,12 +223,10 @@ export class Ocs implements Charging, OcsPort {
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
     this.#records.alive(callUuids, nowMs)
-    const revoked: RevokedCall[] = []
-    for (const callUuid of callUuids) {
+    return callUuids.flatMap((callUuid) => {
       const payer = this.#reservations.touch(callUuid, nowMs)?.payer
-      if (payer?.terms.isActive === false) revoked.push({ callUuid, code: 'customer_inactive' })
-    }
-    return revoked
+      return payer?.terms.isActive === false ? [{ callUuid, code: 'customer_inactive' }] : []
+    })
   }
 
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {

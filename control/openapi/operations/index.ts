@@ -5,6 +5,7 @@ import { billingOperations } from './billing.ts'
 import { routingOperations } from './routing.ts'
 import { systemOperations } from './system.ts'
 import { selfServiceOperations } from './self-service.ts'
+import { reportOperations } from './reports.ts'
 import { telephonyOperations } from './telephony.ts'
 import { toolOperations } from './tools.ts'
 import { watchingOperations } from './watching.ts'
@@ -15,6 +16,7 @@ export const operations: Operations = {
   ...accessOperations,
   ...routingOperations,
   ...telephonyOperations,
+  ...reportOperations,
   ...watchingOperations,
   ...billingOperations,
   ...selfServiceOperations,
