@@ -262,6 +262,12 @@ export const settings = {
     'none',
     'media relays (rtpengine), comma list of udp/host:port[;weight=N] of ng; weight 0 is for when no other answers',
   ),
+  mediaPolicy: withDefault(
+    'MEDIA_POLICY',
+    oneOf('bypass', 'prefer', 'anchor'),
+    'bypass',
+    'media of parties without a rule of their own: bypass uses a relay only where media could not flow otherwise',
+  ),
   paymentWebhookSecret: hidden(
     unset(
       'PAYMENT_WEBHOOK_SECRET',

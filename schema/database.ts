@@ -10,6 +10,7 @@ import type {
   HangupParty,
   MosSource,
 } from './contracts/field-values.ts'
+import type { MediaPolicy } from './contracts/media.ts'
 import type {
   ApplicationKeyPreviousTable,
   ApplicationKeyTable,
@@ -19,7 +20,7 @@ import type {
   UserTable,
 } from './tables/access.ts'
 import type { AiAgentTable } from './tables/agent.ts'
-import type { Defaulted, Flag, Id, Sum } from './tables/kinds.ts'
+import type { Defaulted, Flag, Id, MediaRulesColumns, Sum } from './tables/kinds.ts'
 import type {
   BillingAlertTable,
   PaymentEventTable,
@@ -83,7 +84,7 @@ interface SettingTable {
   value: string
 }
 
-export interface TenantTable {
+export interface TenantTable extends MediaRulesColumns {
   id: Id
   slug: string
   name: string
@@ -180,7 +181,7 @@ export interface RateTable {
   effective_to_at: number | null
 }
 
-export interface DispatcherSetTable {
+export interface DispatcherSetTable extends MediaRulesColumns {
   id: Id
   set_id: number
   endpoint_name: string
@@ -217,7 +218,7 @@ export interface DispatcherNodeTable {
   operator_state: Defaulted<'active' | 'inactive'>
 }
 
-export interface CarrierTable {
+export interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   id: Id
   name: string
   tenant_id: number | null
@@ -238,9 +239,9 @@ export interface CarrierTable {
   caller_id_value: string | null
   /** JSON `{in: [{match, replace}], out: […]}`. */
   number_rules: Defaulted<string>
-  /** JSON array of codec names, or null: all. */
-  codecs: string | null
-  media: Defaulted<'bypass' | 'anchor'>
+  media: Defaulted<MediaPolicy>
+  /** JSON array of header names that its calls do not carry, or null. */
+  strip_headers: string | null
   /** 0: unlimited. */
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>
@@ -299,7 +300,7 @@ export interface InboundRouteTable {
   created_at: number
 }
 
-export interface ExtensionTable {
+export interface ExtensionTable extends MediaRulesColumns {
   id: Id
   tenant_id: number
   domain: string

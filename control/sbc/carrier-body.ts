@@ -128,7 +128,7 @@ export const carrierBody = z.strictObject({
   caller_id: callerId.default({ mode: 'pass' }),
   number_rules: z.strictObject({ in: numberRules, out: numberRules }).default({ in: [], out: [] }),
   codecs: z.array(text(32)).max(32).nullish(),
-  media: z.enum(['bypass', 'anchor']).default('bypass'),
+  media: z.enum(['bypass', 'prefer', 'anchor']).default('bypass'),
   max_calls: limit.default(0).describe('0: unlimited.'),
   max_cps: limit.default(0).describe('0: unlimited.'),
   rate_plan: reference
@@ -146,7 +146,10 @@ export type CarrierBody = z.output<typeof carrierBody>
 /** Fields of the schema that have no effect yet. */
 export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail | false)[] => [
   ...withoutEffect(body.auth),
-  body.media === 'anchor' && { path: 'media', message: 'media "anchor" is not supported yet' },
+  body.media !== 'bypass' && {
+    path: 'media',
+    message: `media "${body.media}" is not supported yet`,
+  },
   body.codecs != null && { path: 'codecs', message: 'codecs are not supported yet' },
 ]
 

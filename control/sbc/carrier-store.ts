@@ -4,6 +4,7 @@ import { gatewayClaim } from '../../schema/ownership/claims.ts'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { CarrierGatewayTable, CarrierTable } from '../../schema/database.ts'
 import { isAmbiguous } from '../../schema/rules/gateway-source.ts'
+import type { MediaPolicy } from '../../schema/contracts/media.ts'
 import type { NumberRules } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
@@ -52,7 +53,7 @@ export interface CarrierView {
   readonly auth: Required<Omit<CarrierBody['auth'], 'password'>>
   readonly caller_id: { readonly mode: 'pass' | 'fixed' | 'pai'; readonly value: string | null }
   readonly number_rules: NumberRules
-  readonly media: 'bypass' | 'anchor'
+  readonly media: MediaPolicy
   readonly max_calls: number
   readonly max_cps: number
   readonly rate_plan_id: number | null

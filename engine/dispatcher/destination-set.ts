@@ -7,6 +7,7 @@ import { type AlgorithmCode, prepareOrder } from './algorithms/index.ts'
 import type { Order } from './algorithms/order.ts'
 import type { Transport } from './destination.ts'
 import { formatDestination } from './destination.ts'
+import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 import type { OperatorState, ProbeThresholds } from './node-health.ts'
 
@@ -52,6 +53,7 @@ export interface SetRecord {
   readonly probe: Partial<ProbeSettings>
   readonly voicemailUri: string | null
   readonly spyUri: string | null
+  readonly media?: MediaRules | undefined
   readonly nodes: readonly NodeRecord[]
 }
 

@@ -4,6 +4,7 @@ import { compile } from '../../schema/compiled.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/query.ts'
+import { mediaRulesOf } from '../../schema/rules/media.ts'
 import { isAlgorithmCode } from './algorithms/index.ts'
 import type { NodeRecord, ProbeSettings, SetRecord, StatusRange } from './destination-set.ts'
 import type { OperatorState } from './node-health.ts'
@@ -42,6 +43,7 @@ function setOf(
     probe: probeOf(row),
     voicemailUri: row.voicemail_uri,
     spyUri: row.spy_uri,
+    media: mediaRulesOf(row),
     nodes,
   }
 }

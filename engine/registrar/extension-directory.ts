@@ -7,6 +7,8 @@ import { fromFlag } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { CallRecording } from '../../schema/contracts/recordings.ts'
 import type { Flag } from '../../schema/database.ts'
+import type { MediaRules } from '../../schema/contracts/media.ts'
+import { inheritedRules, mediaRulesOf, type MediaColumns } from '../../schema/rules/media.ts'
 import type { Store } from '../../schema/open.ts'
 import { Recent } from './recent.ts'
 
@@ -19,13 +21,15 @@ export interface ExtensionRecord {
   readonly extension: string
   readonly displayName: string
   readonly isVoicemailEnabled: boolean
+  /** Its own, and for the rest its tenant's. */
+  readonly media?: MediaRules | undefined
   /** Absent: `never`. */
   readonly callRecording?: CallRecording
   /** Digest secrets H(A1); small hexadecimal digits. */
   readonly secrets: { readonly MD5: string; readonly 'SHA-256': string }
 }
 
-interface Row {
+interface Row extends MediaColumns {
   readonly id: number
   readonly tenant_id: number
   readonly customer_id: number | null
@@ -36,6 +40,10 @@ interface Row {
   readonly call_recording: CallRecording
   readonly ha1_md5: string
   readonly ha1_sha256: string
+  readonly tenant_media: MediaColumns['media']
+  readonly tenant_media_profile: MediaColumns['media_profile']
+  readonly tenant_codecs: MediaColumns['codecs']
+  readonly tenant_dtmf: MediaColumns['dtmf']
 }
 
 /** About 600 bytes each. */
@@ -72,6 +80,14 @@ export class ExtensionDirectory {
         .innerJoin('tenant', 'tenant.id', 'extension.tenant_id')
         .select(['extension.id', 'tenant_id', 'customer_id', 'domain', 'extension'])
         .select(['display_name', 'voicemail_enabled', 'call_recording', 'ha1_md5', 'ha1_sha256'])
+        .select([
+          'extension.media',
+          'extension.media_profile',
+          'extension.codecs',
+          'extension.dtmf',
+        ])
+        .select(['tenant.media as tenant_media', 'tenant.media_profile as tenant_media_profile'])
+        .select(['tenant.codecs as tenant_codecs', 'tenant.dtmf as tenant_dtmf'])
         .where('domain', '=', param('domain'))
         .where('extension', '=', param('extension'))
         .where('tenant.is_active', '=', 1),
@@ -135,5 +151,13 @@ const recordOf = (row: Row): ExtensionRecord => ({
   displayName: row.display_name,
   isVoicemailEnabled: fromFlag(row.voicemail_enabled),
   callRecording: row.call_recording,
+  media: inheritedRules(mediaRulesOf(row), mediaRulesOf(tenantColumns(row))),
   secrets: { MD5: row.ha1_md5, 'SHA-256': row.ha1_sha256 },
+})
+
+const tenantColumns = (row: Row): MediaColumns => ({
+  media: row.tenant_media,
+  media_profile: row.tenant_media_profile,
+  codecs: row.tenant_codecs,
+  dtmf: row.tenant_dtmf,
 })

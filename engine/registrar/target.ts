@@ -1,6 +1,7 @@
 /** How a call reaches a registered phone. Pure. */
 import type { Binding, Source } from './bindings.ts'
 import { hostPort } from '../sip-server/message/index.ts'
+import { isHiddenFrom } from '../../schema/net/private-address.ts'
 import { contactUri } from './contact.ts'
 
 /** One phone of an extension, as a call to it is addressed. */
@@ -17,13 +18,28 @@ export interface ContactTarget {
   /** Thousandths; higher is preferred. */
   readonly q: number
   readonly source: Source
+  readonly isOnWebSocket?: true
+  /** Where its REGISTER came from, when its Contact names another, private address; none behind a proxy. */
+  readonly natAddress?: string
 }
 
 export function targetOf(binding: Binding): ContactTarget {
   const { contact: uri, path: routes, q, source } = binding
   const isDirect = routes.length === 0 && isReachedByContact(binding)
   const nextHop = routes.length > 0 || isDirect ? undefined : uriOf(source)
-  return { uri, routes, nextHop, q, source }
+  return { uri, routes, nextHop, q, source, ...mediaOf(binding) }
+}
+
+/** What tells how its media flows. */
+function mediaOf({
+  contact,
+  path,
+  source,
+}: Binding): Pick<ContactTarget, 'isOnWebSocket' | 'natAddress'> {
+  if (source.protocol.startsWith('ws')) return { isOnWebSocket: true }
+  const host = contactUri(contact)?.host
+  const isHidden = path.length === 0 && host !== undefined && isHiddenFrom(host, source.address)
+  return isHidden ? { natAddress: source.address } : {}
 }
 
 /** A phone behind NAT, by UDP: only its own packets keep the way to it open. */

@@ -1,4 +1,5 @@
 /** AI agents: which one a dialled number means, and whether it can take one more call. */
+import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { AgentRecord } from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'
 
@@ -10,6 +11,7 @@ export interface AgentCandidate {
   readonly tenantId: number | null
   /** The Request-URI. */
   readonly uri: string
+  readonly stripHeaders?: readonly string[] | undefined
 }
 
 export type AgentDecision =
@@ -43,6 +45,10 @@ export class Agents {
     return this.#decide(this.#byId.get(agentId))
   }
 
+  mediaOf(agentId: number): MediaRules | undefined {
+    return this.#byId.get(agentId)?.media
+  }
+
   /**
    * Returns the agent of a number: the tenant's, or the platform's. A caller of no tenant reaches a
    * tenant's agent too, by a number that belongs to this tenant.
@@ -61,8 +67,8 @@ export class Agents {
 
   #decide(agent: AgentRecord | undefined): AgentDecision | undefined {
     if (!agent) return undefined
-    const { agentId, name, tenantId, uri, maxCalls } = agent
+    const { agentId, name, tenantId, uri, maxCalls, stripHeaders } = agent
     if (maxCalls > 0 && this.#activeCalls(agentId) >= maxCalls) return { kind: 'limited' }
-    return { kind: 'agent', agent: { kind: 'agent', agentId, name, tenantId, uri } }
+    return { kind: 'agent', agent: { kind: 'agent', agentId, name, tenantId, uri, stripHeaders } }
   }
 }

@@ -1,4 +1,5 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
+import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { CarrierGateway } from '../../schema/rules/gateway-reach.ts'
 
 export type Transport = 'udp' | 'tcp' | 'tls'
@@ -50,9 +51,9 @@ export interface CarrierRecord {
   readonly auth: CarrierAuth
   readonly callerId: CallerIdRule
   readonly numberRules: { readonly in: RewriteNumber; readonly out: RewriteNumber }
-  /** Null: all. */
-  readonly codecs: readonly string[] | null
-  readonly media: 'bypass' | 'anchor'
+  readonly media?: MediaRules | undefined
+  /** Headers that its calls do not carry, in lower case. */
+  readonly stripHeaders?: readonly string[] | undefined
   /** 0: unlimited, as for the next. */
   readonly maxCalls: number
   /** New calls in any second. */
@@ -117,6 +118,9 @@ export interface AgentRecord {
   /** 0: unlimited. */
   readonly maxCalls: number
   readonly isActive: boolean
+  readonly media?: MediaRules | undefined
+  /** Headers that its calls do not carry, in lower case. */
+  readonly stripHeaders?: readonly string[] | undefined
 }
 
 /** What the platform has listed as a tenant's. */

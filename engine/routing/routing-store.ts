@@ -1,6 +1,7 @@
 /** Carriers and routes from the database. A row that cannot be used is left out and told. */
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
+import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
 import type { NumberRule } from '../../schema/rules/number-rule.ts'
 import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
@@ -58,11 +59,11 @@ function loadCarriers(store: Store, problems: string[]): CarrierRecord[] {
   const gateways = all(store, store.db.selectFrom('carrier_gateway').selectAll().orderBy('id'))
   return all(store, store.db.selectFrom('carrier').selectAll().orderBy('id')).flatMap((row) => {
     const numberRules = compileBoth(row.number_rules)
-    const codecs = row.codecs === null ? null : readTexts(row.codecs)
+    const codecs = row.codecs === null ? null : readNames(row.codecs)
     const password = openPassword(store, row)
     if (typeof numberRules !== 'string' && codecs !== undefined && password !== undefined) {
       const own = gateways.filter((gateway) => gateway.carrier_id === row.id).map(gatewayOf)
-      return [carrierOf({ ...row, auth_password: password }, own, numberRules, codecs)]
+      return [carrierOf({ ...row, auth_password: password }, own, numberRules)]
     }
     // Without its rules a carrier would be sent wrong numbers: better none.
     const wrong =
@@ -86,7 +87,6 @@ function carrierOf(
   row: Selectable<Database['carrier']>,
   gateways: readonly GatewayRecord[],
   numberRules: CarrierRecord['numberRules'],
-  codecs: readonly string[] | null,
 ): CarrierRecord {
   return {
     carrierId: row.id,
@@ -107,8 +107,8 @@ function carrierOf(
     },
     callerId: { mode: row.caller_id_mode, value: row.caller_id_value },
     numberRules,
-    codecs,
-    media: row.media,
+    media: mediaRulesOf(row),
+    stripHeaders: headersOf(row),
     maxCalls: row.max_calls,
     maxCps: row.max_cps,
     ratePlanId: row.rate_plan_id,
@@ -192,8 +192,15 @@ function loadAgents(store: Store): AgentRecord[] {
     uri: row.sip_uri,
     maxCalls: row.max_calls,
     isActive: fromFlag(row.is_active),
+    media: mediaRulesOf(row),
+    stripHeaders: headersOf(row),
   }))
 }
+
+const headersOf = (row: { readonly strip_headers: string | null }) =>
+  row.strip_headers === null
+    ? undefined
+    : readNames(row.strip_headers)?.map((name) => name.toLowerCase())
 
 /** Both directions of `number_rules` as functions, or what is wrong with them. */
 function compileBoth(json: string): { in: RewriteNumber; out: RewriteNumber } | string {
@@ -219,12 +226,6 @@ const isRule = (rule: unknown): rule is NumberRule =>
   rule !== null &&
   typeof Reflect.get(rule, 'match') === 'string' &&
   typeof Reflect.get(rule, 'replace') === 'string'
-
-function readTexts(json: string): readonly string[] | undefined {
-  const stored = readJson(json)
-  if (!Array.isArray(stored)) return undefined
-  return stored.every((each) => typeof each === 'string') ? stored : undefined
-}
 
 function readJson(text: string): unknown {
   try {

@@ -2,6 +2,7 @@
  * Who is calling, and where the call may go (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound
  * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
  */
+import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
@@ -71,9 +72,7 @@ export interface GatewayCandidate {
   readonly number: string
   readonly auth: CarrierAuth
   readonly callerId: CallerIdRule
-  /** Null: all. */
-  readonly codecs: readonly string[] | null
-  readonly media: 'bypass' | 'anchor'
+  readonly stripHeaders?: readonly string[] | undefined
 }
 
 export type OutboundDecision =
@@ -174,6 +173,15 @@ export class Routing {
     const owners = this.#guard.ownersOf(host)
     if (owners.length === 0) return !this.#guard.at({ address, port }, 'unknown')
     return owners.includes(null) || !this.#guard.isOfPlatform({ address, port })
+  }
+
+  /** What a carrier or an agent says about the media of its calls. */
+  mediaOf(
+    party: { readonly carrierId: number } | { readonly agentId: number },
+  ): MediaRules | undefined {
+    return 'agentId' in party
+      ? this.#agents.mediaOf(party.agentId)
+      : this.#carriers.get(party.carrierId)?.media
   }
 
   /** A number as the carrier sent it, rewritten by the carrier's rules. */
@@ -344,7 +352,7 @@ function candidateOf(
     readonly price: CarrierPrice | null | undefined
   },
 ): GatewayCandidate {
-  const { carrierId, name: carrierName, auth, callerId, codecs, media } = carrier
+  const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
   const { gatewayId, host, transport } = gateway
   return {
     kind: 'gateway',
@@ -360,7 +368,6 @@ function candidateOf(
     number: offer.number,
     auth,
     callerId,
-    codecs,
-    media,
+    stripHeaders,
   }
 }

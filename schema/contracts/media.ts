@@ -9,6 +9,9 @@ export type MediaPolicy = 'bypass' | 'prefer' | 'anchor'
 /** How a party sends media: `auto`, as its own description says; RTP; SRTP with keys in SDP (SDES); DTLS-SRTP with ICE. */
 export type MediaProfile = 'auto' | 'rtp' | 'srtp' | 'webrtc'
 
+/** How a party takes digits: RFC 4733 events in RTP, or SIP INFO; `auto`: as they come. */
+export type DtmfMode = 'auto' | 'rfc4733' | 'info'
+
 /** What a carrier, a dispatcher set, an extension, a tenant or an agent says about the media of its calls. */
 export interface MediaRules {
   /** null: inherited, from the tenant of an extension, then from the setting `MEDIA_POLICY`. */
@@ -16,8 +19,7 @@ export interface MediaRules {
   readonly profile: MediaProfile
   /** Allowed codecs, the preferred first; null: as the parties agree. */
   readonly codecs: readonly string[] | null
-  /** How the party takes digits: RFC 4733 events in RTP, or SIP INFO; `auto`: as they come. */
-  readonly dtmf: 'auto' | 'rfc4733' | 'info'
+  readonly dtmf: DtmfMode
 }
 
 /** What was heard from one party. Each value is null where it is not known. */

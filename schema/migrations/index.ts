@@ -11,12 +11,13 @@ import { sql as carrierPrices } from './009-carrier-prices.ts'
 import { sql as webhookBacklog } from './010-webhook-backlog.ts'
 import { sql as depletedWallets } from './011-depleted-wallets.ts'
 import { sql as carrierPayer } from './012-carrier-payer.ts'
-import { relaxed, sql as namesOfTenants } from './013-names-of-tenants.ts'
+import { relaxed as relaxedNames, sql as namesOfTenants } from './013-names-of-tenants.ts'
 import { sql as refusedCalls } from './014-refused-calls.ts'
 import { sql as tenantNumbers } from './015-tenant-numbers.ts'
 import { sql as auditedNames } from './016-audited-names.ts'
 import { sql as callJournalFile } from './017-call-journal-file.ts'
 import { sql as mediaQuality } from './018-media-quality.ts'
+import { relaxed as relaxedMedia, sql as mediaRules } from './019-media-rules.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -41,12 +42,13 @@ export const migrations: readonly Migration[] = [
   { version: 10, name: 'webhook-backlog', sql: webhookBacklog },
   { version: 11, name: 'depleted-wallets', sql: depletedWallets },
   { version: 12, name: 'carrier-payer', sql: carrierPayer },
-  { version: 13, name: 'names-of-tenants', relaxed, sql: namesOfTenants },
+  { version: 13, name: 'names-of-tenants', relaxed: relaxedNames, sql: namesOfTenants },
   { version: 14, name: 'refused-calls', sql: refusedCalls },
   { version: 15, name: 'tenant-numbers', sql: tenantNumbers },
   { version: 16, name: 'audited-names', sql: auditedNames },
   { version: 17, name: 'call-journal-file', sql: callJournalFile },
   { version: 18, name: 'media-quality', sql: mediaQuality },
+  { version: 19, name: 'media-rules', relaxed: relaxedMedia, sql: mediaRules },
 ]
 
 export const newestVersion = migrations.length

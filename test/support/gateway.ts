@@ -22,7 +22,5 @@ export const gateway = (parts: Partial<GatewayCandidate>): GatewayCandidate => (
     expiresSeconds: null,
   },
   callerId: { mode: 'pass', value: null },
-  codecs: null,
-  media: 'bypass',
   ...parts,
 })

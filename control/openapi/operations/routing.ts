@@ -163,7 +163,7 @@ const carrier = z
       value: z.string().nullable(),
     }),
     number_rules: z.strictObject({ in: numberRules, out: numberRules }),
-    media: z.enum(['bypass', 'anchor']),
+    media: z.enum(['bypass', 'prefer', 'anchor']),
     max_calls: count,
     max_cps: count,
     rate_plan_id: z.int().nullable(),

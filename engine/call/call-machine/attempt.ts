@@ -39,6 +39,7 @@ export function startAttempt(
   if (dialing === undefined) return
   const leg = newLeg(turn, call, dialing.purpose === 'source' ? 'caller' : 'callee', true)
   leg.isPhone = candidate.kind === 'phone'
+  if ('stripHeaders' in candidate) leg.withheld = candidate.stripHeaders
   const { invite, purpose } = dialing
   leg.told = invite.body ?? ''
   const attempt: Attempt = {

@@ -1,6 +1,6 @@
 /** Requests inside an answered call: what passes to the other leg, and what is answered here. */
 import { ALLOW } from '../sip/answers.ts'
-import { withoutClaims } from '../sip/headers.ts'
+import { withoutClaims, withoutHeaders } from '../sip/headers.ts'
 import { silentAnswer } from '../sdp/third-party.ts'
 import { isHold } from '../sdp/streams.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
@@ -125,8 +125,8 @@ function answer(
   commands.push({ type: 'answerRequest', legId, requestId, status, headers })
 }
 
-function passed({ filter }: Turn, from: Leg, headers: Headers): Headers {
-  const passing = filter.inDialog(headers)
+function passed({ filter }: Turn, from: Leg, to: Leg, headers: Headers): Headers {
+  const passing = withoutHeaders(filter.inDialog(headers), to.withheld)
   return from.isPhone ? withoutClaims(passing) : passing
 }
 
@@ -136,7 +136,7 @@ function relay(
   to: Leg,
   { requestId, method, headers, body }: Request,
 ): void {
-  const request = { method, headers: passed(turn, from, headers), body: body || undefined }
+  const request = { method, headers: passed(turn, from, to, headers), body: body || undefined }
   sendRequest(turn, to, request, { kind: 'relayed', requestId, from: from.id, method })
 }
 
@@ -159,7 +159,7 @@ function relayOffer(turn: Turn, from: Leg, to: Leg, request: Request): void {
     turn,
     to,
     {
-      ...{ method, headers: passed(turn, from, headers), body: describeTo(to, offer) },
+      ...{ method, headers: passed(turn, from, to, headers), body: describeTo(to, offer) },
       describes: offer && from.id,
       noAck: isInvite && offer === undefined,
     },
@@ -267,7 +267,7 @@ function answerRelayed(
     return undefined
   }
   const filtered = response ? turn.filter.inDialogAnswer(response.headers) : {}
-  const headers = to.isPhone ? withoutClaims(filtered) : filtered
+  const headers = withoutHeaders(to.isPhone ? withoutClaims(filtered) : filtered, from?.withheld)
   const body = isDescribed && from ? describeTo(from, response?.body) : response?.body || undefined
   const describes = isDescribed && body ? to.id : undefined
   const { reason } = response ?? {}

@@ -45,7 +45,7 @@ type SavedFields = Pick<
 
 interface SavedLeg extends Pick<
   Leg,
-  'id' | 'side' | 'state' | 'callId' | 'localTag' | 'remoteTag'
+  'id' | 'side' | 'state' | 'callId' | 'localTag' | 'remoteTag' | 'withheld'
 > {
   readonly isUac: true | undefined
   readonly isPhone: true | undefined
@@ -180,6 +180,7 @@ function savedLeg(leg: Leg, sip: SavedSip, texts: string[]): SavedLeg {
     side: leg.side,
     state: leg.state,
     isPhone: leg.isPhone || undefined,
+    withheld: leg.withheld,
     callId: leg.callId,
     localTag: leg.localTag,
     remoteTag: leg.remoteTag,

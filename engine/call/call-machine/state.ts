@@ -279,6 +279,8 @@ export interface Leg {
   state: LegState
   /** The peer is a phone: its identity headers do not pass. */
   isPhone: boolean
+  /** Headers that are not sent to the peer, in lower case. */
+  withheld?: readonly string[] | undefined
   /** Its provisional responses are reliable (RFC 3262). */
   isReliable?: boolean | undefined
   /** An answer to its offer has gone out reliably. */

@@ -5,7 +5,7 @@ import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Credentials, Headers } from '../signalling.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
-import { advertiseReplaces, CALL_UUID } from '../sip/headers.ts'
+import { advertiseReplaces, CALL_UUID, withoutHeaders } from '../sip/headers.ts'
 import type { Party } from '../sip/caller-id.ts'
 import { isAnonymous, partyOf } from '../sip/caller-id.ts'
 
@@ -20,6 +20,9 @@ export interface PhoneCandidate {
   readonly extension: string
   readonly domain: string
   readonly tenantId: number
+  readonly isOnWebSocket?: true
+  /** Where it is, behind NAT. */
+  readonly natAddress?: string
 }
 
 /** A domain of others, called by DNS. */
@@ -95,6 +98,17 @@ export function inviteFor(
   invite: OutgoingCall,
   filter: HeaderFilter,
   isOneOfSeveral = false,
+): OutgoingInvite {
+  const outgoing = unstripped(candidate, invite, filter, isOneOfSeveral)
+  const stripped = 'stripHeaders' in candidate ? candidate.stripHeaders : undefined
+  return stripped ? { ...outgoing, headers: withoutHeaders(outgoing.headers, stripped) } : outgoing
+}
+
+function unstripped(
+  candidate: Callee,
+  invite: OutgoingCall,
+  filter: HeaderFilter,
+  isOneOfSeveral: boolean,
 ): OutgoingInvite {
   const headers = filter.invite(invite.headers)
   advertiseReplaces(headers)

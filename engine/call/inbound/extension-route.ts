@@ -1,4 +1,5 @@
 /** Calls to extensions: the phones that ring, and the voicemail for unanswered calls. */
+import type { ContactTarget } from '../../registrar/target.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { Origin } from '../../routing/routing.ts'
@@ -69,8 +70,8 @@ function extensionAt(
     uri: `sip:${extension}@${domain}`,
     tenantId,
     // What leads to a gateway is no phone: neither calls nor messages go there without a price.
-    phones: deps.registrar.contactsOf(domain, extension).flatMap(({ uri, routes, nextHop }) => {
-      const phone = { kind: 'phone', uri, routes, nextHop, extension, domain, tenantId } as const
+    phones: deps.registrar.contactsOf(domain, extension).flatMap((contact) => {
+      const phone = { ...phoneAt(contact), extension, domain, tenantId }
       return gatewayBehindPhone(phone, tenantId, deps) === undefined ? [phone] : []
     }),
     voicemail:
@@ -79,3 +80,9 @@ function extensionAt(
         : { kind: 'voicemail', uri: voicemail, extension, domain, tenantId },
   }
 }
+
+const phoneAt = ({ uri, routes, nextHop, isOnWebSocket, natAddress }: ContactTarget) => ({
+  ...({ kind: 'phone', uri, routes, nextHop } as const),
+  ...(isOnWebSocket && { isOnWebSocket }),
+  ...(natAddress !== undefined && { natAddress }),
+})

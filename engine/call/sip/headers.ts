@@ -57,6 +57,13 @@ export function withoutClaims(passed: Headers): Headers {
   return passed
 }
 
+/** Without these headers, named in lower case. */
+export function withoutHeaders(headers: Headers, names: readonly string[] = []): Headers {
+  if (names.length === 0) return headers
+  const kept = Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase()))
+  return Object.fromEntries(kept)
+}
+
 export interface HeaderRules {
   /** Which `X-…` headers pass, by lower-case names: they may reveal anything about equipment behind us. */
   readonly passX: ReadonlySet<string>

@@ -30,3 +30,17 @@ test('an extension that did not exist is found as soon as it does', () => {
   expect(directory.find(domain, '102')).toBeUndefined()
   expect(directory.tenantOf('new.example')).toBeDefined()
 })
+
+test('what an extension does not say about media, its tenant says', () => {
+  const { store } = startRegistrar()
+  const directory = new ExtensionDirectory(store)
+  const media = () => directory.find(domain, '101')?.media
+  expect(media()).toBeUndefined()
+  store.sqlite.exec(`UPDATE tenant SET media = 'prefer', codecs = '["PCMA"]', dtmf = 'info'`)
+  const tenant = { policy: 'prefer', profile: 'auto', codecs: ['PCMA'], dtmf: 'info' }
+  expect(media()).toEqual(tenant)
+  store.sqlite.exec(`UPDATE extension SET media_profile = 'webrtc', codecs = '["opus"]'`)
+  expect(media()).toEqual({ ...tenant, profile: 'webrtc', codecs: ['opus'] })
+  store.sqlite.exec("UPDATE extension SET media = 'bypass', dtmf = 'rfc4733'")
+  expect(media()).toMatchObject({ policy: 'bypass', dtmf: 'rfc4733' })
+})

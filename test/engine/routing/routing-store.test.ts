@@ -17,7 +17,7 @@ const stamps = { created_at: 0, updated_at: 0 }
 
 function insertCarrier(
   name: string,
-  fields: { number_rules?: string; codecs?: string } = {},
+  fields: { number_rules?: string; codecs?: string; media?: 'anchor'; strip_headers?: string } = {},
 ): void {
   execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...fields }))
 }
@@ -26,6 +26,8 @@ test('a carrier is read with its gateways and working number rules', () => {
   insertCarrier('acme', {
     number_rules: '{"in":[{"match":"^0","replace":"+49"}],"out":[{"match":"^[+]","replace":"00"}]}',
     codecs: '["PCMA"]',
+    media: 'anchor',
+    strip_headers: '["Diversion"]',
   })
   insertCarrier('other')
   const gateway = { carrier_id: 1, host: '203.0.113.1', is_outbound: 0 } as const
@@ -33,7 +35,12 @@ test('a carrier is read with its gateways and working number rules', () => {
   const { carriers, problems } = loadRouting(store)
   expect(problems).toEqual([])
   expect(carriers.map((carrier) => carrier.gateways.length)).toEqual([1, 0])
-  expect(carriers[0]).toMatchObject({ name: 'acme', isActive: true, codecs: ['PCMA'] })
+  expect(carriers[0]).toMatchObject({ name: 'acme', isActive: true, stripHeaders: ['diversion'] })
+  const rules = { policy: 'anchor', profile: 'auto', codecs: ['PCMA'], dtmf: 'auto' }
+  expect(carriers.map(({ media }) => media)).toEqual([
+    rules,
+    { ...rules, policy: 'bypass', codecs: null },
+  ])
   expect(carriers[0]?.numberRules.in('030')).toBe('+4930')
   expect(carriers[0]?.numberRules.out('+4930')).toBe('004930')
   expect(carriers[0]?.gateways[0]).toEqual({

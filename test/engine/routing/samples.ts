@@ -49,8 +49,6 @@ export const sampleCarrier = (
   },
   callerId: { mode: 'pass', value: null },
   numberRules: { in: (number) => number, out: (number) => number },
-  codecs: null,
-  media: 'bypass',
   maxCalls: 0,
   maxCps: 0,
   ratePlanId: null,

@@ -42,12 +42,12 @@ export class Routes {
             uri,
           },
           ...address,
-          ...{ number: '49', codecs: null },
+          ...{ number: '49' },
           auth: {
             ...{ type: 'ip', username: null, password: null, realm: null },
             ...{ fromUser: null, fromDomain: null, expiresSeconds: 60 },
           },
-          ...{ callerId: { mode: 'pass', value: null }, media: 'bypass' },
+          ...{ callerId: { mode: 'pass', value: null } },
         }
       case 'extension': {
         const mailbox = { ...{ uri: 'sip:vm', extension: '100', domain: 'd', tenantId: 1 } }

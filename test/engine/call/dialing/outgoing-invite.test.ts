@@ -130,6 +130,18 @@ test('an agent gets the URI that it has, and the mark of the call', () => {
   })
 })
 
+test('headers that a carrier or an agent is not to see are left out', () => {
+  const stripHeaders = ['p-asserted-identity', 'x-call-uuid', 'diversion']
+  const headers = { 'p-asserted-identity': '<sip:1@x>', diversion: '<sip:2@x>', subject: 'hello' }
+  const agent = { kind: 'agent', agentId: 1, name: 'bot', tenantId: null, uri: 'sip:b@x' } as const
+  for (const callee of [{ ...agent, stripHeaders }, gateway({ stripHeaders })]) {
+    const invite = inviteFor(callee, announced(undefined, { headers }), filter)
+    expect(Object.keys(invite.headers).toSorted()).toEqual(
+      ['From', 'Max-Forwards', 'To', 'subject', 'supported'].toSorted(),
+    )
+  }
+})
+
 test('without an offer 100rel is not offered: PRACK would have to carry the answer', () => {
   const supporting = (supported: string) => {
     const parts = { body: undefined, headers: { supported } }

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { rulesOf, type RuleBooks } from '../../../engine/media/rules-of.ts'
+import type { MediaRules } from '../../../schema/contracts/media.ts'
+import { candidate } from '../../support/call-rig.ts'
+import { gateway } from '../../support/gateway.ts'
+import { noRules } from '../../support/media-party.ts'
+
+const named = (codec: string): MediaRules => ({ ...noRules, codecs: [codec] })
+const books: RuleBooks = {
+  routing: (party) =>
+    named('agentId' in party ? `agent ${party.agentId}` : `carrier ${party.carrierId}`),
+  set: (setId) => named(`set ${setId}`),
+  extension: (domain, extension) => (extension === '101' ? named(`101@${domain}`) : undefined),
+}
+const phone = { uri: 'sip:x', routes: [], nextHop: undefined, domain: 'a.example', tenantId: 1 }
+
+test.each([
+  [gateway({ carrierId: 7 }), 'carrier 7'],
+  [
+    { kind: 'agent', agentId: 3, name: 'bot', tenantId: null, uri: 'sip:bot@x' } as const,
+    'agent 3',
+  ],
+  [candidate(1, 5_070), 'set 1'],
+  [{ kind: 'node', nodeId: 1, setId: 2 } as const, 'set 2'],
+  [{ kind: 'phone', ...phone, extension: '101' } as const, '101@a.example'],
+])('%o', (party, codec) => {
+  expect(rulesOf(party, books).codecs).toEqual([codec])
+})
+
+test('a party about which nothing was said has no rules', () => {
+  expect(rulesOf({ kind: 'unknown' }, books)).toEqual(noRules)
+  expect(rulesOf({ kind: 'trusted' }, books)).toEqual(noRules)
+  expect(rulesOf({ kind: 'phone', ...phone, extension: '102' }, books)).toEqual(noRules)
+})
