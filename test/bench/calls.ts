@@ -14,7 +14,7 @@ import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 export const describe =
   'CPU per billed call beside Kamailio with a charging server, in turns, the highest clean rate, and how late ' +
   'the event loop is; ' +
-  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 peer=no|flat|sqlite|both billed=yes|both'
+  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 peer=no|flat|sqlite|both billed=yes|both'
 
 /** A number without a customer: its calls are let through and cost nothing. */
 const unknownCaller = '15559999999'
@@ -31,11 +31,13 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const rates = (options.get('rates') ?? '200,500,800,1000,1200').split(',').map(Number)
   const seconds = Number(options.get('seconds') ?? 15)
   const turns = Number(options.get('turns') ?? 3)
+  const warmup = Number(options.get('warmup') ?? 30)
+  const plan = { rates, seconds, turns, warmup }
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   try {
-    if (options.get('billed') === 'both') await compareBilling(ports, { rates, seconds, turns })
-    else await comparePeers(ports, { rates, seconds, turns }, options.get('peer') ?? 'flat')
+    if (options.get('billed') === 'both') await compareBilling(ports, plan)
+    else await comparePeers(ports, plan, options.get('peer') ?? 'flat')
   } finally {
     for (const node of nodes) await node.stop()
   }
@@ -45,6 +47,8 @@ interface Plan {
   readonly rates: readonly number[]
   readonly seconds: number
   readonly turns: number
+  /** Seconds of load before the first turn, the same for each contestant. */
+  readonly warmup: number
 }
 
 /** One that takes its turn. */
@@ -121,19 +125,20 @@ type Turns = ReadonlyMap<string, readonly Turn[]>
 
 const keyOf = (name: string, rate: number): string => `${name} ${rate}`
 
+const WARM_UP_RATE = 500
 /** Of each turn; these calls belong to no figure, of either side. */
 const WARM_UP_SECONDS = 3
 
 /** The order alternates, so that neither side always runs on a warmer machine. */
 async function takeTurns(
   contestants: readonly Contestant[],
-  { rates, seconds, turns }: Plan,
+  { rates, seconds, turns, warmup }: Plan,
   note: (contestant: Contestant, result: LoadResult) => void,
 ): Promise<Turns> {
   const taken = new Map<string, Turn[]>()
-  // The first calls are compiled while they run: they belong to no figure.
+  // A process runs for months. The first calls are compiled while they run: they belong to no figure.
   for (const each of contestants)
-    note(each, await placeCalls(each.sipPort, 200, 2_000, each.caller))
+    note(each, await placeCalls(each.sipPort, WARM_UP_RATE, WARM_UP_RATE * warmup, each.caller))
   console.log(
     '  rate  turn  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
   )
