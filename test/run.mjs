@@ -19,6 +19,10 @@ const peers = [
     ...{ program: 'chromium', debianPackage: 'chromium' },
     needs: (file) => /from '.*\/browser-phone\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
+  {
+    ...{ program: 'rtpengine', debianPackage: 'rtpengine-daemon' },
+    needs: (file) => /from '.*\/rtpengine\.ts'$/m.test(readFileSync(file, 'utf8')),
+  },
   { program: 'kamailio', debianPackage: 'kamailio', needs: under('test/kamailio') },
   { program: 'sipsak', debianPackage: 'sipsak', needs: under('test/sipsak') },
   { program: 'svcrack', debianPackage: 'sipvicious', needs: under('test/sipvicious') },
