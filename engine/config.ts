@@ -58,6 +58,7 @@ export function readConfig(environment: Environment) {
       successes: read(settings.probeSuccesses),
     },
     relays: read(settings.rtpengine) ?? [],
+    mediaTimeoutMs: read(settings.mediaTimeoutSeconds) * 1_000,
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),

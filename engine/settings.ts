@@ -268,6 +268,12 @@ export const settings = {
     'bypass',
     'media of parties without a rule of their own: bypass uses a relay only where media could not flow otherwise',
   ),
+  mediaTimeoutSeconds: withDefault(
+    'MEDIA_TIMEOUT_SECONDS',
+    zeroOr(5, 86_400, 's'),
+    '60',
+    'an answered call through a media relay without RTP from either party, and not on hold, ends after so long; 0: never',
+  ),
   paymentWebhookSecret: hidden(
     unset(
       'PAYMENT_WEBHOOK_SECRET',

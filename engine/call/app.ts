@@ -48,7 +48,7 @@ const refusedMethods = ['subscribe', 'publish', 'notify', 'info', 'refer']
 
 export type { Restored } from './saved-calls.ts'
 
-/** What the API starts. */
+/** What the API starts, and what others report of calls. */
 export interface CallControl {
   originate(request: OriginateRequest): Promise<OriginateResult>
   transfer(request: TransferRequest): Promise<TransferResult>
@@ -57,6 +57,8 @@ export interface CallControl {
   restore(entries: readonly SavedEntry[]): Restored
   /** Another process goes on with all calls next. Returns those with which it cannot. */
   saveAll(): readonly string[]
+  /** No RTP has come since `lastPacketAt`: an answered call ends, as of then. */
+  mediaLost(callUuid: string, lastPacketAt: number): void
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
 }
@@ -106,6 +108,8 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     spy: (request) => spy(request, calls),
     restore: (entries) => runner.restore(entries),
     saveAll: () => runner.saveAll(),
+    mediaLost: (callUuid, lastPacketAt) =>
+      runner.dispatch({ type: 'mediaLost', callUuid, lastPacketAt }),
     messages: messages.totals,
   }
 }

@@ -37,6 +37,7 @@ test('an empty environment gives the documented defaults', () => {
     relays: [],
     paymentWebhookSecret: undefined,
     mcpAllowedHosts: [],
+    mediaTimeoutMs: 60_000,
     webhookPrivateTargets: 'deny',
     secretKey: undefined,
     jwtSecret: undefined,

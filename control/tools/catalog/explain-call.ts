@@ -14,6 +14,10 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
     'The customer has insufficient funds.',
     'get_customer_balance shows the balance. A person can top up the wallet.',
   ],
+  media_timeout: [
+    'No audio came from either party for a while, so the platform ended the call as of its last packet.',
+    'MEDIA_TIMEOUT_SECONDS says how long a call may be silent.',
+  ],
   customer_inactive: ['The customer is inactive.', 'A person must activate it again.'],
   destination_blocked: [
     'A blocked prefix or route covers this destination.',

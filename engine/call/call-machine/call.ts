@@ -1,5 +1,5 @@
 /** One call by `callTable`: what each step does, and how a call is answered, forwarded and ended. */
-import { cause, reasonHeader, summarize, type End } from '../cdr/end-reason.ts'
+import { cause, mediaTimeout, reasonHeader, summarize, type End } from '../cdr/end-reason.ts'
 import { callTable, type CallAction, type CallEvent } from './tables/call-table.ts'
 import { acceptCaller, display, refuseCaller } from './calling.ts'
 import { endDialing, giveUpAttempts } from './dialing.ts'
@@ -66,6 +66,12 @@ export function stop(turn: Turn, call: Call, end: End): void {
   if (end.kind === 'cut') call.byeHeaders = { Reason: reasonHeader(end) }
   turn.signals.push({ type: 'stopped', callUuid: call.start.callUuid, end })
   advance(turn, call, 'stop')
+}
+
+/** The record ends with the last packet. On hold no party has to send any, and an emergency call is never cut. */
+export function mediaLost(turn: Turn, call: Call, lastPacketAt: number): void {
+  if (call.phase !== 'answered' || call.display === 'HELD' || call.isEmergency) return
+  stop(turn, call, mediaTimeout(lastPacketAt))
 }
 
 /** Ends what depends on a call that is over: its transfers and the calls of supervisors. */

@@ -10,6 +10,7 @@ import {
   callerGone,
   callerTaken,
   forwardEnded,
+  mediaLost,
   stop,
   stopped,
 } from './call.ts'
@@ -104,6 +105,7 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'resumed':
     case 'extended':
     case 'notExtended':
+    case 'mediaLost':
     case 'supervise':
     case 'replace': {
       const call = turn.world.calls.get(event.callUuid)
@@ -166,6 +168,8 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
     case 'notExtended':
       call.grantDenial = event.code
       return undefined
+    case 'mediaLost':
+      return mediaLost(turn, call, event.lastPacketAt)
     case 'supervise':
       return void call.supervisedBy.push(event.by)
     case 'replace':

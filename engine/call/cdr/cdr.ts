@@ -7,10 +7,11 @@ import type { End } from './end-reason.ts'
 import { summarize } from './end-reason.ts'
 
 /**
- * The record of a call that is over. `endedAt` by the steady clock, as the call's own times; those of the
- * record are stamps, which differ by what was measured.
+ * The record of a call that is over. `now` by the steady clock, as the call's own times; those of the
+ * record are stamps, which differ by what was measured. An end may have a time of its own, before now.
  */
-export function callRecord(call: LiveCall, end: End, endedAt: number): CallRecord {
+export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
+  const endedAt = end.kind === 'cut' ? (end.endedAt ?? now) : now
   const { start, account, place, answeredAt, stampOffsetMs } = call
   const summary = summarize(end, answeredAt !== null)
   // Written out: spreading the parts took 15 µs of every call.

@@ -24,6 +24,10 @@ export type End =
       readonly by: 'system' | 'api'
       readonly cause: number
       readonly code: string | null
+      /** What its record calls it, where Q.850 has no word. */
+      readonly name?: string
+      /** When it ended, by the steady clock, where that was noticed later only; absent: now. */
+      readonly endedAt?: number
     }
 
 /** Refused here before any destination was called; `code` is the record's `denial_code`. */
@@ -46,6 +50,12 @@ export function refused(
 
 /** What the caller gets when no candidate has given any final response, or there is none. */
 export const noCandidate = refused(503, 'No Backend PBX Nodes Available', 'no_candidate')
+
+/** No RTP has come since then, from either party. */
+export const mediaTimeout = (lastPacketAt: number): End => ({
+  ...{ kind: 'cut', by: 'system', cause: cause.timer, code: 'media_timeout' },
+  ...{ name: 'MEDIA_TIMEOUT', endedAt: lastPacketAt },
+})
 
 /** A bug ends one call, not the process. */
 export const fault = refused(500, 'Server Internal Error', 'fault')
@@ -85,7 +95,7 @@ function summaryOf(end: End): EndSummary {
       return {
         disposition: end.by === 'api' ? 'CANCELED' : 'FAILED',
         sipCode: cutStatus(end.by),
-        hangupCause: causeName(end.cause),
+        hangupCause: end.name ?? causeName(end.cause),
         hangupBy: end.by,
         denialCode,
       }

@@ -32,6 +32,7 @@ export type CallEvent =
   | 'callerGone'
   /** No destination has answered. */
   | 'exhausted'
+  /** For any reason. The time of the record is now, or, where the media has stopped, that of the last packet. */
   | 'stop'
 
 export type CallAction =

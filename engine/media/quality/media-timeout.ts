@@ -1,0 +1,160 @@
+/**
+ * Ends answered calls whose media goes through a relay and has stopped: no RTP from either party for `timeoutMs`, and not
+ * on hold. Each call is looked at once in that time: the next look is when its last packet would be too old.
+ */
+import type { Deadline, Deadlines } from '../../call/deadlines.ts'
+import type { LiveCall } from '../../call/call-machine/live.ts'
+import type { CallMedia, MediaSession } from '../call-media.ts'
+import { lastPacketOf } from './statistics.ts'
+
+export interface MediaTimeoutDeps {
+  readonly media: Pick<CallMedia, 'sessionsOf' | 'observe'>
+  readonly calls: { call(callUuid: string): LiveCall | undefined }
+  /** No RTP has come since `lastPacketAt`. */
+  readonly onLost: (callUuid: string, lastPacketAt: number) => void
+  readonly deadlines: Deadlines
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  /** Milliseconds UTC: relays tell times by their own clocks. */
+  readonly wallNow: () => number
+  readonly timeoutMs: number
+}
+
+interface Watch {
+  readonly callUuid: string
+  deadline: Deadline | undefined
+  /** What the last look has found. */
+  packets: number
+  /** The media was there, or was not expected: the pairing, the last packet that is known, hold. */
+  activeAt: number
+  /** From when on silence counts: the call was found on hold before, and not at this time. */
+  resumedAt: number
+  isHeld: boolean
+}
+
+/** What one session says: how many packets it has taken, and since when there is none. */
+interface Look {
+  readonly packets: number
+  readonly lastAt: number
+  /** Nothing can come any more. */
+  readonly isGone: boolean
+}
+
+/** Packets flow by then. */
+const FIRST_LOOK_MS = 2_000
+/** Before a call is ended, two looks have found the same packets. */
+const SECOND_LOOK_MS = 1_000
+
+export class MediaTimeout {
+  readonly #deps: MediaTimeoutDeps
+  readonly #watches = new Map<string, Watch>()
+  /**
+   * The least age of a packet that each relay has told, by our clock: what its clock is behind. Packets are
+   * never younger, so that a call lives rather too long than too short.
+   */
+  readonly #behindMs = new Map<string, number>()
+
+  constructor(deps: MediaTimeoutDeps) {
+    this.#deps = deps
+    deps.media.observe({
+      connected: ({ callUuids }) => {
+        for (const callUuid of callUuids) this.watch(callUuid)
+      },
+      closed: ({ callUuids }) => {
+        for (const callUuid of callUuids)
+          if (deps.media.sessionsOf(callUuid).length === 0) this.#forget(callUuid)
+      },
+    })
+  }
+
+  get size(): number {
+    return this.#watches.size
+  }
+
+  /** The media of the call begins, or is paired anew. */
+  watch(callUuid: string): void {
+    this.#forget(callUuid)
+    const { now, timeoutMs } = this.#deps
+    const watch = {
+      callUuid,
+      deadline: undefined,
+      packets: 0,
+      activeAt: now(),
+      resumedAt: 0,
+      isHeld: false,
+    }
+    this.#watches.set(callUuid, watch)
+    // While packets still come, the clock of a relay is learnt.
+    const isKnown = this.#deps.media
+      .sessionsOf(callUuid)
+      .every(({ relay }) => this.#behindMs.has(relay.name))
+    this.#lookAt(watch, now() + (isKnown ? timeoutMs : FIRST_LOOK_MS))
+  }
+
+  #forget(callUuid: string): void {
+    this.#deps.deadlines.cancel(this.#watches.get(callUuid)?.deadline)
+    this.#watches.delete(callUuid)
+  }
+
+  #lookAt(watch: Watch, at: number): void {
+    watch.deadline = this.#deps.deadlines.at(at, () => void this.#look(watch))
+  }
+
+  async #look(watch: Watch): Promise<void> {
+    const { calls, media, now, timeoutMs } = this.#deps
+    const { callUuid } = watch
+    const sessions = media.sessionsOf(callUuid)
+    const looks = await Promise.all(sessions.map((session) => this.#ask(session, watch)))
+    const call = calls.call(callUuid)
+    // Paired anew meanwhile, or over.
+    if (this.#watches.get(callUuid) !== watch) return
+    if (call === undefined || call.end !== undefined || looks.length === 0)
+      return this.#forget(callUuid)
+    const packets = looks.reduce((sum, look) => sum + look.packets, 0)
+    const isSame = looks.every(({ isGone }) => isGone) || packets === watch.packets
+    watch.packets = packets
+    watch.activeAt = Math.max(watch.activeAt, ...looks.map(({ lastAt }) => lastAt))
+    noteHold(watch, call, now())
+    const dueAt = Math.max(watch.activeAt, watch.resumedAt) + timeoutMs
+    if (dueAt > now()) return this.#lookAt(watch, dueAt)
+    if (!isSame) return this.#lookAt(watch, now() + SECOND_LOOK_MS)
+    this.#forget(callUuid)
+    return this.#deps.onLost(callUuid, watch.activeAt)
+  }
+
+  async #ask({ id, relay, legs }: MediaSession, { activeAt }: Watch): Promise<Look> {
+    const { now } = this.#deps
+    const answer = relay.isAlive
+      ? await relay.request({ command: 'query', 'call-id': id })
+      : ({ kind: 'timeout' } as const)
+    switch (answer.kind) {
+      case 'ok': {
+        const { seconds, packets } = lastPacketOf(answer.values, legs)
+        if (packets === 0) return { packets, lastAt: activeAt, isGone: false }
+        return { packets, lastAt: now() - this.#ageOf(relay.name, seconds), isGone: false }
+      }
+      case 'timeout':
+        // Its last sign of life is the last that is known of its packets.
+        return { packets: 0, lastAt: relay.seenAt, isGone: true }
+      case 'error':
+      default:
+        // It has started anew, without the session.
+        return { packets: 0, lastAt: activeAt, isGone: true }
+    }
+  }
+
+  #ageOf(relay: string, seconds: number): number {
+    const ageMs = this.#deps.wallNow() - seconds * 1_000
+    const behindMs = Math.min(this.#behindMs.get(relay) ?? Infinity, ageMs)
+    this.#behindMs.set(relay, behindMs)
+    return ageMs - behindMs
+  }
+}
+
+/** A call that is about to be answered has as little to expect as one on hold. */
+function noteHold(watch: Watch, { display, answeredAt }: LiveCall, now: number): void {
+  const isHeld = display === 'HELD' || answeredAt === null
+  if (isHeld) watch.activeAt = now
+  else if (watch.isHeld) watch.resumedAt = now
+  watch.isHeld = isHeld
+}
