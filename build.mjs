@@ -29,6 +29,7 @@ await Promise.all([
       // Each thread needs its own file.
       'report-worker': 'control/pbx/reports/report-worker.ts',
       'backup-worker': 'engine/backups/backup-worker.ts',
+      'recording-worker': 'engine/media/recording/recording-worker.ts',
     },
     target: 'node22',
     // Native addons cannot be bundled, and pino loads files next to itself.

@@ -26,6 +26,7 @@ import type {
   PaymentEventTable,
   PaymentReferenceTable,
 } from './tables/payments.ts'
+import type { RecordingTable } from './tables/recordings.ts'
 import type { RefusedCallsTable } from './tables/refused-calls.ts'
 import type { BindingTable } from './tables/registration.ts'
 import type {
@@ -64,6 +65,7 @@ export interface Database {
   ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
   refused_calls: RefusedCallsTable
+  recording: RecordingTable
   payment_event: PaymentEventTable
   payment_reference: PaymentReferenceTable
   billing_alert: BillingAlertTable

@@ -2,6 +2,7 @@
 import { worstOf } from '../../schema/call-quality.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
+import { recordingView } from '../../schema/rules/recording-view.ts'
 import { transferView } from '../pbx/calls/transfer-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */
@@ -39,6 +40,10 @@ export function eventView(event: EngineEvent) {
       const status = contacts > 0 ? 'registered' : 'unregistered'
       return { at, extension, domain, status, contacts }
     }
+    case 'recording.ready':
+      return { at, ...recordingView(event.recording) }
+    case 'recording.failed':
+      return { at, call_uuid: event.callUuid, reason: event.reason }
     case 'call.ended': {
       const { record } = event
       return {
@@ -61,6 +66,8 @@ export function eventView(event: EngineEvent) {
     case 'call.transferring':
     case 'call.transferred':
     case 'call.transfer_failed':
+    case 'recording.started':
+    case 'recording.stopped':
     default: {
       const { call } = event
       return {

@@ -1,11 +1,19 @@
 /** What happens in the engine, numbered; the last events are kept in memory. */
 import type { ActiveCall, EndedCall } from './calls.ts'
 import type { NodeState } from './dispatcher.ts'
+import type { RecordedCall } from './recordings.ts'
 
 /** What happened; `tenantId` null: it concerns the whole platform. */
 export type EngineHappening = { readonly tenantId: number | null } & (
   | { readonly type: LiveCallEvent; readonly call: ActiveCall }
   | { readonly type: 'call.ended'; readonly record: EndedCall }
+  | { readonly type: 'recording.ready'; readonly recording: RecordedCall }
+  | {
+      readonly type: 'recording.failed'
+      readonly callUuid: string
+      /** One line for the operator. */
+      readonly reason: string
+    }
   | {
       readonly type: 'node.down' | 'node.up'
       readonly setId: number
@@ -35,6 +43,7 @@ export type EngineHappening = { readonly tenantId: number | null } & (
 export type LiveCallEvent =
   | ('call.started' | 'call.ringing' | 'call.answered')
   | ('call.transferring' | 'call.transferred' | 'call.transfer_failed')
+  | ('recording.started' | 'recording.stopped')
 
 export type EngineEvent = EngineHappening & {
   /** Ascending by one. */

@@ -5,6 +5,7 @@ export const eventTypes = [
   'call.denied',
   'call.answered',
   'call.ended',
+  'recording.ready',
   'wallet.topped_up',
   'wallet.low_balance',
   'wallet.depleted',

@@ -18,6 +18,7 @@ import { sql as auditedNames } from './016-audited-names.ts'
 import { sql as callJournalFile } from './017-call-journal-file.ts'
 import { sql as mediaQuality } from './018-media-quality.ts'
 import { relaxed as relaxedMedia, sql as mediaRules } from './019-media-rules.ts'
+import { sql as recordings } from './020-recordings.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -49,6 +50,7 @@ export const migrations: readonly Migration[] = [
   { version: 17, name: 'call-journal-file', sql: callJournalFile },
   { version: 18, name: 'media-quality', sql: mediaQuality },
   { version: 19, name: 'media-rules', relaxed: relaxedMedia, sql: mediaRules },
+  { version: 20, name: 'recordings', sql: recordings },
 ]
 
 export const newestVersion = migrations.length

@@ -1,0 +1,340 @@
+/**
+ * Starts and stops recordings at the relay while calls go on. What fails here is logged and costs the recording: no call
+ * waits for it, and none ends by it.
+ */
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import type {
+  CallRecording,
+  RecordingAction,
+  RecordingResult,
+} from '../../../schema/contracts/recordings.ts'
+import type { Schedule } from '../../../schema/clock.ts'
+import type { CallMedia, MediaSession } from '../call-media.ts'
+import type { NgDictionary, NgValue, Relays } from '../relay/relays.ts'
+import type { RelayEndpoint } from './audio/convert.ts'
+import { beepWav } from './beep.ts'
+import type { RecordedTrack, UnfinishedRecording, UnfinishedRecordings } from './unfinished.ts'
+
+/** What is known of a call and of its legs. */
+export interface RecordedCalls {
+  find(callUuid: string): ActiveCall | undefined
+  list(): readonly ActiveCall[]
+  /** What the extensions of its parties wish. */
+  wishOf(callUuid: string): CallRecording
+  /** Undefined: no leg of this call. */
+  sideOf(callUuid: string, legId: string): 'caller' | 'callee' | undefined
+}
+
+export interface RecorderDeps {
+  readonly media: Pick<CallMedia, 'sessionsOf'>
+  readonly relays: Pick<Relays, 'byName'>
+  readonly calls: RecordedCalls
+  readonly unfinished: UnfinishedRecordings
+  /** The call is over, and its captures are whole. */
+  readonly finish: (recording: UnfinishedRecording) => void
+  /** Of the record of a call that is over; undefined: there is none. */
+  readonly endOf: (callUuid: string) => number | undefined
+  /** Both parties hear a tone when recording starts. */
+  readonly hasTone: boolean
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly onEvent: (event: EngineHappening) => void
+  readonly log: Log
+}
+
+interface Recording {
+  readonly callUuid: string
+  tenantId: number | null
+  startedAt: number
+  /** When it was stopped last. */
+  stoppedAt: number | null
+  /** It is wished for at the moment. */
+  isOn: boolean
+  isOver: boolean
+  readonly sessions: Map<string, MediaSession>
+  /** Starts under way, by session. */
+  readonly starting: Map<string, Promise<boolean>>
+  readonly tracks: RecordedTrack[]
+}
+
+/** How long a session may outlive its call. */
+const LAST_SESSION_MS = 5_000
+
+export class Recorder {
+  readonly #deps: RecorderDeps
+  readonly #recordings = new Map<string, Recording>()
+  readonly #bySession = new Map<string, Recording>()
+  readonly #tone = beepWav()
+
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps
+  }
+
+  get size(): number {
+    return [...this.#recordings.values()].filter(isCapturing).length
+  }
+
+  isRecording(callUuid: string): boolean {
+    const recording = this.#recordings.get(callUuid)
+    return recording !== undefined && isCapturing(recording)
+  }
+
+  /** Goes on with what the last process has begun, and finishes the calls that are over. */
+  async resume(): Promise<void> {
+    const { unfinished, calls, media } = this.#deps
+    for (const note of await unfinished.all()) {
+      if (this.#recordings.has(note.callUuid)) continue
+      if (calls.find(note.callUuid)) this.#recordings.set(note.callUuid, adopted(note))
+      else await this.#finishLeft(note)
+    }
+    for (const { callUuid, answeredAt } of calls.list())
+      if (answeredAt !== null)
+        for (const session of media.sessionsOf(callUuid)) this.connected(session)
+  }
+
+  /** Both parties of an answered call have agreed on media that goes through a relay. */
+  connected(session: MediaSession): void {
+    const { callUuids } = session
+    const { calls } = this.#deps
+    const callUuid =
+      callUuids.find((uuid) => this.#recordings.has(uuid)) ??
+      callUuids.find((uuid) => calls.wishOf(uuid) === 'always')
+    if (callUuid === undefined) return
+    const recording = this.#recordings.get(callUuid) ?? this.#begin(callUuid)
+    if (recording.sessions.has(session.id)) return
+    this.#join(recording, session)
+    // Of a call of the last process it goes on.
+    if (recording.isOn && !isRecordedIn(recording, session)) void this.#start(recording, session)
+  }
+
+  /** The relay has forgotten the session. */
+  async closed(session: MediaSession): Promise<void> {
+    const recording = this.#bySession.get(session.id)
+    if (recording === undefined) return
+    await recording.starting.get(session.id)
+    // Its files are whole at the latest then; usually the relay does not know it any more.
+    if (isRecordedIn(recording, session)) await this.#request(session, 'stop recording')
+    this.#bySession.delete(session.id)
+    recording.sessions.delete(session.id)
+    if (recording.isOver && recording.sessions.size === 0) this.#finish(recording)
+  }
+
+  /** The call is over, and its record stored. */
+  ended(callUuid: string, endedAt: number, tenantId: number | null): void {
+    const recording = this.#recordings.get(callUuid)
+    if (recording === undefined) return
+    this.#tellStopped(recording)
+    recording.isOver = true
+    recording.tenantId = tenantId
+    if (recording.isOn) recording.stoppedAt = endedAt
+    if (recording.sessions.size === 0) return this.#finish(recording)
+    this.#deps.schedule(() => {
+      for (const session of recording.sessions.values()) void this.closed(session)
+    }, LAST_SESSION_MS)
+  }
+
+  async control(callUuid: string, action: RecordingAction): Promise<RecordingResult> {
+    const call = this.#deps.calls.find(callUuid)
+    if (call === undefined) return { kind: 'unknown_call' }
+    if (call.answeredAt === null) return { kind: 'call_not_answered' }
+    return action === 'start' ? this.#startCall(callUuid) : this.#stopCall(callUuid)
+  }
+
+  async #startCall(callUuid: string): Promise<RecordingResult> {
+    const { calls, media } = this.#deps
+    const known = this.#recordings.get(callUuid)
+    if (known && isCapturing(known)) return { kind: 'recording' }
+    if (!known && calls.wishOf(callUuid) === 'never') return { kind: 'recording_not_allowed' }
+    const sessions = media.sessionsOf(callUuid)
+    if (sessions.length === 0) return { kind: 'call_not_anchored' }
+    const recording = known ?? this.#begin(callUuid)
+    recording.isOn = true
+    recording.stoppedAt = null
+    for (const session of sessions) this.#join(recording, session)
+    const started = await Promise.all(sessions.map((each) => this.#start(recording, each)))
+    if (started.includes(true)) return { kind: 'recording' }
+    recording.isOn = false
+    return { kind: 'relay_failed' }
+  }
+
+  async #stopCall(callUuid: string): Promise<RecordingResult> {
+    const recording = this.#recordings.get(callUuid)
+    if (recording === undefined || !recording.isOn) return { kind: 'stopped' }
+    const { sessions } = recording
+    const results = await Promise.all(
+      [...sessions.values()].map((each) => this.#request(each, 'stop recording')),
+    )
+    if (results.length > 0 && !results.some(Boolean)) return { kind: 'relay_failed' }
+    this.#tellStopped(recording)
+    recording.isOn = false
+    recording.stoppedAt = this.#deps.now()
+    await this.#note(recording)
+    return { kind: 'stopped' }
+  }
+
+  #begin(callUuid: string): Recording {
+    const tenantId = this.#deps.calls.find(callUuid)?.tenantId ?? null
+    const recording: Recording = {
+      ...{ callUuid, tenantId, startedAt: this.#deps.now(), stoppedAt: null },
+      ...{ isOn: true, isOver: false, tracks: [] },
+      ...{
+        sessions: new Map<string, MediaSession>(),
+        starting: new Map<string, Promise<boolean>>(),
+      },
+    }
+    this.#recordings.set(callUuid, recording)
+    return recording
+  }
+
+  #join(recording: Recording, session: MediaSession): void {
+    recording.sessions.set(session.id, session)
+    this.#bySession.set(session.id, recording)
+  }
+
+  #start(recording: Recording, session: MediaSession): Promise<boolean> {
+    const started = this.#started(recording, session).finally(() =>
+      recording.starting.delete(session.id),
+    )
+    recording.starting.set(session.id, started)
+    return started
+  }
+
+  /** False: the relay did not do it. */
+  async #started(recording: Recording, session: MediaSession): Promise<boolean> {
+    const startedAt = this.#deps.now()
+    const isStarted = await this.#request(session, 'start recording')
+    if (!isStarted) {
+      this.#deps.log('warn', 'a call is not recorded: its relay does not do it', {
+        ...{ callUuid: recording.callUuid, relay: session.relay.name },
+      })
+      return false
+    }
+    if (this.#deps.hasTone) void this.#playTone(session)
+    if (!isRecordedIn(recording, session)) {
+      const track = await this.#trackOf(recording.callUuid, session, startedAt)
+      if (recording.tracks.length === 0) recording.startedAt = startedAt
+      recording.tracks.push(track)
+    }
+    this.#tell('recording.started', recording)
+    await this.#note(recording)
+    return true
+  }
+
+  /** Where each party sends its media to: what arrives there is its own. */
+  async #trackOf(
+    callUuid: string,
+    session: MediaSession,
+    startedAt: number,
+  ): Promise<RecordedTrack> {
+    const { id: sessionId, relay, legs } = session
+    const answer = await relay.request({ command: 'query', 'call-id': sessionId })
+    const tags = answer.kind === 'ok' ? dictionary(answer.values['tags']) : {}
+    const [first, second] = legs.map((legId) => endpointsOf(tags[legId])) as [
+      readonly RelayEndpoint[],
+      readonly RelayEndpoint[],
+    ]
+    const isCalleeFirst =
+      this.#deps.calls.sideOf(callUuid, legs[0]) === 'callee' ||
+      this.#deps.calls.sideOf(callUuid, legs[1]) === 'caller'
+    const [caller, callee] = isCalleeFirst ? [second, first] : [first, second]
+    return { sessionId, relay: relay.name, startedAt, caller, callee }
+  }
+
+  async #playTone({ id, relay, legs }: MediaSession): Promise<void> {
+    const play = { command: 'play media', 'call-id': id, blob: this.#tone }
+    const answers = await Promise.all(
+      legs.map((legId) => relay.request({ ...play, 'from-tag': legId })),
+    )
+    if (answers.some(({ kind }) => kind !== 'ok'))
+      this.#deps.log('warn', 'a party has not heard the tone of a recording', { session: id })
+  }
+
+  async #request(session: MediaSession, command: string): Promise<boolean> {
+    const { id, relay, legs } = session
+    const answer = await relay.request({ command, 'call-id': id, 'from-tag': legs[0] })
+    return answer.kind === 'ok'
+  }
+
+  #finish(recording: Recording): void {
+    if (!this.#recordings.delete(recording.callUuid) || recording.tracks.length === 0) return
+    const note = noteOf(recording)
+    // The note says already what was captured: without this, the file ends with the last audio.
+    void this.#write(note).then(() => this.#deps.finish(note))
+  }
+
+  /** The relay may go on capturing a call that did not outlive the last process. */
+  async #finishLeft(note: UnfinishedRecording): Promise<void> {
+    const { relays, endOf, finish } = this.#deps
+    for (const { relay, sessionId } of note.tracks)
+      await relays.byName(relay)?.request({ command: 'stop recording', 'call-id': sessionId })
+    const endedAt = note.endedAt ?? endOf(note.callUuid) ?? null
+    finish({ ...note, isOn: false, endedAt })
+  }
+
+  #tellStopped(recording: Recording): void {
+    if (isCapturing(recording)) this.#tell('recording.stopped', recording)
+  }
+
+  #tell(type: 'recording.started' | 'recording.stopped', { callUuid }: Recording): void {
+    const call = this.#deps.calls.find(callUuid)
+    if (call) this.#deps.onEvent({ type, tenantId: call.tenantId, call })
+  }
+
+  #note(recording: Recording): Promise<void> {
+    return this.#write(noteOf(recording))
+  }
+
+  async #write(note: UnfinishedRecording): Promise<void> {
+    const { unfinished, log } = this.#deps
+    await unfinished.write(note).catch((error: unknown) => {
+      const { callUuid } = note
+      log('error', 'a recording would not outlive a crash', { callUuid, error: String(error) })
+    })
+  }
+}
+
+/** The relay captures it. */
+const isCapturing = ({ isOn, isOver, tracks }: Recording): boolean =>
+  isOn && !isOver && tracks.length > 0
+
+const isRecordedIn = ({ tracks }: Recording, { id }: MediaSession): boolean =>
+  tracks.some(({ sessionId }) => sessionId === id)
+
+const noteOf = ({
+  callUuid,
+  tenantId,
+  startedAt,
+  stoppedAt,
+  isOn,
+  isOver,
+  tracks,
+}: Recording): UnfinishedRecording => ({
+  ...{ callUuid, tenantId, startedAt, tracks: [...tracks] },
+  ...{ endedAt: stoppedAt, isOn: isOn && !isOver },
+})
+
+/** Its sessions are found by the gate. */
+const adopted = (note: UnfinishedRecording): Recording => ({
+  ...{ callUuid: note.callUuid, tenantId: note.tenantId, startedAt: note.startedAt },
+  ...{ stoppedAt: note.endedAt, isOn: note.isOn, isOver: false },
+  ...{ sessions: new Map(), starting: new Map(), tracks: [...note.tracks] },
+})
+
+/** The ports of a party's streams in the answer to `query`. */
+function endpointsOf(tag: NgValue | undefined): readonly RelayEndpoint[] {
+  return list(dictionary(tag)['medias']).flatMap((media) =>
+    list(dictionary(media)['streams']).flatMap((stream) => {
+      const { 'local address': address, 'local port': port } = dictionary(stream)
+      return typeof address === 'string' && typeof port === 'number' ? [{ address, port }] : []
+    }),
+  )
+}
+
+const list = (value: NgValue | undefined): readonly NgValue[] =>
+  Array.isArray(value) ? (value as readonly NgValue[]) : []
+
+const dictionary = (value: NgValue | undefined): NgDictionary =>
+  typeof value === 'object' && !Array.isArray(value) ? (value as NgDictionary) : {}

@@ -1,0 +1,131 @@
+/** Recording as the engine has it: set up, resumed after a start, told of media and of calls. */
+import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Schedule } from '../../../schema/clock.ts'
+import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import type { RecordingsPort } from '../../../schema/contracts/recordings.ts'
+import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
+import type { Store } from '../../../schema/open.ts'
+import type { ActiveCalls } from '../../call/active-calls.ts'
+import type { CallMedia } from '../call-media.ts'
+import type { Relays } from '../relay/relays.ts'
+import { openConverter } from './converter.ts'
+import { Finisher } from './finisher.ts'
+import { type ExtensionAt, recordingWish } from './parties.ts'
+import { Recorder } from './recorder.ts'
+import { RecordingStore } from './recording-store.ts'
+import { UnfinishedRecordings } from './unfinished.ts'
+
+/** Where recordings are made and kept. */
+export interface RecordingPlaces {
+  /** Finished files. */
+  readonly folder: string
+  /** rtpengine's `--recording-dir`, as this process sees it. */
+  readonly spool: string
+  readonly hasTone: boolean
+}
+
+export interface RecordingsDeps {
+  readonly places: RecordingPlaces
+  readonly store: Store
+  readonly webhooks: EventSink
+  readonly media: CallMedia
+  readonly relays: Pick<Relays, 'byName'>
+  readonly calls: Pick<ActiveCalls, 'find' | 'list' | 'call' | 'leg'>
+  readonly extensionAt: ExtensionAt
+  /** Whether a capture has a name that we give to sessions. */
+  readonly isOurs: (name: string) => boolean
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly onEvent: (event: EngineHappening) => void
+  readonly log: Log
+}
+
+export class Recordings implements RecordingsPort {
+  readonly isAvailable = true
+  readonly #recorder: Recorder
+  readonly #finisher: Finisher
+  readonly #deps: RecordingsDeps
+
+  /** @throws when the folder cannot be written. */
+  constructor(deps: RecordingsDeps) {
+    const { places, media, calls, extensionAt, log } = deps
+    const unfinished = new UnfinishedRecordings(places.folder)
+    const store = new RecordingStore(deps.store, deps.webhooks)
+    this.#deps = deps
+    this.#finisher = new Finisher({
+      ...{ ...deps, ...places, store, unfinished, converter: openConverter() },
+    })
+    this.#recorder = new Recorder({
+      ...{ ...deps, ...places, unfinished },
+      finish: (recording) => this.#finisher.add(recording),
+      endOf: (callUuid) => store.endOf(callUuid),
+      calls: {
+        find: (callUuid) => calls.find(callUuid),
+        list: () => calls.list(),
+        wishOf: (callUuid) => {
+          const call = calls.call(callUuid)
+          return call ? recordingWish(call, extensionAt) : 'never'
+        },
+        sideOf: (callUuid, legId) => {
+          const leg = calls.leg(legId)
+          return leg?.callUuid === callUuid ? leg.side : undefined
+        },
+      },
+    })
+    media.observe({
+      connected: (session) => this.#recorder.connected(session),
+      closed: (session) => {
+        this.#recorder.closed(session).catch((error: unknown) => {
+          log('error', 'a recording could not be ended', { error: String(error) })
+        })
+      },
+    })
+  }
+
+  /** When the calls of the last run are there again. */
+  async resume(): Promise<void> {
+    try {
+      await this.#recorder.resume()
+      await this.#finisher.removeOrphans()
+    } catch (error) {
+      this.#deps.log('error', 'recordings of the last run are left for the next start', {
+        error: String(error),
+      })
+    }
+  }
+
+  ended({ callUuid, endedAt, tenantId }: CallRecord): void {
+    this.#recorder.ended(callUuid, endedAt, tenantId)
+  }
+
+  isRecording(callUuid: string): boolean {
+    return this.#recorder.isRecording(callUuid)
+  }
+
+  readonly control: RecordingsPort['control'] = (callUuid, action) =>
+    this.#recorder.control(callUuid, action)
+
+  telemetry(): Readonly<Record<string, number>> {
+    const { made, failed, waiting } = this.#finisher.totals
+    return {
+      recordings_active: this.#recorder.size,
+      recordings_waiting: waiting,
+      recordings_made_total: made,
+      recordings_failed_total: failed,
+    }
+  }
+
+  /** What is not finished goes on with the next start. */
+  stop(): Promise<void> {
+    return this.#finisher.stop()
+  }
+}
+
+/** Without a relay, or without places for files. */
+export const noRecordings: RecordingsPort = {
+  isAvailable: false,
+  isRecording: () => false,
+  control: () => Promise.resolve({ kind: 'recording_unavailable' }),
+}

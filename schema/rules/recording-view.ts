@@ -1,0 +1,19 @@
+/** A finished recording as events, webhooks and the API show it. */
+import type { RecordedCall } from '../contracts/recordings.ts'
+
+export const recordingView = ({ callUuid, ...recording }: RecordedCall) => ({
+  call_uuid: callUuid,
+  ...fileView(recording),
+})
+
+/** Of the file alone. */
+export const fileView = ({
+  durationMs,
+  bytes,
+  sha256,
+}: Pick<RecordedCall, 'durationMs' | 'bytes' | 'sha256'>) => ({
+  /** Seconds. */
+  duration: durationMs / 1_000,
+  bytes,
+  sha256,
+})

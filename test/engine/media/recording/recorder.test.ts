@@ -1,0 +1,292 @@
+import { rmSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { MediaSession } from '../../../../engine/media/call-media.ts'
+import { Recorder } from '../../../../engine/media/recording/recorder.ts'
+import {
+  UnfinishedRecordings,
+  type UnfinishedRecording,
+} from '../../../../engine/media/recording/unfinished.ts'
+import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
+import type { ActiveCall } from '../../../../schema/contracts/calls.ts'
+import type { EngineHappening } from '../../../../schema/contracts/engine-events.ts'
+import type { CallRecording } from '../../../../schema/contracts/recordings.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { eventually, turnOfEventLoop } from '../../../support/waiting.ts'
+
+const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
+const otherUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c12'
+const startOfTime = 1_000_000
+
+const root = temporaryFolder()
+let count = 0
+
+const ok: NgAnswer = { kind: 'ok', values: {} }
+
+interface Options {
+  readonly wish?: CallRecording
+  readonly hasTone?: boolean
+  readonly folder?: string
+  readonly answer?: (command: NgRequest) => NgAnswer | Promise<NgAnswer> | undefined
+}
+
+function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}) {
+  const time = new ManualTime(startOfTime)
+  const asked: NgRequest[] = []
+  const relay: Relay = {
+    ...{ name: '127.0.0.1:2223', isAlive: true, seenAt: 0 },
+    request: async (command) => {
+      asked.push(command)
+      const given = await answer?.(command)
+      if (given) return given
+      return command.command === 'query' ? { kind: 'ok', values: { tags } } : ok
+    },
+  }
+  const call: ActiveCall = {
+    ...{ callUuid, state: 'ACTIVE', direction: 'internal', callerNumber: '100' },
+    ...{ calledNumber: '101', startedAt: 0, answeredAt: 0, stampOffsetMs: 0, tenantId: 3 },
+    ...{ customerId: null, setId: null, node: null, carrier: null },
+    peers: { caller: null, callee: null },
+  }
+  const live = new Map([[callUuid, call]])
+  const sessions: MediaSession[] = []
+  const events: EngineHappening[] = []
+  const logged: string[] = []
+  const finished: UnfinishedRecording[] = []
+  const place = folder ?? `${root}/${(count += 1)}`
+  const unfinished = new UnfinishedRecordings(place)
+  const recorder = new Recorder({
+    ...{ unfinished, hasTone, now: time.now, schedule: time.schedule },
+    media: { sessionsOf: (uuid) => sessions.filter((each) => each.callUuids.includes(uuid)) },
+    relays: { byName: (name) => (name === relay.name ? relay : undefined) },
+    calls: {
+      find: (uuid) => live.get(uuid),
+      list: () => [...live.values()],
+      wishOf: (uuid) => (uuid === callUuid ? wish : 'never'),
+      sideOf: (uuid, legId) =>
+        legId === `${uuid}.1` ? 'caller' : legId === `${uuid}.2` ? 'callee' : undefined,
+    },
+    finish: (recording) => void finished.push(recording),
+    endOf: () => startOfTime + 500,
+    onEvent: (event) => void events.push(event),
+    log: (_, message) => void logged.push(message),
+  })
+  const session = (changes: Partial<MediaSession> = {}): MediaSession => ({
+    ...{ id: 'tg-1', relay, legs: [`${callUuid}.1`, `${callUuid}.2`], callUuids: [callUuid] },
+    ...changes,
+  })
+  const commands = () => asked.map(({ command }) => command)
+  return {
+    ...{ recorder, time, asked, commands, live, call, sessions, events, logged, finished },
+    ...{ unfinished, session, place },
+    types: () => events.map(({ type }) => type),
+    isOn: () => recorder.isRecording(callUuid),
+  }
+}
+
+const stream = (port: number) => ({
+  medias: [{ streams: [{ 'local address': '10.0.0.1', 'local port': port }] }],
+})
+const tags = {
+  [`${callUuid}.1`]: stream(4_000),
+  [`${callUuid}.2`]: stream(4_002),
+  [`${otherUuid}.1`]: stream(4_004),
+}
+
+test('a call is recorded from its answer to its end, and each party is known by its port', async () => {
+  const { recorder, session, isOn, asked, time, finished, types } = open()
+  const one = session()
+  recorder.connected(one)
+  await eventually(() => expect(isOn()).toBe(true))
+  expect(asked).toEqual([
+    { command: 'start recording', 'call-id': 'tg-1', 'from-tag': `${callUuid}.1` },
+    { command: 'query', 'call-id': 'tg-1' },
+  ])
+  time.advance(5_000)
+  await recorder.closed(one)
+  recorder.ended(callUuid, startOfTime + 5_000, 4)
+  await eventually(() => expect(finished).toHaveLength(1))
+  expect(finished).toEqual([
+    {
+      ...{ callUuid, tenantId: 4, startedAt: startOfTime, endedAt: startOfTime + 5_000 },
+      isOn: false,
+      tracks: [
+        {
+          ...{ sessionId: 'tg-1', relay: '127.0.0.1:2223', startedAt: startOfTime },
+          caller: [{ address: '10.0.0.1', port: 4_000 }],
+          callee: [{ address: '10.0.0.1', port: 4_002 }],
+        },
+      ],
+    },
+  ])
+  expect(asked.at(-1)?.command).toBe('stop recording')
+  expect(types()).toEqual(['recording.started', 'recording.stopped'])
+  expect(recorder.size).toBe(0)
+})
+
+test.each(['never', 'on_demand'] as const)(
+  'a call of extensions that say %s is not recorded by itself',
+  (wish) => {
+    const { recorder, session, asked } = open({ wish })
+    recorder.connected(session())
+    expect(asked).toEqual([])
+  },
+)
+
+test('on demand it is started, stopped and started again', async () => {
+  const { recorder, session, sessions, commands, time, isOn, finished, types } = open({
+    wish: 'on_demand',
+  })
+  sessions.push(session())
+  recorder.connected(session())
+  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'stopped' })
+  expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
+  expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
+  expect(isOn()).toBe(true)
+  time.advance(2_000)
+  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'stopped' })
+  expect(isOn()).toBe(false)
+  time.advance(3_000)
+  expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
+  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'stopped' })
+  await recorder.closed(session())
+  recorder.ended(callUuid, startOfTime + 9_000, 3)
+  await eventually(() => expect(finished).toHaveLength(1))
+  expect(finished[0]).toMatchObject({ startedAt: startOfTime, endedAt: startOfTime + 5_000 })
+  expect(finished[0]?.tracks).toHaveLength(1)
+  expect(commands().filter((command) => command !== 'query')).toEqual([
+    ...['start recording', 'stop recording', 'start recording', 'stop recording'],
+    'stop recording',
+  ])
+  expect(types()).toEqual([
+    ...['recording.started', 'recording.stopped', 'recording.started', 'recording.stopped'],
+  ])
+})
+
+test('why a recording cannot be started is said', async () => {
+  const { recorder, session, sessions, live, call } = open({ wish: 'on_demand' })
+  expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'call_not_anchored' })
+  expect(await recorder.control(otherUuid, 'start')).toEqual({ kind: 'unknown_call' })
+  live.set(otherUuid, { ...call, callUuid: otherUuid })
+  expect(await recorder.control(otherUuid, 'start')).toEqual({ kind: 'recording_not_allowed' })
+  live.set(otherUuid, { ...call, callUuid: otherUuid, answeredAt: null })
+  expect(await recorder.control(otherUuid, 'start')).toEqual({ kind: 'call_not_answered' })
+  sessions.push(session())
+  const refusing = open({ wish: 'on_demand', answer: () => ({ kind: 'timeout' }) })
+  refusing.sessions.push(refusing.session())
+  expect(await refusing.recorder.control(callUuid, 'start')).toEqual({ kind: 'relay_failed' })
+  expect(refusing.recorder.size).toBe(0)
+})
+
+test('a relay that refuses costs the recording, and nothing else', async () => {
+  const { recorder, session, logged, finished, unfinished } = open({
+    answer: () => ({ kind: 'error', reason: 'no' }),
+  })
+  recorder.connected(session())
+  await eventually(() => expect(logged).toHaveLength(1))
+  await recorder.closed(session())
+  recorder.ended(callUuid, startOfTime, 3)
+  await turnOfEventLoop()
+  expect([finished, await unfinished.all()]).toEqual([[], []])
+})
+
+test('a full disk keeps no call from being recorded, only from outliving a crash', async () => {
+  const rig = open()
+  const { recorder, session, isOn, finished, logged, place } = rig
+  rmSync(`${place}/.unfinished`, { recursive: true })
+  recorder.connected(session())
+  await eventually(() => expect(isOn()).toBe(true))
+  await eventually(() => expect(logged).toHaveLength(1))
+  await recorder.closed(session())
+  recorder.ended(callUuid, startOfTime, 3)
+  await eventually(() => expect(finished).toHaveLength(1))
+})
+
+test('a call that ends while its recording starts is finished all the same', async () => {
+  let release = (): void => undefined
+  const held = new Promise<NgAnswer>((resolve) => (release = () => resolve(ok)))
+  const { recorder, session, finished, commands } = open({
+    answer: ({ command }) => (command === 'start recording' ? held : undefined),
+  })
+  recorder.connected(session())
+  const closed = recorder.closed(session())
+  recorder.ended(callUuid, startOfTime + 10, 3)
+  expect(finished).toEqual([])
+  release()
+  await closed
+  await eventually(() => expect(finished).toHaveLength(1))
+  expect(commands().at(-1)).toBe('stop recording')
+})
+
+test('a session that outlives its call is not waited for', async () => {
+  const { recorder, session, isOn, time, finished } = open()
+  recorder.connected(session())
+  await eventually(() => expect(isOn()).toBe(true))
+  recorder.ended(callUuid, startOfTime, 3)
+  await turnOfEventLoop()
+  expect(finished).toEqual([])
+  time.advance(5_000)
+  await eventually(() => expect(finished).toHaveLength(1))
+})
+
+test('after a transfer the recording of the first call goes on with the new party', async () => {
+  const { recorder, session, isOn, finished } = open()
+  recorder.connected(session())
+  await eventually(() => expect(isOn()).toBe(true))
+  const moved = session({
+    ...{ id: 'tg-2', legs: [`${otherUuid}.1`, `${callUuid}.1`] },
+    callUuids: [otherUuid, callUuid],
+  })
+  await recorder.closed(session())
+  recorder.connected(moved)
+  await recorder.closed(moved)
+  recorder.ended(callUuid, startOfTime, 3)
+  await eventually(() => expect(finished).toHaveLength(1))
+  const [, second] = finished[0]?.tracks ?? []
+  expect(second).toMatchObject({
+    caller: [{ address: '10.0.0.1', port: 4_000 }],
+    callee: [{ address: '10.0.0.1', port: 4_004 }],
+  })
+})
+
+test('both parties hear a tone, where that is wished for', async () => {
+  const { recorder, session, asked } = open({ hasTone: true })
+  recorder.connected(session())
+  const heard = () => asked.filter(({ command }) => command === 'play media')
+  await eventually(() => expect(heard()).toHaveLength(2))
+  expect(heard().map((request) => request['from-tag'])).toEqual([`${callUuid}.1`, `${callUuid}.2`])
+})
+
+test('the next process goes on with a call that lives, and finishes one that does not', async () => {
+  const first = open()
+  first.recorder.connected(first.session())
+  await eventually(async () => expect(await first.unfinished.all()).toHaveLength(1))
+
+  const next = open({ folder: first.place })
+  next.sessions.push(next.session())
+  await next.recorder.resume()
+  expect([next.isOn(), next.asked]).toEqual([true, []])
+  await next.recorder.closed(next.session())
+  next.recorder.ended(callUuid, startOfTime + 7_000, 3)
+  await eventually(() => expect(next.finished).toHaveLength(1))
+  expect(next.finished[0]).toMatchObject({ startedAt: startOfTime, endedAt: startOfTime + 7_000 })
+
+  const last = open({ folder: first.place })
+  last.live.clear()
+  await first.unfinished.write({ ...(next.finished[0] as UnfinishedRecording), endedAt: null })
+  await last.recorder.resume()
+  expect(last.commands()).toEqual(['stop recording'])
+  expect(last.finished[0]).toMatchObject({ callUuid, endedAt: startOfTime + 500 })
+})
+
+test('what was stopped before a crash stays stopped, and may be started again', async () => {
+  const first = open({ wish: 'on_demand' })
+  first.sessions.push(first.session())
+  await first.recorder.control(callUuid, 'start')
+  await first.recorder.control(callUuid, 'stop')
+  const next = open({ folder: first.place, wish: 'on_demand' })
+  next.sessions.push(next.session())
+  await next.recorder.resume()
+  expect([next.isOn(), next.asked]).toEqual([false, []])
+  expect(await next.recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
+})
