@@ -20,6 +20,7 @@ import type {
   UserTable,
 } from './tables/access.ts'
 import type { AiAgentTable } from './tables/agent.ts'
+import type { CallJournalTable, CdrOutboxTable, OcsReportTable } from './tables/charging.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns, Sum } from './tables/kinds.ts'
 import type {
   BillingAlertTable,
@@ -363,40 +364,4 @@ export interface CdrTable {
   /** A restart closed the call, at its last heartbeat. */
   is_recovered: Defaulted<Flag>
   is_unauthorized_by_ocs: Defaulted<Flag>
-}
-
-/** Answered calls that have not ended; `kill -9` must not lose them. */
-interface CallJournalTable {
-  call_uuid: string
-  /** JSON of the `OpenCall` (see call-journal.ts). */
-  call: string
-  /** JSON of the `Tariff` at the start of the call; null when another OCS charges it, or it is free. */
-  tariff: string | null
-  answered_at: number
-  alive_at: number
-}
-
-/** Reports of nodes to `POST /api/ocs/cdr`: a repeated report gets the same numbers. */
-export interface OcsReportTable {
-  call_uuid: string
-  billsec: number
-  /** 1: another duration than the accepted one; not charged, kept for audit. */
-  is_conflict: Flag
-  cost_micros: number
-  /** Null: the call has no wallet. */
-  balance_after_micros: Sum | null
-  currency: string | null
-  /** JSON of a conflicting body; null where the CDR has the same data. */
-  body: string | null
-  reported_at: number
-}
-
-/** CDRs that an external OCS has not yet acknowledged. */
-interface CdrOutboxTable {
-  call_uuid: string
-  /** JSON body of `POST /api/ocs/cdr`. */
-  body: string
-  attempts: Defaulted<number>
-  next_attempt_at: number
-  last_error: string | null
 }

@@ -23,6 +23,7 @@ const resources = [
   'users',
   'tenants',
   'guard',
+  'recordings',
 ] as const
 
 type Resource = (typeof resources)[number]
@@ -32,6 +33,7 @@ const specialScopes = [
   'calls:originate',
   'calls:control',
   'calls:spy',
+  'calls:record',
   'dispatcher:reload',
 ] as const
 

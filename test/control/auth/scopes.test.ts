@@ -11,7 +11,13 @@ test.each([
   ['cdrs:read', ['cdrs:read']],
   ['cdrs:*', ['cdrs:read', 'cdrs:write']],
   ['*:read', allScopes.filter((scope) => scope.endsWith(':read'))],
-  ['calls:*', ['calls:read', 'calls:write', 'calls:originate', 'calls:control', 'calls:spy']],
+  [
+    'calls:*',
+    [
+      ...(['calls:read', 'calls:write', 'calls:originate', 'calls:control'] as const),
+      ...(['calls:spy', 'calls:record'] as const),
+    ],
+  ],
   ['ocs', ['ocs:read', 'ocs:write']],
   ['nonsense', []],
 ])('the label %s stands for exactly these scopes', (label, scopes) => {
