@@ -59,6 +59,7 @@ export function readConfig(environment: Environment) {
     },
     relays: read(settings.rtpengine) ?? [],
     mediaTimeoutMs: read(settings.mediaTimeoutSeconds) * 1_000,
+    mediaPolicy: read(settings.mediaPolicy),
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),

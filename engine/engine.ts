@@ -36,6 +36,7 @@ import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { connectToServer, createSipServer, type SipServer } from './sip-server/index.ts'
+import { createMedia, type Media } from './media/create-media.ts'
 import { createRelays } from './media/relay/create-relays.ts'
 import type { RelayPool } from './media/relay/relay-pool.ts'
 import { NodeNotes } from './node-notes.ts'
@@ -94,6 +95,8 @@ export class Engine {
   readonly storage: StorageNotes
   /** Absent without `RTPENGINE`. */
   readonly relays: RelayPool | undefined
+  /** Absent without relays. */
+  readonly media: Media | undefined
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks
@@ -135,6 +138,7 @@ export class Engine {
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => this.events.add(event),
     })
+    this.media = createMedia(this, { ...deps, deadlines: this.#deadlines })
     this.dispatcher = new Dispatcher({
       loadSets: () => loadSets(store),
       saveOperatorState: operatorStateWriter(store),
@@ -169,6 +173,7 @@ export class Engine {
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: this.#unpriced.gatewayBehind,
       domains: new DialledDomains({ ...config.sip, listeners: () => this.listeners }),
+      mediaGate: this.media?.gate,
       onUnknownSource: (source) => this.#refused.unknownSource(this.guard.unknownSource(source)),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },

@@ -143,6 +143,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const serveSip = async (): Promise<void> => {
       if (oldProcess) await takeOver(oldProcess, parts)
       const { restored, abandoned } = await engine.start(saved)
+      if (!oldProcess) engine.media?.deleteOrphans()
       hasServed = true
       const recoveredCalls = closed.recoveredCalls + abandoned
       if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })

@@ -13,6 +13,7 @@ import type {
   MachineEvent,
   SipServerState,
   Surroundings,
+  Timer,
   Timing,
 } from './call-machine/protocol.ts'
 import { begunCall, callRecord, openCall } from './cdr/cdr.ts'
@@ -23,7 +24,8 @@ import { inviteFor } from './dialing/outgoing-invite.ts'
 import { withheld, type WithheldDeps } from './dialing/withheld.ts'
 import type { HeaderFilter } from './sip/headers.ts'
 import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
-import type { LegCommand } from './signalling.ts'
+import type { LegCommand, LegEventData } from './signalling.ts'
+import type { LegGate, Legs } from './legs.ts'
 import { LegSignalling } from './user-agent/leg-signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
@@ -46,6 +48,8 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   readonly credentialsOf: SavedCallsDeps['credentialsOf']
   /** Of the media of a call that has ended; absent, or undefined: nothing can tell. */
   readonly qualityOf?: ((call: LiveCall) => Quality | undefined) | undefined
+  /** Absent: media passes by. */
+  readonly mediaGate?: LegGate | undefined
 }
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
@@ -54,9 +58,12 @@ type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T 
 export type CallRequest = CommandOf<'decideForward' | 'forwardOut' | 'connectSource' | 'refer'>
 export type CallRequests = (request: CallRequest) => void
 
+/** How soon an attempt that waits for a media relay is looked at again. */
+const HELD_MS = 500
+
 export class CallRunner {
   readonly #deps: CallRunnerDeps
-  readonly #signalling: LegSignalling
+  readonly #signalling: Legs
   readonly #saved: SavedCalls
   readonly #server: SipServerState
   readonly #timers: CallTimers
@@ -82,20 +89,33 @@ export class CallRunner {
         return client.isElsewhere
       },
     }
-    this.#timers = new CallTimers(deps.deadlines, (timer) =>
-      this.dispatch({ type: 'timer', timer }),
-    )
+    this.#timers = new CallTimers(deps.deadlines, (timer) => this.#timeUp(timer))
     const after = (act: () => void, delayMs: number): (() => void) => {
       const deadline = deps.deadlines.at(deps.now() + delayMs, act)
       return () => deps.deadlines.cancel(deadline)
     }
-    this.#signalling = new LegSignalling(client, (event) => this.dispatch(event), after)
+    const legs = (emit: (event: LegEventData) => void): Legs =>
+      new LegSignalling(client, emit, after)
+    const dispatch = (event: MachineEvent): void => this.dispatch(event)
+    const onFault = (legId: string, error: unknown): void => {
+      const callUuid = callUuidOf(legId)
+      deps.log('error', 'a call failed', { callUuid, error })
+      dispatch({ type: 'stop', callUuid, end: fault })
+    }
+    this.#signalling = deps.mediaGate?.join(legs, dispatch, onFault) ?? legs(dispatch)
     this.#saved = new SavedCalls({
       ...deps,
       signalling: this.#signalling,
-      dispatch: (event) => this.dispatch(event),
+      dispatch,
     })
     deps.calls.attach((event) => this.dispatch(event))
+  }
+
+  #timeUp(timer: Timer): void {
+    // An INVITE that has not left cannot be answered: the relay is slow, not the destination.
+    if (timer.kind === 'attempt' && this.#signalling.isHeld?.(timer.legId) === true)
+      return this.#timers.start(timer, this.#deps.now() + HELD_MS)
+    return this.dispatch({ type: 'timer', timer })
   }
 
   /** Before the first packet: calls of the last run go on. */
@@ -256,13 +276,15 @@ export class CallRunner {
 
   #invite(command: CommandOf<'invite'>): void {
     const { filter } = this.#deps
-    const { legId, candidate, invite, isBranch, near } = command
+    const { legId, candidate, invite, describes, isBranch, near } = command
     const { uri, nextHop, headers, credentials } = inviteFor(candidate, invite, filter, isBranch)
     const refusal = withheld(candidate, { uri, nextHop }, invite, this.#deps)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
     this.#begin(callUuidOf(legId))
     const { body } = invite
-    return this.#signalling.invite(legId, { uri, nextHop, headers, body, credentials }, near)
+    const about = { describes, callee: candidate }
+    const sent = { uri, nextHop, headers, body, credentials }
+    return this.#signalling.invite(legId, sent, near, about)
   }
 
   /** From its first INVITE on, a crash gives the call a record. */

@@ -11,13 +11,13 @@ import { SAVED_VERSION, type SavedCall } from './call-machine/saved-call.ts'
 import { cause, reasonHeader } from './cdr/end-reason.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Credentials } from './signalling.ts'
-import type { LegSignalling } from './user-agent/leg-signalling.ts'
+import type { Legs } from './legs.ts'
 import { messageOf } from './user-agent/message-values.ts'
 import type { SavedLeg } from './user-agent/restore.ts'
 
 export interface SavedCallsDeps {
   readonly calls: ActiveCalls
-  readonly signalling: Pick<LegSignalling, 'save' | 'restore' | 'perform' | 'forget'>
+  readonly signalling: Pick<Legs, 'save' | 'restore' | 'perform' | 'forget'>
   readonly charging: Pick<Charging, 'changed' | 'resume' | 'abandon'>
   readonly deadlines: Deadlines
   /** For challenges in the dialogs with a carrier: passwords are not saved. */
@@ -65,12 +65,14 @@ export class SavedCalls {
   /** Without the descriptions that the call has anyway. */
   #sipOf(legId: string): SavedLeg | undefined {
     const { calls, signalling } = this.#deps
-    const { dialog, invite } = signalling.save(legId) ?? {}
-    if (invite !== undefined) return { invite }
-    if (dialog?.session === undefined) return dialog && { dialog }
+    const { dialog, invite, relayed } = signalling.save(legId) ?? {}
+    const beside = relayed && { relayed }
+    if (invite !== undefined) return { invite, ...beside }
+    if (dialog?.session === undefined) return dialog && { dialog, ...beside }
     const { session } = dialog
     const isTold = session.localSdp === calls.leg(legId)?.told
-    return { dialog: isTold ? { ...dialog, session: { ...session, localSdp: '' } } : dialog }
+    const kept = isTold ? { ...dialog, session: { ...session, localSdp: '' } } : dialog
+    return { dialog: kept, ...beside }
   }
 
   /** The event has been handled. What it has changed is in the journal within 10 ms. */

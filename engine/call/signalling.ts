@@ -50,51 +50,53 @@ export interface DialogIds {
 }
 
 /** Events of a leg. */
-export type LegEventData = { readonly legId: string } & (
-  | { readonly type: 'sent'; readonly callId: string }
-  | { readonly type: 'provisional'; readonly response: SipResponse }
-  | { readonly type: 'answered'; readonly response: SipResponse; readonly dialog: DialogIds }
-  /** The INVITE had no offer: this one waits for our ACK. */
-  | { readonly type: 'offered'; readonly response: SipResponse; readonly offer: string }
-  /** Answered, but no dialog can be formed from it. */
-  | { readonly type: 'unusable'; readonly response: SipResponse }
-  | { readonly type: 'rejected'; readonly response: SipResponse }
-  /** `isConnectionLost`: the server is away, which says nothing about the destination. */
-  | { readonly type: 'failed'; readonly reason: string; readonly isConnectionLost?: true }
-  /** Our 200 has gone out. */
-  | { readonly type: 'accepted'; readonly dialog: DialogIds }
-  /** The caller is gone. */
-  | { readonly type: 'gone' }
-  /** Our ACK of an offer has gone out. */
-  | { readonly type: 'acknowledged'; readonly dialog: DialogIds }
-  | { readonly type: 'acknowledgeFailed' }
-  | { readonly type: 'ack'; readonly body: string | undefined }
-  /** `isOurs`: the SIP server sent it, because an ACK or a refresh is missing. */
-  | { readonly type: 'bye'; readonly headers: Headers; readonly isOurs: boolean }
-  | { readonly type: 'cancelled'; readonly reason: string | undefined }
-  /** The SIP server is away, and the dialog with it. */
-  | { readonly type: 'lost' }
-  | {
-      readonly type: 'request'
-      readonly requestId: string
-      readonly method: string
-      readonly headers: Headers
-      readonly body: string | undefined
-    }
-  | {
-      readonly type: 'response'
-      readonly transactionId: string
-      readonly response: SipResponse
-      /** A 2xx to a re-INVITE without offer: its ACK is ours to send. */
-      readonly owesAck: boolean
-    }
-  /** The request was not sent. `isUnknownDialog`: there is no such dialog any more. */
-  | {
-      readonly type: 'requestFailed'
-      readonly transactionId: string
-      readonly isUnknownDialog: boolean
-    }
-)
+export type LegEventData = { readonly legId: string } &
+  /** `heldMs`: how long it has waited for a media relay. */
+  (
+    | { readonly type: 'sent'; readonly callId: string; readonly heldMs?: number }
+    | { readonly type: 'provisional'; readonly response: SipResponse }
+    | { readonly type: 'answered'; readonly response: SipResponse; readonly dialog: DialogIds }
+    /** The INVITE had no offer: this one waits for our ACK. */
+    | { readonly type: 'offered'; readonly response: SipResponse; readonly offer: string }
+    /** Answered, but no dialog can be formed from it. */
+    | { readonly type: 'unusable'; readonly response: SipResponse }
+    | { readonly type: 'rejected'; readonly response: SipResponse }
+    /** `isConnectionLost`: the server is away, which says nothing about the destination. */
+    | { readonly type: 'failed'; readonly reason: string; readonly isConnectionLost?: true }
+    /** Our 200 has gone out. */
+    | { readonly type: 'accepted'; readonly dialog: DialogIds }
+    /** The caller is gone. */
+    | { readonly type: 'gone' }
+    /** Our ACK of an offer has gone out. */
+    | { readonly type: 'acknowledged'; readonly dialog: DialogIds }
+    | { readonly type: 'acknowledgeFailed' }
+    | { readonly type: 'ack'; readonly body: string | undefined }
+    /** `isOurs`: the SIP server sent it, because an ACK or a refresh is missing. */
+    | { readonly type: 'bye'; readonly headers: Headers; readonly isOurs: boolean }
+    | { readonly type: 'cancelled'; readonly reason: string | undefined }
+    /** The SIP server is away, and the dialog with it. */
+    | { readonly type: 'lost' }
+    | {
+        readonly type: 'request'
+        readonly requestId: string
+        readonly method: string
+        readonly headers: Headers
+        readonly body: string | undefined
+      }
+    | {
+        readonly type: 'response'
+        readonly transactionId: string
+        readonly response: SipResponse
+        /** A 2xx to a re-INVITE without offer: its ACK is ours to send. */
+        readonly owesAck: boolean
+      }
+    /** The request was not sent. `isUnknownDialog`: there is no such dialog any more. */
+    | {
+        readonly type: 'requestFailed'
+        readonly transactionId: string
+        readonly isUnknownDialog: boolean
+      }
+  )
 
 /** An INVITE of ours. */
 export interface InviteToSend {

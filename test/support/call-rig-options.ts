@@ -1,11 +1,22 @@
 /** What a rig of call control is started with. */
 import type { OpenCall } from '../../schema/call-journal.ts'
+import type { Schedule } from '../../schema/clock.ts'
+import type { ActiveCalls } from '../../engine/call/active-calls.ts'
+import type { Deadlines } from '../../engine/call/deadlines.ts'
+import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
 import type { SipServer } from '../../engine/sip-server/index.ts'
 import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
 import type { World } from './call-world.ts'
 import type { ManualTime } from './manual-time.ts'
+
+interface Around {
+  readonly calls: ActiveCalls
+  readonly deadlines: Deadlines
+  readonly now: () => number
+  readonly schedule: Schedule
+}
 
 /** A rig whose process was killed. */
 interface LastRun {
@@ -42,6 +53,8 @@ export interface CallRigOptions {
   readonly carrierAuth?: CarrierAuth
   /** Lower-case names of the `X-…` headers that pass. Default: none. */
   readonly passX?: readonly string[]
+  /** A gate before the legs. */
+  readonly media?: (around: Around) => Media
   /** Instead of the answers of `answers`. */
   readonly registrar?: Registrar
 }

@@ -62,6 +62,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     after,
     canResume = true,
     carrierAuth,
+    media: mediaOf,
   } = options
   const time = after?.time ?? new ManualTime(startedAt)
   const hasSockets = app === 'tcp' || servers !== undefined || withTcp === true
@@ -189,12 +190,14 @@ export async function startCallRig(options: CallRigOptions = {}) {
     canStore: () => answers.canStore,
     onEvent: (event) => void events.push(event),
   })
+  const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })
   let lastUuid = 0
   const control = startCallControl({
     client,
     calls,
     charging,
     deadlines,
+    mediaGate: media?.gate,
     now: time.now,
     newUuid: () => `uuid-${++lastUuid}`,
     routing: {
@@ -284,7 +287,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   }
 
   return {
-    ...{ world, saved, abandoned, unsafe, restored },
+    ...{ world, saved, abandoned, unsafe, restored, media },
     /** As by `kill -9`. */
     crash: () => kill?.(),
     ...{ time, server, client, calls, deadlines, answers, peers, control, messages },

@@ -136,6 +136,8 @@ export function attemptEvent(turn: Turn, call: Call, attempt: Attempt, event: Le
   switch (event.type) {
     case 'sent':
       call.callIds.push(event.callId)
+      // The destination's time begins when it has been asked.
+      if (event.heldMs !== undefined) sentLate(turn, call, attempt)
       return undefined
     case 'provisional':
       return onProvisional(turn, call, attempt, event.response)
@@ -162,6 +164,12 @@ export function attemptEvent(turn: Turn, call: Call, attempt: Attempt, event: Le
     default:
       return undefined
   }
+}
+
+/** The destination's time begins when it has been asked. */
+function sentLate(turn: Turn, call: Call, attempt: Attempt): void {
+  if (attempt.state === 'silent' && call.dialing?.purpose === 'destination')
+    startTimer(turn, attempt, turn.now + attempt.timeoutMs)
 }
 
 function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {

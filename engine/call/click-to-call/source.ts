@@ -4,6 +4,7 @@ import { escapeUser } from '../../sip-server/message/index.ts'
 import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
+import { phoneAt } from '../inbound/extension-route.ts'
 import { originOf } from '../inbound/identify.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 
@@ -11,9 +12,9 @@ export function phonesOf(
   { domain, extension, tenantId }: ExtensionRecord,
   { registrar }: { readonly registrar: Pick<Registrar, 'contactsOf'> },
 ): readonly PhoneCandidate[] {
-  return registrar.contactsOf(domain, extension).map(({ uri, routes, nextHop }) => ({
-    ...{ kind: 'phone', uri, routes, nextHop, extension, domain, tenantId },
-  }))
+  return registrar
+    .contactsOf(domain, extension)
+    .map((contact) => ({ ...phoneAt(contact), extension, domain, tenantId }))
 }
 
 export interface SourceCall {

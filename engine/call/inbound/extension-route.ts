@@ -81,7 +81,7 @@ function extensionAt(
   }
 }
 
-const phoneAt = ({ uri, routes, nextHop, isOnWebSocket, natAddress }: ContactTarget) => ({
+export const phoneAt = ({ uri, routes, nextHop, isOnWebSocket, natAddress }: ContactTarget) => ({
   ...({ kind: 'phone', uri, routes, nextHop } as const),
   ...(isOnWebSocket && { isOnWebSocket }),
   ...(natAddress !== undefined && { natAddress }),

@@ -10,6 +10,8 @@ export interface SavedLeg {
   readonly dialog?: SavedDialog
   readonly invite?: SavedInvite
   readonly media?: string
+  /** What a media gate keeps of it. */
+  readonly relayed?: object
 }
 
 /** Undefined: the server cannot take it up. */

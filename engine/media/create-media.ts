@@ -1,0 +1,70 @@
+/** The media of calls, where there are relays: the gate before the legs, and the sessions that it makes. */
+import { hash } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
+import type { ActiveCalls } from '../call/active-calls.ts'
+import type { Deadlines } from '../call/deadlines.ts'
+import type { LegGate } from '../call/legs.ts'
+import type { CallMedia } from './call-media.ts'
+import { MediaGate } from './gate/media-gate.ts'
+import { deleteOrphans } from './gate/orphans.ts'
+import { Sessions } from './gate/sessions.ts'
+import { Parties } from './parties.ts'
+import type { Relays } from './relay/relays.ts'
+import type { RuleBooks } from './rules-of.ts'
+
+/** What is asked at each call. */
+export interface MediaBooks {
+  readonly relays: Pick<Relays, 'pick' | 'byName' | 'all'> | undefined
+  readonly calls: ActiveCalls
+  readonly routing: { readonly mediaOf: RuleBooks['routing'] }
+  readonly dispatcher: { setRecord(setId: number): Ruled | undefined }
+  readonly registrar: { extensionAt(domain: string, extension: string): Ruled | undefined }
+}
+
+interface Ruled {
+  readonly media?: MediaRules | undefined
+}
+
+interface CreateMediaDeps {
+  readonly config: { readonly mediaPolicy: MediaPolicy; readonly databasePath: string }
+  readonly deadlines: Deadlines
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly randomBytes: (size: number) => Buffer
+}
+
+export interface Media {
+  readonly gate: LegGate
+  readonly calls: CallMedia
+  /** Deletes the sessions of calls that have not been restored. No other process of this installation may have calls. */
+  deleteOrphans(): void
+}
+
+/** Undefined without relays. */
+export function createMedia(
+  books: MediaBooks,
+  { config, deadlines, now, randomBytes }: CreateMediaDeps,
+): Media | undefined {
+  const { relays, calls } = books
+  if (relays === undefined) return undefined
+  const after = (act: () => void, delayMs: number): (() => void) => {
+    const deadline = deadlines.at(now() + delayMs, act)
+    return () => deadlines.cancel(deadline)
+  }
+  const prefix = hash('sha1', `${hostname()} ${config.databasePath}`, 'hex').slice(0, 8)
+  const sessions = new Sessions({ calls, prefix, run: randomBytes(4).toString('hex'), after })
+  const parties = new Parties({
+    ...{ calls, policy: config.mediaPolicy, isRecorded: () => false },
+    books: {
+      routing: (party) => books.routing.mediaOf(party),
+      set: (setId) => books.dispatcher.setRecord(setId)?.media,
+      extension: (domain, number) => books.registrar.extensionAt(domain, number)?.media,
+    },
+  })
+  return {
+    gate: new MediaGate({ relays, sessions, parties, calls, now, after }),
+    calls: sessions,
+    deleteOrphans: () => deleteOrphans(relays.all(), sessions, after),
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * Stands between call control and its legs: a description that one leg is to be told of another goes through a relay
+ * first, where the media of the two has to. What a leg is to be told waits for it in the leg's order; all else passes.
+ */
+import type { ActiveCalls } from '../../call/active-calls.ts'
+import type { GateEvent, InviteFacts, LegGate, Legs } from '../../call/legs.ts'
+import type { Credentials, LegCommand, LegEventData } from '../../call/signalling.ts'
+import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
+import type { SavedLeg } from '../../call/user-agent/restore.ts'
+import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
+import { newMediaLeg, type MediaLeg } from './media-leg.ts'
+import {
+  descriptionIn,
+  isDescribing,
+  isDescription,
+  roleOf,
+  silencedAnswer,
+  withDescription,
+} from './offer-answer.ts'
+import { Offers, type Outlet } from './offers.ts'
+import { heardFrom, type Parties, type PartyFacts } from '../parties.ts'
+import { restoreMedia, saveMedia } from './saved-media.ts'
+import type { Relays } from '../relay/relays.ts'
+import type { Sessions } from './sessions.ts'
+import { toldAfter } from './told.ts'
+
+export interface GateDeps {
+  readonly relays: Pick<Relays, 'pick' | 'byName'>
+  readonly sessions: Sessions
+  readonly parties: Parties
+  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  /** Runs `act` once after `delayMs`; the returned function calls it off. */
+  readonly after: (act: () => void, delayMs: number) => () => void
+}
+
+const unavailable = { status: 503, reason: 'Media Relay Unavailable' } as const
+/** For a leg, besides what waits; what comes then fails. */
+const MAX_STEPS = 200
+
+export class MediaGate implements LegGate {
+  readonly #deps: GateDeps
+
+  constructor(deps: GateDeps) {
+    this.#deps = deps
+  }
+
+  join(
+    legs: (emit: (event: LegEventData) => void) => Legs,
+    emit: (event: GateEvent) => void,
+    onFault: (legId: string, error: unknown) => void,
+  ): Legs {
+    return new GatedLegs(this.#deps, legs, emit, onFault)
+  }
+}
+
+class GatedLegs implements Legs {
+  readonly #deps: GateDeps
+  readonly #inner: Legs
+  readonly #emit: (event: GateEvent) => void
+  readonly #legs = new Map<string, MediaLeg>()
+  readonly #offers: Offers
+
+  constructor(
+    deps: GateDeps,
+    legs: (emit: (event: LegEventData) => void) => Legs,
+    emit: (event: GateEvent) => void,
+    onFault: (legId: string, error: unknown) => void,
+  ) {
+    this.#deps = deps
+    this.#emit = emit
+    this.#offers = new Offers({ ...deps, legs: this.#legs, onFault })
+    this.#inner = legs((event) => this.#happened(event))
+  }
+
+  #add(legId: string, facts: PartyFacts): MediaLeg {
+    const leg = newMediaLeg(legId, facts)
+    this.#legs.set(legId, leg)
+    return leg
+  }
+
+  receive(legId: string, request: ReceivedRequest): void {
+    const leg = this.#add(legId, this.#deps.parties.caller(request))
+    leg.offer = request.body
+    leg.hasOffered = request.body !== ''
+    this.#inner.receive(legId, request)
+  }
+
+  invite(
+    legId: string,
+    invite: Omit<InviteToSend, 'near'>,
+    near: string | undefined,
+    about: InviteFacts,
+  ): void {
+    const leg = this.#add(legId, this.#deps.parties.callee(about.callee))
+    const { body } = invite
+    const send = (sdp: string | undefined): void =>
+      this.#inner.invite(legId, sdp === body ? invite : { ...invite, body: sdp }, near, about)
+    const { describes } = about
+    if (describes === undefined || !isDescription(body)) return send(body)
+    leg.offeredIn = 'invite'
+    leg.heldSince = this.#deps.now()
+    const release = (act: () => void): void => {
+      leg.heldMs = this.#deps.now() - (leg.heldSince ?? 0)
+      leg.heldSince = undefined
+      if (this.#deps.calls.leg(legId)?.state === 'calling') return act()
+      // It was given up meanwhile.
+      return this.#emit({ type: 'failed', legId, reason: 'given up' })
+    }
+    return this.#offers.offer(leg, describes, body, {
+      pass: (sdp) => release(() => send(this.#said(leg, sdp, body))),
+      fail: (isRequired) =>
+        release(() => (isRequired ? this.#withhold(legId) : send(this.#said(leg, body, body)))),
+      drop: () => undefined,
+    })
+  }
+
+  /** Another destination may need no relay. */
+  #withhold(legId: string): void {
+    const end = { kind: 'refused', ...unavailable, code: 'media_relay_unavailable' } as const
+    this.#emit({ type: 'withheld', legId, why: 'no media relay', end })
+  }
+
+  isHeld(legId: string): boolean {
+    return this.#legs.get(legId)?.heldSince !== undefined
+  }
+
+  perform(command: LegCommand): void {
+    const leg = this.#legs.get(command.legId)
+    if (leg === undefined) return this.#inner.perform(command)
+    if (command.type === 'bye') this.#drop(leg)
+    const sdp = descriptionIn(command)
+    if (sdp === undefined || !isDescribing(command) || command.describes === undefined)
+      return this.#next(leg, command)
+    const role = roleOf(command, leg)
+    const outlet: Outlet = {
+      pass: (description) => this.#perform(leg, withDescription(command, description)),
+      fail: (isRequired) => {
+        if (role === 'answer' || isRequired) this.#fail(leg, command, role === 'offer')
+        else this.#perform(leg, command)
+      },
+      drop: () => this.#dropped(leg, command),
+    }
+    if (role === 'answer') return this.#offers.answer(leg, command.describes, sdp, outlet)
+    leg.offeredIn = command.type === 'request' ? command.transactionId : 'ack'
+    return this.#offers.offer(leg, command.describes, sdp, outlet)
+  }
+
+  /** In its turn, with nothing of another leg to be told. */
+  #next(leg: MediaLeg, command: LegCommand): void {
+    if (leg.steps.length === 0) return this.#perform(leg, command)
+    if (leg.steps.length >= MAX_STEPS && command.type === 'request')
+      return this.#dropped(leg, command)
+    const run = (): void => this.#perform(leg, command)
+    const isOwed = command.type !== 'request'
+    const drop = (): void => (isOwed ? run() : this.#dropped(leg, command))
+    return void leg.steps.push({ isReady: true, run, drop })
+  }
+
+  #perform(leg: MediaLeg, command: LegCommand): void {
+    const { legId } = command
+    // The call has ended while its answer waited.
+    if (command.type === 'accept' && this.#deps.calls.leg(legId)?.state === 'closing') {
+      this.#inner.perform({ type: 'respond', legId, status: 487, headers: {} })
+      return this.#emit({ type: 'gone', legId })
+    }
+    const sdp = descriptionIn(command)
+    if (sdp === undefined) return this.#inner.perform(command)
+    const said = this.#said(leg, sdp, sdp)
+    return this.#inner.perform(said === sdp ? command : withDescription(command, said))
+  }
+
+  /** As it goes out: `own` where nothing was changed, and the leg has never been told what a relay has made. */
+  #said(leg: MediaLeg, sdp: string, own: string): string {
+    if (leg.told === undefined && leg.current === undefined && leg.offered === undefined) return own
+    const said = toldAfter(leg.told, sdp)
+    leg.told = said.told
+    leg.toldSdp = said.sdp
+    return said.sdp
+  }
+
+  /** There is no relay for what the leg was to be told, and without one it must not be told. */
+  #fail(leg: MediaLeg, command: LegCommand, isOffer: boolean): void {
+    const { legId } = command
+    switch (command.type) {
+      case 'accept':
+        this.#inner.perform({ type: 'respond', legId, ...unavailable, headers: {} })
+        return this.#emit({ type: 'gone', legId })
+      case 'respond':
+        return this.#inner.perform(withDescription(command, undefined))
+      case 'request': {
+        const { transactionId } = command
+        const response = { ...unavailable, headers: {}, body: undefined, peer: '' }
+        return this.#emit({ type: 'response', legId, transactionId, response, owesAck: false })
+      }
+      case 'answerRequest':
+        this.#inner.perform({
+          ...{ type: 'answerRequest', legId, requestId: command.requestId },
+          ...{ ...unavailable, headers: {} },
+        })
+        // The other leg's offer waits for an answer: what this one has heard last goes on.
+        if (isOffer) this.#emit({ type: 'ack', legId, body: undefined })
+        return undefined
+      default:
+        return this.#inner.perform(silencedAnswer(command, leg))
+    }
+  }
+
+  /** The leg is over, and this has not left. */
+  #dropped(leg: MediaLeg, command: LegCommand): void {
+    const { legId } = command
+    if (command.type === 'request') {
+      const { transactionId } = command
+      this.#emit({ type: 'requestFailed', legId, transactionId, isUnknownDialog: true })
+    } else if (command.type === 'answerRequest')
+      this.#inner.perform({
+        ...{ type: 'answerRequest', legId, requestId: command.requestId, status: 487 },
+      })
+    else if (command.type === 'acknowledgeReinvite')
+      this.#inner.perform(silencedAnswer(command, leg))
+  }
+
+  #drop(leg: MediaLeg): void {
+    for (const step of leg.steps.splice(0)) step.drop()
+  }
+
+  forget(legId: string): void {
+    const leg = this.#legs.get(legId)
+    if (leg) {
+      this.#drop(leg)
+      this.#legs.delete(legId)
+      this.#offers.forget(leg)
+    }
+    this.#inner.forget(legId)
+  }
+
+  answerBye(legId: string): void {
+    this.#inner.answerBye(legId)
+  }
+
+  save(legId: string): SavedLeg | undefined {
+    const saved = this.#inner.save(legId)
+    const leg = this.#legs.get(legId)
+    return saved && leg ? { ...saved, relayed: saveMedia(leg) } : saved
+  }
+
+  restore(legId: string, saved: SavedLeg, credentials: Credentials | undefined): boolean {
+    const leg = restoreMedia(legId, saved.relayed, this.#deps)
+    this.#legs.set(legId, leg)
+    leg.offer = saved.media ?? ''
+    leg.hasOffered = saved.invite !== undefined && leg.offer !== ''
+    const isRestored = this.#inner.restore(legId, saved, credentials)
+    if (leg.current) this.#offers.settle(leg.current)
+    return isRestored
+  }
+
+  #happened(event: LegEventData): void {
+    const leg = this.#legs.get(event.legId)
+    if (leg) this.#note(leg, event)
+    if (leg && event.type === 'sent' && leg.heldMs > 0)
+      return this.#emit({ ...event, heldMs: leg.heldMs })
+    this.#emit(event)
+    if (leg?.current && (event.type === 'accepted' || event.type === 'ack'))
+      this.#offers.settle(leg.current)
+    return undefined
+  }
+
+  /** Before call control knows of it: what an answer becomes is asked for at once. */
+  #note(leg: MediaLeg, event: LegEventData): void {
+    switch (event.type) {
+      case 'provisional':
+      case 'answered': {
+        const { body, peer } = event.response
+        leg.facts = heardFrom(leg.facts, peer)
+        if (leg.offered === undefined || leg.offeredIn !== 'invite') return
+        return this.#offers.answered(leg, body, event.type === 'answered')
+      }
+      case 'offered':
+        leg.facts = heardFrom(leg.facts, event.response.peer)
+        leg.offer = event.offer
+        return undefined
+      case 'request':
+        if (event.method !== 'INVITE' && event.method !== 'UPDATE') return undefined
+        if (event.body) leg.offer = event.body
+        else if (event.method === 'INVITE') leg.late = event.requestId
+        return undefined
+      case 'response':
+        if (event.owesAck && event.response.body) leg.offer = event.response.body
+        if (event.transactionId === leg.offeredIn) this.#offers.responded(leg, event.response)
+        return undefined
+      case 'requestFailed':
+        if (event.transactionId === leg.offeredIn) this.#offers.refused(leg)
+        return undefined
+      case 'ack':
+        if (leg.offeredIn === 'ack') this.#offers.answered(leg, event.body, true)
+        return undefined
+      default:
+        return undefined
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/** The requests of sessions to their relay, and whether an answer can be used. Pure. */
+import type { NgAnswer, NgDictionary, NgRequest } from '../relay/relays.ts'
+import { otherLeg, type Rewritten, type Session } from './session.ts'
+
+/** `from` describes itself in `sdp`. */
+export function offerOf(
+  session: Session,
+  from: string,
+  sdp: string,
+  flags: NgDictionary,
+): NgRequest {
+  const to = otherLeg(session, from)
+  return {
+    ...flags,
+    ...{ command: 'offer', 'call-id': session.id, 'from-tag': from, 'to-tag': to, sdp },
+  }
+}
+
+/** The tags are those of the offer. */
+export function answerOf(
+  session: Session,
+  from: string,
+  sdp: string,
+  flags: NgDictionary,
+): NgRequest {
+  const to = otherLeg(session, from)
+  return {
+    ...flags,
+    ...{ command: 'answer', 'call-id': session.id, 'from-tag': to, 'to-tag': from, sdp },
+  }
+}
+
+export const deleteOf = ({ id }: Pick<Session, 'id'>): NgRequest => ({
+  ...{ command: 'delete', 'call-id': id, 'delete-delay': 0 },
+})
+
+/** A description without streams is none. */
+export function rewrittenIn(answer: NgAnswer): Rewritten {
+  if (answer.kind !== 'ok') return { kind: 'failed' }
+  const { sdp } = answer.values
+  const isDescription = typeof sdp === 'string' && /^v=0\r?\n/.test(sdp) && /^m=/m.test(sdp)
+  return isDescription ? { kind: 'rewritten', sdp } : { kind: 'failed' }
+}

@@ -1,0 +1,286 @@
+/** Offers and answers of pairs of legs on their way through a relay. */
+import type { ActiveCalls } from '../../call/active-calls.ts'
+import { callUuidOf } from '../../call/call-machine/leg.ts'
+import type { SipResponse } from '../../call/signalling.ts'
+import { readDescription } from '../description.ts'
+import { answerFlags, offerFlags } from '../flags.ts'
+import type { MediaLeg, Step } from './media-leg.ts'
+import { answerOf, offerOf, rewrittenIn } from './ng-requests.ts'
+import { isDescription } from './offer-answer.ts'
+import { partyWith, type Parties } from '../parties.ts'
+import type { MediaParty } from '../party.ts'
+import type { MediaDecision } from '../policy.ts'
+import type { NgAnswer, NgDictionary, Relays } from '../relay/relays.ts'
+import { otherLeg, type Answer, type Rewritten, type Session } from './session.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface OffersDeps {
+  readonly relays: Pick<Relays, 'pick'>
+  readonly sessions: Sessions
+  readonly parties: Pick<Parties, 'decide' | 'known'>
+  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
+  readonly legs: ReadonlyMap<string, MediaLeg>
+  readonly after: (act: () => void, delayMs: number) => () => void
+  /** A step of a leg has failed: a bug. */
+  readonly onFault: (legId: string, error: unknown) => void
+}
+
+/** What becomes of something that a leg is to be told: one of these is called, once. */
+export interface Outlet {
+  readonly pass: (sdp: string) => void
+  /** `isRequired`: without a relay it must not be told. */
+  readonly fail: (isRequired: boolean) => void
+  /** The leg is over. */
+  readonly drop: () => void
+}
+
+/** Relays that are tried for one offer. */
+const MAX_TRIES = 3
+/** A call counts as answered a moment after its legs have their answers. */
+const SETTLE_MS = 200
+
+const failed: Rewritten = { kind: 'failed' }
+
+export class Offers {
+  readonly #deps: OffersDeps
+
+  constructor(deps: OffersDeps) {
+    this.#deps = deps
+  }
+
+  /** `leg` is to be offered `sdp`, in which the party of `describes` describes itself. */
+  offer(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
+    const { sessions, legs } = this.#deps
+    const other = legs.get(describes)
+    if (other === undefined) return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
+    const known = sessions.between(leg.id, describes)
+    const [offerer, answerer] = [this.#described(other, sdp), this.#party(leg)]
+    const decide = (): MediaDecision => this.#decide(leg, other, offerer, answerer)
+    if (known === undefined && decide().kind === 'bypass')
+      return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
+    const step = waitingStep(leg, outlet.drop)
+    const flags = offerFlags(offerer, answerer)
+    const finish = (rewritten: Rewritten): void => {
+      if (rewritten.kind === 'rewritten')
+        return this.#finish(leg, step, () => outlet.pass(rewritten.sdp))
+      const decision = decide()
+      const isRequired = decision.kind === 'relay' && decision.isRequired
+      // The two talk to each other without a relay from now on.
+      const last = isRequired ? undefined : sessions.between(leg.id, describes)
+      if (last) this.#close(last)
+      return this.#finish(leg, step, () => outlet.fail(isRequired))
+    }
+    void this.#relayed(leg, other, sdp, known, flags).then(finish)
+  }
+
+  /** What has waited is known. Nothing happens where the leg is over. */
+  #finish(leg: MediaLeg, step: Step, run: () => void): void {
+    step.isReady = true
+    step.run = run
+    for (let [next] = leg.steps; next?.isReady === true; [next] = leg.steps) {
+      leg.steps.shift()
+      try {
+        next.run()
+      } catch (error) {
+        this.#deps.onFault(leg.id, error)
+      }
+    }
+  }
+
+  #decide(
+    leg: MediaLeg,
+    other: MediaLeg,
+    offerer: MediaParty,
+    answerer: MediaParty,
+  ): MediaDecision {
+    const callUuids = [callUuidOf(other.id), callUuidOf(leg.id)]
+    return this.#deps.parties.decide(offerer, answerer, callUuids)
+  }
+
+  #party(leg: MediaLeg): MediaParty {
+    const media = this.#deps.calls.leg(leg.id)?.media
+    return this.#described(leg, isDescription(media) ? media : undefined)
+  }
+
+  #described(leg: MediaLeg, sdp: string | undefined): MediaParty {
+    leg.facts = this.#deps.parties.known(leg.id, leg.facts)
+    return partyWith(leg.facts, sdp === undefined ? undefined : readDescription(sdp))
+  }
+
+  /** At the relay that the two have, or at another one, in a session of its own. */
+  async #relayed(
+    leg: MediaLeg,
+    other: MediaLeg,
+    sdp: string,
+    known: Session | undefined,
+    flags: NgDictionary,
+  ): Promise<Rewritten> {
+    const { relays, sessions } = this.#deps
+    const tried = new Set<string>()
+    let session = known?.relay.isAlive === true ? known : undefined
+    while (tried.size < MAX_TRIES) {
+      const relay = session?.relay ?? relays.pick(tried)
+      if (relay === undefined) return failed
+      session ??= sessions.begin(relay, [other.id, leg.id])
+      leg.offered = session
+      session.offer = { from: other.id, sdp }
+      session.answer = undefined
+      const answer = await sessions.ask(session, offerOf(session, other.id, sdp, flags))
+      const rewritten = rewrittenIn(answer)
+      // Closed: one of the legs is over.
+      if (rewritten.kind === 'rewritten' || session.isClosed) return rewritten
+      tried.add(relay.name)
+      if (leg.offered === session) leg.offered = undefined
+      this.#release(session)
+      session = undefined
+    }
+    return failed
+  }
+
+  /** `leg` is to be told the answer to its offer: `sdp`, in which `describes` describes itself. */
+  answer(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
+    const { sessions, legs } = this.#deps
+    const session = sessions.between(leg.id, describes)
+    const other = legs.get(describes)
+    if (session === undefined || other === undefined)
+      return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
+    if (session.answer?.from !== describes) this.#ask(other, session, sdp)
+    const pass = (outcome: Rewritten): void => {
+      if (outcome.kind === 'failed') return outlet.fail(true)
+      this.#agreed(leg, session)
+      return outlet.pass(outcome.sdp)
+    }
+    const { answer } = session
+    if (answer?.outcome) {
+      const { outcome } = answer
+      return inTurn(leg, () => pass(outcome), outlet.drop)
+    }
+    const step = waitingStep(leg, outlet.drop)
+    return void answer?.waiting.push((outcome) => this.#finish(leg, step, () => pass(outcome)))
+  }
+
+  /** The party of `leg` has answered the offer that it has. `isFinal`: nothing else follows. */
+  answered(leg: MediaLeg, body: string | undefined, isFinal: boolean): void {
+    const session = leg.offered
+    if (session === undefined || session.isClosed) return
+    if (isDescription(body)) this.#ask(leg, session, body)
+    if (!isFinal) return
+    leg.offered = undefined
+    if (session.answer) this.#agreed(leg, session)
+    else this.#release(session)
+  }
+
+  /** The final response to our offer in a dialog, or a provisional one. */
+  responded(leg: MediaLeg, { status, body }: SipResponse): void {
+    if (status < 200) return undefined
+    if (status < 300 && isDescription(body)) return this.answered(leg, body, true)
+    return this.refused(leg)
+  }
+
+  /** The offer has come to nothing: what was agreed before goes on, also at the relay. */
+  refused(leg: MediaLeg): void {
+    const session = leg.offered
+    leg.offered = undefined
+    if (session === undefined || session.isClosed) return
+    if (leg.current === session) this.#rollBack(leg, session)
+    else this.#release(session)
+  }
+
+  #rollBack(leg: MediaLeg, session: Session): void {
+    const { sessions, legs, calls } = this.#deps
+    const other = legs.get(otherLeg(session, leg.id))
+    const [offer, answer] = [calls.leg(other?.id)?.media, calls.leg(leg.id)?.media]
+    if (!other || !isDescription(offer) || !isDescription(answer)) return
+    if (offer === session.offer?.sdp) return
+    const [offerer, answerer] = [this.#described(other, offer), this.#described(leg, answer)]
+    session.offer = { from: other.id, sdp: offer }
+    session.answer = undefined
+    const flags = { offer: offerFlags(offerer, answerer), answer: answerFlags(offerer, answerer) }
+    void sessions.ask(session, offerOf(session, other.id, offer, flags.offer))
+    void sessions.ask(session, answerOf(session, leg.id, answer, flags.answer))
+  }
+
+  /** What the answer of `leg` is to be for the other one. */
+  #ask(leg: MediaLeg, session: Session, sdp: string): void {
+    const { sessions, legs } = this.#deps
+    const before = session.answer
+    const isRepeated = before?.from === leg.id && before.sdp === sdp
+    if (isRepeated && before.outcome?.kind !== 'failed') return
+    const other = legs.get(otherLeg(session, leg.id))
+    const offered = session.offer?.sdp ?? other?.offer ?? ''
+    if (other === undefined) return
+    const [offerer, answerer] = [this.#described(other, offered), this.#described(leg, sdp)]
+    const answer: Answer = { from: leg.id, sdp, outcome: undefined, waiting: [] }
+    session.answer = answer
+    // To a second answer, such as the 200 of another phone, rtpengine 10.5 applies the codecs of the first.
+    if (before?.from === leg.id)
+      void sessions.ask(session, offerOf(session, other.id, offered, offerFlags(offerer, answerer)))
+    const request = answerOf(session, leg.id, sdp, answerFlags(offerer, answerer))
+    void this.#give(answer, sessions.ask(session, request))
+  }
+
+  async #give(answer: Answer, given: Promise<NgAnswer>): Promise<void> {
+    const outcome = rewrittenIn(await given)
+    answer.outcome = outcome
+    for (const tell of answer.waiting.splice(0)) tell(outcome)
+  }
+
+  /** `leg` exchanges media in this session from now on. */
+  #agreed(leg: MediaLeg, session: Session): void {
+    const before = leg.current
+    leg.current = session
+    if (before && before !== session) this.#release(before)
+    this.settle(session)
+  }
+
+  /** Tells once that both sides have their answers, and their calls are answered. */
+  settle(session: Session): void {
+    if (session.isConnected || session.isClosed) return
+    const { legs, calls, sessions, after } = this.#deps
+    if (session.legs.some((legId) => legs.get(legId)?.current !== session)) return
+    const isAnswered = ({ callUuids }: Session): boolean =>
+      callUuids.every((callUuid) => typeof calls.call(callUuid)?.answeredAt === 'number')
+    if (isAnswered(session)) return sessions.connected(session)
+    if (session.isSettling) return
+    session.isSettling = true
+    after(() => {
+      session.isSettling = false
+      this.settle(session)
+    }, SETTLE_MS)
+  }
+
+  /** Neither leg exchanges media in it, or is about to. */
+  #release(session: Session): void {
+    const isUsed = session.legs.some((legId) => {
+      const { current, offered } = this.#deps.legs.get(legId) ?? {}
+      return current === session || offered === session
+    })
+    if (!isUsed) this.#close(session)
+  }
+
+  #close(session: Session): void {
+    for (const legId of session.legs) {
+      const leg = this.#deps.legs.get(legId)
+      if (leg?.current === session) leg.current = undefined
+      if (leg?.offered === session) leg.offered = undefined
+    }
+    this.#deps.sessions.close(session)
+  }
+
+  /** The leg is over. */
+  forget(leg: MediaLeg): void {
+    for (const session of this.#deps.sessions.ofLeg(leg.id)) this.#close(session)
+  }
+}
+
+/** At once, or after what waits before it. */
+function inTurn(leg: MediaLeg, run: () => void, drop: () => void): void {
+  if (leg.steps.length === 0) return run()
+  return void leg.steps.push({ isReady: true, run, drop })
+}
+
+function waitingStep(leg: MediaLeg, drop: () => void): Step {
+  const step: Step = { isReady: false, run: () => undefined, drop }
+  leg.steps.push(step)
+  return step
+}

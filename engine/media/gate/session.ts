@@ -1,0 +1,44 @@
+/** One session at a relay: two legs, the offer that is open between them, and what the relay made of its answer. */
+import type { MediaSession } from '../call-media.ts'
+import type { Relay } from '../relay/relays.ts'
+
+/** What became of a description at the relay. */
+export type Rewritten =
+  { readonly kind: 'rewritten'; readonly sdp: string } | { readonly kind: 'failed' }
+
+export interface Answer {
+  readonly from: string
+  readonly sdp: string
+  /** Undefined: the relay is being asked. */
+  outcome: Rewritten | undefined
+  /** Told of the outcome. */
+  readonly waiting: ((outcome: Rewritten) => void)[]
+}
+
+export interface Session extends MediaSession {
+  readonly relay: Relay
+  /** The last offer that the relay has got: whose, and as its party said it. */
+  offer: { readonly from: string; readonly sdp: string } | undefined
+  answer: Answer | undefined
+  isConnected: boolean
+  /** It is looked at again soon, whether its calls are answered. */
+  isSettling: boolean
+  isClosed: boolean
+  /** The requests to the relay, one after the other. */
+  tail: Promise<unknown>
+}
+
+export function newSession(
+  id: string,
+  relay: Relay,
+  legs: readonly [string, string],
+  callUuids: readonly string[],
+): Session {
+  return {
+    ...{ id, relay, legs, callUuids, offer: undefined, answer: undefined },
+    ...{ isConnected: false, isSettling: false, isClosed: false, tail: Promise.resolve() },
+  }
+}
+
+export const otherLeg = ({ legs: [one, other] }: Pick<Session, 'legs'>, legId: string): string =>
+  legId === one ? other : one

@@ -1,0 +1,159 @@
+/** The sessions at the relays: by the calls whose legs they join, from the first request to the answer of `delete`. */
+import type { ActiveCalls } from '../../call/active-calls.ts'
+import { callUuidOf } from '../../call/call-machine/leg.ts'
+import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
+import { deleteOf } from './ng-requests.ts'
+import type { NgAnswer, NgDictionary, NgRequest, Relay } from '../relay/relays.ts'
+import { newSession, type Session } from './session.ts'
+
+export interface SessionsDeps {
+  readonly calls: Pick<ActiveCalls, 'call'>
+  /** Begins the names of all sessions of this installation. */
+  readonly prefix: string
+  /** Differs between its processes. */
+  readonly run: string
+  /** Runs `act` once after `delayMs`; the returned function calls it off. */
+  readonly after: (act: () => void, delayMs: number) => () => void
+}
+
+/** How long the end of a call waits for the statistics of its sessions. */
+const CLOSED_WAIT_MS = 500
+/** Calls whose sessions nothing has asked for. */
+const MAX_KEPT = 10_000
+/** Of one call. */
+const MAX_KEPT_OF_CALL = 20
+
+export class Sessions implements CallMedia {
+  readonly #deps: SessionsDeps
+  readonly #observers: MediaObserver[] = []
+  readonly #ofCall = new Map<string, Session[]>()
+  /** What sessions have told that were closed before their call ended. */
+  readonly #closed = new Map<string, ClosedSession[]>()
+  /** Told when the last session of the call is closed. */
+  readonly #waiting = new Map<string, (() => void)[]>()
+  #count = 0
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps
+  }
+
+  begin(relay: Relay, legs: readonly [string, string]): Session {
+    const { prefix, run } = this.#deps
+    const name = `${prefix}-${callUuidOf(legs[0])}-${run}.${(this.#count++).toString(36)}`
+    return this.add(name, relay, legs)
+  }
+
+  /** Of the process before this one. */
+  add(id: string, relay: Relay, legs: readonly [string, string]): Session {
+    const callUuids = [...new Set(legs.map(callUuidOf))]
+    const session = newSession(id, relay, legs, callUuids)
+    for (const callUuid of callUuids) {
+      const known = this.#ofCall.get(callUuid)
+      if (known) known.push(session)
+      else this.#ofCall.set(callUuid, [session])
+    }
+    return session
+  }
+
+  /** The last one of the two. */
+  between(one: string, other: string): Session | undefined {
+    return this.#ofCall
+      .get(callUuidOf(one))
+      ?.findLast(({ legs, isClosed }) => !isClosed && legs.includes(one) && legs.includes(other))
+  }
+
+  withId(id: string, legId: string): Session | undefined {
+    return this.#ofCall.get(callUuidOf(legId))?.find((session) => session.id === id)
+  }
+
+  ofLeg(legId: string): readonly Session[] {
+    const known = this.#ofCall.get(callUuidOf(legId)) ?? []
+    return known.filter(({ legs, isClosed }) => !isClosed && legs.includes(legId))
+  }
+
+  /** The requests of one session reach its relay in their order. */
+  ask(session: Session, request: NgRequest): Promise<NgAnswer> {
+    const answer = session.tail.then(() => session.relay.request(request))
+    session.tail = answer
+    return answer
+  }
+
+  /** Both sides have an answer. */
+  connected(session: Session): void {
+    if (session.isConnected || session.isClosed) return
+    session.isConnected = true
+    for (const observer of this.#observers) observer.connected?.(session)
+  }
+
+  /** After what is under way: an offer that came later would begin the session anew. */
+  close(session: Session): void {
+    if (session.isClosed) return
+    session.isClosed = true
+    void this.ask(session, deleteOf(session)).then((answer) =>
+      this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined),
+    )
+  }
+
+  #deleted(session: Session, values: NgDictionary | undefined): void {
+    for (const callUuid of session.callUuids) {
+      const left = (this.#ofCall.get(callUuid) ?? []).filter((other) => other !== session)
+      if (left.length > 0) this.#ofCall.set(callUuid, left)
+      else this.#ofCall.delete(callUuid)
+      if (session.isConnected) this.#keep(callUuid, { session, values })
+      if (left.length === 0) for (const tell of this.#waiting.get(callUuid) ?? []) tell()
+    }
+    for (const observer of this.#observers) observer.closed?.(session, values)
+  }
+
+  #keep(callUuid: string, closed: ClosedSession): void {
+    if (!this.#waiting.has(callUuid) && this.#deps.calls.call(callUuid) === undefined) return
+    const kept = this.#closed.get(callUuid) ?? []
+    this.#closed.set(callUuid, [...kept, closed].slice(-MAX_KEPT_OF_CALL))
+    if (this.#closed.size <= MAX_KEPT) return
+    for (const oldest of this.#closed.keys()) return void this.#closed.delete(oldest)
+  }
+
+  // CallMedia
+
+  sessionsOf(callUuid: string): readonly Session[] {
+    return (this.#ofCall.get(callUuid) ?? []).filter(({ isClosed }) => !isClosed)
+  }
+
+  observe(observer: MediaObserver): void {
+    this.#observers.push(observer)
+  }
+
+  async closedSessions(callUuid: string): Promise<readonly ClosedSession[] | undefined> {
+    if (this.#ofCall.has(callUuid)) await this.#emptied(callUuid)
+    const closed = this.#closed.get(callUuid)
+    this.#closed.delete(callUuid)
+    return closed
+  }
+
+  #emptied(callUuid: string): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.#deps.after(() => done(), CLOSED_WAIT_MS)
+      const done = (): void => {
+        stop()
+        const others = (this.#waiting.get(callUuid) ?? []).filter((each) => each !== done)
+        if (others.length > 0) this.#waiting.set(callUuid, others)
+        else this.#waiting.delete(callUuid)
+        resolve()
+      }
+      this.#waiting.set(callUuid, [...(this.#waiting.get(callUuid) ?? []), done])
+    })
+  }
+
+  /** Ours by its name, of another process of this installation, and not taken up here. */
+  isOrphan(name: string): boolean {
+    const { prefix, run } = this.#deps
+    if (!name.startsWith(`${prefix}-`) || name.includes(`-${run}.`)) return false
+    for (const known of this.#ofCall.values()) if (known.some(({ id }) => id === name)) return false
+    return true
+  }
+
+  /** All that are not deleted. */
+  get size(): number {
+    return new Set([...this.#ofCall.values()].flat()).size
+  }
+}

@@ -1,0 +1,93 @@
+/** Who the parties of legs are, and whether a relay stands between two. */
+import type { ActiveCalls } from '../call/active-calls.ts'
+import { callUuidOf } from '../call/call-machine/leg.ts'
+import type { Callee } from '../call/dialing/outgoing-invite.ts'
+import type { SipRequest } from '../call/signalling.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
+import { noMediaRules } from '../../schema/rules/media.ts'
+import type { Description } from './description.ts'
+import { natAddressOf } from './nat.ts'
+import type { MediaParty } from './party.ts'
+import { mediaDecision, type MediaDecision } from './policy.ts'
+import { rulesOf, type RuleBooks } from './rules-of.ts'
+
+/** What is known of the party of a leg: plain values, kept for as long as the leg. */
+export interface PartyFacts {
+  /** Undefined: not looked up yet. */
+  readonly rules: MediaRules | undefined
+  readonly isOnWebSocket: boolean
+  /** Where its SIP messages come from; undefined: from a proxy, or none has come yet. */
+  readonly address: string | undefined
+  readonly isBehindProxy: boolean
+  /** Where its REGISTER came from, when its Contact names another, private address. */
+  readonly boundBehindNat: string | undefined
+}
+
+export interface PartiesDeps {
+  readonly books: RuleBooks
+  readonly calls: Pick<ActiveCalls, 'call'>
+  /** The setting `MEDIA_POLICY`. */
+  readonly policy: MediaPolicy
+  readonly isRecorded: (callUuids: readonly string[]) => boolean
+}
+
+type Source = Pick<SipRequest, 'protocol' | 'sourceAddress' | 'headers'>
+
+export class Parties {
+  readonly #deps: PartiesDeps
+
+  constructor(deps: PartiesDeps) {
+    this.#deps = deps
+  }
+
+  /** Who it is shows a moment later. */
+  caller({ protocol, sourceAddress, headers }: Source): PartyFacts {
+    const isBehindProxy = headers['record-route'] !== undefined
+    return {
+      ...{ rules: undefined, isOnWebSocket: protocol.startsWith('ws'), isBehindProxy },
+      ...{ address: isBehindProxy ? undefined : sourceAddress, boundBehindNat: undefined },
+    }
+  }
+
+  callee(callee: Callee): PartyFacts {
+    const phone = callee.kind === 'phone' ? callee : undefined
+    return {
+      rules: rulesOf(callee, this.#deps.books),
+      isOnWebSocket: phone?.isOnWebSocket === true,
+      address: undefined,
+      isBehindProxy: callee.kind === 'domain' || (phone?.routes.length ?? 0) > 0,
+      boundBehindNat: phone?.natAddress,
+    }
+  }
+
+  /** With the rules of its party. */
+  known(legId: string, facts: PartyFacts): PartyFacts {
+    if (facts.rules !== undefined) return facts
+    const { origin } = this.#deps.calls.call(callUuidOf(legId)) ?? {}
+    return { ...facts, rules: origin ? rulesOf(origin, this.#deps.books) : noMediaRules }
+  }
+
+  decide(offerer: MediaParty, answerer: MediaParty, callUuids: readonly string[]): MediaDecision {
+    const { policy, isRecorded } = this.#deps
+    return mediaDecision(offerer, answerer, { policy, isRecorded: isRecorded(callUuids) })
+  }
+}
+
+/** The party with its last description. */
+export function partyWith(facts: PartyFacts, described: Description | undefined): MediaParty {
+  const { rules = noMediaRules, isOnWebSocket } = facts
+  return { rules, isOnWebSocket, natAddress: natAddressOf(facts, described), described }
+}
+
+/** Its messages come from there, unless they come through a proxy. */
+export const heardFrom = (facts: PartyFacts, peer: string): PartyFacts =>
+  facts.address === undefined && !facts.isBehindProxy ? { ...facts, address: hostOf(peer) } : facts
+
+const hostOf = (place: string): string =>
+  place.slice(0, place.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+
+/** Saved by a process without relays. */
+export const unknownParty: PartyFacts = {
+  ...{ rules: noMediaRules, isOnWebSocket: false, address: undefined },
+  ...{ isBehindProxy: true, boundBehindNat: undefined },
+}

@@ -1,0 +1,75 @@
+/** A plain call through a relay: what each side is told, and what is left when something goes wrong. */
+import { afterEach, expect, test } from 'vitest'
+import { talk } from '../../../support/call-rig.ts'
+import {
+  placeIn,
+  startMediaRig,
+  type MediaRig,
+  type MediaRigOptions,
+} from '../../../support/media-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+const rigs: MediaRig[] = []
+const start = async (options?: MediaRigOptions): Promise<MediaRig> => {
+  const rig = await startMediaRig(options)
+  rigs.push(rig)
+  return rig
+}
+afterEach(async () => {
+  for (const rig of rigs.splice(0)) await rig.stop()
+})
+
+test('each side is told of the relay, and the session ends with the call', async () => {
+  const rig = await start()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
+  const invite = await node.next('INVITE')
+  expect(placeIn(invite.body)).toBe('10.99.0.1:30002')
+  expect(invite.body).toContain('s=offer')
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer', 5_000) })
+  const ok = await caller.next('200 INVITE')
+  expect(placeIn(ok.body)).toBe('10.99.0.1:30004')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  await rig.settle()
+  const [session] = rig.media?.calls.sessionsOf('uuid-1') ?? []
+  expect(session).toMatchObject({
+    legs: ['uuid-1.0', 'uuid-1.1'],
+    callUuids: ['uuid-1'],
+    isConnected: true,
+  })
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+  expect(rig.relay.commands).toEqual(['offer', 'answer', 'delete'])
+})
+
+test('a re-INVITE goes through the same session, in both directions', async () => {
+  const rig = await start()
+  const { caller, node, leg, nodeLeg } = await talk(rig)
+  caller.request('INVITE', leg, { body: sdp('hold', 4_000).replace('sendrecv', 'sendonly') })
+  const held = await node.next('INVITE')
+  expect(held.body).toContain('a=sendonly')
+  expect(placeIn(held.body)).toBe('10.99.0.1:30002')
+  node.reply(held, 200, { body: sdp('held', 4_000).replace('sendrecv', 'recvonly') })
+  const ok = await caller.next('200 INVITE')
+  expect(placeIn(ok.body)).toBe('10.99.0.1:30004')
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  node.request('INVITE', nodeLeg, { body: sdp('moved', 5_500) })
+  const moved = await caller.next('INVITE')
+  expect(placeIn(moved.body)).toBe('10.99.0.1:30006')
+  caller.reply(moved, 200, { body: sdp('offer', 4_000) })
+  expect(placeIn((await node.next('200 INVITE')).body)).toBe('10.99.0.1:30002')
+  node.request('ACK', nodeLeg)
+  await caller.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+  expect(rig.relay.commands).toEqual([
+    ...['offer', 'answer', 'offer', 'answer', 'offer', 'answer', 'delete'],
+  ])
+})
