@@ -33,6 +33,8 @@ export interface ControlSettings {
   readonly mcpAllowedHosts: readonly string[]
   /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
   readonly reservedNetworks: readonly string[]
+  /** Whether `RTPENGINE` names media relays: without one, some media rules are refused. */
+  readonly hasMediaRelay: boolean
   /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are trusted. */
   readonly trustedProxies: readonly string[]
 }

@@ -297,6 +297,7 @@ function openControl(
         paymentWebhookSecret: config.paymentWebhookSecret,
         mcpAllowedHosts: config.mcpAllowedHosts,
         trustedProxies: config.trustedProxies,
+        hasMediaRelay: config.relays.length > 0,
         reservedNetworks: [
           ...config.trustedSources,
           ...config.edgeProxies.map(({ network }) => network),

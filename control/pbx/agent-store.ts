@@ -5,6 +5,15 @@ import type { AiAgentTable } from '../../schema/tables/agent.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
+import {
+  mediaColumnsOf,
+  mediaViewOf,
+  withoutRelay,
+  type MediaView,
+} from '../provisioning/media-fields.ts'
+import { refuseUnsupported } from '../provisioning/not-supported.ts'
+import { filledIn, overTls } from '../provisioning/presets.ts'
+import { stripHeadersColumn, stripHeadersView } from '../provisioning/stripped-headers.ts'
 import { identified, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
@@ -17,7 +26,8 @@ interface Row extends Selectable<AiAgentTable> {
   readonly slug: string | null
 }
 
-export interface AgentView {
+export interface AgentView extends MediaView {
+  readonly strip_headers: string[]
   readonly id: number
   readonly name: string
   readonly tenant: string | null
@@ -35,10 +45,13 @@ export interface AgentView {
 export class AgentStore implements Resource<typeof agentBody, AgentView> {
   readonly noun = 'AI agent'
   readonly body = agentBody
+  readonly onlyAtCreation = ['preset']
   readonly #store: Store
+  readonly #hasMediaRelay: boolean
 
-  constructor(store: Store) {
+  constructor(store: Store, hasMediaRelay = false) {
     this.#store = store
+    this.#hasMediaRelay = hasMediaRelay
   }
 
   list(scope: RequestScope, { limit, offset, search }: Slice): Rows<AgentView> {
@@ -78,20 +91,22 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     return body
   }
 
-  destinations({ sip_uri, is_active }: AgentBody): readonly string[] {
-    return is_active ? [sip_uri] : []
+  destinations(body: AgentBody): readonly string[] {
+    return body.is_active ? [withPreset(body).sip_uri] : []
   }
 
-  insert(body: AgentBody, scope: RequestScope): number {
+  insert(given: AgentBody, scope: RequestScope): number {
+    const body = withPreset(given)
     return write(this.#store, () => {
       const columns = { ...this.#columnsOf(body, scope), created_at: scope.now }
       return insert(this.#store, this.#store.db.insertInto('ai_agent').values(columns))
     })
   }
 
-  replace(id: number, body: AgentBody, scope: RequestScope): void {
+  replace(id: number, given: AgentBody, scope: RequestScope): void {
+    const body = withPreset(given)
     write(this.#store, () => {
-      const columns = this.#columnsOf(body, scope)
+      const columns = this.#columnsOf(body, scope, this.find(scope, id))
       execute(this.#store, this.#store.db.updateTable('ai_agent').set(columns).where('id', '=', id))
     })
   }
@@ -118,7 +133,8 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     })
   }
 
-  #columnsOf(body: AgentBody, scope: RequestScope) {
+  #columnsOf(body: AgentBody, scope: RequestScope, before?: AgentView) {
+    refuseUnsupported(withoutRelay(body, before, this.#hasMediaRelay))
     const tenantId = tenantOf(this.#store, body.tenant, scope)
     refuseTakenNumber(this.#store, 'extension', body.extension, tenantId)
     const destination = { path: 'sip_uri', uri: body.sip_uri }
@@ -131,6 +147,8 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
       description: body.description ?? null,
       max_calls: body.max_calls,
       is_active: toFlag(body.is_active),
+      ...mediaColumnsOf(body),
+      strip_headers: stripHeadersColumn(body.strip_headers),
       updated_at: scope.now,
     }
   }
@@ -143,6 +161,12 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
   }
 }
 
+/** A preset also means TLS, where the URI names no transport. */
+function withPreset(given: AgentBody): AgentBody {
+  const body = filledIn(given)
+  return body.preset === undefined ? body : { ...body, sip_uri: overTls(body.sip_uri) }
+}
+
 const viewOf = (row: Row): AgentView => ({
   id: row.id,
   name: row.name,
@@ -152,6 +176,8 @@ const viewOf = (row: Row): AgentView => ({
   description: row.description,
   max_calls: row.max_calls,
   is_active: fromFlag(row.is_active),
+  ...mediaViewOf(row),
+  strip_headers: stripHeadersView(row.strip_headers),
   created_at: timeToText(row.created_at),
   updated_at: timeToText(row.updated_at),
 })

@@ -1,5 +1,6 @@
 /** Request body of extensions (SPECIFICATION.md §2.3 and §8). */
 import { z } from 'zod'
+import { mediaFields } from '../provisioning/media-fields.ts'
 import { domain, reference, text } from '../provisioning/fields.ts'
 
 export const extensionNumber = z
@@ -28,6 +29,7 @@ export const extensionBody = z.strictObject({
     .describe("Defaults to the domain of the key, or to the tenant's first domain."),
   customer: reference.nullish().describe('The customer that pays for its calls.'),
   customer_id: reference.nullish(),
+  ...mediaFields,
 })
 
 export type ExtensionBody = z.output<typeof extensionBody>

@@ -28,10 +28,10 @@ const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optiona
 const newExtension = extensionBody.required({ password: true })
 const change = patchOf(extensionBody).extend({ password: extensionBody.shape.password })
 
-export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engine'>) {
+export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
   const { now } = deps
   const { registrations } = deps.engine
-  const extensions = new ExtensionStore(deps.store)
+  const extensions = new ExtensionStore(deps.store, deps.settings.hasMediaRelay)
   const { noun } = extensions
   const read = requires('extensions:read')
   const write = requires('extensions:write')

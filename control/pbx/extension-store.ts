@@ -5,6 +5,13 @@ import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { notFound } from '../http/api-error.ts'
+import {
+  mediaColumnsOf,
+  mediaViewOf,
+  withoutRelay,
+  type MediaView,
+} from '../provisioning/media-fields.ts'
+import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { badReference, either, everywhere, resolve } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
@@ -20,7 +27,7 @@ interface Row extends Selectable<ExtensionTable> {
 }
 
 /** All fields of an extension except its secrets. */
-export interface ExtensionView {
+export interface ExtensionView extends MediaView {
   readonly id: number
   readonly extension: string
   readonly domain: string
@@ -39,9 +46,11 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
   readonly noun = 'Extension'
   readonly body = extensionBody
   readonly #store: Store
+  readonly #hasMediaRelay: boolean
 
-  constructor(store: Store) {
+  constructor(store: Store, hasMediaRelay = false) {
     this.#store = store
+    this.#hasMediaRelay = hasMediaRelay
   }
 
   /** `search` is part of a number, name or e-mail address. */
@@ -124,7 +133,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
         this.#store.db
           .updateTable('extension')
           .set({
-            ...this.#columnsOf(body, scope, home, before.customer_id),
+            ...this.#columnsOf(body, scope, home, before),
             ...(body.password == null
               ? {}
               : secretColumns(body.extension, home.domain, body.password)),
@@ -152,12 +161,8 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     return 'removed'
   }
 
-  #columnsOf(
-    body: ExtensionBody,
-    scope: RequestScope,
-    home: Home,
-    currentCustomer?: number | null,
-  ) {
+  #columnsOf(body: ExtensionBody, scope: RequestScope, home: Home, before?: ExtensionView) {
+    refuseUnsupported(withoutRelay(body, before, this.#hasMediaRelay))
     const customer = either('customer', body.customer, body.customer_id)
     const owner = { tenantId: home.tenantId, scope }
     return {
@@ -166,9 +171,10 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
       extension: body.extension,
       display_name: body.display_name,
       email: body.email ?? null,
-      customer_id: resolve(this.#store, 'customer', customer, owner, currentCustomer),
+      customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
       voicemail_enabled: toFlag(body.voicemail_enabled),
       call_recording: body.call_recording,
+      ...mediaColumnsOf(body),
       updated_at: scope.now,
     }
   }
@@ -201,6 +207,7 @@ const viewOf = (row: Row): ExtensionView => ({
   customer: row.customer,
   voicemail_enabled: fromFlag(row.voicemail_enabled),
   call_recording: row.call_recording,
+  ...mediaViewOf(row),
   created_at: timeToText(row.created_at),
   updated_at: timeToText(row.updated_at),
 })

@@ -72,6 +72,8 @@ interface SeedPorts {
   readonly store: Store
   /** Where opening balances are posted. */
   readonly ledger: LedgerPort
+  /** Whether `RTPENGINE` names media relays. */
+  readonly hasMediaRelay: boolean
   /** Milliseconds UTC. */
   readonly now: number
 }
@@ -81,8 +83,9 @@ interface SeedPorts {
  *
  * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
  */
-export function applySeed(text: string, { store, ledger, now }: SeedPorts): SeedReport {
-  const writers = writersOf(store, ledger)
+export function applySeed(text: string, ports: SeedPorts): SeedReport {
+  const { store, now } = ports
+  const writers = writersOf(ports)
   const elements = checked(read(text), writers)
   // Hashing is slow by design: do it before taking the write lock.
   const logins = elements.customers.map((body) => loginOf(store, writers.customers, body))
@@ -249,16 +252,16 @@ function lineOf(element: string, { path, message }: ErrorDetail): string {
 
 const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
 
-const writersOf = (store: Store, ledger: LedgerPort): Writers => ({
-  tenants: new TenantStore(store),
+const writersOf = ({ store, ledger, hasMediaRelay }: SeedPorts): Writers => ({
+  tenants: new TenantStore(store, hasMediaRelay),
   rate_plans: new RatePlanStore(store),
   rates: new RateStore(store),
   customers: new CustomerStore(store, ledger),
-  dispatcher: new DispatcherStore(store),
-  carriers: new CarrierStore(store),
+  dispatcher: new DispatcherStore(store, undefined, undefined, hasMediaRelay),
+  carriers: new CarrierStore(store, undefined, hasMediaRelay),
   outbound_routes: new OutboundRouteStore(store),
-  extensions: new ExtensionStore(store),
-  ai_agents: new AgentStore(store),
+  extensions: new ExtensionStore(store, hasMediaRelay),
+  ai_agents: new AgentStore(store, hasMediaRelay),
   inbound_routes: new InboundRouteStore(store),
 })
 

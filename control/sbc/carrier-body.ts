@@ -13,6 +13,9 @@ import {
   reference,
   text,
 } from '../provisioning/fields.ts'
+import { mediaFields, mediaPolicy } from '../provisioning/media-fields.ts'
+import { preset } from '../provisioning/presets.ts'
+import { stripHeaders } from '../provisioning/stripped-headers.ts'
 import { transport } from './dispatcher-body.ts'
 
 const gatewayBody = z
@@ -127,8 +130,10 @@ export const carrierBody = z.strictObject({
   auth: auth.default({ type: 'ip' }),
   caller_id: callerId.default({ mode: 'pass' }),
   number_rules: z.strictObject({ in: numberRules, out: numberRules }).default({ in: [], out: [] }),
-  codecs: z.array(text(32)).max(32).nullish(),
-  media: z.enum(['bypass', 'prefer', 'anchor']).default('bypass'),
+  ...mediaFields,
+  media: mediaPolicy.default('bypass').describe(mediaFields.media.description ?? ''),
+  strip_headers: stripHeaders,
+  preset,
   max_calls: limit.default(0).describe('0: unlimited.'),
   max_cps: limit.default(0).describe('0: unlimited.'),
   rate_plan: reference
@@ -143,15 +148,9 @@ export const carrierBody = z.strictObject({
 
 export type CarrierBody = z.output<typeof carrierBody>
 
-/** Fields of the schema that have no effect yet. */
-export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail | false)[] => [
-  ...withoutEffect(body.auth),
-  body.media !== 'bypass' && {
-    path: 'media',
-    message: `media "${body.media}" is not supported yet`,
-  },
-  body.codecs != null && { path: 'codecs', message: 'codecs are not supported yet' },
-]
+/** Fields that have no effect beside others. */
+export const unsupportedInCarrier = (body: CarrierBody): readonly (ErrorDetail | false)[] =>
+  withoutEffect(body.auth)
 
 /** The password is checked elsewhere: an update may keep the stored one. */
 function withoutEffect({ type, ...fields }: CarrierBody['auth']): (ErrorDetail | false)[] {

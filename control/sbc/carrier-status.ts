@@ -2,7 +2,7 @@
 import { timeToText } from '../../schema/columns.ts'
 import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
-import type { CarrierView } from './carrier-store.ts'
+import type { CarrierView } from './carrier-view.ts'
 import { probedStatusView } from './probed-status.ts'
 
 interface LiveCarrierView extends CarrierView {

@@ -1,76 +1,41 @@
 /** Carriers and their gateways as rows. Unchanged gateways keep their id. */
-import type { Selectable } from 'kysely'
 import { gatewayClaim } from '../../schema/ownership/claims.ts'
-import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
-import type { CarrierGatewayTable, CarrierTable } from '../../schema/database.ts'
+import { toFlag } from '../../schema/columns.ts'
 import { isAmbiguous } from '../../schema/rules/gateway-source.ts'
-import type { MediaPolicy } from '../../schema/contracts/media.ts'
-import type { NumberRules } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
+import { mediaColumnsOf, withoutRelay } from '../provisioning/media-fields.ts'
+import { filledIn } from '../provisioning/presets.ts'
+import { stripHeadersColumn } from '../provisioning/stripped-headers.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
-import type { ProbedStatusView } from './probed-status.ts'
 import {
   carrierBody,
   unsupportedInCarrier,
   type CarrierBody,
   type GatewayBody,
 } from './carrier-body.ts'
+import { viewOf, type CarrierRow, type CarrierView, type GatewayRow } from './carrier-view.ts'
 import { refuseReachedGateways } from './gateway-reach.ts'
 import { resolveSet } from './set-reference.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
 import { writeWithinLimits } from './tenant-limits.ts'
 
-type GatewayRow = Selectable<CarrierGatewayTable>
-
-interface CarrierRow extends Selectable<CarrierTable> {
-  readonly slug: string | null
-  readonly customer: string | null
-  readonly rate_plan: string | null
-}
-
-interface GatewayView extends GatewayBody {
-  readonly id: number
-  /** Probe results; null when not probed. */
-  readonly status?: ProbedStatusView | null
-}
-
-export interface CarrierView {
-  readonly id: number
-  readonly name: string
-  readonly tenant: string | null
-  readonly customer_id: number | null
-  readonly customer: string | null
-  readonly payer: 'customer' | 'from_number'
-  readonly is_active: boolean
-  readonly direction: 'in' | 'out' | 'both'
-  readonly gateways: readonly GatewayView[]
-  readonly auth: Required<Omit<CarrierBody['auth'], 'password'>>
-  readonly caller_id: { readonly mode: 'pass' | 'fixed' | 'pai'; readonly value: string | null }
-  readonly number_rules: NumberRules
-  readonly media: MediaPolicy
-  readonly max_calls: number
-  readonly max_cps: number
-  readonly rate_plan_id: number | null
-  readonly rate_plan: string | null
-  readonly inbound_set_id: number | null
-  readonly created_at: string
-  readonly updated_at: string
-}
-
 export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   readonly noun = 'Carrier'
   readonly body = carrierBody
+  readonly onlyAtCreation = ['preset']
   readonly #store: Store
   readonly #reserved: ReservedNetworks
+  readonly #hasMediaRelay: boolean
 
-  constructor(store: Store, reserved: ReservedNetworks = []) {
+  constructor(store: Store, reserved: ReservedNetworks = [], hasMediaRelay = false) {
     this.#store = store
+    this.#hasMediaRelay = hasMediaRelay
     this.#reserved = reserved
   }
 
@@ -113,7 +78,8 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     }
   }
 
-  insert(body: CarrierBody, scope: RequestScope): number {
+  insert(given: CarrierBody, scope: RequestScope): number {
+    const body = withPreset(given)
     return writeWithinLimits(this.#store, scope, () => {
       const columns = this.#columnsOf(body, scope)
       const row = { ...columns, created_at: scope.now }
@@ -124,7 +90,8 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     })
   }
 
-  replace(id: number, body: CarrierBody, scope: RequestScope): void {
+  replace(id: number, given: CarrierBody, scope: RequestScope): void {
+    const body = withPreset(given)
     writeWithinLimits(this.#store, scope, () => {
       const columns = this.#columnsOf(body, scope, this.find(scope, id))
       execute(this.#store, this.#store.db.updateTable('carrier').set(columns).where('id', '=', id))
@@ -142,7 +109,10 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   }
 
   #columnsOf(body: CarrierBody, scope: RequestScope, before?: CarrierView) {
-    refuseUnsupported(unsupportedInCarrier(body))
+    refuseUnsupported([
+      ...unsupportedInCarrier(body),
+      ...withoutRelay(body, before, this.#hasMediaRelay),
+    ])
     const tenantId = tenantOf(this.#store, body.tenant, scope)
     const owner = { tenantId, scope }
     const customer = either('customer', body.customer, body.customer_id)
@@ -160,6 +130,9 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       caller_id_mode: body.caller_id.mode,
       caller_id_value: body.caller_id.value ?? null,
       number_rules: JSON.stringify(body.number_rules),
+      ...mediaColumnsOf(body),
+      media: body.media,
+      strip_headers: stripHeadersColumn(body.strip_headers),
       max_calls: body.max_calls,
       max_cps: body.max_cps,
       rate_plan_id: this.#ratePlanOf(body, owner, before),
@@ -314,6 +287,17 @@ const names = [
   'rate_plan.name as rate_plan',
 ] as const
 
+/** A preset also means TLS to the gateways that name no other transport. */
+function withPreset(given: CarrierBody): CarrierBody {
+  const body = filledIn(given)
+  if (body.preset === undefined) return body
+  const byTls = ({ transport, ...gateway }: GatewayBody) => ({
+    ...gateway,
+    transport: transport === 'udp' ? ('tls' as const) : transport,
+  })
+  return { ...body, gateways: body.gateways.map(byTls) }
+}
+
 interface CarrierOwner {
   readonly tenantId: number | null
   readonly scope: RequestScope
@@ -356,41 +340,5 @@ function authColumnsOf(auth: CarrierBody['auth'], hasPassword: boolean) {
     auth_from_user: auth.from_user ?? null,
     auth_from_domain: auth.from_domain ?? null,
     auth_expires_seconds: auth.expires ?? null,
-  }
-}
-
-function viewOf(row: CarrierRow, gateways: readonly GatewayRow[]): CarrierView {
-  return {
-    id: row.id,
-    name: row.name,
-    tenant: row.slug,
-    customer_id: row.customer_id,
-    customer: row.customer,
-    payer: row.payer,
-    is_active: fromFlag(row.is_active),
-    direction: row.direction,
-    gateways: gateways.map(({ carrier_id: _, is_inbound, is_outbound, ...gateway }) => ({
-      ...gateway,
-      inbound: fromFlag(is_inbound),
-      outbound: fromFlag(is_outbound),
-    })),
-    auth: {
-      type: row.auth_type,
-      username: row.auth_username,
-      realm: row.auth_realm,
-      from_user: row.auth_from_user,
-      from_domain: row.auth_from_domain,
-      expires: row.auth_expires_seconds,
-    },
-    caller_id: { mode: row.caller_id_mode, value: row.caller_id_value },
-    number_rules: JSON.parse(row.number_rules) as NumberRules,
-    media: row.media,
-    max_calls: row.max_calls,
-    max_cps: row.max_cps,
-    rate_plan_id: row.rate_plan_id,
-    rate_plan: row.rate_plan,
-    inbound_set_id: row.inbound_set_id,
-    created_at: timeToText(row.created_at),
-    updated_at: timeToText(row.updated_at),
   }
 }

@@ -1,6 +1,7 @@
 /** Request bodies of dispatcher sets and nodes (SPECIFICATION.md §2.6, §4.7 and §8). */
 import { z } from 'zod'
 import { renderSpyUri, type SpyValues } from '../../schema/rules/spy-uri.ts'
+import { mediaFields } from '../provisioning/media-fields.ts'
 import { host, limit, name, port, reference, sipUri, text } from '../provisioning/fields.ts'
 
 /**
@@ -107,6 +108,7 @@ export const dispatcherBody = z.strictObject({
     .describe(
       'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain {mode}, {side} and {node}.',
     ),
+  ...mediaFields,
 })
 
 export type DispatcherBody = z.output<typeof dispatcherBody>

@@ -39,6 +39,7 @@ export function dispatcherRoutes({
     store,
     (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
     reservedNetworks(settings.reservedNetworks),
+    settings.hasMediaRelay,
   )
   const read = requires('dispatcher:read')
   const write = requires('dispatcher:write')

@@ -4,6 +4,8 @@ import { nodeClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
+import { mediaColumnsOf, withoutRelay } from '../provisioning/media-fields.ts'
+import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { everywhere, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
@@ -27,13 +29,16 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   readonly #store: Store
   readonly #isUnresolvable: (nodeId: number) => boolean
   readonly #reserved: ReservedNetworks
+  readonly #hasMediaRelay: boolean
 
   /** `isUnresolvable`: whether DNS does not know the node's name; unknown for a seed file. */
   constructor(
     store: Store,
     isUnresolvable: (nodeId: number) => boolean = () => false,
     reserved: ReservedNetworks = [],
+    hasMediaRelay = false,
   ) {
+    this.#hasMediaRelay = hasMediaRelay
     this.#store = store
     this.#isUnresolvable = isUnresolvable
     this.#reserved = reserved
@@ -76,17 +81,8 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   document(scope: RequestScope, id: number): DispatcherBody | undefined {
     const set = this.find(scope, id)
     if (set === undefined) return undefined
-    const { endpoint_name, algorithm, set_id, tenant, nodes, probe, voicemail_uri, spy_uri } = set
-    return {
-      endpoint_name,
-      algorithm,
-      set_id,
-      tenant,
-      probe,
-      voicemail_uri,
-      spy_uri,
-      nodes: nodes.map(nodeDocument),
-    }
+    const { id: _id, created_at: _created, updated_at: _updated, nodes, ...body } = set
+    return { ...body, nodes: nodes.map(nodeDocument) }
   }
 
   destinations(body: DispatcherBody): readonly string[] {
@@ -95,6 +91,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   insert(body: DispatcherBody, scope: RequestScope): number {
     return writeWithinLimits(this.#store, scope, () => {
+      refuseUnsupported(withoutRelay(body, undefined, this.#hasMediaRelay))
       this.#refuseTakenName(body.endpoint_name, undefined, scope)
       const tenantId = tenantOf(this.#store, body.tenant, scope)
       refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
@@ -119,6 +116,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     writeWithinLimits(this.#store, scope, () => {
       const before = this.find(scope, id)
       if (before === undefined) throw notFound(this.noun)
+      refuseUnsupported(withoutRelay(body, before, this.#hasMediaRelay))
       if (body.endpoint_name !== before.endpoint_name)
         this.#refuseTakenName(body.endpoint_name, id, scope)
       const tenantId = tenantOf(this.#store, body.tenant, scope)
@@ -376,7 +374,9 @@ const columnsOf = ({
   probe,
   voicemail_uri,
   spy_uri,
+  ...media
 }: DispatcherBody) => ({
+  ...mediaColumnsOf(media),
   endpoint_name,
   algorithm,
   voicemail_uri: voicemail_uri ?? null,

@@ -3,6 +3,7 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
 import type { NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
+import { mediaViewOf, type MediaView } from '../provisioning/media-fields.ts'
 import type { DispatcherBody, NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from './gateway-reach.ts'
 import { probedStatusView, type ProbedStatusView } from './probed-status.ts'
@@ -25,7 +26,7 @@ interface NodeStatusView extends ProbedStatusView {
   readonly active_calls: number
 }
 
-export interface DispatcherView {
+export interface DispatcherView extends MediaView {
   readonly id: number
   readonly set_id: number
   readonly endpoint_name: string
@@ -76,6 +77,7 @@ export function viewOf(row: SetRow, nodes: readonly NodeRow[]): DispatcherView {
     probe: probeOf(row),
     voicemail_uri: row.voicemail_uri,
     spy_uri: row.spy_uri,
+    ...mediaViewOf(row),
     nodes: nodes.map(nodeViewOf),
     created_at: timeToText(row.created_at),
     updated_at: timeToText(row.updated_at),

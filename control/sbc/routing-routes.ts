@@ -4,7 +4,8 @@ import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
-import { CarrierStore, type CarrierView } from './carrier-store.ts'
+import { CarrierStore } from './carrier-store.ts'
+import type { CarrierView } from './carrier-view.ts'
 import { withLiveStatus } from './carrier-status.ts'
 import { InboundRouteStore } from './routes/inbound-route-store.ts'
 import { OutboundRouteStore, type OutboundRouteView } from './routes/outbound-route-store.ts'
@@ -24,7 +25,11 @@ export function routingRoutes({
         ...common,
         path: '/routing/carriers',
         scope: 'carriers',
-        resource: new CarrierStore(store, reservedNetworks(settings.reservedNetworks)),
+        resource: new CarrierStore(
+          store,
+          reservedNetworks(settings.reservedNetworks),
+          settings.hasMediaRelay,
+        ),
         show: (carrier) => withLiveStatus(carrier, engine),
         beyond: { store, fields: whoPays },
       }),

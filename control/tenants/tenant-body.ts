@@ -1,5 +1,6 @@
 /** `{slug, name, domains[], is_active}`: a customer organisation and its SIP domains. */
 import { z } from 'zod'
+import { mediaFields } from '../provisioning/media-fields.ts'
 import { domain, name, prefix } from '../provisioning/fields.ts'
 
 const maxDomains = 100
@@ -30,6 +31,7 @@ export const tenantBody = z.strictObject({
     .describe(
       'Numbers of the tenant, or prefixes of number blocks. The tenant may route calls to them from platform carriers.',
     ),
+  ...mediaFields,
 })
 
 export type TenantBody = z.output<typeof tenantBody>

@@ -5,13 +5,13 @@ import { TenantStore } from './tenant-store.ts'
 
 /** @param reloadCustomers takes a deactivated tenant out of charging. */
 export const tenantRoutes = (
-  { store, now, engine }: Pick<ControlDeps, 'store' | 'now' | 'engine'>,
+  { store, now, engine, settings }: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>,
   reloadCustomers: () => void,
 ) =>
   resourceRoutes({
     path: '/tenants',
     scope: 'tenants',
-    resource: new TenantStore(store),
+    resource: new TenantStore(store, settings.hasMediaRelay),
     now,
     changed: () => {
       engine.reloadRouting()

@@ -5,12 +5,19 @@ import type { TenantTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/query.ts'
 import { ApiError } from '../http/api-error.ts'
+import {
+  mediaColumnsOf,
+  mediaViewOf,
+  withoutRelay,
+  type MediaView,
+} from '../provisioning/media-fields.ts'
+import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
 import { tenantBody, type TenantBody } from './tenant-body.ts'
 
-export interface TenantView {
+export interface TenantView extends MediaView {
   readonly id: number
   readonly slug: string
   readonly name: string
@@ -24,9 +31,11 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   readonly noun = 'Tenant'
   readonly body = tenantBody
   readonly #store: Store
+  readonly #hasMediaRelay: boolean
 
-  constructor(store: Store) {
+  constructor(store: Store, hasMediaRelay = false) {
     this.#store = store
+    this.#hasMediaRelay = hasMediaRelay
   }
 
   list(scope: RequestScope, { limit, offset, search }: Slice): Rows<TenantView> {
@@ -52,12 +61,13 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   document(scope: RequestScope, id: number): TenantBody | undefined {
     const tenant = this.find(scope, id)
     if (tenant === undefined) return undefined
-    const { slug, name, is_active, domains, numbers } = tenant
-    return { slug, name, is_active, domains: [...domains], numbers: [...numbers] }
+    const { id: _id, created_at: _created, domains, numbers, ...body } = tenant
+    return { ...body, domains: [...domains], numbers: [...numbers] }
   }
 
   insert(body: TenantBody, scope: RequestScope): number {
     refuseTenantCredential(scope)
+    refuseUnsupported(withoutRelay(body, undefined, this.#hasMediaRelay))
     return write(this.#store, () => {
       const id = insert(
         this.#store,
@@ -71,6 +81,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
 
   replace(id: number, body: TenantBody, scope: RequestScope): void {
     refuseTenantCredential(scope)
+    refuseUnsupported(withoutRelay(body, this.find(scope, id), this.#hasMediaRelay))
     write(this.#store, () => {
       execute(
         this.#store,
@@ -127,6 +138,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
       is_active: fromFlag(row.is_active),
       domains: domains.filter((each) => each.tenant_id === row.id).map(({ domain }) => domain),
       numbers: numbers.get(row.id)?.map(({ prefix }) => prefix) ?? [],
+      ...mediaViewOf(row),
       created_at: timeToText(row.created_at),
     }))
   }
@@ -156,7 +168,8 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   }
 }
 
-const columnsOf = ({ slug, name, is_active }: TenantBody) => ({
+const columnsOf = ({ slug, name, is_active, ...media }: TenantBody) => ({
+  ...mediaColumnsOf(media),
   slug,
   name: name ?? slug,
   is_active: toFlag(is_active),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { applySeed, type SeedReport } from '../../control/provisioning/seed.ts'
 import type { Store } from '../../schema/open.ts'
 import { createLedger } from '../charging/ledger/ledger.ts'
+import { readConfig } from '../config.ts'
 import { type Command, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 
@@ -13,7 +14,7 @@ export const seed: Command = {
   run: async ({ argument: file }, world) => {
     const text = read(file)
     const report = await withAudit(world, { action: 'seed', target: file }, (store) =>
-      seedFile(store, text, world.now()),
+      seedFile(store, text, world.now(), readConfig(world.environment).relays.length > 0),
     )
     for (const [section, { created, updated, unchanged }] of Object.entries(report))
       if (created + updated + unchanged > 0)
@@ -26,8 +27,12 @@ export const seed: Command = {
  * @param now milliseconds UTC.
  * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
  */
-export const seedFile = (store: Store, text: string, now: number): SeedReport =>
-  applySeed(text, { store, now, ledger: createLedger(store) })
+export const seedFile = (
+  store: Store,
+  text: string,
+  now: number,
+  hasMediaRelay = false,
+): SeedReport => applySeed(text, { store, now, ledger: createLedger(store), hasMediaRelay })
 
 function read(file: string): string {
   try {

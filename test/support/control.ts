@@ -91,6 +91,7 @@ export function openControl(
   path = ':memory:',
   events = noEvents,
   trustedProxies: readonly string[] = [],
+  hasMediaRelay = false,
 ): TestControl {
   let steady = startOfTime
   let offsetMs = 0
@@ -125,7 +126,7 @@ export function openControl(
     loopDelay: { percentile: () => 0, reset: () => undefined },
     settings: {
       ...{ jwtSecret: undefined, paymentWebhookSecret },
-      ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'] },
+      ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'], hasMediaRelay },
     },
   }
   const { access, telemetry, hub, ...made } = createControl(deps, { connectionsPerAddress: 4_096 })

@@ -10,8 +10,8 @@ export interface TestResources extends TestControl {
   callAs(tenant: string, method: string, path: string, body?: unknown): Promise<Answer>
 }
 
-export function openResources(): TestResources {
-  const control = openControl()
+export function openResources({ hasMediaRelay = false } = {}): TestResources {
+  const control = openControl(undefined, undefined, undefined, hasMediaRelay)
   const reloads = { dispatcher: 0, routing: 0 }
   Object.assign(control.engine, { reloadRouting: () => (reloads.routing += 1) })
   Object.assign(control.engine.dispatcher, { reload: () => (reloads.dispatcher += 1) })

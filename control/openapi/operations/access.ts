@@ -4,7 +4,7 @@ import type { userView } from '../../auth/users/user-view.ts'
 import type { TenantView } from '../../tenants/tenant-store.ts'
 import { data, list, type Operations } from '../operation.ts'
 import { deleted, resourceOperations } from '../resource-operations.ts'
-import { count, exampleTime, moment } from './shared.ts'
+import { count, exampleMedia, exampleTime, mediaView, moment } from './shared.ts'
 
 const keyFields = z.strictObject({
   uuid: z.string(),
@@ -88,6 +88,7 @@ const tenant: z.ZodType<TenantView> = z
     is_active: z.boolean(),
     domains: z.array(z.string()),
     numbers: z.array(z.string()),
+    ...mediaView,
     created_at: moment,
   })
   .meta({ id: 'Tenant' })
@@ -227,6 +228,7 @@ export const accessOperations: Operations = {
     view: tenant,
     example: {
       ...{ id: 1, slug: 'acme', name: 'Acme', is_active: true, domains: ['acme.example'] },
+      ...exampleMedia,
       numbers: ['1555010'],
       created_at: exampleTime,
     },

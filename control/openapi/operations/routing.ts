@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { data, type Operations } from '../operation.ts'
 import { deleted, resourceOperations } from '../resource-operations.ts'
-import { count, exampleProbed, exampleTime, moment, probed } from './shared.ts'
+import {
+  count,
+  exampleMedia,
+  exampleProbed,
+  exampleTime,
+  mediaView,
+  moment,
+  probed,
+} from './shared.ts'
 
 const transport = z.enum(['udp', 'tcp', 'tls'])
 
@@ -48,6 +56,7 @@ const dispatcherSet = z
       .nullable(),
     voicemail_uri: z.string().nullable(),
     spy_uri: z.string().nullable(),
+    ...mediaView,
     nodes: z.array(node),
     created_at: moment,
     updated_at: moment,
@@ -70,6 +79,7 @@ const dispatcher: Operations = {
       ...{ id: 1, set_id: 1, endpoint_name: 'pbx', algorithm: 8, tenant: null, probe: null },
       voicemail_uri: null,
       spy_uri: null,
+      ...exampleMedia,
       ...{ nodes: [exampleNode], created_at: exampleTime, updated_at: exampleTime },
     },
     body: { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.11' }] },
@@ -163,7 +173,9 @@ const carrier = z
       value: z.string().nullable(),
     }),
     number_rules: z.strictObject({ in: numberRules, out: numberRules }),
+    ...mediaView,
     media: z.enum(['bypass', 'prefer', 'anchor']),
+    strip_headers: z.array(z.string()),
     max_calls: count,
     max_cps: count,
     rate_plan_id: z.int().nullable(),
@@ -210,7 +222,14 @@ const carriers = resourceOperations({
     },
     caller_id: { mode: 'pass', value: null },
     number_rules: { in: [], out: [{ match: '^00', replace: '' }] },
-    ...{ media: 'bypass', max_calls: 100, max_cps: 10, registration: null },
+    ...{
+      ...exampleMedia,
+      media: 'bypass',
+      strip_headers: ['Diversion'],
+      max_calls: 100,
+      max_cps: 10,
+      registration: null,
+    },
     ...{ rate_plan_id: null, rate_plan: null, inbound_set_id: 1 },
     status: { is_usable: true, active_calls: 0, registration: null },
     ...{ created_at: exampleTime, updated_at: exampleTime },

@@ -3,7 +3,7 @@ import { directions, dispositions, hangupParties } from '../../../schema/contrac
 import type { ActiveCallView } from '../../pbx/calls/active-call-view.ts'
 import { bare, data, type Operation, type Operations } from '../operation.ts'
 import { deleted, resourceOperations } from '../resource-operations.ts'
-import { count, decimal, exampleTime, moment } from './shared.ts'
+import { count, decimal, exampleMedia, exampleTime, mediaView, moment } from './shared.ts'
 
 const callUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 const otherUuid = '7d3f4d0e-58f1-4a0b-8d2e-3f2d1c9b8a77'
@@ -34,6 +34,7 @@ const extensionDetails = z
     customer: z.string().nullable(),
     voicemail_enabled: z.boolean(),
     call_recording: z.enum(['always', 'never', 'on_demand']),
+    ...mediaView,
     recording_active: z.literal(false).describe('Always false: recording is not supported yet.'),
     status: state,
     contacts: z.array(
@@ -87,6 +88,7 @@ const extensions: Operations = {
       ...{ id: 1, extension: '100', domain: 'acme.example', tenant: 'acme' },
       ...{ display_name: 'Reception', email: null, customer_id: null, customer: null },
       ...{ voicemail_enabled: true, call_recording: 'always', recording_active: false },
+      ...exampleMedia,
       status: 'registered',
       contacts: [
         {
@@ -285,6 +287,8 @@ const agent = z
     sip_uri: z.string(),
     description: z.string().nullable(),
     max_calls: count,
+    ...mediaView,
+    strip_headers: z.array(z.string()),
     is_active: z.boolean(),
     created_at: moment,
     updated_at: moment,
@@ -298,6 +302,7 @@ const agents = resourceOperations({
   example: {
     ...{ id: 1, name: 'concierge', tenant: null, extension: '700' },
     ...{ sip_uri: 'sip:concierge@agents.example', description: null, max_calls: 10 },
+    ...{ ...exampleMedia, strip_headers: [] },
     ...{ is_active: true, created_at: exampleTime, updated_at: exampleTime, active_calls: 0 },
   },
   body: { name: 'concierge', extension: '700', sip_uri: 'sip:concierge@agents.example' },

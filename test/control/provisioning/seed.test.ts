@@ -268,7 +268,7 @@ test.each([
     JSON.stringify({
       carriers: [{ name: 'a', media: 'anchor', gateways: [{ host: '192.0.2.1' }] }],
     }),
-    'carriers[0].media: media "anchor" is not supported yet',
+    'carriers[0].media: media "anchor" needs a media relay: set RTPENGINE',
   ],
 ])('a file with %s is refused, with one line that names it', (_, text, line) => {
   const store = emptyStore()

@@ -44,7 +44,7 @@ test('a carrier gets its defaults: recognized by address from any port, called a
     },
     caller_id: { mode: 'pass', value: null },
     number_rules: { in: [], out: [] },
-    media: 'bypass',
+    ...{ media: 'bypass', media_profile: 'auto', codecs: null, dtmf: 'auto', strip_headers: [] },
     max_calls: 0,
     max_cps: 0,
     rate_plan_id: null,

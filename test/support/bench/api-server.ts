@@ -51,7 +51,7 @@ const deps: ControlDeps = {
   loopDelay: monitorEventLoopDelay(),
   settings: {
     ...{ jwtSecret: undefined, paymentWebhookSecret: undefined },
-    ...{ mcpAllowedHosts: [], trustedProxies: [], reservedNetworks: [] },
+    ...{ mcpAllowedHosts: [], trustedProxies: [], reservedNetworks: [], hasMediaRelay: false },
   },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }
