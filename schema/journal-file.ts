@@ -25,8 +25,8 @@ export interface JournalFile {
   takeOver(): LeftLines
   /** Bytes in the file that is written to. */
   readonly size: number
-  /** One at a time. After an error the same text, or the same with more behind it, is appended again. */
-  append(text: string, done: (error: unknown) => void): void
+  /** One at a time. After an error the same lines, or the same with more behind them, are appended again. */
+  append(lines: readonly Buffer[], done: (error: unknown) => void): void
   /** The file that is written to was removed or moved away. */
   isGone(): boolean
   /** What is appended from now on goes to a new file. */
@@ -51,16 +51,26 @@ export interface DamagedLine {
   readonly isTorn: boolean
 }
 
-/** A line with its checksum, so that a torn or damaged one is noticed. `text` has no line break. */
-export const checked = (text: string): string => `${checksum(text)}${text}\n`
+/** The bytes of a line with its checksum, so that a torn or damaged one is noticed. `text` has no line break. */
+export function checked(text: string): Buffer {
+  const line = Buffer.from(`${NO_CHECKSUM}${text}\n`)
+  line.write(checksum(line.subarray(CHECKSUM_LENGTH, -1)), 'latin1')
+  return line
+}
 
-const checksum = (text: string | Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
+const checksum = (text: Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
+
+const NO_CHECKSUM = '00000000 '
 
 /** For a while of a planned upgrade two processes have files, each its own: the new one starts at the next multiple. */
 const FILES_OF_ONE = 1_000
 
 /** With the space behind it. */
-export const CHECKSUM_LENGTH = 9
+const CHECKSUM_LENGTH = 9
+
+/** Of a whole line, which is the first `length` bytes. */
+export const textOf = (line: Buffer, length = line.length): string =>
+  line.toString('utf8', CHECKSUM_LENGTH, length - 1)
 
 /** Undefined: torn or damaged. */
 function unchecked(line: Buffer): string | undefined {
@@ -145,13 +155,13 @@ export class JournalFiles implements JournalFile {
     return { lines, foreign }
   }
 
-  append(text: string, done: (error: unknown) => void): void {
+  append(lines: readonly Buffer[], done: (error: unknown) => void): void {
     try {
       const file = (this.#file ??= this.#create())
-      const data = Buffer.from(this.#size === 0 ? checked(this.#head) + text : text)
-      const end = this.#size + data.length
+      const data = this.#size === 0 ? [checked(this.#head), ...lines] : lines
+      const end = this.#size + bytesOf(data)
       const room = end > this.#room ? Math.ceil(end / ROOM_BYTES) * ROOM_BYTES : this.#room
-      const bytes = end > this.#room ? Buffer.concat([data], room - this.#size) : data
+      const bytes = Buffer.concat(data, (end > this.#room ? room : end) - this.#size)
       this.#isWriting = true
       writeAll(file, bytes, this.#size, (error) => {
         this.#isWriting = false
@@ -244,6 +254,9 @@ export function journalFiles(databasePath: string): readonly string[] {
 const numberOf = (file: string): number =>
   Number.parseInt(file.slice(file.lastIndexOf('-') + 1), 10)
 
+export const bytesOf = (lines: readonly Buffer[]): number =>
+  lines.reduce((sum, { length }) => sum + length, 0)
+
 /** A disk may take a part at a time. */
 function writeAll(
   file: number,
@@ -260,12 +273,12 @@ function writeAll(
 
 /** For a database in memory. */
 export class MemoryFile implements JournalFile {
-  #older: string[] = []
-  readonly #lines: string[] = []
+  #older: Buffer[] = []
+  readonly #lines: Buffer[] = []
   size = 0
 
   read(): LeftLines {
-    const lines = [...this.#older, ...this.#lines].map((line) => line.slice(CHECKSUM_LENGTH))
+    const lines = [...this.#older, ...this.#lines].map((line) => textOf(line))
     return { lines, foreign: [] }
   }
 
@@ -273,9 +286,9 @@ export class MemoryFile implements JournalFile {
     return { lines: [], foreign: [] }
   }
 
-  append(text: string, done: (error: unknown) => void): void {
-    this.size += text.length
-    this.#lines.push(...text.split('\n').slice(0, -1))
+  append(lines: readonly Buffer[], done: (error: unknown) => void): void {
+    this.size += bytesOf(lines)
+    this.#lines.push(...lines)
     done(undefined)
   }
 

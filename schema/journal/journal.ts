@@ -17,6 +17,7 @@ import type { CallRecord } from '../call-record.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import {
+  bytesOf,
   type DamagedLine,
   type JournalFile,
   JournalFiles,
@@ -77,12 +78,12 @@ export class CallJournal {
   readonly #boot: string | undefined
   readonly #open: OpenCalls
   /** Lines for the next write, and the calls that wait for it. */
-  #next = ''
+  #next: Buffer[] = []
   #waiting: Waiting | undefined
   /** The newest heartbeat, for the next write. */
-  #beat = ''
+  #beat: Buffer | undefined
   /** Lines and calls of the write that goes on, or has failed. */
-  #inWrite = ''
+  readonly #inWrite: Buffer[] = []
   readonly #waitingInWrite: Waiting[] = []
   #isWriting = false
   #isFailing = false
@@ -128,13 +129,13 @@ export class CallJournal {
     if (isTorn) this.#deps.log('warn', 'journal: a line is cut off and left out', fields)
     else this.#deps.log('error', 'journal: a line is damaged and left out', fields)
     for (const callUuid of isTorn ? [] : callUuids)
-      if (open.takesState(callUuid)) open.note(callUuid, 'state', '', true)
+      if (open.takesState(callUuid)) open.forgetState(callUuid)
   }
 
   /** Resolves when all that was given to it is written; false: it cannot be written now. */
   written(): Promise<boolean> {
-    const isWaiting = this.#next !== '' || this.#beat !== ''
-    if (!isWaiting && this.#inWrite === '') return Promise.resolve(true)
+    const isWaiting = this.#isWaiting
+    if (!isWaiting && this.#inWrite.length === 0) return Promise.resolve(true)
     return new Promise((resolve) => {
       if (isWaiting) {
         this.#await(resolve)
@@ -156,7 +157,7 @@ export class CallJournal {
   begun(call: BegunCall): void {
     const line = toLine(toBegun(call))
     this.#open.note(call.callUuid, 'begun', line)
-    this.#add(line, OTHER_WAIT_MS)
+    this.#add([line], OTHER_WAIT_MS)
   }
 
   /**
@@ -172,23 +173,24 @@ export class CallJournal {
     const { callUuid } = call
     const line = toLine(toAnswered(call, tariff, answeredMs, this.#boot))
     this.#open.note(callUuid, 'answered', line)
-    const stateText = state === undefined ? '' : this.#noteState(callUuid, state)
+    const lines = state === undefined ? [line] : [line, this.#noteState(callUuid, state)]
     return new Promise((resolve) => {
       this.#await((isDurable) => {
         if (!isDurable) this.gone(callUuid)
         resolve(isDurable)
       })
-      this.#add(line + stateText, ANSWER_WAIT_MS)
+      this.#add(lines, ANSWER_WAIT_MS)
     })
   }
 
   /** Replaces the state of an answered call. */
   changed(callUuid: string, state: SavedState): void {
-    if (this.#open.takesState(callUuid)) this.#add(this.#noteState(callUuid, state), OTHER_WAIT_MS)
+    if (this.#open.takesState(callUuid))
+      this.#add([this.#noteState(callUuid, state)], OTHER_WAIT_MS)
   }
 
   /** Returns its line. */
-  #noteState(callUuid: string, state: SavedState): string {
+  #noteState(callUuid: string, state: SavedState): Buffer {
     const line = toStateLine(callUuid, state, this.#boot)
     this.#open.note(callUuid, 'state', line)
     return line
@@ -220,12 +222,12 @@ export class CallJournal {
     const line = toLine({ ended: record, terms })
     this.#open.note(record.callUuid, 'ended', line)
     if (safe !== undefined) this.#await(safe)
-    this.#add(line, OTHER_WAIT_MS)
+    this.#add([line], OTHER_WAIT_MS)
   }
 
   /** The call is stored, or refused. */
   gone(callUuid: string): void {
-    if (this.#open.forget(callUuid)) this.#add(toLine({ gone: callUuid }), OTHER_WAIT_MS)
+    if (this.#open.forget(callUuid)) this.#add([toLine({ gone: callUuid })], OTHER_WAIT_MS)
   }
 
   /**
@@ -247,8 +249,12 @@ export class CallJournal {
 
   // ---- the writes ------------------------------------------------------------------------------
 
-  #add(line: string, withinMs: number): void {
-    this.#next += line
+  get #isWaiting(): boolean {
+    return this.#next.length > 0 || this.#beat !== undefined
+  }
+
+  #add(lines: readonly Buffer[], withinMs: number): void {
+    this.#next.push(...lines)
     this.#writeWithin(withinMs)
   }
 
@@ -262,9 +268,9 @@ export class CallJournal {
   /** What a failed write had comes first and unchanged: the disk may have some of it. */
   #write(): void {
     this.#timer = undefined
-    this.#inWrite += this.#next + this.#beat + this.#moved()
-    this.#beat = ''
-    this.#next = ''
+    this.#inWrite.push(...this.#next, ...(this.#beat ? [this.#beat] : []), ...this.#moved())
+    this.#beat = undefined
+    this.#next = []
     if (this.#waiting !== undefined) this.#waitingInWrite.push(this.#waiting)
     this.#waiting = undefined
     this.#isWriting = true
@@ -278,7 +284,7 @@ export class CallJournal {
   #durable(): void {
     if (this.#isFailing) this.#deps.storage.working(this)
     this.#isFailing = false
-    this.#inWrite = ''
+    this.#inWrite.length = 0
     for (const { done, cancel } of this.#waitingInWrite.splice(0)) {
       cancel()
       for (const tell of done) tell(true)
@@ -288,8 +294,7 @@ export class CallJournal {
     this.#isMoved = false
     const isFull = this.#file.size > Math.max(FILE_BYTES, 2 * this.#open.bytes)
     if (isFull && this.#toMove === undefined) this.#startNewFile()
-    if (this.#beat !== '' || this.#next !== '' || this.#toMove !== undefined)
-      this.#writeWithin(ANSWER_WAIT_MS)
+    if (this.#isWaiting || this.#toMove !== undefined) this.#writeWithin(ANSWER_WAIT_MS)
   }
 
   #failed(error: unknown): void {
@@ -313,18 +318,21 @@ export class CallJournal {
   }
 
   /** Lines of open calls that are in older files, some with each write; after the last, those files can go. */
-  #moved(): string {
-    let text = ''
-    while (this.#toMove !== undefined && text.length < MOVED_BYTES) {
+  #moved(): readonly Buffer[] {
+    const moved: Buffer[] = []
+    let bytes = 0
+    while (this.#toMove !== undefined && bytes < MOVED_BYTES) {
       const next = this.#toMove.next()
       if (next.done === true) {
         this.#toMove = undefined
         this.#isMoved = true
       } else if (next.value.isOld) {
         next.value.isOld = false
-        text += this.#open.asWritten(next.value)
+        const lines = this.#open.asWritten(next.value)
+        bytes += bytesOf(lines)
+        moved.push(...lines)
       }
     }
-    return text
+    return moved
   }
 }

@@ -2,7 +2,8 @@
 import type { BegunCall, EndTerms, OpenCall, SavedState, Tariff } from '../call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Boot } from '../clock.ts'
-import { checked, CHECKSUM_LENGTH } from '../journal-file.ts'
+import { checked, textOf } from '../journal-file.ts'
+import type { KeptLine } from './line-memory.ts'
 import { callForm, grantForm, tariffForm, type Values } from './values.ts'
 
 /** Lines that are JSON. `boot` says by whose steady clock the times of a line are. */
@@ -46,11 +47,11 @@ export const readAnswered = ({ answered, tariff, answeredMs, boot }: AnsweredLin
 
 const isValues = (written: object | null): written is Values => Array.isArray(written)
 
-export const toLine = (line: Line): string => checked(JSON.stringify(line))
+export const toLine = (line: Line): Buffer => checked(JSON.stringify(line))
 
 /** Only the journal writes them, so each is of the kind that it was noted as. */
-export const readLine = <L extends Line>(line: string): L =>
-  JSON.parse(line.slice(CHECKSUM_LENGTH)) as L
+export const readLine = <L extends Line>({ slot, length }: KeptLine): L =>
+  JSON.parse(textOf(slot, length)) as L
 
 interface StateHead {
   readonly saved: string
@@ -66,7 +67,7 @@ export function toStateLine(
   callUuid: string,
   { text, grant }: SavedState,
   boot: string | undefined,
-): string {
+): Buffer {
   const head: StateHead = { saved: callUuid, grant: grant && grantForm.write(grant), boot }
   return checked(`${JSON.stringify(head)}\t${text}`)
 }

@@ -2,7 +2,7 @@
 import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
 import type { JournalEntry, LeftState } from '../call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
-import { checked, CHECKSUM_LENGTH } from '../journal-file.ts'
+import { checked, textOf } from '../journal-file.ts'
 import {
   isStateLine,
   type Line,
@@ -12,13 +12,14 @@ import {
   shiftMs,
   toLine,
 } from './lines.ts'
+import { type KeptLine, LineMemory, noLine } from './line-memory.ts'
 import { callForm, grantForm } from './values.ts'
 
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]
 
 /** Empty lines: there is none, or it does not count any more. */
-export interface OpenLines extends Record<LineKind, string> {
+export interface OpenLines extends Record<LineKind, KeptLine> {
   readonly callUuid: string
   /** 0: before the first heartbeat. */
   aliveAt: number
@@ -28,6 +29,7 @@ export interface OpenLines extends Record<LineKind, string> {
 
 export class OpenCalls {
   readonly #boot: string | undefined
+  readonly #memory = new LineMemory()
   readonly #calls = new ReleasingMap<string, OpenLines>()
   #bytes = 0
 
@@ -58,7 +60,7 @@ export class OpenCalls {
     const line = JSON.parse(text) as Line
     if ('gone' in line) this.forget(line.gone)
     else if ('stopped' in line)
-      for (const lines of this.#calls.values()) this.#set(lines, 'state', '')
+      for (const lines of this.#calls.values()) this.#set(lines, 'state', noLine)
     else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
     else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
     else if ('begun' in line) this.note(String(line.begun[0]), 'begun', checked(text), true)
@@ -67,26 +69,34 @@ export class OpenCalls {
   }
 
   /** `line` becomes one of the lines of a call. */
-  note(callUuid: string, kind: LineKind, line: string, isOld = false): void {
+  note(callUuid: string, kind: LineKind, line: Buffer, isOld = false): void {
     let lines = this.#calls.get(callUuid)
     if (lines === undefined) {
-      lines = { callUuid, begun: '', answered: '', state: '', ended: '', aliveAt: 0, isOld }
+      const none = { begun: noLine, answered: noLine, state: noLine, ended: noLine }
+      lines = { callUuid, ...none, aliveAt: 0, isOld }
       this.#calls.set(callUuid, lines)
     }
-    this.#set(lines, kind, line)
-    if (kind === 'answered') this.#set(lines, 'begun', '')
-    if (kind === 'ended') this.#set(lines, 'state', '')
+    this.#set(lines, kind, this.#memory.keep(line))
+    if (kind === 'answered') this.#set(lines, 'begun', noLine)
+    if (kind === 'ended') this.#set(lines, 'state', noLine)
   }
 
-  #set(lines: OpenLines, kind: LineKind, line: string): void {
+  /** The call is not restored from a state that it had before. */
+  forgetState(callUuid: string): void {
+    const lines = this.#calls.get(callUuid)
+    if (lines !== undefined) this.#set(lines, 'state', noLine)
+  }
+
+  #set(lines: OpenLines, kind: LineKind, line: KeptLine): void {
     this.#bytes += line.length - lines[kind].length
+    this.#memory.release(lines[kind])
     lines[kind] = line
   }
 
   /** It is answered and has not ended. */
   takesState(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)
-    return lines !== undefined && lines.answered !== '' && lines.ended === ''
+    return lines !== undefined && isThere(lines.answered) && !isThere(lines.ended)
   }
 
   noteAlive(callUuids: readonly string[], at: number): void {
@@ -100,7 +110,7 @@ export class OpenCalls {
   forget(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)
     if (lines === undefined) return false
-    for (const kind of lineKinds) this.#bytes -= lines[kind].length
+    for (const kind of lineKinds) this.#set(lines, kind, noLine)
     return this.#calls.delete(callUuid)
   }
 
@@ -110,11 +120,11 @@ export class OpenCalls {
   }
 
   #entryOf({ callUuid, begun, answered, state, ended, aliveAt }: OpenLines): JournalEntry {
-    if (ended !== '') {
+    if (isThere(ended)) {
       const { ended: record, terms } = readLine<Extract<Line, { ended: CallRecord }>>(ended)
       return { kind: 'ended', callUuid, record, terms }
     }
-    if (answered === '') {
+    if (!isThere(answered)) {
       const { begun: call } = readLine<Extract<Line, { begun: unknown }>>(begun)
       return { kind: 'unanswered', callUuid, call: callForm.read(call) }
     }
@@ -123,12 +133,12 @@ export class OpenCalls {
     return {
       ...{ kind: 'cut', callUuid, call: line.call, tariff: line.tariff },
       talkedMs: Math.max(0, aliveAt - answeredMs),
-      ...(state !== '' && { state: this.#stateOf(state, answeredMs) }),
+      ...(isThere(state) && { state: this.#stateOf(state, answeredMs) }),
     }
   }
 
-  #stateOf(line: string, answeredMs: number): LeftState {
-    const { head, text } = readStateLine(line.slice(CHECKSUM_LENGTH, -1))
+  #stateOf({ slot, length }: KeptLine, answeredMs: number): LeftState {
+    const { head, text } = readStateLine(textOf(slot, length))
     const grant = head.grant && grantForm.read(head.grant)
     return { text, grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
   }
@@ -143,10 +153,16 @@ export class OpenCalls {
     return adopted.map((lines) => this.#entryOf(lines))
   }
 
-  asWritten({ callUuid, aliveAt, ...lines }: OpenLines): string {
-    const text = lineKinds.map((kind) => lines[kind]).join('')
+  /** Copies: its memory may have another line when they are written. */
+  asWritten({ callUuid, aliveAt, ...lines }: OpenLines): readonly Buffer[] {
+    const written = lineKinds
+      .map((kind) => lines[kind])
+      .filter(isThere)
+      .map(({ slot, length }) => Buffer.from(slot.subarray(0, length)))
     // Of an ended call it no longer counts how long it lived.
-    if (lines.ended !== '' || aliveAt === 0) return text
-    return text + toLine({ alive: [callUuid], at: aliveAt, boot: this.#boot })
+    if (isThere(lines.ended) || aliveAt === 0) return written
+    return [...written, toLine({ alive: [callUuid], at: aliveAt, boot: this.#boot })]
   }
 }
+
+const isThere = ({ length }: KeptLine): boolean => length > 0

@@ -236,7 +236,7 @@ const damages: Record<string, (line: string) => string> = {
   'a line that is damaged': (line) => line.replace('callUuid', 'callUuld'),
   'a state that is cut off': (line) => {
     const [head = '', state] = line.slice(9).split('\t')
-    return state === undefined ? line : checked(`${head}\t${state.slice(0, 40)}`).trimEnd()
+    return state === undefined ? line : String(checked(`${head}\t${state.slice(0, 40)}`)).trimEnd()
   },
 }
 

@@ -13,7 +13,14 @@ function path(): string {
 }
 
 const append = (file: JournalFiles, ...texts: readonly string[]): Promise<unknown> =>
-  new Promise((resolve) => file.append(texts.map(checked).join(''), resolve))
+  new Promise((resolve) =>
+    file.append(
+      texts.map((text) => checked(text)),
+      resolve,
+    ),
+  )
+
+const lineOf = (text: string): string => checked(text).toString('latin1')
 
 const filesOf = (database: string) =>
   readdirSync(folder)
@@ -41,8 +48,8 @@ test('a line that is damaged, or that a crash tore, is named in its place', asyn
   writeFileSync(
     name,
     text
-      .replace(checked('2'), '00000000 2\n')
-      .replace(checked('4'), checked('4').slice(0, 6).padEnd(11, '\0')),
+      .replace(lineOf('2'), '00000000 2\n')
+      .replace(lineOf('4'), lineOf('4').slice(0, 6).padEnd(11, '\0')),
     'latin1',
   )
   expect(new JournalFiles(database, 'id').read()).toEqual({

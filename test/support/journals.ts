@@ -26,9 +26,9 @@ export class Disk extends MemoryFile {
   isFull = false
   writes = 0
 
-  override append(text: string, done: (error: unknown) => void): void {
+  override append(lines: readonly Buffer[], done: (error: unknown) => void): void {
     this.writes += 1
     if (this.isFull) done(new Error('ENOSPC'))
-    else super.append(text, done)
+    else super.append(lines, done)
   }
 }

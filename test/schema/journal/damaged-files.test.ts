@@ -47,11 +47,11 @@ const stateOf = (entry: JournalEntry | undefined): string | undefined =>
 
 /** Begun, answered, changed twice and alive; some have ended, some are stored. */
 function wholeFile(): Buffer {
-  let text = checked('{"database":"id"}')
+  const written = [checked('{"database":"id"}')]
   const { journal, time } = journalOn(
     new (class extends MemoryFile {
-      override append(added: string, done: (error: unknown) => void): void {
-        text += added
+      override append(lines: readonly Buffer[], done: (error: unknown) => void): void {
+        written.push(...lines)
         done(undefined)
       }
     })(),
@@ -72,7 +72,7 @@ function wholeFile(): Buffer {
   }
   void journal.answered(openCall('last', start), null, start)
   time.advance(20)
-  return Buffer.from(text)
+  return Buffer.concat(written)
 }
 
 /** Numbers of lines, from 1, that a change of these bytes may have damaged. */

@@ -232,7 +232,7 @@ test('answers that an earlier version wrote are left by its crash, too', () => {
   }
   const call = openCall('a', start, { isFree: true })
   const line = checked(JSON.stringify({ answered: call, tariff, answeredMs: start }))
-  file.append(line, () => undefined)
+  file.append([line], () => undefined)
   const earlier = left()
   expect(earlier).toEqual([{ kind: 'cut', callUuid: 'a', call, tariff, talkedMs: 0 }])
   const now = journalOn(new MemoryFile())

@@ -30,7 +30,8 @@ test("an extension's number leads to its customer, unless two domains disagree",
   const planId = addPlan(store, [plainRate])
   const customerId = addCustomer(store, { name: 'acme', rate_plan_id: planId })
   const other = addCustomer(store, { name: 'beta', rate_plan_id: planId })
-  store.sqlite.exec(`INSERT INTO tenant VALUES (1, 'a', 'A', 1, 0), (2, 'b', 'B', 1, 0);
+  store.sqlite
+    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 1, 0), (2, 'b', 'B', 1, 0);
     INSERT INTO tenant_domain VALUES ('a.test', 1), ('b.test', 2);`)
   const extension = store.sqlite.prepare(`INSERT INTO extension (tenant_id, domain, extension,
     display_name, customer_id, ha1_md5, ha1_sha256, created_at, updated_at)
@@ -50,7 +51,8 @@ test("an extension's number leads to its customer, unless two domains disagree",
 
 test('a customer of another tenant than the one that asks does not pay: nothing is reserved', async () => {
   const { store, ocs, customerId } = customerWith(oneUnit, { max_cps: 1 })
-  store.sqlite.exec(`INSERT INTO tenant VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
+  store.sqlite
+    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
     UPDATE customer SET tenant_id = 3`)
   ocs.reloadCustomers()
   expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
@@ -91,7 +93,8 @@ test.each(['deny', 'allow'] as const)(
 
 test("an extension names its customer within its tenant, whatever other tenants' extensions are called", async () => {
   const { ocs, store, customerId } = customerWith(oneUnit)
-  store.sqlite.exec(`INSERT INTO tenant VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
+  store.sqlite
+    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
     INSERT INTO tenant_domain VALUES ('a.example', 3), ('b.example', 4);
     UPDATE customer SET tenant_id = 3 WHERE id = ${customerId};
     INSERT INTO extension (tenant_id, domain, extension, display_name, customer_id, ha1_md5,
@@ -154,7 +157,8 @@ test('an inactive customer, or one of an inactive tenant, neither starts nor ext
   ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
   expect(await ocs.extend('a', 50)).toMatchObject({ code: 'customer_inactive' })
-  store.sqlite.exec(`INSERT INTO tenant VALUES (1, 'a', 'A', 0, 0);
+  store.sqlite
+    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 0, 0);
     UPDATE customer SET is_active = 1, tenant_id = 1`)
   ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
