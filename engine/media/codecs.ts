@@ -14,8 +14,8 @@ export type OfferedCodecs =
     }
 
 /**
- * Both allow lists count: the answerer's says in which order, too. An offerer that has none of its own list may use
- * what it offers, and an offer of which the answerer may have nothing passes where the relay cannot transcode.
+ * Both allow lists count; the answerer's says in which order, too. An offerer without a codec on both lists
+ * may use what it offers. An offer of which the answerer may have nothing passes where the relay cannot transcode.
  */
 export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): OfferedCodecs {
   const offered = offerer.described?.codecs ?? []
@@ -23,8 +23,9 @@ export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): Offere
   const own = usable.length > 0 ? usable : offered
   const wanted = answerer.rules.codecs
   if (wanted === null) return filtered(offered, own)
-  const shared = wanted.flatMap((name) => own.filter((each) => isSame(each, name)))
-  if (shared.length > 0) return filtered(offered, shared)
+  const shared = common(wanted, own)
+  const possible = shared.length > 0 ? shared : common(wanted, offered)
+  if (possible.length > 0) return filtered(offered, possible)
   const to = wanted.filter(canTranscode)
   const from = own.filter(canTranscode)
   return to.length > 0 && from.length > 0 ? { kind: 'transcoded', from, to } : { kind: 'unchanged' }
@@ -32,6 +33,10 @@ export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): Offere
 
 const allowed = (offered: readonly string[], list: readonly string[] | null): readonly string[] =>
   list === null ? offered : offered.filter((name) => list.some((each) => isSame(each, name)))
+
+/** Those of `wanted`, in its order, as the offer spells them. */
+const common = (wanted: readonly string[], offered: readonly string[]): readonly string[] =>
+  wanted.flatMap((name) => offered.filter((each) => isSame(each, name)))
 
 /** RFC 4855 §3: names of codecs have no case. */
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()

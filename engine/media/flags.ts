@@ -32,12 +32,18 @@ export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictio
 }
 
 function common({ natAddress }: MediaParty, hasDigits: boolean): NgDictionary {
+  const family = natAddress?.includes(':') ? 'IP6' : 'IP4'
+  const flags = [
+    ...(hasDigits ? ['inject DTMF'] : []),
+    // `media address` has no effect in 10.5.
+    ...(natAddress === undefined ? [] : ['SIP source address']),
+  ]
   return {
     replace: ['origin', 'session-connection'],
     // Receiver reports to our own sender reports: what the MOS is computed from.
     'generate RTCP': 'on',
-    ...(natAddress !== undefined && { 'media address': natAddress }),
-    ...(hasDigits && { flags: ['inject DTMF'] }),
+    ...(natAddress !== undefined && { 'received from': [family, natAddress] }),
+    ...(flags.length > 0 && { flags }),
   }
 }
 

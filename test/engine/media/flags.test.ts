@@ -24,7 +24,7 @@ test.each(pairings)('an offer of %s is rewritten to %s', (from, to) => {
     'rtcp-mux': [to === 'webrtc' ? 'require' : 'demux'],
   })
   expect(flags['codec']).toBeUndefined()
-  expect(flags['media address']).toBeUndefined()
+  expect(flags['received from']).toBeUndefined()
   expect(JSON.stringify(flags['SDES'])).toContain(to === 'srtp' ? 'no-NULL' : 'off')
 })
 
@@ -54,6 +54,8 @@ test('codecs are an allow list, in order, and video is left alone', () => {
   expect(codecsOf(chromiumOffer, ['opus', 'PCMA'], ['PCMU', 'pcma'])).toEqual(offer('PCMA'))
   // None of its own list: what it offers is what it has.
   expect(codecsOf(baresipOffer, ['opus'], ['PCMU'])).toEqual(offer('PCMU'))
+  // On no common list, but both have it: better than transcoding.
+  expect(codecsOf(chromiumOffer, ['opus'], ['G729', 'PCMA'])).toEqual(offer('PCMA'))
   const video = `${baresipOffer}m=video 4000 RTP/AVP 96\r\na=rtpmap:96 VP8/90000\r\n`
   expect(codecsOf(video, null, ['PCMU'])).toEqual({
     strip: ['all'],
@@ -67,8 +69,8 @@ test('the relay transcodes where the other side has none of them', () => {
     mask: ['PCMA', 'PCMU'],
     strip: ['CN'],
   })
-  expect(codecsOf(chromiumOffer, ['opus'], ['G729', 'AMR-WB', 'PCMA'])).toEqual({
-    transcode: ['G729', 'PCMA'],
+  expect(codecsOf(chromiumOffer, ['opus'], ['G729', 'AMR-WB', 'GSM'])).toEqual({
+    transcode: ['G729', 'GSM'],
     mask: ['opus'],
     strip: ['red', 'G722', 'PCMU', 'PCMA', 'CN'],
   })
@@ -104,9 +106,12 @@ test('digits are taken from RTP for a party that takes INFO, and put into it for
 test('media of a party behind NAT goes to where its packets come from', () => {
   const natAddress = '198.51.100.7'
   const hidden = party(baresipOffer, { natAddress })
-  expect(offerFlags(hidden, party())['media address']).toBe(natAddress)
-  expect(answerFlags(hidden, party(baresipOffer))['media address']).toBeUndefined()
-  expect(answerFlags(party(baresipOffer), hidden)['media address']).toBe(natAddress)
+  const flags = { 'received from': ['IP4', natAddress], flags: ['SIP source address'] }
+  expect(offerFlags(hidden, party())).toMatchObject(flags)
+  expect(answerFlags(hidden, party(baresipOffer))['received from']).toBeUndefined()
+  expect(answerFlags(party(baresipOffer), hidden)).toMatchObject(flags)
+  const six = party(baresipOffer, { natAddress: '2001:db8::7' })
+  expect(offerFlags(six, party())['received from']).toEqual(['IP6', '2001:db8::7'])
 })
 
 test('an answer to a browser has ICE and multiplexed RTCP', () => {
