@@ -1,5 +1,6 @@
 /** The pool of relays against real ones. */
 import { afterEach, beforeAll, beforeEach, afterAll, expect, test } from 'vitest'
+import { deleteAndTell, deleteOf } from '../../engine/media/gate/ng-requests.ts'
 import { createRelays } from '../../engine/media/relay/create-relays.ts'
 import { NgClient } from '../../engine/media/relay/ng-client.ts'
 import { openNgSocket } from '../../engine/media/relay/ng-socket.ts'
@@ -80,9 +81,7 @@ test('a session is offered, listed, told of and deleted', async () => {
   expect((await relayOf(first).request(answer)).kind).toBe('ok')
   expect(await first.sessions()).toEqual(['one'])
   expect(Object.keys((await first.query('one'))['tags'] ?? {})).toEqual(['a', 'b'])
-  const deleted = await relayOf(first).request({
-    ...{ command: 'delete', 'call-id': 'one', 'from-tag': 'a', 'delete-delay': 0 },
-  })
+  const deleted = await relayOf(first).request(deleteAndTell({ id: 'one', legs: ['a', 'b'] }))
   expect(deleted).toMatchObject({ kind: 'ok', values: { totals: { RTP: { packets: 0 } } } })
   expect(await first.sessions()).toEqual([])
 })
@@ -116,7 +115,7 @@ test('a request that is repeated is not done twice', async () => {
   expect((await offered).kind).toBe('ok')
   expect(sent[0]).toBe(sent[1])
   expect((await offersAt(first)) - before).toBe(1)
-  await client.request({ command: 'delete', 'call-id': 'late', 'delete-delay': 0 })
+  await client.request(deleteOf('late'))
   client.close()
 })
 

@@ -30,8 +30,14 @@ export function answerOf(
   }
 }
 
-export const deleteOf = ({ id }: Pick<Session, 'id'>): NgRequest => ({
+export const deleteOf = (id: string): NgRequest => ({
   ...{ command: 'delete', 'call-id': id, 'delete-delay': 0 },
+})
+
+/** The answer has the statistics: rtpengine tells them only to who names a tag. Both are there once both have an answer. */
+export const deleteAndTell = ({ id, legs }: Pick<Session, 'id' | 'legs'>): NgRequest => ({
+  ...deleteOf(id),
+  'from-tag': legs[0],
 })
 
 /** A description without streams is none. */

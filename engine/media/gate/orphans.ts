@@ -20,7 +20,7 @@ export function deleteOrphans(
     const answer = await relay.request({ command: 'list', limit: LIST_LIMIT })
     if (answer.kind === 'ok') {
       for (const id of namesIn(answer).filter((name) => sessions.isOrphan(name)))
-        void relay.request(deleteOf({ id }))
+        void relay.request(deleteOf(id))
     } else if (tries > 1) after(() => void look(relay, tries - 1), RETRY_MS)
   }
 }

@@ -2,7 +2,7 @@
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
-import { deleteOf } from './ng-requests.ts'
+import { deleteAndTell, deleteOf } from './ng-requests.ts'
 import type { NgAnswer, NgDictionary, NgRequest, Relay } from '../relay/relays.ts'
 import { newSession, type Session } from './session.ts'
 
@@ -89,7 +89,8 @@ export class Sessions implements CallMedia {
   close(session: Session): void {
     if (session.isClosed) return
     session.isClosed = true
-    void this.ask(session, deleteOf(session)).then((answer) =>
+    const request = session.isConnected ? deleteAndTell(session) : deleteOf(session.id)
+    void this.ask(session, request).then((answer) =>
       this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined),
     )
   }
