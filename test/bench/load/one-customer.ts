@@ -4,7 +4,7 @@
 export const caller = '15550001111'
 
 /** A seed; calls go to the nodes at these ports of 127.0.0.1, in turn. */
-export const oneCustomer = (nodePorts: readonly number[]) => ({
+export const oneCustomer = (nodePorts: readonly number[], algorithm = 4) => ({
   rate_plans: [{ name: 'load', currency: 'USD' }],
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.01' }],
   customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
@@ -12,8 +12,10 @@ export const oneCustomer = (nodePorts: readonly number[]) => ({
     {
       endpoint_name: 'load',
       set_id: 1,
-      algorithm: 4,
-      nodes: nodePorts.map((port) => ({ host: '127.0.0.1', internal_port: port })),
+      algorithm,
+      nodes: nodePorts.map((port, index) => ({
+        ...{ host: '127.0.0.1', internal_port: port, priority: 10 + index },
+      })),
     },
   ],
 })

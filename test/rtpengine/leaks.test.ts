@@ -1,0 +1,41 @@
+/** Relay sessions do not outlive their calls, however these go: some hundred calls; `npm run bench -- media-leaks` runs 10,000. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { caller, oneCustomer } from '../bench/load/one-customer.ts'
+import { MixedCalls } from '../support/mixed-calls.ts'
+import { RtpEngine } from '../support/rtpengine.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
+
+let engines: readonly RtpEngine[]
+let calls: MixedCalls
+let tollgate: TollgateProcess
+
+beforeAll(async () => {
+  engines = await Promise.all([RtpEngine.start(), RtpEngine.start()])
+  calls = await MixedCalls.open(caller)
+  tollgate = await TollgateProcess.start(oneCustomer(calls.nodePorts, 8), {
+    RTPENGINE: engines.map(({ setting }) => setting).join(),
+    MEDIA_POLICY: 'anchor',
+    LOG_LEVEL: 'warn',
+  })
+})
+
+afterAll(async () => {
+  calls.close()
+  await tollgate.stop()
+  await Promise.all(engines.map((engine) => engine.stop()))
+})
+
+const sessions = async (): Promise<readonly string[]> =>
+  (await Promise.all(engines.map((engine) => engine.sessions()))).flat()
+
+test('300 calls with failovers, cancels, holds and transfers leave no session at the relays', async () => {
+  const placed = calls.place(tollgate.sipPort, { count: 300, rate: 50 })
+  await eventually(async () => {
+    for (const engine of engines) expect((await engine.sessions()).length).toBeGreaterThan(0)
+  })
+  await placed
+  expect(calls.failures).toEqual([])
+  await eventually(async () => expect(await sessions()).toEqual([]))
+  expect(tollgate.faults).toEqual([])
+})
