@@ -23,6 +23,8 @@ export interface BaresipOptions {
   readonly answerMode?: 'auto' | 'manual'
   /** For TLS; this version of baresip does not hold it against the server's certificate. */
   readonly caFile?: string
+  /** It is a carrier's gateway: it listens there, takes every number, and does not register. */
+  readonly gatewayPort?: number
   /** What its microphone hears. */
   readonly toneHz?: number
   /** `srtp-mand`: SRTP with keys in the description (SDES), and nothing else. */
@@ -124,7 +126,18 @@ export class Baresip {
     })
   }
 
-  /** How much of what it has heard in the last half second is this tone: 0 to 1. */
+  /** Waits until none of these tones is heard: another one is, or nothing. */
+  async hearsNone(...tonesHz: readonly number[]): Promise<void> {
+    await eventually(() => {
+      for (const hz of tonesHz)
+        if (this.shareOf(hz) > 0.01) throw new Error(`baresip: hears ${hz} Hz: ${this.shareOf(hz)}`)
+    })
+  }
+
+  /**
+   * How much of what it has heard in the last half second is this tone: 0 to 1. This version of baresip writes nothing
+   * down any more once the direction of its media has changed (hold): `hearsMore` tells then whether it hears.
+   */
   shareOf(hz: number): number {
     return shareInLastDump(this.#folder, hz)
   }
@@ -191,19 +204,21 @@ const accountOf = ({
   transport = 'udp',
   answerMode = 'auto',
   mediaEncryption,
+  gatewayPort,
 }: BaresipOptions) =>
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
-  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode};regint=60` +
+  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode}` +
+  `;${gatewayPort === undefined ? 'regint=60' : 'regint=0;catchall=yes'}` +
   `${mediaEncryption === undefined ? '' : `;mediaenc=${mediaEncryption}`}\n`
 
 /** Media above the ports that a kernel gives by itself: the tests' own ones are below them. */
 const configOf = (
   controlPort: number,
   folder: string,
-  { caFile, toneHz = 440, mediaEncryption }: BaresipOptions,
+  { caFile, toneHz = 440, mediaEncryption, gatewayPort = 0 }: BaresipOptions,
 ): string => `
 net_interface 127.0.0.1
-sip_listen 127.0.0.1:0
+sip_listen 127.0.0.1:${gatewayPort}
 ${caFile === undefined ? '' : `sip_cafile ${caFile}`}
 rtp_ports 61000-65535
 audio_source ausine,${toneHz}

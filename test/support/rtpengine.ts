@@ -116,6 +116,14 @@ export class RtpEngine {
     return calls.map(String)
   }
 
+  /** Waits until it has no session. */
+  async idle(): Promise<void> {
+    await eventually(async () => {
+      const sessions = await this.sessions()
+      if (sessions.length > 0) throw new Error(`rtpengine has sessions: ${sessions.join(', ')}`)
+    })
+  }
+
   /** What it knows of one session. */
   query(callId: string): Promise<NgDictionary> {
     return this.#values({ command: 'query', 'call-id': callId })

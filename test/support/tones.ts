@@ -64,12 +64,16 @@ export function shareOf(hz: number, { rate, samples }: Sound): number {
   return (2 * power) / (samples.length * energy)
 }
 
-/** What baresip's `sndfile` has written last in a folder: the tone's share of its last half second. */
+/** Media comes every 20 ms: a file that grows no more since then is silence. */
+const SILENT_MS = 300
+
+/** What baresip's `sndfile` has written last in a folder: the tone's share of the last half second. */
 export function shareInLastDump(folder: string, hz: number): number {
   const [newest] = readdirSync(folder)
     .filter((name) => /^dump-.*-dec\.wav$/.test(name))
     .map((name) => join(folder, name))
-    .toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)
-  if (newest === undefined) return 0
-  return shareOf(hz, lastOf(wavSound(readFileSync(newest)), 0.5))
+    .map((file) => ({ file, writtenAt: statSync(file).mtimeMs }))
+    .toSorted((one, other) => other.writtenAt - one.writtenAt)
+  if (newest === undefined || Date.now() - newest.writtenAt > SILENT_MS) return 0
+  return shareOf(hz, lastOf(wavSound(readFileSync(newest.file)), 0.5))
 }
