@@ -30,6 +30,7 @@ await Promise.all([
       'report-worker': 'control/pbx/reports/report-worker.ts',
       'backup-worker': 'engine/backups/backup-worker.ts',
       'recording-worker': 'engine/media/recording/recording-worker.ts',
+      'mixer-worker': 'engine/media/spy/mixer-worker.ts',
     },
     target: 'node22',
     // Native addons cannot be bundled, and pino loads files next to itself.

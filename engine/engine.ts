@@ -173,7 +173,7 @@ export class Engine {
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: this.#unpriced.gatewayBehind,
       domains: new DialledDomains({ ...config.sip, listeners: () => this.listeners }),
-      mediaGate: this.media?.gate,
+      ...{ mediaGate: this.media?.gate, listening: this.media?.listening },
       onUnknownSource: (source) => this.#refused.unknownSource(this.guard.unknownSource(source)),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
@@ -225,6 +225,7 @@ export class Engine {
     this.#isReady = false
     this.dispatcher.stop()
     await this.trunks.stop()
+    await this.media?.stop()
     this.relays?.stop()
     this.#hosts.stop()
     this.#deadlines.stop()

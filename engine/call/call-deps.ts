@@ -6,6 +6,7 @@ import type { MachineEvent } from './call-machine/protocol.ts'
 import type { IdentifyDeps } from './inbound/identify.ts'
 import type { RouteDeps } from './inbound/route.ts'
 import type { Deadlines } from './deadlines.ts'
+import type { Listening } from './monitoring/listening-legs.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
 
 export interface CallDeps extends RouteDeps {
@@ -13,6 +14,8 @@ export interface CallDeps extends RouteDeps {
   readonly charging: Charging
   readonly client: UserAgent
   readonly deadlines: Deadlines
+  /** Undefined: there are no media relays. */
+  readonly listening?: Listening | undefined
   readonly routing: RouteDeps['routing'] & IdentifyDeps['routing']
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /** Lets an event happen to the calls. */

@@ -2,9 +2,11 @@
 import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import type { Deadlines } from '../call/deadlines.ts'
 import type { LegGate } from '../call/legs.ts'
+import { ListeningLegs } from '../call/monitoring/listening-legs.ts'
 import type { CallMedia } from './call-media.ts'
 import { MediaGate } from './gate/media-gate.ts'
 import { deleteOrphans } from './gate/orphans.ts'
@@ -12,6 +14,8 @@ import { Sessions } from './gate/sessions.ts'
 import { Parties } from './parties.ts'
 import type { Relays } from './relay/relays.ts'
 import type { RuleBooks } from './rules-of.ts'
+import { Listening } from './spy/listening.ts'
+import { MixerThread } from './spy/mixer-thread.ts'
 
 /** What is asked at each call. */
 export interface MediaBooks {
@@ -32,19 +36,22 @@ interface CreateMediaDeps {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly randomBytes: (size: number) => Buffer
+  readonly log: Log
 }
 
 export interface Media {
   readonly gate: LegGate
   readonly calls: CallMedia
+  readonly listening: Listening
   /** Deletes the sessions of calls that have not been restored. No other process of this installation may have calls. */
   deleteOrphans(): void
+  stop(): Promise<void>
 }
 
 /** Undefined without relays. */
 export function createMedia(
   books: MediaBooks,
-  { config, deadlines, now, randomBytes }: CreateMediaDeps,
+  { config, deadlines, now, randomBytes, log }: CreateMediaDeps,
 ): Media | undefined {
   const { relays, calls } = books
   if (relays === undefined) return undefined
@@ -62,9 +69,16 @@ export function createMedia(
       extension: (domain, number) => books.registrar.extensionAt(domain, number)?.media,
     },
   })
+  const mixers = new MixerThread(log)
+  const listening = new Listening({ media: sessions, mixers, calls })
+  const gate = new MediaGate({ relays, sessions, parties, calls, now, after })
   return {
-    gate: new MediaGate({ relays, sessions, parties, calls, now, after }),
-    calls: sessions,
+    gate: {
+      join: (legs, ...events) =>
+        gate.join((emit) => new ListeningLegs(legs(emit), listening, emit), ...events),
+    },
+    ...{ calls: sessions, listening },
     deleteOrphans: () => deleteOrphans(relays.all(), sessions, after),
+    stop: () => mixers.stop(),
   }
 }

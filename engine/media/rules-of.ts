@@ -32,6 +32,9 @@ function saidBy(party: Caller | Callee, books: RuleBooks): MediaRules | undefine
     case 'extension':
     case 'phone':
       return books.extension(party.domain, party.extension)
+    case 'listener':
+      // It is known to relays only.
+      return { ...noMediaRules, policy: 'anchor', profile: 'rtp' }
     case 'voicemail':
     case 'domain':
     case 'trusted':

@@ -29,6 +29,7 @@ export async function startMediaRig({
         },
         {
           ...{ config: { mediaPolicy: policy, databasePath: 'test' }, deadlines, now },
+          log: () => undefined,
           randomBytes: (size) => Buffer.alloc(size, relays ? 2 : 1),
         },
       )

@@ -70,7 +70,7 @@ export const watchingOperations: Operations = {
   'POST /api/v1/telephony/spy': {
     ...{ id: 'spyOnCall', tag: 'Calls' },
     summary:
-      'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of the set).',
+      'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of the set), or, to listen, a media relay.',
     body: { call_uuid: exampleCall, supervisor_extension: '100', mode: 'listen' },
     answer: data(
       z.strictObject({

@@ -1,6 +1,6 @@
 /**
- * `POST /telephony/spy`: connects a supervisor to a live call. Tollgate does not mix media: the node of the
- * call does, if its dispatcher set has a `spy_uri`.
+ * `POST /telephony/spy`: connects a supervisor to a live call. The node of the call does it, if its dispatcher set has
+ * a `spy_uri`; a call whose media passes a relay can be listened to there, too.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -25,7 +25,7 @@ const spyBody = z.strictObject({
   side: z
     .enum(['caller', 'callee', 'both'])
     .default('both')
-    .describe('The party that hears a whisper.'),
+    .describe('The party that hears a whisper, or that is listened to.'),
   domain: domain.optional().describe('Required when several domains have this extension.'),
 })
 
@@ -42,7 +42,8 @@ export function spyRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine
       if (call === undefined || !isVisible) throw notFound('call')
       const { supervisor_extension: extension, mode, side } = body
       const template = spyUriOf(store, call)
-      if (template === null || !canSpy(template, mode, side)) throw unavailable(mode)
+      const isByNode = template !== null && canSpy(template, mode, side)
+      if (!isByNode && mode !== 'listen') throw unavailable(mode)
       const source = sourceExtension(store, principal, extension, body.domain)
       const spyUuid = startedOrThrow(
         engine.spy({ callUuid: call.callUuid, domain: source.domain, extension, mode, side }),
@@ -66,7 +67,9 @@ const unavailable = (mode: string): ApiError =>
   new ApiError(
     501,
     'spy_mode_unavailable',
-    `The PBX of this call does not support the mode ${mode}`,
+    mode === 'listen'
+      ? 'The media of this call passes no relay, and its PBX lets no supervisor listen so'
+      : `The PBX of this call does not support the mode ${mode}`,
   )
 
 function startedOrThrow(result: SpyResult, mode: string): string {

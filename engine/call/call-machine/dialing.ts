@@ -117,6 +117,7 @@ function placeOf(destination: Destination): Partial<Place> {
     case 'extension':
     case 'domain':
     case 'gateway':
+    case 'listener':
     default:
       return {}
   }

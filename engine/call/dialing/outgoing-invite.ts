@@ -1,4 +1,5 @@
 /** The INVITE of the called leg: Request-URI, next hop, headers. Pure. */
+import type { SpySide } from '../../../schema/rules/spy-uri.ts'
 import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
@@ -59,9 +60,17 @@ export interface SpyCandidate {
   readonly tenantId: number | null
 }
 
+/** What the media relay of a call lets a supervisor hear. No INVITE goes there. */
+export interface ListenerCandidate {
+  readonly kind: 'listener'
+  /** `relay:<host>:<port>`, for the record. */
+  readonly uri: string
+  readonly listened: { readonly callUuid: string; readonly side: SpySide }
+}
+
 export type Callee =
   | (Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate)
-  | (VoicemailCandidate | SpyCandidate | DomainCandidate)
+  | (VoicemailCandidate | SpyCandidate | ListenerCandidate | DomainCandidate)
 
 export interface OutgoingInvite {
   readonly uri: string
@@ -127,6 +136,8 @@ function unstripped(
   if (candidate.kind === 'agent') return namedInvite(candidate.uri, candidate.uri, invite, headers)
   if (candidate.kind === 'spy')
     return namedInvite(candidate.uri, candidate.nextHop, invite, headers)
+  if (candidate.kind === 'listener')
+    return { uri: candidate.uri, nextHop: undefined, headers, credentials: undefined }
   if (candidate.kind === 'domain') {
     if (wantsPrivacy(invite)) hideIdentities(headers)
     const uri = `sip:${invite.calledUser}@${candidate.uri.slice('sip:'.length)}`

@@ -43,6 +43,7 @@ function unpricedCarrier(
 ): string | undefined {
   switch (candidate.kind) {
     case 'gateway':
+    case 'listener':
       return undefined
     case 'phone':
       return gatewayBehindPhone(candidate, candidate.tenantId, deps)

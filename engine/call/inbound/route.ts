@@ -6,7 +6,11 @@ import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { GatewayCandidate, Origin, Routing } from '../../routing/routing.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { bracketed, plainHost } from '../../sip-server/message/index.ts'
-import type { DomainCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
+import type {
+  DomainCandidate,
+  ListenerCandidate,
+  SpyCandidate,
+} from '../dialing/outgoing-invite.ts'
 import { noCandidate, refused as refusal, type End } from '../cdr/end-reason.ts'
 import {
   innerExtension,
@@ -17,7 +21,7 @@ import {
 
 export type Destination =
   | (Candidate | GatewayCandidate | AgentCandidate)
-  | (ExtensionDestination | DomainCandidate | SpyCandidate)
+  | (ExtensionDestination | DomainCandidate | SpyCandidate | ListenerCandidate)
 
 export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<

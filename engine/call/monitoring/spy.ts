@@ -1,7 +1,7 @@
 /**
  * A supervisor joins a live call: the phones of an extension ring, and the one that answers is connected to
- * where the call's node lets a supervisor in. The node mixes the media; no wallet is asked. The call of
- * the supervisor ends with the supervised call.
+ * where the call's node lets a supervisor in, or to what the media relay of the call lets it hear. No wallet is
+ * asked. The call of the supervisor ends with the supervised call.
  */
 import { partyOfNumber } from '../sip/caller-id.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
@@ -10,7 +10,7 @@ import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 import { inviteOfSource, phonesOf } from '../click-to-call/source.ts'
-import type { SpyCandidate } from '../dialing/outgoing-invite.ts'
+import type { ListenerCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
 import { admitFree } from '../inbound/admission.ts'
 import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
@@ -23,7 +23,7 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   const { domain, extension } = request
   const spied = deps.calls.call(request.callUuid)
   if (spied === undefined || spied.end) return { kind: 'unknown_call' }
-  const candidate = entranceTo(spied, request, deps)
+  const candidate = entranceTo(spied, request, deps) ?? listenerTo(request, deps)
   if (candidate === undefined) return { kind: 'spy_mode_unavailable' }
   if (spied.answeredAt === null) return { kind: 'call_not_answered' }
   const closed = closedBy(deps.calls)
@@ -62,6 +62,16 @@ function entranceTo(
   const values = { call_uuid: start.callUuid, mode, side, node: host }
   const uri = renderSpyUri(template, values)
   return { kind: 'spy', uri, nextHop: node, tenantId, setId, nodeId, node }
+}
+
+/** Undefined: it is not to be listened to, or its media passes no relay. */
+function listenerTo(
+  { callUuid, mode, side }: SpyRequest,
+  { listening }: CallDeps,
+): ListenerCandidate | undefined {
+  const relay = mode === 'listen' ? listening?.relayOf(callUuid) : undefined
+  if (relay === undefined) return undefined
+  return { kind: 'listener', uri: `relay:${relay}`, listened: { callUuid, side } }
 }
 
 /** The phones show both parties of the call. */

@@ -27,6 +27,12 @@ test.each([
   expect(rulesOf(party, books).codecs).toEqual([codec])
 })
 
+test('what a supervisor hears is known to relays only', () => {
+  const listened = { callUuid: 'x', side: 'both' } as const
+  const rules = rulesOf({ kind: 'listener', uri: 'relay:x', listened }, books)
+  expect(rules).toEqual({ ...noRules, policy: 'anchor', profile: 'rtp' })
+})
+
 test('a party about which nothing was said has no rules', () => {
   expect(rulesOf({ kind: 'unknown' }, books)).toEqual(noRules)
   expect(rulesOf({ kind: 'trusted' }, books)).toEqual(noRules)

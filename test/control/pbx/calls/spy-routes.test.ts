@@ -47,7 +47,7 @@ const ofAcme = () => control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_s
 const spy = (changes: object = {}, token = ofAcme()) =>
   control.request('/telephony/spy', { token, method: 'POST', body: { ...body, ...changes } })
 
-test.each(['listen', 'whisper', 'barge'])(
+test.each(['whisper', 'barge'])(
   'to %s is refused with the reason when the PBX of the call does not support it',
   async (mode) => {
     await open(null)
@@ -56,6 +56,15 @@ test.each(['listen', 'whisper', 'barge'])(
     expect(asked).toEqual([])
   },
 )
+
+test('a call that no PBX has may be listened to at its media relay, if there is one', async () => {
+  await open(null)
+  expect((await spy()).status).toBe(201)
+  result = { kind: 'spy_mode_unavailable' }
+  const answer = await spy({ side: 'caller' })
+  expect([answer.status, answer.code]).toEqual([501, 'spy_mode_unavailable'])
+  expect(asked).toMatchObject([{ mode: 'listen', side: 'both' }, { side: 'caller' }])
+})
 
 test('a supervisor is called and let into the call; its own call may be followed', async () => {
   await open()
@@ -76,7 +85,7 @@ test('a supervisor is called and let into the call; its own call may be followed
 
 test('a mode or a side for which the PBX has no word is not possible', async () => {
   await open('sip:spy-{call_uuid}@{node}')
-  for (const change of [{ mode: 'barge' }, { side: 'caller' }])
+  for (const change of [{ mode: 'barge' }, { mode: 'whisper', side: 'caller' }])
     expect((await spy(change)).status).toBe(501)
   expect((await spy()).status).toBe(201)
 })

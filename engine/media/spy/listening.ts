@@ -1,0 +1,174 @@
+/**
+ * Supervisors who listen: each has a mixer, which the relay of the supervised call sends both parties to (`subscribe
+ * request`, `subscribe answer`). The call and its legs hear nothing of it. When the call gets another session, after a
+ * transfer or on another relay, the mixer is subscribed there.
+ */
+import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import type { Listening as ListeningPort } from '../../call/monitoring/listening-legs.ts'
+import type { ActiveCalls } from '../../call/active-calls.ts'
+import type { SpySide } from '../../../schema/rules/spy-uri.ts'
+import type { CallMedia, MediaSession } from '../call-media.ts'
+import type { Relay } from '../relay/relays.ts'
+import type { Mixers } from './mixer-thread.ts'
+
+export interface Listened {
+  readonly callUuid: string
+  /** The party that is heard. */
+  readonly side: SpySide
+}
+
+export interface ListeningDeps {
+  readonly media: CallMedia
+  readonly mixers: Mixers
+  readonly calls: Pick<ActiveCalls, 'leg'>
+}
+
+interface Listener extends Listened {
+  readonly id: string
+  readonly endpoint: Endpoint
+  session: MediaSession | undefined
+  /** What is asked of relays for it, one after the other. */
+  work: Promise<void>
+  isClosed: boolean
+}
+
+export class Listening implements ListeningPort {
+  readonly #deps: ListeningDeps
+  readonly #listeners = new Map<string, Listener>()
+
+  constructor(deps: ListeningDeps) {
+    this.#deps = deps
+    deps.media.observe({
+      connected: (session) => {
+        for (const callUuid of session.callUuids) this.#moveAll(callUuid)
+      },
+      closed: (session) => {
+        for (const listener of this.#listeners.values())
+          if (listener.session?.id === session.id) listener.session = undefined
+      },
+    })
+  }
+
+  /** The relay that has the media of the call; undefined: none has. */
+  relayOf(callUuid: string): string | undefined {
+    return this.#sessionOf(callUuid)?.relay.name
+  }
+
+  /** Where the supervisor's media comes from; undefined: the relay or the mixer refuses. */
+  async open(id: string, listened: Listened, lost: () => void): Promise<Endpoint | undefined> {
+    const session = this.#sessionOf(listened.callUuid)
+    if (session === undefined) return undefined
+    const { mixers } = this.#deps
+    const endpoint = await mixers.open(id, hostOf(session.relay), lost)
+    if (endpoint === undefined) return undefined
+    const work = Promise.resolve()
+    const listener = { ...listened, id, endpoint, session: undefined, work, isClosed: false }
+    this.#listeners.set(id, listener)
+    await this.#move(listener)
+    if (listener.session !== undefined) return endpoint
+    this.close(id)
+    return undefined
+  }
+
+  play(id: string, hearing: Hearing | undefined): void {
+    this.#deps.mixers.play(id, hearing)
+  }
+
+  close(id: string): void {
+    this.#deps.mixers.close(id)
+    const listener = this.#listeners.get(id)
+    if (listener === undefined) return
+    this.#listeners.delete(id)
+    listener.isClosed = true
+    void this.#move(listener)
+  }
+
+  #sessionOf(callUuid: string): MediaSession | undefined {
+    return this.#deps.media.sessionsOf(callUuid).at(-1)
+  }
+
+  #moveAll(callUuid: string): void {
+    for (const listener of this.#listeners.values())
+      if (listener.callUuid === callUuid) void this.#move(listener)
+  }
+
+  #move(listener: Listener): Promise<void> {
+    listener.work = listener.work.then(() => this.#moveNow(listener))
+    return listener.work
+  }
+
+  /** To the present session of its call. Sessions that are deleted have no subscriptions any more. */
+  async #moveNow(listener: Listener): Promise<void> {
+    const { id, session: before } = listener
+    const session = listener.isClosed ? undefined : this.#sessionOf(listener.callUuid)
+    if (session?.id === before?.id) return
+    listener.session = undefined
+    if (before) await unsubscribe(before, id)
+    if (session === undefined) return
+    const ports = await this.#subscribe(listener, session)
+    if (ports === undefined) return
+    listener.session = session
+    this.#deps.mixers.hear(id, ports)
+  }
+
+  /** Which of the two is this side of the call: after a transfer the other one may be of another call. */
+  #legOf({ legs }: MediaSession, callUuid: string, side: Exclude<SpySide, 'both'>) {
+    const { calls } = this.#deps
+    const own = legs.find((legId) => calls.leg(legId)?.callUuid === callUuid)
+    const isOwn = own !== undefined && calls.leg(own)?.side === side
+    return isOwn ? own : legs.find((legId) => legId !== own)
+  }
+
+  /** The ports from which the relay sends. */
+  async #subscribe(
+    { id, callUuid, side, endpoint }: Listener,
+    session: MediaSession,
+  ): Promise<readonly number[] | undefined> {
+    const { relay, id: callId } = session
+    const leg = side === 'both' ? undefined : this.#legOf(session, callUuid, side)
+    if (side !== 'both' && leg === undefined) return undefined
+    const offer = await relay.request({
+      ...{ command: 'subscribe request', 'call-id': callId, 'to-tag': id, ...plainRtp },
+      ...(leg === undefined ? { flags: ['all'] } : { 'from-tags': [leg] }),
+    })
+    const sdp = offer.kind === 'ok' ? offer.values['sdp'] : undefined
+    if (typeof sdp !== 'string') return undefined
+    const answer = await relay.request({
+      ...{ command: 'subscribe answer', 'call-id': callId, 'to-tag': id },
+      ...{ sdp: answerTo(sdp, endpoint), flags: ['allow transcoding'] },
+    })
+    if (answer.kind !== 'ok') {
+      await unsubscribe(session, id)
+      return undefined
+    }
+    return [...sdp.matchAll(/^m=audio (\d+)/gm)].map(([, port]) => Number(port))
+  }
+}
+
+const plainRtp = {
+  'transport-protocol': 'RTP/AVP',
+  ICE: 'remove',
+  DTLS: 'off',
+  'rtcp-mux': ['demux'],
+} as const
+
+function unsubscribe({ relay, id: callId }: MediaSession, id: string): Promise<unknown> {
+  return relay.request({ command: 'unsubscribe', 'call-id': callId, 'to-tag': id })
+}
+
+/** All audio in PCMU: the relay transcodes. */
+function answerTo(offer: string, { address, port }: Endpoint): string {
+  const family = address.includes(':') ? 'IP6' : 'IP4'
+  const origin = `${family} ${address}`
+  const media = [...offer.matchAll(/^m=(\S+) (\d+) (\S+)/gm)].flatMap(([, kind, , protocol]) =>
+    kind === 'audio'
+      ? [`m=audio ${port} RTP/AVP 0`, 'a=rtpmap:0 PCMU/8000', 'a=recvonly']
+      : [`m=${kind} 0 ${protocol} 0`],
+  )
+  const session = ['v=0', `o=- 1 1 IN ${origin}`, 's=-', `c=IN ${origin}`, 't=0 0']
+  return [...session, ...media, ''].join('\r\n')
+}
+
+/** Relays are named `host:port`. */
+const hostOf = ({ name }: Relay): string =>
+  name.slice(0, name.lastIndexOf(':')).replace(/^\[|\]$/g, '')

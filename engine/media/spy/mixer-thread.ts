@@ -1,0 +1,94 @@
+/** Mixers in the thread of `mixer-worker.ts`, which runs once the first supervisor has come. */
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import type { Log } from '../../../schema/contracts/log.ts'
+import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import type { MixerOrder, MixerReport } from './mixer-worker.ts'
+
+export interface Mixers {
+  /** Undefined: it could not be opened. `lost`: it has ended by itself. */
+  open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined>
+  hear(id: string, ports: readonly number[]): void
+  play(id: string, hearing: Hearing | undefined): void
+  close(id: string): void
+}
+
+/** One takes about 0.5 % of a core. */
+const MAX_MIXERS = 100
+
+/** In the bundle the thread is a file beside the program; of the sources it is one that Node runs as it is. */
+const bundled = new URL('./mixer-worker.js', import.meta.url)
+const threadFile = existsSync(bundled) ? bundled : new URL('./mixer-worker.ts', import.meta.url)
+
+interface Known {
+  readonly resolve: (endpoint: Endpoint | undefined) => void
+  readonly lost: () => void
+}
+
+export class MixerThread implements Mixers {
+  readonly #file: URL
+  readonly #log: Log
+  #worker: Worker | undefined
+  readonly #known = new Map<string, Known>()
+
+  constructor(log: Log, file = threadFile) {
+    this.#file = file
+    this.#log = log
+  }
+
+  open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined> {
+    if (this.#known.size >= MAX_MIXERS) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      this.#known.set(id, { resolve, lost })
+      this.#worker ??= this.#start()
+      this.#order({ type: 'open', id, relay })
+    })
+  }
+
+  hear(id: string, ports: readonly number[]): void {
+    this.#order({ type: 'hear', id, ports })
+  }
+
+  play(id: string, hearing: Hearing | undefined): void {
+    this.#order({ type: 'play', id, hearing })
+  }
+
+  close(id: string): void {
+    if (this.#known.delete(id)) this.#order({ type: 'close', id })
+  }
+
+  async stop(): Promise<void> {
+    const worker = this.#worker
+    if (worker === undefined) return
+    this.#known.clear()
+    const ended = once(worker, 'exit')
+    await worker.terminate()
+    await ended
+  }
+
+  #order(order: MixerOrder): void {
+    this.#worker?.postMessage(order, [])
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#file)
+    worker.unref()
+    worker.on('message', ({ id, endpoint }: MixerReport) => {
+      const known = this.#known.get(id)
+      if (endpoint === undefined) this.#known.delete(id)
+      known?.resolve(endpoint)
+    })
+    worker.on('error', (error) => this.#log('error', 'the mixer thread failed', { error }))
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      const lost = [...this.#known.values()]
+      this.#known.clear()
+      for (const { resolve, lost: tell } of lost) {
+        resolve(undefined)
+        tell()
+      }
+    })
+    return worker
+  }
+}

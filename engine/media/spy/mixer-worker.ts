@@ -1,0 +1,111 @@
+/** The thread that mixes what supervisors hear. One socket for each: the relay sends to it, and it sends the mix. */
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { isIPv6 } from 'node:net'
+import { setPriority } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import { parentPort } from 'node:worker_threads'
+import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import { Mix } from './mix.ts'
+
+export type MixerOrder = { readonly id: string } &
+  /** `relay`: the address that will send. */
+  (
+    | { readonly type: 'open'; readonly relay: string }
+    /** The ports from which each party comes. */
+    | { readonly type: 'hear'; readonly ports: readonly number[] }
+    /** Undefined: the supervisor holds. */
+    | { readonly type: 'play'; readonly hearing: Hearing | undefined }
+    | { readonly type: 'close' }
+  )
+
+/** A mixer is open, or could not be opened. */
+export interface MixerReport {
+  readonly id: string
+  readonly endpoint: Endpoint | undefined
+}
+
+interface Mixer {
+  readonly socket: Socket
+  readonly mix: Mix
+  ports: readonly number[]
+  hearing: Hearing | undefined
+}
+
+const FRAME_MS = 20
+/** After a longer standstill the frames in between are left out. */
+const MAX_FRAMES_AT_ONCE = 5
+
+/** Where there is not enough for both, calls come first. Linux counts it for this thread alone. */
+if (process.platform === 'linux') setPriority(0, 5)
+
+const mixers = new Map<string, Mixer>()
+let ticking: NodeJS.Timeout | undefined
+let tickedAt = 0
+
+parentPort?.on('message', (order: MixerOrder) => {
+  if (order.type === 'open') return void open(order.id, order.relay)
+  const mixer = mixers.get(order.id)
+  if (mixer === undefined) return undefined
+  if (order.type === 'hear') mixer.ports = order.ports
+  else if (order.type === 'play') mixer.hearing = order.hearing
+  else close(order.id, mixer)
+  return undefined
+})
+
+async function open(id: string, relay: string): Promise<void> {
+  const report = (endpoint: Endpoint | undefined): void =>
+    parentPort?.postMessage({ id, endpoint } satisfies MixerReport, [])
+  const type = isIPv6(relay) ? 'udp6' : 'udp4'
+  const socket = createSocket(type)
+  try {
+    socket.bind(0, await ownAddress(type, relay))
+    await once(socket, 'listening')
+  } catch {
+    socket.close()
+    return report(undefined)
+  }
+  // An SSRC has to differ from others in its session only, and there are none.
+  const mix = new Mix(socket.address().port)
+  const mixer: Mixer = { socket, mix, ports: [], hearing: undefined }
+  mixers.set(id, mixer)
+  socket.on('error', () => undefined)
+  socket.on('message', (packet, { port }) => {
+    const source = mixer.ports.indexOf(port)
+    if (source === 0 || source === 1) mixer.mix.push(source, packet)
+  })
+  if (ticking === undefined) {
+    tickedAt = performance.now()
+    ticking = setInterval(tick, FRAME_MS)
+  }
+  return report(socket.address())
+}
+
+/** The address of this machine that the relay knows: the one from which it is reached. */
+async function ownAddress(type: 'udp4' | 'udp6', relay: string): Promise<string> {
+  const probe = createSocket(type)
+  try {
+    probe.connect(9, relay)
+    await once(probe, 'connect')
+    return probe.address().address
+  } finally {
+    probe.close()
+  }
+}
+
+function tick(): void {
+  const now = performance.now()
+  const due = Math.floor((now - tickedAt) / FRAME_MS)
+  tickedAt = due > MAX_FRAMES_AT_ONCE ? now : tickedAt + due * FRAME_MS
+  for (let frame = 0; frame < Math.min(due, MAX_FRAMES_AT_ONCE); frame++)
+    for (const { mix, hearing, socket } of mixers.values())
+      if (hearing) socket.send(mix.next(hearing.payloadType), hearing.to.port, hearing.to.address)
+}
+
+function close(id: string, { socket }: Mixer): void {
+  mixers.delete(id)
+  socket.close()
+  if (mixers.size > 0) return
+  clearInterval(ticking)
+  ticking = undefined
+}

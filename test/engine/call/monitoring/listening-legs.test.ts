@@ -1,0 +1,146 @@
+import { beforeEach, expect, test } from 'vitest'
+import type { Legs } from '../../../../engine/call/legs.ts'
+import { ListeningLegs, type Listening } from '../../../../engine/call/monitoring/listening-legs.ts'
+import type { LegCommand, LegCommandOf, LegEventData } from '../../../../engine/call/signalling.ts'
+import { turnOfEventLoop } from '../../../support/waiting.ts'
+
+const offer = 'v=0\r\no=- 1 1 IN IP4 10.0.0.9\r\ns=-\r\nc=IN IP4 10.0.0.9\r\nt=0 0\r\n'
+const audio = 'm=audio 5000 RTP/AVP 0\r\n'
+const hearing = { to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 }
+const legId = 'spy.1'
+
+/** What was done, in order. */
+let done: unknown[]
+let events: LegEventData[]
+let endpoint: { address: string; port: number } | undefined
+let lose: () => void
+let legs: ListeningLegs
+
+beforeEach(() => {
+  done = []
+  events = []
+  endpoint = { address: '10.0.0.1', port: 4_000 }
+  const listening: Listening = {
+    relayOf: () => 'relay:1',
+    open: (id, listened, lost) => {
+      lose = lost
+      done.push(['open', id, listened])
+      return Promise.resolve(endpoint)
+    },
+    play: (id, what) => void done.push(['play', id, what]),
+    close: (id) => void done.push(['close', id]),
+  }
+  const pass =
+    (name: string) =>
+    (...values: unknown[]): undefined =>
+      void done.push([name, ...values])
+  const others = {
+    ...{ receive: pass('receive'), save: pass('save'), invite: pass('invite') },
+    ...{ perform: pass('perform'), forget: pass('forget'), answerBye: pass('answerBye') },
+    restore: () => true,
+  } satisfies Legs
+  legs = new ListeningLegs(others, listening, (event) => events.push(event))
+})
+
+async function invite(body = offer + audio): Promise<void> {
+  const listened = { callUuid: 'call', side: 'both' } as const
+  const callee = { kind: 'listener', uri: 'relay:10.0.0.5:2223', listened } as const
+  const sent = { uri: callee.uri, nextHop: undefined, headers: {}, credentials: undefined }
+  legs.invite(legId, { ...sent, body }, undefined, { describes: 'spy.0', callee })
+  await turnOfEventLoop()
+}
+
+const request = (changes: Partial<LegCommandOf<'request'>>): void =>
+  legs.perform({
+    ...{ type: 'request', legId, transactionId: 't', method: 'INVITE', headers: {} },
+    ...{ body: undefined, describes: undefined, noAck: false },
+    ...changes,
+  })
+
+test('a supervisor’s offer is answered with what it is to hear', async () => {
+  await invite()
+  expect(done).toEqual([
+    ['open', legId, { callUuid: 'call', side: 'both' }],
+    ['play', legId, hearing],
+  ])
+  expect(events).toMatchObject([{ type: 'answered', legId, response: { status: 200 } }])
+  expect(events[0]).toHaveProperty('response.body', expect.stringContaining('m=audio 4000 '))
+})
+
+test('a phone that holds and resumes is sent nothing meanwhile', async () => {
+  await invite()
+  request({ body: `${offer}${audio}a=sendonly\r\n` })
+  request({ transactionId: 'u', body: offer + audio })
+  expect(done.slice(2)).toEqual([
+    ['play', legId, undefined],
+    ['play', legId, hearing],
+  ])
+  expect(events.slice(1)).toMatchObject([
+    { type: 'response', transactionId: 't', response: { status: 200 }, owesAck: false },
+    { type: 'response', transactionId: 'u', response: { status: 200 } },
+  ])
+})
+
+test('a re-INVITE without an offer gets ours, which its ACK answers', async () => {
+  await invite()
+  request({ noAck: true })
+  expect(events[1]).toMatchObject({ type: 'response', owesAck: true })
+  expect(events[1]).toHaveProperty('response.body', expect.stringContaining('a=sendrecv'))
+  const answer = { type: 'acknowledgeReinvite', legId, transactionId: 't', describes: 'spy.0' }
+  legs.perform({ ...answer, body: offer + audio } as LegCommand)
+  expect(done.at(-1)).toEqual(['play', legId, hearing])
+})
+
+test('what else a supervisor sends is taken', async () => {
+  await invite()
+  request({ method: 'INFO', body: 'Signal=1' })
+  request({ method: 'UPDATE' })
+  request({ method: 'UPDATE', body: `${offer}m=video 5000 RTP/AVP 96\r\n` })
+  const statuses = events.slice(1).map((event) => 'response' in event && event.response.status)
+  expect(statuses).toEqual([200, 200, 488])
+  expect(done).toHaveLength(2)
+})
+
+test.each(['bye', 'release', 'forget'] as const)('%s closes it, once', async (how) => {
+  await invite()
+  if (how === 'forget') legs.forget(legId)
+  else legs.perform({ type: how, legId, headers: {} })
+  legs.forget(legId)
+  expect(done.filter((entry) => Array.isArray(entry) && entry[0] === 'close')).toHaveLength(1)
+})
+
+test('a supervisor that gives up while it is let in leaves nothing open', async () => {
+  const opening = invite()
+  legs.perform({ type: 'cancel', legId, headers: {} })
+  await opening
+  expect(events).toMatchObject([{ type: 'rejected', response: { status: 487 } }])
+  expect(done.at(-1)).toEqual(['close', legId])
+})
+
+test('where nothing can be heard, or in no codec, the supervisor is refused', async () => {
+  await invite(`${offer}m=audio 5000 RTP/AVP 96\r\n`)
+  endpoint = undefined
+  await invite()
+  expect(events).toMatchObject([{ response: { status: 488 } }, { response: { status: 503 } }])
+  expect(done.filter((entry) => Array.isArray(entry) && entry[0] === 'close')).toHaveLength(2)
+})
+
+test('a supervisor whose mixer is lost is put down', async () => {
+  await invite()
+  lose()
+  lose()
+  expect(events.slice(1)).toEqual([{ type: 'bye', legId, headers: {}, isOurs: true }])
+})
+
+test('all other legs are the user agent’s', () => {
+  const callee = { kind: 'domain', uri: 'sip:a.example', tenantId: null } as const
+  const sent = { uri: '', nextHop: undefined, headers: {}, credentials: undefined, body: '' }
+  legs.invite('call.1', sent, undefined, { describes: 'call.0', callee })
+  legs.perform({ type: 'bye', legId: 'call.1', headers: {} })
+  legs.answerBye('call.1')
+  legs.save('call.1')
+  legs.forget('call.1')
+  const names = done.map((entry) => Array.isArray(entry) && (entry[0] as unknown))
+  expect(names).toEqual(['invite', 'perform', 'answerBye', 'save', 'forget'])
+  expect(events).toEqual([])
+})

@@ -1,0 +1,128 @@
+/** A supervisor listens to a call of two phones, which no PBX has: the relay lets it hear both, or one. */
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { Baresip } from '../support/baresip.ts'
+import { RtpEngine } from '../support/rtpengine.ts'
+import { domain, passwordOf, threePhones } from '../support/two-phones.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
+
+const tones = { '101': 500, '102': 800, '103': 1_300 } as const
+
+let relay: RtpEngine
+let tollgate: TollgateProcess
+let token: string
+
+beforeEach(async () => {
+  relay = await RtpEngine.start()
+  onTestFinished(() => relay.stop())
+})
+
+async function start(policy: 'anchor' | 'bypass'): Promise<Baresip[]> {
+  tollgate = await TollgateProcess.start(threePhones, {
+    ...{ DRAIN_SECONDS: '0', RTPENGINE: relay.setting, MEDIA_POLICY: policy },
+  })
+  onTestFinished(() => tollgate.stop())
+  token = (await tollgate.run(['key', 'create', '--name', 'desk', '--scopes', '*'])).trim()
+  const { sipPort } = tollgate
+  return Promise.all(
+    Object.entries(tones).map(async ([user, toneHz]) => {
+      const password = passwordOf(user)
+      const phone = await Baresip.start({ user, domain, sipPort, password, toneHz })
+      onTestFinished(() => phone.stop())
+      await phone.registered()
+      return phone
+    }),
+  )
+}
+
+interface Answer {
+  readonly code?: string
+  readonly data?: { readonly spy_uuid: string }
+}
+
+async function api(path: string, body?: object): Promise<{ status: number } & Answer> {
+  const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  })
+  return { ...((await response.json()) as Answer), status: response.status }
+}
+
+/** The uuid of the call, once it is up. */
+async function talk(caller: Baresip): Promise<string> {
+  await caller.command('dial', `sip:102@${domain}`)
+  await caller.next('CALL_ESTABLISHED')
+  return eventually(() => {
+    const [call] = tollgate.openCalls()
+    if (call === undefined) throw new Error('no call is open')
+    return call.call_uuid
+  })
+}
+
+const spy = (call_uuid: string, more: object = {}) =>
+  api('/telephony/spy', { call_uuid, supervisor_extension: '103', mode: 'listen', ...more })
+
+test('a supervisor hears both parties and is not heard, and its call ends with theirs', async () => {
+  const [caller, callee, supervisor] = await start('anchor')
+  if (!caller || !callee || !supervisor) throw new Error('no phones')
+  const uuid = await talk(caller)
+  await Promise.all([caller.hears(800), callee.hears(500)])
+
+  expect(await spy(uuid)).toMatchObject({ status: 201 })
+  await supervisor.next('CALL_ESTABLISHED')
+  await supervisor.hears(500, 800)
+  await Promise.all([caller.hears(800), callee.hears(500)])
+  for (const party of [caller, callee]) expect(party.shareOf(1_300)).toBeLessThan(0.01)
+
+  // What the parties do is heard, too: they are not offered anything again.
+  await caller.command('hold')
+  await callee.hearsNone(500)
+  await caller.command('resume')
+  await supervisor.hears(500, 800)
+
+  await caller.command('hangup')
+  await supervisor.next('CALL_CLOSED')
+  const records = await tollgate.waitForCalls(2)
+  expect(
+    records.find(({ destination_number }) => destination_number === `spy:${uuid}`),
+  ).toMatchObject({
+    disposition: 'ANSWERED',
+    denial_code: 'spied_call_ended',
+    direction: 'internal',
+  })
+  await relay.idle()
+  expect(tollgate.faults).toEqual([])
+})
+
+test('a supervisor hears one party alone, holds, and leaves; the call goes on', async () => {
+  const [caller, callee, supervisor] = await start('anchor')
+  if (!caller || !callee || !supervisor) throw new Error('no phones')
+  const uuid = await talk(caller)
+  expect(await spy(uuid, { side: 'callee' })).toMatchObject({ status: 201 })
+  await supervisor.next('CALL_ESTABLISHED')
+  await supervisor.hears(800)
+  expect(supervisor.shareOf(500)).toBeLessThan(0.01)
+  await supervisor.command('hold')
+  await supervisor.hearsNone(800)
+  await supervisor.command('resume')
+  await supervisor.hearsMore()
+  await supervisor.command('hangup')
+  await tollgate.waitForCalls(1)
+  await Promise.all([caller.hears(800), callee.hears(500)])
+  await callee.command('hangup')
+  await tollgate.waitForCalls(2)
+  await relay.idle()
+  const audits = tollgate.query("SELECT id FROM audit_entry WHERE action LIKE '%/telephony/spy'")
+  expect(audits).toHaveLength(1)
+  expect(tollgate.faults).toEqual([])
+})
+
+test('a call that passes no relay cannot be listened to, and is not touched', async () => {
+  const [caller] = await start('bypass')
+  if (!caller) throw new Error('no phones')
+  const uuid = await talk(caller)
+  expect(await spy(uuid)).toMatchObject({ status: 501, code: 'spy_mode_unavailable' })
+  expect(await spy(uuid, { mode: 'barge' })).toMatchObject({ status: 501 })
+  await caller.command('hangup')
+  await tollgate.waitForCalls(1)
+})
