@@ -2,6 +2,7 @@
  * Bencode (BEP 3) as the ng protocol uses it: strings are UTF-8 text, and the keys of a dictionary stand in any
  * order, as rtpengine writes them.
  */
+import { isAscii } from 'node:buffer'
 import type { NgDictionary, NgValue } from './relays.ts'
 
 /** rtpengine nests about ten deep. */
@@ -44,23 +45,30 @@ const isList = (value: NgValue): value is readonly NgValue[] => Array.isArray(va
 
 const encodeText = (text: string): string => `${Buffer.byteLength(text)}:${text}`
 
-/** Each method gives undefined where the bytes are malformed. */
+/**
+ * Each method gives undefined where the bytes are malformed. They are read as one string, a character for a byte: its
+ * parts cost less than as many strings out of the buffer, and statistics have hundreds.
+ */
 class Reader {
   readonly #bytes: Buffer
+  readonly #characters: string
+  readonly #isAscii: boolean
   #at: number
 
   constructor(bytes: Buffer, start: number) {
     this.#bytes = bytes
+    this.#characters = bytes.toString('latin1')
+    this.#isAscii = isAscii(bytes)
     this.#at = start
   }
 
   get isAtEnd(): boolean {
-    return this.#at === this.#bytes.length
+    return this.#at === this.#characters.length
   }
 
   value(depth: number): NgValue | undefined {
     if (depth > MAX_DEPTH) return undefined
-    const kind = this.#bytes[this.#at]
+    const kind = this.#characters.charCodeAt(this.#at)
     if (kind === DICTIONARY) return this.#dictionary(depth)
     if (kind === LIST) return this.#list(depth)
     if (kind === INTEGER) return this.#integer()
@@ -70,7 +78,7 @@ class Reader {
   #dictionary(depth: number): NgDictionary | undefined {
     this.#at += 1
     const dictionary: Record<string, NgValue> = {}
-    while (this.#bytes[this.#at] !== END) {
+    while (this.#characters.charCodeAt(this.#at) !== END) {
       const key = this.#text()
       const value = key === undefined ? undefined : this.value(depth + 1)
       if (key === undefined || value === undefined) return undefined
@@ -84,7 +92,7 @@ class Reader {
   #list(depth: number): NgValue[] | undefined {
     this.#at += 1
     const list: NgValue[] = []
-    while (this.#bytes[this.#at] !== END) {
+    while (this.#characters.charCodeAt(this.#at) !== END) {
       const value = this.value(depth + 1)
       if (value === undefined) return undefined
       list.push(value)
@@ -95,7 +103,7 @@ class Reader {
 
   #integer(): number | undefined {
     this.#at += 1
-    const sign = this.#bytes[this.#at] === MINUS ? -1 : 1
+    const sign = this.#characters.charCodeAt(this.#at) === MINUS ? -1 : 1
     if (sign < 0) this.#at += 1
     const digits = this.#digits(END)
     return digits === undefined ? undefined : sign * digits || 0
@@ -105,20 +113,22 @@ class Reader {
     const length = this.#digits(COLON)
     if (length === undefined) return undefined
     const end = this.#at + length
-    if (end > this.#bytes.length) return undefined
-    const text = this.#bytes.toString('utf8', this.#at, end)
+    if (end > this.#characters.length) return undefined
+    const start = this.#at
     this.#at = end
-    return text
+    return this.#isAscii
+      ? this.#characters.slice(start, end)
+      : this.#bytes.toString('utf8', start, end)
   }
 
   /** Past `terminator`. Figures above 2^53 lose their last digits. */
   #digits(terminator: number): number | undefined {
     const start = this.#at
     let value = 0
-    let byte = this.#bytes[this.#at]
-    while (byte !== undefined && byte >= ZERO && byte <= NINE) {
+    let byte = this.#characters.charCodeAt(this.#at)
+    while (byte >= ZERO && byte <= NINE) {
       value = value * 10 + byte - ZERO
-      byte = this.#bytes[++this.#at]
+      byte = this.#characters.charCodeAt(++this.#at)
     }
     const digits = this.#at - start
     if (byte !== terminator || digits === 0 || digits > MAX_DIGITS) return undefined
