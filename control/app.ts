@@ -37,6 +37,7 @@ import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
 import { writeGate } from './middleware/write-gate.ts'
 import { agentRoutes } from './pbx/agent-routes.ts'
+import { recordingPath, recordingRoutes } from './pbx/recordings/recording-routes.ts'
 import { callRoutes } from './pbx/call-routes.ts'
 import { callStatusRoutes } from './pbx/calls/call-status.ts'
 import { originateRoutes } from './pbx/calls/originate-routes.ts'
@@ -97,6 +98,7 @@ export function createApi(
   )
   app.route('/api/v1', traceRoutes(engine))
   app.route('/api/v1', spyRoutes(deps))
+  app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps.reports))
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit))
@@ -142,10 +144,10 @@ function front(
 ): ControlApp {
   const { log, randomBytes } = deps
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
-  app.on(
-    [...mutatingMethods],
-    '*',
-    auditTrail(access.audit, deps, () => void (telemetry.refused.auditEntries += 1)),
+  const audited = auditTrail(access.audit, deps, () => void (telemetry.refused.auditEntries += 1))
+  app.on([...mutatingMethods], '*', audited)
+  app.use(`/api/v1${recordingPath}`, (c, next) =>
+    c.req.method === 'GET' ? audited(c, next) : next(),
   )
   app.use(
     inOrder(

@@ -29,6 +29,8 @@ export interface ControlSettings {
   readonly jwtSecret: string | undefined
   /** Of the payment provider's webhook; undefined: payments are not set up, and it answers 503. */
   readonly paymentWebhookSecret: string | undefined
+  /** Where finished recordings are; undefined: calls are not recorded. */
+  readonly recordingsPath: string | undefined
   /** Names under which `/mcp` may be reached besides addresses and localhost. */
   readonly mcpAllowedHosts: readonly string[]
   /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */

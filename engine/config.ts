@@ -58,6 +58,7 @@ export function readConfig(environment: Environment) {
       successes: read(settings.probeSuccesses),
     },
     relays: read(settings.rtpengine) ?? [],
+    recording: readRecording(read),
     mediaTimeoutMs: read(settings.mediaTimeoutSeconds) * 1_000,
     mediaPolicy: read(settings.mediaPolicy),
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
@@ -69,6 +70,7 @@ export function readConfig(environment: Environment) {
     retention: {
       callRecordDays: read(settings.callRecordRetentionDays),
       auditDays: read(settings.auditRetentionDays),
+      recordingDays: read(settings.recordingRetentionDays),
     },
     backup: {
       folder: read(settings.backupDir),
@@ -91,6 +93,18 @@ function readSetting<T>(setting: Setting<T>, environment: Environment): T {
   if (result !== undefined) return result.value
   const shown = setting.isSecret ? 'set to a value that is not shown' : `"${text}"`
   throw new WrongSetting(`${setting.name} is ${shown}; allowed is ${setting.allowed}`)
+}
+
+/** Undefined: calls are not recorded. */
+function readRecording(read: <T>(setting: Setting<T>) => T) {
+  const [folder, spool] = [read(settings.recordingsPath), read(settings.recordingSpool)]
+  const hasTone = read(settings.recordingTone) === 'on'
+  if ((folder === undefined) !== (spool === undefined))
+    throw new WrongSetting('RECORDINGS_PATH and RECORDING_SPOOL must be set together')
+  if (folder === undefined || spool === undefined) return undefined
+  if (read(settings.rtpengine) === undefined)
+    throw new WrongSetting('RECORDINGS_PATH is set; RTPENGINE must be set with it')
+  return { folder, spool, hasTone }
 }
 
 /** Undefined without a certificate. */

@@ -2,6 +2,7 @@
 import type { EnginePort } from '../schema/contracts/engine-port.ts'
 import type { ProbedStatus } from '../schema/contracts/dispatcher.ts'
 import type { Engine } from './engine.ts'
+import { noRecordings } from './media/recording/recordings.ts'
 
 export function portOf(engine: Engine, stampOf: (time: number) => number): EnginePort {
   const stampOrNull = (time: number | null): number | null => time && stampOf(time)
@@ -19,6 +20,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     originate: (request) => engine.originate(request),
     spy: (request) => engine.spy(request),
     transfer: (request) => engine.transfer(request),
+    recordings: noRecordings,
     dispatcher: {
       status: (setId) =>
         dispatcher.status(setId).map((set) => ({ ...set, nodes: set.nodes.map(stamped) })),

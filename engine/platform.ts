@@ -7,6 +7,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from './charging/ocs.ts'
 import type { LoopDelay } from '../control/deps.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
+import { RecordingStore } from '../control/pbx/recordings/recording-store.ts'
+import { RECORDING_RETENTION_STEP_MS, RecordingRetention } from '../control/retention/recordings.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, type ServerOptions, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
@@ -169,7 +171,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
     closers.push(followOutsideChanges(store, engine, deps))
-    const duties = [() => webhooks.stop(), forgetOldRecords(store, deps)]
+    const duties = [
+      ...[() => webhooks.stop(), forgetOldRecords(store, deps)],
+      forgetOldRecordings(store, deps),
+    ]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
     closers.push(stopDuties)
@@ -294,6 +299,7 @@ function openControl(
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,
+        recordingsPath: config.recording?.folder,
         paymentWebhookSecret: config.paymentWebhookSecret,
         mcpAllowedHosts: config.mcpAllowedHosts,
         trustedProxies: config.trustedProxies,
@@ -357,6 +363,17 @@ function forgetOldRecords(store: Store, deps: PlatformDeps): () => void {
     { callRecordDays, auditDays },
   )
   return repeating(deps)(RETENTION_STEP_MS, () => retention.step())
+}
+
+function forgetOldRecordings(store: Store, deps: PlatformDeps): () => void {
+  const { recording, retention } = deps.config
+  if (recording === undefined) return () => undefined
+  const recordings = new RecordingStore(store, recording.folder)
+  const now = (): number => earliest(deps)
+  const old = new RecordingRetention({
+    ...{ recordings, now, days: retention.recordingDays, log: deps.log },
+  })
+  return repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void old.step())
 }
 
 function drainOf(engine: Engine, { config, steadyNow: now, schedule }: PlatformDeps) {

@@ -268,6 +268,24 @@ export const settings = {
     'bypass',
     'media of parties without a rule of their own: bypass uses a relay only where media could not flow otherwise',
   ),
+  recordingsPath: unset(
+    'RECORDINGS_PATH',
+    text(1, 1_000),
+    'calls are not recorded',
+    'folder for finished recordings; needs RTPENGINE and RECORDING_SPOOL',
+  ),
+  recordingSpool: unset(
+    'RECORDING_SPOOL',
+    text(1, 1_000),
+    '–',
+    'the --recording-dir of rtpengine (--recording-method=pcap), as this process sees it',
+  ),
+  recordingTone: withDefault(
+    'RECORDING_TONE',
+    oneOf('on', 'off'),
+    'off',
+    'on: both parties hear a tone when recording starts',
+  ),
   mediaTimeoutSeconds: withDefault(
     'MEDIA_TIMEOUT_SECONDS',
     zeroOr(5, 86_400, 's'),
@@ -308,6 +326,12 @@ export const settings = {
     wholeNumber(0, 36_500, 'days'),
     '400',
     'call records older than this are removed; 0 keeps them; the ledger is always kept',
+  ),
+  recordingRetentionDays: withDefault(
+    'RECORDING_RETENTION_DAYS',
+    wholeNumber(0, 36_500, 'days'),
+    '90',
+    'recordings older than this are removed, file and row; 0 keeps them',
   ),
   auditRetentionDays: withDefault(
     'AUDIT_RETENTION_DAYS',

@@ -31,7 +31,10 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
   'engine/main.ts': composition,
   'engine/platform.ts': composition,
-  'engine/engine-port.ts': { folders: ['engine/engine.ts', 'schema'], packages: /^$/ },
+  'engine/engine-port.ts': {
+    folders: ['engine/engine.ts', 'engine/media', 'schema'],
+    packages: /^$/,
+  },
   'engine/first-admin.ts': composition,
   'engine/commands': composition,
   'engine/upgrade': composition,

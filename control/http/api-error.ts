@@ -5,7 +5,23 @@ export interface ErrorDetail {
 }
 
 export type ErrorStatus =
-  400 | 401 | 402 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 500 | 501 | 502 | 503
+  | 400
+  | 401
+  | 402
+  | 403
+  | 404
+  | 405
+  | 408
+  | 409
+  | 413
+  | 415
+  | 416
+  | 422
+  | 429
+  | 500
+  | 501
+  | 502
+  | 503
 
 interface ErrorExtras {
   readonly details?: readonly ErrorDetail[]

@@ -99,9 +99,10 @@ export function openApiDocument(
 const pathOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
 
 function operationObject(note: RouteNote, operation: Operation, schemas: Schemas): Json {
-  const { id, tag, summary, answer } = operation
+  const { id, tag, summary, answer, hasRanges = false } = operation
   const refusals = new Set<ErrorStatus>([...refusalsOf(note), ...(operation.refusals ?? [])])
   const responses: Json = { [answer.status]: answerObject(answer, schemas) }
+  if (hasRanges) responses[206] = { ...answerObject(answer, schemas), description: 'A part.' }
   for (const status of [...refusals].toSorted((a, b) => a - b))
     responses[status] = { $ref: `#/components/responses/${errors[status].name}` }
   const body = requestBody(note, operation, schemas)

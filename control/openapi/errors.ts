@@ -67,6 +67,11 @@ export const errors: Readonly<Record<ErrorStatus, ErrorText>> = {
     when: 'The content type of the request body is not supported.',
     code: 'unsupported_media_type',
   },
+  416: {
+    name: 'RangeNotSatisfiable',
+    when: 'The requested bytes are beyond the end. `Content-Range` has the size.',
+    code: 'range_not_satisfiable',
+  },
   422: {
     name: 'Unprocessable',
     when: 'The request is valid but cannot be carried out.',

@@ -29,6 +29,8 @@ export interface Operation {
   readonly tag: keyof typeof tags
   readonly summary: string
   readonly answer: Answer
+  /** A request for a range of its bytes gets 206. */
+  readonly hasRanges?: boolean
   /** In addition to those that follow from access, schemas and method (`errors.ts`). */
   readonly refusals?: readonly ErrorStatus[]
   /** A valid example. */

@@ -21,7 +21,7 @@ export const extensionBody = z.strictObject({
   call_recording: z
     .enum(['always', 'never', 'on_demand'])
     .default('always')
-    .describe('Whether calls should be recorded. Stored only: recording is not supported yet.'),
+    .describe('Whether calls are recorded, where recording is set up.'),
   email: z.email().max(254).nullish(),
   tenant: reference.nullish(),
   domain: domain

@@ -76,8 +76,8 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     .get(`${path}/:id/details`, read, one, (c) => {
       const { id } = c.req.valid('param')
       const view = found(extensions.find(requestScope(c.var.principal, now), id), noun)
-      // `call_recording` is only stored: Tollgate does not handle media.
-      return ok(c, { ...view, recording_active: false, ...detailsOf(statusOf(view)) })
+      const isRecorded = deps.engine.recordings.isAvailable && view.call_recording === 'always'
+      return ok(c, { ...view, recording_active: isRecorded, ...detailsOf(statusOf(view)) })
     })
 
     .patch(`${path}/:id`, write, one, validate('json', change), (c) => {

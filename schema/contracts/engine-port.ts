@@ -11,6 +11,7 @@ import type {
 } from './calls.ts'
 import type { DispatcherPort } from './dispatcher.ts'
 import type { EventsPort } from './engine-events.ts'
+import type { RecordingsPort } from './recordings.ts'
 import type { RegistrationsPort, TrunksPort } from './registrations.ts'
 import type { RelayStatus } from './relays.ts'
 import type { Trace } from './trace.ts'
@@ -72,6 +73,7 @@ export interface EnginePort {
   spy(request: SpyRequest): SpyResult
   /** Blind transfer. Resolves before any phone rings; `calls` shows how it goes on. */
   transfer(request: TransferRequest): Promise<TransferResult>
+  readonly recordings: RecordingsPort
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
   /** Reads carriers, routes, domains and trusted sources from the database again. */

@@ -13,7 +13,7 @@ export const fileView = ({
   sha256,
 }: Pick<RecordedCall, 'durationMs' | 'bytes' | 'sha256'>) => ({
   /** Seconds. */
-  duration: durationMs / 1_000,
+  duration: Math.round(durationMs / 1_000),
   bytes,
   sha256,
 })

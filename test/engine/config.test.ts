@@ -37,12 +37,13 @@ test('an empty environment gives the documented defaults', () => {
     relays: [],
     paymentWebhookSecret: undefined,
     mcpAllowedHosts: [],
+    recording: undefined,
     mediaTimeoutMs: 60_000,
     webhookPrivateTargets: 'deny',
     secretKey: undefined,
     jwtSecret: undefined,
     admin: { username: 'admin', password: undefined },
-    retention: { callRecordDays: 400, auditDays: 400 },
+    retention: { callRecordDays: 400, auditDays: 400, recordingDays: 90 },
     backup: { folder: undefined, intervalMs: 86_400_000, keep: 7 },
     traceMemoryBytes: 33_554_432,
     drainSeconds: 30,
@@ -150,6 +151,7 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
   ['OCS_FAIL_MODE', 'open', (config) => config.ocs.failMode, 'open'],
   ['CDR_RETENTION_DAYS', '90', (config) => config.retention.callRecordDays, 90],
   ['AUDIT_RETENTION_DAYS', '365', (config) => config.retention.auditDays, 365],
+  ['RECORDING_RETENTION_DAYS', '0', (config) => config.retention.recordingDays, 0],
   ['DRAIN_SECONDS', '0', (config) => config.drainSeconds, 0],
   ['PROBE_INTERVAL_MS', '', (config) => config.probe.intervalMs, 500],
 ]
@@ -273,4 +275,16 @@ test('the guide lists every setting with its default and meaning', () => {
     meaning,
   ])
   expect(rows).toEqual(declared)
+})
+
+test('recording needs a folder, the spool of a relay, and a relay', () => {
+  const environment = {
+    ...{ RTPENGINE: 'udp/127.0.0.1:2223', RECORDINGS_PATH: '/var/lib/recordings' },
+    ...{ RECORDING_SPOOL: '/var/spool/rtpengine', RECORDING_TONE: 'on' },
+  }
+  expect(readConfig(environment).recording).toEqual({
+    ...{ folder: '/var/lib/recordings', spool: '/var/spool/rtpengine', hasTone: true },
+  })
+  for (const missing of ['RTPENGINE', 'RECORDINGS_PATH', 'RECORDING_SPOOL'])
+    expect(() => readConfig({ ...environment, [missing]: undefined })).toThrow(WrongSetting)
 })

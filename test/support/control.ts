@@ -92,6 +92,7 @@ export function openControl(
   events = noEvents,
   trustedProxies: readonly string[] = [],
   hasMediaRelay = false,
+  recordingsPath?: string,
 ): TestControl {
   let steady = startOfTime
   let offsetMs = 0
@@ -125,7 +126,7 @@ export function openControl(
     version: '0.0.0-test',
     loopDelay: { percentile: () => 0, reset: () => undefined },
     settings: {
-      ...{ jwtSecret: undefined, paymentWebhookSecret },
+      ...{ jwtSecret: undefined, paymentWebhookSecret, recordingsPath },
       ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'], hasMediaRelay },
     },
   }
@@ -248,6 +249,11 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       setState: () => 'unknown_set',
       isUnresolvable: () => false,
       reload: () => undefined,
+    },
+    recordings: {
+      isAvailable: false,
+      isRecording: () => false,
+      control: () => Promise.resolve({ kind: 'recording_unavailable' }),
     },
     calls: {
       list: () => engine.activeCalls,

@@ -5,6 +5,7 @@ import { billingOperations } from './billing.ts'
 import { routingOperations } from './routing.ts'
 import { systemOperations } from './system.ts'
 import { selfServiceOperations } from './self-service.ts'
+import { recordingOperations } from './recordings.ts'
 import { reportOperations } from './reports.ts'
 import { telephonyOperations } from './telephony.ts'
 import { toolOperations } from './tools.ts'
@@ -16,6 +17,7 @@ export const operations: Operations = {
   ...accessOperations,
   ...routingOperations,
   ...telephonyOperations,
+  ...recordingOperations,
   ...reportOperations,
   ...watchingOperations,
   ...billingOperations,

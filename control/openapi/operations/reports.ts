@@ -41,6 +41,14 @@ const mediaQuality = z
   .describe('What was heard from each party.')
   .meta({ id: 'MediaQuality' })
 
+const recording = z
+  .strictObject({
+    duration: count.describe('Seconds.'),
+    bytes: count,
+    sha256: z.string().describe('Of the file, in hexadecimal digits.'),
+  })
+  .describe('`GET /calls/{uuid}/recording` has the file. Null when there is none.')
+
 const callRecord: z.ZodType<CdrView> = z
   .strictObject({
     call_uuid: z.string(),
@@ -78,6 +86,7 @@ const callRecord: z.ZodType<CdrView> = z
     unauthorized_by_ocs: z.boolean(),
     mos_source: mosSource.nullable(),
     media_quality: mediaQuality.nullable(),
+    recording: recording.nullable(),
   })
   .meta({ id: 'CallRecord' })
 
@@ -109,7 +118,7 @@ const exampleRecord = {
   ...{ direction: 'inbound', set_id: 1, node: 'sip:10.0.0.11:5060;transport=udp' },
   ...{ carrier: null, attempts: [], jitter_ms: null, packet_loss_pct: null, customer_id: 7 },
   ...{ tenant_slug: null, call_id: 'a84b4c76e66710', recovered: false },
-  ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null },
+  ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null, recording: null },
 }
 
 export const reportOperations: Operations = {

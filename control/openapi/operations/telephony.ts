@@ -35,7 +35,11 @@ const extensionDetails = z
     voicemail_enabled: z.boolean(),
     call_recording: z.enum(['always', 'never', 'on_demand']),
     ...mediaView,
-    recording_active: z.literal(false).describe('Always false: recording is not supported yet.'),
+    recording_active: z
+      .boolean()
+      .describe(
+        'Whether each call is recorded: `call_recording` is `always`, and recording is set up.',
+      ),
     status: state,
     contacts: z.array(
       z.strictObject({
@@ -155,6 +159,7 @@ const activeCall: z.ZodType<ActiveCallView> = z
       .describe('Remote address of the callee leg. Null before the answer.'),
     customer_id: z.int().nullable(),
     transfer,
+    recording: z.boolean().describe('Whether the call is being recorded.'),
     cost: z
       .number()
       .nullable()
@@ -254,7 +259,14 @@ const calls: Operations = {
         ...{ start_stamp: exampleTime, answer_stamp: exampleTime, set_id: 1 },
         ...{ node: 'sip:10.0.0.11:5060;transport=udp', node_state: 'active', carrier: null },
         ...{ caller_address: '203.0.113.7:5060', callee_address: '10.0.0.11:5060' },
-        ...{ customer_id: 7, transfer: null, cost: 0.6, cost_exact: '0.60', currency: 'USD' },
+        ...{
+          customer_id: 7,
+          transfer: null,
+          recording: false,
+          cost: 0.6,
+          cost_exact: '0.60',
+          currency: 'USD',
+        },
       },
     ]),
   },

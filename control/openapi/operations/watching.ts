@@ -10,6 +10,8 @@ const event = z
     type: z.enum([
       ...(['call.started', 'call.ringing', 'call.answered', 'call.ended'] as const),
       ...(['call.transferring', 'call.transferred', 'call.transfer_failed'] as const),
+      ...(['recording.started', 'recording.stopped'] as const),
+      ...(['recording.ready', 'recording.failed'] as const),
       ...(['node.down', 'node.up', 'registration'] as const),
       ...(['relay.down', 'relay.up', 'relay.restarted'] as const),
       ...(['storage.failed', 'storage.recovered'] as const),

@@ -35,6 +35,7 @@ export function activeCallView({
       callee_address: peers.callee,
       customer_id: call.customerId,
       transfer: transferView(call),
+      recording: engine.recordings.isRecording(callUuid),
       ...costOf(ocs, callUuid, seconds),
     }
   }

@@ -6,6 +6,7 @@ import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { CdrTable, Database } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first, rawRows } from '../../../schema/query.ts'
+import { recordingOfCall } from '../recordings/recording-column.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
 
 import type { RefusalReason } from '../../../schema/tables/refused-calls.ts'
@@ -23,7 +24,11 @@ export interface CdrFilter {
   readonly order?: 'oldest' | 'newest' | undefined
 }
 
-export type CdrRow = Selectable<CdrTable> & { readonly tenant_slug: string | null }
+export type CdrRow = Selectable<CdrTable> & {
+  readonly tenant_slug: string | null
+  /** JSON of a `RecordingView`. */
+  readonly recording: string | null
+}
 
 export interface CdrTotals {
   readonly calls: number
@@ -68,13 +73,16 @@ export const at = {
   ...({ mos_source: 30, media_quality: 31 } as const),
 } satisfies Partial<Record<keyof CdrTable, number>>
 
+/** Behind them: JSON, of another table. */
+export const recordingAt = 32
+
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
 
 /** A record as an array: reading it takes 4 µs, as an object 10 µs. */
 export type CdrValues = {
   readonly [column in keyof Columns as Columns[column]]: Selectable<CdrTable>[column]
-}
+} & { readonly [recordingAt]: string | null }
 
 /** Statements on the records of one filter. */
 export class CdrStore {
@@ -105,7 +113,9 @@ export class CdrStore {
 
   /** The first `count` records of a range. */
   rows({ start, end }: Window, count: number): CdrValues[] {
-    const query = this.#ordered(this.#meant(start, end)).select(columns).limit(count)
+    const query = this.#ordered(this.#meant(start, end))
+      .select([...columns, recordingOfCall])
+      .limit(count)
     return rawRows<CdrValues>(this.#store, query)
   }
 

@@ -3,7 +3,7 @@
  * records, and an object for each would cost more than everything else. Bench: `reports`.
  */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
-import { at, type CdrValues } from './cdr-store.ts'
+import { at, type CdrValues, recordingAt } from './cdr-store.ts'
 import type { CdrView } from './cdr-view.ts'
 import { Memory, SecondTexts } from './memory.ts'
 
@@ -54,7 +54,8 @@ export class CdrText {
       `,"customer_id":${row[at.customer_id]},"tenant_slug":${this.#word(slug)}` +
       `,"call_id":${quoted(row[at.call_id])},"recovered":${flag(row[at.is_recovered])}` +
       `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
-      `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}}`
+      `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
+      `,"recording":${row[recordingAt]}}`
     )
   }
 
@@ -74,7 +75,7 @@ export class CdrText {
       `,${row[at.jitter_ms] ?? ''},${row[at.packet_loss_pct] ?? ''}` +
       `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
       `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
-      `,${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')}` +
+      `,${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
@@ -154,6 +155,7 @@ const columns = [
   'unauthorized_by_ocs',
   'mos_source',
   'media_quality',
+  'recording',
   'attempts',
 ] as const satisfies readonly (keyof CdrView)[]
 

@@ -1,6 +1,7 @@
 /** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { MediaQuality } from '../../../schema/call-quality.ts'
+import type { RecordingView } from '../recordings/recording-column.ts'
 import type { CdrRow } from './cdr-store.ts'
 
 export function viewOf(row: CdrRow) {
@@ -38,6 +39,7 @@ export function viewOf(row: CdrRow) {
     mos_source: row.mos_source,
     // Only `insertCallRecord` writes it.
     media_quality: row.media_quality && (JSON.parse(row.media_quality) as MediaQuality),
+    recording: row.recording === null ? null : (JSON.parse(row.recording) as RecordingView),
   }
 }
 

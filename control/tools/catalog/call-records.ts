@@ -1,5 +1,6 @@
 /** Reads call records for the tools: one by its uuid, or the newest of a period, in slices. */
 import { first, all } from '../../../schema/query.ts'
+import { recordingOfCall } from '../../pbx/recordings/recording-column.ts'
 import type { CdrFilter, CdrRow } from '../../pbx/reports/cdr-store.ts'
 import type { ToolUse } from '../tool.ts'
 
@@ -72,6 +73,6 @@ function records({ store, principal: { tenantId } }: ToolUse) {
     .selectFrom('cdr')
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
     .selectAll('cdr')
-    .select('tenant.slug as tenant_slug')
+    .select(['tenant.slug as tenant_slug', recordingOfCall])
   return tenantId === null ? query : query.where('cdr.tenant_id', '=', tenantId)
 }

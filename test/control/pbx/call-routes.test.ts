@@ -52,6 +52,7 @@ test('active calls are a bare array with the fields of the specification', async
       callee_address: '10.0.0.1:5060',
       customer_id: 4,
       transfer: null,
+      recording: false,
       cost: 0,
       cost_exact: '0.00',
       currency: null,

@@ -50,7 +50,7 @@ const deps: ControlDeps = {
   version: 'bench',
   loopDelay: monitorEventLoopDelay(),
   settings: {
-    ...{ jwtSecret: undefined, paymentWebhookSecret: undefined },
+    ...{ jwtSecret: undefined, recordingsPath: undefined, paymentWebhookSecret: undefined },
     ...{ mcpAllowedHosts: [], trustedProxies: [], reservedNetworks: [], hasMediaRelay: false },
   },
 }

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { CdrStore } from '../../../../control/pbx/reports/cdr-store.ts'
 import { CdrText, csvHeader } from '../../../../control/pbx/reports/cdr-text.ts'
+import { recordingOfCall } from '../../../../control/pbx/recordings/recording-column.ts'
 import { viewOf } from '../../../../control/pbx/reports/cdr-view.ts'
 import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
-import { first } from '../../../../schema/query.ts'
+import { first, insert } from '../../../../schema/query.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
@@ -27,6 +28,8 @@ const attempt = (reason: string, startedAt: number) => ({
   ...{ destination: `sip:${odd}`, status: 503, reason, startedAt, endedAt: startedAt + 1_007 },
 })
 
+const recorded = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
+
 const records: readonly [string, Partial<CallRecord>, number][] = [
   ['with nothing that may be missing', {}, 0],
   [
@@ -49,6 +52,7 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
     1,
   ],
   ['with the quality of its media', { quality }, 0],
+  ['with a recording', { callUuid: recorded }, 0],
 ]
 
 /** The record as it is read for a report, and its view. */
@@ -57,6 +61,8 @@ function stored(change: Partial<CallRecord>, costMicros: number) {
   tenant('acme')
   const cost = { costMicros, currency: change.currency ?? null }
   insertCallRecord(store)({ ...plain, ...change }, cost)
+  const file = { call_uuid: recorded, tenant_id: 1, started_at: startOfTime, duration_ms: 1_600 }
+  insert(store, store.db.insertInto('recording').values({ ...file, bytes: 44, sha256: 'ab' }))
   const filter = { tenantId: null, from: 0, before: startOfTime + 1, disposition: undefined }
   const cdrs = new CdrStore(store, filter)
   const row = cdrs.rows({ start: cdrs.beginning, end: undefined }, 1)[0]
@@ -64,7 +70,7 @@ function stored(change: Partial<CallRecord>, costMicros: number) {
     .selectFrom('cdr')
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
     .selectAll('cdr')
-    .select('tenant.slug as tenant_slug')
+    .select(['tenant.slug as tenant_slug', recordingOfCall])
   const whole = first(store, query)
   if (row === undefined || whole === undefined) throw new Error('no record')
   return { row, text: new CdrText(cdrs.slugs()), view: viewOf(whole) }
@@ -94,11 +100,17 @@ test.each(records.slice(0, 2))(
   },
 )
 
+test('a recording is JSON in its cell', () => {
+  const { row, text, view } = stored({ callUuid: recorded }, 0)
+  expect(view.recording).toEqual({ duration: 2, bytes: 44, sha256: 'ab' })
+  expect(text.csv(row)).toContain('"{""duration"":2,""bytes"":44,""sha256"":""ab""}",[]')
+})
+
 test('the quality of each direction is JSON in its cell', () => {
   const { row, text, view } = stored({ quality }, 0)
   const json = JSON.stringify(view.media_quality).replaceAll('"', '""')
   expect(text.csv(row)).toContain(`,3.4,12,9.8,c,`)
-  expect(text.csv(row)).toContain(`,computed,"${json}",[]`)
+  expect(text.csv(row)).toContain(`,computed,"${json}",,[]`)
 })
 
 test.each([

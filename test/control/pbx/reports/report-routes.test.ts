@@ -56,6 +56,7 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         unauthorized_by_ocs: false,
         mos_source: null,
         media_quality: null,
+        recording: null,
       },
     ],
   })

@@ -1,0 +1,55 @@
+/** Finished recordings: found by the uuid of their call, removed with their file. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Selectable } from 'kysely'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first } from '../../../schema/query.ts'
+import { recordingFile } from '../../../schema/rules/recording-file.ts'
+import type { RecordingTable } from '../../../schema/tables/recordings.ts'
+
+export type Recording = Selectable<RecordingTable>
+
+export class RecordingStore {
+  readonly #store: Store
+  readonly #folder: string
+
+  constructor(store: Store, folder: string) {
+    this.#store = store
+    this.#folder = folder
+  }
+
+  find(callUuid: string): Recording | undefined {
+    const query = this.#store.db
+      .selectFrom('recording')
+      .selectAll()
+      .where('call_uuid', '=', callUuid)
+    return first(this.#store, query)
+  }
+
+  /** Those that began before; the oldest first. */
+  olderThan(time: number, count: number): readonly Recording[] {
+    const query = this.#store.db
+      .selectFrom('recording')
+      .selectAll()
+      .where('started_at', '<', time)
+      .orderBy('started_at')
+      .limit(count)
+    return all(this.#store, query)
+  }
+
+  /** Undefined: no file can have this name. */
+  pathOf({ call_uuid: uuid }: Pick<Recording, 'call_uuid'>): string | undefined {
+    const name = recordingFile(uuid)
+    return name && join(this.#folder, name)
+  }
+
+  /** The file first: a crash in between leaves a row, which may be removed again. */
+  async remove(recording: Pick<Recording, 'call_uuid'>): Promise<void> {
+    const path = this.pathOf(recording)
+    if (path !== undefined) await rm(path, { force: true })
+    const query = this.#store.db
+      .deleteFrom('recording')
+      .where('call_uuid', '=', recording.call_uuid)
+    execute(this.#store, query)
+  }
+}
