@@ -20,7 +20,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     originate: (request) => engine.originate(request),
     spy: (request) => engine.spy(request),
     transfer: (request) => engine.transfer(request),
-    recordings: noRecordings,
+    recordings: engine.recordings ?? noRecordings,
     dispatcher: {
       status: (setId) =>
         dispatcher.status(setId).map((set) => ({ ...set, nodes: set.nodes.map(stamped) })),

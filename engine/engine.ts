@@ -20,6 +20,7 @@ import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent
 import { CallTotals, counted } from './call-totals.ts'
 import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine-port.ts'
 import type { Trace } from '../schema/contracts/trace.ts'
+import type { EventSink } from '../schema/contracts/webhook-events.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
@@ -37,6 +38,7 @@ import { TrustedSources } from './routing/recognition/sources.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { connectToServer, createSipServer, type SipServer } from './sip-server/index.ts'
 import { createMedia, type Media } from './media/create-media.ts'
+import { createRecordings, type Recordings } from './media/recording/recordings.ts'
 import { createRelays } from './media/relay/create-relays.ts'
 import type { RelayPool } from './media/relay/relay-pool.ts'
 import { NodeNotes } from './node-notes.ts'
@@ -58,6 +60,8 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
+  /** Takes webhook events; absent: there are none. */
+  readonly webhooks?: EventSink
   /** A node's state has changed. */
   readonly onNodeChange?: (change: NodeChange) => void
   readonly log: Log
@@ -97,6 +101,8 @@ export class Engine {
   readonly relays: RelayPool | undefined
   /** Absent without relays. */
   readonly media: Media | undefined
+  /** Absent without relays, or without places for files. */
+  readonly recordings: Recordings | undefined
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks
@@ -136,9 +142,13 @@ export class Engine {
       ...{ now, wallNow, deadlines: this.#deadlines, charging },
       canStore: () => store.storage.problem === undefined,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
-      onEvent: (event) => this.events.add(event),
+      onEvent: (event) => {
+        this.events.add(event)
+        if (event.type === 'call.ended') this.recordings?.ended(event.record)
+      },
     })
     this.media = createMedia(this, { ...deps, deadlines: this.#deadlines })
+    this.recordings = createRecordings(this, deps)
     this.dispatcher = new Dispatcher({
       loadSets: () => loadSets(store),
       saveOperatorState: operatorStateWriter(store),
@@ -209,6 +219,12 @@ export class Engine {
     return restored
   }
 
+  /** No other process of this installation has calls any more: what the last one has left at relays and on disks is finished. */
+  finishLast(): void {
+    this.media?.deleteOrphans()
+    void this.recordings?.resume()
+  }
+
   /** Takes no new call; resolves when the live ones are over, which is soon after `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
     this.#log('info', 'draining', { calls: this.calls.size })
@@ -226,6 +242,7 @@ export class Engine {
     this.dispatcher.stop()
     await this.trunks.stop()
     await this.media?.stop()
+    await this.recordings?.stop()
     this.relays?.stop()
     this.#hosts.stop()
     this.#deadlines.stop()
@@ -278,6 +295,7 @@ export class Engine {
       ...this.#totals.snapshot(),
       ...this.#nodes.telemetry(this.dispatcher),
       unpriced_gateway_refusals_total: this.#unpriced.total,
+      ...this.recordings?.telemetry(),
       ...this.trunks.telemetry(),
       ...this.registrar.telemetry(),
       ...this.guard.telemetry(),

@@ -7,7 +7,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from './charging/ocs.ts'
 import type { LoopDelay } from '../control/deps.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
-import { RecordingStore } from '../control/pbx/recordings/recording-store.ts'
 import { RECORDING_RETENTION_STEP_MS, RecordingRetention } from '../control/retention/recordings.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, type ServerOptions, startControl } from '../control/server.ts'
@@ -138,6 +137,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...(charging instanceof Ocs ? { priceOf: pricesOf(charging, deps) } : {}),
+      webhooks: webhooks.sink,
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
@@ -145,7 +145,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const serveSip = async (): Promise<void> => {
       if (oldProcess) await takeOver(oldProcess, parts)
       const { restored, abandoned } = await engine.start(saved)
-      if (!oldProcess) engine.media?.deleteOrphans()
+      if (!oldProcess) engine.finishLast()
       hasServed = true
       const recoveredCalls = closed.recoveredCalls + abandoned
       if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
@@ -171,10 +171,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
     closers.push(followOutsideChanges(store, engine, deps))
-    const duties = [
-      ...[() => webhooks.stop(), forgetOldRecords(store, deps)],
-      forgetOldRecordings(store, deps),
-    ]
+    const duties = [() => webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
     closers.push(stopDuties)
@@ -362,18 +359,12 @@ function forgetOldRecords(store: Store, deps: PlatformDeps): () => void {
     { ...deps, store, now: () => earliest(deps) },
     { callRecordDays, auditDays },
   )
-  return repeating(deps)(RETENTION_STEP_MS, () => retention.step())
-}
-
-function forgetOldRecordings(store: Store, deps: PlatformDeps): () => void {
-  const { recording, retention } = deps.config
-  if (recording === undefined) return () => undefined
-  const recordings = new RecordingStore(store, recording.folder)
-  const now = (): number => earliest(deps)
-  const old = new RecordingRetention({
-    ...{ recordings, now, days: retention.recordingDays, log: deps.log },
-  })
-  return repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void old.step())
+  const recordings = new RecordingRetention({ ...deps, store, now: () => earliest(deps) })
+  const stops = [
+    repeating(deps)(RETENTION_STEP_MS, () => retention.step()),
+    repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void recordings.step()),
+  ]
+  return () => stops.forEach((stop) => stop())
 }
 
 function drainOf(engine: Engine, { config, steadyNow: now, schedule }: PlatformDeps) {

@@ -1,6 +1,7 @@
 /** Removes recordings past their retention, a few at a time: each with its file. */
 import type { Log } from '../../schema/contracts/log.ts'
-import type { RecordingStore } from '../pbx/recordings/recording-store.ts'
+import type { Store } from '../../schema/open.ts'
+import { RecordingStore } from '../pbx/recordings/recording-store.ts'
 
 /** Interval between calls of `step`. */
 export const RECORDING_RETENTION_STEP_MS = 60_000
@@ -9,9 +10,13 @@ const BATCH = 1_000
 const DAY_MS = 86_400_000
 
 export interface RecordingRetentionDeps {
-  readonly recordings: Pick<RecordingStore, 'olderThan' | 'remove'>
-  /** Days after the start of a recording; 0 keeps them. */
-  readonly days: number
+  readonly store: Store
+  readonly config: {
+    /** Undefined: calls are not recorded. */
+    readonly recording: { readonly folder: string } | undefined
+    /** Days after the start of a recording; 0 keeps them. */
+    readonly retention: { readonly recordingDays: number }
+  }
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
@@ -19,23 +24,26 @@ export interface RecordingRetentionDeps {
 
 export class RecordingRetention {
   readonly #deps: RecordingRetentionDeps
+  readonly #recordings: RecordingStore | undefined
   #isBusy = false
 
   constructor(deps: RecordingRetentionDeps) {
+    const folder = deps.config.recording?.folder
     this.#deps = deps
+    this.#recordings = folder === undefined ? undefined : new RecordingStore(deps.store, folder)
   }
 
   /** Removes one batch, unless the last one is still being removed. */
   async step(): Promise<void> {
-    const { days } = this.#deps
-    if (days === 0 || this.#isBusy) return
+    const { recordingDays: days } = this.#deps.config.retention
+    if (days === 0 || this.#isBusy || this.#recordings === undefined) return
     this.#isBusy = true
-    await this.#removeOld(days)
+    await this.#removeOld(this.#recordings, days)
     this.#isBusy = false
   }
 
-  async #removeOld(days: number): Promise<void> {
-    const { recordings, now, log } = this.#deps
+  async #removeOld(recordings: RecordingStore, days: number): Promise<void> {
+    const { now, log } = this.#deps
     let removed = 0
     try {
       for (const recording of recordings.olderThan(now() - days * DAY_MS, BATCH)) {

@@ -24,6 +24,8 @@ export interface MediaBooks {
   readonly routing: { readonly mediaOf: RuleBooks['routing'] }
   readonly dispatcher: { setRecord(setId: number): Ruled | undefined }
   readonly registrar: { extensionAt(domain: string, extension: string): Ruled | undefined }
+  /** Absent: no call is recorded. */
+  readonly recordings?: { mayRecord(callUuid: string): boolean } | undefined
 }
 
 interface Ruled {
@@ -46,6 +48,8 @@ export interface Media {
   /** Deletes the sessions of calls that have not been restored. No other process of this installation may have calls. */
   deleteOrphans(): void
   stop(): Promise<void>
+  /** Whether a file of a relay is named after a session of this installation. */
+  isOurs(name: string): boolean
 }
 
 /** Undefined without relays. */
@@ -61,8 +65,10 @@ export function createMedia(
   }
   const prefix = hash('sha1', `${hostname()} ${config.databasePath}`, 'hex').slice(0, 8)
   const sessions = new Sessions({ calls, prefix, run: randomBytes(4).toString('hex'), after })
+  const isRecorded = (callUuids: readonly string[]): boolean =>
+    callUuids.some((callUuid) => books.recordings?.mayRecord(callUuid) === true)
   const parties = new Parties({
-    ...{ calls, policy: config.mediaPolicy, isRecorded: () => false },
+    ...{ calls, policy: config.mediaPolicy, isRecorded },
     books: {
       routing: (party) => books.routing.mediaOf(party),
       set: (setId) => books.dispatcher.setRecord(setId)?.media,
@@ -80,5 +86,6 @@ export function createMedia(
     ...{ calls: sessions, listening },
     deleteOrphans: () => deleteOrphans(relays.all(), sessions, after),
     stop: () => mixers.stop(),
+    isOurs: (name) => name.startsWith(`${prefix}-`),
   }
 }

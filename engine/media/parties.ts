@@ -8,6 +8,7 @@ import { noMediaRules } from '../../schema/rules/media.ts'
 import type { Description } from './description.ts'
 import { natAddressOf } from './nat.ts'
 import type { MediaParty } from './party.ts'
+import { inRecordedCodecs } from './recording/recorded-codecs.ts'
 import { mediaDecision, type MediaDecision } from './policy.ts'
 import { rulesOf, type RuleBooks } from './rules-of.ts'
 
@@ -65,6 +66,11 @@ export class Parties {
     if (facts.rules !== undefined) return facts
     const { origin } = this.#deps.calls.call(callUuidOf(legId)) ?? {}
     return { ...facts, rules: origin ? rulesOf(origin, this.#deps.books) : noMediaRules }
+  }
+
+  /** In a call that may be recorded: with the codecs of which a recording can be made. */
+  recordable(party: MediaParty, callUuid: string): MediaParty {
+    return this.#deps.isRecorded([callUuid]) ? inRecordedCodecs(party) : party
   }
 
   decide(offerer: MediaParty, answerer: MediaParty, callUuids: readonly string[]): MediaDecision {

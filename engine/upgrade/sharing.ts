@@ -66,7 +66,7 @@ export async function followOld(
     sharingOf(engine).alone()
     const { saved, ...left } = charging.leftBeside()
     const { restored, abandoned } = engine.passing.restore(saved)
-    engine.media?.deleteOrphans()
+    engine.finishLast()
     if (charging instanceof Ocs) charging.holdElsewhere([])
     const recoveredCalls = left.recoveredCalls + abandoned
     sharingOf(engine).release()

@@ -37,6 +37,7 @@ test('an empty environment gives the documented defaults', () => {
     relays: [],
     paymentWebhookSecret: undefined,
     mcpAllowedHosts: [],
+    mediaPolicy: 'bypass',
     recording: undefined,
     mediaTimeoutMs: 60_000,
     webhookPrivateTargets: 'deny',

@@ -17,7 +17,7 @@ import type { Sessions } from './sessions.ts'
 export interface OffersDeps {
   readonly relays: Pick<Relays, 'pick'>
   readonly sessions: Sessions
-  readonly parties: Pick<Parties, 'decide' | 'known'>
+  readonly parties: Pick<Parties, 'decide' | 'known' | 'recordable'>
   readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
   readonly legs: ReadonlyMap<string, MediaLeg>
   readonly after: (act: () => void, delayMs: number) => () => void
@@ -104,7 +104,8 @@ export class Offers {
 
   #described(leg: MediaLeg, sdp: string | undefined): MediaParty {
     leg.facts = this.#deps.parties.known(leg.id, leg.facts)
-    return partyWith(leg.facts, sdp === undefined ? undefined : readDescription(sdp))
+    const party = partyWith(leg.facts, sdp === undefined ? undefined : readDescription(sdp))
+    return this.#deps.parties.recordable(party, callUuidOf(leg.id))
   }
 
   /** At the relay that the two have, or at another one, in a session of its own. */

@@ -15,6 +15,7 @@ import { type ExtensionAt, recordingWish } from './parties.ts'
 import { Recorder } from './recorder.ts'
 import { RecordingStore } from './recording-store.ts'
 import { UnfinishedRecordings } from './unfinished.ts'
+import { needsRelay } from './who-is-recorded.ts'
 
 /** Where recordings are made and kept. */
 export interface RecordingPlaces {
@@ -40,6 +41,37 @@ export interface RecordingsDeps {
   readonly schedule: Schedule
   readonly onEvent: (event: EngineHappening) => void
   readonly log: Log
+}
+
+/** The parts of the engine that recording needs. */
+interface EngineParts {
+  readonly media: { readonly calls: CallMedia; isOurs(name: string): boolean } | undefined
+  readonly relays: Pick<Relays, 'byName'> | undefined
+  readonly calls: RecordingsDeps['calls']
+  readonly registrar: { readonly extensionAt: ExtensionAt }
+  readonly events: { add(event: EngineHappening): void }
+}
+
+/** Undefined without relays, or without places for files. */
+export function createRecordings(
+  { media, relays, calls, registrar, events }: EngineParts,
+  deps: Pick<RecordingsDeps, 'store' | 'schedule' | 'log'> & {
+    readonly config: { readonly recording: RecordingPlaces | undefined }
+    /** Absent: there are none. */
+    readonly webhooks?: EventSink
+    /** Milliseconds UTC. */
+    readonly wallNow: () => number
+  },
+): Recordings | undefined {
+  const places = deps.config.recording
+  if (places === undefined || media === undefined || relays === undefined) return undefined
+  return new Recordings({
+    ...{ ...deps, places, relays, calls, now: deps.wallNow },
+    ...{ media: media.calls, isOurs: (name) => media.isOurs(name) },
+    webhooks: deps.webhooks ?? { wants: () => false, write: () => undefined },
+    extensionAt: (domain, extension) => registrar.extensionAt(domain, extension),
+    onEvent: (event) => events.add(event),
+  })
 }
 
 export class Recordings implements RecordingsPort {
@@ -98,6 +130,12 @@ export class Recordings implements RecordingsPort {
 
   ended({ callUuid, endedAt, tenantId }: CallRecord): void {
     this.#recorder.ended(callUuid, endedAt, tenantId)
+  }
+
+  /** Its media has to go through a relay. Asked before there is an answer, too. */
+  mayRecord(callUuid: string): boolean {
+    const call = this.#deps.calls.call(callUuid)
+    return call !== undefined && needsRelay(recordingWish(call, this.#deps.extensionAt))
   }
 
   isRecording(callUuid: string): boolean {

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RecordingStore } from '../../../control/pbx/recordings/recording-store.ts'
 import { RecordingRetention } from '../../../control/retention/recordings.ts'
 import { all, insert } from '../../../schema/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
@@ -21,7 +20,8 @@ function open(days: number) {
   }
   const logged: string[] = []
   const retention = new RecordingRetention({
-    ...{ recordings: new RecordingStore(store, folder), days, now: () => 100 * day + 1 },
+    ...{ store, now: () => 100 * day + 1 },
+    config: { recording: { folder }, retention: { recordingDays: days } },
     log: (_, message) => void logged.push(message),
   })
   const left = () =>

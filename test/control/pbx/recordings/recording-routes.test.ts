@@ -109,7 +109,7 @@ test('each hearing is in the audit log, the refused ones, too', async () => {
   ])
 })
 
-test('it is removed with its file, by whom may write', async () => {
+test('a key that may write removes it, and its file', async () => {
   const remove = (token: string) =>
     control.request(`/calls/${uuid}/recording`, { method: 'DELETE', token })
   expect((await remove(control.key({ scopes: ['recordings:read'] }))).status).toBe(403)

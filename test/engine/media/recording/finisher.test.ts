@@ -95,7 +95,7 @@ test('a call that is over becomes a file, a row and a webhook; its captures are 
   expect(event).toEqual({
     ...{ type: 'recording.ready', tenantId: 3 },
     data: {
-      ...{ call_uuid: callUuid, duration: (ms ?? 0) / 1_000, bytes, sha256 },
+      ...{ call_uuid: callUuid, duration: Math.round((ms ?? 0) / 1_000), bytes, sha256 },
       url: `/api/v1/calls/${callUuid}/recording`,
     },
   })
