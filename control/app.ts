@@ -1,7 +1,7 @@
 /** The order of the middleware and every mount, on one screen. */
 import { latest } from '../schema/clock.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
-import { Hono, type Context } from 'hono'
+import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { auditTrail, mutatingMethods } from './audit/audit-trail.ts'
 import type { Access } from './auth/access.ts'
@@ -146,9 +146,9 @@ function front(
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   const audited = auditTrail(access.audit, deps, () => void (telemetry.refused.auditEntries += 1))
   app.on([...mutatingMethods], '*', audited)
-  app.use(`/api/v1${recordingPath}`, (c, next) =>
-    c.req.method === 'GET' ? audited(c, next) : next(),
-  )
+  const heard: MiddlewareHandler<ControlEnv> = (c, next) =>
+    c.req.method === 'GET' ? audited(c, next) : next()
+  app.use(`/api/v1${recordingPath}`, heard)
   app.use(
     inOrder(
       telemetry.requests.note(),
