@@ -23,7 +23,7 @@ export interface BaresipOptions {
   readonly answerMode?: 'auto' | 'manual'
   /** For TLS; this version of baresip does not hold it against the server's certificate. */
   readonly caFile?: string
-  /** It is a carrier's gateway: it listens there, takes every number, and does not register. */
+  /** It is a carrier's gateway: it listens there, takes the number that is its user, and does not register. */
   readonly gatewayPort?: number
   /** What its microphone hears. */
   readonly toneHz?: number
@@ -208,7 +208,7 @@ const accountOf = ({
 }: BaresipOptions) =>
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
   `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode}` +
-  `;${gatewayPort === undefined ? 'regint=60' : 'regint=0;catchall=yes'}` +
+  `;${gatewayPort === undefined ? 'regint=60' : 'regint=0'}` +
   `${mediaEncryption === undefined ? '' : `;mediaenc=${mediaEncryption}`}\n`
 
 /** Media above the ports that a kernel gives by itself: the tests' own ones are below them. */
