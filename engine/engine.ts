@@ -18,7 +18,6 @@ import { traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
-import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine-port.ts'
 import type { Trace } from '../schema/contracts/trace.ts'
 import type { EventSink } from '../schema/contracts/webhook-events.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
@@ -28,6 +27,7 @@ import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
 import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
+import { createQuality } from './media/quality/quality.ts'
 import { Guard } from './guard/guard.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { Registrar } from './registrar/registrar.ts'
@@ -86,7 +86,6 @@ export class Engine {
   readonly #deadlines: Deadlines
   readonly #control: CallControl
   readonly #hosts: HostAddresses
-  readonly #totals = new CallTotals()
   readonly #unpriced: UnpricedCalls
   readonly #nodes: NodeNotes
   readonly #refused: RefusedCalls
@@ -94,6 +93,8 @@ export class Engine {
   readonly #proxies: TrustedSources
   #isReady = false
 
+  /** Of all calls since the start. */
+  readonly totals = new CallTotals()
   readonly calls: ActiveCalls
   readonly events: EventLog
   readonly storage: StorageNotes
@@ -126,7 +127,7 @@ export class Engine {
     this.#client = new UserAgent(log, onMessage, lagMs, sessionSeconds)
     this.#deadlines = new Deadlines({ now, schedule })
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
-    const charging = counted(deps.charging, this.#totals)
+    const charging = counted(deps.charging, this.totals)
     this.events = new EventLog(wallNow)
     this.#nodes = new NodeNotes(this.events, log)
     this.storage = new StorageNotes(store, this.events, log)
@@ -177,14 +178,20 @@ export class Engine {
       onLoaded: (carriers) => this.trunks.watch(carriers),
       onProblem: (problem) => log('warn', `routing: ${problem}`),
     })
+    const onUnknownSource = (source: Parameters<Guard['unknownSource']>[0]): boolean =>
+      this.#refused.unknownSource(this.guard.unknownSource(source))
     this.#control = startCallControl({
+      ...createQuality(this, {
+        ...{ ...deps, deadlines: this.#deadlines, onUnknownSource },
+        onLost: (callUuid, at) => this.#control.mediaLost(callUuid, at),
+      }),
       ...{ client: this.#client, calls: this.calls, charging, now, log },
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: this.#unpriced.gatewayBehind,
       domains: new DialledDomains({ ...config.sip, listeners: () => this.listeners }),
       ...{ mediaGate: this.media?.gate, listening: this.media?.listening },
-      onUnknownSource: (source) => this.#refused.unknownSource(this.guard.unknownSource(source)),
+      onUnknownSource,
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       ...{ newUuid: deps.newUuid, retryAfterSeconds: RETRY_AFTER_SECONDS },
@@ -292,7 +299,7 @@ export class Engine {
   telemetry(): Readonly<Record<string, number>> {
     return {
       active_calls: this.calls.size,
-      ...this.#totals.snapshot(),
+      ...this.totals.snapshot(),
       ...this.#nodes.telemetry(this.dispatcher),
       unpriced_gateway_refusals_total: this.#unpriced.total,
       ...this.recordings?.telemetry(),
@@ -308,16 +315,6 @@ export class Engine {
       ...prefixed('srf', this.#client.stats()),
       ...sipFigures(this.#server),
     }
-  }
-
-  /** Of all calls since the start. */
-  postDialDelay(): DelayHistogram {
-    return this.#totals.postDialDelay()
-  }
-
-  /** Of all calls since the start. */
-  mos(): MosHistogram {
-    return this.#totals.mos()
   }
 
   #createServer({ config, randomBytes, log }: EngineDeps): SipServer {

@@ -4,6 +4,8 @@ import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { ActiveCall, CallState, CallTransfer } from '../../schema/contracts/calls.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
 import { CallCounts } from './call-counts.ts'
+import { partiesOf, type CallParties } from './call-parties.ts'
+import { describe } from './described-call.ts'
 import type { Deadlines } from './deadlines.ts'
 import { stamped } from './cdr/cdr.ts'
 import { cause, type End } from './cdr/end-reason.ts'
@@ -19,7 +21,7 @@ import {
   type ReceivedInvite,
 } from './call-machine/new-call.ts'
 import type { LiveCall, LiveLeg } from './call-machine/live.ts'
-import { emptyWorld, nowhere } from './call-machine/state.ts'
+import { emptyWorld, nowhere, type Note } from './call-machine/state.ts'
 import * as saving from './call-machine/saved-call.ts'
 import type { CallStory } from './trace/story.ts'
 
@@ -214,7 +216,7 @@ export class ActiveCalls {
   finish(call: LiveCall, record?: CallRecord): void {
     if (record) {
       const { callIds: legs, notes, stampOffsetMs } = call
-      this.#recent.add({ record, legs, notes, stampOffsetMs })
+      this.#recent.add({ record, legs, notes, stampOffsetMs, parties: partiesOf(call) })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
     this.counts.leave(call, call.place)
@@ -246,6 +248,25 @@ export class ActiveCalls {
   /** The record of a call that ended a moment ago. */
   recent(callUuid: string): CallRecord | undefined {
     return this.#recent.find(callUuid)?.record
+  }
+
+  /** Of a call that lives, or that ended a moment ago. */
+  parties(callUuid: string): CallParties | undefined {
+    const call = this.#calls.get(callUuid)
+    return call ? partiesOf(call) : this.#recent.find(callUuid)?.parties
+  }
+
+  /** The same of the call that has this Call-ID. Looks at every call. */
+  withLeg(callId: string): CallParties | undefined {
+    for (const call of this.#calls.values())
+      if (call.callIds.includes(callId)) return partiesOf(call)
+    return this.#recent.withLeg(callId)?.parties
+  }
+
+  /** For the trace of such a call. */
+  note(callUuid: string, note: Note): void {
+    if (this.#calls.has(callUuid)) this.#dispatch({ type: 'noted', callUuid, note })
+    else this.#recent.note(callUuid, note)
   }
 
   /** What is remembered of a call that lives, or that ended a moment ago. */
@@ -373,27 +394,5 @@ export class ActiveCalls {
   #reportAlive(callUuids: readonly string[]): void {
     for (const { callUuid, code } of this.#deps.charging.alive(callUuids, this.#deps.now()))
       this.#stop(callUuid, { kind: 'cut', by: 'system', cause: cause.barred, code })
-  }
-}
-
-function describe(call: LiveCall): ActiveCall {
-  const { callUuid, callerNumber, calledNumber, startedAt } = call.start
-  const { setId, node, carrier } = call.place
-  return {
-    callUuid,
-    state: call.display,
-    direction: call.direction,
-    callerNumber,
-    calledNumber,
-    startedAt,
-    answeredAt: call.answeredAt,
-    stampOffsetMs: call.stampOffsetMs,
-    tenantId: call.account?.tenantId ?? null,
-    customerId: call.account?.customerId ?? null,
-    peers: { ...call.peers },
-    setId,
-    node,
-    carrier,
-    transfer: call.transfer,
   }
 }

@@ -39,12 +39,14 @@ export interface CallControlDeps
   readonly dispatcher: CallDeps['dispatcher'] & CallRunnerDeps['dispatcher']
   readonly registrar: CallDeps['registrar'] & Pick<Registrar, 'handle'>
   readonly routing: CallDeps['routing'] & Pick<Routing, 'carrierAuth'>
+  /** Takes what phones publish (RFC 3903). */
+  readonly publications?: { take(request: ReceivedRequest, answer: Answer): void }
   /** Lower-case names of the `X-…` headers that pass between the legs. */
   readonly passX: ReadonlySet<string>
 }
 
 /** Handled so that they are refused here: the server answers methods without a handler with 503. */
-const refusedMethods = ['subscribe', 'publish', 'notify', 'info', 'refer']
+const refusedMethods = ['subscribe', 'notify', 'info', 'refer']
 
 export type { Restored } from './saved-calls.ts'
 
@@ -98,6 +100,10 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   client.handle('message', (request, answer) => {
     if (request.dialogId !== '') refuse(request, answer, deps.calls)
     else messages.take(request, answer)
+  })
+  client.handle('publish', (request, answer) => {
+    if (request.dialogId !== '' || !deps.publications) refuse(request, answer, deps.calls)
+    else deps.publications.take(request, answer)
   })
   const refuseHere: RequestHandler = (request, answer) => refuse(request, answer, deps.calls)
   for (const method of refusedMethods) client.handle(method, refuseHere)

@@ -24,7 +24,7 @@ import { inviteFor } from './dialing/outgoing-invite.ts'
 import { withheld, type WithheldDeps } from './dialing/withheld.ts'
 import type { HeaderFilter } from './sip/headers.ts'
 import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
-import type { LegCommand, LegEventData } from './signalling.ts'
+import type { Headers, LegCommand, LegEventData } from './signalling.ts'
 import type { LegGate, Legs } from './legs.ts'
 import { LegSignalling } from './user-agent/leg-signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
@@ -46,6 +46,8 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   /** What the machine asks of routing, and what a phone asks for: REFER, 3xx, an answered source. */
   readonly requests: CallRequests
   readonly credentialsOf: SavedCallsDeps['credentialsOf']
+  /** Of a BYE from the peer of a leg, or of its answer to ours. */
+  readonly onByeHeaders?: (callUuid: string, legId: string, headers: Headers) => void
   /** Of the media of a call that has ended; absent, or undefined: nothing can tell. */
   readonly qualityOf?: ((call: LiveCall) => Quality | undefined) | undefined
   /** Absent: media passes by. */
@@ -94,8 +96,10 @@ export class CallRunner {
       const deadline = deps.deadlines.at(deps.now() + delayMs, act)
       return () => deps.deadlines.cancel(deadline)
     }
+    const onByeHeaders = (legId: string, headers: Headers): void =>
+      deps.onByeHeaders?.(callUuidOf(legId), legId, headers)
     const legs = (emit: (event: LegEventData) => void): Legs =>
-      new LegSignalling(client, emit, after)
+      new LegSignalling(client, emit, after, onByeHeaders)
     const dispatch = (event: MachineEvent): void => this.dispatch(event)
     const onFault = (legId: string, error: unknown): void => {
       const callUuid = callUuidOf(legId)
@@ -103,12 +107,8 @@ export class CallRunner {
       dispatch({ type: 'stop', callUuid, end: fault })
     }
     this.#signalling = deps.mediaGate?.join(legs, dispatch, onFault) ?? legs(dispatch)
-    this.#saved = new SavedCalls({
-      ...deps,
-      signalling: this.#signalling,
-      dispatch,
-    })
-    deps.calls.attach((event) => this.dispatch(event))
+    this.#saved = new SavedCalls({ ...deps, signalling: this.#signalling, dispatch })
+    deps.calls.attach(dispatch)
   }
 
   #timeUp(timer: Timer): void {

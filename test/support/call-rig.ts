@@ -8,12 +8,14 @@ import type { Log } from '../../schema/contracts/log.ts'
 import { expect } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
+import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
 import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
   Extension,
+  Quality,
   RevokedCall,
   Verdict,
 } from '../../schema/contracts/charging.ts'
@@ -177,12 +179,13 @@ export async function startCallRig(options: CallRigOptions = {}) {
       alive.push([...callUuids])
       return answers.revoked
     },
-    report: (record: CallRecord, safe?: () => void) => {
-      records.push(record)
+    report: (record: CallRecord, safe?: () => void, known?: Quality) => {
+      if (known === undefined) records.push(record)
+      else void known.then((each) => records.push({ ...record, quality: each }))
       saved.delete(record.callUuid)
       if (answers.endIsSafe) safe?.()
       else unsafe.push(() => safe?.())
-      return answers.stored()
+      return known === undefined ? answers.stored() : known.then(() => answers.stored())
     },
   }
   const calls = new ActiveCalls({
@@ -192,7 +195,24 @@ export async function startCallRig(options: CallRigOptions = {}) {
   })
   const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })
   let lastUuid = 0
+  const routing = { recognize: () => answers.origin }
+  const doors = {
+    authenticate: () => answers.caller,
+    claimedTenant: () => undefined,
+  }
+  const onUnknownSource = ({ address }: { readonly address: string }): boolean => {
+    strangers.push(address)
+    return answers.isSampled
+  }
+  const quality = createQuality(
+    { calls, media: undefined, routing, registrar: registrar ?? doors },
+    {
+      ...{ config: { mediaTimeoutMs: 0 }, deadlines, now: time.now, wallNow: time.wallNow },
+      ...{ onUnknownSource, onLost: () => undefined },
+    },
+  )
   const control = startCallControl({
+    ...quality,
     client,
     calls,
     charging,
@@ -201,7 +221,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     now: time.now,
     newUuid: () => `uuid-${++lastUuid}`,
     routing: {
-      recognize: () => answers.origin,
+      ...routing,
       inboundNumber: (_origin, number) => number,
       registeredUser: () => undefined,
       inboundTarget: () => answers.inbound,
@@ -225,8 +245,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
     registrar: registrar ?? {
       handle: () => Promise.resolve(answers.registered),
-      authenticate: () => answers.caller,
-      claimedTenant: () => undefined,
+      ...doors,
       extensionAt: (domain, number) => answers.extensions.get(`${number}@${domain}`),
       tenantOf: (domain) =>
         [...answers.extensions.values()].find((record) => record.domain === domain)?.tenantId,
@@ -240,10 +259,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       isAllowed: (host) => answers.allowed.includes(host),
     },
     onGatewayOutcome: (gatewayId, outcome) => void outcomes.push([gatewayId, outcome]),
-    onUnknownSource: ({ address }) => {
-      strangers.push(address)
-      return answers.isSampled
-    },
+    onUnknownSource,
     retryAfterSeconds: 5,
     nodeTimeoutMs: 1_500,
     nodeProgressTimeoutMs: 6_000,

@@ -42,6 +42,9 @@ import { asOffer } from '../sdp/third-party.ts'
 import * as legs from './leg.ts'
 import { onLegEvent, timedOut } from './leg-events.ts'
 
+/** A phone may report every few seconds. */
+const MAX_NOTES = 100
+
 const notStored: End = { ...answerFailed, code: 'storage_unavailable' }
 
 /** Handles one event. What is returned is to be performed in its order. */
@@ -105,6 +108,7 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'resumed':
     case 'extended':
     case 'notExtended':
+    case 'noted':
     case 'mediaLost':
     case 'supervise':
     case 'replace': {
@@ -168,6 +172,8 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
     case 'notExtended':
       call.grantDenial = event.code
       return undefined
+    case 'noted':
+      return void (call.notes.length < MAX_NOTES && call.notes.push(event.note))
     case 'mediaLost':
       return mediaLost(turn, call, event.lastPacketAt)
     case 'supervise':

@@ -4,6 +4,7 @@
  */
 import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { StreamQuality } from '../../../schema/contracts/media.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
@@ -47,6 +48,8 @@ export type Note = {
   | { readonly what: 'charged'; readonly verdict: Verdict }
   | { readonly what: 'routed'; readonly route: Route }
   | { readonly what: 'transfer'; readonly transfer: CallTransfer }
+  /** The phone of a party has told what it heard. */
+  | { readonly what: 'reported'; readonly by: Side; readonly heard: StreamQuality }
 )
 
 /** Who calls, until the answer. */

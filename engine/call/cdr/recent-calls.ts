@@ -1,5 +1,6 @@
 /** Calls that ended in the last minutes; older ones are in the database. */
 import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallParties } from '../call-parties.ts'
 import type { Note } from '../call-machine/state.ts'
 
 export interface EndedCall {
@@ -9,8 +10,11 @@ export interface EndedCall {
   readonly notes: readonly Note[]
   /** Of its notes against the times of its record. */
   readonly stampOffsetMs: number
+  readonly parties: CallParties
 }
 
+/** With those of a call that has many transfers. */
+const MAX_NOTES = 100
 const KEPT_MS = 15 * 60_000
 
 export class RecentCalls {
@@ -39,9 +43,20 @@ export class RecentCalls {
   }
 
   /** Looks at every call. */
+  withLeg(callId: string): EndedCall | undefined {
+    for (const call of this.#calls.values()) if (call.legs.includes(callId)) return call
+    return undefined
+  }
+
   hasLeg(callId: string): boolean {
-    for (const { legs } of this.#calls.values()) if (legs.includes(callId)) return true
-    return false
+    return this.withLeg(callId) !== undefined
+  }
+
+  /** Adds what came late to its trace. */
+  note(callUuid: string, note: Note): void {
+    const call = this.#calls.get(callUuid)
+    if (call === undefined || call.notes.length >= MAX_NOTES) return
+    this.#calls.set(callUuid, { ...call, notes: [...call.notes, note] })
   }
 
   get size(): number {

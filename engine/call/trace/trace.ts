@@ -55,6 +55,8 @@ function readNote(note: Note): TraceEntry {
       const detail = { verdict: verdict.kind, code, grantedSeconds, customerId, ratePrefix }
       return { kind: 'decision', at, what, detail }
     }
+    case 'reported':
+      return { kind: 'decision', at, what, detail: { by: note.by, heard: note.heard } }
     case 'transfer':
       return { kind: 'decision', at, what, detail: { ...note.transfer } }
     case 'routed':

@@ -75,14 +75,16 @@ export class Dialog {
     else answer()
   }
 
-  /** Sends BYE; the dialog is known until its answer. */
-  bye(headers: Headers): void {
+  /** Sends BYE; the dialog is known until its answer, whose headers `onAnswer` gets. */
+  bye(headers: Headers, onAnswer?: (headers: Headers) => void): void {
     const forget = (): void => {
       this.#isConnected = false
       this.link.forgetDialog(this)
     }
-    const onResponse = ({ status }: SipResponse): void => {
-      if (status >= 200) forget()
+    const onResponse = ({ status, headers: answered }: SipResponse): void => {
+      if (status < 200) return
+      forget()
+      onAnswer?.(answered)
     }
     this.#send({ method: 'BYE', headers, body: '' }, { onResponse, onRefused: forget })
   }

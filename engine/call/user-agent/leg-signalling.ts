@@ -42,13 +42,23 @@ export class LegSignalling {
   /** BYEs that wait for their 200, by leg. */
   readonly #byes = new ReleasingMap<string, () => void>()
   readonly #after: After
+  readonly #onByeHeaders: (legId: string, headers: Headers) => void
   #requestCount = 0
 
-  /** `emit` is called in the very event of the server: a BYE may be the next one. */
-  constructor(userAgent: UserAgent, emit: (event: LegEventData) => void, after: After) {
+  /**
+   * `emit` is called in the very event of the server: a BYE may be the next one. `onByeHeaders` gets those of each BYE
+   * from a peer, before its event, and those of each answer to ours.
+   */
+  constructor(
+    userAgent: UserAgent,
+    emit: (event: LegEventData) => void,
+    after: After,
+    onByeHeaders: (legId: string, headers: Headers) => void = () => undefined,
+  ) {
     this.#userAgent = userAgent
     this.#emit = emit
     this.#after = after
+    this.#onByeHeaders = onByeHeaders
   }
 
   /** Watches a received INVITE. To be called at once: a CANCEL may be the next event. */
@@ -159,7 +169,9 @@ export class LegSignalling {
       case 'release':
         return handles?.release?.()
       case 'bye':
-        return handles?.dialog?.bye(command.headers)
+        return handles?.dialog?.bye(command.headers, (headers) =>
+          this.#onByeHeaders(legId, headers),
+        )
       case 'request':
       default:
         return this.#request(handles?.dialog, command)
@@ -202,6 +214,7 @@ export class LegSignalling {
     dialog.listener = {
       onBye: (headers, isOurs, answer) => {
         if (!isOurs) this.#owesAnswer(legId, answer)
+        this.#onByeHeaders(legId, headers)
         this.#emit({ type: 'bye', legId, headers, isOurs })
       },
       onAck: (body) => this.#emit({ type: 'ack', legId, body }),

@@ -32,8 +32,11 @@ export function restoreMedia(
   const leg = newMediaLeg(legId, facts)
   leg.told = told
   const relay = session && relays.byName(session.relay)
-  if (session && relay)
-    leg.current =
-      sessions.withId(session.id, legId) ?? sessions.add(session.id, relay, session.legs)
+  if (session && relay) {
+    const { id, legs } = session
+    leg.current = sessions.withId(id, legId) ?? sessions.add(id, relay, legs)
+    // Only answered calls are saved: what it tells at its end is kept.
+    leg.current.isConnected = true
+  }
   return leg
 }

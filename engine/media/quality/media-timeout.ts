@@ -9,7 +9,10 @@ import { lastPacketOf } from './statistics.ts'
 
 export interface MediaTimeoutDeps {
   readonly media: Pick<CallMedia, 'sessionsOf' | 'observe'>
-  readonly calls: { call(callUuid: string): LiveCall | undefined }
+  readonly calls: {
+    call(callUuid: string): LiveCall | undefined
+    list(): readonly { readonly callUuid: string }[]
+  }
   /** No RTP has come since `lastPacketAt`. */
   readonly onLost: (callUuid: string, lastPacketAt: number) => void
   readonly deadlines: Deadlines
@@ -65,6 +68,16 @@ export class MediaTimeout {
           if (deps.media.sessionsOf(callUuid).length === 0) this.#forget(callUuid)
       },
     })
+    deps.deadlines.at(deps.now() + FIRST_LOOK_MS, () => this.#watchRestored())
+  }
+
+  /** Calls of the process before this one have media that is not new: nothing tells of it. */
+  #watchRestored(): void {
+    const { calls, deadlines, media, now, timeoutMs } = this.#deps
+    for (const { callUuid } of calls.list())
+      if (!this.#watches.has(callUuid) && media.sessionsOf(callUuid).length > 0)
+        this.watch(callUuid)
+    deadlines.at(now() + timeoutMs, () => this.#watchRestored())
   }
 
   get size(): number {

@@ -7,6 +7,10 @@ const ended = (callUuid: string, endedAt: number): EndedCall => ({
   legs: [],
   notes: [],
   stampOffsetMs: 0,
+  parties: {
+    ...{ callUuid, callIds: [], legs: {}, peers: { caller: null, callee: null } },
+    ...{ origin: undefined, extension: undefined, place: { nodeId: null, carrierId: null } },
+  },
 })
 
 const record = (callUuid: string, endedAt: number): CallRecord => ({

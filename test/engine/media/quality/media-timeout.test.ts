@@ -43,8 +43,16 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
   const lost: number[] = []
   const timeout = new MediaTimeout({
     media: { sessionsOf: () => sessions, observe: (observer) => void observers.push(observer) },
-    calls: { call: (callUuid) => machine.world.calls.get(callUuid) },
-    onLost: (_callUuid, at) => void lost.push(at - start),
+    calls: {
+      call: (callUuid) => machine.world.calls.get(callUuid),
+      list: () =>
+        [...machine.world.calls.values()].map(({ start: { callUuid } }) => ({ callUuid })),
+    },
+    onLost: (callUuid, lastPacketAt) => {
+      lost.push(lastPacketAt - start)
+      machine.event({ type: 'mediaLost', callUuid, lastPacketAt })
+      machine.world.calls.delete(callUuid)
+    },
     deadlines: new Deadlines(time),
     ...{ now: time.now, wallNow: time.wallNow, timeoutMs },
   })
@@ -152,4 +160,12 @@ test('nothing is kept of a call whose sessions are closed, or that is over', asy
   call.end = { kind: 'hung-up', by: 'caller' }
   await advance(200)
   expect([timeout.size, asked(), lost.length]).toEqual([0, 0, 0])
+})
+
+test('a call of the process before this one is watched, too', async () => {
+  const { advance, stopMedia, lost } = openCall()
+  await advance(10)
+  stopMedia()
+  await advance(130)
+  expect(lost).toHaveLength(1)
 })

@@ -1,0 +1,155 @@
+/** What phones report reaches the record of their call, and no other one. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Talk } from '../../../support/call-rig.ts'
+import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+import { vqReport } from '../../../support/vq-report.ts'
+
+let rig: CallRig
+
+beforeEach(async () => {
+  rig = await startCallRig()
+})
+afterEach(() => rig.stop())
+
+const stat = (received: number, lost: number): string =>
+  `X-RTP-Stat: PS=1000,OS=160000,PR=${received},OR=160000,PL=${lost},JI=2,LA=40,DU=20`
+
+async function hangUp({ caller, leg, node }: Talk, bye: string[], answer: string[] = []) {
+  caller.request('BYE', leg, { headers: bye })
+  node.reply(await node.next('BYE'), 200, { headers: answer })
+  await caller.next('200 BYE')
+}
+
+interface Published {
+  readonly body?: string
+  readonly event?: string
+  readonly contentType?: string
+}
+
+function publish({ caller, leg }: Talk, published: Published = {}) {
+  const { event = 'vq-rtcpxr', contentType = 'application/vq-rtcpxr' } = published
+  const { body = vqReport(leg.callId) } = published
+  const request = { headers: [`Event: ${event}`], contentType, body }
+  caller.request('PUBLISH', caller.leg(rig.uri('collector')), request)
+}
+
+/** The same two talk again. */
+async function talkAgain({ caller, node, ...rest }: Talk): Promise<Talk> {
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  node.reply(await node.next('INVITE'), 200, { tag: 'c', body: sdp('answer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  return { ...rest, caller, node, leg }
+}
+
+test('the BYE of a phone tells what it has heard: that is the quality of the other party', async () => {
+  await hangUp(await talk(rig), [stat(1_000, 30)])
+  const { quality } = await rig.record()
+  expect(quality).toEqual({
+    caller: null,
+    callee: {
+      ...{ mos: 4.1, mosSource: 'computed', jitterMs: 2, packetLossPct: 2.9 },
+      ...{ roundTripMs: null, packets: 1_000 },
+    },
+  })
+})
+
+test('a call whose phones report nothing waits for nothing', async () => {
+  await hangUp(await talk(rig), [])
+  await rig.settle()
+  expect((await rig.record()).quality).toBeUndefined()
+})
+
+test('the answer to a BYE reaches the record once its phone has reported before', async () => {
+  const first = await talk(rig)
+  await hangUp(first, [], [stat(900, 0)])
+  expect((await rig.record()).quality).toBeUndefined()
+  await rig.settle()
+  const trace = rig.calls.story('uuid-1')?.notes.find(({ what }) => what === 'reported')
+  expect(trace).toMatchObject({ by: 'callee', heard: { packets: 900 } })
+
+  await hangUp(await talkAgain(first), [], [stat(800, 0)])
+  expect((await rig.record()).quality?.caller?.packets).toBe(800)
+})
+
+test('a report that was expected and does not come is waited for half a second', async () => {
+  const first = await talk(rig)
+  await hangUp(first, [stat(900, 0)])
+  await rig.record()
+  await hangUp(await talkAgain(first), [])
+  await rig.settle()
+  expect(rig.records).toEqual([])
+  await rig.advance(500)
+  expect((await rig.record()).quality).toBeUndefined()
+})
+
+test('a report that is published during the call reaches its record', async () => {
+  const call = await talk(rig)
+  publish(call)
+  const answer = await call.caller.next('200 PUBLISH')
+  expect(answer.get('Expires')).toBe('0')
+  expect(answer.get('SIP-ETag')).not.toBe('')
+  await hangUp(call, [])
+  const { quality } = await rig.record()
+  expect(quality?.callee).toMatchObject({ mos: 4.2, mosSource: 'reported', packetLossPct: 7 })
+  expect(quality?.caller).toMatchObject({ mos: 4.3, mosSource: 'reported' })
+})
+
+test('one that comes later is in the trace of the call only', async () => {
+  const call = await talk(rig)
+  await hangUp(call, [])
+  await rig.record()
+  publish(call)
+  await call.caller.next('200 PUBLISH')
+  expect(rig.calls.story('uuid-1')?.notes.at(-1)).toMatchObject({ what: 'reported', by: 'caller' })
+})
+
+test.each([
+  ['another event', 489, { event: 'presence' }],
+  ['another type', 415, { contentType: 'application/pidf+xml' }],
+  ['no report', 400, { body: 'nothing' }],
+  ['an unknown call', 404, { body: vqReport('no-such-call') }],
+] as const)('%s is refused with %i', async (_what, status, published) => {
+  const call = await talk(rig)
+  publish(call, published)
+  await call.caller.next(`${status} PUBLISH`)
+  await hangUp(call, [])
+  expect((await rig.record()).quality).toBeUndefined()
+})
+
+test('a source that is not known is refused with 403', async () => {
+  const call = await talk(rig)
+  rig.answers.origin = { kind: 'unknown' }
+  publish(call)
+  await call.caller.next('403 PUBLISH')
+  expect(rig.strangers).toHaveLength(1)
+  rig.answers.origin = { kind: 'trusted' }
+  await hangUp(call, [])
+  expect((await rig.record()).quality).toBeUndefined()
+})
+
+test('neither another extension nor another carrier speaks for a party', async () => {
+  const call = await talk(rig)
+  const origins = [
+    {
+      ...({ kind: 'extension', extensionId: 9, tenantId: 3, customerId: null } as const),
+      ...{ domain: 'acme.example', extension: '109', displayName: '' },
+    },
+    {
+      ...({ kind: 'carrier', carrierId: 5, gatewayId: 1, name: 'c', customerId: null } as const),
+      ...({ payer: 'none', tenantId: null, inboundSetId: null } as const),
+    },
+    { kind: 'node', nodeId: 7, setId: 1 } as const,
+  ]
+  for (const origin of origins) {
+    rig.answers.origin = origin as typeof rig.answers.origin
+    publish(call)
+    await call.caller.next('403 PUBLISH')
+  }
+  rig.answers.origin = { kind: 'trusted' }
+  await hangUp(call, [])
+  expect((await rig.record()).quality).toBeUndefined()
+})

@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readRtpStat } from '../../../../engine/media/quality/rtp-stat.ts'
+import '../../../support/property-seed.ts'
+
+test.each([
+  [
+    'AudioCodes',
+    'PS=207;OS=49680;;PR=314;OR=50240;PL=0;JI=600;LA=40;',
+    { packets: 314, packetLossPct: 0, jitterMs: 600, mosSource: 'computed' },
+  ],
+  [
+    'Poly',
+    'PS=1234,OS=34560,PR=1236,OR=24720,JI=1,DU=1230,PL=0,EN=G711U,DE=G711U,MOS=4.0',
+    { packets: 1_236, packetLossPct: 0, jitterMs: 1, mos: 4, mosSource: 'reported' },
+  ],
+  [
+    'Cisco',
+    'PS=0, OS=0, PR=5429, OR=955504, PL=120, JI=3, LA=0, DU=108',
+    { packets: 5_429, packetLossPct: 2.2, jitterMs: 3, mos: 4.2, mosSource: 'computed' },
+  ],
+  [
+    'AVM',
+    'CS=0;PS=1257;ES=1257;OS=201120;SP=0/0;PR=1250;ER=1257;PL=7,0;RB=0/0;EN=PCMA;DE=PCMA;JI=23,2;DL=2,3,4;IP=10.1.0.33:16384,132.52.127.200:20048',
+    { packets: 1_250, packetLossPct: 0.6, jitterMs: 23 },
+  ],
+  [
+    'baresip',
+    'EX=BareSip;CS=2;CD=0;PR=101;PS=105;ER=0;ES=0;PL=40,9;PD=0,0;JI=0.0,2.5;IP=10.0.0.1,10.0.0.2',
+    { packets: 101, packetLossPct: 8.2, jitterMs: 2.5 },
+  ],
+])('the format of %s is read: what the phone has received', (_maker, value, expected) => {
+  expect(readRtpStat({ 'X-RTP-Stat': value })).toMatchObject(expected)
+  expect(readRtpStat({ via: 'SIP/2.0/UDP h', 'P-RTP-Stat': value })).toMatchObject(expected)
+  expect(readRtpStat({ 'x-rtp-stat': value })).toMatchObject(expected)
+})
+
+test.each([
+  ['no such header', {}],
+  ['nothing received', { 'X-RTP-Stat': 'PS=10,PR=0,PL=0,JI=0' }],
+  ['nothing documented', { 'X-RTP-Stat': 'Dur=7,Pkt=337,LostPkt=0' }],
+  ['no numbers', { 'X-RTP-Stat': 'PR=-1;PL=x' }],
+  ['too long', { 'X-RTP-Stat': `PR=10;PL=0;JI=1;${'A'.repeat(2_000)}` }],
+])('%s: nothing is known', (_why, headers) => {
+  expect(readRtpStat(headers)).toBeUndefined()
+})
+
+test('a value that cannot be is not known', () => {
+  const stat = readRtpStat({ 'X-RTP-Stat': 'PR=10;PL=99999999999;JI=-4;MOS=44' })
+  expect(stat).toEqual({
+    ...{ packets: 10, jitterMs: null, roundTripMs: null, packetLossPct: null },
+    ...{ mos: null, mosSource: null },
+  })
+})
+
+test('whatever the header says, what is read of it is in its range', () => {
+  const value = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 1_200 }),
+    fc
+      .array(
+        fc.tuple(
+          fc.constantFrom('PR', 'PL', 'JI', 'MOS', 'EX', 'DE', 'LA', '__proto__'),
+          fc.oneof(fc.string(), fc.integer().map(String), fc.double().map(String)),
+        ),
+      )
+      .map((pairs) => pairs.map((pair) => pair.join('=')).join(';')),
+  )
+  fc.assert(
+    fc.property(value, (text) => {
+      const stat = readRtpStat({ 'X-RTP-Stat': text })
+      if (stat === undefined) return
+      const { mos, jitterMs, packetLossPct, packets } = stat
+      expect(packets).toBeGreaterThan(0)
+      if (mos !== null) expect(mos >= 1 && mos <= 5).toBe(true)
+      if (jitterMs !== null) expect(jitterMs >= 0 && jitterMs <= 60_000).toBe(true)
+      if (packetLossPct !== null) expect(packetLossPct >= 0 && packetLossPct <= 100).toBe(true)
+    }),
+  )
+})

@@ -1,0 +1,27 @@
+/** The report of RFC 6035 §4.7.1, of the call with this Call-ID. */
+export const vqReport = (callId: string): string =>
+  [
+    'VQSessionReport: CallTerm',
+    `CallID: ${callId}`,
+    'LocalID: Alice <sip:alice@example.org>',
+    'RemoteID: Bill <sip:bill@example.net>',
+    'OrigID: Alice <sip:alice@example.org>',
+    'LocalGroup: example-phone-55671',
+    'LocalAddr: IP=10.10.1.100 PORT=5000 SSRC=1a3b5c7d',
+    'RemoteAddr: IP=11.1.1.150 PORT=5002 SSRC=0x2468abcd',
+    'LocalMetrics:',
+    'Timestamps: START=2004-10-10T18:23:43Z STOP=2004-10-01T18:26:02Z',
+    'SessionDesc: PT=18 PD=G729 SR=8000 FD=20 FO=20 FPP=2 PPS=50 FMTP="annexb=no" PLC=3 SSUP=on',
+    'JitterBuffer: JBA=3 JBR=2 JBN=40 JBM=80 JBX=120',
+    'PacketLoss: NLR=5.0 JDR=2.0',
+    'BurstGapLoss: BLD=0 BD=0 GLD=2.0 GD=500 GMIN=16',
+    'Delay: RTD=200 ESD=140 SOWD=200 IAJ=2 MAJ=10',
+    'Signal: SL=-18 NL=-50 RERL=55',
+    'QualityEst: RLQ=90 RCQ=85 EXTRI=90 MOSLQ=4.2 MOSCQ=4.3 QoEEstAlg=P.564',
+    'RemoteMetrics:',
+    'PacketLoss: NLR=5.0 JDR=0.0',
+    'Delay: RTD=200 ESD=140 SOWD=200 IAJ=10',
+    'QualityEst: MOSLQ=4.3 MOSCQ=4.2',
+    'DialogID: 1890463548@alice.example.org;to-tag=8472761;from-tag=9123dh311',
+    '',
+  ].join('\r\n')
