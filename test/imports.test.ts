@@ -109,7 +109,10 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: onlyNode,
   },
   // Stands between call control and its legs: call control does not know of it.
-  'engine/media': { folders: ['engine/call', 'engine/guard', 'schema', sipGrammar], packages: onlyNode },
+  'engine/media': {
+    folders: ['engine/call', 'engine/guard', 'schema', sipGrammar],
+    packages: onlyNode,
+  },
   control: { folders: ['schema', sipGrammar], packages: /^/ },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
 }
