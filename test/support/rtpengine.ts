@@ -25,6 +25,8 @@ const mediaPorts = { first: 61_000, last: 65_500 }
 interface RtpEngineOptions {
   /** Further arguments, such as `--mos=LQ`. */
   readonly words?: readonly string[]
+  /** What descriptions say instead of its own address. */
+  readonly advertised?: string
 }
 
 export class RtpEngine {
@@ -35,20 +37,22 @@ export class RtpEngine {
   readonly recordingFolder: string
   readonly #folder: string
   readonly #words: readonly string[]
+  readonly #interface: string
   #child: ChildProcess | undefined
   #client: NgClient | undefined
 
-  private constructor(port: number, words: readonly string[]) {
+  private constructor(port: number, { words = [], advertised }: RtpEngineOptions) {
     this.port = port
     this.#folder = mkdtempSync(join(tmpdir(), 'rtpengine-'))
     this.recordingFolder = join(this.#folder, 'recordings')
     mkdirSync(this.recordingFolder)
     this.#words = words
+    this.#interface = advertised === undefined ? '127.0.0.1' : `127.0.0.1!${advertised}`
   }
 
   /** Resolves when it answers. */
-  static async start({ words = [] }: RtpEngineOptions = {}): Promise<RtpEngine> {
-    const relay = new RtpEngine(await freePort(), words)
+  static async start(options: RtpEngineOptions = {}): Promise<RtpEngine> {
+    const relay = new RtpEngine(await freePort(), options)
     await relay.restart()
     return relay
   }
@@ -72,7 +76,7 @@ export class RtpEngine {
       [
         ...['--config-file=none', '--table=-1', '--foreground', '--log-stderr', '--log-level=5'],
         ...[`--listen-ng=${place}`, `--listen-cli=127.0.0.1:${this.port + 1}`],
-        ...['--interface=127.0.0.1', `--pidfile=${join(this.#folder, 'pid')}`, '--mos=LQ'],
+        ...[`--interface=${this.#interface}`, `--pidfile=${join(this.#folder, 'pid')}`, '--mos=LQ'],
         ...[`--port-min=${mediaPorts.first}`, `--port-max=${mediaPorts.last}`],
         ...[`--recording-dir=${this.recordingFolder}`, '--recording-method=pcap'],
         ...this.#words,

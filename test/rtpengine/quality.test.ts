@@ -1,0 +1,112 @@
+/** Real phones through a real relay: what their calls are worth, and what becomes of them without media. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { Baresip } from '../support/baresip.ts'
+import { LOSSY_ADDRESS, LossyLink } from '../support/lossy-link.ts'
+import { RtpEngine } from '../support/rtpengine.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
+
+const open: { stop(): Promise<void> }[] = []
+
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.stop()
+})
+
+function kept<T extends { stop(): Promise<void> }>(started: T): T {
+  open.push(started)
+  return started
+}
+
+/** Phone 101 talks to 102 through the relay. */
+async function talkThrough(relay: RtpEngine) {
+  const settings = { MEDIA_POLICY: 'anchor', MEDIA_TIMEOUT_SECONDS: '5' }
+  const tollgate = kept(
+    await TollgateProcess.start(twoPhones, { ...settings, RTPENGINE: relay.setting }),
+  )
+  const start = async (user: string): Promise<Baresip> =>
+    kept(
+      await Baresip.start({
+        ...{ user, domain, sipPort: tollgate.sipPort, password: passwordOf(user) },
+      }),
+    )
+  const [caller, callee] = [await start('101'), await start('102')]
+  await Promise.all([caller.registered(), callee.registered()])
+  await caller.command('dial', `sip:102@${domain}`)
+  await Promise.all([caller.next('CALL_ESTABLISHED'), callee.next('CALL_ESTABLISHED')])
+  return { tollgate, caller, callee }
+}
+
+/** baresip sends RTCP every five seconds. */
+const TALK_MS = 12_000
+
+interface Measured {
+  readonly mos_score: number
+  readonly mos_source: string
+  readonly packet_loss_pct: number
+  readonly media_quality: string
+}
+
+const measured = (tollgate: TollgateProcess): Measured | undefined =>
+  tollgate.query<Measured>(
+    'SELECT mos_score, mos_source, packet_loss_pct, media_quality FROM cdr',
+  )[0]
+
+test('a good call has a MOS above 4, measured in both directions', async () => {
+  const { tollgate, caller } = await talkThrough(kept(await RtpEngine.start()))
+  await delay(TALK_MS)
+  await caller.command('hangup')
+  await tollgate.waitForCalls(1)
+  const record = measured(tollgate)
+  expect(record).toMatchObject({ mos_source: 'measured', packet_loss_pct: 0 })
+  expect(record?.mos_score).toBeGreaterThan(4)
+  const { caller: heard, callee } = JSON.parse(String(record?.media_quality)) as Record<
+    string,
+    { readonly packets: number }
+  >
+  for (const direction of [heard, callee]) expect(direction?.packets).toBeGreaterThan(300)
+})
+
+test('a call on a network that loses one packet in ten has one below 3', async () => {
+  const relay = kept(await RtpEngine.start({ advertised: LOSSY_ADDRESS }))
+  const { tollgate, caller, callee } = await talkThrough(relay)
+  const network = new LossyLink(10)
+  try {
+    await network.join(relay)
+    await Promise.all([caller.hearsMore(), callee.hearsMore()])
+    await delay(TALK_MS)
+    await caller.command('hangup')
+    await tollgate.waitForCalls(1)
+  } finally {
+    network.close()
+  }
+  const record = measured(tollgate)
+  expect(record).toMatchObject({ mos_source: 'measured' })
+  expect(record?.mos_score).toBeLessThan(3)
+  // On the way to the relay, and on the way from it.
+  expect(record?.packet_loss_pct).toBeGreaterThan(10)
+})
+
+test('a call whose relay is killed ends by itself, and is charged until then', async () => {
+  const relay = kept(await RtpEngine.start())
+  const { tollgate, caller, callee } = await talkThrough(relay)
+  await Promise.all([caller.hearsMore(), callee.hearsMore()])
+  await delay(4_000)
+  await relay.kill()
+  const killedAt = Date.now()
+  await Promise.all([caller.next('CALL_CLOSED'), callee.next('CALL_CLOSED')])
+  const endedAt = Date.now()
+  expect(endedAt - killedAt).toBeGreaterThan(3_500)
+  await tollgate.waitForCalls(1)
+  const [record] = tollgate.query<{
+    readonly answer_stamp: number
+    readonly end_stamp: number
+    readonly billsec: number
+  }>('SELECT answer_stamp, end_stamp, billsec, hangup_cause, hangup_by, denial_code FROM cdr')
+  expect(record).toMatchObject({
+    ...{ hangup_cause: 'MEDIA_TIMEOUT', hangup_by: 'system', denial_code: 'media_timeout' },
+  })
+  const talkedMs = killedAt - Number(record?.answer_stamp)
+  expect(Math.abs(Number(record?.end_stamp) - killedAt)).toBeLessThan(1_500)
+  expect(Math.abs(Number(record?.billsec) - talkedMs / 1_000)).toBeLessThan(2.5)
+})
