@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const each of open.splice(0).toReversed()) await each.stop()
 })
 
-function kept<T extends { stop(): Promise<void> }>(started: T): T {
+function stoppedLater<T extends { stop(): Promise<void> }>(started: T): T {
   open.push(started)
   return started
 }
@@ -21,11 +21,11 @@ function kept<T extends { stop(): Promise<void> }>(started: T): T {
 /** Phone 101 talks to 102 through the relay. */
 async function talkThrough(relay: RtpEngine) {
   const settings = { MEDIA_POLICY: 'anchor', MEDIA_TIMEOUT_SECONDS: '5' }
-  const tollgate = kept(
+  const tollgate = stoppedLater(
     await TollgateProcess.start(twoPhones, { ...settings, RTPENGINE: relay.setting }),
   )
   const start = async (user: string): Promise<Baresip> =>
-    kept(
+    stoppedLater(
       await Baresip.start({
         ...{ user, domain, sipPort: tollgate.sipPort, password: passwordOf(user) },
       }),
@@ -53,7 +53,7 @@ const measured = (tollgate: TollgateProcess): Measured | undefined =>
   )[0]
 
 test('a good call has a MOS above 4, measured in both directions', async () => {
-  const { tollgate, caller } = await talkThrough(kept(await RtpEngine.start()))
+  const { tollgate, caller } = await talkThrough(stoppedLater(await RtpEngine.start()))
   await delay(TALK_MS)
   await caller.command('hangup')
   await tollgate.waitForCalls(1)
@@ -68,7 +68,7 @@ test('a good call has a MOS above 4, measured in both directions', async () => {
 })
 
 test('a call on a network that loses one packet in ten has one below 3', async () => {
-  const relay = kept(await RtpEngine.start({ advertised: LOSSY_ADDRESS }))
+  const relay = stoppedLater(await RtpEngine.start({ advertised: LOSSY_ADDRESS }))
   const { tollgate, caller, callee } = await talkThrough(relay)
   const network = new LossyLink(10)
   try {
@@ -88,7 +88,7 @@ test('a call on a network that loses one packet in ten has one below 3', async (
 })
 
 test('a call whose relay is killed ends by itself, and is charged until then', async () => {
-  const relay = kept(await RtpEngine.start())
+  const relay = stoppedLater(await RtpEngine.start())
   const { tollgate, caller, callee } = await talkThrough(relay)
   await Promise.all([caller.hearsMore(), callee.hearsMore()])
   await delay(4_000)

@@ -59,16 +59,20 @@ export class MediaTimeout {
 
   constructor(deps: MediaTimeoutDeps) {
     this.#deps = deps
-    deps.media.observe({
+  }
+
+  start(): void {
+    const { media, deadlines, now } = this.#deps
+    media.observe({
       connected: ({ callUuids }) => {
         for (const callUuid of callUuids) this.watch(callUuid)
       },
       closed: ({ callUuids }) => {
         for (const callUuid of callUuids)
-          if (deps.media.sessionsOf(callUuid).length === 0) this.#forget(callUuid)
+          if (media.sessionsOf(callUuid).length === 0) this.#forget(callUuid)
       },
     })
-    deps.deadlines.at(deps.now() + FIRST_LOOK_MS, () => this.#watchRestored())
+    deadlines.at(now() + FIRST_LOOK_MS, () => this.#watchRestored())
   }
 
   /** Calls of the process before this one have media that is not new: nothing tells of it. */

@@ -27,7 +27,7 @@ export function createQuality(books: QualityBooks, deps: QualityDeps) {
   const { calls } = books
   const media = books.media?.calls
   const timeoutMs = deps.config.mediaTimeoutMs
-  if (media && timeoutMs > 0) new MediaTimeout({ ...deps, calls, media, timeoutMs })
+  if (media && timeoutMs > 0) new MediaTimeout({ ...deps, calls, media, timeoutMs }).start()
   const reports = new PhoneReports({ ...deps, calls })
   return {
     qualityOf: (call: LiveCall): Quality | undefined => {

@@ -44,7 +44,7 @@ interface Reported extends Pick<
   readonly codec: string | undefined
 }
 
-/** A phone that tells no MOS is believed about jitter and loss. */
+/** The jitter and loss of a phone that tells no MOS are taken as they are. */
 export function streamOf({ mos, codec, ...rest }: Reported): StreamQuality {
   if (mos !== null && mos >= 1) return { mos, mosSource: 'reported', ...rest }
   const { jitterMs, packetLossPct, roundTripMs } = rest

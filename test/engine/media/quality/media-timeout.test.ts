@@ -56,6 +56,7 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
     deadlines: new Deadlines(time),
     ...{ now: time.now, wallNow: time.wallNow, timeoutMs },
   })
+  timeout.start()
   return {
     ...{ relay, media, lost, timeout, call: machine.call() },
     asked: () => asked,
