@@ -41,6 +41,7 @@ import { createMedia, type Media } from './media/create-media.ts'
 import { createRecordings, type Recordings } from './media/recording/recordings.ts'
 import { createRelays } from './media/relay/create-relays.ts'
 import type { RelayPool } from './media/relay/relay-pool.ts'
+import { noteRulesWithoutRelay } from './media/unrelayed.ts'
 import { NodeNotes } from './node-notes.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -150,6 +151,7 @@ export class Engine {
     })
     this.media = createMedia(this, { ...deps, deadlines: this.#deadlines })
     this.recordings = createRecordings(this, deps)
+    if (this.relays === undefined) noteRulesWithoutRelay(store, log)
     this.dispatcher = new Dispatcher({
       loadSets: () => loadSets(store),
       saveOperatorState: operatorStateWriter(store),

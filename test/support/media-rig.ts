@@ -1,18 +1,21 @@
 /** Call control in memory with two relays, and a policy that a test sets. */
 import { createMedia } from '../../engine/media/create-media.ts'
-import type { MediaPolicy } from '../../schema/contracts/media.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import type { CallRigOptions } from './call-rig-options.ts'
 import { startCallRig } from './call-rig.ts'
 import { MediaRelay, relaysOf } from './media-relay.ts'
 
 export interface MediaRigOptions extends CallRigOptions {
   readonly policy?: MediaPolicy
+  /** Of every dispatcher set. */
+  readonly setRules?: MediaRules
   /** Of the process before. */
   readonly relays?: readonly MediaRelay[]
 }
 
 export async function startMediaRig({
   policy = 'anchor',
+  setRules,
   relays,
   ...options
 }: MediaRigOptions = {}) {
@@ -25,7 +28,10 @@ export async function startMediaRig({
       const media = createMedia(
         {
           ...{ relays: relaysOf(...all), calls, routing: { mediaOf: none } },
-          ...{ dispatcher: { setRecord: none }, registrar: { extensionAt: none } },
+          ...{
+            dispatcher: { setRecord: () => ({ media: setRules }) },
+            registrar: { extensionAt: none },
+          },
         },
         {
           ...{ config: { mediaPolicy: policy, databasePath: 'test' }, deadlines, now },

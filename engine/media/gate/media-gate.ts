@@ -8,6 +8,7 @@ import type { Credentials, LegCommand, LegEventData } from '../../call/signallin
 import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import type { SavedLeg } from '../../call/user-agent/restore.ts'
 import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
+import { digitIn, playOf, type Digit } from './digits.ts'
 import { newMediaLeg, type MediaLeg } from './media-leg.ts'
 import {
   descriptionIn,
@@ -21,6 +22,7 @@ import { Offers, type Outlet } from './offers.ts'
 import { heardFrom, type Parties, type PartyFacts } from '../parties.ts'
 import { restoreMedia, saveMedia } from './saved-media.ts'
 import type { Relays } from '../relay/relays.ts'
+import { otherLeg, type Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { toldAfter } from './told.ts'
 
@@ -34,6 +36,8 @@ export interface GateDeps {
   /** Runs `act` once after `delayMs`; the returned function calls it off. */
   readonly after: (act: () => void, delayMs: number) => () => void
 }
+
+type ReceivedInfo = Extract<LegEventData, { readonly type: 'request' }>
 
 const unavailable = { status: 503, reason: 'Media Relay Unavailable' } as const
 /** For a leg, besides what waits; what comes then fails. */
@@ -258,12 +262,33 @@ class GatedLegs implements Legs {
   #happened(event: LegEventData): void {
     const leg = this.#legs.get(event.legId)
     if (leg) this.#note(leg, event)
+    if (leg && event.type === 'request' && this.#isPlayed(leg, event)) return
     if (leg && event.type === 'sent' && leg.heldMs > 0)
       return this.#emit({ ...event, heldMs: leg.heldMs })
     this.#emit(event)
     if (leg?.current && (event.type === 'accepted' || event.type === 'ack'))
       this.#offers.settle(leg.current)
     return undefined
+  }
+
+  /** A digit in INFO that the other party takes in its RTP; where the relay cannot play it, it passes as it is. */
+  #isPlayed(leg: MediaLeg, event: ReceivedInfo): boolean {
+    const digit = event.method === 'INFO' ? digitIn(event.headers, event.body) : undefined
+    const { current: session } = leg
+    const other = session && this.#legs.get(otherLeg(session, leg.id))
+    if (digit === undefined || session === undefined || session.isClosed || other === undefined)
+      return false
+    if (!this.#offers.takesEvents(leg, other)) return false
+    void this.#play(session, digit, event)
+    return true
+  }
+
+  async #play(session: Session, digit: Digit, event: ReceivedInfo): Promise<void> {
+    const { legId, requestId } = event
+    const answer = await this.#deps.sessions.ask(session, playOf(session, legId, digit))
+    if (!this.#legs.has(legId)) return
+    if (answer.kind !== 'ok') this.#emit(event)
+    else this.#inner.perform({ type: 'answerRequest', legId, requestId, status: 200 })
   }
 
   /** Before call control knows of it: what an answer becomes is asked for at once. */

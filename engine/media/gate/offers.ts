@@ -7,6 +7,7 @@ import { answerFlags, offerFlags } from '../flags.ts'
 import type { MediaLeg, Step } from './media-leg.ts'
 import { answerOf, offerOf, rewrittenIn } from './ng-requests.ts'
 import { isDescription } from './offer-answer.ts'
+import { isPlayed } from '../dtmf.ts'
 import { partyWith, type Parties } from '../parties.ts'
 import type { MediaParty } from '../party.ts'
 import type { MediaDecision } from '../policy.ts'
@@ -100,6 +101,11 @@ export class Offers {
   #party(leg: MediaLeg): MediaParty {
     const media = this.#deps.calls.leg(leg.id)?.media
     return this.#described(leg, isDescription(media) ? media : undefined)
+  }
+
+  /** Whether a digit that one sends in INFO becomes an event in the RTP of the other. */
+  takesEvents(from: MediaLeg, to: MediaLeg): boolean {
+    return isPlayed(this.#party(from), this.#party(to))
   }
 
   #described(leg: MediaLeg, sdp: string | undefined): MediaParty {
