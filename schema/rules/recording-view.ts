@@ -7,7 +7,7 @@ export const recordingView = ({ callUuid, ...recording }: RecordedCall) => ({
 })
 
 /** Of the file alone. */
-export const fileView = ({
+const fileView = ({
   durationMs,
   bytes,
   sha256,

@@ -29,7 +29,7 @@ const kinds = {
 export type CallKind = keyof typeof kinds
 
 /** Some of each. */
-export const mixOfCalls: readonly CallKind[] = [
+const mixOfCalls: readonly CallKind[] = [
   ...(['answered', 'failover', 'cancelled', 'transferred', 'held'] as const),
   ...(['answered', 'refused', 'failover', 'lateOffer', 'transferred'] as const),
 ]

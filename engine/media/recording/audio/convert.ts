@@ -174,7 +174,7 @@ function* readCapture(path: string) {
 }
 
 /** The captures of a session: one for each start of its recording, the first one first. */
-export function capturesOf(spool: string, sessionId: string): readonly string[] {
+function capturesOf(spool: string, sessionId: string): readonly string[] {
   return filesOf(join(spool, 'pcaps'), captureName(sessionId, '', 'pcap'))
     .map((path) => ({ path, at: firstTimeOf(path) }))
     .toSorted((one, other) => one.at - other.at)
