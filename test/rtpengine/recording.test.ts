@@ -135,3 +135,15 @@ test('after kill -9 the recording of a call that goes on goes on', async () => {
   expect(wav.tone(0, 500, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
   expect(wav.tone(1, 800, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
 })
+
+test('a relay that dies takes nothing with it but what it had not written', async () => {
+  const { tollgate, relay, low, call, file } = await open('always', { MEDIA_TIMEOUT_SECONDS: '0' })
+  const uuid = await call()
+  await talk(1_500)
+  await relay.kill()
+  await low.command('hangup')
+  await tollgate.waitForCalls(1)
+  const wav = readWav(await file(uuid))
+  expect(wav.tone(0, 500, 0.2, 0.8)).toBeGreaterThan(0.8)
+  expect(wav.tone(1, 800, 0.2, 0.8)).toBeGreaterThan(0.8)
+})
