@@ -1,12 +1,17 @@
 /** A supervisor listens to a call of two phones, which no PBX has: the relay lets it hear both, or one. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
+import { BrowserPhone } from '../support/browser-phone.ts'
+import { Authority, loopbackNames } from '../support/certificates.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { domain, passwordOf, threePhones } from '../support/two-phones.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
 
 const tones = { '101': 500, '102': 800, '103': 1_300 } as const
+
+const { certFile, keyFile } = new Authority(temporaryFolder()).sign('tollgate', ...loopbackNames)
 
 let relay: RtpEngine
 let tollgate: TollgateProcess
@@ -17,12 +22,17 @@ beforeEach(async () => {
   onTestFinished(() => relay.stop())
 })
 
-async function start(policy: 'anchor' | 'bypass'): Promise<Baresip[]> {
+async function serve(policy: 'anchor' | 'bypass'): Promise<void> {
   tollgate = await TollgateProcess.start(threePhones, {
     ...{ DRAIN_SECONDS: '0', RTPENGINE: relay.setting, MEDIA_POLICY: policy },
+    ...{ SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile },
   })
   onTestFinished(() => tollgate.stop())
   token = (await tollgate.run(['key', 'create', '--name', 'desk', '--scopes', '*'])).trim()
+}
+
+async function start(policy: 'anchor' | 'bypass'): Promise<Baresip[]> {
+  await serve(policy)
   const { sipPort } = tollgate
   return Promise.all(
     Object.entries(tones).map(async ([user, toneHz]) => {
@@ -52,12 +62,15 @@ async function api(path: string, body?: object): Promise<{ status: number } & An
 async function talk(caller: Baresip): Promise<string> {
   await caller.command('dial', `sip:102@${domain}`)
   await caller.next('CALL_ESTABLISHED')
-  return eventually(() => {
+  return openCall()
+}
+
+const openCall = (): Promise<string> =>
+  eventually(() => {
     const [call] = tollgate.openCalls()
     if (call === undefined) throw new Error('no call is open')
     return call.call_uuid
   })
-}
 
 const spy = (call_uuid: string, more: object = {}) =>
   api('/telephony/spy', { call_uuid, supervisor_extension: '103', mode: 'listen', ...more })
@@ -114,6 +127,31 @@ test('a supervisor hears one party alone, holds, and leaves; the call goes on', 
   await relay.idle()
   const audits = tollgate.query("SELECT id FROM audit_entry WHERE action LIKE '%/telephony/spy'")
   expect(audits).toHaveLength(1)
+  expect(tollgate.faults).toEqual([])
+})
+
+test('a browser hears two browsers, which speak Opus', async () => {
+  await serve('anchor')
+  const server = `wss://127.0.0.1:${tollgate.wssPort}`
+  const [caller, callee, supervisor] = await Promise.all(
+    Object.entries(tones).map(async ([user, toneHz]) => {
+      const phone = await BrowserPhone.start({ toneHz })
+      onTestFinished(() => phone.stop())
+      await phone.register({ server, user, domain, password: passwordOf(user) })
+      return phone
+    }),
+  )
+  if (!caller || !callee || !supervisor) throw new Error('no phones')
+  await Promise.all([caller.call(`sip:102@${domain}`), callee.answer()])
+  const uuid = await openCall()
+  expect(await spy(uuid)).toMatchObject({ status: 201 })
+  await supervisor.answer()
+  await supervisor.hears(500, 800)
+  await Promise.all([caller.hearsNone(1_300), callee.hearsNone(1_300)])
+  await caller.hangUp()
+  await supervisor.over()
+  await tollgate.waitForCalls(2)
+  await relay.idle()
   expect(tollgate.faults).toEqual([])
 })
 

@@ -37,7 +37,9 @@ globalThis.phone = {
   async answer() {
     while (arrived.length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
     session = arrived.shift()
-    session.answer({ mediaConstraints: constraints })
+    // An INVITE without an offer, as in click-to-call: otherwise JsSIP asks for no microphone, and offers nothing.
+    const rtcOfferConstraints = { offerToReceiveAudio: true }
+    session.answer({ mediaConstraints: constraints, rtcOfferConstraints })
     listen()
     await happens(session, 'confirmed', 'failed')
   },

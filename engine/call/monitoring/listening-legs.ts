@@ -87,7 +87,7 @@ export class ListeningLegs implements Legs {
     this.#legs.forget(legId)
   }
 
-  async #open(legId: string, { listened, uri }: ListenerCandidate, offer: string): Promise<void> {
+  async #open(legId: string, { listened }: ListenerCandidate, offer: string): Promise<void> {
     const listener: Listener = { endpoint: undefined }
     this.#listeners.set(legId, listener)
     const lost = (): void => {
@@ -106,7 +106,9 @@ export class ListeningLegs implements Legs {
     }
     listener.endpoint = endpoint
     this.#listening.play(legId, answer.hearing)
-    const response = responseOf(200, 'OK', answer.sdp, uri)
+    const { address, port } = endpoint
+    const host = address.includes(':') ? `[${address}]` : address
+    const response = responseOf(200, 'OK', answer.sdp, `${host}:${port}`)
     const dialog = { callId: legId, localTag: '', remoteTag: '', media: answer.sdp }
     return this.#emit({ type: 'answered', legId, response, dialog })
   }

@@ -35,6 +35,8 @@ interface Listener extends Listened {
 export class Listening implements ListeningPort {
   readonly #deps: ListeningDeps
   readonly #listeners = new Map<string, Listener>()
+  /** Sessions that were subscribed to: when they are deleted by the tag of a party, the relay keeps the subscriptions. */
+  readonly #heard = new Set<string>()
 
   constructor(deps: ListeningDeps) {
     this.#deps = deps
@@ -45,6 +47,7 @@ export class Listening implements ListeningPort {
       closed: (session) => {
         for (const listener of this.#listeners.values())
           if (listener.session?.id === session.id) listener.session = undefined
+        if (this.#heard.delete(session.id)) void deleteWhole(session)
       },
     })
   }
@@ -87,6 +90,11 @@ export class Listening implements ListeningPort {
     return this.#deps.media.sessionsOf(callUuid).at(-1)
   }
 
+  #isOpen({ id, callUuids }: MediaSession): boolean {
+    const open = callUuids.flatMap((callUuid) => this.#deps.media.sessionsOf(callUuid))
+    return open.some((session) => session.id === id)
+  }
+
   #moveAll(callUuid: string): void {
     for (const listener of this.#listeners.values())
       if (listener.callUuid === callUuid) void this.#move(listener)
@@ -105,7 +113,12 @@ export class Listening implements ListeningPort {
     listener.session = undefined
     if (before) await unsubscribe(before, id)
     if (session === undefined) return
+    this.#heard.add(session.id)
     const ports = await this.#subscribe(listener, session)
+    if (!this.#isOpen(session)) {
+      this.#heard.delete(session.id)
+      return void (await deleteWhole(session))
+    }
     if (ports === undefined) return
     listener.session = session
     this.#deps.mixers.hear(id, ports)
@@ -155,6 +168,9 @@ const plainRtp = {
 function unsubscribe({ relay, id: callId }: MediaSession, id: string): Promise<unknown> {
   return relay.request({ command: 'unsubscribe', 'call-id': callId, 'to-tag': id })
 }
+
+const deleteWhole = ({ relay, id: callId }: MediaSession): Promise<unknown> =>
+  relay.request({ command: 'delete', 'call-id': callId, 'delete-delay': 0 })
 
 /** All audio in PCMU: the relay transcodes. */
 function answerTo(offer: string, { address, port }: Endpoint): string {

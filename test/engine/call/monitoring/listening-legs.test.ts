@@ -63,7 +63,9 @@ test('a supervisor’s offer is answered with what it is to hear', async () => {
     ['open', legId, { callUuid: 'call', side: 'both' }],
     ['play', legId, hearing],
   ])
-  expect(events).toMatchObject([{ type: 'answered', legId, response: { status: 200 } }])
+  // Its answer comes from where its media comes from: it is behind no NAT.
+  const response = { status: 200, peer: '10.0.0.1:4000' }
+  expect(events).toMatchObject([{ type: 'answered', legId, response }])
   expect(events[0]).toHaveProperty('response.body', expect.stringContaining('m=audio 4000 '))
 })
 

@@ -131,13 +131,25 @@ test('when the call gets another session, the mixer hears that one', async () =>
   ])
 })
 
-test('a session that is deleted is not asked any more', async () => {
+test('a session that is deleted is deleted with its subscriptions, also those of before', async () => {
   await open()
   observer.closed?.(session('one'), undefined)
   sessions = []
   listening.close('spy.1')
   await turnOfEventLoop()
-  expect(asked).toHaveLength(2)
+  expect(asked.slice(2)).toEqual([{ command: 'delete', 'call-id': 'one', 'delete-delay': 0 }])
+  observer.closed?.(session('one'), undefined)
+  observer.closed?.(session('never heard'), undefined)
+  expect(asked).toHaveLength(3)
+})
+
+test('a session that is deleted while it is subscribed to keeps nothing', async () => {
+  answerTo = ({ command }) => {
+    if (command === 'subscribe answer') sessions = []
+    return { kind: 'ok', values: { sdp: offered } }
+  }
+  expect(await open()).toBeUndefined()
+  expect(asked.at(-1)).toMatchObject({ command: 'delete', 'call-id': 'one' })
 })
 
 test('a supervisor that leaves while the relay is asked leaves nothing there', async () => {
