@@ -15,7 +15,7 @@ export interface Legs extends Pick<
     about: InviteFacts,
   ): void
   perform(command: LegCommand): void
-  /** Whether the INVITE of the leg waits for a media relay. */
+  /** Whether something that the leg is to be told waits for a media relay. */
   isHeld?(legId: string): boolean
 }
 

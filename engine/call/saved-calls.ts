@@ -17,7 +17,7 @@ import type { SavedLeg } from './user-agent/restore.ts'
 
 export interface SavedCallsDeps {
   readonly calls: ActiveCalls
-  readonly signalling: Pick<Legs, 'save' | 'restore' | 'perform' | 'forget'>
+  readonly signalling: Pick<Legs, 'save' | 'restore' | 'perform' | 'forget' | 'isHeld'>
   readonly charging: Pick<Charging, 'changed' | 'resume' | 'abandon'>
   readonly deadlines: Deadlines
   /** For challenges in the dialogs with a carrier: passwords are not saved. */
@@ -105,8 +105,14 @@ export class SavedCalls {
     const text = this.textOf(callUuid)
     if (text !== undefined) this.#deps.charging.changed(callUuid, text)
     // Its last step may be an event of another call, or of a leg that is gone by then.
-    else if (call.transfer !== undefined) this.#saveLater(callUuid)
+    else if (call.transfer !== undefined || this.#isHeld(callUuid)) this.#saveLater(callUuid)
     return text !== undefined
+  }
+
+  #isHeld(callUuid: string): boolean {
+    const { calls, signalling } = this.#deps
+    const { caller, callee } = calls.call(callUuid)?.legs ?? {}
+    return [caller, callee].some((legId) => signalling.isHeld?.(legId ?? '') === true)
   }
 
   #saveLater(callUuid: string): void {

@@ -12,7 +12,7 @@ import { MediaGate } from './gate/media-gate.ts'
 import { deleteOrphans } from './gate/orphans.ts'
 import { Sessions } from './gate/sessions.ts'
 import { Parties } from './parties.ts'
-import type { Relays } from './relay/relays.ts'
+import type { NgAnswer, NgRequest, Relay, Relays } from './relay/relays.ts'
 import type { RuleBooks } from './rules-of.ts'
 import { Listening } from './spy/listening.ts'
 import { MixerThread } from './spy/mixer-thread.ts'
@@ -64,7 +64,10 @@ export function createMedia(
     return () => deadlines.cancel(deadline)
   }
   const prefix = hash('sha1', `${hostname()} ${config.databasePath}`, 'hex').slice(0, 8)
-  const sessions = new Sessions({ calls, prefix, run: randomBytes(4).toString('hex'), after })
+  const sessions = new Sessions({
+    ...{ calls, prefix, run: randomBytes(4).toString('hex'), after },
+    ask: (...asked) => void ask(...asked),
+  })
   const isRecorded = (callUuids: readonly string[]): boolean =>
     callUuids.some((callUuid) => books.recordings?.mayRecord(callUuid) === true)
   const parties = new Parties({
@@ -88,4 +91,12 @@ export function createMedia(
     stop: () => mixers.stop(),
     isOurs: (name) => name.startsWith(`${prefix}-`),
   }
+}
+
+async function ask(
+  relay: Relay,
+  request: NgRequest,
+  done: (answer: NgAnswer) => void,
+): Promise<void> {
+  done(await relay.request(request))
 }

@@ -17,6 +17,8 @@ const timeoutMs = 400
 export class MediaRelay implements Relay {
   readonly name: string
   isAlive = true
+  /** False: what it is asked gets lost. */
+  isAnswering = true
   seenAt = 0
   /** How it answers from now on. */
   mode: 'at once' | 'slowly' | 'not' | 'with an error' | 'with garbage' = 'at once'
@@ -43,17 +45,31 @@ export class MediaRelay implements Relay {
   request(request: NgRequest): Promise<NgAnswer> {
     this.requests.push(request)
     const { mode } = this
-    if (mode === 'not' || !this.isAlive) return this.#after(timeoutMs, () => ({ kind: 'timeout' }))
-    const answer = this.#answerTo(request)
+    if (mode === 'not' || !this.isAlive || !this.isAnswering)
+      return this.#after(timeoutMs, () => ({ kind: 'timeout' }))
+    const answer = this.answerTo(request)
     if (mode === 'slowly') return this.#after(this.slowMs, () => answer)
     return Promise.resolve(answer)
+  }
+
+  /** Whether what `sender` sends by `told` reaches `receiver`, where `described` says. */
+  leadsTo(told: string, sender: string, receiver: string, described: string): boolean {
+    if (!told.includes(`c=IN IP4 ${this.address}`)) return false
+    const port = Number(/^m=\S+ (\d+)/m.exec(told)?.[1])
+    for (const { ports, offer, descriptions } of this.sessions.values())
+      if (ports.get(placeOf(receiver, described)) === port)
+        return (
+          [offer.from, offer.to].includes(sender) &&
+          placeOf(receiver, descriptions.get(receiver) ?? '') === placeOf(receiver, described)
+        )
+    return false
   }
 
   #after(ms: number, answer: () => NgAnswer): Promise<NgAnswer> {
     return new Promise((resolve) => void this.#schedule(() => resolve(answer()), ms))
   }
 
-  #answerTo(request: NgRequest): NgAnswer {
+  answerTo(request: NgRequest): NgAnswer {
     const id = text(request, 'call-id')
     switch (request.command) {
       case 'list':
@@ -115,7 +131,7 @@ export class MediaRelay implements Relay {
   #rewritten(session: RelaySession, from: string, sdp: string): NgAnswer {
     if (!sdp.startsWith('v=0')) return { kind: 'error', reason: 'Failed to parse SDP' }
     session.descriptions.set(from, sdp)
-    const place = `${from} ${/^c=.*$/m.exec(sdp)?.[0]} ${/^m=\S+ \d+/m.exec(sdp)?.[0]}`
+    const place = placeOf(from, sdp)
     const port = session.ports.get(place) ?? (this.#port += 2)
     session.ports.set(place, port)
     const rewritten = sdp
@@ -124,6 +140,10 @@ export class MediaRelay implements Relay {
     return ok({ sdp: rewritten })
   }
 }
+
+/** What a port stands for: the place where a party wants its media. */
+const placeOf = (from: string, sdp: string): string =>
+  `${from} ${/^c=.*$/m.exec(sdp)?.[0]} ${/^m=\S+ \d+/m.exec(sdp)?.[0]}`
 
 const ok = (values: NgDictionary): NgAnswer => ({ kind: 'ok', values: { result: 'ok', ...values } })
 

@@ -211,7 +211,9 @@ export function relayedEnded(
   const { method, offer } = purpose
   const from = answerRelayed(turn, to, purpose, response)
   const exchange = exchangeOf(turn, to)
-  if (method === 'INVITE' || method === 'UPDATE') noteMedia(turn, from, to, offer, response)
+  // Of an offer that was not sent, nothing has come.
+  if (response && (method === 'INVITE' || method === 'UPDATE'))
+    noteMedia(turn, from, to, offer, response)
   const status = response?.status
   if (status === 481 || (status === 408 && (method === 'INVITE' || method === 'UPDATE')))
     turn.signals.push({ type: 'dead', legId: to.id })

@@ -14,8 +14,9 @@ import {
   descriptionIn,
   isDescribing,
   isDescription,
+  type Describing,
   roleOf,
-  silencedAnswer,
+  silenced,
   withDescription,
 } from './offer-answer.ts'
 import { Offers, type Outlet } from './offers.ts'
@@ -24,7 +25,7 @@ import { restoreMedia, saveMedia } from './saved-media.ts'
 import type { Relays } from '../relay/relays.ts'
 import { otherLeg, type Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
-import { toldAfter } from './told.ts'
+import { nextFor } from './told.ts'
 
 export interface GateDeps {
   readonly relays: Pick<Relays, 'pick' | 'byName'>
@@ -58,6 +59,10 @@ export class MediaGate implements LegGate {
     return new GatedLegs(this.#deps, legs, emit, onFault)
   }
 }
+
+/** What has waited until now is not wanted any more. */
+const endsAll = (command: LegCommand): boolean =>
+  command.type === 'bye' || (command.type === 'respond' && command.status >= 200)
 
 class GatedLegs implements Legs {
   readonly #deps: GateDeps
@@ -113,9 +118,10 @@ class GatedLegs implements Legs {
       return this.#emit({ type: 'failed', legId, reason: 'given up' })
     }
     return this.#offers.offer(leg, describes, body, {
-      pass: (sdp) => release(() => send(this.#said(leg, sdp, body))),
+      pass: (sdp) => release(() => send(nextFor(leg, sdp))),
       fail: (isRequired) =>
-        release(() => (isRequired ? this.#withhold(legId) : send(this.#said(leg, body, body)))),
+        release(() => (isRequired ? this.#withhold(legId) : send(nextFor(leg, body)))),
+      silence: () => release(() => send(nextFor(leg, body))),
       drop: () => undefined,
     })
   }
@@ -127,13 +133,13 @@ class GatedLegs implements Legs {
   }
 
   isHeld(legId: string): boolean {
-    return this.#legs.get(legId)?.heldSince !== undefined
+    return (this.#legs.get(legId)?.steps.length ?? 0) > 0
   }
 
   perform(command: LegCommand): void {
     const leg = this.#legs.get(command.legId)
     if (leg === undefined) return this.#inner.perform(command)
-    if (command.type === 'bye') this.#drop(leg)
+    if (endsAll(command)) this.#drop(leg)
     const sdp = descriptionIn(command)
     if (sdp === undefined || !isDescribing(command) || command.describes === undefined)
       return this.#next(leg, command)
@@ -144,6 +150,10 @@ class GatedLegs implements Legs {
         if (role === 'answer' || isRequired) this.#fail(leg, command, role === 'offer')
         else this.#perform(leg, command)
       },
+      silence: () => {
+        leg.isCounted = true
+        this.#perform(leg, silenced(command, sdp))
+      },
       drop: () => this.#dropped(leg, command),
     }
     if (role === 'answer') return this.#offers.answer(leg, command.describes, sdp, outlet)
@@ -153,7 +163,9 @@ class GatedLegs implements Legs {
 
   /** In its turn, with nothing of another leg to be told. */
   #next(leg: MediaLeg, command: LegCommand): void {
-    if (leg.steps.length === 0) return this.#perform(leg, command)
+    // A response waits for nothing: an offer of ours that crosses the peer's must not leave first.
+    if (leg.steps.length === 0 || command.type === 'answerRequest')
+      return this.#perform(leg, command)
     if (leg.steps.length >= MAX_STEPS && command.type === 'request')
       return this.#dropped(leg, command)
     const run = (): void => this.#perform(leg, command)
@@ -171,21 +183,12 @@ class GatedLegs implements Legs {
     }
     const sdp = descriptionIn(command)
     if (sdp === undefined) return this.#inner.perform(command)
-    const said = this.#said(leg, sdp, sdp)
+    const said = nextFor(leg, sdp)
     return this.#inner.perform(said === sdp ? command : withDescription(command, said))
   }
 
-  /** As it goes out: `own` where nothing was changed, and the leg has never been told what a relay has made. */
-  #said(leg: MediaLeg, sdp: string, own: string): string {
-    if (leg.told === undefined && leg.current === undefined && leg.offered === undefined) return own
-    const said = toldAfter(leg.told, sdp)
-    leg.told = said.told
-    leg.toldSdp = said.sdp
-    return said.sdp
-  }
-
   /** There is no relay for what the leg was to be told, and without one it must not be told. */
-  #fail(leg: MediaLeg, command: LegCommand, isOffer: boolean): void {
+  #fail(leg: MediaLeg, command: Describing, isOffer: boolean): void {
     const { legId } = command
     switch (command.type) {
       case 'accept':
@@ -203,11 +206,12 @@ class GatedLegs implements Legs {
           ...{ type: 'answerRequest', legId, requestId: command.requestId },
           ...{ ...unavailable, headers: {} },
         })
-        // The other leg's offer waits for an answer: what this one has heard last goes on.
-        if (isOffer) this.#emit({ type: 'ack', legId, body: undefined })
+        // The other leg's offer waits for an answer: what this one has said last stands.
+        if (isOffer) this.#emit({ type: 'ack', legId, body: this.#deps.calls.leg(legId)?.media })
         return undefined
       default:
-        return this.#inner.perform(silencedAnswer(command, leg))
+        leg.isCounted = true
+        return this.#perform(leg, silenced(command, leg.offer))
     }
   }
 
@@ -222,7 +226,7 @@ class GatedLegs implements Legs {
         ...{ type: 'answerRequest', legId, requestId: command.requestId, status: 487 },
       })
     else if (command.type === 'acknowledgeReinvite')
-      this.#inner.perform(silencedAnswer(command, leg))
+      this.#perform(leg, silenced(command, leg.offer))
   }
 
   #drop(leg: MediaLeg): void {
@@ -244,8 +248,9 @@ class GatedLegs implements Legs {
   }
 
   save(legId: string): SavedLeg | undefined {
-    const saved = this.#inner.save(legId)
     const leg = this.#legs.get(legId)
+    if (leg && leg.steps.length > 0) return undefined
+    const saved = this.#inner.save(legId)
     return saved && leg ? { ...saved, relayed: saveMedia(leg) } : saved
   }
 
@@ -279,16 +284,17 @@ class GatedLegs implements Legs {
     if (digit === undefined || session === undefined || session.isClosed || other === undefined)
       return false
     if (!this.#offers.takesEvents(leg, other)) return false
-    void this.#play(session, digit, event)
+    this.#play(session, digit, event)
     return true
   }
 
-  async #play(session: Session, digit: Digit, event: ReceivedInfo): Promise<void> {
+  #play(session: Session, digit: Digit, event: ReceivedInfo): void {
     const { legId, requestId } = event
-    const answer = await this.#deps.sessions.ask(session, playOf(session, legId, digit))
-    if (!this.#legs.has(legId)) return
-    if (answer.kind !== 'ok') this.#emit(event)
-    else this.#inner.perform({ type: 'answerRequest', legId, requestId, status: 200 })
+    this.#deps.sessions.ask(session, playOf(session, legId, digit), (answer) => {
+      if (!this.#legs.has(legId)) return
+      if (answer.kind !== 'ok') this.#emit(event)
+      else this.#inner.perform({ type: 'answerRequest', legId, requestId, status: 200 })
+    })
   }
 
   /** Before call control knows of it: what an answer becomes is asked for at once. */

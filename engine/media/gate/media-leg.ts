@@ -1,7 +1,13 @@
 /** What the gate keeps of one leg. */
 import type { PartyFacts } from '../parties.ts'
 import type { Session } from './session.ts'
-import type { Told } from './told.ts'
+
+/** A description that a leg was told, by its o= line and a digest of the rest. */
+export interface Told {
+  /** `<username> <session>`, version and address of the o= line. */
+  readonly origin: readonly [string, string, string]
+  readonly rest: string
+}
 
 /** What is to be done for a leg, in order. */
 export interface Step {
@@ -26,9 +32,14 @@ export interface MediaLeg {
   late: string | undefined
   /** Its last offer. */
   offer: string
-  told: Told | undefined
-  /** As told. */
+  /** What it was told last; `` in a leg that was restored. */
   toldSdp: string
+  /** The same, of a leg that was restored. */
+  told: Told | undefined
+  /** A relay has changed what it was told: its descriptions are counted here from now on. */
+  isCounted: boolean
+  /** The leg that it exchanged media with at a relay, which is over. */
+  lost: string | undefined
   readonly steps: Step[]
   /** Since when its INVITE waits for a relay, by the steady clock, and how long it did. */
   heldSince: number | undefined
@@ -44,8 +55,10 @@ export const newMediaLeg = (id: string, facts: PartyFacts): MediaLeg => ({
   hasOffered: false,
   late: undefined,
   offer: '',
-  told: undefined,
   toldSdp: '',
+  told: undefined,
+  isCounted: false,
+  lost: undefined,
   steps: [],
   heldSince: undefined,
   heldMs: 0,

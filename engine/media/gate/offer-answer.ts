@@ -5,7 +5,7 @@ import type { MediaLeg } from './media-leg.ts'
 
 export type Role = 'offer' | 'answer'
 
-type Describing = Extract<
+export type Describing = Extract<
   LegCommand,
   {
     readonly type:
@@ -57,6 +57,8 @@ export function withDescription<C extends LegCommand>(command: C, sdp: string | 
   return 'sdp' in command ? { ...command, sdp: sdp ?? '' } : { ...command, body: sdp }
 }
 
-/** An answer that lets no media flow, where the one of the peer cannot be given. */
-export const silencedAnswer = <C extends LegCommand>(command: C, { offer }: MediaLeg): C =>
-  withDescription(command, offer === '' ? undefined : silentAnswer(offer))
+/** With a description that lets no media flow, in the streams of `sdp`: where the one of the peer cannot be given. */
+export const silenced = (command: Describing, sdp: string): LegCommand => ({
+  ...withDescription(command, sdp === '' ? undefined : silentAnswer(sdp)),
+  describes: undefined,
+})

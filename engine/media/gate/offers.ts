@@ -11,7 +11,7 @@ import { isPlayed } from '../dtmf.ts'
 import { partyWith, type Parties } from '../parties.ts'
 import type { MediaParty } from '../party.ts'
 import type { MediaDecision } from '../policy.ts'
-import type { NgAnswer, NgDictionary, Relays } from '../relay/relays.ts'
+import type { NgDictionary, Relays } from '../relay/relays.ts'
 import { otherLeg, type Answer, type Rewritten, type Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -31,8 +31,19 @@ export interface Outlet {
   readonly pass: (sdp: string) => void
   /** `isRequired`: without a relay it must not be told. */
   readonly fail: (isRequired: boolean) => void
+  /** The party that it describes is gone: no media is to flow. */
+  readonly silence: () => void
   /** The leg is over. */
   readonly drop: () => void
+}
+
+/** `leg` is to be offered what `other` says. */
+interface Offered {
+  readonly leg: MediaLeg
+  readonly other: MediaLeg
+  readonly sdp: string
+  readonly flags: NgDictionary
+  readonly finish: (rewritten: Rewritten) => void
 }
 
 /** Relays that are tried for one offer. */
@@ -53,7 +64,7 @@ export class Offers {
   offer(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
     const { sessions, legs } = this.#deps
     const other = legs.get(describes)
-    if (other === undefined) return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
+    if (other === undefined) return this.#ofNone(leg, describes, sdp, outlet)
     const known = sessions.between(leg.id, describes)
     const [offerer, answerer] = [this.#described(other, sdp), this.#party(leg)]
     const decide = (): MediaDecision => this.#decide(leg, other, offerer, answerer)
@@ -63,7 +74,10 @@ export class Offers {
     const flags = offerFlags(offerer, answerer)
     const finish = (rewritten: Rewritten): void => {
       if (rewritten.kind === 'rewritten')
-        return this.#finish(leg, step, () => outlet.pass(rewritten.sdp))
+        return this.#finish(leg, step, () => {
+          leg.isCounted = true
+          outlet.pass(rewritten.sdp)
+        })
       const decision = decide()
       const isRequired = decision.kind === 'relay' && decision.isRequired
       // The two talk to each other without a relay from now on.
@@ -71,7 +85,8 @@ export class Offers {
       if (last) this.#close(last)
       return this.#finish(leg, step, () => outlet.fail(isRequired))
     }
-    void this.#relayed(leg, other, sdp, known, flags).then(finish)
+    const usable = known?.relay.isAlive === true ? known : undefined
+    this.#relay({ leg, other, sdp, flags, finish }, usable, new Set())
   }
 
   /** What has waited is known. Nothing happens where the leg is over. */
@@ -86,6 +101,12 @@ export class Offers {
         this.#deps.onFault(leg.id, error)
       }
     }
+  }
+
+  /** The leg that is described is over. */
+  #ofNone(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
+    const act = leg.lost === describes ? outlet.silence : () => outlet.pass(sdp)
+    return inTurn(leg, act, outlet.drop)
   }
 
   #decide(
@@ -115,33 +136,23 @@ export class Offers {
   }
 
   /** At the relay that the two have, or at another one, in a session of its own. */
-  async #relayed(
-    leg: MediaLeg,
-    other: MediaLeg,
-    sdp: string,
-    known: Session | undefined,
-    flags: NgDictionary,
-  ): Promise<Rewritten> {
+  #relay(offer: Offered, known: Session | undefined, tried: Set<string>): void {
     const { relays, sessions } = this.#deps
-    const tried = new Set<string>()
-    let session = known?.relay.isAlive === true ? known : undefined
-    while (tried.size < MAX_TRIES) {
-      const relay = session?.relay ?? relays.pick(tried)
-      if (relay === undefined) return failed
-      session ??= sessions.begin(relay, [other.id, leg.id])
-      leg.offered = session
-      session.offer = { from: other.id, sdp }
-      session.answer = undefined
-      const answer = await sessions.ask(session, offerOf(session, other.id, sdp, flags))
+    const { leg, other, sdp, flags, finish } = offer
+    const relay = known?.relay ?? (tried.size < MAX_TRIES ? relays.pick(tried) : undefined)
+    if (relay === undefined) return finish(failed)
+    const session = known ?? sessions.begin(relay, [other.id, leg.id])
+    leg.offered = session
+    session.offer = { from: other.id, sdp }
+    session.answer = undefined
+    return sessions.ask(session, offerOf(session, other.id, sdp, flags), (answer) => {
       const rewritten = rewrittenIn(answer)
       // Closed: one of the legs is over.
-      if (rewritten.kind === 'rewritten' || session.isClosed) return rewritten
-      tried.add(relay.name)
+      if (rewritten.kind === 'rewritten' || session.isClosed) return finish(rewritten)
       if (leg.offered === session) leg.offered = undefined
       this.#release(session)
-      session = undefined
-    }
-    return failed
+      return this.#relay(offer, undefined, tried.add(relay.name))
+    })
   }
 
   /** `leg` is to be told the answer to its offer: `sdp`, in which `describes` describes itself. */
@@ -149,11 +160,17 @@ export class Offers {
     const { sessions, legs } = this.#deps
     const session = sessions.between(leg.id, describes)
     const other = legs.get(describes)
-    if (session === undefined || other === undefined)
-      return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
+    if (other === undefined) return this.#ofNone(leg, describes, sdp, outlet)
+    if (session === undefined) return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
     if (session.answer?.from !== describes) this.#ask(other, session, sdp)
+    // Its last offer has come to nothing at the relay: what the leg was told before stands.
+    if (session.answer?.from !== describes) {
+      const stand = leg.toldSdp === '' ? outlet.silence : () => outlet.pass(leg.toldSdp)
+      return inTurn(leg, stand, outlet.drop)
+    }
     const pass = (outcome: Rewritten): void => {
       if (outcome.kind === 'failed') return outlet.fail(true)
+      leg.isCounted = true
       this.#agreed(leg, session)
       return outlet.pass(outcome.sdp)
     }
@@ -180,8 +197,9 @@ export class Offers {
   /** The final response to our offer in a dialog, or a provisional one. */
   responded(leg: MediaLeg, { status, body }: SipResponse): void {
     if (status < 200) return undefined
-    if (status < 300 && isDescription(body)) return this.answered(leg, body, true)
-    return this.refused(leg)
+    if (status >= 300) return this.refused(leg)
+    // Without an answer, what it has said last stands.
+    return this.answered(leg, body || this.#deps.calls.leg(leg.id)?.media, true)
   }
 
   /** The offer has come to nothing: what was agreed before goes on, also at the relay. */
@@ -203,13 +221,15 @@ export class Offers {
     session.offer = { from: other.id, sdp: offer }
     session.answer = undefined
     const flags = { offer: offerFlags(offerer, answerer), answer: answerFlags(offerer, answerer) }
-    void sessions.ask(session, offerOf(session, other.id, offer, flags.offer))
-    void sessions.ask(session, answerOf(session, leg.id, answer, flags.answer))
+    sessions.ask(session, offerOf(session, other.id, offer, flags.offer))
+    sessions.ask(session, answerOf(session, leg.id, answer, flags.answer))
   }
 
   /** What the answer of `leg` is to be for the other one. */
   #ask(leg: MediaLeg, session: Session, sdp: string): void {
     const { sessions, legs } = this.#deps
+    // It was offered to the other leg meanwhile, as the early media of click-to-call: the relay knows it.
+    if (session.offer?.from === leg.id) return
     const before = session.answer
     const isRepeated = before?.from === leg.id && before.sdp === sdp
     if (isRepeated && before.outcome?.kind !== 'failed') return
@@ -221,15 +241,13 @@ export class Offers {
     session.answer = answer
     // To a second answer, such as the 200 of another phone, rtpengine 10.5 applies the codecs of the first.
     if (before?.from === leg.id)
-      void sessions.ask(session, offerOf(session, other.id, offered, offerFlags(offerer, answerer)))
+      sessions.ask(session, offerOf(session, other.id, offered, offerFlags(offerer, answerer)))
     const request = answerOf(session, leg.id, sdp, answerFlags(offerer, answerer))
-    void this.#give(answer, sessions.ask(session, request))
-  }
-
-  async #give(answer: Answer, given: Promise<NgAnswer>): Promise<void> {
-    const outcome = rewrittenIn(await given)
-    answer.outcome = outcome
-    for (const tell of answer.waiting.splice(0)) tell(outcome)
+    sessions.ask(session, request, (given) => {
+      const outcome = rewrittenIn(given)
+      answer.outcome = outcome
+      for (const tell of answer.waiting.splice(0)) tell(outcome)
+    })
   }
 
   /** `leg` exchanges media in this session from now on. */
@@ -276,7 +294,11 @@ export class Offers {
 
   /** The leg is over. */
   forget(leg: MediaLeg): void {
-    for (const session of this.#deps.sessions.ofLeg(leg.id)) this.#close(session)
+    for (const session of this.#deps.sessions.ofLeg(leg.id)) {
+      const other = this.#deps.legs.get(otherLeg(session, leg.id))
+      if (other) other.lost = leg.id
+      this.#close(session)
+    }
   }
 }
 

@@ -1,13 +1,15 @@
 /** What is kept of a leg's media beside its call, so that the next process goes on with its session. */
-import type { Relays } from '../relay/relays.ts'
-import { newMediaLeg, type MediaLeg } from './media-leg.ts'
+import { noMediaRules } from '../../../schema/rules/media.ts'
+import type { ActiveCalls } from '../../call/active-calls.ts'
 import { unknownParty, type PartyFacts } from '../parties.ts'
+import type { Relays } from '../relay/relays.ts'
+import { newMediaLeg, type MediaLeg, type Told } from './media-leg.ts'
 import type { Sessions } from './sessions.ts'
-import type { Told } from './told.ts'
+import { lastOf } from './told.ts'
 
-/** Plain JSON values. */
+/** Plain JSON values; what is usual is absent. */
 export interface SavedMedia {
-  readonly facts: PartyFacts
+  readonly facts?: Partial<PartyFacts>
   readonly told?: Told
   readonly session?: {
     readonly id: string
@@ -16,21 +18,46 @@ export interface SavedMedia {
   }
 }
 
-export function saveMedia({ facts, told, current }: MediaLeg): SavedMedia {
+export function saveMedia(leg: MediaLeg): SavedMedia {
+  const { facts, current, isCounted } = leg
+  const told = isCounted ? lastOf(leg) : undefined
   const session = current && {
     ...{ id: current.id, relay: current.relay.name, legs: current.legs },
   }
-  return { facts, ...(told && { told }), ...(session && { session }) }
+  return { facts: unusual(facts), ...(told && { told }), ...(session && { session }) }
+}
+
+const usual: PartyFacts = { ...unknownParty, isBehindProxy: false }
+
+function unusual(facts: PartyFacts): Partial<PartyFacts> {
+  const { rules, ...others } = facts
+  const isSaid = rules !== undefined && rules !== noMediaRules
+  const told = Object.entries(others).filter(([name, value]) => {
+    const common: Readonly<Record<string, unknown>> = { ...usual }
+    return value !== common[name]
+  })
+  return { ...Object.fromEntries(told), ...(isSaid && { rules }) }
 }
 
 export function restoreMedia(
   legId: string,
-  saved: unknown,
-  { sessions, relays }: { sessions: Sessions; relays: Pick<Relays, 'byName'> },
+  saved: SavedMedia | undefined,
+  {
+    sessions,
+    relays,
+    calls,
+  }: {
+    readonly sessions: Sessions
+    readonly relays: Pick<Relays, 'byName'>
+    readonly calls: Pick<ActiveCalls, 'leg'>
+  },
 ): MediaLeg {
-  const { facts = unknownParty, told, session } = (saved ?? {}) as Partial<SavedMedia>
-  const leg = newMediaLeg(legId, facts)
+  const { facts, told, session } = saved ?? {}
+  // A process without relays has saved nothing.
+  const leg = newMediaLeg(legId, saved === undefined ? unknownParty : { ...usual, ...facts })
   leg.told = told
+  leg.isCounted = told !== undefined
+  if (!leg.isCounted) leg.toldSdp = calls.leg(legId)?.told ?? ''
   const relay = session && relays.byName(session.relay)
   if (session && relay) {
     const { id, legs } = session

@@ -1,6 +1,6 @@
 /** One session at a relay: two legs, the offer that is open between them, and what the relay made of its answer. */
 import type { MediaSession } from '../call-media.ts'
-import type { Relay } from '../relay/relays.ts'
+import type { NgAnswer, NgRequest, Relay } from '../relay/relays.ts'
 
 /** What became of a description at the relay. */
 export type Rewritten =
@@ -15,6 +15,11 @@ export interface Answer {
   readonly waiting: ((outcome: Rewritten) => void)[]
 }
 
+export interface Asked {
+  readonly request: NgRequest
+  readonly done: (answer: NgAnswer) => void
+}
+
 export interface Session extends MediaSession {
   readonly relay: Relay
   /** The last offer that the relay has got: whose, and as its party said it. */
@@ -24,8 +29,8 @@ export interface Session extends MediaSession {
   /** It is looked at again soon, whether its calls are answered. */
   isSettling: boolean
   isClosed: boolean
-  /** The requests to the relay, one after the other. */
-  tail: Promise<unknown>
+  /** Requests to the relay, one after the other: the first one is on its way. */
+  readonly requests: Asked[]
 }
 
 export function newSession(
@@ -36,7 +41,7 @@ export function newSession(
 ): Session {
   return {
     ...{ id, relay, legs, callUuids, offer: undefined, answer: undefined },
-    ...{ isConnected: false, isSettling: false, isClosed: false, tail: Promise.resolve() },
+    ...{ isConnected: false, isSettling: false, isClosed: false, requests: [] },
   }
 }
 

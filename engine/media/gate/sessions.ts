@@ -12,12 +12,19 @@ export interface SessionsDeps {
   readonly prefix: string
   /** Differs between its processes. */
   readonly run: string
+  /** `done` is called once, in a later turn or at once. */
+  readonly ask: (relay: Relay, request: NgRequest, done: (answer: NgAnswer) => void) => void
   /** Runs `act` once after `delayMs`; the returned function calls it off. */
   readonly after: (act: () => void, delayMs: number) => () => void
 }
 
+const ignore = (): void => undefined
+
 /** How long the end of a call waits for the statistics of its sessions. */
 const CLOSED_WAIT_MS = 500
+/** After that long without RTP, rtpengine forgets a session itself. */
+const DELETE_TRIES = 12
+const DELETE_AGAIN_MS = 5_000
 /** Calls whose sessions nothing has asked for. */
 const MAX_KEPT = 10_000
 /** Of one call. */
@@ -72,10 +79,19 @@ export class Sessions implements CallMedia {
   }
 
   /** The requests of one session reach its relay in their order. */
-  ask(session: Session, request: NgRequest): Promise<NgAnswer> {
-    const answer = session.tail.then(() => session.relay.request(request))
-    session.tail = answer
-    return answer
+  ask(session: Session, request: NgRequest, done: (answer: NgAnswer) => void = ignore): void {
+    session.requests.push({ request, done })
+    if (session.requests.length === 1) this.#askNext(session)
+  }
+
+  #askNext(session: Session): void {
+    const [next] = session.requests
+    if (next === undefined) return
+    this.#deps.ask(session.relay, next.request, (answer) => {
+      next.done(answer)
+      session.requests.shift()
+      this.#askNext(session)
+    })
   }
 
   /** Both sides have an answer. */
@@ -90,9 +106,19 @@ export class Sessions implements CallMedia {
     if (session.isClosed) return
     session.isClosed = true
     const request = session.isConnected ? deleteAndTell(session) : deleteOf(session.id)
-    void this.ask(session, request).then((answer) =>
-      this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined),
-    )
+    this.ask(session, request, (answer) => {
+      this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined)
+      if (answer.kind === 'timeout') this.#deleteLater(session, DELETE_TRIES)
+    })
+  }
+
+  /** The relay may be out of reach, and have it still. */
+  #deleteLater(session: Session, tries: number): void {
+    this.#deps.after(() => {
+      this.#deps.ask(session.relay, deleteOf(session.id), (answer) => {
+        if (answer.kind === 'timeout' && tries > 1) this.#deleteLater(session, tries - 1)
+      })
+    }, DELETE_AGAIN_MS)
   }
 
   #deleted(session: Session, values: NgDictionary | undefined): void {

@@ -1,19 +1,24 @@
 /**
  * What a leg was told last, by its o= line and a digest of the rest: a relay's ports differ between sessions, so the
- * versions that a party sees have to be counted by what really goes out (RFC 3264 §8). Pure.
+ * versions that a party sees have to be counted by what really goes out (RFC 3264 §8).
  */
 import { hash } from 'node:crypto'
-
-export interface Told {
-  /** `<username> <session>`, version and address of the o= line. */
-  readonly origin: readonly [string, string, string]
-  readonly rest: string
-}
+import type { MediaLeg, Told } from './media-leg.ts'
 
 const line = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
+/** `sdp` as it is to go out to the peer of a leg. */
+export function nextFor(leg: MediaLeg, sdp: string): string {
+  leg.toldSdp = leg.isCounted ? toldAfter(lastOf(leg), sdp).sdp : sdp
+  return leg.toldSdp
+}
+
+/** What is kept of what a leg was told last. */
+export const lastOf = ({ toldSdp, told }: MediaLeg): Told | undefined =>
+  toldSdp === '' ? told : toldAfter(undefined, toldSdp).told
+
 /** `sdp` as the description after `last` in one dialog, and what is to be kept of it. */
-export function toldAfter(
+function toldAfter(
   last: Told | undefined,
   sdp: string,
 ): { readonly sdp: string; readonly told: Told | undefined } {

@@ -20,34 +20,19 @@ import type {
 import { emptyWorld, type Call, type World } from '../../../engine/call/call-machine/state.ts'
 import { callRecord, openCall } from '../../../engine/call/cdr/cdr.ts'
 import { HeaderFilter } from '../../../engine/call/sip/headers.ts'
-import type { LegEventData } from '../../../engine/call/signalling.ts'
+import type { LegCommand, LegEventData } from '../../../engine/call/signalling.ts'
 import { Agenda } from './agenda.ts'
+import { billComplaint } from './bill.ts'
 import { CalleePeer } from './callee-peer.ts'
 import { CallerPeer } from './caller-peer.ts'
 import { Chance } from './chance.ts'
 import type { Scene } from './call-beginnings.ts'
 import { Control } from './control.ts'
+import type { HistoryOptions, HistoryResult } from './history-options.ts'
 import type { Line } from './line.ts'
+import { isOfLeg, SimulatedMedia } from './media.ts'
 import type { Peer } from './peer.ts'
 import { readBack, written } from './world-copy.ts'
-
-export interface HistoryOptions {
-  /** The machine goes on with what was written and read back, after each step. */
-  readonly isCopied?: boolean
-  /** What happened, line by line. */
-  readonly onLine?: (line: string) => void
-}
-
-export interface HistoryResult {
-  readonly steps: number
-  readonly calls: number
-  /** Calls that went on from what was saved of them. */
-  readonly restarted: number
-  /** How calls ended: kind, and whether they had been answered. */
-  readonly ends: readonly string[]
-  /** All commands, for comparison. */
-  readonly digest: string
-}
 
 /** New things happen for so long. */
 const livelyMs = 180_000
@@ -59,6 +44,8 @@ const timing = {
   ...{ nodeTimeoutMs: 1_500, nodeProgressTimeoutMs: 6_000, ringTimeoutMs: 60_000 },
   retryAfterSeconds: 5,
 }
+
+type Invite = Extract<Command, { readonly type: 'invite' }>
 
 /** Everything in it follows from the seed. Throws at the first thing that must not be. */
 export function simulateHistory(seed: number, options: HistoryOptions = {}): HistoryResult {
@@ -86,6 +73,9 @@ class History implements Line, Scene {
   #isRunning = false
   readonly #timers = new Map<string, ReturnType<Agenda['at']>>()
   readonly #peers = new Map<string, Peer>()
+  /** In most histories. */
+  readonly #media: SimulatedMedia | undefined
+  readonly #invites = new Map<string, Invite>()
   readonly #forgottenLegs = new Set<string>()
   /** Calls that began, until their record is stored. */
   readonly #openCalls = new Set<string>()
@@ -106,6 +96,7 @@ class History implements Line, Scene {
     this.isElsewhere = chance.is(0.3)
     this.#surroundings = { filter, timing }
     this.#control = new Control(this)
+    this.#media = seed % 3 === 0 ? undefined : new SimulatedMedia(seed, this)
   }
 
   get now(): number {
@@ -118,6 +109,7 @@ class History implements Line, Scene {
       this.agenda.at(at, () => this.#restart())
     this.agenda.runUntil(livelyMs)
     this.#findStuck()
+    this.#media?.checkFlow()
     this.isQuiet = true
     for (let sweep = 0; sweep < maxSweeps && this.world.calls.size > 0; sweep++) {
       this.#control.stopAll()
@@ -147,6 +139,7 @@ class History implements Line, Scene {
 
   invited(peer: CallerPeer): void {
     this.#peers.set(peer.legId, peer)
+    this.#media?.receive(peer.legId, peer.offer ?? '')
     peer.begin()
   }
 
@@ -161,6 +154,11 @@ class History implements Line, Scene {
   }
 
   emit(event: LegEventData | MachineEvent): void {
+    if (this.#media && isOfLeg(event)) this.#media.happened(event)
+    else this.take(event)
+  }
+
+  take(event: MachineEvent): void {
     this.#events.push(event)
     if (this.#isRunning) return
     this.#isRunning = true
@@ -193,17 +191,22 @@ class History implements Line, Scene {
     const restored = [...world.calls.values()].flatMap((call) => {
       // What the OCS is asked for meanwhile would be answered here, but not after a crash.
       if (call.phase !== 'answered' || isAsking(call)) return []
-      const saved = saveCall(world, call, () => ({}), this.now)
+      const sipOf = (legId: string): object | undefined =>
+        this.#media ? this.#media.legs.save(legId) : {}
+      const saved = saveCall(world, call, sipOf, this.now)
       if (saved === undefined) return []
       const opened = openCall(call, call.answeredAt ?? this.now)
-      return [{ saved: JSON.parse(JSON.stringify(saved)) as SavedCall, opened }]
+      const { transferIds } = call
+      return [{ saved: JSON.parse(JSON.stringify(saved)) as SavedCall, opened, transferIds }]
     })
     for (const { saved } of restored) forgetSaved(world, saved)
     for (const { saved, opened } of restored) restoreCall(world, saved, opened, 0)
     for (const { saved } of restored)
+      for (const { id, sip } of saved.legs) this.#media?.legs.restore(id, sip, undefined)
+    this.#media?.checkFlow()
+    for (const { saved } of restored)
       if (!connectSaved(world, saved)) this.complain('a partner is missing')
-    const inUse = new Set([...world.calls.values()].flatMap(({ transferIds }) => transferIds))
-    for (const id of world.transfers.keys()) if (!inUse.has(id)) world.transfers.delete(id)
+    for (const id of restored.flatMap(({ transferIds }) => transferIds)) world.transfers.delete(id)
     this.restarted += restored.length
     this.#copy()
     for (const { saved } of restored) this.emit({ type: 'resumed', callUuid: saved.callUuid })
@@ -239,7 +242,8 @@ class History implements Line, Scene {
         return this.#invite(command)
       case 'forgetLeg':
         if (this.#forgottenLegs.has(command.legId)) this.complain(`${command.legId} ends twice`)
-        return void this.#forgottenLegs.add(command.legId)
+        this.#forgottenLegs.add(command.legId)
+        return this.#media?.legs.forget(command.legId)
       case 'journal':
         if (this.#journalled.has(command.callUuid)) this.complain('a second journal entry')
         this.#journalled.add(command.callUuid)
@@ -259,12 +263,16 @@ class History implements Line, Scene {
       case 'reportHealth':
       case 'transfer':
         return this.#control.perform(command)
-      default: {
-        const peer = this.#peers.get(command.legId)
-        if (peer === undefined) return this.complain(`${command.type} for an unknown leg`)
-        return peer.perform(command)
-      }
+      default:
+        if (this.#media) this.#media.legs.perform(command)
+        else this.perform(command)
     }
+  }
+
+  perform(command: LegCommand): void {
+    const peer = this.#peers.get(command.legId)
+    if (peer === undefined) return this.complain(`${command.type} for an unknown leg`)
+    return peer.perform(command)
   }
 
   /** Nothing for a call after its record, nothing for a leg after its end but what its peer is owed. */
@@ -283,16 +291,27 @@ class History implements Line, Scene {
         this.complain('a timer for a leg that is over')
   }
 
-  #invite(command: Extract<Command, { readonly type: 'invite' }>): void {
-    const { legId } = command
-    if (this.#peers.has(legId)) this.complain(`a second INVITE on ${legId}`)
-    const peer = new CalleePeer(legId, this, command)
-    this.#peers.set(legId, peer)
-    if (!this.chance.is(0.03)) return peer.begin()
+  #invite(command: Invite): void {
+    const { legId, invite, describes, candidate, near } = command
+    if (this.#invites.has(legId)) this.complain(`a second INVITE on ${legId}`)
+    this.#invites.set(legId, command)
+    if (!this.chance.is(0.03)) {
+      const { body } = invite
+      if (!this.#media) return this.invite(legId, body)
+      const sent = { uri: '', nextHop: undefined, headers: {}, body, credentials: undefined }
+      return this.#media.legs.invite(legId, sent, near, { describes, callee: candidate })
+    }
     const why = 'sips needs TLS'
-    peer.withhold()
     const refused = { status: this.chance.pick([480, 403]), reason: 'no', code: 'insecure' }
     return this.emit({ type: 'withheld', legId, why, end: { kind: 'refused', ...refused } })
+  }
+
+  invite(legId: string, body: string | undefined): void {
+    const command = this.#invites.get(legId)
+    if (command === undefined) return this.complain(`an INVITE on ${legId}`)
+    const peer = new CalleePeer(legId, this, { ...command, invite: { ...command.invite, body } })
+    this.#peers.set(legId, peer)
+    return peer.begin()
   }
 
   #startTimer(timer: Timer, at: number): void {
@@ -300,7 +319,9 @@ class History implements Line, Scene {
     this.agenda.cancel(this.#timers.get(key))
     const entry = this.agenda.at(at, () => {
       this.#timers.delete(key)
-      this.emit({ type: 'timer', timer })
+      if (timer.kind === 'attempt' && this.#media?.legs.isHeld?.(timer.legId) === true)
+        return this.#startTimer(timer, this.now + 500)
+      return this.emit({ type: 'timer', timer })
     })
     this.#timers.set(key, entry)
   }
@@ -350,13 +371,8 @@ class History implements Line, Scene {
       this.complain('the caller has got 200, but the call counts as unanswered')
     if (since !== null && !this.#journalled.has(callUuid))
       this.complain('answered without a journal entry')
-    const usedMs = since === null ? 0 : this.now - since
-    if (granted !== null && usedMs > granted * 1_000)
-      this.complain(`${usedMs} ms used of ${granted} s`)
-    const used = since === null ? 0 : Math.max(1, Math.ceil(usedMs / 1_000))
-    if (record.billsec !== used) this.complain(`${record.billsec} s billed, ${used} s used`)
-    if (granted !== null && record.billsec > Math.max(1, granted))
-      this.complain(`${record.billsec} s billed of ${granted} s`)
+    const complaint = billComplaint(record, since === null ? null : this.now - since, granted)
+    if (complaint) this.complain(complaint)
   }
 
   /** Calls that nothing can move any more, although they have not ended. */
@@ -375,6 +391,7 @@ class History implements Line, Scene {
       if (left.size > 0) this.complain(`left in ${what}: ${[...left.keys()].join(', ')}`)
     if (this.#openCalls.size > 0) this.complain(`no record: ${[...this.#openCalls].join(', ')}`)
     if (this.#timers.size > 0) this.complain(`timers: ${[...this.#timers.keys()].join(', ')}`)
+    this.#media?.finish()
     for (const [legId, peer] of this.#peers) {
       if (!this.#forgottenLegs.has(legId)) this.complain(`${legId} never ends`)
       for (const leftover of peer.leftovers) this.complain(`${legId}: ${leftover}`)
