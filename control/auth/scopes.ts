@@ -23,18 +23,19 @@ const resources = [
   'users',
   'tenants',
   'guard',
-  'recordings',
 ] as const
 
 type Resource = (typeof resources)[number]
 
-/** Actions beyond `read` and `write`. */
+/** Actions beyond `read` and `write`. `*:read` does not reach what people said to each other. */
 const specialScopes = [
   'calls:originate',
   'calls:control',
   'calls:spy',
   'calls:record',
   'dispatcher:reload',
+  'recordings:listen',
+  'recordings:delete',
 ] as const
 
 /** One exact permission, as required by a route. */

@@ -55,12 +55,12 @@ export function recordingRoutes(deps: Pick<ControlDeps, 'store' | 'engine' | 'se
       },
     )
 
-    .get(recordingPath, requires('recordings:read'), validate('param', path), async (c) => {
+    .get(recordingPath, requires('recordings:listen'), validate('param', path), async (c) => {
       const recording = find(c.var.principal, c.req.valid('param').uuid)
       return answerWith(c, recording, store.pathOf(recording), readers)
     })
 
-    .delete(recordingPath, requires('recordings:write'), validate('param', path), async (c) => {
+    .delete(recordingPath, requires('recordings:delete'), validate('param', path), async (c) => {
       const recording = find(c.var.principal, c.req.valid('param').uuid)
       await store.remove(recording)
       c.set('change', { before: recording, after: null })

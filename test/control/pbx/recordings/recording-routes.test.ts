@@ -81,7 +81,7 @@ test('a reader that is done leaves its place to the next one', async () => {
 
 test('another tenant, and a key without the scope, hear nothing', async () => {
   expect((await get({}, 'GET', keyOf('beta'))).response.status).toBe(404)
-  const reader = control.key({ scopes: ['cdrs:read', 'calls:*'] })
+  const reader = control.key({ scopes: ['*:read', 'calls:*'] })
   expect((await get({}, 'GET', reader)).response.status).toBe(403)
   const unknown = await control.request(`/calls/${uuid.replace('019a', '029a')}/recording`, {
     token: keyOf('acme'),
@@ -112,7 +112,7 @@ test('each hearing is in the audit log, the refused ones, too', async () => {
 test('a key that may write removes it, and its file', async () => {
   const remove = (token: string) =>
     control.request(`/calls/${uuid}/recording`, { method: 'DELETE', token })
-  expect((await remove(control.key({ scopes: ['recordings:read'] }))).status).toBe(403)
+  expect((await remove(control.key({ scopes: ['recordings:listen'] }))).status).toBe(403)
   expect((await remove(keyOf('beta'))).status).toBe(404)
   expect((await remove(keyOf('acme'))).data()).toEqual({ call_uuid: uuid, deleted: true })
   expect(existsSync(file)).toBe(false)
