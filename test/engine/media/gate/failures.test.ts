@@ -1,0 +1,167 @@
+/** What happens to calls when relays fail, parties give up, or the process is killed. */
+import { afterEach, expect, test } from 'vitest'
+import { talk } from '../../../support/call-rig.ts'
+import {
+  placeIn,
+  startMediaRig,
+  type MediaRig,
+  type MediaRigOptions,
+} from '../../../support/media-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+const rigs: MediaRig[] = []
+const start = async (options?: MediaRigOptions): Promise<MediaRig> => {
+  const rig = await startMediaRig(options)
+  rigs.push(rig)
+  return rig
+}
+afterEach(async () => {
+  for (const rig of rigs.splice(0)) await rig.stop()
+})
+
+async function invited(rig: MediaRig) {
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
+  return { caller, node, leg }
+}
+
+test('the other relay takes an offer that the first one does not answer', async () => {
+  const rig = await start()
+  rig.relay.mode = 'not'
+  const { caller, node, leg } = await invited(rig)
+  await rig.advance(400)
+  const invite = await node.next('INVITE')
+  expect(placeIn(invite.body)).toMatch(/^10\.99\.0\.2:/)
+  // The time of the node has begun with its INVITE.
+  await rig.advance(1_400)
+  node.reply(invite, 486, { tag: 'b' })
+  expect((await caller.next('486 INVITE')).status).toBe(486)
+  caller.request('ACK', leg)
+  rig.relay.mode = 'at once'
+  await rig.advance(5_000)
+  await rig.idle()
+})
+
+test.each([['with an error' as const], ['with garbage' as const]])(
+  'a relay that answers %s is none: an anchored call is refused, and no session is left',
+  async (mode) => {
+    const rig = await start()
+    for (const relay of rig.relays) relay.mode = mode
+    const { caller } = await invited(rig)
+    const refusal = await caller.next('503 INVITE')
+    expect(refusal.startLine).toBe('SIP/2.0 503 Media Relay Unavailable')
+    const record = await rig.record()
+    expect(record).toMatchObject({ sipCode: 503, denialCode: 'media_relay_unavailable' })
+    expect(rig.outcomes, 'the node is not to blame').toEqual([])
+    await rig.idle()
+  },
+)
+
+test('where a relay is only preferred, the descriptions pass unchanged without one', async () => {
+  const rig = await start({ policy: 'prefer' })
+  for (const relay of rig.relays) relay.isAlive = false
+  const { caller, node, leg } = await invited(rig)
+  const invite = await node.next('INVITE')
+  expect(invite.body).toBe(sdp('offer', 4_000))
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer', 5_000) })
+  const ok = await caller.next('200 INVITE')
+  expect(ok.body).toBe(sdp('answer', 5_000))
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('a call that is cancelled while its offer is at the relay is never sent', async () => {
+  const rig = await start()
+  rig.relay.mode = 'slowly'
+  const { caller, leg } = await invited(rig)
+  await rig.settle()
+  caller.request('CANCEL', leg)
+  await caller.next('487 INVITE')
+  caller.request('ACK', leg)
+  await rig.advance(1_000)
+  await rig.idle()
+  expect((await rig.record()).attempts, 'no response of any kind').toMatchObject([{ status: 0 }])
+  expect(rig.calls.world.legs.size).toBe(0)
+  expect(rig.relay.commands).toEqual(['offer', 'delete'])
+})
+
+test('after a re-INVITE that is refused, the relay has what was agreed before', async () => {
+  const rig = await start()
+  const { caller, node, leg } = await talk(rig)
+  caller.request('INVITE', leg, { body: sdp('moved', 4_444) })
+  node.reply(await node.next('INVITE'), 488)
+  await caller.next('488 INVITE')
+  caller.request('ACK', leg)
+  await rig.settle()
+  const [session] = rig.relay.sessions.values()
+  expect(session?.descriptions.get('uuid-1.0')).toBe(sdp('offer'))
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('a relay dies: the call goes on, and its next re-INVITE goes through the other one', async () => {
+  const rig = await start()
+  const { caller, node, leg } = await talk(rig)
+  rig.relay.isAlive = false
+  rig.relay.sessions.clear()
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const again = await node.next('INVITE')
+  expect(placeIn(again.body)).toMatch(/^10\.99\.0\.2:/)
+  expect(again.body, 'another place, another version').toContain('o=- 1 2 ')
+  node.reply(again, 200, { body: sdp('answer') })
+  expect(placeIn((await caller.next('200 INVITE')).body)).toMatch(/^10\.99\.0\.2:/)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  rig.other.isAlive = false
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  expect((await caller.next('503 INVITE')).startLine).toContain('Media Relay Unavailable')
+  caller.request('ACK', leg)
+  rig.other.isAlive = true
+  rig.relay.isAlive = true
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.advance(6_000)
+  await rig.idle()
+})
+
+test('a call whose process is killed goes on with its session', async () => {
+  const before = await start()
+  const { caller, node, leg } = await talk(before)
+  await before.settle()
+  before.crash()
+  const rig = await start({ after: before, relays: before.relays })
+  expect(rig.restored).toEqual({ restored: 1, abandoned: 0 })
+  expect(rig.media?.calls.sessionsOf('uuid-1')).toHaveLength(1)
+  rig.media?.deleteOrphans()
+  caller.request('INVITE', leg, { body: sdp('offer', 4_444) })
+  const again = await node.next('INVITE')
+  expect(placeIn(again.body)).toMatch(/^10\.99\.0\.1:/)
+  expect(again.body).toContain('o=- 1 2 ')
+  node.reply(again, 200, { body: sdp('answer') })
+  await caller.next('200 INVITE')
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  expect(rig.relay.sessions.size).toBe(1)
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('sessions of calls that a crash has ended are deleted at the start', async () => {
+  const before = await start()
+  const { node } = await invited(before)
+  await node.next('INVITE')
+  expect(before.relay.sessions.size).toBe(1)
+  before.crash()
+  const rig = await start({ after: before, relays: before.relays })
+  rig.media?.deleteOrphans()
+  await rig.settle()
+  expect(rig.relay.sessions.size).toBe(0)
+})
