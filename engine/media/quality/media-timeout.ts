@@ -1,9 +1,10 @@
 /**
- * Ends answered calls whose media goes through a relay and has stopped: no RTP from either party for `timeoutMs`, and not
+ * Ends answered calls whose media goes through a relay and has stopped: no packet from either party for `timeoutMs`, and not
  * on hold. Each call is looked at once in that time: the next look is when its last packet would be too old.
  */
 import type { Deadline, Deadlines } from '../../call/deadlines.ts'
 import type { LiveCall } from '../../call/call-machine/live.ts'
+import { isHold } from '../../call/sdp/streams.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import { lastPacketOf } from './statistics.ts'
 
@@ -11,6 +12,7 @@ export interface MediaTimeoutDeps {
   readonly media: Pick<CallMedia, 'sessionsOf' | 'observe'>
   readonly calls: {
     call(callUuid: string): LiveCall | undefined
+    leg(legId: string): { readonly media: string } | undefined
     list(): readonly { readonly callUuid: string }[]
   }
   /** No RTP has come since `lastPacketAt`. */
@@ -28,6 +30,8 @@ interface Watch {
   deadline: Deadline | undefined
   /** What the last look has found. */
   packets: number
+  /** When that was, or the pairing. */
+  lookedAt: number
   /** The media was there, or was not expected: the pairing, the last packet that is known, hold. */
   activeAt: number
   /** From when on silence counts: the call was found on hold before, and not at this time. */
@@ -45,6 +49,8 @@ interface Look {
 
 /** Packets flow by then. */
 const FIRST_LOOK_MS = 2_000
+/** Relays tell whole seconds. */
+const CLOCK_ERROR_MS = 2_000
 /** Before a call is ended, two looks have found the same packets. */
 const SECOND_LOOK_MS = 1_000
 
@@ -96,6 +102,7 @@ export class MediaTimeout {
       callUuid,
       deadline: undefined,
       packets: 0,
+      lookedAt: now(),
       activeAt: now(),
       resumedAt: 0,
       isHeld: false,
@@ -129,14 +136,26 @@ export class MediaTimeout {
       return this.#forget(callUuid)
     const packets = looks.reduce((sum, look) => sum + look.packets, 0)
     const isSame = looks.every(({ isGone }) => isGone) || packets === watch.packets
+    const lastAt = Math.max(...looks.map((look) => look.lastAt))
+    // More have come since the last look, whatever a clock says that was set meanwhile: it is learnt anew.
+    const activeAt = packets > watch.packets ? Math.max(lastAt, watch.lookedAt) : lastAt
+    if (activeAt > lastAt + CLOCK_ERROR_MS)
+      for (const { relay } of sessions) this.#behindMs.delete(relay.name)
     watch.packets = packets
-    watch.activeAt = Math.max(watch.activeAt, ...looks.map(({ lastAt }) => lastAt))
-    noteHold(watch, call, now())
+    watch.lookedAt = now()
+    watch.activeAt = Math.max(watch.activeAt, activeAt)
+    noteHold(watch, call, this.#isSilenceAsked(call, sessions), now())
     const dueAt = Math.max(watch.activeAt, watch.resumedAt) + timeoutMs
     if (dueAt > now()) return this.#lookAt(watch, dueAt)
     if (!isSame) return this.#lookAt(watch, now() + SECOND_LOOK_MS)
     this.#forget(callUuid)
     return this.#deps.onLost(callUuid, watch.activeAt)
+  }
+
+  /** By a hold, or in the INVITE: such a call goes on and is charged for, or its caller would have minutes for nothing. */
+  #isSilenceAsked({ display }: LiveCall, sessions: readonly MediaSession[]): boolean {
+    const legs = sessions.flatMap((session) => session.legs)
+    return display === 'HELD' || legs.some((id) => isHold(this.#deps.calls.leg(id)?.media ?? ''))
   }
 
   async #ask({ id, relay, legs }: MediaSession, { activeAt }: Watch): Promise<Look> {
@@ -169,8 +188,13 @@ export class MediaTimeout {
 }
 
 /** A call that is about to be answered has as little to expect as one on hold. */
-function noteHold(watch: Watch, { display, answeredAt }: LiveCall, now: number): void {
-  const isHeld = display === 'HELD' || answeredAt === null
+function noteHold(
+  watch: Watch,
+  { answeredAt }: LiveCall,
+  isSilenceAsked: boolean,
+  now: number,
+): void {
+  const isHeld = isSilenceAsked || answeredAt === null
   if (isHeld) watch.activeAt = now
   else if (watch.isHeld) watch.resumedAt = now
   watch.isHeld = isHeld

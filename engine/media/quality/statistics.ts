@@ -65,12 +65,12 @@ function lossOf(report: NgDictionary, packets: number): number | null {
 }
 
 /**
- * When the relay has taken the last RTP packet from either party, in seconds UTC by its clock, and how many it has
- * taken in all. A stream that nothing has come on has the time at which it was opened.
+ * When the relay has taken the last packet of media from either party, in seconds UTC by its clock, and how many it has
+ * taken in all: of video and fax (UDPTL), too. A stream that nothing has come on has the time at which it was opened.
  */
 export function lastPacketOf(values: NgDictionary, tags: readonly string[]): LastPacket {
   const streams = tags
-    .flatMap((tag) => streamsOf(values, tag))
+    .flatMap((tag) => mediasOf(values, tag).flatMap(streamsIn))
     .filter((each) => packetsOf(each) > 0)
   const seconds = streams.map((stream) => positive(stream['last packet']) ?? 0)
   return { seconds: Math.max(0, ...seconds), packets: sum(streams.map(packetsOf)) }
@@ -84,13 +84,18 @@ export interface LastPacket {
 
 /** RTP and RTCP, of audio. */
 const streamsOf = (values: NgDictionary, tag: string): readonly NgDictionary[] =>
-  mediasOf(values, tag).flatMap((media) => listOf(media['streams']).map(dictionaryOf))
+  audioOf(values, tag).flatMap(streamsIn)
+
+const streamsIn = (media: NgDictionary): readonly NgDictionary[] =>
+  listOf(media['streams']).map(dictionaryOf)
+
+const audioOf = (values: NgDictionary, tag: string): readonly NgDictionary[] =>
+  mediasOf(values, tag).filter(({ type }) => type === 'audio')
 
 const mediasOf = (values: NgDictionary, tag: string): readonly NgDictionary[] =>
-  listOf(dictionaryOf(dictionaryOf(values['tags'])[tag])['medias'])
-    .map(dictionaryOf)
-    .filter(({ type }) => type === 'audio')
+  listOf(dictionaryOf(dictionaryOf(values['tags'])[tag])['medias']).map(dictionaryOf)
 
+/** UDPTL, too, has this flag; RTCP has not. */
 const isRtp = (stream: NgDictionary): boolean => listOf(stream['flags']).includes('RTP')
 
 const packetsOf = (stream: NgDictionary): number =>
@@ -98,7 +103,7 @@ const packetsOf = (stream: NgDictionary): number =>
 
 /** Of `PCMA/8000`. */
 function codecOf(values: NgDictionary, tag: string): string | undefined {
-  const codec = mediasOf(values, tag)[0]?.['codec']
+  const codec = audioOf(values, tag)[0]?.['codec']
   return typeof codec === 'string' ? codec.split('/', 1)[0] : undefined
 }
 

@@ -11,10 +11,11 @@ const start = 1_800_000_000_000
 
 /** An answered call through a relay whose clock is `aheadMs` ahead of ours, and what a test makes of it. */
 function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
+  const clock = { aheadMs }
   const time = new ManualTime(start)
   const machine = new CallMachine()
   machine.now = start
-  machine.answered(null, candidate(1, 5_060))
+  const { caller, callee } = machine.answered(null, candidate(1, 5_060))
   const media = { packets: 0, lastAt: start, isLost: false }
   let stopAt = Infinity
   let asked = 0
@@ -31,13 +32,13 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
       }
       const stream = {
         ...{ flags: ['RTP'], stats: { packets: media.packets } },
-        'last packet': Math.floor((media.lastAt + aheadMs) / 1_000),
+        'last packet': Math.floor((media.lastAt + clock.aheadMs) / 1_000),
       }
       const party = { medias: [{ type: 'audio', streams: [stream] }] }
-      return Promise.resolve({ kind: 'ok', values: { tags: { a: party } } })
+      return Promise.resolve({ kind: 'ok', values: { tags: { [caller]: party } } })
     },
   }
-  const session: MediaSession = { id: 's', relay, legs: ['a', 'b'], callUuids: ['u'] }
+  const session: MediaSession = { id: 's', relay, legs: [caller, callee], callUuids: ['u'] }
   let sessions: readonly MediaSession[] = [session]
   const observers: MediaObserver[] = []
   const lost: number[] = []
@@ -45,6 +46,7 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
     media: { sessionsOf: () => sessions, observe: (observer) => void observers.push(observer) },
     calls: {
       call: (callUuid) => machine.world.calls.get(callUuid),
+      leg: (legId) => machine.world.legs.get(legId),
       list: () =>
         [...machine.world.calls.values()].map(({ start: { callUuid } }) => ({ callUuid })),
     },
@@ -58,7 +60,11 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
   })
   timeout.start()
   return {
-    ...{ relay, media, lost, timeout, call: machine.call() },
+    ...{ relay, media, lost, timeout, clock, call: machine.call() },
+    describeCaller: (sdp: string) => {
+      const leg = machine.world.legs.get(caller)
+      if (leg) leg.media = sdp
+    },
     asked: () => asked,
     connect: () => observers.forEach((each) => each.connected?.(session)),
     close: () => {
@@ -127,6 +133,37 @@ test('on hold no media is expected; the time runs from the end of the hold', asy
   expect(lost).toEqual([])
   await advance(70)
   expect(lost).toHaveLength(1)
+})
+
+test('a party that has asked for silence in its INVITE is not cut, so that its call is paid for', async () => {
+  const { connect, advance, stopMedia, lost, describeCaller } = openCall()
+  const silent = ['v=0', 'c=IN IP4 192.0.2.1', 't=0 0', 'm=audio 4000 RTP/AVP 0', 'a=inactive', '']
+  describeCaller(silent.join('\r\n'))
+  stopMedia()
+  connect()
+  await advance(500)
+  expect(lost).toEqual([])
+  describeCaller(silent.join('\r\n').replace('inactive', 'sendrecv'))
+  await advance(130)
+  expect(lost).toHaveLength(1)
+  expect(lost[0]).toBeGreaterThanOrEqual(430_000)
+})
+
+test('a clock that was set while media flows ends no call, nor its bill before the media', async () => {
+  const { connect, advance, stopMedia, lost, clock, asked } = openCall()
+  connect()
+  await advance(100)
+  clock.aheadMs = 3_600_000
+  await advance(130)
+  clock.aheadMs = 0
+  await advance(200)
+  expect(asked()).toBeLessThanOrEqual(12)
+  stopMedia()
+  await advance(55)
+  expect(lost).toEqual([])
+  await advance(70)
+  expect(lost).toHaveLength(1)
+  expect(lost[0]).toBeGreaterThanOrEqual(428_000)
 })
 
 test('a call of a relay that is dead ends as of its last sign of life', async () => {

@@ -91,6 +91,18 @@ test('a query tells when the last RTP packet came, and how many', () => {
   })
 })
 
+test('a fax and video are media as audio is', () => {
+  const party = (type: string, packets: number, seconds: number): NgDictionary => {
+    const rtp = { flags: ['RTP', 'filled'], stats: { packets }, 'last packet': seconds }
+    const rtcp = { flags: ['RTCP'], stats: { packets: 1 }, 'last packet': seconds + 5 }
+    return { type, streams: [rtp, rtcp] }
+  }
+  const values = {
+    tags: { A: { medias: [party('audio', 10, 1), party('image', 20, 90)] }, B: { medias: [] } },
+  }
+  expect(lastPacketOf(values, ['A', 'B'])).toEqual({ seconds: 90, packets: 30 })
+})
+
 test('an answer of any shape is read', () => {
   const value = fc.letrec<{ any: NgValue }>((tie) => ({
     any: fc.oneof(
