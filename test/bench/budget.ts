@@ -3,6 +3,7 @@
  * by part.
  */
 import { freePort } from '../support/free-port.ts'
+import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { Profiler, type Share } from './load/cpu-profile.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
@@ -10,7 +11,7 @@ import { cpuMicros } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'µs of CPU per billed call by part, from a profile; arguments: rate=500 seconds=20 files=no functions=0'
+  'µs of CPU per billed call by part, from a profile; arguments: rate=500 seconds=20 files=no functions=0 media=bypass|anchor'
 
 /** The first that matches a file or a function counts. */
 const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] = [
@@ -27,6 +28,7 @@ const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] =
   ['SIP stack', /engine\/sip-server\//],
   ['call control', /engine\/call\//],
   ['charging and settlement', /engine\/charging|control\/billing/],
+  ['media', /engine\/media\//],
   ['dispatcher and routing', /engine\/(dispatcher|routing|trunks|registrar|guard)/],
   [
     'events, totals, telemetry',
@@ -41,8 +43,10 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const seconds = Number(options.get('seconds') ?? 20)
   const nodes = [await startNode(), await startNode(), await startNode()]
   const inspectorPort = await freePort()
+  const relay = options.get('media') === 'anchor' ? await RtpEngine.start() : undefined
   const tollgate = await TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {
     LOG_LEVEL: 'warn',
+    ...(relay && { RTPENGINE: relay.setting, MEDIA_POLICY: 'anchor' }),
     NODE_OPTIONS: `--inspect=127.0.0.1:${inspectorPort}`,
   })
   try {
@@ -68,6 +72,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
       console.log(`  ${perCall(micros, succeeded)}  ${file} ${name}`)
   } finally {
     await tollgate.stop()
+    await relay?.stop()
     for (const node of nodes) await node.stop()
   }
 }

@@ -1,4 +1,5 @@
 /** What the gate keeps of one leg. */
+import type { Description } from '../description.ts'
 import type { PartyFacts } from '../parties.ts'
 import type { Session } from './session.ts'
 
@@ -30,6 +31,8 @@ export interface MediaLeg {
   hasOffered: boolean
   /** Its re-INVITE without offer. */
   late: string | undefined
+  /** The description of it that was read last. */
+  said: { readonly sdp: string; readonly description: Description } | undefined
   /** Its last offer. */
   offer: string
   /** What it was told last; `` in a leg that was restored. */
@@ -54,6 +57,7 @@ export const newMediaLeg = (id: string, facts: PartyFacts): MediaLeg => ({
   offeredIn: 'invite',
   hasOffered: false,
   late: undefined,
+  said: undefined,
   offer: '',
   toldSdp: '',
   told: undefined,

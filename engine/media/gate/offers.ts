@@ -2,7 +2,7 @@
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { SipResponse } from '../../call/signalling.ts'
-import { readDescription } from '../description.ts'
+import { type Description, readDescription } from '../description.ts'
 import { answerFlags, offerFlags } from '../flags.ts'
 import type { MediaLeg, Step } from './media-leg.ts'
 import { answerOf, offerOf, rewrittenIn } from './ng-requests.ts'
@@ -131,7 +131,7 @@ export class Offers {
 
   #described(leg: MediaLeg, sdp: string | undefined): MediaParty {
     leg.facts = this.#deps.parties.known(leg.id, leg.facts)
-    const party = partyWith(leg.facts, sdp === undefined ? undefined : readDescription(sdp))
+    const party = partyWith(leg.facts, sdp === undefined ? undefined : saidIn(leg, sdp))
     return this.#deps.parties.recordable(party, callUuidOf(leg.id))
   }
 
@@ -300,6 +300,12 @@ export class Offers {
       this.#close(session)
     }
   }
+}
+
+/** Read once: an offer is looked at again with its answer. */
+function saidIn(leg: MediaLeg, sdp: string): Description {
+  if (leg.said?.sdp !== sdp) leg.said = { sdp, description: readDescription(sdp) }
+  return leg.said.description
 }
 
 /** At once, or after what waits before it. */
