@@ -4,7 +4,7 @@
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Schedule } from '../../../schema/clock.ts'
+import type { Cancel, Schedule } from '../../../schema/clock.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { recordingFile } from '../../../schema/rules/recording-file.ts'
@@ -39,28 +39,30 @@ const ORPHAN_MS = 7 * 86_400_000
 export class Finisher {
   readonly #deps: FinisherDeps
   readonly #waiting = new Map<string, UnfinishedRecording>()
+  /** To be tried again. */
+  readonly #failed = new Map<string, UnfinishedRecording>()
   readonly #totals = { made: 0, failed: 0 }
   #isBusy = false
   #isStopped = false
-  #cancelRetry = (): void => undefined
+  #cancelRetry: Cancel | undefined
 
   constructor(deps: FinisherDeps) {
     this.#deps = deps
   }
 
   get totals(): Readonly<{ made: number; failed: number; waiting: number }> {
-    return { ...this.#totals, waiting: this.#waiting.size }
+    return { ...this.#totals, waiting: this.#waiting.size + this.#failed.size }
   }
 
   add(recording: UnfinishedRecording): void {
-    if (this.#isStopped || this.#waiting.size >= MAX_WAITING) return
+    if (this.#isStopped || this.totals.waiting >= MAX_WAITING) return
     this.#waiting.set(recording.callUuid, recording)
     void this.#run()
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#cancelRetry()
+    this.#cancelRetry?.()
     await this.#deps.converter.stop()
   }
 
@@ -81,29 +83,27 @@ export class Finisher {
   async #run(): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
-    const failed: UnfinishedRecording[] = []
-    let reason = ''
     for (;;) {
       const [next] = this.#waiting.values()
       if (next === undefined || this.#isStopped) break
       const problem = await this.#finish(next).catch(String)
       this.#waiting.delete(next.callUuid)
-      if (problem === undefined) continue
-      failed.push(next)
-      reason ||= problem
+      if (problem !== undefined && !this.#isStopped) this.#tryLater(next, problem)
     }
     this.#isBusy = false
-    if (failed.length > 0 && !this.#isStopped) this.#tryLater(failed, reason)
   }
 
-  #tryLater(failed: readonly UnfinishedRecording[], reason: string): void {
+  /** All that have failed, a minute after the first one. */
+  #tryLater(recording: UnfinishedRecording, reason: string): void {
     const { schedule, log } = this.#deps
-    log('error', 'recordings cannot be finished yet; what was captured is kept', {
-      ...{ recordings: failed.length, reason },
-    })
-    this.#cancelRetry()
+    this.#failed.set(recording.callUuid, recording)
+    if (this.#cancelRetry) return
+    log('error', 'recordings cannot be finished yet; what was captured is kept', { reason })
     this.#cancelRetry = schedule(() => {
-      for (const recording of failed) this.add(recording)
+      this.#cancelRetry = undefined
+      const failed = [...this.#failed.values()]
+      this.#failed.clear()
+      for (const each of failed) this.add(each)
     }, RETRY_MS)
   }
 

@@ -163,7 +163,9 @@ export class Recorder {
   async #stopCall(callUuid: string): Promise<RecordingResult> {
     const recording = this.#recordings.get(callUuid)
     if (recording === undefined || !recording.isOn) return { kind: 'stopped' }
-    const { sessions } = recording
+    const { sessions, starting } = recording
+    // A relay that takes it after the stop would go on.
+    await Promise.all(starting.values())
     const results = await Promise.all(
       [...sessions.values()].map((each) => this.#request(each, 'stop recording')),
     )
@@ -194,7 +196,10 @@ export class Recorder {
     this.#bySession.set(session.id, recording)
   }
 
+  /** Once, for all who ask while it is under way. */
   #start(recording: Recording, session: MediaSession): Promise<boolean> {
+    const underWay = recording.starting.get(session.id)
+    if (underWay) return underWay
     const started = this.#started(recording, session).finally(() =>
       recording.starting.delete(session.id),
     )

@@ -163,6 +163,29 @@ test('on demand it is started, stopped and started again', async () => {
   ])
 })
 
+test('two who start it at once get one recording, and a stop comes after a start that is under way', async () => {
+  let release = (): void => undefined
+  const held = new Promise<NgAnswer>((resolve) => (release = () => resolve(ok)))
+  const { recorder, session, sessions, commands, finished, types, isOn } = open({
+    wish: 'on_demand',
+    answer: ({ command }) => (command === 'start recording' ? held : undefined),
+  })
+  sessions.push(session())
+  const results = Promise.all(
+    (['start', 'start', 'stop'] as const).map((action) => recorder.control(callUuid, action)),
+  )
+  await turnOfEventLoop()
+  expect(commands()).toEqual(['start recording'])
+  release()
+  expect((await results).map(({ kind }) => kind)).toEqual(['recording', 'recording', 'stopped'])
+  expect(commands()).toEqual(['start recording', 'query', 'stop recording'])
+  expect([types(), isOn()]).toEqual([['recording.started', 'recording.stopped'], false])
+  await recorder.closed(session())
+  recorder.ended(callUuid, startOfTime + 9_000, 3)
+  await eventually(() => expect(finished).toHaveLength(1))
+  expect(finished[0]?.tracks).toHaveLength(1)
+})
+
 test('why a recording cannot be started is said', async () => {
   const { recorder, session, sessions, live, call } = open({ wish: 'on_demand' })
   expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'call_not_anchored' })
