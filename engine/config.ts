@@ -61,6 +61,7 @@ export function readConfig(environment: Environment) {
     recording: readRecording(read),
     mediaTimeoutMs: read(settings.mediaTimeoutSeconds) * 1_000,
     mediaPolicy: read(settings.mediaPolicy),
+    mediaDtmfListen: readDtmfListen(read),
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
@@ -105,6 +106,14 @@ function readRecording(read: <T>(setting: Setting<T>) => T) {
   if (read(settings.rtpengine) === undefined)
     throw new WrongSetting('RECORDINGS_PATH is set; RTPENGINE must be set with it')
   return { folder, spool, hasTone }
+}
+
+/** Undefined: relays do not tell of digits. */
+function readDtmfListen(read: <T>(setting: Setting<T>) => T) {
+  const place = read(settings.mediaDtmfListen)
+  if (place !== undefined && read(settings.rtpengine) === undefined)
+    throw new WrongSetting('MEDIA_DTMF_LISTEN is set; RTPENGINE must be set with it')
+  return place
 }
 
 /** Undefined without a certificate. */

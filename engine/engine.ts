@@ -149,7 +149,7 @@ export class Engine {
         if (event.type === 'call.ended') this.recordings?.ended(event.record)
       },
     })
-    this.media = createMedia(this, { ...deps, deadlines: this.#deadlines })
+    this.media = createMedia(this, { ...deps, deadlines: this.#deadlines, hosts: this.#hosts })
     this.recordings = createRecordings(this, deps)
     if (this.relays === undefined) noteRulesWithoutRelay(store, log)
     this.dispatcher = new Dispatcher({
@@ -216,6 +216,7 @@ export class Engine {
       endsStraysOf: ({ address, port }) => this.#sourceStatusOf(address, port) !== 'stranger',
     })
     this.relays?.start()
+    await this.media?.start()
     const connected = await this.#client.connect(this.#connection())
     if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
     const restored = this.#control.restore(saved)
@@ -305,6 +306,7 @@ export class Engine {
       ...this.#nodes.telemetry(this.dispatcher),
       unpriced_gateway_refusals_total: this.#unpriced.total,
       ...this.recordings?.telemetry(),
+      ...this.media?.digits.telemetry(),
       ...this.trunks.telemetry(),
       ...this.registrar.telemetry(),
       ...this.guard.telemetry(),

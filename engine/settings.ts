@@ -268,6 +268,12 @@ export const settings = {
     'bypass',
     'media of parties without a rule of their own: bypass uses a relay only where media could not flow otherwise',
   ),
+  mediaDtmfListen: unset(
+    'MEDIA_DTMF_LISTEN',
+    hostAndPort,
+    'digits in RTP do not become INFO',
+    'where relays tell of digits in RTP by UDP (their --dtmf-log-dest): they become INFO to parties with dtmf "info"',
+  ),
   recordingsPath: unset(
     'RECORDINGS_PATH',
     text(1, 1_000),

@@ -1,5 +1,6 @@
 /** The media of calls, where there are relays: the gate before the legs, and the sessions that it makes. */
 import { hash } from 'node:crypto'
+import type { Socket } from 'node:dgram'
 import { hostname } from 'node:os'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -11,6 +12,8 @@ import type { CallMedia } from './call-media.ts'
 import { MediaGate } from './gate/media-gate.ts'
 import { deleteOrphans } from './gate/orphans.ts'
 import { Sessions } from './gate/sessions.ts'
+import { openDigitSocket } from './digits/digit-socket.ts'
+import { HeardDigits } from './digits/heard-digits.ts'
 import { Parties } from './parties.ts'
 import type { NgAnswer, NgRequest, Relay, Relays } from './relay/relays.ts'
 import type { RuleBooks } from './rules-of.ts'
@@ -33,7 +36,14 @@ interface Ruled {
 }
 
 interface CreateMediaDeps {
-  readonly config: { readonly mediaPolicy: MediaPolicy; readonly databasePath: string }
+  readonly config: {
+    readonly mediaPolicy: MediaPolicy
+    readonly databasePath: string
+    readonly relays: readonly { readonly host: string }[]
+    /** Undefined: relays do not tell of digits. */
+    readonly mediaDtmfListen?: { readonly host: string; readonly port: number } | undefined
+  }
+  readonly hosts: { addressesOf(host: string): readonly string[] }
   readonly deadlines: Deadlines
   /** Milliseconds by the steady clock. */
   readonly now: () => number
@@ -47,6 +57,10 @@ export interface Media {
   readonly listening: Listening
   /** Deletes the sessions of calls that have not been restored. No other process of this installation may have calls. */
   deleteOrphans(): void
+  /** Of digits in RTP. */
+  readonly digits: HeardDigits
+  /** Rejects with the reason why `MEDIA_DTMF_LISTEN` cannot be bound. */
+  start(): Promise<void>
   stop(): Promise<void>
   /** Whether a file of a relay is named after a session of this installation. */
   isOurs(name: string): boolean
@@ -55,7 +69,7 @@ export interface Media {
 /** Undefined without relays. */
 export function createMedia(
   books: MediaBooks,
-  { config, deadlines, now, randomBytes, log }: CreateMediaDeps,
+  { config, hosts, deadlines, now, randomBytes, log }: CreateMediaDeps,
 ): Media | undefined {
   const { relays, calls } = books
   if (relays === undefined) return undefined
@@ -81,14 +95,26 @@ export function createMedia(
   const mixers = new MixerThread(log)
   const listening = new Listening({ media: sessions, mixers, calls })
   const gate = new MediaGate({ relays, sessions, parties, calls, now, after })
+  const isRelay = (address: string): boolean =>
+    config.relays.some(({ host }) => hosts.addressesOf(host).includes(address))
+  const digits = new HeardDigits({ isRelay, now, tell: (digit) => gate.heard(digit) })
+  const place = config.mediaDtmfListen
+  let socket: Socket | undefined
   return {
     gate: {
       join: (legs, ...events) =>
         gate.join((emit) => new ListeningLegs(legs(emit), listening, emit), ...events),
     },
-    ...{ calls: sessions, listening },
+    ...{ calls: sessions, listening, digits },
+    start: async () => {
+      if (place === undefined) return
+      socket = await openDigitSocket(place, (...datagram) => digits.received(...datagram))
+    },
     deleteOrphans: () => deleteOrphans(relays.all(), sessions, after),
-    stop: () => mixers.stop(),
+    stop: () => {
+      socket?.close()
+      return mixers.stop()
+    },
     isOurs: (name) => name.startsWith(`${prefix}-`),
   }
 }

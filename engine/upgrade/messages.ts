@@ -1,5 +1,6 @@
 /** What the old process and the new one tell each other in a planned upgrade. */
 import type { Held } from '../../schema/contracts/ocs.ts'
+import type { HeardDigit } from '../media/digits/heard-digit.ts'
 import type { PassedDatagram } from '../sip-server/index.ts'
 
 /** Raised when a message means something else than before: then one refuses the other. */
@@ -25,6 +26,8 @@ export type FromNew =
   | { readonly kind: 'loaded' }
   | { readonly kind: 'serving'; readonly pid: number; readonly version: string }
   | { readonly kind: 'datagram'; readonly datagram: PassedDatagram }
+  /** In the media of a call that it does not have. */
+  | { readonly kind: 'digit'; readonly digit: HeardDigit }
   /** Nothing is passed on any more. */
   | { readonly kind: 'alone' }
 

@@ -1,5 +1,6 @@
 /** A planned upgrade as the new process sees it: the process that still serves, and that hands over to it. */
 import type { Config } from '../config.ts'
+import type { HeardDigit } from '../media/digits/heard-digit.ts'
 import { formatHostAndPort } from '../setting-kinds.ts'
 import type { PassedDatagram } from '../sip-server/index.ts'
 import {
@@ -98,6 +99,8 @@ export class OldProcess {
 
   readonly pass = (datagram: PassedDatagram): void =>
     this.#link.send({ kind: 'datagram', datagram })
+
+  readonly passDigit = (digit: HeardDigit): void => this.#link.send({ kind: 'digit', digit })
 
   onDatagram(listener: (datagram: PassedDatagram) => void): void {
     this.#onDatagram = listener

@@ -44,6 +44,7 @@ export async function takeOver(
     old.onHeld((now) => charging.holdElsewhere(now))
   }
   sharingOf(engine).takeNew(old.pass)
+  engine.media?.digits.passOn(old.passDigit)
 }
 
 /** A request may be repeated for so long (64·T1, RFC 3261 §17). */
@@ -111,6 +112,7 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
       parts.stopDuties()
     },
     receive: (datagram) => sharingOf(engine).receive(datagram),
+    receiveDigit: (digit) => engine.media?.digits.take(digit),
   })
 }
 

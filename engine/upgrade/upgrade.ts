@@ -4,6 +4,7 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { HeardDigit } from '../media/digits/heard-digit.ts'
 import type { PassedDatagram } from '../sip-server/index.ts'
 import type { FromNew, FromOld, HandedOver, Link } from './messages.ts'
 
@@ -26,6 +27,7 @@ export interface UpgradeDeps {
   readonly leave: () => void
   /** What the new process has read and is ours. */
   readonly receive: (datagram: PassedDatagram) => void
+  readonly receiveDigit: (digit: HeardDigit) => void
   readonly held: () => HandedOver['held']
   readonly schedule: Schedule
   readonly log: Log
@@ -120,6 +122,8 @@ export class Upgrade {
         return this.#leave(newProcess, message)
       case 'datagram':
         return this.#deps.receive(message.datagram)
+      case 'digit':
+        return this.#deps.receiveDigit(message.digit)
       case 'alone':
         return this.#alone()
     }

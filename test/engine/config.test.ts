@@ -289,3 +289,10 @@ test('recording needs a folder, the spool of a relay, and a relay', () => {
   for (const missing of ['RTPENGINE', 'RECORDINGS_PATH', 'RECORDING_SPOOL'])
     expect(() => readConfig({ ...environment, [missing]: undefined })).toThrow(WrongSetting)
 })
+
+test('to hear of digits needs a relay', () => {
+  const environment = { RTPENGINE: 'udp/127.0.0.1:2223', MEDIA_DTMF_LISTEN: '127.0.0.1:22223' }
+  const place = { host: '127.0.0.1', port: 22_223 }
+  expect(readConfig(environment).mediaDtmfListen).toEqual(place)
+  expect(() => readConfig({ ...environment, RTPENGINE: undefined })).toThrow(WrongSetting)
+})

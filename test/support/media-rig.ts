@@ -34,7 +34,12 @@ export async function startMediaRig({
           },
         },
         {
-          ...{ config: { mediaPolicy: policy, databasePath: 'test' }, deadlines, now },
+          ...{
+            config: { mediaPolicy: policy, databasePath: 'test', relays: [{ host: 'relays' }] },
+            deadlines,
+            now,
+          },
+          hosts: { addressesOf: () => all.map(({ address }) => address) },
           log: () => undefined,
           randomBytes: (size) => Buffer.alloc(size, relays ? 2 : 1),
         },

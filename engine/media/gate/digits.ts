@@ -1,5 +1,5 @@
 /** Digits in SIP INFO, as phones write them: `application/dtmf-relay` and `application/dtmf`. Pure. */
-import type { Headers } from '../../call/signalling.ts'
+import type { Headers, LegCommandOf } from '../../call/signalling.ts'
 import type { NgRequest } from '../relay/relays.ts'
 import type { Session } from './session.ts'
 
@@ -20,8 +20,26 @@ export function digitIn(headers: Headers, body: string | undefined): Digit | und
   const code = text && codeOf(text)
   if (!code) return undefined
   const said = Number(/^duration\s*=\s*(\d{1,5})\s*$/im.exec(body)?.[1] ?? duration.default)
-  return { code, durationMs: Math.min(Math.max(said, duration.least), duration.most) }
+  return { code, durationMs: bounded(said) }
 }
+
+const bounded = (ms: number): number => Math.min(Math.max(ms, duration.least), duration.most)
+
+/** RFC 4733 §3.2. Undefined: an event that is no digit. */
+export function digitOf(event: number, ms: number): Digit | undefined {
+  const code = '0123456789*#ABCD'[event]
+  return code === undefined ? undefined : { code, durationMs: bounded(Math.round(ms)) }
+}
+
+/** As phones write it. */
+export const infoOf = ({
+  code,
+  durationMs,
+}: Digit): Omit<LegCommandOf<'request'>, 'legId' | 'transactionId'> => ({
+  ...{ type: 'request', method: 'INFO', describes: undefined, noAck: false },
+  headers: { 'Content-Type': 'application/dtmf-relay' },
+  body: `Signal=${code}\r\nDuration=${durationMs}\r\n`,
+})
 
 /** RFC 4733 §3.2: 10 and 11 are `*` and `#`, 12 to 15 the letters; some phones write the number. */
 function codeOf(text: string): string | undefined {

@@ -8,6 +8,7 @@ import type { Credentials, LegCommand, LegEventData } from '../../call/signallin
 import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import type { SavedLeg } from '../../call/user-agent/restore.ts'
 import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
+import type { HeardDigit } from '../digits/heard-digit.ts'
 import { digitIn, playOf, type Digit } from './digits.ts'
 import { newMediaLeg, type MediaLeg } from './media-leg.ts'
 import {
@@ -26,6 +27,7 @@ import type { Relays } from '../relay/relays.ts'
 import { otherLeg, type Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { nextFor } from './told.ts'
+import { ToldDigits } from './told-digits.ts'
 
 export interface GateDeps {
   readonly relays: Pick<Relays, 'pick' | 'byName'>
@@ -46,9 +48,15 @@ const MAX_STEPS = 200
 
 export class MediaGate implements LegGate {
   readonly #deps: GateDeps
+  #gated: GatedLegs | undefined
 
   constructor(deps: GateDeps) {
     this.#deps = deps
+  }
+
+  /** A relay has heard a digit in RTP. False: its session is not known here. */
+  heard(digit: HeardDigit): boolean {
+    return this.#gated?.digits.heard(digit) === true
   }
 
   join(
@@ -56,7 +64,8 @@ export class MediaGate implements LegGate {
     emit: (event: GateEvent) => void,
     onFault: (legId: string, error: unknown) => void,
   ): Legs {
-    return new GatedLegs(this.#deps, legs, emit, onFault)
+    this.#gated = new GatedLegs(this.#deps, legs, emit, onFault)
+    return this.#gated
   }
 }
 
@@ -70,6 +79,7 @@ class GatedLegs implements Legs {
   readonly #emit: (event: GateEvent) => void
   readonly #legs = new Map<string, MediaLeg>()
   readonly #offers: Offers
+  readonly digits: ToldDigits
 
   constructor(
     deps: GateDeps,
@@ -80,6 +90,10 @@ class GatedLegs implements Legs {
     this.#deps = deps
     this.#emit = emit
     this.#offers = new Offers({ ...deps, legs: this.#legs, onFault })
+    this.digits = new ToldDigits({
+      ...{ ...deps, legs: this.#legs, perform: (command) => this.#inner.perform(command) },
+      takesInfo: (leg) => this.#offers.takesInfo(leg),
+    })
     this.#inner = legs((event) => this.#happened(event))
   }
 
@@ -235,6 +249,7 @@ class GatedLegs implements Legs {
 
   forget(legId: string): void {
     const leg = this.#legs.get(legId)
+    this.digits.forget(legId)
     if (leg) {
       this.#drop(leg)
       this.#legs.delete(legId)
@@ -265,6 +280,7 @@ class GatedLegs implements Legs {
   }
 
   #happened(event: LegEventData): void {
+    if (this.digits.isAnswer(event)) return
     const leg = this.#legs.get(event.legId)
     if (leg) this.#note(leg, event)
     if (leg && event.type === 'request' && this.#isPlayed(leg, event)) return

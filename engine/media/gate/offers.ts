@@ -7,7 +7,7 @@ import { answerFlags, offerFlags } from '../flags.ts'
 import type { MediaLeg, Step } from './media-leg.ts'
 import { answerOf, offerOf, rewrittenIn } from './ng-requests.ts'
 import { isDescription } from './offer-answer.ts'
-import { isPlayed } from '../dtmf.ts'
+import { isPlayed, isTold } from '../dtmf.ts'
 import { partyWith, type Parties } from '../parties.ts'
 import type { MediaParty } from '../party.ts'
 import type { MediaDecision } from '../policy.ts'
@@ -127,6 +127,11 @@ export class Offers {
   /** Whether a digit that one sends in INFO becomes an event in the RTP of the other. */
   takesEvents(from: MediaLeg, to: MediaLeg): boolean {
     return isPlayed(this.#party(from), this.#party(to))
+  }
+
+  /** Whether an event in the RTP of the other party becomes an INFO to this one. */
+  takesInfo(leg: MediaLeg): boolean {
+    return isTold(this.#party(leg))
   }
 
   #described(leg: MediaLeg, sdp: string | undefined): MediaParty {

@@ -25,6 +25,7 @@ function start(changes: Partial<UpgradeDeps> = {}) {
     takeBack: () => void done.push('took back'),
     leave: () => void done.push('left'),
     receive: () => void done.push('received'),
+    receiveDigit: ({ digit }) => void done.push(`digit ${digit.code}`),
     held: () => [],
     schedule: time.schedule,
     log: () => undefined,

@@ -1,0 +1,58 @@
+/** What relays tell of digits in RTP: of configured relays only, bounded, and told to the process that has the call. */
+import { TokenBuckets, takeFrom } from '../../guard/token-buckets.ts'
+import { heardDigitIn, type HeardDigit } from './heard-digit.ts'
+
+interface HeardDigitsDeps {
+  readonly isRelay: (address: string) => boolean
+  /** False: its session is not known here. */
+  readonly tell: (digit: HeardDigit) => boolean
+  readonly now: () => number
+}
+
+/** rtpengine 10.5 writes about 250 bytes. */
+const MAX_BYTES = 2_048
+/** Of one relay. */
+const limits = { packetsPerSecond: 1_000, burst: 2_000, maxSources: 64 }
+
+export class HeardDigits {
+  readonly #deps: HeardDigitsDeps
+  readonly #buckets = new TokenBuckets(limits)
+  #ignored = 0
+  #passOn: ((digit: HeardDigit) => void) | undefined
+
+  constructor(deps: HeardDigitsDeps) {
+    this.#deps = deps
+  }
+
+  /** In the new process of an upgrade: digits of calls that the old one still has go to `pass`. */
+  passOn(pass: (digit: HeardDigit) => void): void {
+    this.#passOn = pass
+  }
+
+  received(datagram: Buffer, source: string): void {
+    const digit = this.#admits(datagram, source) ? heardDigitIn(datagram) : undefined
+    if (digit === undefined) this.#ignored += 1
+    else if (!this.#deps.tell(digit)) this.#unknown(digit)
+  }
+
+  /** Passed on by another process. */
+  take(digit: HeardDigit): void {
+    if (!this.#deps.tell(digit)) this.#ignored += 1
+  }
+
+  #unknown(digit: HeardDigit): void {
+    if (this.#passOn) this.#passOn(digit)
+    else this.#ignored += 1
+  }
+
+  #admits(datagram: Buffer, source: string): boolean {
+    const address = source.replace(/^::ffff:(?=\d)/i, '')
+    if (datagram.length > MAX_BYTES || !this.#deps.isRelay(address)) return false
+    const now = this.#deps.now()
+    return takeFrom(this.#buckets.of(address, now), limits, now)
+  }
+
+  telemetry(): Readonly<Record<string, number>> {
+    return { media_digits_ignored_total: this.#ignored }
+  }
+}
