@@ -67,12 +67,17 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
     if (result.kind === 'rejected' && rankOf(result) > rankOf(best))
       best = { ...result, isFinal: true }
   if (best !== unavailable) return best
+  const [first] = results
+  if (first && results.every(isWithoutRelay)) return first
   // No phone could be called as requested: the caller gets the reason.
   const withheld = results.find((result) => result.kind === 'withheld' && result.end.status === 480)
   if (withheld?.kind !== 'withheld') return unavailable
   const { status, reason, headers = {} } = withheld.end
   return { ...unavailable, status, reason, headers }
 }
+
+const isWithoutRelay = (result: AttemptResult): boolean =>
+  result.kind === 'withheld' && result.end.code === 'media_relay_unavailable'
 
 /** A person's decision before busy, busy before a device that cannot. */
 function rankOf(result: Rejected): number {
@@ -85,6 +90,7 @@ function rankOf(result: Rejected): number {
 
 /** Voicemail takes the call when phones are absent, silent, busy or forward nowhere, not when the callee declined. */
 export function isUntaken(result: AttemptResult): boolean {
+  if (isWithoutRelay(result)) return true
   if (result.kind !== 'rejected') return false
   const { status } = result
   const isFailed = status < 400 || (status >= 500 && status < 600)
