@@ -1,0 +1,287 @@
+/** Every way in which two parties come to talk: what each sends to the place that it was told of reaches the other. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { ExtensionRecord } from '../../../../engine/registrar/extension-directory.ts'
+import { talk } from '../../../support/call-rig.ts'
+import { startMediaRig, type MediaRig } from '../../../support/media-rig.ts'
+import { sdp, type Leg, type SipPeer } from '../../../support/sip-peer.ts'
+import {
+  call,
+  establish,
+  extension101,
+  finalNotify,
+  replacing,
+} from '../../../support/transfer-rig.ts'
+
+const home = 'acme.example'
+
+let rig: MediaRig
+
+beforeEach(async () => {
+  rig = await startMediaRig()
+  for (const extension of ['101', '102', '103'])
+    rig.answers.extensions.set(`${extension}@${home}`, record(extension))
+})
+afterEach(() => rig.stop())
+
+const record = (extension: string): ExtensionRecord => ({
+  ...{ extensionId: Number(extension), extension, tenantId: 3, customerId: 7, domain: home },
+  ...{ displayName: extension, isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+})
+
+/** One more phone of an extension. */
+async function phoneOf(extension: string): Promise<SipPeer> {
+  const peer = await rig.caller()
+  const source = { protocol: 'udp', address: '127.0.0.1', port: peer.port } as const
+  const nextHop = `sip:127.0.0.1:${peer.port};transport=udp`
+  const uri = `sip:${extension}@10.0.0.9`
+  const before = rig.answers.contacts.get(`${extension}@${home}`) ?? []
+  const target = { uri, routes: [], nextHop, q: 1_000, source }
+  rig.answers.contacts.set(`${extension}@${home}`, [...before, target])
+  return peer
+}
+
+async function dial(number: string): Promise<{ readonly caller: SipPeer; readonly leg: Leg }> {
+  rig.answers.caller = { kind: 'extension', extension: record('101') }
+  const caller = await rig.caller()
+  const leg = caller.leg(`sip:${number}@${home}`)
+  caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
+  return { caller, leg }
+}
+
+/** A party: its leg, what it was told last, and what it has said last. */
+interface Heard {
+  readonly leg: string
+  readonly told: string
+  readonly said: string
+}
+
+/** Each reaches the other through the relay, in the only session. */
+async function expectMedia(one: Heard, other: Heard): Promise<void> {
+  await rig.settle()
+  expect(rig.relay.sessions.size).toBe(1)
+  expect(rig.relay.leadsTo(one.told, one.leg, other.leg, other.said)).toBe(true)
+  expect(rig.relay.leadsTo(other.told, other.leg, one.leg, one.said)).toBe(true)
+}
+
+/** The first of them hangs up. */
+async function hangUp(one: SipPeer, leg: Leg, other: SipPeer): Promise<void> {
+  one.request('BYE', leg)
+  other.reply(await other.next('BYE'), 200)
+  await one.next('200 BYE')
+  await rig.idle()
+}
+
+const [first, second] = ['uuid-1.0', 'uuid-1.1']
+
+test('an INVITE without offer: the callee offers, and the ACK answers', async () => {
+  const [caller, node] = [await rig.caller(), await rig.node()]
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg)
+  const invite = await node.next('INVITE')
+  expect(invite.body).toBe('')
+  node.reply(invite, 200, { tag: 'b', body: sdp('offer', 5_000) })
+  const ok = await caller.next('200 INVITE')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg, { body: sdp('answer', 4_000) })
+  const ack = await node.next('ACK')
+  await expectMedia(
+    { leg: first, told: ok.body, said: sdp('answer', 4_000) },
+    { leg: second, told: ack.body, said: sdp('offer', 5_000) },
+  )
+  await hangUp(caller, leg, node)
+})
+
+test('a re-INVITE without offer in a call with an early offer', async () => {
+  const { caller, node, leg } = await talk(rig)
+  caller.request('INVITE', leg)
+  const again = await node.next('INVITE')
+  expect(again.body).toBe('')
+  node.reply(again, 200, { body: sdp('offer', 5_500) })
+  const ok = await caller.next('200 INVITE')
+  caller.request('ACK', leg, { body: sdp('answer', 4_400) })
+  const ack = await node.next('ACK')
+  await expectMedia(
+    { leg: first, told: ok.body, said: sdp('answer', 4_400) },
+    { leg: second, told: ack.body, said: sdp('offer', 5_500) },
+  )
+  await hangUp(caller, leg, node)
+})
+
+test('early media, and an answer with another place', async () => {
+  const [caller, node] = [await rig.caller(), await rig.node()]
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
+  const invite = await node.next('INVITE')
+  const told = { leg: second, told: invite.body }
+  node.reply(invite, 183, { tag: 'b', body: sdp('announcement', 5_000) })
+  const progress = await caller.next('183 INVITE')
+  const caller4000 = { leg: first, said: sdp('offer', 4_000) }
+  await expectMedia(
+    { ...caller4000, told: progress.body },
+    { ...told, said: sdp('announcement', 5_000) },
+  )
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer', 6_000) })
+  const ok = await caller.next('200 INVITE')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  await expectMedia({ ...caller4000, told: ok.body }, { ...told, said: sdp('answer', 6_000) })
+  await hangUp(caller, leg, node)
+})
+
+test('phones that ring in parallel: the one that answers keeps its session, the other loses it', async () => {
+  const [desk, mobile] = [await phoneOf('102'), await phoneOf('102')]
+  const { caller, leg } = await dial('102')
+  const [toDesk, toMobile] = [await desk.next('INVITE'), await mobile.next('INVITE')]
+  desk.reply(toDesk, 183, { tag: 'd', body: sdp('desk', 5_000) })
+  // Of phones in parallel, the caller is told that they ring.
+  await caller.next('180 INVITE')
+  mobile.reply(toMobile, 180, { tag: 'm' })
+  expect(rig.relay.sessions.size).toBe(2)
+  mobile.reply(toMobile, 200, { tag: 'm', body: sdp('mobile', 6_000) })
+  const ok = await caller.next('200 INVITE')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await mobile.next('ACK')
+  desk.reply(await desk.next('CANCEL'), 200)
+  desk.reply(toDesk, 487, { tag: 'd' })
+  await expectMedia(
+    { leg: first, told: ok.body, said: sdp('offer', 4_000) },
+    { leg: 'uuid-1.2', told: toMobile.body, said: sdp('mobile', 6_000) },
+  )
+  await hangUp(caller, leg, mobile)
+})
+
+test('no phone of an extension can be called without a relay: the caller is told so', async () => {
+  await phoneOf('102')
+  await phoneOf('102')
+  for (const relay of rig.relays) relay.isAlive = false
+  const { caller, leg } = await dial('102')
+  const refusal = await caller.next('503 INVITE')
+  expect(refusal.startLine).toBe('SIP/2.0 503 Media Relay Unavailable')
+  caller.request('ACK', leg)
+  expect(await rig.record()).toMatchObject({ denialCode: 'media_relay_unavailable', sipCode: 503 })
+  await rig.idle()
+})
+
+test('a call that a phone sends elsewhere: its session goes, and the target has one', async () => {
+  const [phone, target] = [await phoneOf('102'), await phoneOf('103')]
+  const { caller, leg } = await dial('102')
+  const forwarded = await phone.next('INVITE')
+  phone.contact = `sip:103@${home}`
+  phone.reply(forwarded, 302, { tag: 'f' })
+  const invite = await target.next('INVITE')
+  target.reply(invite, 200, { tag: 'b', body: sdp('answer', 6_000) })
+  const ok = await caller.next('200 INVITE')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await target.next('ACK')
+  await expectMedia(
+    { leg: first, told: ok.body, said: sdp('offer', 4_000) },
+    { leg: 'uuid-1.2', told: invite.body, said: sdp('answer', 6_000) },
+  )
+  await hangUp(caller, leg, target)
+})
+
+test('UPDATE with an offer, from either side', async () => {
+  const { caller, node, leg, nodeLeg } = await talk(rig)
+  caller.request('UPDATE', leg, { body: sdp('moved', 4_400) })
+  const update = await node.next('UPDATE')
+  node.reply(update, 200, { body: sdp('answer') })
+  const ok = await caller.next('200 UPDATE')
+  await expectMedia(
+    { leg: first, told: ok.body, said: sdp('moved', 4_400) },
+    { leg: second, told: update.body, said: sdp('answer') },
+  )
+  node.request('UPDATE', nodeLeg, { body: sdp('moved, too', 5_500) })
+  const back = await caller.next('UPDATE')
+  caller.reply(back, 200, { body: sdp('moved', 4_400) })
+  await expectMedia(
+    { leg: first, told: back.body, said: sdp('moved', 4_400) },
+    { leg: second, told: (await node.next('200 UPDATE')).body, said: sdp('moved, too', 5_500) },
+  )
+  await hangUp(caller, leg, node)
+})
+
+test('re-INVITEs that cross: both get 491, and the next one succeeds', async () => {
+  const { caller, node, leg, nodeLeg } = await talk(rig)
+  caller.request('INVITE', leg, { body: sdp('moved', 4_400) })
+  const passed = await node.next('INVITE')
+  node.request('INVITE', nodeLeg, { body: sdp('moved, too', 5_500) })
+  await node.next('491 INVITE')
+  node.request('ACK', nodeLeg)
+  node.reply(passed, 491)
+  await caller.next('491 INVITE')
+  caller.request('ACK', leg)
+  await rig.settle()
+  const [session] = rig.relay.sessions.values()
+  expect(session?.descriptions.get(first)).toBe(sdp('offer'))
+  expect(session?.descriptions.get(second)).toBe(sdp('answer'))
+
+  node.request('INVITE', nodeLeg, { body: sdp('moved, too', 5_500) })
+  const again = await caller.next('INVITE')
+  caller.reply(again, 200, { body: sdp('offer') })
+  const ok = await node.next('200 INVITE')
+  node.request('ACK', nodeLeg)
+  await caller.next('ACK')
+  await expectMedia(
+    { leg: first, told: again.body, said: sdp('offer') },
+    { leg: second, told: ok.body, said: sdp('moved, too', 5_500) },
+  )
+  await hangUp(caller, leg, node)
+})
+
+test('attended transfer: the two that stay have one session, and the old ones are gone', async () => {
+  const { a, aLeg, b, bLeg } = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  const { aLeg: a2Leg } = await call(rig, a, c, extension101, ' to c')
+  expect(rig.relay.sessions.size).toBe(2)
+  const replaces = encodeURIComponent(replacing(a2Leg))
+  a.request('REFER', aLeg, { headers: [`Refer-To: <sip:c@h?Replaces=${replaces}>`] })
+  await a.next('202 REFER')
+  const toC = await c.next('INVITE')
+  c.reply(toC, 200, { body: sdp('answer of c', 6_000) })
+  const toB = await b.next('INVITE')
+  b.reply(toB, 200, { body: sdp('b again', 5_500) })
+  await Promise.all([b.next('ACK'), c.next('ACK')])
+  expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
+  a.reply(await a.next('BYE'), 200)
+  a.request('BYE', aLeg)
+  await a.next('200 BYE')
+  await rig.settle()
+  const moved = c.inbox.find(({ method }) => method === 'INVITE')
+  if (moved) {
+    c.reply(moved, 200, { body: sdp('answer of c', 6_000) })
+    await c.next('ACK')
+  }
+  await expectMedia(
+    { leg: second, told: toB.body, said: sdp('b again', 5_500) },
+    { leg: 'uuid-2.1', told: (moved ?? toC).body, said: sdp('answer of c', 6_000) },
+  )
+  await hangUp(b, bLeg, c)
+})
+
+test('click-to-call: the destination answers after an announcement, and our re-INVITE tells the source', async () => {
+  const [a, b] = [await phoneOf('101'), await rig.node()]
+  await rig.control.originate({
+    ...{ domain: home, extension: '101', destination: '15550100', autoAnswer: false },
+    ...{ callerNumber: undefined, callerName: undefined, ringMs: 60_000 },
+  })
+  const toA = await a.next('INVITE')
+  a.reply(toA, 200, { tag: 'a', body: sdp('a', 5_000) })
+  const toB = await b.next('INVITE')
+  b.reply(toB, 183, { tag: 'b', body: sdp('announcement', 6_000) })
+  await a.next('ACK')
+  b.reply(toB, 200, { tag: 'b', body: sdp('b', 6_600) })
+  await b.next('ACK')
+  const again = await a.next('INVITE')
+  a.reply(again, 200, { body: sdp('a', 5_000) })
+  await a.next('ACK')
+  await rig.settle()
+  await expectMedia(
+    { leg: first, told: again.body, said: sdp('a', 5_000) },
+    { leg: second, told: toB.body, said: sdp('b', 6_600) },
+  )
+  await hangUp(a, a.calledLeg(toA, 'a'), b)
+})
