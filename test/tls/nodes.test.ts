@@ -1,8 +1,8 @@
 /** Nodes and gateways over TLS: probed, called, and trusted only with a certificate. */
-import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
-import { Authority, loopbackNames, type Certificate } from '../support/certificates.ts'
+import { Authority, loopbackNames } from '../support/certificates.ts'
+import { placeFor, secureNode, type SecureNode } from '../support/secure-node.ts'
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
@@ -12,39 +12,6 @@ const authority = new Authority(folder)
 const own = authority.sign('tollgate', ...loopbackNames)
 const trusted = authority.sign('node', ...loopbackNames)
 const forged = new Authority(folder, 'another-authority').sign('forged', ...loopbackNames)
-
-/** Of a peer that has to be there before Tollgate: where it sends to is told later. */
-const placeFor = (protocol: 'udp' | 'tls') => ({
-  ...{ protocol, address: '127.0.0.1', port: 0 },
-  ...{ advertisedHost: '127.0.0.1', advertisedPort: 0 },
-})
-
-/** A UAS by TLS that answers OPTIONS; the rest is the test's. */
-async function secureNode({ certFile, keyFile }: Certificate) {
-  const place = placeFor('tls')
-  const tls = {
-    ...{ cert: readFileSync(certFile), key: readFileSync(keyFile) },
-    ca: readFileSync(authority.file),
-  }
-  const peer = await SipPeer.openPatient(place, { tls })
-  let [probes, isOpen] = [0, true]
-  onTestFinished(() => {
-    isOpen = false
-    peer.close()
-  })
-  const answerProbe = (request: PeerMessage): void => {
-    probes += 1
-    peer.reply(request, 200, { tag: 'probe' })
-    answerProbes()
-  }
-  // A peer loses patience when nothing comes for a while, and starts anew.
-  const onSilence = (): void => {
-    if (isOpen) answerProbes()
-  }
-  const answerProbes = (): void => void peer.next('OPTIONS').then(answerProbe, onSilence)
-  answerProbes()
-  return { peer, place, probes: () => probes }
-}
 
 async function start(seed: object, environment: Record<string, string> = {}) {
   const tollgate = await TollgateProcess.start(seed, {
@@ -81,7 +48,7 @@ const legOf = (peer: SipPeer, tollgate: TollgateProcess) => ({
 async function talk(
   tollgate: TollgateProcess,
   from: SipPeer,
-  to: Awaited<ReturnType<typeof secureNode>>,
+  to: SecureNode,
 ): Promise<PeerMessage> {
   to.place.port = tollgate.tlsPort
   const leg = legOf(from, tollgate)
@@ -98,7 +65,7 @@ async function talk(
 }
 
 test('a node by TLS is probed and called, and hangs up on a connection of its own', async () => {
-  const node = await secureNode(trusted)
+  const node = await secureNode(trusted, authority)
   const tollgate = await start(withNode(node.peer.port))
   await expect.poll(() => node.probes()).toBeGreaterThan(1)
   const invite = await talk(tollgate, await caller(tollgate), node)
@@ -113,7 +80,7 @@ test('a node by TLS is probed and called, and hangs up on a connection of its ow
 })
 
 test('a node with a forged certificate gets neither probe nor call, and the log says why', async () => {
-  const node = await secureNode(forged)
+  const node = await secureNode(forged, authority)
   const tollgate = await start(withNode(node.peer.port))
   const isTold = () => tollgate.log.some((line) => line.includes('UNABLE_TO_VERIFY_LEAF_SIGNATURE'))
   await expect.poll(isTold).toBe(true)
@@ -125,13 +92,13 @@ test('a node with a forged certificate gets neither probe nor call, and the log 
 })
 
 test('with SIP_TLS_VERIFY=off the same node is called', async () => {
-  const node = await secureNode(forged)
+  const node = await secureNode(forged, authority)
   const tollgate = await start(withNode(node.peer.port), { SIP_TLS_VERIFY: 'off' })
   await talk(tollgate, await caller(tollgate), node)
 })
 
 test("a carrier's gateway is called by TLS under its name", async () => {
-  const gateway = await secureNode(trusted)
+  const gateway = await secureNode(trusted, authority)
   const place = placeFor('udp')
   const node = await SipPeer.openPatient(place)
   onTestFinished(() => node.close())

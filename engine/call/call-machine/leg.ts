@@ -1,6 +1,7 @@
 /** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
 import { continued } from '../sdp/origin-line.ts'
 import { silentAnswer } from '../sdp/third-party.ts'
+import { withoutHeaders } from '../sip/headers.ts'
 import type { Described, DialogIds, Headers, LegEventData } from '../signalling.ts'
 import { legTable, type LegAction, type LegEvent } from './tables/leg-table.ts'
 import type { Turn } from './protocol.ts'
@@ -104,7 +105,7 @@ export function closeLeg(turn: Turn, leg: Leg | undefined, headers: Headers): vo
   if (leg === undefined || isClosing(leg)) return
   endSubscription(turn, leg, 487, 'Request Terminated')
   answerOwed(turn, leg, '')
-  stepLeg(turn, leg, 'close', { headers })
+  stepLeg(turn, leg, 'close', { headers: withoutHeaders(headers, leg.withheld) })
 }
 
 /** Nothing is sent in the dialog any more, but for a BYE or CANCEL that has to wait. */
