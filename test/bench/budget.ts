@@ -43,7 +43,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const seconds = Number(options.get('seconds') ?? 20)
   const nodes = [await startNode(), await startNode(), await startNode()]
   const inspectorPort = await freePort()
-  const relay = options.get('media') === 'anchor' ? await RtpEngine.start() : undefined
+  const relay = options.get('media') === 'anchor' ? await RtpEngine.start({ shares: 8 }) : undefined
   const tollgate = await TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {
     LOG_LEVEL: 'warn',
     ...(relay && { RTPENGINE: relay.setting, MEDIA_POLICY: 'anchor' }),

@@ -12,7 +12,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
   const count = Number(options.get('calls') ?? 10_000)
   const rate = Number(options.get('rate') ?? 80)
-  const engines = await Promise.all([1, 2].map(() => RtpEngine.start({ words: ['--log-level=3'] })))
+  const engines = await Promise.all(
+    [1, 2].map(() => RtpEngine.start({ words: ['--log-level=3'], shares: 4 })),
+  )
   const calls = await MixedCalls.open(caller)
   const tollgate = await TollgateProcess.start(oneCustomer(calls.nodePorts, 8), {
     RTPENGINE: engines.map(({ setting }) => setting).join(),

@@ -31,7 +31,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
   const requests = Number(options.get('requests') ?? 2_000)
   const turns = Number(options.get('turns') ?? 7)
-  const engine = await RtpEngine.start({ words: ['--log-level=3'] })
+  const engine = await RtpEngine.start({ words: ['--log-level=3'], shares: 8 })
   let cookies = 0
   const client = new NgClient({
     open: (events) => openNgSocket({ address: '127.0.0.1', port: engine.port }, events),

@@ -19,7 +19,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const seconds = Number(options.get('seconds') ?? 8)
   const turns = Number(options.get('turns') ?? 4)
   const warmup = Number(options.get('warmup') ?? 15)
-  const engine = await RtpEngine.start({ words: ['--log-level=3'] })
+  const engine = await RtpEngine.start({ words: ['--log-level=3'], shares: 8 })
   const nodes = await Promise.all([startNode(), startNode()])
   const start = (policy: string) =>
     TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {

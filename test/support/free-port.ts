@@ -35,10 +35,15 @@ export async function freePort(): Promise<number> {
 async function claimShare(): Promise<number> {
   for (let attempt = 0; attempt < shares; attempt++) {
     const first = firstPort + ((process.pid + attempt) % shares) * portsPerProcess
-    const claim = createServer().unref()
-    if (await listens(claim, first)) return first
+    if (await claim(first)) return first
   }
   throw new Error(`each of ${shares} shares of the ports from ${firstPort} on is in use`)
+}
+
+/** Listens as long as this process lives, or until it is closed; undefined: the port is taken. */
+export async function claim(port: number): Promise<Server | undefined> {
+  const server = createServer().unref()
+  return (await listens(server, port)) ? server : undefined
 }
 
 const listens = (server: Server, port: number): Promise<boolean> =>

@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import type { Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { NgClient } from '../../engine/media/relay/ng-client.ts'
 import { openNgSocket } from '../../engine/media/relay/ng-socket.ts'
 import type { NgAnswer, NgDictionary, NgRequest } from '../../engine/media/relay/relays.ts'
-import { freePort } from './free-port.ts'
+import { claim, freePort } from './free-port.ts'
 import { eventually } from './waiting.ts'
 
 /** Debian puts it where a user's PATH may not lead. */
@@ -19,14 +20,38 @@ const path = `${process.env['PATH'] ?? ''}:/usr/sbin`
 /** As a rule it ends in a tenth of it. */
 const PATIENCE_MS = 5_000
 
-/** Above the ports that the kernel and other tests use. All relays share them: each passes over what is in use. */
-const mediaPorts = { first: 61_000, last: 65_500 }
+/** Above the ports that the kernel and other tests use. */
+const mediaPorts = { first: 61_000, end: 65_500 }
+/** Of one relay: two must not have one in common, since rtpengine binds also what another rtpengine has bound. */
+const SHARE = 500
+
+interface Share {
+  readonly first: number
+  readonly last: number
+  /** Keep it from other relays. */
+  readonly claims: readonly Server[]
+}
+
+const claimShare = (count: number): Promise<Share> =>
+  eventually(async () => {
+    const { first: lowest, end } = mediaPorts
+    for (let first = end - count * SHARE; first >= lowest; first -= SHARE) {
+      const last = first + count * SHARE - 1
+      const wanted = Array.from({ length: count }, (_, at) => claim(first + at * SHARE))
+      const claims = (await Promise.all(wanted)).filter((each) => each !== undefined)
+      if (claims.length === count) return { first, last, claims }
+      for (const each of claims) each.close()
+    }
+    throw new Error('other relays have the ports')
+  })
 
 interface RtpEngineOptions {
   /** Further arguments, such as `--mos=LQ`. */
   readonly words?: readonly string[]
   /** What descriptions say instead of its own address. */
   readonly advertised?: string
+  /** How many shares of the ports of media, for many sessions at once: 125 each. There are nine. */
+  readonly shares?: number
 }
 
 export class RtpEngine {
@@ -38,11 +63,13 @@ export class RtpEngine {
   readonly #folder: string
   readonly #words: readonly string[]
   readonly #interface: string
+  readonly #share: Share
   #child: ChildProcess | undefined
   #client: NgClient | undefined
 
-  private constructor(port: number, { words = [], advertised }: RtpEngineOptions) {
+  private constructor(port: number, share: Share, { words = [], advertised }: RtpEngineOptions) {
     this.port = port
+    this.#share = share
     this.#folder = mkdtempSync(join(tmpdir(), 'rtpengine-'))
     this.recordingFolder = join(this.#folder, 'recordings')
     mkdirSync(this.recordingFolder)
@@ -52,7 +79,7 @@ export class RtpEngine {
 
   /** Resolves when it answers. */
   static async start(options: RtpEngineOptions = {}): Promise<RtpEngine> {
-    const relay = new RtpEngine(await freePort(), options)
+    const relay = new RtpEngine(await freePort(), await claimShare(options.shares ?? 1), options)
     await relay.restart()
     return relay
   }
@@ -77,7 +104,7 @@ export class RtpEngine {
         ...['--config-file=none', '--table=-1', '--foreground', '--log-stderr', '--log-level=5'],
         ...[`--listen-ng=${place}`, `--listen-cli=127.0.0.1:${this.port + 1}`],
         ...[`--interface=${this.#interface}`, `--pidfile=${join(this.#folder, 'pid')}`, '--mos=LQ'],
-        ...[`--port-min=${mediaPorts.first}`, `--port-max=${mediaPorts.last}`],
+        ...[`--port-min=${this.#share.first}`, `--port-max=${this.#share.last}`],
         ...[`--recording-dir=${this.recordingFolder}`, '--recording-method=pcap'],
         ...this.#words,
       ],
@@ -150,6 +177,7 @@ export class RtpEngine {
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
     this.#client?.close()
+    for (const each of this.#share.claims) each.close()
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
