@@ -13,3 +13,4 @@ const phones = (...extensions: readonly string[]) => ({
 
 export const twoPhones = phones('101', '102')
 export const threePhones = phones('101', '102', '103')
+export const fourPhones = phones('101', '102', '103', '104')
