@@ -34,6 +34,8 @@ export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictio
 function common({ natAddress }: MediaParty, hasDigits: boolean): NgDictionary {
   const family = natAddress?.includes(':') ? 'IP6' : 'IP4'
   const flags = [
+    // Where a party's packets come from is learnt for some seconds; then a stranger's are dropped.
+    'strict source',
     ...(hasDigits ? ['inject DTMF'] : []),
     // `media address` has no effect in 10.5.
     ...(natAddress === undefined ? [] : ['SIP source address']),
@@ -43,7 +45,7 @@ function common({ natAddress }: MediaParty, hasDigits: boolean): NgDictionary {
     // Receiver reports to our own sender reports: what the MOS is computed from.
     'generate RTCP': 'on',
     ...(natAddress !== undefined && { 'received from': [family, natAddress] }),
-    ...(flags.length > 0 && { flags }),
+    flags,
   }
 }
 

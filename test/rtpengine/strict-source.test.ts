@@ -1,0 +1,82 @@
+/** Whose packets a real rtpengine forwards: a party's, also from behind NAT, and no stranger's. */
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readDescription } from '../../engine/media/description.ts'
+import { answerFlags, offerFlags } from '../../engine/media/flags.ts'
+import type { NgRequest } from '../../engine/media/relay/relays.ts'
+import { baresipOffer, party } from '../support/media-party.ts'
+import { RtpEngine } from '../support/rtpengine.ts'
+
+let relay: RtpEngine
+const sockets: Socket[] = []
+
+beforeAll(async () => {
+  relay = await RtpEngine.start()
+})
+afterAll(async () => {
+  for (const socket of sockets) socket.close()
+  await relay.stop()
+})
+
+async function opened(): Promise<Socket> {
+  const socket = createSocket('udp4')
+  sockets.push(socket)
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return socket
+}
+
+/** A packet of PCMA that can be told by its SSRC. */
+function packet(ssrc: number, sequence: number): Buffer {
+  const bytes = Buffer.alloc(12 + 160, 0xd5)
+  bytes.writeUInt16BE(0x80_08, 0)
+  bytes.writeUInt16BE(sequence, 2)
+  bytes.writeUInt32BE(sequence * 160, 4)
+  bytes.writeUInt32BE(ssrc, 8)
+  return bytes
+}
+
+async function ask(request: NgRequest): Promise<number> {
+  const answer = await relay.request(request)
+  const sdp = answer.kind === 'ok' ? answer.values['sdp'] : undefined
+  if (typeof sdp !== 'string') throw new Error(JSON.stringify(answer))
+  return Number(/^m=audio (\d+)/m.exec(sdp)?.[1])
+}
+
+test.each([
+  ['sends at once', 0],
+  ['sends for the first time after the relay has stopped learning', 4_500],
+])('a phone behind NAT that %s is heard, and a stranger is not', async (_name, silentMs) => {
+  const [phone, callee, stranger] = [await opened(), await opened(), await opened()]
+  const heard = new Map<number, number>()
+  callee.on('message', (bytes: Buffer) => {
+    const ssrc = bytes.length < 12 ? 0 : bytes.readUInt32BE(8)
+    heard.set(ssrc, (heard.get(ssrc) ?? 0) + 1)
+  })
+  const hidden = baresipOffer.replaceAll('127.0.0.1', '192.168.1.7')
+  const answered = baresipOffer.replace('40000', String(callee.address().port))
+  const offerer = party(hidden, { natAddress: '127.0.0.1' })
+  const answerer = { ...party(), described: readDescription(answered) }
+  const session = { 'call-id': `strict-${silentMs}`, 'from-tag': 'a', 'to-tag': 'b' }
+  await ask({ ...offerFlags(offerer, party()), command: 'offer', ...session, sdp: hidden })
+  const flags = answerFlags(offerer, answerer)
+  const port = await ask({ ...flags, command: 'answer', ...session, sdp: answered })
+
+  await delay(silentMs)
+  let sequence = 0
+  const sendFor = async (ms: number, ...from: readonly (readonly [Socket, number])[]) => {
+    for (let sent = 0; sent < ms / 20; sent += 1) {
+      sequence += 1
+      for (const [socket, ssrc] of from) socket.send(packet(ssrc, sequence), port, '127.0.0.1')
+      await delay(20)
+    }
+  }
+  await sendFor(4_000, [phone, 1])
+  const before = heard.get(1) ?? 0
+  expect(before).toBeGreaterThan(150)
+  await sendFor(500, [phone, 1], [stranger, 2])
+  expect(heard.get(1) ?? 0).toBeGreaterThan(before + 15)
+  expect(heard.get(2) ?? 0).toBe(0)
+})
