@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../schema/clock.ts'
+import { databaseId } from '../schema/database-id.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
@@ -149,7 +150,9 @@ export class Engine {
         if (event.type === 'call.ended') this.recordings?.ended(event.record)
       },
     })
-    this.media = createMedia(this, { ...deps, deadlines: this.#deadlines, hosts: this.#hosts })
+    this.media = createMedia(this, {
+      ...{ ...deps, databaseId: databaseId(store), deadlines: this.#deadlines, hosts: this.#hosts },
+    })
     this.recordings = createRecordings(this, deps)
     if (this.relays === undefined) noteRulesWithoutRelay(store, log)
     this.dispatcher = new Dispatcher({

@@ -1,5 +1,4 @@
 /** The media of calls, where there are relays: the gate before the legs, and the sessions that it makes. */
-import { hash } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { hostname } from 'node:os'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
@@ -15,6 +14,7 @@ import { Sessions } from './gate/sessions.ts'
 import { openDigitSocket } from './digits/digit-socket.ts'
 import { HeardDigits } from './digits/heard-digits.ts'
 import { Parties } from './parties.ts'
+import { prefixOf } from './prefix.ts'
 import type { NgAnswer, NgRequest, Relay, Relays } from './relay/relays.ts'
 import type { RuleBooks } from './rules-of.ts'
 import { Listening } from './spy/listening.ts'
@@ -44,6 +44,7 @@ interface CreateMediaDeps {
     readonly mediaDtmfListen?: { readonly host: string; readonly port: number } | undefined
   }
   readonly hosts: { addressesOf(host: string): readonly string[] }
+  readonly databaseId: string
   readonly deadlines: Deadlines
   /** Milliseconds by the steady clock. */
   readonly now: () => number
@@ -69,7 +70,7 @@ export interface Media {
 /** Undefined without relays. */
 export function createMedia(
   books: MediaBooks,
-  { config, hosts, deadlines, now, randomBytes, log }: CreateMediaDeps,
+  { config, databaseId, hosts, deadlines, now, randomBytes, log }: CreateMediaDeps,
 ): Media | undefined {
   const { relays, calls } = books
   if (relays === undefined) return undefined
@@ -77,7 +78,8 @@ export function createMedia(
     const deadline = deadlines.at(now() + delayMs, act)
     return () => deadlines.cancel(deadline)
   }
-  const prefix = hash('sha1', `${hostname()} ${config.databasePath}`, 'hex').slice(0, 8)
+  const { databasePath } = config
+  const prefix = prefixOf({ host: hostname(), databasePath, databaseId })
   const sessions = new Sessions({
     ...{ calls, prefix, run: randomBytes(4).toString('hex'), after },
     ask: (...asked) => void ask(...asked),

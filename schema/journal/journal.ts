@@ -24,6 +24,7 @@ import {
   type LeftLines,
   MemoryFile,
 } from '../journal-file.ts'
+import { databaseId } from '../database-id.ts'
 import type { Store } from '../open.ts'
 import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
 import { OpenCalls, type OpenLines } from './open-calls.ts'
@@ -65,12 +66,9 @@ export function openCallJournal(
   const { sqlite, storage } = store
   const file = sqlite.memory
     ? new MemoryFile()
-    : new JournalFiles(realpathSync(sqlite.name), databaseId(sqlite), isBeside)
+    : new JournalFiles(realpathSync(sqlite.name), databaseId(store), isBeside)
   return new CallJournal(file, { ...deps, storage })
 }
-
-const databaseId = (sqlite: Store['sqlite']): string =>
-  String(sqlite.prepare("SELECT value FROM setting WHERE name = 'database_id'").pluck().get())
 
 export class CallJournal {
   readonly #file: JournalFile

@@ -39,6 +39,7 @@ export async function startMediaRig({
             deadlines,
             now,
           },
+          databaseId: 'test',
           hosts: { addressesOf: () => all.map(({ address }) => address) },
           log: () => undefined,
           randomBytes: (size) => Buffer.alloc(size, relays ? 2 : 1),
