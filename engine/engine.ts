@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../schema/clock.ts'
-import { databaseId } from '../schema/database-id.ts'
+import { databaseId } from '../schema/storage/database-id.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'

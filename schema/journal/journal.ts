@@ -24,7 +24,7 @@ import {
   type LeftLines,
   MemoryFile,
 } from '../journal-file.ts'
-import { databaseId } from '../database-id.ts'
+import { databaseId } from '../storage/database-id.ts'
 import type { Store } from '../open.ts'
 import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
 import { OpenCalls, type OpenLines } from './open-calls.ts'

@@ -1,5 +1,5 @@
 /** Which database this is: a random number that its migration has written. */
-import type { Store } from './open.ts'
+import type { Store } from '../open.ts'
 
 /** A copy of the file has the same. */
 export const databaseId = ({ sqlite }: Pick<Store, 'sqlite'>): string =>
