@@ -71,9 +71,9 @@ export class PhoneReports {
   ): void {
     const { calls, now } = this.#deps
     const peer = peers[by]
-    if (peer !== null) bounded(this.#reporters, MAX_REPORTERS).add(peer)
+    if (peer !== null) bounded(this.#reporters, MAX_REPORTERS, peer).add(peer)
     const known = this.#calls.get(callUuid) ?? { caller: null, callee: null, onReport: undefined }
-    bounded(this.#calls, MAX_CALLS).set(callUuid, known)
+    bounded(this.#calls, MAX_CALLS, callUuid).set(callUuid, known)
     if (local) known[other[by]] = local
     if (remote) known[by] ??= remote
     const heard = local ?? remote
@@ -99,7 +99,7 @@ export class PhoneReports {
       const deadline = deadlines.at(now() + WAIT_MS, tell)
       const known = this.#calls.get(callUuid) ?? { caller: null, callee: null, onReport: undefined }
       known.onReport = () => (isWaiting() ? undefined : tell())
-      bounded(this.#calls, MAX_CALLS).set(callUuid, known)
+      bounded(this.#calls, MAX_CALLS, callUuid).set(callUuid, known)
     })
   }
 
@@ -110,9 +110,13 @@ export class PhoneReports {
   }
 }
 
-/** With room for one more: the oldest entry goes. */
-function bounded<T extends Map<string, unknown> | Set<string>>(entries: T, most: number): T {
-  const [oldest] = entries.size >= most ? entries.keys() : []
+/** With room for `next`: the oldest entry goes. */
+function bounded<T extends Map<string, unknown> | Set<string>>(
+  entries: T,
+  most: number,
+  next: string,
+): T {
+  const [oldest] = entries.size >= most && !entries.has(next) ? entries.keys() : []
   if (oldest !== undefined) entries.delete(oldest)
   return entries
 }
