@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { afterResult, healthShown, movesOn } from '../../../../engine/call/call-machine/failover.ts'
+import {
+  afterResult,
+  bestOf,
+  healthShown,
+  isUntaken,
+  movesOn,
+} from '../../../../engine/call/call-machine/failover.ts'
 import type { AttemptResult } from '../../../../engine/call/call-machine/state.ts'
 import { noCandidate, type End } from '../../../../engine/call/cdr/end-reason.ts'
 
@@ -60,4 +66,16 @@ test('silence, 503 and transport errors speak against a node, any other answer f
   expect(healthShown(rejected(503))).toBe('failed')
   expect(healthShown(rejected(500))).toBe('answered')
   expect(healthShown({ kind: 'stopped' })).toBeUndefined()
+})
+
+test('phones that all lack a media relay: the caller is told so, where no voicemail takes the call', () => {
+  const code = 'media_relay_unavailable'
+  const end = { kind: 'refused', status: 503, reason: 'Media Relay Unavailable', code } as const
+  const withheld: AttemptResult = { kind: 'withheld', end }
+  const best = bestOf([withheld, withheld])
+  expect(run([best]).end).toEqual(end)
+  expect(isUntaken(best)).toBe(true)
+  // One that was called, and was silent.
+  expect(bestOf([withheld, silent])).toMatchObject({ kind: 'rejected', status: 480 })
+  expect(bestOf([withheld, rejected(486)])).toMatchObject({ status: 486 })
 })
