@@ -181,9 +181,12 @@ const idIn = (path: string): string => (/extensions|webhooks|tenants/.test(path)
 
 let ownKey = ''
 
-const sampleOf = (field: string): unknown =>
-  ({ emergency: true, is_active: false, domains: ['own.example'], numbers: ['1'] })[field] ??
-  (field === 'duration_seconds' ? 60 : 'x')
+const samples: Readonly<Record<string, unknown>> = {
+  ...{ emergency: true, is_active: false, domains: ['own.example'], numbers: ['1'] },
+  ...{ duration_seconds: 60, media: 'bypass', media_profile: 'auto', codecs: null, dtmf: 'auto' },
+}
+
+const sampleOf = (field: string): unknown => (field in samples ? samples[field] : 'x')
 
 const tables = [
   ...['tenant', 'tenant_domain', 'tenant_number', 'application_key', 'user', 'dispatcher_set'],

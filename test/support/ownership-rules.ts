@@ -47,6 +47,10 @@ const node: Record<string, Rule> = {
 const within = (parent: string, rules: Record<string, Rule>): Record<string, Rule> =>
   Object.fromEntries(Object.entries(rules).map(([field, rule]) => [`${parent}.${field}`, rule]))
 
+/** What a party takes, and which headers it is not to see: it says so of itself. */
+const mediaFields = ['media', 'media_profile', 'codecs', 'dtmf'] as const
+const voice = plains(...mediaFields, 'strip_headers', 'preset')
+
 const calls: Record<string, Rule> = { call_uuid: foreign('call_uuid', CALL) }
 
 const originate: Record<string, Rule> = {
@@ -87,7 +91,10 @@ export const operations: Readonly<Record<string, Operations>> = {
   '/tenants': {
     body: { slug: 'mine' },
     rules: Object.fromEntries(
-      ['slug', 'name', 'is_active', 'domains', 'numbers'].map((field) => [field, platform]),
+      ['slug', 'name', 'is_active', 'domains', 'numbers', ...mediaFields].map((field) => [
+        field,
+        platform,
+      ]),
     ),
   },
   '/guard/bans': {
@@ -101,7 +108,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...within('nodes', { ...node, host: takenNodes }),
       voicemail_uri: foreign('voicemail_uri', ...gatewayUris),
       spy_uri: foreign('spy_uri', 'sip:{call_uuid}@10.1.0.9', 'sip:{call_uuid}@10.2.9.7'),
-      ...plains('endpoint_name', 'algorithm'),
+      ...plains('endpoint_name', 'algorithm', ...mediaFields),
       set_id: foreign('set_id', 1, 2),
       ...within(
         'probe',
@@ -138,7 +145,8 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...within('caller_id', plains('mode', 'value')),
       ...within('number_rules.in', plains('match', 'replace')),
       ...within('number_rules.out', plains('match', 'replace')),
-      ...plains('name', 'codecs', 'media', 'max_calls', 'max_cps'),
+      ...plains('name', 'max_calls', 'max_cps'),
+      ...voice,
     },
   },
   '/outbound-routes': {
@@ -187,7 +195,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       domain: foreign('domain', 'canary.example', 'unheard-of.example'),
       // Dialled within its domain only.
       ...plains('extension', 'password', 'display_name', 'voicemail_enabled', 'call_recording'),
-      ...plains('email'),
+      ...plains('email', ...mediaFields),
     },
   },
   '/telephony/ai-agents': {
@@ -197,6 +205,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       sip_uri: foreign('sip_uri', ...gatewayUris),
       // Of the platform's callers, those to a listed number only: test/engine/routing/agents.test.ts.
       ...plains('name', 'extension', 'description', 'max_calls', 'is_active'),
+      ...voice,
     },
   },
   '/customers': {
@@ -231,6 +240,7 @@ export const operations: Readonly<Record<string, Operations>> = {
   },
   '/pbx/calls/{uuid}/transfer': { body: {}, rules: plains('destination', 'leg', 'mode') },
   '/telephony/hangup': { body: {}, rules: { ...calls, ...plains('cause') } },
+  '/telephony/recording': { body: { action: 'start' }, rules: { ...calls, ...plains('action') } },
   '/telephony/spy': {
     body: { supervisor_extension: '101' },
     rules: {
