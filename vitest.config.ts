@@ -11,6 +11,9 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
 const patientTests = [
   ...inFolders('baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'),
   ...inFolders('rtpengine', 'tls'),
+  ...['outlive', 'outlive-flows', 'session-timer', 'transfers', 'gateways'].map(
+    (name) => `test/process/${name}.test.ts`,
+  ),
 ]
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')

@@ -96,7 +96,7 @@ test('a relay is killed in mid-call: the call goes on, and the next ones use the
 test('a relay that stands still holds no call up for a second', async () => {
   const call = await place()
   const [used, other] = await relaysOfCall()
-  used.pause()
+  await used.pause()
   const pausedAt = performance.now()
   // One of the two is offered to the relay that stands still, and then to the other one.
   const next = await Promise.all([place(1), place(2)])

@@ -108,7 +108,7 @@ test('a request that is repeated is not done twice', async () => {
     ...{ onAnswer: () => undefined, onTimeout: () => undefined, onRefusal: () => undefined },
   })
   const before = await offersAt(first)
-  first.pause()
+  await first.pause()
   const offered = client.request(offer('late'))
   await eventually(() => expect(sent).toHaveLength(2))
   first.resume()
@@ -120,8 +120,8 @@ test('a request that is repeated is not done twice', async () => {
 })
 
 test('a relay that stands still is out within a second, and back when it goes on', async () => {
+  await first.pause()
   const paused = performance.now()
-  first.pause()
   const lost = relayOf(first).request({ command: 'ping' })
   await eventually(() => expect(relayOf(first).isAlive).toBe(false))
   expect(performance.now() - paused).toBeLessThan(1_000)

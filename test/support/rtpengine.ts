@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -161,8 +161,19 @@ export class RtpEngine {
   }
 
   /** It stands still: nothing is answered, and what arrives waits. */
-  pause(): void {
-    process.kill(this.pid, 'SIGSTOP')
+  async pause(): Promise<void> {
+    const { pid } = this
+    process.kill(pid, 'SIGSTOP')
+    // Its threads stop one after the other, and one of them may answer yet.
+    await eventually(() => {
+      const states = readdirSync(`/proc/${pid}/task`).map((task) =>
+        readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8')
+          .replace(/^.*\) /s, '')
+          .charAt(0),
+      )
+      if (states.some((state) => state !== 'T'))
+        throw new Error(`rtpengine runs: ${states.join('')}`)
+    })
   }
 
   resume(): void {
