@@ -65,7 +65,7 @@ const world: World = {
   onCrash: (listener) => {
     const end = (error: unknown) => {
       listener(error)
-      process.exit(1)
+      exit(1)
     }
     process.once('uncaughtException', end)
     process.once('unhandledRejection', end)
@@ -74,7 +74,16 @@ const world: World = {
     collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
 }
 
-process.exit(await runCommandLine(process.argv.slice(2), world))
+exit(await runCommandLine(process.argv.slice(2), world))
+
+/**
+ * `process.exit` waits for V8's compiling threads. One that finds the heap full waits for a collection by this thread,
+ * which would never come: the process would stand still for ever (D156).
+ */
+function exit(code: number): never {
+  collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  process.exit(code)
+}
 
 /** Undefined: not Linux. */
 function readBoot(): Boot | undefined {
