@@ -16,7 +16,7 @@ export function readCredential(
     const token = bearerToken(authorization)
     if (token === undefined) return { kind: 'unreadable' }
     if (isAppKeyToken(token)) return { kind: 'key', token }
-    return looksLikeJwt(token) ? { kind: 'session', token } : { kind: 'unreadable' }
+    return isJwt(token) ? { kind: 'session', token } : { kind: 'unreadable' }
   }
   if (apiKey === undefined) return undefined
   return isAppKeyToken(apiKey) ? { kind: 'key', token: apiKey } : { kind: 'unreadable' }
@@ -30,5 +30,6 @@ function bearerToken(authorization: string): string | undefined {
 
 const MAX_JWT_LENGTH = 2_048
 
-const looksLikeJwt = (token: string): boolean =>
+/** By its form. */
+export const isJwt = (token: string): boolean =>
   token.length <= MAX_JWT_LENGTH && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)

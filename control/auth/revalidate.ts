@@ -6,6 +6,7 @@ import { judgeWith } from '../middleware/authenticate.ts'
 import type { Access } from './access.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'
+import { authorizationOf } from './session-cookie.ts'
 
 /**
  * Returns a check to repeat while the response to `c` lasts: false once its credential or tenant is no
@@ -19,7 +20,7 @@ export function revalidator(
 ): () => boolean {
   const judge = judgeWith(verifier, sessions, now)
   const address = c.get('clientAddress')
-  const authorization = requestHeader(c, 'authorization')
+  const authorization = authorizationOf(c)
   const apiKey = requestHeader(c, 'x-api-key')
   const slug = requestHeader(c, 'x-tenant-slug')
   const { tenantId } = c.get('principal')

@@ -2,6 +2,7 @@ import type { Context } from 'hono'
 import { readCredential } from '../auth/credential.ts'
 import type { KeyVerifier } from '../auth/keys/verify-key.ts'
 import type { Presented } from '../auth/principal.ts'
+import { authorizationOf } from '../auth/session-cookie.ts'
 import type { Sessions } from '../auth/users/sessions.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
@@ -34,7 +35,6 @@ export function authenticate(
   return (c) => {
     const address = addressOf(c)
     c.set('clientAddress', address)
-    const authorization = requestHeader(c, 'authorization')
-    c.set('presented', judge(authorization, requestHeader(c, 'x-api-key'), address))
+    c.set('presented', judge(authorizationOf(c), requestHeader(c, 'x-api-key'), address))
   }
 }

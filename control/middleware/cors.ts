@@ -1,6 +1,6 @@
 /**
- * Cross-origin use from browsers (SPECIFICATION.md §5.6). Credentials are in headers that a page must set
- * itself, never in cookies, so any origin is allowed.
+ * Cross-origin use from browsers (SPECIFICATION.md §5.6). A page of another origin must set the credential in a
+ * header itself: the console's cookie does not count there (`auth/session-cookie.ts`), so any origin is allowed.
  */
 import type { Handler } from 'hono'
 import type { ControlEnv } from '../http/control-env.ts'

@@ -81,7 +81,11 @@ function bucketIn<K extends string | number>(
   return known
 }
 
-const loginPaths: ReadonlySet<string> = new Set(['/api/v1/auth/login', '/api/client/auth/login'])
+const loginPaths: ReadonlySet<string> = new Set([
+  '/api/v1/auth/login',
+  '/api/v1/auth/session',
+  '/api/client/auth/login',
+])
 
 export const isLogin = (c: Context<ControlEnv>): boolean =>
   c.req.method === 'POST' && loginPaths.has(c.req.path)

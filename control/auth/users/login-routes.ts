@@ -9,6 +9,7 @@ import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import type { Principal } from '../principal.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from '../requires.ts'
+import { clearSessionCookie, isFromOwnPage, setSessionCookie } from '../session-cookie.ts'
 import type { LoginGuard } from './login-guard.ts'
 import { MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
@@ -29,6 +30,11 @@ const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), pass
 /** Mounted under `/api/v1`. */
 export function loginRoutes(deps: LoginDeps) {
   const { users, sessions } = deps
+  const endSession = (principal: Principal) => {
+    if (principal.kind !== 'user')
+      throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
+    sessions.end(principal, earliest(deps))
+  }
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
       const { username, password } = c.req.valid('json')
@@ -37,15 +43,30 @@ export function loginRoutes(deps: LoginDeps) {
       c.set('loginActor', actorOfUser(user))
       return tokenAnswer(c, sessions.forUser(user, latest(deps)), userView(user))
     })
+    .post('/auth/session', openToAll(), validate('json', loginBody), async (c) => {
+      if (!isFromOwnPage(c)) throw otherPage()
+      const { username, password } = c.req.valid('json')
+      const known = users.byUsername(username, c.req.header('x-tenant-slug'))
+      const user = await check(c, deps, username, password, known)
+      c.set('loginActor', actorOfUser(user))
+      setSessionCookie(c, sessions.forUser(user, latest(deps)))
+      return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
+    })
+    .delete('/auth/session', requiresCredential(), (c) => {
+      endSession(c.var.principal)
+      clearSessionCookie(c)
+      return ok(c, { logged_out: true })
+    })
     .get('/auth/me', requiresCredential(), (c) => ok(c, profile(c.var.principal, users)))
     .post('/auth/logout', requiresCredential(), (c) => {
-      const { principal } = c.var
-      if (principal.kind !== 'user')
-        throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
-      sessions.end(principal, earliest(deps))
+      endSession(c.var.principal)
       return ok(c, { logged_out: true })
     })
 }
+
+/** A page of another site must not sign its visitor in as another user. */
+const otherPage = (): ApiError =>
+  new ApiError(403, 'other_page', 'Only the page of this console may open its session')
 
 /** Mounted under `/api/client`. */
 export function clientLoginRoutes(deps: LoginDeps) {

@@ -160,6 +160,20 @@ const sessions: Operations = {
     answer: data(session(user), exampleSession(exampleUser)),
     refusals: [401],
   },
+  'POST /api/v1/auth/session': {
+    ...{ id: 'openSession', tag: 'Sessions' },
+    summary: 'Sign in to the console: the session is a cookie that scripts cannot read',
+    body: { username: 'ada', password: 'correct horse' },
+    answer: data(z.strictObject({ user, expires_in: z.int().describe('Lifetime in seconds.') }), {
+      user: exampleUser,
+      expires_in: 3_600,
+    }),
+    refusals: [401],
+  },
+  'DELETE /api/v1/auth/session': {
+    ...{ id: 'closeSession', tag: 'Sessions', summary: 'Sign out of the console' },
+    answer: data(loggedOut, { logged_out: true }),
+  },
   'GET /api/v1/auth/me': {
     ...{
       id: 'getProfile',

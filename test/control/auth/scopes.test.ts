@@ -63,6 +63,10 @@ test('only these routes are open to all', () => {
   const open = routes.filter(([, { access }]) => access?.kind === 'public')
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
     'GET /',
+    'GET /console',
+    'GET /console/:screen',
+    'GET /console/:screen/:item',
+    'GET /console/assets/:file',
     'GET /docs',
     'GET /docs/:file',
     'GET /health',
@@ -72,6 +76,7 @@ test('only these routes are open to all', () => {
     'POST /api/client/auth/login',
     'POST /api/client/payments/webhook',
     'POST /api/v1/auth/login',
+    'POST /api/v1/auth/session',
   ])
 })
 
