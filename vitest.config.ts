@@ -10,7 +10,7 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
 /** They wait more than they work, so two at a time. */
 const patientTests = [
   ...inFolders('baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'),
-  ...inFolders('rtpengine', 'tls'),
+  ...inFolders('rtpengine', 'tls', 'console'),
   ...['outlive', 'outlive-flows', 'session-timer', 'transfers', 'gateways'].map(
     (name) => `test/process/${name}.test.ts`,
   ),

@@ -20,6 +20,7 @@ import {
 import { rateRoutes } from './billing/rates/rate-routes.ts'
 import type { EventHub } from './events/event-hub.ts'
 import { eventRoutes } from './events/event-routes.ts'
+import { consoleRoutes } from './console/console-routes.ts'
 import { canonicalPath } from './canonical-path.ts'
 import type { ControlDeps } from './deps.ts'
 import { keyHealthRoute, probeRoutes, publicHealthRoute } from './health-routes.ts'
@@ -46,6 +47,7 @@ import { traceRoutes } from './pbx/calls/trace-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
+import { frontPage, pagePolicy } from './openapi/pages.ts'
 import { banRoutes } from './sbc/ban-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
 import { routingRoutes } from './sbc/routing-routes.ts'
@@ -72,6 +74,12 @@ export function createApi(
   app.route('/', probeRoutes(engine, store))
   app.route('/', metricsRoute(telemetry))
   app.route('/', openApiRoutes(app, version))
+  app.route(
+    '/',
+    consoleRoutes(deps.console, (c) =>
+      c.html(frontPage(version), 200, { 'Content-Security-Policy': pagePolicy }),
+    ),
+  )
   app.route('/api/v1', keyHealthRoute(version))
   app.route('/api/v1', telemetryRoutes(telemetry))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))

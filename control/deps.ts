@@ -4,6 +4,7 @@ import type { EnginePort } from '../schema/contracts/engine-port.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { Store } from '../schema/open.ts'
+import type { ConsoleFiles } from './console/console-files.ts'
 import type { Reports } from './pbx/reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
@@ -14,6 +15,8 @@ export interface ControlDeps extends Clocks {
   readonly ocs: OcsPort | undefined
   readonly webhooks: Webhooks
   readonly reports: Reports
+  /** Undefined: it has not been built. */
+  readonly console: ConsoleFiles | undefined
   readonly schedule: Schedule
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer

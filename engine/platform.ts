@@ -6,6 +6,7 @@ import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from './charging/ocs.ts'
 import type { LoopDelay } from '../control/deps.ts'
+import { readConsole } from '../control/console/console-files.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
 import { RECORDING_RETENTION_STEP_MS, RecordingRetention } from '../control/retention/recordings.ts'
 import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
@@ -293,6 +294,7 @@ function openControl(
     {
       ...{ ...parts, now, steadyNow, schedule, randomBytes, log, version },
       engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
+      console: readConsole(),
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,

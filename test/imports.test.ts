@@ -114,6 +114,11 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: onlyNode,
   },
   control: { folders: ['schema', sipGrammar], packages: /^/ },
+  // Runs in browsers: it knows the API alone.
+  'control/console/web': {
+    folders: [],
+    packages: /^(preact(\/hooks)?|@preact\/signals|uplot(\/.*)?)$/,
+  },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
 }
 

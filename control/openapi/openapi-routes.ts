@@ -1,4 +1,4 @@
-/** Serves `/openapi.json`, the front page at `/`, and Swagger UI at `/docs` without any external resource. */
+/** Serves `/openapi.json`, and Swagger UI at `/docs` without any external resource. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Hono } from 'hono'
@@ -10,7 +10,7 @@ import { routeNotes } from '../http/route-notes.ts'
 import { validate } from '../http/validate.ts'
 import { openApiDocument } from './document.ts'
 import { operations } from './operations/index.ts'
-import { docsPage, docsScript, frontPage, pagePolicy } from './pages.ts'
+import { docsPage, docsScript, pagePolicy } from './pages.ts'
 
 /** Files of swagger-ui-dist, with their content types. */
 const packaged = new Map([
@@ -31,10 +31,6 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
       document ??= describe()
       c.header('Content-Type', 'application/json')
       return c.body(document)
-    })
-    .get('/', openToAll(), (c) => {
-      c.header('Content-Security-Policy', pagePolicy)
-      return c.html(frontPage(version))
     })
     .get('/docs', openToAll(), (c) => {
       c.header('Content-Security-Policy', pagePolicy)

@@ -12,7 +12,7 @@ export const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** `GET /`. */
+/** `GET /` while the console has not been built. */
 export const frontPage = (version: string): string => `<!doctype html>
 <html lang="en">
   <head>

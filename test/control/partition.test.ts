@@ -74,6 +74,9 @@ async function fill(
   // Without an owner, like the next.
   ids.set('/guard/bans', ['192.0.2.77'])
   ids.set('/docs', ['no-such-file'])
+  // Pages and files without data.
+  ids.set('/console', ['calls', 'no-such-call'])
+  ids.set('/console/assets', ['no-such-file'])
   // Without its arguments; what tools show and change is in tools/partition.test.ts.
   ids.set('/mcp/tools', ['explain_call'])
   await make('/webhooks', { url: `https://${CANARY}.example/`, ...tenant })

@@ -119,6 +119,7 @@ export function openControl(
   const deps: ControlDeps = {
     ...{ store, engine, webhooks, ocs },
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
+    console: undefined,
     ...{ now: wallNow, steadyNow },
     schedule: () => () => undefined,
     randomBytes: seededBytes('control'),

@@ -49,7 +49,7 @@ function withoutComments(text: string): string {
 }
 
 const files = ['engine', 'control', 'schema', 'test'].flatMap((root) => filesUnder(root))
-export const sources = files.filter((path) => path.endsWith('.ts') || path.endsWith('.mjs'))
+export const sources = files.filter((path) => /\.(?:tsx?|mjs)$/.test(path))
 export const production = sources.filter((path) => !path.startsWith('test/'))
 export const documents = [...readdirSync('.'), ...files].filter((path) => path.endsWith('.md'))
 export const textOf = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))

@@ -52,6 +52,11 @@ export function loginRoutes(deps: LoginDeps) {
       setSessionCookie(c, sessions.forUser(user, latest(deps)))
       return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
     })
+    .get('/auth/session', openToAll(), (c) => {
+      const presented = c.get('presented')
+      const isUser = presented.kind === 'accepted' && presented.principal.kind === 'user'
+      return ok(c, { profile: isUser ? profile(presented.principal, users) : null })
+    })
     .delete('/auth/session', requiresCredential(), (c) => {
       endSession(c.var.principal)
       clearSessionCookie(c)

@@ -170,6 +170,11 @@ const sessions: Operations = {
     }),
     refusals: [401],
   },
+  'GET /api/v1/auth/session': {
+    ...{ id: 'getSession', tag: 'Sessions' },
+    summary: 'Get the user of this session; null without a session',
+    answer: data(z.strictObject({ profile: profile.nullable() }), { profile: null }),
+  },
   'DELETE /api/v1/auth/session': {
     ...{ id: 'closeSession', tag: 'Sessions', summary: 'Sign out of the console' },
     answer: data(loggedOut, { logged_out: true }),

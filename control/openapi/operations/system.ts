@@ -75,8 +75,28 @@ export const systemOperations: Operations = {
     answer: bare(z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
   },
   'GET /': {
-    ...{ id: 'getFrontPage', tag, summary: 'Get the front page' },
+    ...{ id: 'getFrontPage', tag, summary: 'Get the page of the console' },
     answer: text('text/html', '<!doctype html>'),
+  },
+  'GET /console': {
+    ...{ id: 'getConsole', tag, summary: 'Get the page of the console' },
+    answer: text('text/html', '<!doctype html>'),
+    refusals: [404],
+  },
+  'GET /console/:screen': {
+    ...{ id: 'getConsoleScreen', tag, summary: 'Get the page of the console at a screen' },
+    answer: text('text/html', '<!doctype html>'),
+    refusals: [404],
+  },
+  'GET /console/:screen/:item': {
+    ...{ id: 'getConsoleItem', tag, summary: 'Get the page of the console at one thing' },
+    answer: text('text/html', '<!doctype html>'),
+    refusals: [404],
+  },
+  'GET /console/assets/:file': {
+    ...{ id: 'getConsoleFile', tag, summary: 'Get a file of the console' },
+    answer: either(text('text/javascript', ''), text('text/css', ''), text('image/svg+xml', '')),
+    refusals: [404],
   },
   'GET /docs': {
     ...{ id: 'getDocsPage', tag, summary: 'Get the API reference as a web page' },

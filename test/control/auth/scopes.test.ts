@@ -63,6 +63,7 @@ test('only these routes are open to all', () => {
   const open = routes.filter(([, { access }]) => access?.kind === 'public')
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
     'GET /',
+    'GET /api/v1/auth/session',
     'GET /console',
     'GET /console/:screen',
     'GET /console/:screen/:item',

@@ -101,6 +101,13 @@ test('signing out ends the session at the server', async () => {
   expect((await ask('/auth/me', cookie)).status).toBe(401)
 })
 
+test('without a session, the page is told so without an error', async () => {
+  const none = await control.request('/auth/session', { headers: page })
+  expect(none.data()).toEqual({ profile: null })
+  const found = await ask('/auth/session', cookieOf(await signIn()))
+  expect(found.data()).toMatchObject({ profile: { kind: 'user', username: 'ada' } })
+})
+
 test('the session expires after an hour', async () => {
   const cookie = cookieOf(await signIn())
   control.tick(3_599_000)

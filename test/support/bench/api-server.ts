@@ -42,6 +42,7 @@ const deps: ControlDeps = {
   reports: openReports({ store, now: Date.now, log }),
   engine: testEngine(),
   ocs: undefined,
+  console: undefined,
   schedule: () => () => undefined,
   now: Date.now,
   steadyNow: Date.now,

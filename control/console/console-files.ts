@@ -1,0 +1,53 @@
+/** The files of the console as `build.mjs` has made them, read once: the page, and its assets in three encodings. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export interface ConsoleFiles {
+  /** HTML. */
+  readonly page: string
+  /** By name, which contains a hash of the content. */
+  readonly assets: ReadonlyMap<string, Asset>
+}
+
+export interface Asset {
+  readonly contentType: string
+  readonly plain: Uint8Array<ArrayBuffer>
+  readonly br: Uint8Array<ArrayBuffer>
+  readonly gzip: Uint8Array<ArrayBuffer>
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** Beside the bundle, or from the sources, where the last build has left it. */
+const places = ['./console', '../../dist/console'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+)
+
+/** Undefined: the console has not been built. */
+export function readConsole(): ConsoleFiles | undefined {
+  const folder = places.find((place) => existsSync(join(place, 'index.html')))
+  return folder === undefined ? undefined : readConsoleOf(folder)
+}
+
+export function readConsoleOf(folder: string): ConsoleFiles {
+  const assets = join(folder, 'assets')
+  const read = (name: string) => new Uint8Array(readFileSync(join(assets, name)))
+  const names = readdirSync(assets).filter((name) => /\.(?:js|css|svg)$/.test(name))
+  return {
+    page: readFileSync(join(folder, 'index.html'), 'utf8'),
+    assets: new Map(
+      names.map((name): [string, Asset] => [
+        name,
+        {
+          contentType: contentTypes[name.slice(name.lastIndexOf('.') + 1)] ?? '',
+          ...{ plain: read(name), br: read(`${name}.br`), gzip: read(`${name}.gz`) },
+        },
+      ]),
+    ),
+  }
+}

@@ -1,0 +1,74 @@
+/** Serves the console: one page for all its addresses, and assets that browsers keep. */
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
+import { openToAll } from '../auth/requires.ts'
+import { notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { requestHeader } from '../http/request-head.ts'
+import { validate } from '../http/validate.ts'
+import type { Asset, ConsoleFiles } from './console-files.ts'
+
+/** Nothing inline, nothing from elsewhere, and no page may frame it. */
+const policy = [
+  "default-src 'self'",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const pageHeaders = {
+  'Content-Security-Policy': policy,
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+  'X-Frame-Options': 'DENY',
+  // The page names its assets by their hashes: an old one would name those of an old program.
+  'Cache-Control': 'no-cache',
+}
+
+const fileParam = z.strictObject({ file: z.string().max(80) })
+
+/** `files`: undefined while the console has not been built; `frontPage` is shown at `/` then. */
+export function consoleRoutes(
+  files: ConsoleFiles | undefined,
+  frontPage: (c: Context<ControlEnv>) => Response | Promise<Response>,
+) {
+  const page = (c: Context<ControlEnv>) => {
+    if (files === undefined) throw notFound('Console')
+    return c.html(files.page, 200, pageHeaders)
+  }
+  return new Hono<ControlEnv>()
+    .get('/', openToAll(), (c) => (files === undefined ? frontPage(c) : page(c)))
+    .get('/console/assets/:file', openToAll(), validate('param', fileParam), (c) => {
+      const asset = files?.assets.get(c.req.valid('param').file)
+      if (asset === undefined) throw notFound('File')
+      return assetAnswer(c, asset)
+    })
+    .get('/console', openToAll(), page)
+    .get('/console/:screen', openToAll(), page)
+    .get('/console/:screen/:item', openToAll(), page)
+}
+
+function assetAnswer(c: Context<ControlEnv>, asset: Asset): Response {
+  const encoding = encodingFor(requestHeader(c, 'accept-encoding') ?? '')
+  return c.body(asset[encoding], 200, {
+    'Content-Type': asset.contentType,
+    // The name changes with the content.
+    'Cache-Control': 'public, max-age=31536000, immutable',
+    Vary: 'Accept-Encoding',
+    ...(encoding !== 'plain' && { 'Content-Encoding': encoding }),
+  })
+}
+
+/** The smaller one that the client accepts. */
+function encodingFor(accepted: string): 'br' | 'gzip' | 'plain' {
+  const names = accepted
+    .toLowerCase()
+    .split(',')
+    .filter((each) => !/;\s*q\s*=\s*0(?:\.0*)?\s*$/.test(each))
+    .map((each) => each.split(';')[0]?.trim())
+  if (names.includes('br')) return 'br'
+  return names.includes('gzip') ? 'gzip' : 'plain'
+}

@@ -1,0 +1,417 @@
+/**
+ * What the API answers with, as its OpenAPI document says. Generated:
+ * npx vitest run test/control/console/api-types.test.ts -u
+ */
+export type Profile =
+  | {
+      readonly kind: 'key'
+      readonly uuid: string
+      readonly scopes: readonly string[]
+      readonly permissions: readonly string[]
+      readonly tenant_slug: string | null
+      readonly domain: string | null
+    }
+  | {
+      readonly kind: 'user'
+      readonly id: number
+      readonly username: string
+      readonly role: string
+      readonly is_active: boolean
+      readonly created_at: string
+      readonly updated_at: string
+      readonly scopes: readonly string[]
+      readonly permissions: readonly string[]
+      readonly tenant_slug: string | null
+      readonly domain: string | null
+      readonly expires_at: string
+    }
+
+export interface PageMeta {
+  readonly page: number
+  readonly limit: number
+  readonly total: number
+  readonly truncated?: true
+}
+
+export interface Error {
+  readonly success: false
+  readonly error: string
+  readonly statusCode: number
+  readonly code: string
+  readonly details?: readonly {
+    readonly path: string
+    readonly message: string
+  }[]
+  readonly request_id: string
+}
+
+export interface Telemetry {
+  readonly at: string
+  readonly uptime_seconds: number
+  readonly calls: {
+    readonly active: number
+    readonly per_second: number
+    readonly total: number
+    readonly answered: number
+    readonly asr_percent: number | null
+    readonly acd_seconds: number | null
+    readonly billed_seconds: number
+    readonly by_disposition: Readonly<Record<string, number>>
+    readonly post_dial_delay: {
+      readonly count: number
+      readonly average_ms: number | null
+      readonly sum_ms: number
+      readonly buckets: readonly {
+        readonly le_ms: number | null
+        readonly count: number
+      }[]
+    }
+    readonly mos: {
+      readonly count: number
+      readonly average: number | null
+      readonly sum: number
+      readonly buckets: readonly {
+        readonly le: number
+        readonly count: number
+      }[]
+    }
+  }
+  readonly nodes: readonly {
+    readonly set_id: number
+    readonly node_id: number
+    readonly destination: string
+    readonly state: 'active' | 'probing' | 'inactive'
+    readonly latency_ms: number | null
+    readonly active_calls: number
+    readonly probes: {
+      readonly sent: number
+      readonly answered: number
+      readonly failed: number
+    }
+  }[]
+  readonly relays: readonly {
+    readonly relay: string
+    readonly weight: number
+    readonly alive: boolean
+    readonly latency_ms: number | null
+    readonly sessions: number | null
+    readonly outstanding: number
+    readonly requests_total: number
+    readonly timeouts_total: number
+    readonly errors_total: number
+    readonly restarts_total: number
+  }[]
+  readonly registrations: {
+    readonly contacts: number
+    readonly extensions: number
+  }
+  readonly api: {
+    readonly requests_total: number
+    readonly by_status_class: Readonly<Record<string, number>>
+    readonly refused: {
+      readonly connections: number
+      readonly event_readers: number
+      readonly audit_entries: number
+    }
+    readonly routes: readonly {
+      readonly method: string
+      readonly route: string
+      readonly status_class: '1xx' | '2xx' | '3xx' | '4xx' | '5xx'
+      readonly count: number
+    }[]
+  }
+  readonly billing: {
+    readonly authorizations_total: number
+    readonly verdicts: Readonly<Record<string, number>>
+    readonly open_calls: number
+    readonly reserved: string
+    readonly moved: readonly {
+      readonly kind: 'topup' | 'debit' | 'adjust' | 'refund'
+      readonly currency: string
+      readonly count: number
+      readonly amount: string
+    }[]
+    readonly waiting_writes: number
+    readonly commits_total: number
+    readonly commit_failures: number
+  } | null
+  readonly outbox: {
+    readonly call_reports: number
+    readonly webhook_deliveries: number
+    readonly webhook_oldest_seconds: number | null
+  }
+  readonly event_loop: {
+    readonly lag_p50_ms: number
+    readonly lag_p99_ms: number
+  }
+  readonly process: {
+    readonly resident_bytes: number
+    readonly heap_used_bytes: number
+    readonly cpu_seconds: number
+  }
+  readonly database: {
+    readonly bytes: number
+    readonly free_bytes: number
+  }
+  readonly engine: Readonly<Record<string, number>>
+}
+
+export interface ActiveCall {
+  readonly uuid: string
+  readonly call_uuid: string
+  readonly caller_id_number: string
+  readonly destination_number: string
+  readonly duration_seconds: number
+  readonly state: 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
+  readonly direction: 'inbound' | 'outbound' | 'internal'
+  readonly start_stamp: string
+  readonly answer_stamp: string | null
+  readonly set_id: number | null
+  readonly node: string | null
+  readonly node_state: 'active' | 'probing' | 'inactive' | null
+  readonly carrier: string | null
+  readonly caller_address: string | null
+  readonly callee_address: string | null
+  readonly customer_id: number | null
+  readonly transfer: {
+    readonly state: 'transferring' | 'transferred' | 'failed'
+    readonly call_uuid: string
+    readonly destination: string
+    readonly sip_code: number | null
+  } | null
+  readonly cost: number | null
+  readonly cost_exact: string | null
+  readonly currency: string | null
+}
+
+export interface CallReport {
+  readonly total_calls: number
+  readonly total_billsec: number
+  readonly total_refused?: {
+    readonly unknown_source: number
+    readonly overload: number
+  }
+  readonly records: readonly CallRecord[]
+  readonly truncated?: true
+  readonly meta?: {
+    readonly page: number
+    readonly limit: number
+    readonly total: number
+  }
+}
+
+export interface TraceMessage {
+  readonly at: string
+  readonly kind: 'message'
+  readonly direction: 'received' | 'sent'
+  readonly leg: number
+  readonly transport: string
+  readonly address: string
+  readonly summary: string
+  readonly text: string
+}
+
+export interface TraceDecision {
+  readonly at: string
+  readonly kind: 'decision'
+  readonly what: string
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+export interface DispatcherSet {
+  readonly id: number
+  readonly set_id: number
+  readonly endpoint_name: string
+  readonly algorithm: 8 | 4 | 9 | 6 | 0
+  readonly tenant: string | null
+  readonly probe: {
+    readonly interval_ms?: number
+    readonly timeout_ms?: number
+    readonly fail_threshold?: number
+    readonly recover_threshold?: number
+    readonly ok_codes?: readonly string[]
+  } | null
+  readonly voicemail_uri: string | null
+  readonly spy_uri: string | null
+  readonly nodes: readonly DispatcherNode[]
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface Customer {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly email: string | null
+  readonly has_password: boolean
+  readonly is_active: boolean
+  readonly rate_plan_id: number | null
+  readonly rate_plan: string | null
+  readonly numbers: readonly string[]
+  readonly credit_limit: number
+  readonly max_concurrent_calls: number
+  readonly max_cps: number
+  readonly max_daily_spend: number
+  readonly max_call_seconds: number
+  readonly low_balance_threshold: number
+  readonly is_balance_low: boolean
+  readonly currency: string
+  readonly balance: string
+  readonly balance_number: number
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface Wallet {
+  readonly customer_id: number
+  readonly currency: string
+  readonly balance: string
+  readonly balance_number: number
+  readonly credit_limit: number
+  readonly reserved: string
+  readonly available: string
+  readonly open_calls: number
+}
+
+export interface LedgerEntry {
+  readonly id: number
+  readonly kind: 'topup' | 'debit' | 'adjust' | 'refund'
+  readonly amount: number
+  readonly amount_exact: string
+  readonly balance_after: number
+  readonly balance_after_exact: string
+  readonly ref: string
+  readonly actor: string
+  readonly note: string | null
+  readonly created_at: string
+}
+
+export interface ApplicationKey {
+  readonly uuid: string
+  readonly kind: 'sbc' | 'pbx' | 'billing'
+  readonly name: string
+  readonly description: string | null
+  readonly key_prefix: string
+  readonly scopes: readonly string[]
+  readonly rate_limit_rpm: number
+  readonly expires_at: string | null
+  readonly is_active: boolean
+  readonly state: 'active' | 'inactive' | 'expired' | 'revoked'
+  readonly revoked_at: string | null
+  readonly tenant_scope: 'global' | 'tenant'
+  readonly tenant_slug: string | null
+  readonly domain: string | null
+  readonly allowed_ips: readonly string[]
+  readonly owner_username: string | null
+  readonly request_count: number
+  readonly last_used_at: string | null
+  readonly created_at: string
+}
+
+export interface NewApplicationKey {
+  readonly uuid: string
+  readonly kind: 'sbc' | 'pbx' | 'billing'
+  readonly name: string
+  readonly description: string | null
+  readonly key_prefix: string
+  readonly scopes: readonly string[]
+  readonly rate_limit_rpm: number
+  readonly expires_at: string | null
+  readonly is_active: boolean
+  readonly state: 'active' | 'inactive' | 'expired' | 'revoked'
+  readonly revoked_at: string | null
+  readonly tenant_scope: 'global' | 'tenant'
+  readonly tenant_slug: string | null
+  readonly domain: string | null
+  readonly allowed_ips: readonly string[]
+  readonly owner_username: string | null
+  readonly request_count: number
+  readonly last_used_at: string | null
+  readonly created_at: string
+  readonly token: string
+}
+
+export interface CallRecord {
+  readonly call_uuid: string
+  readonly caller_id_number: string
+  readonly destination_number: string
+  readonly start_stamp: string
+  readonly billsec: number
+  readonly disposition: 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
+  readonly mos_score: number | null
+  readonly cost: number
+  readonly cost_exact: string
+  readonly currency: string | null
+  readonly answer_stamp: string | null
+  readonly end_stamp: string
+  readonly duration: number
+  readonly post_dial_delay_ms: number | null
+  readonly sip_code: number
+  readonly hangup_cause: string
+  readonly hangup_by: 'caller' | 'callee' | 'system' | 'api'
+  readonly denial_code: string | null
+  readonly direction: 'inbound' | 'outbound' | 'internal'
+  readonly set_id: number | null
+  readonly node: string | null
+  readonly carrier: string | null
+  readonly attempts: readonly {
+    readonly destination: string
+    readonly status: number
+    readonly reason: string
+    readonly start_stamp: string
+    readonly end_stamp: string
+  }[]
+  readonly jitter_ms: number | null
+  readonly packet_loss_pct: number | null
+  readonly customer_id: number | null
+  readonly tenant_slug: string | null
+  readonly call_id: string
+  readonly recovered: boolean
+  readonly unauthorized_by_ocs: boolean
+  readonly mos_source: 'measured' | 'computed' | 'reported' | null
+  readonly media_quality: MediaQuality | null
+}
+
+export interface DispatcherNode {
+  readonly id: number
+  readonly host: string
+  readonly internal_port: number
+  readonly external_port: number
+  readonly weight: number
+  readonly priority: number
+  readonly description: string | null
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly is_enabled: boolean
+  readonly max_calls: number
+  readonly operator_state: 'active' | 'inactive'
+  readonly destination: string
+  readonly status: {
+    readonly state: 'active' | 'probing' | 'inactive'
+    readonly latency_ms: number | null
+    readonly last_probe: {
+      readonly at: string
+      readonly status: number
+      readonly reason: string
+    } | null
+    readonly probes: {
+      readonly sent: number
+      readonly answered: number
+      readonly failed: number
+    }
+    readonly active_calls: number
+  } | null
+}
+
+export interface MediaQuality {
+  readonly caller: StreamQuality | null
+  readonly callee: StreamQuality | null
+}
+
+export interface StreamQuality {
+  readonly mos: number | null
+  readonly mos_source: 'measured' | 'computed' | 'reported' | null
+  readonly jitter_ms: number | null
+  readonly packet_loss_pct: number | null
+  readonly round_trip_ms: number | null
+  readonly packets: number
+}

@@ -1,0 +1,42 @@
+/** The address of a screen: `/console/<screen>/<item>?<state of its tables>`. */
+
+export interface Address {
+  readonly screen: string
+  /** Undefined: the screen as a whole. */
+  readonly item: string | undefined
+  readonly query: Readonly<Record<string, string>>
+}
+
+const startScreen = 'calls'
+
+export function readAddress(pathname: string, search: string): Address {
+  const [, , screen = '', item = ''] = pathname.split('/')
+  const query = Object.fromEntries(new URLSearchParams(search))
+  return {
+    screen: screen === '' ? startScreen : decoded(screen),
+    item: item === '' ? undefined : decoded(item),
+    query,
+  }
+}
+
+export function pathOf(
+  screen: string,
+  item?: string,
+  query: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const words = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') words.set(name, value)
+  const parts = item === undefined ? [screen] : [screen, item]
+  const path = `/console/${parts.map(encodeURIComponent).join('/')}`
+  const text = words.toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,55 @@
+/** Who is signed in. */
+import { signal } from '@preact/signals'
+import { get, send } from '../api/api.ts'
+import type { Profile } from '../api/api-types.ts'
+
+export type User = Extract<Profile, { kind: 'user' }>
+
+export type Session =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'signed-out'; readonly isExpired: boolean }
+  | { readonly kind: 'signed-in'; readonly user: User }
+
+export const session = signal<Session>({ kind: 'unknown' })
+
+/** Returns whether there is a session. */
+export async function findSession(): Promise<boolean> {
+  const answer = await get<{ readonly profile: Profile | null }>('/auth/session')
+  const profile = answer.kind === 'ok' ? answer.data.profile : null
+  const isUser = profile?.kind === 'user'
+  session.value = isUser
+    ? { kind: 'signed-in', user: profile }
+    : { kind: 'signed-out', isExpired: false }
+  return isUser
+}
+
+/** The text to show, or undefined when it worked. */
+export async function signIn(
+  username: string,
+  password: string,
+  tenant: string,
+): Promise<string | undefined> {
+  const headers = tenant === '' ? {} : { 'X-Tenant-Slug': tenant }
+  const answer = await send('POST', '/auth/session', { username, password }, headers)
+  if (answer.kind === 'failed') return answer.message
+  const isKept = await findSession()
+  return isKept ? undefined : 'The browser did not keep the session cookie'
+}
+
+export async function signOut(): Promise<void> {
+  await send('DELETE', '/auth/session')
+  session.value = { kind: 'signed-out', isExpired: false }
+}
+
+/** Called where an answer says that the session is over. */
+export function sessionEnded(): void {
+  if (session.value.kind === 'signed-in') session.value = { kind: 'signed-out', isExpired: true }
+}
+
+/** Whether the user may do what needs this scope. The server decides; this hides what it would refuse. */
+export const may = (scope: string): boolean =>
+  session.value.kind === 'signed-in' && session.value.user.permissions.includes(scope)
+
+/** A user of the platform sees all tenants. */
+export const isGlobal = (): boolean =>
+  session.value.kind === 'signed-in' && session.value.user.tenant_slug === null

@@ -1,0 +1,103 @@
+/** What is around every screen: navigation, who is signed in, and whether what is shown is live. */
+import { useEffect, useRef } from 'preact/hooks'
+import { connection, readEvents } from '../api/live.ts'
+import { visibleText } from '../parts/visible-text.ts'
+import { pathOf } from './address.ts'
+import { address } from './router.ts'
+import { visibleScreens } from './screens.tsx'
+import { may, session, sessionEnded, signOut, type User } from './session.ts'
+import { SignIn } from './sign-in.tsx'
+import { nextTheme, theme } from './theme.ts'
+
+export function App() {
+  switch (session.value.kind) {
+    case 'unknown':
+      return <main id="main" aria-busy="true" />
+    case 'signed-out':
+      return <SignIn />
+    case 'signed-in':
+      return <Shell key={session.value.user.id} user={session.value.user} />
+  }
+}
+
+function Shell({ user }: { user: User }) {
+  useEffect(() => (may('calls:read') ? readEvents(sessionEnded) : undefined), [])
+  const screens = visibleScreens()
+  const { screen: name, item } = address.value
+  const screen = screens.find((each) => each.name === name)
+  const title = screen?.title ?? 'Not found'
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <header>
+        <strong class="brand">Tollgate</strong>
+        <nav aria-label="Screens">
+          {screens.map((each) => (
+            <a
+              key={each.name}
+              href={pathOf(each.name)}
+              aria-current={each.name === name ? 'page' : undefined}
+            >
+              {each.title}
+            </a>
+          ))}
+        </nav>
+        <div class="account">
+          <ConnectionState />
+          <button type="button" onClick={nextTheme} aria-label={`Colours: ${theme.value}`}>
+            <span aria-hidden="true">◐</span>
+          </button>
+          <span>
+            {visibleText(user.username)} <small>{user.tenant_slug ?? user.role}</small>
+          </span>
+          <button type="button" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <Content title={title} key={`${name}/${item ?? ''}`}>
+        {screen === undefined ? (
+          <p>There is no such screen, or you may not see it.</p>
+        ) : item !== undefined && screen.one !== undefined ? (
+          screen.one(item)
+        ) : (
+          screen.all()
+        )}
+      </Content>
+    </>
+  )
+}
+
+function Content({ title, children }: { title: string; children: preact.ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = `${title} · Tollgate`
+    // A screen reader says where a link has led; not at the first screen, where the page itself is read.
+    if (document.activeElement !== document.body) heading.current?.focus()
+  }, [title])
+  return (
+    <main id="main">
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {children}
+    </main>
+  )
+}
+
+const connectionTexts = {
+  connecting: 'Connecting …',
+  live: 'Live',
+  lost: 'Connection lost, trying again',
+} as const
+
+function ConnectionState() {
+  if (!may('calls:read')) return null
+  return (
+    <span class={`connection ${connection.value}`} role="status">
+      {connectionTexts[connection.value]}
+    </span>
+  )
+}

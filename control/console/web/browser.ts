@@ -1,0 +1,23 @@
+/** The rim of the console: clock and timers of the browser. */
+
+export const now = (): number => Date.now()
+
+/** Runs `work` once after `ms`, until the returned function is called. */
+export function after(ms: number, work: () => void): () => void {
+  const timer = setTimeout(work, ms)
+  return () => clearTimeout(timer)
+}
+
+/** Runs `work` every `ms` while the page is visible, until the returned function is called. */
+export function every(ms: number, work: () => void): () => void {
+  const timer = setInterval(() => {
+    if (document.visibilityState === 'visible') work()
+  }, ms)
+  return () => clearInterval(timer)
+}
+
+/** 128 random bits as text. */
+export const freshId = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')

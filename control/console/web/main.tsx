@@ -1,0 +1,13 @@
+/** Starts the console in its page. */
+import { render } from 'preact'
+import { followLinks } from './app/router.ts'
+import { findSession } from './app/session.ts'
+import { App } from './app/shell.tsx'
+import { applyTheme } from './app/theme.ts'
+import './style.css'
+
+applyTheme()
+followLinks()
+const root = document.getElementById('app')
+if (root !== null) render(<App />, root)
+void findSession()

@@ -1,0 +1,52 @@
+/** A question before something is changed. The browser keeps the focus inside, and Escape closes it. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Answer } from '../api/api.ts'
+import { sessionEnded } from '../app/session.ts'
+import { Problem } from './text.tsx'
+
+interface DialogProps {
+  readonly title: string
+  /** On the button: what it does. */
+  readonly action: string
+  readonly isDangerous?: boolean
+  readonly onConfirm: (form: FormData) => Promise<Answer<unknown>>
+  readonly onClose: (isDone: boolean) => void
+  readonly children: ComponentChildren
+}
+
+export function Dialog({ title, action, isDangerous, onConfirm, onClose, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null)
+  const problem = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  useEffect(() => element.current?.showModal(), [])
+
+  const confirm = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault()
+    if (isBusy.value || !(event.currentTarget instanceof HTMLFormElement)) return
+    isBusy.value = true
+    const answer = await onConfirm(new FormData(event.currentTarget))
+    isBusy.value = false
+    if (answer.kind === 'signed-out') return sessionEnded()
+    if (answer.kind === 'failed') problem.value = answer.message
+    else onClose(true)
+  }
+  return (
+    <dialog ref={element} aria-labelledby="dialog-title" onClose={() => onClose(false)}>
+      <form onSubmit={(event) => void confirm(event)}>
+        <h2 id="dialog-title">{title}</h2>
+        {children}
+        <Problem message={problem.value} />
+        <p class="buttons">
+          <button type="button" onClick={() => element.current?.close()}>
+            Cancel
+          </button>
+          <button class={isDangerous === true ? 'danger' : 'primary'} disabled={isBusy.value}>
+            {action}
+          </button>
+        </p>
+      </form>
+    </dialog>
+  )
+}

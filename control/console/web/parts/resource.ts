@@ -1,0 +1,70 @@
+/** Data of the API on a screen: loaded when the screen opens, and again when asked. */
+import { useSignal, type ReadonlySignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Answer } from '../api/api.ts'
+import { onEvent, type LiveEvent } from '../api/live.ts'
+import { sessionEnded } from '../app/session.ts'
+import { every } from '../browser.ts'
+
+export interface Resource<T> {
+  /** Undefined before the first answer. */
+  readonly data: ReadonlySignal<T | undefined>
+  readonly problem: ReadonlySignal<string | undefined>
+  readonly reload: () => void
+}
+
+interface ResourceOptions {
+  /** Loads it again while the page is visible. */
+  readonly everyMs?: number
+  /** Loads it again after such an event. */
+  readonly events?: RegExp
+}
+
+/** The least time between two requests that events cause. */
+const SETTLE_MS = 1_000
+
+/** `key`: loads anew when it changes. */
+export function useResource<T>(
+  key: string,
+  load: () => Promise<Answer<T>>,
+  { everyMs, events }: ResourceOptions = {},
+): Resource<T> {
+  const data = useSignal<T | undefined>(undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  const isDue = useRef(false)
+  const turn = useRef(0)
+  const busy = useRef(false)
+
+  const reload = async (): Promise<void> => {
+    const mine = (turn.current += 1)
+    busy.current = true
+    const answer = await load()
+    busy.current = false
+    // A later request has been made, or the screen is closed.
+    if (mine !== turn.current) return
+    if (answer.kind === 'signed-out') return sessionEnded()
+    problem.value = answer.kind === 'failed' ? answer.message : undefined
+    if (answer.kind === 'ok') data.value = answer.data
+  }
+
+  useEffect(() => {
+    data.value = undefined
+    void reload()
+    const wanted = (event: LiveEvent) =>
+      event.type === 'stream.gap' || events?.test(event.type) === true
+    const stops = [
+      onEvent((event) => void (isDue.current ||= wanted(event))),
+      every(SETTLE_MS, () => {
+        if (!isDue.current || busy.current) return
+        isDue.current = false
+        void reload()
+      }),
+      ...(everyMs === undefined ? [] : [every(everyMs, () => void (busy.current || reload()))]),
+    ]
+    return () => {
+      turn.current += 1
+      for (const stop of stops) stop()
+    }
+  }, [key])
+  return { data, problem, reload: () => void reload() }
+}

@@ -1,0 +1,133 @@
+/** A table of any number of rows, of which only those in sight exist; its state is in the address. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { address, setQuery } from '../app/router.ts'
+import { figureText } from './format.ts'
+import {
+  arranged,
+  inSight,
+  nextSort,
+  readTableState,
+  type Column,
+  type TableState,
+} from './table-state.ts'
+
+export interface ShownColumn<Row> extends Column<Row> {
+  readonly show: (row: Row) => ComponentChildren
+  readonly isFigure?: boolean
+  /** Left out on narrow screens. */
+  readonly isMinor?: boolean
+}
+
+interface TableProps<Row> {
+  /** What the rows are, for people: `Live calls`. */
+  readonly label: string
+  readonly rows: readonly Row[]
+  readonly columns: readonly ShownColumn<Row>[]
+  readonly keyOf: (row: Row) => string | number
+  /** Shown when there is no row at all. */
+  readonly empty: string
+  readonly filters?: ComponentChildren
+}
+
+/** As `--row` of `style.css`. */
+const ROW_HEIGHT = 40
+
+export function Table<Row>({ label, rows, columns, keyOf, empty, filters }: TableProps<Row>) {
+  const box = useRef<HTMLDivElement>(null)
+  const sight = useSignal({ top: 0, height: 600 })
+  const state = readTableState(address.value.query)
+  const shown = arranged(rows, columns, state)
+  const measure = () => {
+    const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
+    const seen = sight.peek()
+    if (seen.top !== scrollTop || seen.height !== clientHeight)
+      sight.value = { top: scrollTop, height: clientHeight }
+  }
+  useLayoutEffect(measure, [shown.length])
+  const { from, to } = inSight(shown.length, ROW_HEIGHT, sight.value.top, sight.value.height)
+  return (
+    <section class="table" aria-label={label}>
+      <div class="tools">
+        <label>
+          Search{' '}
+          <input
+            type="search"
+            value={state.search}
+            maxLength={100}
+            onInput={(event) => setQuery({ q: event.currentTarget.value })}
+          />
+        </label>
+        {filters}
+        <span class="count" role="status">
+          {countText(shown.length, rows.length)}
+        </span>
+      </div>
+      {/* Reached by the keyboard, so that arrow keys scroll it. */}
+      <div
+        class="scroll"
+        ref={box}
+        onScroll={measure}
+        tabIndex={0}
+        role="group"
+        aria-label={`${label}, table`}
+      >
+        <table aria-rowcount={shown.length + 1}>
+          <thead>
+            <tr aria-rowindex={1}>
+              {columns.map((column) => (
+                <Heading key={column.name} column={column} state={state} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            <Space rows={from} columns={columns.length} />
+            {shown.slice(from, to).map((row, index) => (
+              <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
+                {columns.map((column) => (
+                  <td key={column.name} class={classOf(column)}>
+                    {column.show(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+            <Space rows={shown.length - to} columns={columns.length} />
+          </tbody>
+        </table>
+        {shown.length === 0 && (
+          <p class="empty">{rows.length === 0 ? empty : 'Nothing matches the search.'}</p>
+        )}
+      </div>
+    </section>
+  )
+}
+
+const countText = (shown: number, all: number): string =>
+  shown === all ? figureText(all) : `${figureText(shown)} of ${figureText(all)}`
+
+const classOf = <Row,>({ isFigure, isMinor }: ShownColumn<Row>): string =>
+  [isFigure === true && 'figure', isMinor === true && 'minor'].filter(Boolean).join(' ')
+
+function Heading<Row>({ column, state }: { column: ShownColumn<Row>; state: TableState }) {
+  const isSorted = state.sortBy === column.name
+  const order = state.isDescending ? 'descending' : 'ascending'
+  return (
+    <th scope="col" class={classOf(column)} aria-sort={isSorted ? order : 'none'}>
+      <button type="button" onClick={() => setQuery({ sort: nextSort(state, column.name) })}>
+        {column.title}
+        <span aria-hidden="true">{isSorted ? (state.isDescending ? ' ↓' : ' ↑') : ''}</span>
+      </button>
+    </th>
+  )
+}
+
+/** As high as the rows that are not there. */
+function Space({ rows, columns }: { rows: number; columns: number }) {
+  if (rows <= 0) return null
+  return (
+    <tr aria-hidden="true" class="space">
+      <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
+    </tr>
+  )
+}

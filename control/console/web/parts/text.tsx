@@ -1,0 +1,39 @@
+/** Small pieces that all screens use. */
+import type { ComponentChildren } from 'preact'
+import { absent, clockText, momentText } from './format.ts'
+import type { Tone } from './tone.ts'
+import { visibleText } from './visible-text.ts'
+
+/** Text of strangers: its direction ends with it. */
+export function Text({ value, max }: { value: string | null | undefined; max?: number }) {
+  if (value === null || value === undefined || value === '') return <>{absent}</>
+  return <bdi>{visibleText(value, max)}</bdi>
+}
+
+export function Moment({ at, isToday }: { at: string | null; isToday?: boolean }) {
+  if (at === null) return <>{absent}</>
+  return (
+    <time dateTime={at} title={momentText(at)}>
+      {isToday === true ? clockText(at) : momentText(at)}
+    </time>
+  )
+}
+
+/** A state in words; the colour only repeats it. */
+export const Badge = ({ tone, children }: { tone: Tone; children: ComponentChildren }) => (
+  <span class={`badge ${tone}`}>{children}</span>
+)
+
+/** Why something could not be shown or done. */
+export const Problem = ({ message }: { message: string | undefined }) => (
+  <p role="alert" class="problem" hidden={message === undefined}>
+    {message === undefined ? '' : visibleText(message, 500)}
+  </p>
+)
+
+export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div class="fact">
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)

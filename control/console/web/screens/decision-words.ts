@@ -1,0 +1,105 @@
+/** A decision of the engine as a sentence. */
+import type { TraceDecision } from '../api/api-types.ts'
+
+type Detail = Readonly<Record<string, unknown>>
+
+export function decisionText({ what, detail }: Pick<TraceDecision, 'what' | 'detail'>): string {
+  switch (what) {
+    case 'recognized':
+      return `The caller is ${origins[text(detail, 'origin')] ?? text(detail, 'origin')}.`
+    case 'charged':
+      return chargedText(detail)
+    case 'routed':
+      return routedText(detail)
+    case 'tried':
+      return `${text(detail, 'destination')} was tried: ${answerText(detail)}.`
+    case 'transfer':
+      return `Transfer to ${text(detail, 'destination')}: ${text(detail, 'state')}.`
+    case 'ended':
+      return endedText(detail)
+    default:
+      return `${what}: ${JSON.stringify(detail)}`
+  }
+}
+
+const text = (detail: Detail, name: string): string => {
+  const value = detail[name]
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
+
+const origins: Readonly<Record<string, string>> = {
+  trusted: 'a trusted source',
+  extension: 'an extension that has proved its password',
+  carrier: 'a carrier, by its address',
+  node: 'a node of a dispatcher set',
+  proxy: 'a proxy that has authenticated its users',
+  unknown: 'unknown',
+}
+
+function chargedText(detail: Detail): string {
+  const customer = text(detail, 'customer_id')
+  const payer = customer === '' ? 'the caller' : `customer ${customer}`
+  const prefix = text(detail, 'rate_prefix')
+  const price = prefix === '' ? '' : ` at the rate of prefix ${prefix}`
+  switch (detail['verdict']) {
+    case 'granted': {
+      const seconds = text(detail, 'granted_seconds')
+      return seconds === ''
+        ? `Charging admits the call: ${payer} may talk without limit${price}.`
+        : `Charging admits the call: ${payer} can pay for ${seconds} seconds${price}.`
+    }
+    case 'denied':
+      return `Charging refuses the call: ${denials[text(detail, 'code')] ?? text(detail, 'code')} (${payer}).`
+    case 'overloaded':
+      return 'Charging refuses the call: it could not be stored, so it could not be billed.'
+    default:
+      return 'The external charging service does not answer.'
+  }
+}
+
+/** By the codes of the API. */
+const denials: Readonly<Record<string, string>> = {
+  insufficient_funds: 'the wallet has not enough for the shortest call',
+  customer_inactive: 'the customer is not active',
+  unknown_caller: 'the caller belongs to no customer',
+  no_rate: 'there is no price for the called number',
+  concurrent_limit: 'the customer has as many calls as allowed',
+  cps_limit: 'the customer starts more calls per second than allowed',
+  daily_spend_limit: 'the customer has spent what one day allows',
+  payer_of_other_tenant:
+    'the paying customer belongs to another tenant than the source of the call',
+  no_payer: 'the source has no customer, and may not name one',
+  max_call_seconds: 'the call has reached the longest duration that the customer may talk',
+  destination_blocked: 'the destination is blocked',
+}
+
+function routedText(detail: Detail): string {
+  const candidates = Array.isArray(detail['candidates']) ? detail['candidates'].map(String) : []
+  if (candidates.length === 0) {
+    const code = text(detail, 'code')
+    return code === '' ? 'There is no route to the called number.' : `There is no route: ${code}.`
+  }
+  return `${text(detail, 'direction')} call; to try, in this order: ${candidates.join(', ')}.`
+}
+
+function answerText(detail: Detail): string {
+  const status = detail['status']
+  const answer = `${text(detail, 'status')} ${text(detail, 'reason')}`.trim()
+  return status === 0 ? 'no answer in time' : `it answered ${answer}`
+}
+
+const parties: Readonly<Record<string, string>> = {
+  caller: 'the caller',
+  callee: 'the called party',
+  system: 'the platform',
+  api: 'an operator or a program, by the API',
+}
+
+function endedText(detail: Detail): string {
+  const by = parties[text(detail, 'hangup_by')] ?? text(detail, 'hangup_by')
+  if (detail['disposition'] === 'ANSWERED')
+    return `Ended by ${by} after ${text(detail, 'billsec')} seconds of talk (${text(detail, 'hangup_cause')}).`
+  const code = text(detail, 'denial_code')
+  const reason = code === '' ? text(detail, 'hangup_cause') : (denials[code] ?? code)
+  return `Not answered: refused with ${text(detail, 'sip_code')}, ${reason}, by ${by}.`
+}

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { apiTypes } from '../../support/api-types.ts'
+import { openControl } from '../../support/control.ts'
+import { documentOf } from '../../support/documented.ts'
+
+/** What the screens read; what these refer to follows. */
+const used = [
+  ...['Profile', 'PageMeta', 'Error', 'Telemetry', 'ActiveCall', 'CallReport'],
+  ...['TraceMessage', 'TraceDecision', 'DispatcherSet', 'Customer', 'Wallet', 'LedgerEntry'],
+  ...['ApplicationKey', 'NewApplicationKey'],
+]
+const path = 'control/console/web/api/api-types.ts'
+
+test('the types of the console are those of the OpenAPI document', async () => {
+  const { document } = documentOf(openControl().app)
+  await expect(await apiTypes(document, used, path)).toMatchFileSnapshot(`../../../${path}`)
+})

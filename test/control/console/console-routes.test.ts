@@ -1,0 +1,70 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readConsoleOf } from '../../../control/console/console-files.ts'
+import { apiWith, openControl } from '../../support/control.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+mkdirSync(join(folder, 'assets'))
+writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Tollgate</title>')
+for (const ending of ['', '.br', '.gz'])
+  writeFileSync(join(folder, 'assets', `console-A1.js${ending}`), `script${ending}`)
+const files = readConsoleOf(folder)
+const { deps } = openControl()
+const built = apiWith({ ...deps, console: files })
+
+test.each(['/', '/console', '/console/calls', '/console/calls/0b4c1c1e', '/console/calls?q=49'])(
+  '%s is the page, which loads nothing from elsewhere and runs nothing inline',
+  async (path) => {
+    const page = await built.request(path)
+    expect([page.status, page.headers.get('content-type')]).toEqual([
+      200,
+      'text/html; charset=UTF-8',
+    ])
+    expect(await page.text()).toBe(files.page)
+    const policy = page.headers.get('content-security-policy') ?? ''
+    expect(policy).toMatch(/^default-src 'self'; /)
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toMatch(/unsafe|https?:|\*|data:/)
+    expect(page.headers.get('cache-control')).toBe('no-cache')
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer')
+    expect(page.headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  },
+)
+
+test.each([
+  ['gzip, deflate, br', 'br', 'script.br'],
+  ['gzip', 'gzip', 'script.gz'],
+  ['br;q=0, gzip', 'gzip', 'script.gz'],
+  ['identity', null, 'script'],
+])('an asset for Accept-Encoding %s is %s', async (accepted, encoding, body) => {
+  const asset = await built.request('/console/assets/console-A1.js', {
+    headers: { 'Accept-Encoding': accepted },
+  })
+  expect(asset.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  expect(asset.headers.get('content-encoding')).toBe(encoding)
+  expect(asset.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(asset.headers.get('vary')).toBe('Accept-Encoding')
+  expect(await asset.text()).toBe(body)
+})
+
+test.each(['..%2Findex.html', 'console-A1.js.br', '%2e%2e', 'no-such-file.js'])(
+  'the file %s is 404',
+  async (name) => {
+    expect((await built.request(`/console/assets/${name}`)).status).toBe(404)
+  },
+)
+
+test('without a build, / is the front page and the console is 404', async () => {
+  const sources = apiWith({ ...deps, console: undefined })
+  expect(await (await sources.request('/')).text()).toContain('/docs')
+  expect((await sources.request('/console/calls')).status).toBe(404)
+})
+
+test('the customer edge has no console', async () => {
+  const { edge } = openControl()
+  for (const path of ['/', '/console', '/console/assets/console-A1.js'])
+    expect([path, (await edge.request(path)).status]).toEqual([path, 403])
+})

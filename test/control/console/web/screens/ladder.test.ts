@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import type { TraceMessage } from '../../../../../control/console/web/api/api-types.ts'
+import { ladderOf } from '../../../../../control/console/web/screens/ladder.ts'
+
+const at = '2026-01-01T00:00:00.000Z'
+const message = (direction: TraceMessage['direction'], leg: number): TraceMessage => ({
+  ...{ at, kind: 'message', direction, leg, transport: 'udp', address: '10.0.0.1:5060' },
+  ...{ summary: 'INVITE', text: 'INVITE' },
+})
+
+test('messages go between the platform and the party of their leg, decisions stand between them', () => {
+  const decision = { at, kind: 'decision', what: 'charged', detail: {} } as const
+  const entries = [
+    message('received', 0),
+    decision,
+    message('sent', 1),
+    message('received', 1),
+    message('sent', 2),
+  ]
+  const { parties, steps } = ladderOf(entries)
+  expect(parties).toEqual(['Caller', 'Tollgate', 'Leg 2', 'Leg 3'])
+  expect(steps.map((step) => (step.kind === 'message' ? [step.from, step.to] : step.kind))).toEqual(
+    [[0, 1], 'decision', [1, 2], [2, 1], [1, 3]],
+  )
+})

@@ -1,0 +1,68 @@
+/**
+ * The console in a browser: Chromium (Debian: chromium) driven by Playwright. What the page complains about, such as a
+ * violation of its policy, fails the test that asks for it.
+ */
+import { source as axeSource } from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import type { TollgateProcess } from './tollgate-process.ts'
+
+/** Where Debian has it. */
+const executablePath = '/usr/bin/chromium'
+
+/** WCAG 2.2 AA, and what axe calls best practice. */
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+
+export interface ConsolePage {
+  readonly page: Page
+  /** Errors of the page and of its console, and violations of its policy. */
+  readonly complaints: readonly string[]
+  signIn(username: string, password: string): Promise<void>
+  /** One line for each violation that axe finds. */
+  inaccessible(): Promise<string[]>
+}
+
+interface ConsoleOptions {
+  readonly colorScheme?: 'light' | 'dark'
+  readonly width?: number
+}
+
+export async function openConsole(
+  browser: Browser,
+  { apiPort }: Pick<TollgateProcess, 'apiPort'>,
+  { colorScheme = 'light', width = 1_280 }: ConsoleOptions = {},
+): Promise<ConsolePage> {
+  const baseURL = `http://127.0.0.1:${apiPort}`
+  const context = await browser.newContext({
+    ...{ baseURL, colorScheme, locale: 'en-GB', viewport: { width, height: 800 } },
+  })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (message.type() !== 'error' && message.type() !== 'warning') return
+    complaints.push(`${message.text()} (${message.location().url.replace(baseURL, '')})`)
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  await page.goto('/')
+  return {
+    page,
+    complaints,
+    async signIn(username, password) {
+      await page.getByLabel('User').fill(username)
+      await page.getByLabel('Password').fill(password)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('navigation').waitFor()
+    },
+    async inaccessible() {
+      // Through the debugger: the policy of the page allows no foreign script.
+      await page.evaluate(axeSource)
+      const found = await page.evaluate(
+        `axe.run(document, { runOnly: ${JSON.stringify(tags)} }).then(({ violations }) =>
+          violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`,
+      )
+      return found as string[]
+    },
+  }
+}

@@ -1,0 +1,88 @@
+/** The started program with two nodes and two tenants, and the console of it in a browser. */
+import { onTestFinished } from 'vitest'
+import type { Browser } from 'playwright-core'
+import { openConsole, type ConsolePage } from './console-browser.ts'
+import { openPeer } from './scripted-node.ts'
+import { sdp, SipPeer, type Leg } from './sip-peer.ts'
+import { TollgateProcess } from './tollgate-process.ts'
+
+export const admin = { username: 'admin', password: 'correct horse battery' }
+export const ofTenant = { username: 'tessa', password: 'correct tenant battery' }
+/** The number of the customer that may pay. */
+const paying = '12025550100'
+
+export interface ConsoleRig {
+  readonly tollgate: TollgateProcess
+  readonly nodes: readonly SipPeer[]
+  /** A page on which the administrator has signed in. */
+  readonly console: ConsolePage
+}
+
+export async function startConsoleRig(browser: Browser): Promise<ConsoleRig> {
+  // Their ports go into the seed, so they are there before Tollgate, and learn its address later.
+  const places = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
+  const listener = { protocol: 'udp' as const, port: 9, ...places }
+  const nodes = [await SipPeer.openPatient(listener), await SipPeer.openPatient(listener)]
+  onTestFinished(() => nodes.forEach((node) => node.close()))
+  const environment = { ADMIN_PASSWORD: admin.password }
+  const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
+  onTestFinished(() => tollgate.stop())
+  listener.port = tollgate.sipPort
+  // Ends when no probe comes any more.
+  for (const node of nodes) answerProbes(node).catch(() => undefined)
+  const console = await openConsole(browser, tollgate)
+  onTestFinished(() => console.page.context().close())
+  await console.signIn(admin.username, admin.password)
+  return { tollgate, nodes, console }
+}
+
+async function answerProbes(node: SipPeer): Promise<void> {
+  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
+}
+
+const seedFor = ([first, second]: readonly number[]) => ({
+  tenants: [
+    { slug: 'acme', domains: ['acme.example'] },
+    { slug: 'other', domains: ['other.example'] },
+  ],
+  rate_plans: [{ name: 'retail', currency: 'USD' }],
+  rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
+  customers: [
+    { name: 'paying', rate_plan: 'retail', numbers: [paying], balance: '10.00' },
+    { name: 'ours', tenant: 'acme', rate_plan: 'retail', numbers: ['12025550111'] },
+    { name: 'theirs', tenant: 'other', rate_plan: 'retail', numbers: ['12025550122'] },
+    { name: 'broke', rate_plan: 'retail', numbers: ['12025550133'] },
+  ],
+  dispatcher: [
+    {
+      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+      nodes: [first, second].map((port, index) => ({
+        ...{ host: '127.0.0.1', internal_port: port, priority: 10 + index },
+      })),
+    },
+  ],
+})
+
+/** A call of a customer to the first node, answered; it goes on until it is hung up. */
+export async function placeCall({ tollgate, nodes }: ConsoleRig): Promise<SipPeer> {
+  const [node] = nodes
+  if (node === undefined) throw new Error('there is no node')
+  const { caller, leg } = await invite(tollgate, paying)
+  node.reply(await node.next('INVITE'), 200, { tag: 'callee', body: sdp('callee') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  return caller
+}
+
+/** The INVITE of a customer with this number. */
+export async function invite(
+  tollgate: TollgateProcess,
+  number: string,
+): Promise<{ readonly caller: SipPeer; readonly leg: Leg }> {
+  const caller = await openPeer(tollgate)
+  const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
+  const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${number}@`) }
+  caller.request('INVITE', leg, { body: sdp('caller') })
+  return { caller, leg }
+}
