@@ -1,0 +1,201 @@
+/** The console as operators use it: the started program, real calls, a real browser. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { openBrowser, openConsole } from '../support/console-browser.ts'
+import { admin, invite, ofTenant, placeCall, startConsoleRig } from '../support/console-rig.ts'
+import { eventually } from '../support/waiting.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+afterAll(() => browser.close())
+
+const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+test('a wrong password is refused in words; signing out ends the session', async () => {
+  const { tollgate } = await startConsoleRig(browser)
+  const { page, signIn } = await openConsole(browser, tollgate)
+  onTestFinished(() => page.context().close())
+  await page.getByLabel('User').fill('admin')
+  await page.getByLabel('Password').fill('wrong')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('alert').getByText('Username or password is wrong').waitFor()
+  await signIn(admin.username, admin.password)
+  expect(await page.evaluate('document.cookie')).toBe('')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  await page.goto('/console/keys')
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+})
+
+test('a live call is seen, costs more each second, and is hung up', async () => {
+  const rig = await startConsoleRig(browser)
+  const { page, complaints } = rig.console
+  await page.getByText('Live', { exact: true }).waitFor()
+  const caller = await placeCall(rig)
+  const call = row(page, '18005551212')
+  await call.getByText('active').waitFor()
+  const cost = () => call.getByText(/USD$/).textContent()
+  const before = await cost()
+  await eventually(async () => expect(await cost()).not.toBe(before))
+  await call.getByRole('button', { name: /^Hang up/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Hang up' }).click()
+  caller.reply(await caller.next('BYE'), 200)
+  await page.getByText('No call is in progress.').waitFor()
+  const [stored] = await rig.tollgate.waitForCalls(1)
+  expect(stored).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'api' })
+
+  await page.getByRole('link', { name: 'Recent calls' }).click()
+  await row(page, '18005551212').getByRole('link').click()
+  await page.getByText(/Ended by an operator or a program, by the API/).waitFor()
+  await page.getByText(/Caller to Tollgate: INVITE/).waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('a failed call says why', async () => {
+  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const { caller } = await invite(tollgate, '12025550133')
+  await caller.next('402 INVITE')
+  await tollgate.waitForCalls(1)
+  const { page, complaints } = opened
+  await page.getByRole('link', { name: 'Recent calls' }).click()
+  await row(page, '18005551212').getByRole('link').click()
+  await page.getByText(/Charging refuses the call: the wallet has not enough/).waitFor()
+  await page.getByText(/refused with 402/).waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('a node is drained and may be stopped when its last call has ended; the last node stays', async () => {
+  const rig = await startConsoleRig(browser)
+  const { page, complaints } = rig.console
+  const caller = await placeCall(rig)
+  await page.getByRole('link', { name: 'Nodes' }).click()
+  const [first, second] = rig.nodes.map(({ port }) => row(page, `:${port};`))
+  if (first === undefined || second === undefined) throw new Error('there are two nodes')
+  await first.getByText('in service').waitFor()
+  await second.getByText('in service').waitFor()
+  await first.getByRole('button', { name: /^Drain/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Drain' }).click()
+  await first.getByText('draining: 1 calls left').waitFor()
+  await second.getByRole('button', { name: /^Drain/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Drain' }).click()
+  await page.getByText(/the last node in service of its set/).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('link', { name: 'Calls', exact: true }).click()
+  await row(page, '18005551212').getByRole('button').click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Hang up' }).click()
+  caller.reply(await caller.next('BYE'), 200)
+  await page.getByRole('link', { name: 'Nodes' }).click()
+  await first.getByText('drained: it may be stopped').waitFor()
+  await first.getByRole('button', { name: /^Take back/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click()
+  await first.getByText('in service').waitFor()
+  // The refusal of the last node is the one answer that browsers report.
+  expect(complaints).toEqual([expect.stringContaining('409')])
+})
+
+test('a wallet is topped up, and the ledger shows it', async () => {
+  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const { page, complaints } = opened
+  await page.getByRole('link', { name: 'Customers' }).click()
+  await page.getByRole('link', { name: 'paying' }).click()
+  await page.getByRole('button', { name: 'Top up' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel(/^Amount/).fill('5.50')
+  await dialog.getByLabel('Reason').fill('bank transfer 4711')
+  await dialog.getByRole('button', { name: 'Top up' }).click()
+  await row(page, 'bank transfer 4711').getByText('15.50').waitFor()
+  expect(tollgate.wallet('paying').balance).toBe(15_500_000)
+  expect(complaints).toEqual([])
+})
+
+test('a key is revoked; its name cannot reorder or hide text', async () => {
+  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const token = await tollgate.run(['key', 'create', '--name', 'ci <b>\u202Egnp.exe'])
+  const { page, complaints } = opened
+  const ask = () =>
+    fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/health`, {
+      headers: { Authorization: `Bearer ${token.trim()}` },
+    })
+  expect((await ask()).status).toBe(200)
+  await page.getByRole('link', { name: 'Keys' }).click()
+  const key = row(page, 'ci <b><U+202E>gnp.exe')
+  await key.getByRole('button', { name: /^Revoke/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await key.getByText('revoked').waitFor()
+  expect((await ask()).status).toBe(401)
+  expect(complaints).toEqual([])
+})
+
+test('the user of a tenant sees the tenant only', async () => {
+  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const made = await opened.page.evaluate(
+    `fetch('/api/v1/users', { method: 'POST', headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ username: '${ofTenant.username}', password: '${ofTenant.password}',
+        role: 'admin', tenant_slug: 'acme' }) }).then(({ status }) => status)`,
+  )
+  expect(made).toBe(201)
+  const { page, signIn, complaints } = await openConsole(browser, tollgate)
+  onTestFinished(() => page.context().close())
+  await signIn(ofTenant.username, ofTenant.password)
+  await page.getByRole('link', { name: 'Customers' }).click()
+  await page.getByRole('link', { name: 'ours' }).waitFor()
+  expect(await page.getByRole('link', { name: 'theirs' }).count()).toBe(0)
+  expect(await page.getByRole('link', { name: 'Now' }).count()).toBe(0)
+  await page.goto('/console/customers/3')
+  await page
+    .getByRole('alert')
+    .getByText(/not found/i)
+    .first()
+    .waitFor()
+  // Browsers report each request for the other tenant's customer.
+  expect(complaints.filter((each) => !each.includes('404'))).toEqual([])
+})
+
+test('a lost server is told, and its return shows what has happened since', async () => {
+  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const { page } = opened
+  await page.getByText('Live', { exact: true }).waitFor()
+  await tollgate.terminate()
+  await page.getByText('Connection lost, trying again').waitFor()
+  await tollgate.restart()
+  await page.getByText('Live', { exact: true }).waitFor()
+})
+
+test('an ended session asks to sign in, and goes on at the same address', async () => {
+  const { console: opened } = await startConsoleRig(browser)
+  const { page, signIn } = opened
+  await page.getByRole('link', { name: 'Customers' }).click()
+  await page.getByRole('link', { name: 'paying' }).waitFor()
+  await page.context().clearCookies()
+  await page.getByText('Your session has ended.').waitFor({ timeout: 20_000 })
+  await signIn(admin.username, admin.password)
+  await page.getByRole('link', { name: 'paying' }).waitFor()
+  expect(page.url()).toMatch(/\/console\/customers$/)
+})
+
+test.each([
+  ['light', 1_280],
+  ['dark', 360],
+] as const)('axe finds nothing on any screen: %s, %i pixels wide', async (colorScheme, width) => {
+  const rig = await startConsoleRig(browser)
+  await placeCall(rig)
+  const { page, complaints, signIn, inaccessible } = await openConsole(browser, rig.tollgate, {
+    ...{ colorScheme, width },
+  })
+  onTestFinished(() => page.context().close())
+  expect(await inaccessible()).toEqual([])
+  await signIn(admin.username, admin.password)
+  const uuid = await page.getByRole('row').getByRole('link').first().getAttribute('href')
+  const screens = ['now', 'calls', 'history', 'nodes', 'customers', 'customers/1', 'keys']
+  for (const path of [...screens.map((screen) => `/console/${screen}`), uuid ?? '']) {
+    await page.goto(path)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.waitForLoadState('load')
+    expect([path, await inaccessible()]).toEqual([path, []])
+    const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+    expect([path, await page.evaluate(overflows)]).toEqual([path, false])
+  }
+  expect(complaints).toEqual([])
+})
