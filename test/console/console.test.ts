@@ -11,6 +11,18 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
+/** As the API shows it. */
+const activeCall = (index: number) => ({
+  ...{ uuid: `call-${index}`, call_uuid: `call-${index}`, state: 'ACTIVE', direction: 'outbound' },
+  ...{
+    caller_id_number: `4930${index}`,
+    destination_number: '18005551212',
+    duration_seconds: index,
+  },
+  ...{ start_stamp: '2026-01-01T00:00:00.000Z', answer_stamp: null, node: 'sip:10.0.0.1' },
+  ...{ cost: index, cost_exact: `${index}.00`, currency: 'USD', carrier: null },
+})
+
 const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 test('a wrong password is refused in words; signing out ends the session', async () => {
@@ -175,6 +187,28 @@ test('an ended session asks to sign in, and goes on at the same address', async 
   expect(page.url()).toMatch(/\/console\/customers$/)
 })
 
+test('of 2,000 live calls only those in sight are in the page; search and order are in its address', async () => {
+  const { console: opened } = await startConsoleRig(browser)
+  const { page, complaints } = opened
+  const calls = Array.from({ length: 2_000 }, (_, index) => activeCall(index))
+  await page.route('**/pbx/calls/active', (route) => route.fulfill({ json: calls }))
+  await page.goto('/console/calls?sort=-cost')
+  await page.getByText('2,000', { exact: true }).waitFor()
+  const rows = page.getByRole('table').getByRole('row')
+  expect(await rows.count()).toBeLessThan(60)
+  await rows.nth(1).getByText('1999.00 USD').waitFor()
+  await page.getByRole('group', { name: 'Live calls, table' }).press('End')
+  await row(page, '0.00 USD').first().waitFor()
+  expect(await rows.count()).toBeLessThan(60)
+  await page.getByLabel('Search').fill('493012 active')
+  await page.getByText('11 of 2,000').waitFor()
+  await page.getByRole('button', { name: 'From' }).click()
+  expect(page.url()).toMatch(
+    /\/console\/calls\?q=493012\+active&sort=from$|sort=from&q=493012\+active$/,
+  )
+  expect(complaints).toEqual([])
+})
+
 test.each([
   ['light', 1_280],
   ['dark', 360],
@@ -188,7 +222,8 @@ test.each([
   expect(await inaccessible()).toEqual([])
   await signIn(admin.username, admin.password)
   const uuid = await page.getByRole('row').getByRole('link').first().getAttribute('href')
-  const screens = ['now', 'calls', 'history', 'nodes', 'customers', 'customers/1', 'keys']
+  const lists = ['customers', 'customers/1', 'carriers', 'phones', 'keys', 'audit']
+  const screens = ['now', 'calls', 'history', 'nodes', ...lists]
   for (const path of [...screens.map((screen) => `/console/${screen}`), uuid ?? '']) {
     await page.goto(path)
     await page.getByRole('heading', { level: 1 }).waitFor()

@@ -7,7 +7,7 @@ import { documentOf } from '../../support/documented.ts'
 const used = [
   ...['Profile', 'PageMeta', 'Error', 'Telemetry', 'ActiveCall', 'CallReport'],
   ...['TraceMessage', 'TraceDecision', 'DispatcherSet', 'Customer', 'Wallet', 'LedgerEntry'],
-  ...['ApplicationKey', 'NewApplicationKey'],
+  ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'Extension', 'AuditEntry'],
 ]
 const path = 'control/console/web/api/api-types.ts'
 

@@ -233,6 +233,10 @@ export interface DispatcherSet {
   } | null
   readonly voicemail_uri: string | null
   readonly spy_uri: string | null
+  readonly media: 'bypass' | 'prefer' | 'anchor' | null
+  readonly media_profile: 'auto' | 'rtp' | 'srtp' | 'webrtc'
+  readonly codecs: readonly string[] | null
+  readonly dtmf: 'auto' | 'rfc4733' | 'info'
   readonly nodes: readonly DispatcherNode[]
   readonly created_at: string
   readonly updated_at: string
@@ -329,6 +333,118 @@ export interface NewApplicationKey {
   readonly last_used_at: string | null
   readonly created_at: string
   readonly token: string
+}
+
+export interface Carrier {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly customer_id: number | null
+  readonly customer: string | null
+  readonly payer: 'customer' | 'from_number'
+  readonly is_active: boolean
+  readonly direction: 'in' | 'out' | 'both'
+  readonly gateways: readonly {
+    readonly id: number
+    readonly host: string
+    readonly port: number
+    readonly transport: 'udp' | 'tcp' | 'tls'
+    readonly netmask: number
+    readonly inbound: boolean
+    readonly outbound: boolean
+    readonly priority: number
+    readonly weight: number
+    readonly status: {
+      readonly state: 'active' | 'probing' | 'inactive'
+      readonly latency_ms: number | null
+      readonly last_probe: {
+        readonly at: string
+        readonly status: number
+        readonly reason: string
+      } | null
+      readonly probes: {
+        readonly sent: number
+        readonly answered: number
+        readonly failed: number
+      }
+    } | null
+  }[]
+  readonly auth: {
+    readonly type: 'ip' | 'digest' | 'register'
+    readonly username: string | null
+    readonly realm: string | null
+    readonly from_user: string | null
+    readonly from_domain: string | null
+    readonly expires: number | null
+  }
+  readonly caller_id: {
+    readonly mode: 'pass' | 'fixed' | 'pai'
+    readonly value: string | null
+  }
+  readonly number_rules: {
+    readonly in: readonly {
+      readonly match: string
+      readonly replace: string
+    }[]
+    readonly out: readonly {
+      readonly match: string
+      readonly replace: string
+    }[]
+  }
+  readonly media: 'bypass' | 'prefer' | 'anchor'
+  readonly media_profile: 'auto' | 'rtp' | 'srtp' | 'webrtc'
+  readonly codecs: readonly string[] | null
+  readonly dtmf: 'auto' | 'rfc4733' | 'info'
+  readonly strip_headers: readonly string[]
+  readonly max_calls: number
+  readonly max_cps: number
+  readonly rate_plan_id: number | null
+  readonly rate_plan: string | null
+  readonly inbound_set_id: number | null
+  readonly registration: 'registered' | 'unregistered' | 'registering' | 'failed' | null
+  readonly status: {
+    readonly is_usable: boolean
+    readonly active_calls: number
+    readonly registration: {
+      readonly registrar: string
+      readonly expires_at: string | null
+      readonly next_attempt_at: string | null
+      readonly last_answer: {
+        readonly at: string
+        readonly status: number
+        readonly reason: string
+      } | null
+    } | null
+  }
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface Extension {
+  readonly id: number
+  readonly extension: string
+  readonly display_name: string
+  readonly voicemail_enabled: boolean
+  readonly status: 'registered' | 'unregistered'
+  readonly user_agent: string
+}
+
+export interface AuditEntry {
+  readonly id: number
+  readonly at: string
+  readonly actor: string
+  readonly actor_name: string | null
+  readonly actor_key_prefix: string | null
+  readonly tenant_id: number | null
+  readonly address: string
+  readonly action: string
+  readonly target: string
+  readonly outcome: 'success' | 'refused' | 'failed'
+  readonly status: number
+  readonly code: string | null
+  readonly before_digest: string | null
+  readonly after_digest: string | null
+  readonly correlation_id: string
 }
 
 export interface CallRecord {

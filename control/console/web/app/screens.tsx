@@ -1,13 +1,16 @@
 /** The screens, in the order of the navigation. */
 import type { ComponentChildren } from 'preact'
+import { AuditScreen } from '../screens/audit.tsx'
 import { CallScreen } from '../screens/call.tsx'
 import { CallsScreen } from '../screens/calls.tsx'
+import { CarriersScreen } from '../screens/carriers.tsx'
 import { CustomerScreen } from '../screens/customer.tsx'
 import { CustomersScreen } from '../screens/customers.tsx'
 import { HistoryScreen } from '../screens/history.tsx'
 import { KeysScreen } from '../screens/keys.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
+import { PhonesScreen } from '../screens/phones.tsx'
 import { isGlobal, may } from './session.ts'
 
 export interface Screen {
@@ -18,6 +21,7 @@ export interface Screen {
   /** Shows the platform, which tenants do not see. */
   readonly isGlobalOnly?: boolean
   readonly all: () => ComponentChildren
+  readonly oneTitle?: string
   readonly one?: (item: string) => ComponentChildren
 }
 
@@ -31,6 +35,7 @@ const screens: readonly Screen[] = [
   },
   {
     ...{ name: 'calls', title: 'Calls', scope: 'calls:read', all: () => <CallsScreen /> },
+    oneTitle: 'Call',
     one: (uuid) => <CallScreen uuid={uuid} />,
   },
   { name: 'history', title: 'Recent calls', scope: 'cdrs:read', all: () => <HistoryScreen /> },
@@ -38,9 +43,13 @@ const screens: readonly Screen[] = [
   {
     ...{ name: 'customers', title: 'Customers', scope: 'customers:read' },
     all: () => <CustomersScreen />,
+    oneTitle: 'Customer',
     one: (id) => <CustomerScreen id={id} />,
   },
+  { name: 'carriers', title: 'Carriers', scope: 'carriers:read', all: () => <CarriersScreen /> },
+  { name: 'phones', title: 'Phones', scope: 'extensions:read', all: () => <PhonesScreen /> },
   { name: 'keys', title: 'Keys', scope: 'keys:read', all: () => <KeysScreen /> },
+  { name: 'audit', title: 'Audit', scope: 'audit:read', all: () => <AuditScreen /> },
 ]
 
 /** Those that the user may see. */

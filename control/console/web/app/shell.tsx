@@ -25,7 +25,8 @@ function Shell({ user }: { user: User }) {
   const screens = visibleScreens()
   const { screen: name, item } = address.value
   const screen = screens.find((each) => each.name === name)
-  const title = screen?.title ?? 'Not found'
+  const title =
+    (item === undefined ? screen?.title : screen?.oneTitle) ?? screen?.title ?? 'Not found'
   return (
     <>
       <a class="skip" href="#main">

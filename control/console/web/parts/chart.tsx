@@ -11,6 +11,10 @@ export interface Series {
 }
 
 const HEIGHT = 160
+const WINDOW_SECONDS = 600
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+const clockOf = (seconds: number): string => clock.format(new Date(seconds * 1_000))
 
 export function Chart({ title, series }: { title: string; series: Series }) {
   const box = useRef<HTMLDivElement>(null)
@@ -51,8 +55,15 @@ function optionsFor(box: HTMLElement): uPlot.Options {
   }
   return {
     ...{ width: box.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { show: false } },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
-    axes: [axis, { ...axis, size: 44 }],
+    scales: {
+      // The last ten minutes, however few of them are known.
+      x: { range: (_plot, _from, to) => [to - WINDOW_SECONDS, to] },
+      y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] },
+    },
+    axes: [
+      { ...axis, values: (_plot, times) => times.map(clockOf) },
+      { ...axis, size: 44 },
+    ],
     series: [{}, { stroke: colour('--accent'), width: 2, spanGaps: true, points: { show: false } }],
   }
 }

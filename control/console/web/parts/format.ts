@@ -26,3 +26,7 @@ export const figureText = (value: number | null | undefined, digits = 1): string
 /** The exact decimal of the API: a figure of money is never rounded here. */
 export const moneyText = (exact: string | null, currency: string | null): string =>
   exact === null ? absent : `${exact} ${currency ?? ''}`.trimEnd()
+
+/** `12 ms`; nothing where there is no figure. */
+export const unitText = (value: number | null | undefined, unit: string, digits = 1): string =>
+  value === null || value === undefined ? absent : `${figureText(value, digits)} ${unit}`

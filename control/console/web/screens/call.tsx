@@ -3,7 +3,7 @@ import { get, getBare, type Answer } from '../api/api.ts'
 import type { CallRecord, CallReport } from '../api/api-types.ts'
 import { may } from '../app/session.ts'
 import { now } from '../browser.ts'
-import { clockText, durationText, figureText, moneyText } from '../parts/format.ts'
+import { clockText, durationText, figureText, moneyText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Fact, Moment, Problem, Text } from '../parts/text.tsx'
 import { visibleLines, visibleText } from '../parts/visible-text.ts'
@@ -75,10 +75,10 @@ function Record({ record }: { record: CallRecord }) {
       </Fact>
       <Fact name="Talk time">{durationText(record.billsec)}</Fact>
       <Fact name="Cost">{moneyText(record.cost_exact, record.currency)}</Fact>
-      <Fact name="Post-dial delay">{figureText(record.post_dial_delay_ms)} ms</Fact>
+      <Fact name="Post-dial delay">{unitText(record.post_dial_delay_ms, 'ms')}</Fact>
       <Fact name="MOS">{figureText(record.mos_score, 2)}</Fact>
-      <Fact name="Jitter">{figureText(record.jitter_ms)} ms</Fact>
-      <Fact name="Packet loss">{figureText(record.packet_loss_pct)} %</Fact>
+      <Fact name="Jitter">{unitText(record.jitter_ms, 'ms')}</Fact>
+      <Fact name="Packet loss">{unitText(record.packet_loss_pct, '%')}</Fact>
       <Fact name="Through">
         <Text value={record.carrier ?? record.node} max={100} />
       </Fact>
@@ -111,7 +111,8 @@ function Ladder({ entries }: { entries: readonly Entry[] }) {
 }
 
 const columnsFor = (count: number) => ({
-  gridTemplateColumns: `6rem repeat(${count}, minmax(9rem, 1fr))`,
+  // Two for each party: an arrow goes from the middle of one to the middle of another.
+  gridTemplateColumns: `6rem repeat(${count * 2}, minmax(5rem, 1fr))`,
 })
 
 function StepLine({ step, parties }: { step: Step; parties: readonly string[] }) {
@@ -129,7 +130,7 @@ function StepLine({ step, parties }: { step: Step; parties: readonly string[] })
         <time>{clockText(message.at)}</time>
         <span
           class={`arrow ${from < to ? 'right' : 'left'}`}
-          style={{ gridColumn: `${left + 2} / ${right + 3}` }}
+          style={{ gridColumn: `${left * 2 + 3} / ${right * 2 + 3}` }}
         >
           <span class="hidden">
             {parties[from]} to {parties[to]}:{' '}

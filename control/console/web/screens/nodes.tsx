@@ -5,7 +5,7 @@ import { get, send } from '../api/api.ts'
 import type { DispatcherNode, DispatcherSet } from '../api/api-types.ts'
 import { may } from '../app/session.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { figureText } from '../parts/format.ts'
+import { figureText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Sparkline } from '../parts/sparkline.tsx'
 import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
@@ -113,7 +113,7 @@ function SetTable({ set, latencies, asked }: SetTableProps) {
                 </td>
                 <td>
                   <Sparkline values={latencies.get(node.id) ?? []} />{' '}
-                  {figureText(node.status?.latency_ms)} ms
+                  {unitText(node.status?.latency_ms, 'ms')}
                 </td>
                 <td class="figure">{figureText(node.status?.active_calls)}</td>
                 <td class="minor">

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { get } from '../api/api.ts'
 import type { Telemetry } from '../api/api-types.ts'
 import { Chart, type Series } from '../parts/chart.tsx'
-import { durationText, figureText } from '../parts/format.ts'
+import { durationText, figureText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Fact, Problem } from '../parts/text.tsx'
 import { alertsOf } from './alerts.ts'
@@ -56,10 +56,10 @@ function Figures({ telemetry }: { telemetry: Telemetry }) {
       <dl class="facts big">
         <Fact name="Live calls">{figureText(calls.active)}</Fact>
         <Fact name="Calls per second">{figureText(calls.per_second)}</Fact>
-        <Fact name="Answer-seizure ratio, 10 min">{figureText(recent.asrPercent)} %</Fact>
-        <Fact name="Post-dial delay, 10 min">{figureText(recent.postDialDelayMs, 0)} ms</Fact>
+        <Fact name="Answer-seizure ratio, 10 min">{unitText(recent.asrPercent, '%')}</Fact>
+        <Fact name="Post-dial delay, 10 min">{unitText(recent.postDialDelayMs, 'ms', 0)}</Fact>
         <Fact name="Spend per minute">{figureText(last?.spendPerMinute, 4)}</Fact>
-        <Fact name="Event-loop lag, 99 %">{figureText(loop.lag_p99_ms)} ms</Fact>
+        <Fact name="Event-loop lag, 99 %">{unitText(loop.lag_p99_ms, 'ms')}</Fact>
         <Fact name="Nodes in service">
           {figureText(nodes.length - out)} of {figureText(nodes.length)}
         </Fact>
