@@ -201,11 +201,9 @@ test('of 2,000 live calls only those in sight are in the page; search and order 
   await row(page, '0.00 USD').first().waitFor()
   expect(await rows.count()).toBeLessThan(60)
   await page.getByLabel('Search').fill('493012 active')
-  await page.getByText('11 of 2,000').waitFor()
+  await page.getByText('111 of 2,000').waitFor()
   await page.getByRole('button', { name: 'From' }).click()
-  expect(page.url()).toMatch(
-    /\/console\/calls\?q=493012\+active&sort=from$|sort=from&q=493012\+active$/,
-  )
+  expect(page.url()).toMatch(/\/console\/calls\?sort=from&q=493012\+active$/)
   expect(complaints).toEqual([])
 })
 
