@@ -179,6 +179,7 @@ export interface ActiveCall {
     readonly destination: string
     readonly sip_code: number | null
   } | null
+  readonly recording: boolean
   readonly cost: number | null
   readonly cost_exact: string | null
   readonly currency: string | null
@@ -486,6 +487,11 @@ export interface CallRecord {
   readonly unauthorized_by_ocs: boolean
   readonly mos_source: 'measured' | 'computed' | 'reported' | null
   readonly media_quality: MediaQuality | null
+  readonly recording: {
+    readonly duration: number
+    readonly bytes: number
+    readonly sha256: string
+  } | null
 }
 
 export interface DispatcherNode {
