@@ -34,8 +34,10 @@ async function runDemo(world: World): Promise<void> {
   const phone = await startEndpoint(world, log, () => undefined)
   const seed = demoSeed(nodes.map(({ port }) => port))
   await withStore(world, (store) => seedFile(store, seed, world.now()))
-  await runPlatform(world, ({ store, engine }) => {
+  await runPlatform(world, ({ store, engine, addresses }) => {
     world.print(`demo: three PBX nodes and a caller; database ${databasePath}; Ctrl-C stops it`)
+    const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
+    world.print(`console: http://${api}/; sign in as the user above`)
     const sbcPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
     const stopCalls = placeCalls(phone.client, sbcPort, world)
     const stopReport = reportCalls(store, world)
