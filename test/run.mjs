@@ -17,7 +17,8 @@ const peers = [
   },
   {
     ...{ program: 'chromium', debianPackage: 'chromium' },
-    needs: (file) => /from '.*\/(?:browser-phone|console-browser)\.ts'$/m.test(readFileSync(file, 'utf8')),
+    needs: (file) =>
+      /from '.*\/(?:browser-phone|console-browser)\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
   {
     ...{ program: 'rtpengine', debianPackage: 'rtpengine-daemon' },
